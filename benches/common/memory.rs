@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use flow::check::{Checked, check_file};
 use flow::plan::Plan;
-use flow::port::{FileProblem, Files};
+use flow::port::{Files, ReadFileError};
 
 struct Memory<'t>(&'t str);
 
 const FILE: &str = "/bench/pipeline.yaml";
 
 impl Files for Memory<'_> {
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
-        if path == Path::new(FILE) { Ok(self.0.to_owned()) } else { Err(FileProblem::Missing) }
+    fn read_text(&self, path: &Path) -> Result<String, ReadFileError> {
+        if path == Path::new(FILE) { Ok(self.0.to_owned()) } else { Err(ReadFileError::Missing) }
     }
     fn exists(&self, _: &Path) -> bool {
         false

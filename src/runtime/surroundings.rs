@@ -20,7 +20,7 @@ use crate::adapter::sealing::Sealing;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::diagnostic::visible;
 use crate::driver::{Door, Ports, Runtime};
-use crate::engine::{CannotResume, Mocks, Moment, Run, RunSettings, secret_values};
+use crate::engine::{Mocks, Moment, ResumeError, Run, RunSettings, secret_values};
 use crate::event::{Event, Happening, RunStart};
 use crate::load::WrittenRules;
 use crate::model::{Limits, Pipeline};
@@ -117,7 +117,7 @@ impl Surroundings {
         let now = Moment { wall: self.ports.clock.now(), ms: 0 };
         Run::resumed(id.clone(), self.plan(), options, now, events).map_err(|why| {
             let mut lines = vec![format!("run {id} cannot go on: {why}")];
-            if why == CannotResume::Changed {
+            if why == ResumeError::Changed {
                 lines.extend(changes(&start.files, &self.runner.workflow.checked.loaded.prints));
             }
             RunError::CannotResume(lines)

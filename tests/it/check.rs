@@ -11,7 +11,7 @@ use flow::adapter::files::DiskFiles;
 use flow::check::{Checked, check_with_edits, fix_file};
 use flow::diagnostic::{Code, Severity, quoted};
 use flow::lower::keys::{self, Takes};
-use flow::port::{FileProblem, Files};
+use flow::port::{Files, ReadFileError};
 use flow::report::{Findings, human, json, page};
 
 /// The project all cases stand in.
@@ -161,7 +161,7 @@ struct Page(String);
 const PAGE: &str = "tests/check/example.yaml";
 
 impl Files for Page {
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
+    fn read_text(&self, path: &Path) -> Result<String, ReadFileError> {
         if path == Path::new(PAGE) { Ok(self.0.clone()) } else { DiskFiles.read_text(path) }
     }
     fn exists(&self, path: &Path) -> bool {

@@ -21,7 +21,7 @@ use flow::check::{Checked, check_file};
 use flow::diagnostic::{Diagnostic, Severity};
 use flow::lower::keys::{self, KeyTable};
 use flow::lower::{FileKind, kind_of};
-use flow::port::{FileProblem, Files};
+use flow::port::{Files, ReadFileError};
 use flow::report::{Findings, human};
 use flow::source::SourceFile;
 use make::{Maker, Mutation, tree_of};
@@ -30,7 +30,7 @@ use make::{Maker, Mutation, tree_of};
 struct Overlay {
     path: PathBuf,
     text: String,
-    texts: RefCell<HashMap<PathBuf, Result<String, FileProblem>>>,
+    texts: RefCell<HashMap<PathBuf, Result<String, ReadFileError>>>,
     real: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
 }
 
@@ -41,7 +41,7 @@ impl Overlay {
 }
 
 impl Files for Overlay {
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
+    fn read_text(&self, path: &Path) -> Result<String, ReadFileError> {
         if path == self.path {
             return Ok(self.text.clone());
         }

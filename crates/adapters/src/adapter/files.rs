@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::diagnostic::visible;
-use crate::port::{FileProblem, Files, TableSource};
+use crate::port::{Files, ReadFileError, TableSource};
 
 /// Most bytes of a file that a person writes: pipelines, imports, channels, instructions.
 const LARGEST: u64 = 1024 * 1024;
@@ -313,7 +313,7 @@ fn keep_owner(_: &fs::File, _: &Path) -> std::io::Result<()> {
 pub struct DiskFiles;
 
 impl Files for DiskFiles {
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
+    fn read_text(&self, path: &Path) -> Result<String, ReadFileError> {
         read_text(path, LARGEST).map_err(problem)
     }
 
@@ -347,14 +347,14 @@ fn here(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
-fn problem(error: std::io::Error) -> FileProblem {
+fn problem(error: std::io::Error) -> ReadFileError {
     match error.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => FileProblem::Missing,
-        ErrorKind::IsADirectory | ErrorKind::InvalidInput => FileProblem::NoFile,
-        ErrorKind::FileTooLarge => FileProblem::TooLarge,
-        ErrorKind::InvalidData => FileProblem::NotText,
-        ErrorKind::PermissionDenied => FileProblem::Refused("it may not be read".to_owned()),
-        _ => FileProblem::Refused(error.to_string()),
+        ErrorKind::NotFound | ErrorKind::NotADirectory => ReadFileError::Missing,
+        ErrorKind::IsADirectory | ErrorKind::InvalidInput => ReadFileError::NoFile,
+        ErrorKind::FileTooLarge => ReadFileError::TooLarge,
+        ErrorKind::InvalidData => ReadFileError::NotText,
+        ErrorKind::PermissionDenied => ReadFileError::Refused("it may not be read".to_owned()),
+        _ => ReadFileError::Refused(error.to_string()),
     }
 }
 
@@ -410,11 +410,11 @@ mod tests {
         fs::write(at("big.yaml"), vec![b'x'; LARGEST as usize + 1]).unwrap();
         fs::write(at("bytes.yaml"), [0xff, 0xfe]).unwrap();
         assert_eq!(DiskFiles.read_text(&at("a.yaml")), Ok("flow: 1\n".to_owned()));
-        assert_eq!(DiskFiles.read_text(&at("none.yaml")), Err(FileProblem::Missing));
-        assert_eq!(DiskFiles.read_text(&at("a.yaml/b")), Err(FileProblem::Missing));
-        assert_eq!(DiskFiles.read_text(&at("big.yaml")), Err(FileProblem::TooLarge));
-        assert_eq!(DiskFiles.read_text(&at("bytes.yaml")), Err(FileProblem::NotText));
-        assert_eq!(DiskFiles.read_text(folder.path()), Err(FileProblem::NoFile));
+        assert_eq!(DiskFiles.read_text(&at("none.yaml")), Err(ReadFileError::Missing));
+        assert_eq!(DiskFiles.read_text(&at("a.yaml/b")), Err(ReadFileError::Missing));
+        assert_eq!(DiskFiles.read_text(&at("big.yaml")), Err(ReadFileError::TooLarge));
+        assert_eq!(DiskFiles.read_text(&at("bytes.yaml")), Err(ReadFileError::NotText));
+        assert_eq!(DiskFiles.read_text(folder.path()), Err(ReadFileError::NoFile));
         assert_eq!(DiskFiles.names(folder.path()), ["a.yaml", "big.yaml", "bytes.yaml"]);
         assert!(DiskFiles.exists(&at("a.yaml")) && !DiskFiles.exists(folder.path()));
     }

@@ -9,7 +9,7 @@ use super::TableSource;
 /// Files as `load` sees them. Nothing here writes, starts or opens anything but the path it is given.
 pub trait Files {
     /// The whole text of a file. Never blocks on anything that is no regular file.
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem>;
+    fn read_text(&self, path: &Path) -> Result<String, ReadFileError>;
     /// Whether there is a regular file.
     fn exists(&self, path: &Path) -> bool;
     /// Whether anything stands there, also what cannot be read: a folder, a pipe, a link that leads nowhere.
@@ -42,9 +42,9 @@ impl Overlay<'_> {
 }
 
 impl Files for Overlay<'_> {
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
+    fn read_text(&self, path: &Path) -> Result<String, ReadFileError> {
         match self.text(path) {
-            Some(text) if text.len() > LARGEST => Err(FileProblem::TooLarge),
+            Some(text) if text.len() > LARGEST => Err(ReadFileError::TooLarge),
             Some(text) => Ok(text.to_string()),
             None => self.below.read_text(path),
         }
@@ -90,8 +90,8 @@ impl<P: Into<PathBuf>, T: Into<String>> FromIterator<(P, T)> for MemoryFiles {
 }
 
 impl Files for MemoryFiles {
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
-        self.0.get(path).cloned().ok_or(FileProblem::Missing)
+    fn read_text(&self, path: &Path) -> Result<String, ReadFileError> {
+        self.0.get(path).cloned().ok_or(ReadFileError::Missing)
     }
 
     fn exists(&self, path: &Path) -> bool {
@@ -119,7 +119,7 @@ const LARGEST: usize = 1024 * 1024;
 
 /// Why a file cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FileProblem {
+pub enum ReadFileError {
     /// There is none.
     #[error("no such file")]
     Missing,
@@ -137,15 +137,15 @@ pub enum FileProblem {
     Refused(String),
 }
 
-impl FileProblem {
+impl ReadFileError {
     /// What to do about it, as a line of help.
     pub fn help(&self) -> &'static str {
         match self {
-            FileProblem::Missing => "correct the path",
-            FileProblem::TooLarge => "split it, or move data into a table",
-            FileProblem::NotText => "save the file again as UTF-8; most editors offer that under \"Save as\"",
-            FileProblem::NoFile => "name a file",
-            FileProblem::Refused(_) => "check whether you may open the file, or name another one",
+            ReadFileError::Missing => "correct the path",
+            ReadFileError::TooLarge => "split it, or move data into a table",
+            ReadFileError::NotText => "save the file again as UTF-8; most editors offer that under \"Save as\"",
+            ReadFileError::NoFile => "name a file",
+            ReadFileError::Refused(_) => "check whether you may open the file, or name another one",
         }
     }
 }

@@ -21,7 +21,7 @@ use std::pin::Pin;
 pub use cache::Cache;
 pub use clock::Clock;
 pub use data::{ColumnSummary, FileContent, FileReader, PageText, QueryRequest, ReadRequest, Rows, SqlDatabase, TableSource, TableSummary};
-pub use files::{FileProblem, Files, MemoryFiles, Overlay};
+pub use files::{Files, MemoryFiles, Overlay, ReadFileError};
 pub use http::{HttpClient, HttpReply, HttpRequest};
 pub use mail::{Mail, MailSender};
 pub use model::{Listener, Message, ModelClient, ModelReply, ModelRequest, Secret, ToolCall, ToolDescription, WireFormat};

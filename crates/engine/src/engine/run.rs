@@ -91,7 +91,7 @@ pub struct Noted {
 
 /// Why a run cannot go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum CannotResume {
+pub enum ResumeError {
     /// It has ended.
     #[error("it is over")]
     Over,
@@ -158,20 +158,20 @@ impl Run {
         options: RunSettings,
         now: Moment,
         events: &[Event],
-    ) -> Result<Run, CannotResume> {
+    ) -> Result<Run, ResumeError> {
         let start = events.first().and_then(|event| match &event.happening {
             Happening::RunStarted(start) => Some(start),
             _ => None,
         });
         if start.is_none_or(|start| start.hash != plan.pipeline(crate::model::PipelineId(0)).pipeline.hash) {
-            return Err(CannotResume::Changed);
+            return Err(ResumeError::Changed);
         }
         let mut run = Run::new(id, plan, options, now);
         for event in events {
             run.state.apply(&run.plan, event);
         }
         if run.state.finished.is_some() && run.state.interrupted.is_none() {
-            return Err(CannotResume::Over);
+            return Err(ResumeError::Over);
         }
         run.now.ms = run.state.last_ms;
         Ok(run)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::edits::{Edit, EditTrial};
 use super::{Checked, check_file};
 use crate::diagnostic::{Diagnostic, Fix};
-use crate::port::{FileProblem, Files, Overlay};
+use crate::port::{Files, Overlay, ReadFileError};
 use crate::source::FileId;
 
 /// Most rounds. Edits that touch wait for the next one, and each edit takes a finding away, so that few are ever needed.
@@ -29,7 +29,7 @@ pub enum NotFixed {
     #[error("{problem}; {}", .problem.help())]
     Unreadable {
         /// Why.
-        problem: FileProblem,
+        problem: ReadFileError,
     },
     /// Each edit brings the next one.
     #[error("its edits do not come to an end; correct it by hand")]

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::model::{Mock, ReplySet, StepKind};
-use crate::port::{FileProblem, MemoryFiles};
+use crate::port::{MemoryFiles, ReadFileError};
 
 fn disk(files: &[(&str, &str)]) -> MemoryFiles {
     files.iter().copied().collect()
@@ -223,7 +223,7 @@ fn the_project_is_the_nearest_folder_with_its_settings() {
 struct Real<'f>(&'f MemoryFiles);
 
 impl Files for Real<'_> {
-    fn read_text(&self, path: &Path) -> Result<String, FileProblem> {
+    fn read_text(&self, path: &Path) -> Result<String, ReadFileError> {
         self.0.read_text(path)
     }
     fn exists(&self, path: &Path) -> bool {

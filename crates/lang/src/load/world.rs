@@ -10,7 +10,7 @@ use super::paths::{normalised, real, shown};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::lower::{self, Definitions, FileKind, OtherFileError, World, kind_of};
 use crate::model::{Channel, Data, Pipeline, PipelineId, Program, Replies, StyleGuide, Touch, own_by_name};
-use crate::port::{FileProblem, Files, TableSource};
+use crate::port::{Files, ReadFileError, TableSource};
 use crate::source::{FileId, Sources, Span};
 use crate::syntax::{self, Node, NodeKind};
 
@@ -85,18 +85,18 @@ impl<'f> Loader<'f> {
     }
 
     /// Reads a file, once.
-    pub fn read(&mut self, path: &Path) -> Result<FileId, FileProblem> {
+    pub fn read(&mut self, path: &Path) -> Result<FileId, ReadFileError> {
         let place = real(path, self.files);
         if let Some(file) = self.by_path.get(&place) {
             return Ok(*file);
         }
         if self.paths.len() >= MOST_FILES {
-            return Err(FileProblem::Refused(format!("more than {MOST_FILES} files are brought in")));
+            return Err(ReadFileError::Refused(format!("more than {MOST_FILES} files are brought in")));
         }
         let text = self.files.read_text(path)?;
         self.bytes += text.len();
         if self.bytes > MOST_BYTES {
-            return Err(FileProblem::Refused("the files brought in are larger than 8 MiB together".to_owned()));
+            return Err(ReadFileError::Refused("the files brought in are larger than 8 MiB together".to_owned()));
         }
         let file = self.sources.add(shown(path), text);
         let name = self.roots.iter().find_map(|root| place.strip_prefix(root).ok()).unwrap_or(&place);
@@ -200,7 +200,7 @@ impl<'f> Loader<'f> {
     /// A file that another one names.
     fn bring(&mut self, from: FileId, path: &Path) -> Result<FileId, OtherFileError> {
         let file = self.read(path).map_err(|problem| match problem {
-            FileProblem::Missing => OtherFileError::Missing(self.neighbours(from, path)),
+            ReadFileError::Missing => OtherFileError::Missing(self.neighbours(from, path)),
             other => OtherFileError::Because(other.to_string(), other.help()),
         })?;
         self.brings.entry(from).or_default().insert(file);

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::build::*;
 use super::world::{Says, World, options};
 use crate::engine::faults::{self, FaultPlace};
-use crate::engine::{CannotResume, Input, Run};
+use crate::engine::{Input, ResumeError, Run};
 use crate::event::{Canceller, Event, Happening, RunStatus, StepStatus};
 use crate::model::{Outputs, Pipeline, Step, StepKind};
 use crate::plan::Plan;
@@ -175,10 +175,10 @@ fn a_person_who_ends_a_run_ends_it_for_good_and_finally_runs_at_each_end() {
     let record = crate::journal::record(&again.events).unwrap();
     assert_eq!(record.phases.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(), ["created", "completed"]);
     let resume = |world: &World| Run::resumed("r", world.plan.clone(), options(), world.moment(), &world.events).err();
-    assert_eq!(resume(&again), Some(CannotResume::Over));
+    assert_eq!(resume(&again), Some(ResumeError::Over));
     let mut ended = World::new(world.plan.clone());
     ended.cancel(Canceller::Person);
-    assert_eq!(resume(&ended), Some(CannotResume::Over));
+    assert_eq!(resume(&ended), Some(ResumeError::Over));
 }
 
 #[test]
@@ -237,11 +237,11 @@ fn a_run_that_is_over_or_whose_pipeline_changed_does_not_go_on() {
     let events = world.events.clone();
     world.answer("a", Says::Yes);
     let resume = |plan: &Arc<Plan>, events: &[Event]| Run::resumed("r", plan.clone(), options(), world.moment(), events).err();
-    assert_eq!(resume(&world.plan, &world.events), Some(CannotResume::Over));
+    assert_eq!(resume(&world.plan, &world.events), Some(ResumeError::Over));
     let mut other = pipeline("p", vec![query("a")]);
     other.hash = "another".into();
-    assert_eq!(resume(&planned(vec![other]), &events), Some(CannotResume::Changed));
-    assert_eq!(resume(&world.plan, &[]), Some(CannotResume::Changed));
+    assert_eq!(resume(&planned(vec![other]), &events), Some(ResumeError::Changed));
+    assert_eq!(resume(&world.plan, &[]), Some(ResumeError::Changed));
 }
 
 #[test]
