@@ -140,12 +140,8 @@ impl Inbox {
             if let Some(number) = number {
                 inner.progress.remove(&number);
             }
-            let said = match (message.get_mut("error").map(Value::take), message.get_mut("result").map(Value::take)) {
-                (Some(error), _) if !error.is_null() => Err(error_of(error)),
-                (_, Some(result)) => Ok(result),
-                _ => Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, "an answer with neither result nor error", None)),
-            };
-            let _ = sender.send(Ok(said));
+            let neither = || Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, "an answer with neither result nor error", None));
+            let _ = sender.send(Ok(said(&mut message).unwrap_or_else(neither)));
             return Ok(None);
         };
         let progress = if method == "notifications/progress" { progress(&message) } else { None };
@@ -272,6 +268,14 @@ fn progress(message: &Value) -> Option<(u64, String)> {
     let what = params.get("message").and_then(Value::as_str).map(|text| format!(" ({text})")).unwrap_or_default();
     let told = format!("{}{of}{what}", params.get("progress")?.as_f64()?);
     Some((id, told.chars().take(200).collect()))
+}
+
+/// What an answer says; `None`: neither a result nor an error.
+pub(super) fn said(answer: &mut Value) -> Option<Said> {
+    match (answer.get_mut("error").map(Value::take), answer.get_mut("result").map(Value::take)) {
+        (Some(error), _) if !error.is_null() => Some(Err(error_of(error))),
+        (_, result) => result.map(Ok),
+    }
 }
 
 /// An error object, however incomplete.

@@ -209,11 +209,8 @@ impl Web {
             let is_answer = message.get("method").is_none() && message.get("id").and_then(Value::as_u64) == Some(id);
             if is_answer && said.is_none() {
                 self.inbox.answered();
-                said = Some(match (message.get_mut("error").map(Value::take), message.get_mut("result").map(Value::take)) {
-                    (Some(error), _) if !error.is_null() => Err(error_of(error)),
-                    (_, Some(result)) => Ok(result),
-                    _ => return Err(Failure::new(FailureKind::BadResponse, "sent an answer with neither result nor error")),
-                });
+                let neither = || Failure::new(FailureKind::BadResponse, "sent an answer with neither result nor error");
+                said = Some(super::inbox::said(&mut message).ok_or_else(neither)?);
             } else {
                 back.extend(self.inbox.take(message.to_string().as_bytes())?);
             }
