@@ -162,13 +162,8 @@ pub(super) fn told(played: PlayedRun, printed: OutputTargets, sends: bool, share
     }
     let loss = outcome.loss.take().map(Refusal::from);
     if outcome.status().is_none() {
-        return loss.map_or_else(
-            || {
-                to_decide(&outcome.events).iter().for_each(|line| tell!("{line}"));
-                Ok(Exit::Waiting)
-            },
-            Err,
-        );
+        to_decide(&outcome.events).iter().filter(|_| loss.is_none()).for_each(|line| tell!("{line}"));
+        return loss.map_or(Ok(Exit::Waiting), Err);
     }
     let exit = printed.finish(shared, &outcome, sends, played.mask.redactor());
     let is_lost = loss.is_some();

@@ -74,7 +74,8 @@ fn has_check(pipeline: &Pipeline, id: &str) -> bool {
 /// Replies and mocks that no trial asked for; each goes to the first trial that has it. Trials are those of one suite, all of them, and
 /// what became of each; `None`: it was not run, or did not end as expected, so that nothing can be said about it.
 pub(super) fn of_suite(suite: &Suite, trials: &[(&Trial, Option<&Played>)]) -> Vec<(usize, Complaint)> {
-    let mut written: BTreeMap<(Span, &str, &str), Use> = BTreeMap::new();
+    // The first trial that has it, and whether any used it.
+    let mut written: BTreeMap<(Span, &str, &str), (usize, bool)> = BTreeMap::new();
     for (index, (trial, played)) in trials.iter().enumerate() {
         let case = &suite.test.cases[trial.case];
         let noted = played.map(|played| &played.noted);
@@ -87,25 +88,18 @@ pub(super) fn of_suite(suite: &Suite, trials: &[(&Trial, Option<&Played>)]) -> V
             (mock.span, "mock", name, used)
         });
         for (span, kind, name, used) in replies.chain(mocks) {
-            let seen = written.entry((span, kind, name)).or_insert(Use { first: index, is_used: false });
-            seen.is_used |= used;
+            written.entry((span, kind, name)).or_insert((index, false)).1 |= used;
         }
     }
-    let unused = written.into_iter().filter(|(_, seen)| !seen.is_used);
-    let complaints = unused.map(|((span, kind, name), seen)| {
+    let unused = written.into_iter().filter(|(_, (_, is_used))| !is_used);
+    let complaints = unused.map(|((span, kind, name), (first, _))| {
         let message = match kind {
             "reply" => format!("the reply for step \"{name}\" is left over: no model was asked there"),
             _ => format!("the mock of \"{name}\" is left over: it was never needed"),
         };
-        (seen.first, Complaint { line: Some(suite.line(span)), ..Complaint::new(message) })
+        (first, Complaint { line: Some(suite.line(span)), ..Complaint::new(message) })
     });
     complaints.collect()
-}
-
-struct Use {
-    /// The first trial that has it.
-    first: usize,
-    is_used: bool,
 }
 
 /// Where replies stand; `None`: there are none in the list.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::stored::StoredRun;
 use super::surroundings::Surroundings;
-use super::{RunEnding, RunError, RunOutcome, Runner, Workflow, kept, lacking};
+use super::{RunEnding, RunError, RunOutcome, Workflow, kept, lacking};
 use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
@@ -106,7 +106,8 @@ impl RunSession {
     /// A new run.
     /// Errors: what is given does not fit, the machine lacks something, or the run cannot be kept.
     pub(crate) fn begin(mut on: Surroundings, inputs: Map<String, Value>) -> Result<RunSession, RunError> {
-        let Runner { workflow: Workflow { checked, pipeline, file, project }, limits, taping, storage, journals, .. } = on.runner.clone();
+        let Workflow { checked, pipeline, file, project } = on.runner.workflow.clone();
+        let limits = on.runner.limits.clone();
         let channel = channel(&pipeline, on.runner.channel.as_deref())?;
         let inputs = check_inputs(&pipeline, inputs).map_err(RunError::Inputs)?;
         if let Some(failure) = lacking(&checked) {
@@ -119,7 +120,7 @@ impl RunSession {
         let now = on.now()?;
         let start = RunStart {
             files: checked.loaded.prints.clone(),
-            tape: taping.told(),
+            tape: on.runner.taping.told(),
             file: std::path::absolute(&file).unwrap_or(file).display().to_string(),
             scripted: on.scripted,
             served: on.runner.is_served,
@@ -127,11 +128,11 @@ impl RunSession {
             max_cost_usd: limits.max_cost_usd,
             ..first_event(&checked.loaded.program, &pipeline, inputs, channel, person, now, environment::seed())
         };
-        let (log, lock): (Box<dyn EventLog>, _) = match storage.journal(&project)? {
+        let (log, lock): (Box<dyn EventLog>, _) = match on.runner.storage.journal(&project)? {
             None => (Box::new(kept::Unkept), None),
             Some(file) => {
                 let sealing = on.sealing.clone();
-                let opened = journals.log(&file, &sealing).and_then(|log| Ok((log, RunLock::take(&file, &id)?)));
+                let opened = on.runner.journals.log(&file, &sealing).and_then(|log| Ok((log, RunLock::take(&file, &id)?)));
                 let (log, lock) = opened.map_err(|error| kept::with_help(error, &project))?;
                 on.keep_results_of(&id, &file, &sealing);
                 (Box::new(log), Some(lock))
