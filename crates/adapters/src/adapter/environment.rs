@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::files::{self, FileError, cannot};
+use super::os;
 use crate::port::Secret;
 
 /// Most bytes of a file of variables.
@@ -84,8 +84,7 @@ pub fn journal_key(file: Option<&Path>) -> Result<Option<(Secret, String)>, Envi
     let shown = file.display().to_string();
     let cannot = cannot("read the key of the journal in", file);
     let opened = files::open(file).map_err(cannot)?;
-    let mode = opened.metadata().map_err(cannot)?.permissions().mode();
-    if mode & 0o077 != 0 {
+    if os::mode(&opened.metadata().map_err(cannot)?) & 0o077 != 0 {
         return Err(EnvironmentError::SharedKey(shown));
     }
     let text = files::within(opened, LARGEST).and_then(files::text).map_err(cannot)?;
@@ -130,7 +129,7 @@ fn open_to(path: &Path) -> Option<String> {
     let whole = std::path::absolute(path).ok()?;
     [whole.parent(), real.parent()].into_iter().flatten().find_map(|folder| {
         let what = std::fs::metadata(folder).ok()?;
-        let is_sticky = what.permissions().mode() & 0o1000 != 0;
+        let is_sticky = os::mode(&what) & 0o1000 != 0;
         let why = files::is_anothers(&what).or_else(|| files::open_to_others(&what).filter(|_| !is_sticky))?;
         Some(format!(
             "their folder {} {why}, who could replace the file; move it to a folder of your own, or run chmod go-w there",

@@ -3,11 +3,9 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
-
+use super::os;
 use crate::diagnostic::visible;
 use crate::port::{Files, ReadFileError, TableSource};
 
@@ -38,7 +36,7 @@ pub fn cannot<E: Into<Box<dyn std::error::Error + Send + Sync>>>(act: &'static s
 /// # Errors
 /// There is no such file, it is something else, or it may not be read.
 pub fn open(path: &Path) -> std::io::Result<File> {
-    open_with(path, OFlags::empty())
+    open_with(path, false)
 }
 
 /// The same, where the last part of the path must not be a link.
@@ -46,13 +44,13 @@ pub fn open(path: &Path) -> std::io::Result<File> {
 /// # Errors
 /// As [`open`].
 pub(crate) fn open_unlinked(path: &Path) -> std::io::Result<File> {
-    open_with(path, OFlags::NOFOLLOW)
+    open_with(path, true)
 }
 
-fn open_with(path: &Path, flags: OFlags) -> std::io::Result<File> {
+fn open_with(path: &Path, is_own: bool) -> std::io::Result<File> {
     // Looked at before, too: some devices do something when they are opened.
     regular(&fs::metadata(path).map_err(|e| leads_nowhere(path).unwrap_or(e))?)?;
-    let file = OpenOptions::new().read(true).custom_flags((flags | OFlags::NONBLOCK).bits().cast_signed()).open(path)?;
+    let file = os::at_once(OpenOptions::new().read(true), is_own).open(path)?;
     regular(&file.metadata()?)?;
     Ok(file)
 }
@@ -157,8 +155,9 @@ pub fn stays_in(base: &Path, path: &Path) -> std::io::Result<()> {
 /// # Errors
 /// It cannot be made, or what stands there is no regular file.
 pub(crate) fn open_private(path: &Path) -> std::io::Result<File> {
-    let nonblock = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(nonblock).open(path)?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    let file = os::at_once(os::private(&mut options), false).open(path)?;
     regular(&file.metadata()?)?;
     Ok(file)
 }
@@ -169,7 +168,7 @@ pub(crate) fn open_private(path: &Path) -> std::io::Result<File> {
 /// # Errors
 /// It cannot be written.
 pub fn open_to_write(path: &Path, is_emptied: bool) -> std::io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(is_emptied).append(!is_emptied).mode(0o600).open(path)
+    os::private(OpenOptions::new().write(true).create(true).truncate(is_emptied).append(!is_emptied)).open(path)
 }
 
 /// Finds out whether what a person names can be written, before anything is done for it. What stands in it stays.
@@ -178,7 +177,7 @@ pub fn open_to_write(path: &Path, is_emptied: bool) -> std::io::Result<File> {
 /// It cannot.
 pub fn may_write(path: &Path) -> std::io::Result<()> {
     // Whoever reads a pipe would take its first closing for the end.
-    let is_pipe = fs::metadata(path).is_ok_and(|what| what.file_type().is_fifo());
+    let is_pipe = fs::metadata(path).is_ok_and(|what| os::is_pipe(&what));
     if is_pipe { Ok(()) } else { open_to_write(path, false).map(drop) }
 }
 
@@ -187,21 +186,20 @@ pub fn may_write(path: &Path) -> std::io::Result<()> {
 /// # Errors
 /// It cannot be made.
 pub fn private_folder(folder: &Path) -> std::io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    os::private_folders().create(folder)
 }
 
 /// Whether a file or folder belongs to neither this user nor root, as words that follow "it".
 pub(crate) fn is_anothers(what: &fs::Metadata) -> Option<&'static str> {
-    let owners = [rustix::process::geteuid().as_raw(), 0];
-    (!owners.contains(&what.uid())).then_some("belongs to another user")
+    (![os::this_user(), 0].contains(&os::owner(what).0)).then_some("belongs to another user")
 }
 
 /// Whether others than its owner may change a file or folder, as words that follow "it". A group with the number of the owner is his alone.
 pub(crate) fn open_to_others(what: &fs::Metadata) -> Option<&'static str> {
-    let mode = what.permissions().mode();
+    let (mode, (user, group)) = (os::mode(what), os::owner(what));
     match () {
         () if mode & 0o002 != 0 => Some("can be changed by every user of this machine"),
-        () if mode & 0o020 != 0 && what.gid() != what.uid() => Some("can be changed by a group of users"),
+        () if mode & 0o020 != 0 && group != user => Some("can be changed by a group of users"),
         () => None,
     }
 }
@@ -293,19 +291,9 @@ fn remove_left(folder: &Path, prefix: &str) {
 }
 
 /// Gives a new file the owner and the group of the one that it is to replace.
-#[cfg(unix)]
 fn keep_owner(new: &fs::File, path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::MetadataExt;
     let (old, own) = (fs::metadata(path)?, new.metadata()?);
-    if (old.uid(), old.gid()) == (own.uid(), own.gid()) {
-        return Ok(());
-    }
-    std::os::unix::fs::fchown(new, Some(old.uid()), Some(old.gid()))
-}
-
-#[cfg(not(unix))]
-fn keep_owner(_: &fs::File, _: &Path) -> std::io::Result<()> {
-    Ok(())
+    if os::owner(&old) == os::owner(&own) { Ok(()) } else { os::give(new, &old) }
 }
 
 /// Files of this machine.

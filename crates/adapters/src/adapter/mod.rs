@@ -16,6 +16,10 @@ pub mod http;
 pub mod mcp;
 #[cfg(feature = "model")]
 pub mod model;
+#[cfg(unix)]
+mod os;
+#[cfg(not(unix))]
+compile_error!("what flow needs of the system is written for Unix so far, in adapter/os.rs");
 pub mod own;
 pub mod reach;
 pub mod run_lock;

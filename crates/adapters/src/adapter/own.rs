@@ -5,11 +5,11 @@
 //! Every adapter that opens a file for a step asks here first; there is no other list.
 
 use std::fs::{self, File, Metadata};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::files;
+use super::os::{self, FileId, file_id};
 use super::started::is_code_file;
 use crate::diagnostic::visible;
 use crate::event::{Failure, FailureKind};
@@ -57,7 +57,7 @@ impl OwnFiles {
     pub fn open(&self, path: &Path, open: fn(&Path) -> std::io::Result<File>) -> Result<std::io::Result<File>, Failure> {
         let spot = PathTarget::of(path);
         self.allowed(&spot, path, Touch::Read)?;
-        let opened = open(path).and_then(|file| Ok((id(&file.metadata()?), file)));
+        let opened = open(path).and_then(|file| Ok((file_id(&file.metadata()?), file)));
         match opened {
             Ok((found, _)) if spot.ids.first() != Some(&found) => {
                 Err(Failure::new(FailureKind::Denied, format!("{} is not read: it was replaced while it was opened", shown(path))))
@@ -149,20 +149,13 @@ fn shown(path: &Path) -> String {
     visible(&path.display().to_string()).into_owned()
 }
 
-/// A file or folder, whatever it is called: the device and its number there.
-type Id = (u64, u64);
-
-fn id(what: &Metadata) -> Id {
-    (what.dev(), what.ino())
-}
-
 /// Where a path leads, there or not.
 #[derive(Debug)]
 struct PathTarget {
     /// The whole path, links followed.
     path: PathBuf,
     /// What is there: itself, if it is, then the folders above.
-    ids: Vec<Id>,
+    ids: Vec<FileId>,
     /// The names below the first of them that are not there yet, in small letters: where `A` and `a` are one file, both will be.
     rest: Vec<String>,
     /// There are several names of it.
@@ -190,8 +183,8 @@ impl PathTarget {
         let mut rest: Vec<String> =
             path.ancestors().take(missing).filter_map(|place| Some(place.file_name()?.to_string_lossy().to_lowercase())).collect();
         rest.reverse();
-        let has_names = missing == 0 && there.first().and_then(Option::as_ref).is_some_and(|what| what.is_file() && what.nlink() > 1);
-        PathTarget { ids: there.iter().flatten().map(id).collect(), rest, has_names, path }
+        let has_names = missing == 0 && there.first().and_then(Option::as_ref).is_some_and(|what| what.is_file() && os::has_names(what));
+        PathTarget { ids: there.iter().flatten().map(file_id).collect(), rest, has_names, path }
     }
 
     /// Whether it is this file or folder, or lies in it. One that is a link counts as itself and as what it leads to.

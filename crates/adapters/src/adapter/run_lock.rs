@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::os;
 use crate::port::StoreError;
 
 /// A run that this process alone goes on with. The system lets go of it when the process ends, however it ends.
@@ -42,7 +43,6 @@ impl RunLock {
     /// Another process has it, told with its number; or the file beside the store cannot be made.
     pub fn take(store: &Path, run: &str) -> Result<RunLock, StoreError> {
         use std::io::{Read, Seek, Write};
-        use std::os::unix::fs::MetadataExt;
         let path = store.with_file_name(format!("{run}.lock"));
         let unusable = |e: std::io::Error| StoreError::Unusable { file: path.display().to_string(), message: e.to_string() };
         let mut file = super::files::open_private(&path).map_err(unusable)?;
@@ -57,7 +57,8 @@ impl RunLock {
         match taken {
             Ok(()) => {
                 // The one that had it before may have removed the file in between.
-                let is_there = std::fs::metadata(&path).is_ok_and(|there| file.metadata().is_ok_and(|own| own.ino() == there.ino()));
+                let is_there =
+                    std::fs::metadata(&path).is_ok_and(|there| file.metadata().is_ok_and(|own| os::file_id(&own) == os::file_id(&there)));
                 if !is_there {
                     return RunLock::take(store, run);
                 }

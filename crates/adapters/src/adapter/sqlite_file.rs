@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -11,6 +10,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode};
 
 use super::files;
+use super::os::{self, FileId};
 
 /// How long is waited for other processes that write.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -26,7 +26,7 @@ const BESIDE: [&str; 2] = ["-wal", "-shm"];
 /// Makes a file that only its owner can read. One that is there is not opened: closing it would let go of the locks that SQLite has on it
 /// in this process.
 pub(super) fn make_private_file(file: &Path) -> std::io::Result<()> {
-    match OpenOptions::new().create_new(true).write(true).mode(0o600).open(file) {
+    match os::private(OpenOptions::new().create_new(true).write(true)).open(file) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => files::regular(&std::fs::metadata(file)?),
         done => done.map(drop),
     }
@@ -115,7 +115,7 @@ impl WriteTurn {
 
 /// A file in use and what SQLite keeps beside it, as they were when it was opened.
 pub(super) struct Identity {
-    parts: Vec<(PathBuf, (u64, u64))>,
+    parts: Vec<(PathBuf, FileId)>,
     index: &'static File,
 }
 
@@ -123,7 +123,7 @@ impl Identity {
     /// Of a file that is open and was read.
     pub(super) fn of(file: &Path) -> std::io::Result<Identity> {
         let all = std::iter::once(file.to_path_buf()).chain(BESIDE.map(|end| beside(file, end)));
-        let parts = all.map(|part| std::fs::metadata(&part).map(|data| (part, (data.dev(), data.ino()))));
+        let parts = all.map(|part| std::fs::metadata(&part).map(|data| (part, os::file_id(&data))));
         Ok(Identity { parts: parts.collect::<Result<_, _>>()?, index: index(&beside(file, "-shm"))? })
     }
 
@@ -133,7 +133,7 @@ impl Identity {
         let of = |part: &PathBuf| if part == file { "was".to_string() } else { format!("was damaged: {} was", part.display()) };
         let gone = self.parts.iter().find_map(|(part, before)| match std::fs::metadata(part) {
             Err(_) => Some(format!("{} removed", of(part))),
-            Ok(now) if (now.dev(), now.ino()) != *before => Some(format!("{} replaced", of(part))),
+            Ok(now) if os::file_id(&now) != *before => Some(format!("{} replaced", of(part))),
             Ok(now) if now.len() == 0 && !part.as_os_str().as_encoded_bytes().ends_with(b"-wal") => Some(format!("{} emptied", of(part))),
             Ok(_) => None,
         });
@@ -161,7 +161,7 @@ impl Identity {
     /// The layout: <https://www.sqlite.org/walformat.html#the_wal_index_header>.
     fn least_of_log(&self) -> Option<([u8; 48], u64)> {
         let mut both = [0; 96];
-        self.index.read_exact_at(&mut both, 0).ok()?;
+        os::read_at(self.index, &mut both, 0).ok()?;
         let (head, again) = both.split_at(48);
         let head: [u8; 48] = head.try_into().ok().filter(|_| head == again)?;
         let page = match u16::from_ne_bytes([head[14], head[15]]) {
@@ -178,9 +178,9 @@ const LOOKS: u32 = 10;
 
 /// The index of a log. It is opened once in a process and never closed: closing it would let go of the locks that SQLite has on it.
 fn index(path: &Path) -> std::io::Result<&'static File> {
-    static OPEN: Mutex<BTreeMap<(u64, u64), &'static File>> = Mutex::new(BTreeMap::new());
+    static OPEN: Mutex<BTreeMap<FileId, &'static File>> = Mutex::new(BTreeMap::new());
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    let id = |data: std::fs::Metadata| (data.dev(), data.ino());
+    let id = |data: std::fs::Metadata| os::file_id(&data);
     if let Some(known) = open.get(&id(std::fs::metadata(path)?)) {
         return Ok(known);
     }

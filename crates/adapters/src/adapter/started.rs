@@ -12,13 +12,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use super::environment::program_path;
 use super::files::{self, FileError, cannot};
+use super::os;
 use super::own::seen;
 use crate::diagnostic::visible;
 use crate::event::{Failure, FailureKind};
@@ -378,12 +378,11 @@ impl Agreed {
 /// Whether a file that is there is code: by its name, else by its mode or its first two bytes.
 pub(crate) fn is_code_file(path: &Path) -> bool {
     is_code(path).unwrap_or_else(|| {
-        let is_executable = || fs::metadata(path).is_ok_and(|what| what.is_file() && what.permissions().mode() & 0o111 != 0);
         let begins = || {
             let mut first = [0; 2];
             files::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok_and(|()| first == *b"#!")
         };
-        !is_table(path) && (is_executable() || begins())
+        !is_table(path) && (os::is_executable(path) || begins())
     })
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::super::files::{self, FileError, cannot};
+use super::super::os;
 use crate::event::Failure;
 
 /// Version of the files.
@@ -214,7 +214,7 @@ fn texts(recording: &mut Value, change: &dyn Fn(&mut Value)) {
 /// Whole or not at all, for its owner only.
 fn write_json(path: &Path, value: &Value) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    let private = std::fs::Permissions::from_mode(0o600);
+    let private = os::permissions(0o600);
     let mut file = tempfile::Builder::new().permissions(private).tempfile_in(folder)?;
     file.write_all(serde_json::to_string_pretty(value)?.as_bytes())?;
     file.write_all(b"\n")?;
@@ -251,7 +251,7 @@ mod tests {
         let text = std::fs::read_to_string(folder.join("steps/facts/today.json")).unwrap();
         assert!(text.contains("\"Two\",\n"), "{text}");
         for file in [folder.join("cassette.json"), folder.join("steps/facts/today.json"), folder.join("steps/each[2].json")] {
-            assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+            assert_eq!(os::mode(&std::fs::metadata(file).unwrap()) & 0o777, 0o600);
         }
     }
 

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
 use super::super::files;
+use super::super::os;
 use super::protocol::{hash, said_of};
 use crate::diagnostic::cut;
 use crate::model::read_json;
@@ -144,7 +145,7 @@ impl Pins {
         let cannot = |e: std::io::Error| format!("cannot write {}: {e}", path.display());
         let text = serde_json::to_string_pretty(&json!(self)).map_err(|e| cannot(e.into()))?;
         // A file for the whole team: the mask of the process decides who reads it.
-        let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        let everybody = os::permissions(0o666);
         let mut new = tempfile::Builder::new().permissions(everybody).tempfile_in(project).map_err(cannot)?;
         new.write_all(text.as_bytes()).and_then(|()| new.write_all(b"\n")).map_err(cannot)?;
         new.as_file().sync_all().map_err(cannot)?;

@@ -3,13 +3,11 @@
 //! Four tasks serve a program, so that nothing blocks it: one writes to it, one reads its lines, one drains what it writes to standard
 //! error, one keeps it. A fifth, small process watches: it ends the group when this process is gone, even if that was killed.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
@@ -18,6 +16,7 @@ use tokio::time::timeout;
 
 use super::inbox::Inbox;
 use crate::adapter::environment::program_path;
+use crate::adapter::os::{self, ProcessGroup};
 use crate::adapter::wording::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -94,10 +93,8 @@ impl ServerProgram {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let cannot = |e: std::io::Error| unavailable(format!("server \"{}\" cannot be started: {e}", start.name));
         let mut child = command.spawn().map_err(cannot)?;
-        let group = child.id().and_then(|id| Pid::from_raw(id as i32)).ok_or_else(|| unavailable("a program has no number".into()))?;
-        let watcher = watcher(group).inspect_err(|_| {
-            let _ = kill_process_group(group, Signal::KILL);
-        });
+        let group = child.id().and_then(ProcessGroup::of).ok_or_else(|| unavailable("a program has no number".into()))?;
+        let watcher = watcher(group).inspect_err(|_| group.kill());
         let watcher = watcher.map_err(cannot)?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
             return Err(unavailable("a program has no input or output".into()));
@@ -172,7 +169,7 @@ impl Drop for ServerProgram {
 /// The task that owns the program.
 struct Keeper {
     child: Child,
-    group: Pid,
+    group: ProcessGroup,
     watcher: Child,
     writer: tokio::task::JoinHandle<()>,
     tail: Arc<Mutex<Tail>>,
@@ -193,7 +190,7 @@ impl Keeper {
             None => match timeout(PATIENCE, self.child.wait()).await {
                 Ok(status) => Some(status),
                 Err(_) => {
-                    let _ = kill_process_group(self.group, Signal::TERM);
+                    self.group.terminate();
                     timeout(TERM_TIME, self.child.wait()).await.ok()
                 }
             },
@@ -202,7 +199,7 @@ impl Keeper {
             tokio::time::sleep(LAST_WORDS.min(Duration::from_millis(50))).await;
         }
         // What the program has started may live on without it.
-        let _ = kill_process_group(self.group, Signal::KILL);
+        self.group.kill();
         let status = match status {
             Some(status) => status,
             None => self.child.wait().await,
@@ -302,9 +299,9 @@ fn too_long() -> Failure {
 }
 
 /// A small process that ends the group when this one is gone.
-fn watcher(group: Pid) -> std::io::Result<Child> {
+fn watcher(group: ProcessGroup) -> std::io::Result<Child> {
     let mut command = Command::new(SHELL);
-    command.arg("-c").arg(WATCH).arg("sh").arg(group.as_raw_nonzero().to_string());
+    command.arg("-c").arg(WATCH).arg("sh").arg(group.number());
     command.env_clear().env("PATH", "/usr/bin:/bin").process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn()
@@ -312,7 +309,7 @@ fn watcher(group: Pid) -> std::io::Result<Child> {
 
 /// The absolute path of a program.
 fn find(command: &str) -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+    let is_program = |path: &PathBuf| os::is_executable(path);
     if command.starts_with('/') {
         return Some(PathBuf::from(command)).filter(is_program);
     }
