@@ -14,7 +14,7 @@ use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
 use crate::diagnostic::visible;
 use crate::driver::AnswerListener;
-use crate::event::{Event, Happening};
+use crate::event::{Event, Happening, StepDetails};
 use crate::journal::PersonalMask;
 use crate::model::step_path;
 use crate::port::{Clock, PrintError, Printer};
@@ -214,9 +214,9 @@ pub(super) fn line(event: &Event, is_verbose: bool, redactor: &Redactor) -> Opti
     let masked = |text: &str| redactor.redact(text);
     Some(match &event.happening {
         Happening::StepSucceeded { step, details, .. } => {
-            let ms = details.get("duration_ms").and_then(serde_json::Value::as_u64).unwrap_or(0);
-            let note = if details.get("passed") == Some(&serde_json::Value::Bool(false)) { " (not met, otherwise used)" } else { "" };
-            format!("{step}: done{note}{}", took(ms))
+            let details = StepDetails::of(details);
+            let note = if details.passed() == Some(false) { " (not met, otherwise used)" } else { "" };
+            format!("{step}: done{note}{}", took(details.duration_ms().unwrap_or(0)))
         }
         Happening::StepFailed { step, failure, .. } => format!("{step}: failed ({}): {}", failure.kind.word(), masked(&failure.message)),
         Happening::StepBlocked { step, by } if !by.is_empty() => format!("{step}: blocked by {by}"),

@@ -38,14 +38,12 @@ impl Facts {
         found.insert(TrialFinding::Sent, one_text(&played.sent));
         let record = played.record.as_ref();
         for step in record.iter().flat_map(|record| &record.steps) {
-            if let Some(case) = step.details["case"].as_str() {
+            if let Some(case) = step.details().case() {
                 found.insert(TrialFinding::Route(step.step.clone()), case.to_string());
             }
-            for verdict in step.details["verdicts"].as_array().into_iter().flatten() {
-                let Some(id) = verdict["id"].as_str() else { continue };
-                let round = if step.details["refined"] == true { 2 } else { 1 };
-                let about = TrialFinding::Criterion(step.step.clone(), round, id.to_string());
-                found.insert(about, passed(verdict["passed"] == true));
+            for (id, is_met) in step.details().verdicts() {
+                let round = if step.details().is_refined() { 2 } else { 1 };
+                found.insert(TrialFinding::Criterion(step.step.clone(), round, id.to_string()), passed(is_met));
             }
         }
         for failure in record.iter().flat_map(|record| &record.failures) {

@@ -58,8 +58,8 @@ pub(super) fn unasked(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
 /// The criteria a gate judged, in all rounds and elements.
 fn verdicts<'r>(record: &'r Record, path: &str) -> BTreeSet<&'r str> {
     let is_it = |step: &str| step == path || step_path::element_of(step) == Some(path);
-    let details = record.steps.iter().filter(|step| is_it(&step.step)).filter_map(|step| step.details["verdicts"].as_array());
-    let last = details.flatten().filter_map(|verdict| verdict["id"].as_str());
+    let judged = record.steps.iter().filter(|step| is_it(&step.step)).flat_map(|step| step.details().verdicts());
+    let last = judged.map(|(id, _)| id);
     let failures = record.failures.iter().filter(|failure| is_it(&failure.gate));
     last.chain(failures.flat_map(|failure| &failure.verdicts).flatten().map(|verdict| verdict.id.as_str())).collect()
 }

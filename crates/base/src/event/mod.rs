@@ -2,12 +2,14 @@
 //!
 //! How to add an event: a variant of [`Happening`], its arm in `engine::apply`, a line in `docs/events.md`.
 
+mod details;
 mod failure;
 mod happening;
 mod limit;
 mod parts;
 mod status;
 
+pub use details::StepDetails;
 pub use failure::{Failure, FailureKind};
 pub use happening::{Event, Happening, Marks, RunEnd, RunStart, SharedValue, Stage, StepFailure, StepPath, StyleUsed, TapeOf, VERSION};
 pub use limit::{Bound, Canceller, Limit};

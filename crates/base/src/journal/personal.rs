@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Record;
 use super::content::{Holds, content, is_name, is_values};
-use crate::event::{Event, Failure, Happening, Marks, ModelAnswer};
+use crate::event::{Event, Failure, Happening, Marks, ModelAnswer, StepDetails};
 use crate::model::{PERSONAL, step_path};
 use crate::redact::Redactor;
 
@@ -236,8 +236,7 @@ impl PersonalTexts {
                 self.plans.insert(step.to_string());
             }
             Happening::StepSucceeded { step, output, details } => {
-                let of_query = details.get("personal").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-                self.output(step, output, of_query, &mut found);
+                self.output(step, output, StepDetails::of(details).personal(), &mut found);
             }
             // Before the step or the pipeline has it: lines about a run are written as it goes on.
             Happening::ModelReplied { step, reply: ModelAnswer::Said { text, calls, .. }, .. } => {

@@ -6,7 +6,9 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::event::{Event, FailureKind, Happening, ModelAnswer, Purpose, RunEnd, RunStart, RunStatus, StepPath, StyleUsed, Usage, Verdict};
+use crate::event::{
+    Event, FailureKind, Happening, ModelAnswer, Purpose, RunEnd, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage, Verdict,
+};
 use crate::model::{ActKind, step_path};
 
 /// What people and auditors read of a run.
@@ -82,6 +84,13 @@ pub struct StepRecord {
     pub details: Value,
     /// Why it failed.
     pub error: Option<Value>,
+}
+
+impl StepRecord {
+    /// What its details say.
+    pub fn details(&self) -> StepDetails<'_> {
+        StepDetails::of(&self.details)
+    }
 }
 
 /// One call of an agent.

@@ -68,7 +68,7 @@ pub fn record(record: &Record) -> String {
     out.push_str(&format!("phases:  {}\n\n", phases.join(" -> ")));
     let width = record.steps.iter().map(|s| s.step.chars().count()).max().unwrap_or(0);
     for step in &record.steps {
-        let ms = step.details.get("duration_ms").and_then(serde_json::Value::as_u64).map(|ms| format!("{ms} ms")).unwrap_or_default();
+        let ms = step.details().duration_ms().map(|ms| format!("{ms} ms")).unwrap_or_default();
         let error = step.error.as_ref().and_then(|e| e["message"].as_str()).map(|m| format!("  {}", visible(m))).unwrap_or_default();
         out.push_str(&format!("  {:<width$}  {:<9}  {ms}{error}\n", visible(&step.step), step.status));
     }
@@ -115,7 +115,7 @@ pub fn record(record: &Record) -> String {
             Some(usd) => format!("{usd:.4} USD"),
         };
         out.push_str(&format!("\ntokens: {} in, {} out; {cost}\n", usage.input_tokens, usage.output_tokens));
-        let models: BTreeSet<&str> = record.steps.iter().filter_map(|step| step.details["model"].as_str()).collect();
+        let models: BTreeSet<&str> = record.steps.iter().filter_map(|step| step.details().model()).collect();
         let models: Vec<_> = models.into_iter().map(visible).collect();
         if !models.is_empty() {
             out.push_str(&format!("models: {}\n", models.join(", ")));

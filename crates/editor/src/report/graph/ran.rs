@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde_json::Value;
 
 use super::{EdgeKind, Graph, GraphArrow, GraphNode, GraphSection, List, NodeState, VERSION, words};
 use crate::journal::{Record, StepRecord};
@@ -108,7 +107,7 @@ impl<'a> RecordedSteps<'a> {
         if chosen == Some(false) {
             state = empty();
         }
-        let case = self.steps.get(node.path.as_str()).and_then(|step| step.details.get("case")).and_then(Value::as_str).map(str::to_string);
+        let case = self.steps.get(node.path.as_str()).and_then(|step| step.details().case()).map(str::to_string);
         let (path, kind) = (node.path.clone(), node.kind);
         if kind == "plan" {
             node.inner = planned(self.record, &path);
@@ -134,7 +133,7 @@ impl<'a> RecordedSteps<'a> {
         elements.iter().for_each(|element| *counts.entry(element.status.as_str()).or_default() += 1);
         let status = if counts.len() == 1 { elements[0].status.clone() } else { "mixed".into() };
         let each: Vec<String> = counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
-        let durations: Vec<u64> = elements.iter().filter_map(|element| element.details.get("duration_ms")?.as_u64()).collect();
+        let durations: Vec<u64> = elements.iter().filter_map(|element| element.details().duration_ms()).collect();
         let attempts = elements.iter().filter_map(|element| attempts(element)).max();
         let note = Some(format!("{}: {}", words::many(elements.len() as u64, "element", "elements"), each.join(", ")));
         NodeState { status, duration_ms: durations.into_iter().max(), attempts, note, ..empty() }
@@ -142,23 +141,20 @@ impl<'a> RecordedSteps<'a> {
 
     fn state(&self, path: &str) -> NodeState {
         let Some(step) = self.steps.get(path) else { return empty() };
-        let details = &step.details;
+        let details = step.details();
         let message = step.error.as_ref().and_then(|error| error["message"].as_str());
-        let not_met = details.get("passed") == Some(&Value::Bool(false));
-        let judged = details.get("verdicts").and_then(Value::as_array).map(|verdicts| {
-            let met = verdicts.iter().filter(|verdict| verdict["passed"] == Value::Bool(true)).count();
-            format!("{met} of {} met", verdicts.len())
-        });
-        let note = match (message, not_met) {
+        let met = || details.verdicts().filter(|(_, is_met)| *is_met).count();
+        let note = match (message, details.passed()) {
             (Some(message), _) => Some(message.to_string()),
-            (None, true) => Some("not met, the fixed text was given".into()),
-            (None, false) => judged,
+            (None, Some(false)) => Some("not met, the fixed text was given".into()),
+            (None, Some(true)) => Some(format!("{} of {} met", met(), details.verdicts().count())),
+            (None, None) => None,
         };
         NodeState {
             status: step.status.clone(),
-            duration_ms: details.get("duration_ms").and_then(Value::as_u64),
+            duration_ms: details.duration_ms(),
             attempts: attempts(step),
-            is_refined: details.get("refined") == Some(&Value::Bool(true)),
+            is_refined: details.is_refined(),
             note,
         }
     }
@@ -200,7 +196,7 @@ fn planned(record: &Record, path: &str) -> Option<List> {
 
 fn attempts(step: &StepRecord) -> Option<u64> {
     let of_error = step.error.as_ref().and_then(|error| error["attempts"].as_u64());
-    step.details.get("attempts").and_then(Value::as_u64).or(of_error).filter(|tries| *tries > 1)
+    step.details().attempts().or(of_error).filter(|tries| *tries > 1)
 }
 
 fn empty() -> NodeState {

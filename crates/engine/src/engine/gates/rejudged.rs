@@ -41,7 +41,7 @@ impl Run {
         let node = self.state.node(at);
         let step = self.step(at);
         let StepKind::Gate(gate) = &step.kind else { return None };
-        let passed = node.details.as_ref().is_some_and(|details| details["passed"] == true);
+        let passed = node.details().passed() == Some(true);
         if node.status != StepStatus::Succeeded || !passed {
             return None;
         }

@@ -269,8 +269,7 @@ impl Run {
         let mut held = BTreeSet::new();
         for (place, node) in frame.nodes.iter().enumerate() {
             let StepKind::Gate(gate) = &planned.step(node.step).step.kind else { continue };
-            let let_through = node.details.as_ref().and_then(|d| d.get("passed")).and_then(Value::as_bool);
-            let is_unmet = node.status == StepStatus::Failed || let_through == Some(false);
+            let is_unmet = node.status == StepStatus::Failed || node.details().passed() == Some(false);
             if !is_unmet {
                 continue;
             }

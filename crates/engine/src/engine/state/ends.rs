@@ -227,7 +227,7 @@ impl RunState {
         let instance_ix = self.instance_of(at);
         let step = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
         let StepKind::Stop(stop) = &step.kind else { return };
-        let message = self.node(at).details.as_ref().and_then(|d| d.get("reason")).and_then(|r| r.as_str()).unwrap_or("").to_string();
+        let message = self.node(at).details().reason().unwrap_or_default().to_owned();
         let told = StepFailure { step: self.node(at).path.clone(), failure: Failure::new(FailureKind::Rejected, message) };
         let ending = &mut self.instance_mut(instance_ix).ending;
         if ending.stop.is_none() {

@@ -4,6 +4,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::{NodeRef, RunState};
+use crate::event::StepDetails;
 use crate::model::StepKind;
 use crate::plan::Plan;
 
@@ -12,7 +13,7 @@ impl RunState {
     pub(super) fn note_made(&mut self, plan: &Plan, at: NodeRef, output: &Value, details: &Value) {
         let planned = self.planned(plan, at.frame);
         let kind = &planned.step(self.node(at).step).step.kind;
-        let has_fallen_back = || details["used_otherwise"] == true && output.is_object();
+        let has_fallen_back = || StepDetails::of(details).used_otherwise() && output.is_object();
         let is_made = matches!(kind, StepKind::Format(_)) || matches!(kind, StepKind::Gate(_)) && has_fallen_back();
         if is_made {
             self.made.insert(mark(output));

@@ -22,7 +22,9 @@ use talk::{AskedStage, ModelTalk, RequestedCall};
 use crate::engine::state::consents::ConsentDecision;
 use crate::engine::state::stop::Stopping;
 use crate::engine::state::tally::{Places, SetAside};
-use crate::event::{Bound, Failure, RunEnd, RunStart, ServerTool, SharedValue, Stage, StepFailure, StepPath, StepStatus, Usage, Verdict};
+use crate::event::{
+    Bound, Failure, RunEnd, RunStart, ServerTool, SharedValue, Stage, StepDetails, StepFailure, StepPath, StepStatus, Usage, Verdict,
+};
 use crate::model::{PipelineId, WrittenPlan};
 use crate::plan::{BlockIx, PipelinePlan, StepIx};
 
@@ -339,6 +341,13 @@ pub(crate) struct StepNode {
     pub(crate) work: StepWork,
     #[serde(skip)]
     pub(crate) cached: CachedValue,
+}
+
+impl StepNode {
+    /// What its details say.
+    pub(crate) fn details(&self) -> StepDetails<'_> {
+        StepDetails::of(self.details.as_deref().unwrap_or(&serde_json::Value::Null))
+    }
 }
 
 /// How far the look for a kept result has come.

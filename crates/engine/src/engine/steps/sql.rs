@@ -70,9 +70,8 @@ impl Run {
             if let FrameKind::Block(_) = here.kind {
                 for node in here.nodes.iter().filter(|n| n.status == StepStatus::Succeeded) {
                     let step = &self.planned(here.instance).step(node.step).step;
-                    let tables = node.details.as_ref().and_then(|d| d.get("tables")).and_then(Value::as_array);
-                    if let (StepKind::Read(_), Some(tables)) = (&step.kind, tables) {
-                        sources.extend(tables.iter().filter_map(table_source));
+                    if matches!(step.kind, StepKind::Read(_)) {
+                        sources.extend(node.details().tables().filter_map(table_source));
                     }
                 }
             }

@@ -1,0 +1,74 @@
+//! What the details of a step say. In events, records and templates they are an object that each kind of step fills in its own way; here alone it is
+//! read.
+
+use serde_json::Value;
+
+/// The details of a step that is over.
+#[derive(Debug, Clone, Copy)]
+pub struct StepDetails<'d>(&'d Value);
+
+impl<'d> StepDetails<'d> {
+    /// A view of them; an empty one of anything but an object.
+    pub fn of(details: &'d Value) -> StepDetails<'d> {
+        StepDetails(details)
+    }
+
+    /// How long it took, in milliseconds.
+    pub fn duration_ms(self) -> Option<u64> {
+        self.0["duration_ms"].as_u64()
+    }
+
+    /// Tries of its call.
+    pub fn attempts(self) -> Option<u64> {
+        self.0["attempts"].as_u64()
+    }
+
+    /// The model that answered.
+    pub fn model(self) -> Option<&'d str> {
+        self.0["model"].as_str()
+    }
+
+    /// Of a gate: whether its value was met; `Some(false)`: `otherwise` took its place.
+    pub fn passed(self) -> Option<bool> {
+        self.0["passed"].as_bool()
+    }
+
+    /// Of a gate: whether it judged the second round.
+    pub fn is_refined(self) -> bool {
+        self.0["refined"] == true
+    }
+
+    /// Of a gate: whether its result is the text of `otherwise`.
+    pub fn used_otherwise(self) -> bool {
+        self.0["used_otherwise"] == true
+    }
+
+    /// Of a gate: each criterion that it judged, and whether that was met.
+    pub fn verdicts(self) -> impl Iterator<Item = (&'d str, bool)> {
+        self.list("verdicts").filter_map(|verdict| Some((verdict["id"].as_str()?, verdict["passed"] == true)))
+    }
+
+    /// Of a route: the case it took.
+    pub fn case(self) -> Option<&'d str> {
+        self.0["case"].as_str()
+    }
+
+    /// Of a `stop` step: what it told.
+    pub fn reason(self) -> Option<&'d str> {
+        self.0["reason"].as_str()
+    }
+
+    /// Of a `read` step: the tables that the files brought.
+    pub fn tables(self) -> impl Iterator<Item = &'d Value> {
+        self.list("tables")
+    }
+
+    /// Of a query: the columns whose values are personal.
+    pub fn personal(self) -> impl Iterator<Item = &'d str> {
+        self.list("personal").filter_map(Value::as_str)
+    }
+
+    fn list(self, name: &str) -> impl Iterator<Item = &'d Value> + use<'d> {
+        self.0[name].as_array().into_iter().flatten()
+    }
+}
