@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Pending;
-use crate::model::{DataKind, FieldKind, SqlEngine};
+use crate::model::{Data, DataKind, FieldKind, SqlEngine};
 
 /// A table a query may see.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +30,19 @@ pub struct TableSource {
 }
 
 impl TableSource {
+    /// The table of `data` with this name.
+    pub fn of(name: &str, data: &Data) -> TableSource {
+        TableSource {
+            name: name.to_owned(),
+            file: data.file.value.clone(),
+            kind: data.kind,
+            table: data.table.as_ref().map(|table| table.value.clone()),
+            columns: data.columns.iter().map(|(name, kind)| (name.clone(), *kind)).collect(),
+            pii: data.pii.iter().map(|column| column.value.clone()).collect(),
+            engine: data.engine(),
+        }
+    }
+
     /// Whether a query names this table, as a word.
     pub fn is_named_in(&self, query: &str) -> bool {
         query.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word.eq_ignore_ascii_case(&self.name))

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::engine::{PersonFrom, person, person_fields, zone_problem};
+use crate::engine::{PersonFrom, PersonTextError, person, person_fields, zone_problem};
 use crate::event::{Failure, FailureKind};
 use crate::model::Pipeline;
 use crate::port::SqlDatabase;
@@ -24,7 +24,7 @@ pub enum PersonError {
     #[error("there is no person \"{id}\" in table \"{table}\"")]
     Unknown { id: String, table: String },
     #[error("person: {0}")]
-    Text(String),
+    Text(#[from] PersonTextError),
 }
 
 impl FoundPerson {
@@ -55,7 +55,7 @@ impl FoundPerson {
 /// # Errors
 /// There is no such person, or the texts of `person` cannot be filled in.
 pub async fn find_person(pipeline: &Pipeline, inputs: &Map<String, Value>, database: &dyn SqlDatabase) -> Result<FoundPerson, PersonError> {
-    match person(pipeline, inputs).map_err(PersonError::Text)? {
+    match person(pipeline, inputs)? {
         PersonFrom::Known(fields) => Ok(FoundPerson::of(fields)),
         PersonFrom::Row { id, table, query } => {
             let answer = database.query(query).await;

@@ -89,11 +89,16 @@ pub enum PersonFrom {
     },
 }
 
+/// Why a text of `person` gives nobody.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PersonTextError(String);
+
 /// Works out who a run is for, from its inputs.
 ///
 /// # Errors
 /// A text of `person` cannot be filled in.
-pub fn person(pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<PersonFrom, String> {
+pub fn person(pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<PersonFrom, PersonTextError> {
     let Some(person) = &pipeline.person else { return Ok(PersonFrom::Known(Map::new())) };
     let mut scope = Scope::new();
     scope.set("inputs", template::from_json(&Value::Object(inputs.clone())));
@@ -111,19 +116,11 @@ pub fn person(pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<Person
             }
         }
         PersonSource::Table(name) => {
-            let data = pipeline.data.get(&name.value).ok_or_else(|| format!("there is no table \"{}\" in data", name.value))?;
-            let source = TableSource {
-                name: name.value.clone(),
-                file: data.file.value.clone(),
-                kind: data.kind,
-                table: data.table.as_ref().map(|t| t.value.clone()),
-                columns: data.columns.iter().map(|(name, kind)| (name.clone(), *kind)).collect(),
-                pii: data.pii.iter().map(|column| column.value.clone()).collect(),
-                engine: data.engine(),
-            };
+            let none = || PersonTextError(format!("there is no table \"{}\" in data", name.value));
+            let data = pipeline.data.get(&name.value).ok_or_else(none)?;
             let query = QueryRequest {
                 engine: data.engine(),
-                tables: vec![source],
+                tables: vec![TableSource::of(&name.value, data)],
                 query: format!("select * from \"{}\" where cast(id as text) = $id", name.value),
                 with: [("id".to_string(), Value::from(id.as_str()))].into(),
                 max_rows: 1,
@@ -152,13 +149,13 @@ pub fn zone_problem(person: &Map<String, Value>) -> Option<String> {
     Some(format!("person: there is no time zone \"{named}\"{hint}"))
 }
 
-fn fill(filling: &Filling, scope: &Scope) -> Result<Value, String> {
+fn fill(filling: &Filling, scope: &Scope) -> Result<Value, PersonTextError> {
     match filling {
         Filling::Constant(value) => Ok(value.clone()),
         Filling::Text(text) => {
             let filled = template::compile(text).and_then(|c| c.fill(scope)).and_then(|v| template::to_json(&v));
-            filled.map_err(|error| error.message)
+            filled.map_err(|error| PersonTextError(error.message))
         }
-        _ => Err("a field of person is one text".into()),
+        _ => Err(PersonTextError("a field of person is one text".into())),
     }
 }

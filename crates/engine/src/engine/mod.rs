@@ -43,7 +43,7 @@ mod tests;
 
 pub use command::{CallReply, CallRequest, Command, Input};
 pub use gates::rejudged::PassedGate;
-pub use inputs::{PersonFrom, check_inputs, inputs_schema, person, person_fields, zone_problem};
+pub use inputs::{PersonFrom, PersonTextError, check_inputs, inputs_schema, person, person_fields, zone_problem};
 pub use marks::marks;
 pub use preview::{PreviewInputs, known_names};
 pub use run::{Mocks, Moment, Noted, ResumeError, Run, RunSettings, Unscripted};

@@ -295,15 +295,7 @@ impl World for Loader<'_> {
     }
 
     fn columns(&self, data: &Data) -> Option<Vec<String>> {
-        self.files.columns(&TableSource {
-            name: String::new(),
-            file: data.file.value.clone(),
-            kind: data.kind,
-            table: data.table.as_ref().map(|table| table.value.clone()),
-            columns: BTreeMap::new(),
-            pii: vec![],
-            engine: data.engine(),
-        })
+        self.files.columns(&TableSource::of("", data))
     }
 
     fn existing_folder(&self, from: FileId, path: &str) -> Result<PathBuf, OtherFileError> {

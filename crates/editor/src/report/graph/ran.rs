@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-
 use super::{EdgeKind, Graph, GraphArrow, GraphNode, GraphSection, List, NodeState, VERSION, words};
 use crate::journal::{Record, StepRecord};
 use crate::model::{PlanStrategy, step_path};

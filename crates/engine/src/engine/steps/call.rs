@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::Kind;
 use crate::engine::Run;
 use crate::engine::command::CallRequest;
-use crate::engine::inputs::{PersonFrom, check_inputs, person, person_fields};
+use crate::engine::inputs::{PersonFrom, PersonTextError, check_inputs, person, person_fields};
 use crate::engine::state::NodeRef;
 use crate::event::{Failure, FailureKind, Happening, SharedValue};
 use crate::model::{CallStep, PipelineId, Step, StepKind};
@@ -125,7 +125,8 @@ impl Run {
         let person = match &pipeline.person {
             None => Ok(caller.person.clone()),
             Some(_) => {
-                let wrong = |problem| Failure::new(FailureKind::BadRequest, format!("person of pipeline \"{name}\": {problem}"));
+                let wrong =
+                    |problem: PersonTextError| Failure::new(FailureKind::BadRequest, format!("person of pipeline \"{name}\": {problem}"));
                 match person(pipeline, &inputs).map_err(wrong)? {
                     PersonFrom::Known(person) => Ok(Arc::new(Value::Object(person))),
                     PersonFrom::Row { query, .. } => Err(query),

@@ -83,15 +83,7 @@ impl Run {
 
 /// The tables of `data`.
 fn data_sources(pipeline: &Pipeline) -> impl Iterator<Item = TableSource> + '_ {
-    pipeline.data.iter().map(|(name, data)| TableSource {
-        name: name.clone(),
-        file: data.file.value.clone(),
-        kind: data.kind,
-        table: data.table.as_ref().map(|t| t.value.clone()),
-        columns: data.columns.iter().map(|(name, kind)| (name.clone(), *kind)).collect(),
-        pii: data.pii.iter().map(|column| column.value.clone()).collect(),
-        engine: data.engine(),
-    })
+    pipeline.data.iter().map(|(name, data)| TableSource::of(name, data))
 }
 
 fn table_source(value: &Value) -> Option<TableSource> {
