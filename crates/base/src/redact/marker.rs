@@ -60,20 +60,6 @@ pub(super) fn marker(kind: PiiKind, number: usize) -> String {
     format!("<{}_{number}>", kind.word())
 }
 
-const KINDS: [PiiKind; 11] = [
-    PiiKind::Person,
-    PiiKind::Phone,
-    PiiKind::Ip,
-    PiiKind::Email,
-    PiiKind::Ssn,
-    PiiKind::Card,
-    PiiKind::Iban,
-    PiiKind::Url,
-    PiiKind::Key,
-    PiiKind::Jwt,
-    PiiKind::Pem,
-];
-
 /// The places of markers and stars: what was masked before is left alone.
 pub(super) fn masked(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
@@ -102,6 +88,6 @@ fn marker_length(bytes: &[u8]) -> usize {
     let inside = bytes.get(1..end).unwrap_or_default();
     let digits = inside.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let word = &inside[..inside.len() - digits];
-    let is_known = KINDS.iter().any(|kind| word.strip_suffix(b"_") == Some(kind.word().as_bytes()));
+    let is_known = word.strip_suffix(b"_").and_then(|word| PiiKind::named(std::str::from_utf8(word).ok()?)).is_some();
     if digits > 0 && is_known { end + 1 } else { 0 }
 }

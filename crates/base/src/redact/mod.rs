@@ -33,7 +33,7 @@ pub use written::{keys_in, keys_in_source, looks_like_key, parts_of_key};
 use std::ops::Range;
 
 /// What was found; where places overlap, the later of these counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "UPPERCASE")]
 pub enum PiiKind {
     /// A personal value that was made known: a name, an address.
@@ -64,6 +64,11 @@ impl PiiKind {
     /// The word in its marker, `<EMAIL_1>`.
     pub fn word(self) -> &'static str {
         self.into()
+    }
+
+    /// The kind with that word.
+    pub fn named(word: &str) -> Option<PiiKind> {
+        word.parse().ok()
     }
 
     /// In a sentence: "the text holds an e-mail address".

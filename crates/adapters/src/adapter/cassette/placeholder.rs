@@ -22,21 +22,6 @@ const ESCAPE: char = '\\';
 /// No placeholder is longer, in bytes.
 const LONGEST: usize = 40;
 
-/// Kinds by their words.
-const KINDS: [PiiKind; 11] = [
-    PiiKind::Person,
-    PiiKind::Phone,
-    PiiKind::Ip,
-    PiiKind::Email,
-    PiiKind::Ssn,
-    PiiKind::Card,
-    PiiKind::Iban,
-    PiiKind::Url,
-    PiiKind::Key,
-    PiiKind::Jwt,
-    PiiKind::Pem,
-];
-
 /// A placeholder for a personal value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Placeholder {
@@ -58,7 +43,7 @@ impl Placeholder {
         let inside = text.get(1..end).filter(|_| text.starts_with('<'))?;
         let (inside, is_number) = inside.strip_suffix('#').map_or((inside, false), |inside| (inside, true));
         let (word, rest) = inside.split_once('_')?;
-        let kind = KINDS.iter().map(|kind| kind.word()).find(|known| *known == word)?;
+        let kind = PiiKind::named(word)?.word();
         let (rest, form) = match rest.split_once('~') {
             None => (rest, 0),
             Some((rest, form)) => (rest, form.parse().ok()?),
