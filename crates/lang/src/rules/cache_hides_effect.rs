@@ -5,7 +5,6 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Pipeline, StepKind, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
 
-/// F508: an equal step would be skipped, and with it what it does.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step).filter(|step| step.cache.is_some()) {
         let id = quoted(&step.id.value);

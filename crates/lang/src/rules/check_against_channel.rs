@@ -8,7 +8,6 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Channel, Check, PlainCheck, ScorecardRef, StepKind};
 use crate::plan::{PipelinePlan, Plan};
 
-/// F408: what a criterion asks for never gets through the channel that the judged text was made for.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for planned in &pipeline.steps {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };

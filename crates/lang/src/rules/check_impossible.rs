@@ -7,7 +7,6 @@ use crate::model::{Check, Criterion, PlainCheck, Scorecard};
 use crate::plan::{PipelinePlan, Plan};
 use crate::source::Span;
 
-/// F407: two checks that no text can both pass.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for card in pipeline.pipeline.scorecards.values() {
         lengths(card, out);

@@ -6,7 +6,6 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{StepKind, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
 
-/// F500: a call over the network that is bounded by the default only.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
         let is_bounded = step.timeout.is_some() || step.deadline.is_some();

@@ -6,7 +6,6 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::StepKind;
 use crate::plan::{PipelinePlan, Plan};
 
-/// F415: `outputs` or `send` reads a step of the refinement's way.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let Some(refinement) = &pipeline.refinement else { return };
     let judged = judged(pipeline);

@@ -6,7 +6,6 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::FailureKind;
 use crate::plan::{PipelinePlan, Plan};
 
-/// F503: a request that changes something, repeated without a key by which the receiver knows it.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
         let Some(method) = step.kind.method(&pipeline.pipeline).filter(|method| !method.is_idempotent()) else { continue };

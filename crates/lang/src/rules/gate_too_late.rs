@@ -5,7 +5,6 @@ use super::texts_past_gate::split_by_time;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::plan::{PipelinePlan, Plan};
 
-/// F411: `send` does not wait for the gate.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for (leaving, read, _, gate) in split_by_time(pipeline).1 {
         let gate = &pipeline.step(gate).step.id;

@@ -11,7 +11,6 @@ use crate::source::Spanned;
 /// How many steps a text is followed back.
 const LONGEST_WAY: usize = 32;
 
-/// F414: the agent that judges wrote the text.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for planned in &pipeline.steps {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };

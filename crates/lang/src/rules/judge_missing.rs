@@ -8,7 +8,6 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::StepKind;
 use crate::plan::{PipelinePlan, Plan};
 
-/// F405: a criterion asks for a judge, and nobody names one.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let mut told = HashSet::new();
     for planned in &pipeline.steps {

@@ -5,7 +5,6 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::Pipeline;
 use crate::plan::{PipelinePlan, Plan};
 
-/// F507: tries of a pipeline whose steps are tried again themselves.
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let inner: Vec<Option<u64>> = plan.program.pipelines.iter().map(|called| most_tries(called)).collect();
     for step in pipeline.steps.iter().map(|planned| &planned.step) {

@@ -4,7 +4,6 @@ use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::TestFile;
 
-/// F701: a case that would pass whatever happens.
 pub(super) fn check(tests: &TestFile, out: &mut Vec<Diagnostic>) {
     for case in tests.cases.iter().filter(|case| case.expect.is_none() && !case.golden) {
         let message = format!("test {} has neither expect nor golden; write what it expects", quoted(&case.id.value));

@@ -5,7 +5,6 @@ use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::plan::{PipelinePlan, Plan};
 
-/// F502: `once` and `retry` contradict each other.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
         if step.is_once && has_retry(step).is_some() && step.kind.idempotency_key().is_none() {

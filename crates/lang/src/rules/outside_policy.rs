@@ -9,7 +9,6 @@ use crate::plan::{PipelinePlan, Plan};
 use crate::policy::{Act, decide, from_project};
 use crate::source::Span;
 
-/// F613: a step that its own file's policy is sure to refuse.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
     let Some((name, policy)) = file.policy.as_ref().and_then(|name| Some((name, file.policies.get(&name.value)?))) else { return };

@@ -8,7 +8,6 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::StepKind;
 use crate::plan::{PipelinePlan, Plan};
 
-/// F606: personal data in what is logged as it is.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let sources = PersonalSources::of(pipeline);
     for planned in &pipeline.steps {

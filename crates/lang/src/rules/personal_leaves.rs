@@ -10,7 +10,6 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Filling, Outputs, Read, StepKind, Text, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
 
-/// F607: personal data that leaves for a web service, a file or the result.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
     let sources = PersonalSources::of(pipeline);

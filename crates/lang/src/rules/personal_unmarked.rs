@@ -40,7 +40,6 @@ fn inflow<'p>(sources: &PersonalSources, pipeline: &'p Pipeline, planned: &'p Pl
     }
 }
 
-/// F605: a step whose output holds personal data, and which is not marked.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let sources = PersonalSources::of(pipeline);
     for planned in pipeline.steps.iter().filter(|planned| !planned.step.is_pii) {

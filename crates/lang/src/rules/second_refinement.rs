@@ -5,7 +5,6 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::StepKind;
 use crate::plan::{PipelinePlan, Plan};
 
-/// F400: a second gate with `refine`.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let mut first = None;
     for step in pipeline.pipeline.steps.iter().filter(|step| step.for_each.is_none()) {

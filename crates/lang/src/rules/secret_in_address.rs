@@ -6,7 +6,6 @@ use super::tell::finding;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::plan::{PipelinePlan, Plan};
 
-/// F602: a secret in a web address.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for (_, read) in secret_reads(pipeline).into_iter().filter(|(role, _)| *role == SinkRole::Address) {
         let message = format!("{} in a web address ends up in logs; use a header", read.path.join("."));

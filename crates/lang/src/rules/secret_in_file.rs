@@ -55,7 +55,6 @@ struct SecretSeat<'p> {
     is_password: bool,
 }
 
-/// F600: a text of the file that looks like a key.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     each(&pipeline.pipeline, &mut |seat, text, wrong| out.push(found(seat, text, wrong)));
 }

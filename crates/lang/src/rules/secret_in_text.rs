@@ -6,7 +6,6 @@ use super::tell::finding;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::plan::{PipelinePlan, Plan};
 
-/// F601: a secret where people, models or the record would see it.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for (role, read) in secret_reads(pipeline) {
         let whereto = match role {

@@ -5,7 +5,6 @@ use super::texts_past_gate::split_by_time;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::plan::{PipelinePlan, Plan};
 
-/// F410: `outputs` or `send` reads the judged step, not the gate.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for (leaving, read, step, gate) in split_by_time(pipeline).0 {
         let (step, gate) = (&step.id, &pipeline.step(gate).step.id);

@@ -7,7 +7,6 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Agent, Form, Pipeline, StepKind};
 use crate::plan::{PipelinePlan, Plan};
 
-/// F506: what a model costs is bounded, but it has no price.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
     let is_bounded = |agent: &Agent| file.limits.max_cost_usd.is_some() || agent.limits.max_cost_usd.is_some();

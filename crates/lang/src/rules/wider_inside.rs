@@ -9,7 +9,6 @@ use crate::source::Span;
 /// `limits.max_parallel` where nothing is written (language, section 13).
 const MAX_PARALLEL: u64 = 8;
 
-/// F504: an inner bound that never holds, since an outer one is smaller.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let outer = &pipeline.pipeline.limits;
     let mut report = |span: Span, message: String| {
