@@ -91,12 +91,13 @@ struct StepFacts<'s> {
     with: &'s [(Spanned<String>, Filling)],
     output: Option<&'s Shape>,
     receiver: Option<&'s Spanned<String>>,
+    work: Option<&'static str>,
 }
 
 impl StepFacts<'_> {
     fn of(calls_when: CallTime) -> Self {
         let agents = [None; 2];
-        StepFacts { calls_when, agents, may_use: &[], cases: (&[], None), with: &[], output: None, receiver: None }
+        StepFacts { calls_when, agents, may_use: &[], cases: (&[], None), with: &[], output: None, receiver: None, work: None }
     }
 }
 
@@ -107,7 +108,12 @@ impl StepKind {
         let (at_start, never) = (|| StepFacts::of(Start), || StepFacts::of(Never));
         match self {
             StepKind::Agent(step) => StepFacts { agents: [Some(&step.agent), None], output: step.output.as_ref(), ..at_start() },
-            StepKind::Plan(step) => StepFacts { agents: [Some(&step.agent), step.check.as_ref()], may_use: &step.may_use, ..at_start() },
+            StepKind::Plan(step) => StepFacts {
+                agents: [Some(&step.agent), step.check.as_ref()],
+                may_use: &step.may_use,
+                work: Some("the steps inside"),
+                ..at_start()
+            },
             StepKind::Tool(step) => StepFacts {
                 may_use: std::slice::from_ref(&step.tool),
                 receiver: Some(&step.tool),
@@ -118,11 +124,13 @@ impl StepKind {
             StepKind::Http(step) => StepFacts { output: step.output.as_ref(), ..at_start() },
             StepKind::Sql(step) => StepFacts { with: &step.with, ..at_start() },
             StepKind::Read(_) => at_start(),
-            StepKind::Send(step) => StepFacts { with: &step.with, receiver: Some(&step.to), ..at_start() },
-            StepKind::Call(step) => StepFacts { with: &step.with, ..StepFacts::of(Later) },
-            StepKind::Gate(step) => StepFacts { with: &step.with, ..StepFacts::of(Later) },
-            StepKind::Route(step) => StepFacts { cases: (&step.cases, step.otherwise.as_ref()), ..never() },
-            StepKind::Set(_) | StepKind::Format(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => never(),
+            StepKind::Send(step) => StepFacts { with: &step.with, receiver: Some(&step.to), work: Some("the sending"), ..at_start() },
+            StepKind::Call(step) => StepFacts { with: &step.with, work: Some("the steps inside"), ..StepFacts::of(Later) },
+            StepKind::Gate(step) => StepFacts { with: &step.with, work: Some("the judging"), ..StepFacts::of(Later) },
+            StepKind::Route(step) => StepFacts { cases: (&step.cases, step.otherwise.as_ref()), work: Some("the steps inside"), ..never() },
+            StepKind::Wait(_) => StepFacts { work: Some("the waiting"), ..never() },
+            StepKind::Stop(_) => StepFacts { work: Some("the stopping"), ..never() },
+            StepKind::Set(_) | StepKind::Format(_) | StepKind::Broken => never(),
         }
     }
 
@@ -232,6 +240,11 @@ impl StepKind {
     /// The tool that its own call goes to; of `send` the receiver, which may be [`STDOUT`].
     pub fn receiver(&self) -> Option<&Spanned<String>> {
         self.facts().receiver
+    }
+
+    /// What it does beside its result, in words: a result that is used again would leave it out. Of agents and tools see those.
+    pub fn work(&self) -> Option<&'static str> {
+        self.facts().work
     }
 
     /// The shape that it says its result has.

@@ -254,34 +254,21 @@ impl Counter<'_> {
 
     /// What a step asks itself, once.
     fn own(&mut self, planned: &PipelinePlan, step: &Step) -> (Vec<AgentUse>, Vec<PipelineId>, Calls) {
-        match &step.kind {
-            StepKind::Plan(plan) => self.plan(planned, step, plan),
-            StepKind::Agent(asked) => {
-                let asking = self.agent(planned, step, asked);
-                let (called, of_tools) = self.tools(planned, &asked.agent.value);
-                let calls = self.asked(planned, &asking).and(of_tools);
-                (vec![asking], called, calls)
-            }
-            StepKind::Gate(gate) => {
-                let askings = self.judges(planned, step, gate);
-                let calls = askings.iter().fold(Calls::none(), |all, asking| all.and(self.asked(planned, asking)));
-                (askings, vec![], calls)
-            }
-            StepKind::Tool(_)
-            | StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => match planned.called(step) {
-                Some(id) => (vec![], vec![id], self.pipeline(id).calls),
-                None => (vec![], vec![], Calls::none()),
-            },
+        if let StepKind::Plan(plan) = &step.kind {
+            self.plan(planned, step, plan)
+        } else if let StepKind::Agent(asked) = &step.kind {
+            let asking = self.agent(planned, step, asked);
+            let (called, of_tools) = self.tools(planned, &asked.agent.value);
+            let calls = self.asked(planned, &asking).and(of_tools);
+            (vec![asking], called, calls)
+        } else if let StepKind::Gate(gate) = &step.kind {
+            let askings = self.judges(planned, step, gate);
+            let calls = askings.iter().fold(Calls::none(), |all, asking| all.and(self.asked(planned, asking)));
+            (askings, vec![], calls)
+        } else if let Some(id) = planned.called(step) {
+            (vec![], vec![id], self.pipeline(id).calls)
+        } else {
+            (vec![], vec![], Calls::none())
         }
     }
 

@@ -2,34 +2,27 @@
 
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Pipeline, StepKind, ToolKind};
+use crate::model::{Pipeline, StepKind, ToolKind, ToolStep};
 use crate::plan::{PipelinePlan, Plan};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step).filter(|step| step.cache.is_some()) {
         let id = quoted(&step.id.value);
-        let what = match &step.kind {
-            StepKind::Send(_) => "the sending".to_owned(),
-            StepKind::Tool(tool) if is_of_server(&pipeline.pipeline, &tool.tool.value) => "what the server does".to_owned(),
-            StepKind::Tool(tool) if writes(&pipeline.pipeline, &tool.tool.value) => "the writing".to_owned(),
-            StepKind::Agent(asked) if has_tools(&pipeline.pipeline, &asked.agent.value) => "what the agent's tools do".to_owned(),
-            StepKind::Gate(_) => "the judging".to_owned(),
-            StepKind::Route(_) | StepKind::Call(_) | StepKind::Plan(_) => "the steps inside".to_owned(),
-            StepKind::Tool(_) if pipeline.called(step).is_some() => "the steps inside".to_owned(),
-            StepKind::Wait(_) => "the waiting".to_owned(),
-            StepKind::Stop(_) => "the stopping".to_owned(),
-            StepKind::Agent(_)
-            | StepKind::Tool(_)
-            | StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Format(_)
-            | StepKind::Broken => match step.kind.method(&pipeline.pipeline).filter(|method| !method.is_safe()) {
-                Some(method) => format!("the {method}"),
-                None => continue,
-            },
+        let file = &pipeline.pipeline;
+        let of_tool = |tool: &ToolStep| match () {
+            () if is_of_server(file, &tool.tool.value) => Some("what the server does"),
+            () if writes(file, &tool.tool.value) => Some("the writing"),
+            () => pipeline.called(step).map(|_| "the steps inside"),
         };
+        let skipped = if let StepKind::Tool(tool) = &step.kind {
+            of_tool(tool)
+        } else if let StepKind::Agent(asked) = &step.kind {
+            has_tools(file, &asked.agent.value).then_some("what the agent's tools do")
+        } else {
+            step.kind.work()
+        };
+        let method = || step.kind.method(file).filter(|method| !method.is_safe()).map(|method| format!("the {method}"));
+        let Some(what) = skipped.map(str::to_owned).or_else(method) else { continue };
         let message = format!("cache on {id} would skip {what}");
         out.push(finding(Code::CacheHidesEffect, step.id.span, &message).help("remove cache from this step"));
     }

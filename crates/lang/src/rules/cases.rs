@@ -148,36 +148,26 @@ fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: Block
         let ix = StepIx(list.first.0 + place as u32);
         let planned = pipeline.step(ix);
         let [first, below @ ..] = rest else { return PathEnd::Step(pipeline, ix) };
-        match &planned.step.kind {
-            StepKind::Route(route) => {
-                let mut cases = route.cases.iter().chain(&route.otherwise).zip(&planned.cases);
-                let Some((case, inner)) = cases.find(|(case, _)| case.id.value == *first) else { return PathEnd::Nowhere };
-                if below.is_empty() {
-                    return PathEnd::Inside;
-                }
-                if !case.has_steps {
-                    let has_none = matches!(case.steps.first().map(|step| &step.kind), Some(StepKind::Set(_) | StepKind::Sql(_)));
-                    return if has_none { PathEnd::Nowhere } else { PathEnd::Inside };
-                }
-                (block, parts) = (*inner, below);
+        let kind = &planned.step.kind;
+        if let StepKind::Route(route) = kind {
+            let mut cases = route.cases.iter().chain(&route.otherwise).zip(&planned.cases);
+            let Some((case, inner)) = cases.find(|(case, _)| case.id.value == *first) else { return PathEnd::Nowhere };
+            if below.is_empty() {
+                return PathEnd::Inside;
             }
-            StepKind::Call(call) => match call.pipeline {
-                Some(called) => {
-                    pipeline = plan.pipeline(called);
-                    (block, parts) = (pipeline.main, rest);
-                }
-                None => return PathEnd::Inside,
-            },
+            if !case.has_steps {
+                let has_none = matches!(case.steps.first().map(|step| &step.kind), Some(StepKind::Set(_) | StepKind::Sql(_)));
+                return if has_none { PathEnd::Nowhere } else { PathEnd::Inside };
+            }
+            (block, parts) = (*inner, below);
+        } else if let StepKind::Call(call) = kind {
+            let Some(called) = call.pipeline else { return PathEnd::Inside };
+            pipeline = plan.pipeline(called);
+            (block, parts) = (pipeline.main, rest);
+        } else {
             // What a tool, an agent or a plan runs is known only in the run.
-            StepKind::Tool(_) | StepKind::Plan(_) | StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Broken => return PathEnd::Inside,
-            StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Format(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_) => return PathEnd::Nowhere,
+            let is_open = matches!(kind, StepKind::Tool(_) | StepKind::Plan(_) | StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Broken);
+            return if is_open { PathEnd::Inside } else { PathEnd::Nowhere };
         }
     }
 }

@@ -9,19 +9,16 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
     if file.outputs != Outputs::None || pipeline.steps.is_empty() {
         return;
     }
-    let acts_outside = pipeline.steps.iter().any(|planned| match &planned.step.kind {
-        StepKind::Send(_) | StepKind::Tool(_) | StepKind::Call(_) | StepKind::Plan(_) | StepKind::Broken => true,
-        StepKind::Http(http) => !http.method.is_safe(),
-        // An agent with tools may act by them.
-        StepKind::Agent(agent) => file.agents.get(&agent.agent.value).is_none_or(|agent| !agent.tools.is_empty()),
-        StepKind::Set(_)
-        | StepKind::Sql(_)
-        | StepKind::Read(_)
-        | StepKind::Route(_)
-        | StepKind::Format(_)
-        | StepKind::Gate(_)
-        | StepKind::Wait(_)
-        | StepKind::Stop(_) => false,
+    let acts_outside = pipeline.steps.iter().any(|planned| {
+        let kind = &planned.step.kind;
+        if let StepKind::Http(http) = kind {
+            !http.method.is_safe()
+        } else if let StepKind::Agent(agent) = kind {
+            // An agent with tools may act by them.
+            file.agents.get(&agent.agent.value).is_none_or(|agent| !agent.tools.is_empty())
+        } else {
+            matches!(kind, StepKind::Send(_) | StepKind::Tool(_) | StepKind::Call(_) | StepKind::Plan(_) | StepKind::Broken)
+        }
     });
     if !acts_outside {
         let last = pipeline.pipeline.steps.last().map_or("ID", |step| step.id.as_str());

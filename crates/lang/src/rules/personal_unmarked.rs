@@ -6,37 +6,25 @@ use super::personal_flow::{all, first};
 use super::personal_sources::PersonalSources;
 use super::tell::{finding, quoted};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Filling, Pipeline, StepKind, Text};
+use crate::model::{AgentStep, Filling, Pipeline, PlanStep, StepKind, Text};
 use crate::plan::{PipelinePlan, Plan, PlannedStep};
 
 /// The texts of a step whose values may be part of its output.
 fn inflow<'p>(sources: &PersonalSources, pipeline: &'p Pipeline, planned: &'p PlannedStep) -> Vec<&'p Text> {
-    match &planned.step.kind {
-        StepKind::Agent(step) => {
-            let attached = step.attach.iter().flat_map(Filling::texts);
-            std::iter::once(&step.prompt).chain(attached).collect()
-        }
-        StepKind::Plan(step) => {
-            let attached = step.attach.iter().flat_map(Filling::texts);
-            std::iter::once(&step.prompt).chain(attached).collect()
-        }
-        StepKind::Set(value) => value.texts(),
-        StepKind::Format(step) => vec![&step.text],
-        StepKind::Gate(step) if !sources.removes(step) => std::iter::once(&step.of).chain(&step.otherwise).collect(),
-        StepKind::Call(step) => all(&step.with),
-        StepKind::Tool(step) => match pipeline.called_tool(&step.tool.value) {
-            Some(_) => all(&step.with),
-            None => vec![],
-        },
-        StepKind::Http(_)
-        | StepKind::Sql(_)
-        | StepKind::Read(_)
-        | StepKind::Route(_)
-        | StepKind::Gate(_)
-        | StepKind::Send(_)
-        | StepKind::Wait(_)
-        | StepKind::Stop(_)
-        | StepKind::Broken => vec![],
+    let kind = &planned.step.kind;
+    if let StepKind::Agent(AgentStep { prompt, attach, .. }) | StepKind::Plan(PlanStep { prompt, attach, .. }) = kind {
+        std::iter::once(prompt).chain(attach.iter().flat_map(Filling::texts)).collect()
+    } else if let StepKind::Set(value) = kind {
+        value.texts()
+    } else if let StepKind::Format(step) = kind {
+        vec![&step.text]
+    } else if let StepKind::Gate(step) = kind {
+        let read = std::iter::once(&step.of).chain(&step.otherwise);
+        if sources.removes(step) { vec![] } else { read.collect() }
+    } else if kind.called(pipeline).is_some() || matches!(kind, StepKind::Call(_)) {
+        all(kind.with())
+    } else {
+        vec![]
     }
 }
 

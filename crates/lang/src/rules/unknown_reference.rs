@@ -38,51 +38,40 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     }
     for planned in &pipeline.steps {
         let owner = format!("step \"{}\" uses", planned.step.id.value);
-        match &planned.step.kind {
-            StepKind::Agent(step) => {
-                look.up("agent", &owner, &step.agent, &file.agents);
-                if let Some(model) = step.model.as_ref().filter(|model| model.form == Form::Plain && &*model.source != DEFAULT_MODEL) {
-                    look.up("model", &owner, &Spanned::new(model.source.to_string(), model.place.span), &file.models);
+        let kind = &planned.step.kind;
+        kind.agents_with_tools().into_iter().for_each(|agent| look.up("agent", &owner, agent, &file.agents));
+        if let StepKind::Agent(step) = kind
+            && let Some(model) = step.model.as_ref().filter(|model| model.form == Form::Plain && &*model.source != DEFAULT_MODEL)
+        {
+            look.up("model", &owner, &Spanned::new(model.source.to_string(), model.place.span), &file.models);
+        }
+        if let StepKind::Tool(step) = kind {
+            look.tool(&owner, &step.tool, &file.tools);
+        }
+        if let StepKind::Plan(step) = kind {
+            let owner = format!("may_use of step \"{}\" lists", planned.step.id.value);
+            step.may_use.iter().for_each(|name| look.agent_or_tool(&owner, name, file));
+        }
+        if let StepKind::Send(step) = kind
+            && step.to.value != STDOUT
+        {
+            let owner = format!("step \"{}\" sends to", planned.step.id.value);
+            let known: IndexMap<String, ()> = file.tools.keys().cloned().chain([STDOUT.to_owned()]).map(|name| (name, ())).collect();
+            look.up("tool", &owner, &step.to, &known);
+        }
+        if let StepKind::Gate(step) = kind {
+            for scorecard in &step.scorecards {
+                if let ScorecardRef::Named(name) = scorecard {
+                    look.up("scorecard", &owner, name, &file.scorecards);
                 }
             }
-            StepKind::Tool(step) => look.tool(&owner, &step.tool, &file.tools),
-            StepKind::Plan(step) => {
-                look.up("agent", &owner, &step.agent, &file.agents);
-                step.check.iter().for_each(|check| look.up("agent", &owner, check, &file.agents));
-                let owner = format!("may_use of step \"{}\" lists", planned.step.id.value);
-                step.may_use.iter().for_each(|name| look.agent_or_tool(&owner, name, file));
-            }
-            StepKind::Send(step) if step.to.value != STDOUT => {
-                let owner = format!("step \"{}\" sends to", planned.step.id.value);
-                let known: IndexMap<String, ()> = file.tools.keys().cloned().chain([STDOUT.to_owned()]).map(|name| (name, ())).collect();
-                look.up("tool", &owner, &step.to, &known);
-            }
-            StepKind::Gate(step) => {
-                for scorecard in &step.scorecards {
-                    if let ScorecardRef::Named(name) = scorecard {
-                        look.up("scorecard", &owner, name, &file.scorecards);
-                    }
-                }
-                step.judge.iter().for_each(|judge| look.up("agent", &owner, judge, &file.agents));
-            }
-            StepKind::Call(step) => {
-                let called = step.pipeline.map(|id| &plan.pipeline(id).pipeline);
-                if let (Some(called), Some(channel)) = (called, &step.channel) {
-                    let listed: IndexMap<String, ()> = called.channels.iter().map(|channel| (channel.name.clone(), ())).collect();
-                    let owner = format!("pipeline \"{}\" is called for", called.name.value);
-                    look.up("channel", &owner, channel, &listed);
-                }
-            }
-            StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Route(_)
-            | StepKind::Format(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => {}
+            step.judge.iter().for_each(|judge| look.up("agent", &owner, judge, &file.agents));
+        }
+        if let StepKind::Call(step) = kind
+            && let (Some(called), Some(channel)) = (step.pipeline.map(|id| &plan.pipeline(id).pipeline), &step.channel)
+        {
+            let listed: IndexMap<String, ()> = called.channels.iter().map(|channel| (channel.name.clone(), ())).collect();
+            look.up("channel", &format!("pipeline \"{}\" is called for", called.name.value), channel, &listed);
         }
     }
 }

@@ -21,42 +21,33 @@ pub(super) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) {
     used.agents.extend(file.scorecards.values().filter_map(|scorecard| scorecard.judge.as_ref()).map(Spanned::as_str));
     used.policies.extend(file.policy.iter().map(Spanned::as_str));
     for index in 0..names.pipeline.steps.len() {
-        match &names.step(StepIx(index as u32)).kind {
-            StepKind::Agent(step) => {
-                used.agents.insert(&step.agent.value);
-                match &step.model {
-                    Some(model) if model.form == Form::Plain => drop(used.models.insert(&model.source)),
-                    Some(_) => used.any_model = true,
-                    None => {}
-                }
+        let kind = &names.step(StepIx(index as u32)).kind;
+        used.agents.extend(kind.agents_with_tools().into_iter().map(Spanned::as_str));
+        if let StepKind::Agent(step) = kind
+            && let Some(model) = &step.model
+        {
+            used.any_model |= model.form != Form::Plain;
+            used.models.extend(Some(&*model.source).filter(|_| model.form == Form::Plain));
+        }
+        if let StepKind::Tool(step) = kind {
+            used.tools.insert(ToolName::of(&step.tool.value).tool);
+        }
+        if let StepKind::Plan(step) = kind {
+            for name in &step.may_use {
+                let server = ToolName::of(&name.value).tool;
+                let of = if file.tools.contains_key(server) { &mut used.tools } else { &mut used.agents };
+                of.insert(server);
             }
-            StepKind::Tool(step) => drop(used.tools.insert(ToolName::of(&step.tool.value).tool)),
-            StepKind::Plan(step) => {
-                used.agents.extend([Some(&step.agent), step.check.as_ref()].into_iter().flatten().map(Spanned::as_str));
-                for name in &step.may_use {
-                    let server = ToolName::of(&name.value).tool;
-                    let of = if file.tools.contains_key(server) { &mut used.tools } else { &mut used.agents };
-                    of.insert(server);
-                }
-            }
-            StepKind::Send(step) => drop(used.tools.insert(&step.to.value)),
-            StepKind::Gate(step) => {
-                used.agents.extend(step.judge.iter().map(Spanned::as_str));
-                used.scorecards.extend(step.scorecards.iter().filter_map(|scorecard| match scorecard {
-                    ScorecardRef::Named(name) => Some(name.value.as_str()),
-                    ScorecardRef::Written(_) => None,
-                }));
-            }
-            StepKind::Set(_)
-            | StepKind::Http(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => {}
+        }
+        if let StepKind::Send(step) = kind {
+            used.tools.insert(&step.to.value);
+        }
+        if let StepKind::Gate(step) = kind {
+            used.agents.extend(step.judge.iter().map(Spanned::as_str));
+            used.scorecards.extend(step.scorecards.iter().filter_map(|scorecard| match scorecard {
+                ScorecardRef::Named(name) => Some(name.value.as_str()),
+                ScorecardRef::Written(_) => None,
+            }));
         }
     }
     used.tools.remove(STDOUT);

@@ -18,21 +18,9 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         let block = names.pipeline.block(planned.block);
         let is_last = planned.place + 1 == block.len();
         let stands_in = block.needs(planned.place).iter().any(|(_, edge)| *edge == Edge::Failure);
-        let only_computes = match &step.kind {
-            StepKind::Agent(agent) => only_answers(names, &agent.agent.value),
-            StepKind::Set(_) | StepKind::Sql(_) | StepKind::Format(_) => true,
-            StepKind::Read(_) => !has_sql,
-            StepKind::Tool(_)
-            | StepKind::Http(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Gate(_)
-            | StepKind::Send(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => false,
-        };
+        let only_computes = matches!(step.kind, StepKind::Set(_) | StepKind::Sql(_) | StepKind::Format(_))
+            || matches!(step.kind, StepKind::Read(_)) && !has_sql
+            || matches!(&step.kind, StepKind::Agent(agent) if only_answers(names, &agent.agent.value));
         if only_computes && !is_last && !stands_in && !read.contains(step.id.value.as_str()) {
             let message = format!("no one reads the output of \"{}\"", step.id.value);
             out.push(
