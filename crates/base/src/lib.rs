@@ -3,6 +3,18 @@
 //!
 //! See `ARCHITECTURE.md` for the rooms and which may name which.
 
+/// Gives enums that derive `strum::IntoStaticStr` a method for the word that stands at each variant.
+macro_rules! has_word {
+    ($($of:ty),+) => {
+        $(impl $of {
+            /// Its word.
+            pub fn word(self) -> &'static str {
+                self.into()
+            }
+        })+
+    };
+}
+
 pub mod diagnostic;
 pub mod event;
 pub mod journal;

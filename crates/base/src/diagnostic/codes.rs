@@ -12,12 +12,7 @@ pub enum Severity {
     Info,
 }
 
-impl Severity {
-    /// The word people see.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
-}
+has_word!(Severity);
 
 macro_rules! codes {
     ($($variant:ident = $id:literal, $name:literal, $severity:ident, $suppressible:literal;)*) => {

@@ -37,17 +37,18 @@ pub struct Event {
     pub happening: Happening,
 }
 
-/// What happened.
+/// What happened. The fields that most have: `step`, the step it is about; `call`, the number of the call in this run, from 1; `attempt`, which try,
+/// from 1; `asked`, of a call that an agent asked for its place among the calls of the model's last answer, from 0; `…_at_ms` and `until_ms`, in
+/// milliseconds since the run started; `failure`, why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the others are explained above")]
 pub enum Happening {
     /// The run began; always the first.
     RunStarted(Box<RunStart>),
     /// A step, or an element of a `for_each`, began an attempt.
     StepStarted {
-        /// The step.
         step: StepPath,
-        /// From 1.
         attempt: u32,
         /// 1, or 2 in the refinement of its pipeline, or of one that called it.
         round: u32,
@@ -60,111 +61,71 @@ pub enum Happening {
     },
     /// A called pipeline began: of a `call`, or of a tool that is a pipeline.
     CallOpened {
-        /// The step that calls it.
         step: StepPath,
-        /// For a call that an agent asked for: its place among the calls of the model's last answer, from 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<usize>,
-        /// Its checked inputs.
         inputs: SharedValue,
-        /// Its channel.
         channel: Option<String>,
         /// Who it is for.
         person: SharedValue,
     },
     /// A try failed and another follows.
     AttemptFailed {
-        /// The step.
         step: StepPath,
-        /// Which try, from 1.
         attempt: u32,
-        /// Why.
         failure: Failure,
         /// When the next try starts, in milliseconds since the run started.
         retry_at_ms: u64,
     },
     /// A `wait` step waits.
-    StepPaused {
-        /// The step.
-        step: StepPath,
-        /// Until when, in milliseconds since the run started.
-        until_ms: u64,
-    },
+    StepPaused { step: StepPath, until_ms: u64 },
     /// A step ended well.
-    StepSucceeded {
-        /// The step.
-        step: StepPath,
-        /// Its output.
-        output: SharedValue,
-        /// Its details.
-        details: SharedValue,
-    },
+    StepSucceeded { step: StepPath, output: SharedValue, details: SharedValue },
     /// A step failed for good.
     StepFailed {
-        /// The step.
         step: StepPath,
-        /// Why.
         failure: Failure,
-        /// Tries.
         attempts: u32,
         /// Its details, where it has some.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         details: Option<SharedValue>,
     },
     /// A step was left out: its `when` was false, or a `stop` ended the run before it, or nothing failed that it stands in for.
-    StepSkipped {
-        /// The step.
-        step: StepPath,
-    },
+    StepSkipped { step: StepPath },
     /// A step cannot run, since what it needs did not end well.
     StepBlocked {
-        /// The step.
         step: StepPath,
         /// The step that is in its way; empty when the run stops.
         by: StepPath,
     },
     /// A step was ended from outside: a person, a limit, a failed sibling.
-    StepCancelled {
-        /// The step.
-        step: StepPath,
-    },
+    StepCancelled { step: StepPath },
     /// A kept result of an equal step is looked for.
     CacheAsked {
-        /// The step.
         step: StepPath,
         /// Number of the call in this run.
         call: u64,
         /// What a result would be kept under.
         key: String,
-        /// When its time is up, in milliseconds since the run started.
         timeout_at_ms: u64,
     },
     /// No result of an equal step is kept, so the step does its work.
-    CacheMissed {
-        /// The step.
-        step: StepPath,
-        /// The call.
-        call: u64,
-    },
+    CacheMissed { step: StepPath, call: u64 },
     /// A route chose.
     CaseChosen {
-        /// The route.
         step: StepPath,
         /// Its case, or `otherwise`.
         case: String,
     },
     /// The plan that an agent wrote passed its check; its steps run now.
     PlanAccepted {
-        /// The `plan` step.
         step: StepPath,
         /// Which plan of this step, from 1.
         round: u32,
-        /// The plan.
         plan: Arc<WrittenPlan>,
     },
     /// The plan that an agent wrote did not pass its check.
     PlanRefused {
-        /// The `plan` step.
         step: StepPath,
         /// Which plan of this step it would have been, from 1.
         round: u32,
@@ -172,34 +133,22 @@ pub enum Happening {
         findings: Vec<String>,
     },
     /// The steps of a plan are over.
-    PlanEnded {
-        /// The `plan` step.
-        step: StepPath,
-        /// Which plan.
-        round: u32,
-    },
+    PlanEnded { step: StepPath, round: u32 },
     /// The `check` agent of a `plan` step said whether the work is done.
     PlanChecked {
-        /// The `plan` step.
         step: StepPath,
         /// After which plan.
         round: u32,
-        /// Whether it is done.
         fulfilled: bool,
-        /// How far it is.
         progress: String,
     },
     /// A model was asked.
     ModelCalled {
-        /// The step that asks.
         step: StepPath,
-        /// Number of the call in this run, from 1.
         call: u64,
-        /// The agent.
         agent: String,
         /// The name of the model in the file.
         model: String,
-        /// Why it is asked.
         purpose: Purpose,
         /// Which try of this request, from 1.
         attempt: u32,
@@ -209,7 +158,6 @@ pub enum Happening {
         /// Its place among the models tried: 0, then the `fallback` models.
         #[serde(default)]
         fallback: usize,
-        /// When its time is up, in milliseconds since the run started.
         timeout_at_ms: u64,
         /// Messages added to the ones before.
         messages: Vec<crate::event::Note>,
@@ -224,46 +172,33 @@ pub enum Happening {
     },
     /// The model answered, or failed.
     ModelReplied {
-        /// The step.
         step: StepPath,
-        /// The call.
         call: u64,
-        /// What came back.
         reply: ModelAnswer,
-        /// How long it took.
         duration_ms: u64,
-        /// Tokens and money.
         #[serde(default)]
         usage: Usage,
     },
     /// Something outside was asked: a tool, a query, a request, a file, a sending.
     ToolCalled {
-        /// The step.
         step: StepPath,
-        /// Number of the call in this run, from 1.
         call: u64,
         /// `sql`, `http`, `read`, `send`, or the tool.
         tool: String,
         /// What it was given, without secrets.
         with: Value,
-        /// When its time is up, in milliseconds since the run started.
         timeout_at_ms: u64,
-        /// Which try, from 1.
         attempt: u32,
-        /// For a call that an agent asked for: its place among the calls of the model's last answer, from 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<usize>,
     },
     /// It answered, or failed. Without a `tool_called` before it: it was not made.
     ToolReplied {
-        /// The step.
         step: StepPath,
-        /// The call.
         call: u64,
         /// Why it failed; empty: it did not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<Failure>,
-        /// How long it took.
         duration_ms: u64,
         /// What an agent is shown; empty for calls of steps, whose `step_succeeded` has it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -271,28 +206,21 @@ pub enum Happening {
         /// Columns of its rows that a query made of personal ones.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         personal: Vec<String>,
-        /// As in `tool_called`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<usize>,
     },
     /// An MCP server was asked for its tools.
     ToolsAsked {
-        /// The step that needs them.
         step: StepPath,
-        /// Number of the call in this run, from 1.
         call: u64,
         /// The tool of the file that is the server.
         server: String,
-        /// When its time is up, in milliseconds since the run started.
         timeout_at_ms: u64,
     },
     /// The server told its tools. They hold for the rest of this pipeline's run.
     ToolsListed {
-        /// The step.
         step: StepPath,
-        /// The call.
         call: u64,
-        /// The server.
         server: String,
         /// The protocol that is spoken with it.
         version: String,
@@ -303,18 +231,14 @@ pub enum Happening {
         /// Those that it could use if they were pinned.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unpinned: Vec<String>,
-        /// How long it took.
         duration_ms: u64,
     },
     /// An MCP server did something else than answering: it asked for something and was refused, or wrote what is no message.
     ServerNoted {
         /// The step whose call was out.
         step: StepPath,
-        /// The call.
         call: u64,
-        /// The server.
         server: String,
-        /// One sentence.
         what: String,
     },
     /// A policy, or the rule that holds without one, was asked whether something may be done.
@@ -324,31 +248,25 @@ pub enum Happening {
         /// The agent that asked for it; empty: the step itself.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         agent: String,
-        /// What it is.
         act: ActKind,
         /// The tool, host or path.
         target: String,
-        /// The answer.
         allowed: bool,
         /// The rule that gave it: policy and key.
         rule: String,
     },
     /// All criteria passed.
     GatePassed {
-        /// The gate.
         step: StepPath,
         /// 1, or 2 after the refinement.
         round: u32,
-        /// One a criterion.
         verdicts: Vec<Verdict>,
     },
     /// A criterion did not pass.
     GateFailed {
-        /// The gate.
         step: StepPath,
         /// 1, or 2 after the refinement.
         round: u32,
-        /// One a criterion.
         verdicts: Vec<Verdict>,
         /// For good: no refinement follows.
         for_good: bool,
@@ -361,13 +279,11 @@ pub enum Happening {
     },
     /// The one refinement began.
     RefinementStarted {
-        /// The gate.
         step: StepPath,
         /// The step that tries once more.
         target: StepPath,
         /// Its first output.
         original: SharedValue,
-        /// The verdicts that did not pass.
         failed: Vec<Verdict>,
         /// All feedback as one text.
         feedback: String,
@@ -376,7 +292,6 @@ pub enum Happening {
     StageStarted {
         /// The path of the call; empty for the run.
         step: StepPath,
-        /// Which.
         stage: Stage,
         /// How the steps before ended.
         status: RunStatus,
@@ -388,14 +303,11 @@ pub enum Happening {
     LimitReached {
         /// Whose bound; empty: the run's.
         step: StepPath,
-        /// Which.
         limit: Limit,
-        /// One sentence.
         message: String,
     },
     /// The run was asked to end.
     CancelRequested {
-        /// Who.
         by: Canceller,
         /// Calls that may act are out: nothing new starts, and the rest is cancelled at [`Happening::GraceEnded`], at the latest at this time,
         /// in milliseconds since the run started. `None`: it is cancelled now.
@@ -406,12 +318,7 @@ pub enum Happening {
     GraceEnded,
     /// A call that may have acted was given up before it answered: whether it acted is not known. If its step goes on, it makes the call
     /// again with the same idempotency key.
-    OutcomeUnknown {
-        /// The step.
-        step: StepPath,
-        /// The call.
-        call: u64,
-    },
+    OutcomeUnknown { step: StepPath, call: u64 },
     /// The run goes on after its process ended: calls that were out are lost, their steps go on from there. A run that a signal had
     /// ended goes on from where it was when the signal came.
     RunResumed {
@@ -421,7 +328,6 @@ pub enum Happening {
     /// A person decides: about a step that was started before a crash and must not be run again unasked (`once`), or about one call
     /// of a tool (`approve`, `approval_required`).
     ApprovalRequested {
-        /// The step.
         step: StepPath,
         /// What is asked.
         question: String,
@@ -431,7 +337,6 @@ pub enum Happening {
     },
     /// A person decided.
     ApprovalAnswered {
-        /// The step.
         step: StepPath,
         /// Run it again, or make the call; else it fails, unless there is an `output`.
         approved: bool,
@@ -445,13 +350,9 @@ pub enum Happening {
     /// Nothing is left to do before a person has decided; the process ends.
     RunPaused,
     /// An answer came for a call that was over.
-    ReplyIgnored {
-        /// The call.
-        call: u64,
-    },
+    ReplyIgnored { call: u64 },
     /// A part was delivered.
     OutputWritten {
-        /// The `send` step.
         step: StepPath,
         /// Where to: `stdout` or the tool.
         to: String,
@@ -562,10 +463,9 @@ pub struct Marks {
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct RunEnd {
-    /// Its status.
     pub status: RunStatus,
-    /// Its outputs.
     pub outputs: SharedValue,
     /// Why it did not succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

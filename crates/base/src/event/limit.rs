@@ -24,11 +24,6 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// Its key.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
-
     /// Whether it bounds time.
     pub fn is_time(self) -> bool {
         match self {
@@ -87,13 +82,6 @@ pub enum Canceller {
     Client,
     /// Whoever answers a question of the run: it cannot go on.
     Person,
-}
-
-impl Canceller {
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ mod limit;
 mod parts;
 mod status;
 
+has_word!(Bound, Canceller, RunStatus, StepStatus);
+
 pub use details::StepDetails;
 pub use failure::{Failure, FailureKind};
 pub use happening::{Event, Happening, Marks, RunEnd, RunStart, SharedValue, Stage, StepFailure, StepPath, StyleUsed, TapeOf, VERSION};

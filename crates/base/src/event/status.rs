@@ -23,11 +23,6 @@ impl StepStatus {
     pub fn is_final(self) -> bool {
         !matches!(self, StepStatus::Pending | StepStatus::Running | StepStatus::Waiting)
     }
-
-    /// The word of the language.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// Status of a run, most pressing first.
@@ -57,11 +52,4 @@ pub enum RunStatus {
     QualityNotMet,
     Partial,
     Succeeded,
-}
-
-impl RunStatus {
-    /// The word of the language.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
 }

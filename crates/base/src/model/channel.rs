@@ -43,13 +43,6 @@ pub enum LengthUnit {
     SmsSegments,
 }
 
-impl LengthUnit {
-    /// The word of the language.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
-}
-
 /// A set of Markdown features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[expect(missing_docs, reason = "each field is the feature of that name")]
@@ -119,13 +112,6 @@ pub enum SplitAt {
     Word,
 }
 
-impl SplitAt {
-    /// The word of the language.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
-}
-
 /// What is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString, strum::VariantNames)]
 #[strum(serialize_all = "snake_case")]
@@ -143,11 +129,6 @@ pub enum Body {
 }
 
 impl Body {
-    /// The word of the language.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
-
     /// The ending of a golden file that holds such a body.
     pub fn extension(self) -> &'static str {
         match self {

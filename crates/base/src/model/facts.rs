@@ -85,6 +85,8 @@ pub enum CallTime {
 /// What follows from the kind of a step, but for what depends on its tools. Most kinds have few of these; the rest is empty.
 struct StepFacts<'s> {
     calls_when: CallTime,
+    /// Time for one call; of one that has a receiver that of the tool.
+    timeout: Option<Duration>,
     agents: [Option<&'s Spanned<String>>; 2],
     may_use: &'s [Spanned<String>],
     cases: (&'s [Case], Option<&'s Case>),
@@ -97,7 +99,17 @@ struct StepFacts<'s> {
 impl StepFacts<'_> {
     fn of(calls_when: CallTime) -> Self {
         let agents = [None; 2];
-        StepFacts { calls_when, agents, may_use: &[], cases: (&[], None), with: &[], output: None, receiver: None, work: None }
+        StepFacts {
+            calls_when,
+            timeout: None,
+            agents,
+            may_use: &[],
+            cases: (&[], None),
+            with: &[],
+            output: None,
+            receiver: None,
+            work: None,
+        }
     }
 }
 
@@ -107,7 +119,10 @@ impl StepKind {
         use CallTime::{Later, Never, Start};
         let (at_start, never) = (|| StepFacts::of(Start), || StepFacts::of(Never));
         match self {
-            StepKind::Agent(step) => StepFacts { agents: [Some(&step.agent), None], output: step.output.as_ref(), ..at_start() },
+            StepKind::Agent(step) => {
+                let (timeout, agents) = (Some(MODEL_TIMEOUT), [Some(&step.agent), None]);
+                StepFacts { timeout, agents, output: step.output.as_ref(), ..at_start() }
+            }
             StepKind::Plan(step) => StepFacts {
                 agents: [Some(&step.agent), step.check.as_ref()],
                 may_use: &step.may_use,
@@ -121,9 +136,9 @@ impl StepKind {
                 output: step.output.as_ref(),
                 ..at_start()
             },
-            StepKind::Http(step) => StepFacts { output: step.output.as_ref(), ..at_start() },
-            StepKind::Sql(step) => StepFacts { with: &step.with, ..at_start() },
-            StepKind::Read(_) => at_start(),
+            StepKind::Http(step) => StepFacts { timeout: Some(CALL_TIMEOUT), output: step.output.as_ref(), ..at_start() },
+            StepKind::Sql(step) => StepFacts { timeout: Some(QUERY_TIMEOUT), with: &step.with, ..at_start() },
+            StepKind::Read(_) => StepFacts { timeout: Some(QUERY_TIMEOUT), ..at_start() },
             StepKind::Send(step) => StepFacts { with: &step.with, receiver: Some(&step.to), work: Some("the sending"), ..at_start() },
             StepKind::Call(step) => StepFacts { with: &step.with, work: Some("the steps inside"), ..StepFacts::of(Later) },
             StepKind::Gate(step) => StepFacts { with: &step.with, work: Some("the judging"), ..StepFacts::of(Later) },
@@ -166,23 +181,9 @@ impl StepKind {
 
     /// Time for one call when the step says none; of an agent when its model says none. `None`: it makes no call of its own, or several.
     pub fn default_timeout(&self, pipeline: &Pipeline) -> Option<Duration> {
+        let facts = self.facts();
         let of_tool = |name: &str| pipeline.tool(name).map_or(CALL_TIMEOUT, |(tool, _)| tool.call_timeout());
-        match self {
-            StepKind::Agent(_) => Some(MODEL_TIMEOUT),
-            StepKind::Http(_) => Some(CALL_TIMEOUT),
-            StepKind::Sql(_) | StepKind::Read(_) => Some(QUERY_TIMEOUT),
-            StepKind::Tool(tool) => Some(of_tool(&tool.tool.value)),
-            StepKind::Send(send) => Some(of_tool(&send.to.value)),
-            StepKind::Set(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => None,
-        }
+        facts.timeout.or_else(|| facts.receiver.map(|receiver| of_tool(&receiver.value)))
     }
 
     /// The agents it asks itself, in the order of the file. Steps of a plan ask others: [`StepKind::may_use`].
@@ -283,28 +284,12 @@ impl ToolKind {
 
     /// The method of the request that a call makes.
     pub fn method(&self) -> Option<Method> {
-        match self {
-            ToolKind::Http { method, .. } => Some(*method),
-            ToolKind::Sql(_)
-            | ToolKind::File(_)
-            | ToolKind::Pipeline { .. }
-            | ToolKind::Smtp { .. }
-            | ToolKind::Server(_)
-            | ToolKind::Broken => None,
-        }
+        if let ToolKind::Http { method, .. } = self { Some(*method) } else { None }
     }
 
     /// The pipeline that it is.
     pub fn pipeline(&self) -> Option<PipelineId> {
-        match self {
-            ToolKind::Pipeline { pipeline, .. } => *pipeline,
-            ToolKind::Http { .. }
-            | ToolKind::Sql(_)
-            | ToolKind::File(_)
-            | ToolKind::Smtp { .. }
-            | ToolKind::Server(_)
-            | ToolKind::Broken => None,
-        }
+        if let ToolKind::Pipeline { pipeline, .. } = self { *pipeline } else { None }
     }
 }
 
@@ -343,18 +328,12 @@ impl Agent {
 impl Provider {
     /// The replies of a file that it gives.
     pub fn scripted(&self) -> Option<&Arc<Replies>> {
-        match self {
-            Provider::Scripted(replies) => Some(replies),
-            Provider::OpenAi | Provider::Ollama | Provider::Anthropic | Provider::Replay(_) | Provider::Broken => None,
-        }
+        if let Provider::Scripted(replies) = self { Some(replies) } else { None }
     }
 
     /// The folder of recordings that it gives.
     pub fn recorded(&self) -> Option<&PathBuf> {
-        match self {
-            Provider::Replay(folder) => Some(folder),
-            Provider::OpenAi | Provider::Ollama | Provider::Anthropic | Provider::Scripted(_) | Provider::Broken => None,
-        }
+        if let Provider::Replay(folder) = self { Some(folder) } else { None }
     }
 }
 

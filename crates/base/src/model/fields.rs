@@ -110,10 +110,3 @@ pub enum FieldKind {
     /// A scorecard: `criteria`, without `expression`.
     Scorecard,
 }
-
-impl FieldKind {
-    /// The word of the language.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
-}

@@ -24,6 +24,8 @@ mod text;
 mod visit;
 mod work;
 
+has_word!(ActKind, Body, FailureKind, FieldKind, LengthUnit, PlanStrategy, SplitAt);
+
 pub use channel::{
     Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
 };

@@ -136,13 +136,6 @@ pub enum ActKind {
     Write,
 }
 
-impl ActKind {
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
-}
-
 /// Who may read `secrets` and `env`, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretReader<'p> {

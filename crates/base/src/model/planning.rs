@@ -63,13 +63,6 @@ pub enum PlanStrategy {
     Sequential,
 }
 
-impl PlanStrategy {
-    /// The word of the language.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
-}
-
 /// One step of a written plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenStep {

@@ -143,11 +143,6 @@ pub enum FailureKind {
 impl FailureKind {
     /// How many may stand in `retry.on`: the first.
     pub const RETRYABLE: usize = 6;
-
-    /// The word of the language.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// The kinds of steps.

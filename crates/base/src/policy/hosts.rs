@@ -63,10 +63,7 @@ pub fn may_reach(policies: &[(&str, &Policy)], source: HostSource, origin: &Orig
         }
     };
     match unlisted.filter(|_| allowed && source >= HostSource::Input) {
-        Some((name, _)) => {
-            let rule = format!("policy {name}: network_access.hosts does not list it");
-            Decision { allowed: false, rule }
-        }
+        Some((name, _)) => Decision { allowed: false, rule: format!("policy {name}: network_access.hosts does not list it") },
         None => Decision { allowed, rule },
     }
 }
@@ -75,10 +72,7 @@ pub fn may_reach(policies: &[(&str, &Policy)], source: HostSource, origin: &Orig
 pub fn decide_host(policies: &[(&str, &Policy)], source: HostSource, origin: &Origin, is_known: impl FnOnce() -> bool) -> Decision {
     let reached = may_reach(policies, source, origin, is_known);
     let decision = decide(policies, &Act::Host { scheme: &origin.scheme, host: &origin.host, port: origin.port });
-    match policies.is_empty() && source == HostSource::Data || !reached.allowed {
-        true => reached,
-        false => decision,
-    }
+    if policies.is_empty() && source == HostSource::Data || !reached.allowed { reached } else { decision }
 }
 
 fn lists_hosts(policy: &Policy) -> bool {

@@ -101,15 +101,7 @@ pub fn may_mean(entry: &str, tool: &str) -> bool {
 /// Whether an MCP server's tool may be used, and which entry of the file says so: `deny` has none that refuses it, and `allow` one that
 /// fits. Without `allow` whoever names the tool allows it. `arguments`: none, as far as is known before a call.
 pub fn opens(tool: &Tool, part: &str, arguments: Option<&Value>) -> Decision {
-    let denied = tool.deny.iter().find(|entry| tool_refused(&entry.value, part, arguments));
-    match (denied, &tool.allow) {
-        (Some(entry), _) => Decision { allowed: false, rule: format!("deny {}", entry.value) },
-        (None, None) => Decision { allowed: true, rule: "the file names it".to_string() },
-        (None, Some(allow)) => match allow.iter().find(|entry| tool_fits(&entry.value, part, arguments)) {
-            Some(entry) => Decision { allowed: true, rule: format!("allow {}", entry.value) },
-            None => Decision { allowed: false, rule: "no entry of allow fits".to_string() },
-        },
-    }
+    opens_any(tool, &[part], arguments)
 }
 
 /// The same for a call of any tool, by the name that the step or agent calls it by: an entry means the tool itself, or a part of it. What is
@@ -120,16 +112,19 @@ pub fn opens_call(tool: &Tool, name: &str, arguments: &Value) -> Decision {
         None if matches!(tool.kind, ToolKind::File(_)) => "write",
         None => name,
     };
-    let denied = tool.deny.iter().find(|entry| [part, name].into_iter().any(|name| tool_refused(&entry.value, name, Some(arguments))));
-    let is_allowed = |entry: &&Spanned<String>| [part, name].into_iter().any(|name| tool_fits(&entry.value, name, Some(arguments)));
-    match (denied, &tool.allow) {
-        (Some(entry), _) => Decision { allowed: false, rule: format!("deny {}", entry.value) },
-        (None, None) => Decision { allowed: true, rule: "the file names it".to_string() },
-        (None, Some(allow)) => match allow.iter().find(is_allowed) {
-            Some(entry) => Decision { allowed: true, rule: format!("allow {}", entry.value) },
-            None => Decision { allowed: false, rule: "no entry of allow fits".to_string() },
-        },
-    }
+    opens_any(tool, &[part, name], Some(arguments))
+}
+
+fn opens_any(tool: &Tool, names: &[&str], arguments: Option<&Value>) -> Decision {
+    let denied = tool.deny.iter().find(|entry| names.iter().any(|name| tool_refused(&entry.value, name, arguments)));
+    let allowed = tool.allow.iter().flatten().find(|entry| names.iter().any(|name| tool_fits(&entry.value, name, arguments)));
+    let (allowed, rule) = match (denied, allowed) {
+        (Some(entry), _) => (false, format!("deny {}", entry.value)),
+        (None, Some(entry)) => (true, format!("allow {}", entry.value)),
+        (None, None) if tool.allow.is_none() => (true, "the file names it".to_owned()),
+        (None, None) => (false, "no entry of allow fits".to_owned()),
+    };
+    Decision { allowed, rule }
 }
 
 /// Whether these policies may allow a tool of a server that goes by this name or pattern; `*`: any of its tools. What cannot be told before its
@@ -161,12 +156,10 @@ fn of_one(policy: &Policy, act: &Act) -> (bool, String) {
             let found = policy.hosts.iter().flatten().find(|entry| host_fits(&entry.value, scheme, host, *port));
             found.map(|entry| format!("network_access.hosts {}", entry.value))
         }
-        Act::Read(path) => policy
-            .read
-            .iter()
-            .flatten()
-            .find(|entry| path_fits(&entry.value, path))
-            .map(|entry| format!("file_access.read {}", entry.value)),
+        Act::Read(path) => {
+            let found = policy.read.iter().flatten().find(|entry| path_fits(&entry.value, path));
+            found.map(|entry| format!("file_access.read {}", entry.value))
+        }
         Act::Write(path, size) => {
             if policy.max_file_size.is_some_and(|most| *size > most) {
                 return (false, "resource_limits.file_size".to_string());

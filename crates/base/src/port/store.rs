@@ -7,75 +7,48 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
 
-/// What went wrong with the store.
+/// What went wrong with the store: its `file`, the id of the `run`, the number `seq` of the event, the id of the `key`.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the others are explained above")]
 pub enum StoreError {
     /// The file cannot be opened, read or written: no room, no right, a broken disk.
     #[error("the journal {file} cannot be used: {message}")]
     Unusable {
-        /// The store's file.
         file: String,
         /// What the system says.
         message: String,
     },
     /// A row is not what was written.
     #[error("the journal {file} is damaged: row {seq} of run {run} does not match its checksum")]
-    Damaged {
-        /// The store's file.
-        file: String,
-        /// The run.
-        run: String,
-        /// The event's number.
-        seq: u64,
-    },
+    Damaged { file: String, run: String, seq: u64 },
     /// The end of a run is not the one that was written.
     #[error("the journal {file} is damaged: events of run {run} are missing after row {seq}")]
     Cut {
-        /// The store's file.
         file: String,
-        /// The run.
         run: String,
         /// The number of the last event that is there; 0: none is.
         seq: u64,
     },
     /// A newer program wrote this run.
     #[error("run {run} in the journal {file} was written by a newer version of flow (row {seq})")]
-    Newer {
-        /// The store's file.
-        file: String,
-        /// The run.
-        run: String,
-        /// The event's number.
-        seq: u64,
-    },
+    Newer { file: String, run: String, seq: u64 },
     /// Nothing stands in it: nothing was ever kept, or it was emptied.
     #[error("the journal {file} is empty: nothing was ever kept in it, or its runs are lost; the next flow run begins a new one")]
-    Empty {
-        /// The store's file.
-        file: String,
-    },
+    Empty { file: String },
     /// It is no longer the file that was opened.
     #[error("the journal {file} {what} while a run wrote to it; that run is not kept")]
     Lost {
-        /// The store's file.
         file: String,
         /// What became of it: `was removed`.
         what: String,
     },
     /// A run is encrypted, and there is no key.
     #[error("run {run} is encrypted with the key {key}; set FLOW_JOURNAL_KEY to it, or journal.key_file in your own settings")]
-    NoKey {
-        /// The run.
-        run: String,
-        /// Its key's id.
-        key: String,
-    },
+    NoKey { run: String, key: String },
     /// A run is encrypted with another key.
     #[error("run {run} is encrypted with the key {key}, and FLOW_JOURNAL_KEY or journal.key_file has another one ({other})")]
     OtherKey {
-        /// The run.
         run: String,
-        /// Its key's id.
         key: String,
         /// The id of the one at hand.
         other: String,
@@ -85,20 +58,13 @@ pub enum StoreError {
         "the runs are removed, but another process is reading {file}: their texts stay in it until then; when that process has \
          ended, flow runs prune erases them"
     )]
-    Unerased {
-        /// The store's file.
-        file: String,
-    },
+    Unerased { file: String },
     /// Another process holds it.
     #[error("the journal {file} is locked by another process")]
-    Locked {
-        /// The store's file.
-        file: String,
-    },
+    Locked { file: String },
     /// Another process runs this run.
     #[error("run {run} is being run by process {process}")]
     Held {
-        /// The run.
         run: String,
         /// The process's number, or `?`.
         process: String,

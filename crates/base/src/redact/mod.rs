@@ -60,12 +60,9 @@ pub enum PiiKind {
     Url,
 }
 
-impl PiiKind {
-    /// The word in its marker, `<EMAIL_1>`.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
+has_word!(PiiKind);
 
+impl PiiKind {
     /// The kind with that word.
     pub fn named(word: &str) -> Option<PiiKind> {
         word.parse().ok()
