@@ -16,7 +16,7 @@ use super::{RunError, RunOutcome, STACK, Storage, Taping, Workflow};
 use crate::adapter::shared_store::SharedStores;
 use crate::adapter::started::Agreed;
 use crate::driver::Ports;
-use crate::model::{Limits, Model, Policy, Provider, Text};
+use crate::model::{Limits, Model, Policy, Provider, Service, Text};
 use crate::port::{ModelClient, Secret};
 
 /// Makes runs of a workflow. Of what is not set here, nothing comes from outside but the project's `flow.toml`: no variable of the process, no
@@ -148,7 +148,7 @@ impl Runner {
 
     /// Answers in place of the model called `default`, and of every other one that is asked over the network.
     pub fn model_client(mut self, client: Arc<dyn ModelClient>) -> Runner {
-        self.default_model = Some(Model { model: Some(Text::plain("own")), ..Model::new(Provider::Ollama) });
+        self.default_model = Some(Model { model: Some(Text::plain("own")), ..Model::new(Provider::Service(Service::Ollama)) });
         self.ports(move |ports| ports.models = client.clone())
     }
 

@@ -1,7 +1,10 @@
 //! What a run uses of this machine: adapters, models whose price is known, SQL engines.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 use std::sync::Arc;
+
+use strum::VariantNames;
 
 use super::RunError;
 use crate::adapter::cassette::NoCache;
@@ -17,7 +20,7 @@ use crate::adapter::started::Agreed;
 use crate::check::Checked;
 use crate::driver::{Door, Ports};
 use crate::event::Failure;
-use crate::model::{Api, DEFAULT_MODEL, Limits, Model, Program, Provider, StepKind, Text, ToolCalls};
+use crate::model::{Api, DEFAULT_MODEL, Limits, Model, Program, Provider, Service, StepKind, Text, ToolCalls};
 use crate::plan::PipelinePlan;
 use crate::port::{Clock, Printer, Secret};
 
@@ -52,36 +55,33 @@ pub(crate) fn servers(private_hosts: Vec<String>, agreed: Arc<Agreed>) -> McpSer
 
 /// The model that the variables `FLOW_MODEL…` and `FLOW_API_KEY` name, in place of `default`.
 pub(crate) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Model>, RunError> {
-    let wrong = |name: &str, value: &str, words: &str| Err(RunError::usage(format!("{name} is \"{value}\"; write {words}")));
     let get = |name: &str| env.get(name).map(Secret::reveal).filter(|value| !value.is_empty());
     if get("FLOW_MODEL").is_none() && get("FLOW_MODEL_BASE_URL").is_none() {
         return Ok(None);
     }
-    let provider = match get("FLOW_MODEL_PROVIDER").unwrap_or("openai") {
-        "openai" => Provider::OpenAi,
-        "anthropic" => Provider::Anthropic,
-        "ollama" => Provider::Ollama,
-        other => return wrong("FLOW_MODEL_PROVIDER", other, "openai, anthropic or ollama"),
-    };
-    let tool_calls = match get("FLOW_MODEL_TOOL_CALLS").unwrap_or("native") {
-        "native" => ToolCalls::Native,
-        "schema" => ToolCalls::Schema,
-        other => return wrong("FLOW_MODEL_TOOL_CALLS", other, "native or schema"),
-    };
-    let api = match get("FLOW_MODEL_API").unwrap_or("chat") {
-        "chat" => Api::Chat,
-        "responses" if provider == Provider::OpenAi => Api::Responses,
-        "responses" => return Err(RunError::usage("FLOW_MODEL_API is for the provider openai only")),
-        other => return wrong("FLOW_MODEL_API", other, "chat or responses"),
-    };
+    let service = one_of("FLOW_MODEL_PROVIDER", get("FLOW_MODEL_PROVIDER"), Service::OpenAi)?;
+    let tool_calls = one_of("FLOW_MODEL_TOOL_CALLS", get("FLOW_MODEL_TOOL_CALLS"), ToolCalls::default())?;
+    let api = one_of("FLOW_MODEL_API", get("FLOW_MODEL_API"), Api::default())?;
+    if api == Api::Responses && service.preset().responses.is_none() {
+        return Err(RunError::usage("FLOW_MODEL_API is for the provider openai only"));
+    }
     Ok(Some(Model {
         api,
         tool_calls,
         model: Some(Text::plain(get("FLOW_MODEL").unwrap_or("default"))),
         base_url: get("FLOW_MODEL_BASE_URL").map(Text::plain),
         api_key: get("FLOW_API_KEY").map(Text::plain),
-        ..Model::new(provider)
+        ..Model::new(Provider::Service(service))
     }))
+}
+
+/// The value of a variable that takes one of a few words.
+fn one_of<T: FromStr + VariantNames>(name: &str, value: Option<&str>, default: T) -> Result<T, RunError> {
+    let Some(value) = value else { return Ok(default) };
+    value.parse().map_err(|_| {
+        let (last, others) = T::VARIANTS.split_last().unwrap_or((&"", &[]));
+        RunError::usage(format!("{name} is \"{value}\"; write {} or {last}", others.join(", ")))
+    })
 }
 
 /// A bound on money needs the price of every model that may be asked, also of the pipelines that are called.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 
 /// The enums that grow with the language.
-const GROWING: [&str; 6] = ["StepKind", "ToolKind", "Provider", "Body", "Check", "PlainCheck"];
+const GROWING: [&str; 8] = ["StepKind", "ToolKind", "Provider", "Service", "WireFormat", "Body", "Check", "PlainCheck"];
 
 /// The `match`es of a file that have an arm for the rest of such an enum, each with the function it stands in.
 #[derive(Default)]

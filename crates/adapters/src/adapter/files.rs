@@ -181,6 +181,32 @@ pub fn may_write(path: &Path) -> std::io::Result<()> {
     if is_pipe { Ok(()) } else { open_to_write(path, false).map(drop) }
 }
 
+/// Writes a value as JSON into a file of ours, whole or not at all, also when the machine goes down. The file, and a folder made for it, are
+/// for their owner only.
+///
+/// # Errors
+/// The folder cannot be made or written, or the disk is full; then the file is what it was.
+pub(crate) fn write_private(path: &Path, value: &impl serde::Serialize) -> std::io::Result<()> {
+    let mut text = serde_json::to_vec_pretty(value)?;
+    text.push(b'\n');
+    put_private(path, &text)
+}
+
+/// The same for any bytes.
+///
+/// # Errors
+/// As [`write_private`].
+pub(crate) fn put_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().map_or(Path::new("."), here);
+    private_folder(folder)?;
+    // Made for its owner only.
+    let mut new = tempfile::NamedTempFile::new_in(folder)?;
+    new.write_all(bytes)?;
+    new.as_file().sync_all()?;
+    new.persist(path)?;
+    File::open(folder)?.sync_all()
+}
+
 /// Makes a folder, and those above it, that only its owner can open. One that is there stays as it is.
 ///
 /// # Errors
@@ -331,7 +357,8 @@ impl Files for DiskFiles {
     }
 }
 
-fn here(path: &Path) -> &Path {
+/// A path as the system takes it: the empty one is this folder.
+pub(super) fn here(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 

@@ -2,12 +2,11 @@
 //!
 //! The work is done on threads of its own, which a run leaves behind when it has waited long enough: a disk elsewhere may never answer.
 
-use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::files;
-use super::own::{OwnFiles, real, seen};
+use super::own::{OwnFiles, real};
 use crate::event::{Failure, FailureKind};
 use crate::port::{Folder, Pending};
 
@@ -31,8 +30,8 @@ impl DiskFolder {
 
 /// Refuses a path that a link takes elsewhere.
 fn held(project: &Path, path: &Path, told: &str, within: bool) -> Result<(), Failure> {
-    let place = seen(path).canonicalize().unwrap_or_else(|_| real(path));
-    let mut seems = seen(project).canonicalize().unwrap_or_else(|_| project.to_path_buf());
+    let place = files::here(path).canonicalize().unwrap_or_else(|_| real(path));
+    let mut seems = files::here(project).canonicalize().unwrap_or_else(|_| project.to_path_buf());
     if within && place.starts_with(&seems) {
         return Ok(());
     }
@@ -69,11 +68,11 @@ impl Folder for DiskFolder {
 
     fn write(&self, folder: &Path, name: &str, text: &str) -> Pending<String> {
         let (own, path) = (Arc::clone(&self.own), inside(folder, name));
-        let (folder, text) = (folder.to_path_buf(), text.to_string());
+        let text = text.to_string();
         on_disk(move || {
             let path = path?;
             own.may_write(&path, &text)?;
-            write(&folder, &path, &text).map_err(|e| failed("write", &path, &e))?;
+            files::put_private(&path, text.as_bytes()).map_err(|e| failed("write", &path, &e))?;
             Ok(path.display().to_string())
         })
     }
@@ -112,7 +111,7 @@ fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failure {
 
 fn list(own: &OwnFiles, folder: &Path) -> Result<Vec<String>, Failure> {
     own.may_read(folder)?;
-    let entries = std::fs::read_dir(seen(folder)).map_err(|e| failed("list", folder, &e))?;
+    let entries = std::fs::read_dir(files::here(folder)).map_err(|e| failed("list", folder, &e))?;
     let is_file = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|t| t.is_file());
     let mut names: Vec<String> = entries.flatten().filter(is_file).filter_map(|e| e.file_name().into_string().ok()).collect();
     names.retain(|name| inside(folder, name).is_ok());
@@ -124,17 +123,6 @@ fn read(own: &OwnFiles, path: &Path) -> Result<String, Failure> {
     let read = own.open(path, files::open_unlinked)?.and_then(|file| files::within(file, MOST_BYTES));
     let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
     text.map_err(|e| failed("read", path, &e))
-}
-
-/// Whole or not at all: a new file beside it, on disk, then moved over it.
-fn write(folder: &Path, path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = seen(folder);
-    files::private_folder(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    std::fs::File::open(folder)?.sync_all()
 }
 
 #[cfg(test)]
@@ -234,7 +222,7 @@ mod tests {
         std::fs::create_dir(&inner).unwrap();
         std::os::unix::fs::symlink(&outside, inner.join("link")).unwrap();
         assert!(read(&OwnFiles::default(), &inner.join("link")).is_err());
-        write(&inner, &inner.join("link"), "new").unwrap();
+        files::put_private(&inner.join("link"), b"new").unwrap();
         assert_eq!(std::fs::read_to_string(&outside).unwrap(), "kept");
         assert_eq!(read(&OwnFiles::default(), &inner.join("link")).unwrap(), "new");
         assert_eq!(list(&OwnFiles::default(), &inner).unwrap(), ["link"]);

@@ -96,7 +96,7 @@ impl OwnFiles {
     }
 
     fn by_name(&self, place: &Path, touch: Touch) -> Option<&'static str> {
-        let project = seen(&self.project).canonicalize().ok();
+        let project = files::here(&self.project).canonicalize().ok();
         let inside = project.and_then(|project| place.strip_prefix(project).ok().map(Path::to_path_buf));
         own_by_name(inside.as_deref().unwrap_or(place), touch)
     }
@@ -124,7 +124,7 @@ impl OwnFiles {
         let of_project = [self.project.clone(), self.project.join(".flow")];
         let beside = spot.path.parent().map(Path::to_path_buf);
         for folder in self.hidden.iter().chain(&of_project).chain(&beside) {
-            for entry in fs::read_dir(seen(folder)).into_iter().flatten().flatten().take(MOST_COMPARED) {
+            for entry in fs::read_dir(files::here(folder)).into_iter().flatten().flatten().take(MOST_COMPARED) {
                 let place = PathTarget::of_entry(&entry.path());
                 if place.ids.first() == Some(id)
                     && let Some(why) = self.by_name(&place.path, touch).or_else(|| self.by_place(&place, touch))
@@ -165,7 +165,7 @@ struct PathTarget {
 impl PathTarget {
     /// Where a path leads when all links are followed.
     fn of(path: &Path) -> PathTarget {
-        match seen(path).canonicalize() {
+        match files::here(path).canonicalize() {
             Ok(place) => PathTarget::at(place),
             Err(_) => PathTarget::of_entry(path),
         }
@@ -205,7 +205,7 @@ impl PathTarget {
 
 /// Where a path really leads; of one that is not there, where it would be. The last part is not followed.
 pub(super) fn real(path: &Path) -> PathBuf {
-    let path = &std::path::absolute(seen(path)).unwrap_or_else(|_| path.to_path_buf());
+    let path = &std::path::absolute(files::here(path)).unwrap_or_else(|_| path.to_path_buf());
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.clone() };
     for above in folder.ancestors() {
         if let (Ok(real), Ok(rest)) = (above.canonicalize(), folder.strip_prefix(above)) {
@@ -213,11 +213,6 @@ pub(super) fn real(path: &Path) -> PathBuf {
         }
     }
     path.clone()
-}
-
-/// A path as it can be opened: the current folder has an empty one.
-pub(super) fn seen(path: &Path) -> &Path {
-    if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
 #[cfg(test)]

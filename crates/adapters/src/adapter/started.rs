@@ -19,7 +19,6 @@ use sha2::{Digest, Sha256};
 use super::environment::program_path;
 use super::files::{self, FileError, cannot};
 use super::os;
-use super::own::seen;
 use crate::diagnostic::visible;
 use crate::event::{Failure, FailureKind};
 use crate::model::{is_code, is_table, loads_code};
@@ -388,7 +387,7 @@ pub(crate) fn is_code_file(path: &Path) -> bool {
 
 /// Whether a folder itself holds code.
 pub fn holds_code(folder: &Path) -> bool {
-    let names = fs::read_dir(seen(folder)).into_iter().flatten().flatten().take(MOST_NAMES);
+    let names = fs::read_dir(files::here(folder)).into_iter().flatten().flatten().take(MOST_NAMES);
     names.map(|entry| entry.path()).any(|path| path.is_file() && is_code_file(&path))
 }
 
@@ -435,7 +434,7 @@ fn print(path: &Path, bytes: &mut u64) -> std::io::Result<[u8; 32]> {
 }
 
 fn real(folder: &Path) -> PathBuf {
-    let folder = seen(folder);
+    let folder = files::here(folder);
     folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf())
 }
 

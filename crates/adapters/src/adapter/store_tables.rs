@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use rusqlite::{Connection, params};
-use sha2::{Digest, Sha256};
 
 use super::run_lock::RunLock;
 use super::sqlite_file::{WriteTurn, connect, erase, make_private_file, remove_whole};
-use super::store_block::{EventBlock, OfRun};
+use super::store_block::{EventBlock, OfRun, checksum};
 use crate::event::Event;
 use crate::port::StoreError;
 
@@ -139,7 +138,7 @@ fn old_blocks(connection: &Connection, run: &str, told: &dyn Fn(rusqlite::Error)
     while let Some(row) = rows.next().map_err(told)? {
         let get = || Ok((row.get::<_, i64>(0)? as u64, row.get::<_, String>(1)?, row.get::<_, Vec<u8>>(2)?));
         let (seq, text, sum) = get().map_err(told)?;
-        let is_sound = sum == old_checksum(run, seq, &text);
+        let is_sound = sum == checksum(run, seq, text.as_bytes());
         let is_full = texts.iter().map(String::len).sum::<usize>() >= TOGETHER;
         if !texts.is_empty() && (is_full || !is_sound || seq != first + texts.len() as u64) {
             blocks.push(EventBlock::of_texts(run, first, &std::mem::take(&mut texts))?);
@@ -164,10 +163,4 @@ fn old_blocks(connection: &Connection, run: &str, told: &dyn Fn(rusqlite::Error)
 pub(super) fn put(connection: &Connection, number: i64, block: &EventBlock) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached("insert into blocks (run, last, checksum, body) values (?1, ?2, ?3, ?4)")?;
     insert.execute(params![number, block.last as i64, block.checksum, block.body]).map(drop)
-}
-
-/// The checksum of version 1.
-fn old_checksum(run: &str, seq: u64, body: &str) -> Vec<u8> {
-    let hash = Sha256::new().chain_update(run.as_bytes()).chain_update(seq.to_le_bytes()).chain_update(body.as_bytes());
-    hash.finalize()[..16].to_vec()
 }

@@ -3,7 +3,7 @@
 //! A file of its own for each makes that two who trust something at once lose nothing, and that a damaged one says nothing of the others.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
@@ -69,17 +69,7 @@ impl Trusted {
         self.is_his_own()?;
         let path = self.folder.join(sha256);
         let entry = TrustedEntry { flow: VERSION, file: file.to_path_buf(), sha256: sha256.to_owned(), at };
-        let written = serde_json::to_vec_pretty(&entry).map_err(std::io::Error::other).and_then(|mut text| {
-            text.push(b'\n');
-            files::private_folder(&self.folder)?;
-            // Made for its owner only.
-            let mut new = tempfile::Builder::new().prefix(".new").tempfile_in(&self.folder)?;
-            new.write_all(&text)?;
-            new.as_file().sync_all()?;
-            new.persist(&path)?;
-            fs::File::open(&self.folder)?.sync_all()
-        });
-        Ok(written.map_err(cannot("write", &path))?)
+        Ok(files::write_private(&path, &entry).map_err(cannot("write", &path))?)
     }
 
     /// Everything that is trusted, by file and time; and a sentence for each entry that cannot be read.

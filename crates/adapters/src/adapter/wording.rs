@@ -73,15 +73,10 @@ pub(crate) fn visible(text: &str) -> String {
 
 fn bounded(mut text: String, most: usize) -> String {
     if text.len() > most {
-        text.truncate(boundary(&text, most - '…'.len_utf8()));
+        text.truncate(text.floor_char_boundary(most - '…'.len_utf8()));
         text.push('…');
     }
     text
-}
-
-/// The last character boundary at or before `at`.
-fn boundary(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|&index| text.is_char_boundary(index)).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -138,6 +138,14 @@ impl Body {
             Body::AdaptiveCard => "json",
         }
     }
+
+    /// Whether what is sent is an object, and no text.
+    pub fn is_object(self) -> bool {
+        match self {
+            Body::Text | Body::Markup | Body::Markdown | Body::Html => false,
+            Body::AdaptiveCard => true,
+        }
+    }
 }
 
 /// How a `body: markup` channel writes each feature. A missing key: the feature becomes plain text.

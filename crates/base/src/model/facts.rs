@@ -1,12 +1,10 @@
-//! What follows from the kind of a step, a tool or a provider. Each fact is answered here once, by a function that names every kind.
+//! What follows from the kind of a step or a tool. Each fact is answered here once, by a function that names every kind.
 
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, Filling, MODEL_TIMEOUT, Method, Pipeline, PipelineId, Provider, QUERY_TIMEOUT, Replies,
-    Shape, StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
+    Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, Filling, MODEL_TIMEOUT, Method, Pipeline, PipelineId, QUERY_TIMEOUT, Shape, StepKind, Text,
+    TextKey, Tool, ToolKind, work::ServerKind,
 };
 use crate::source::Spanned;
 
@@ -322,18 +320,6 @@ impl Agent {
     /// The model that it asks unless its step names another.
     pub fn model_name(&self) -> &str {
         self.model.as_ref().map_or(DEFAULT_MODEL, |model| &model.value)
-    }
-}
-
-impl Provider {
-    /// The replies of a file that it gives.
-    pub fn scripted(&self) -> Option<&Arc<Replies>> {
-        if let Provider::Scripted(replies) = self { Some(replies) } else { None }
-    }
-
-    /// The folder of recordings that it gives.
-    pub fn recorded(&self) -> Option<&PathBuf> {
-        if let Provider::Replay(folder) = self { Some(folder) } else { None }
     }
 }
 

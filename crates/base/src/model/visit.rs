@@ -271,7 +271,7 @@ impl Model {
             Provider::Scripted(replies) => {
                 replies.by_step.values().flat_map(ReplySet::all).for_each(|reply| reply.each_text(visit));
             }
-            Provider::OpenAi | Provider::Ollama | Provider::Anthropic | Provider::Replay(_) | Provider::Broken => {}
+            Provider::Service(_) | Provider::Replay(_) | Provider::Broken => {}
         }
     }
 }

@@ -88,12 +88,8 @@ impl Model {
 /// Who answers for a model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Provider {
-    /// Any OpenAI-compatible chat endpoint. `ollama` is this with another default base URL.
-    OpenAi,
-    /// Ollama's OpenAI-compatible endpoint.
-    Ollama,
-    /// Anthropic messages.
-    Anthropic,
+    /// An endpoint of this service, or one that speaks as it does.
+    Service(Service),
     /// Replies of a file.
     Scripted(Arc<Replies>),
     /// Recordings in this folder.
@@ -102,25 +98,87 @@ pub enum Provider {
     Broken,
 }
 
-/// What a provider brings with it.
+/// A provider that is asked over HTTP.
+///
+/// How to add one: its variant, in small letters its name in files, and its arm in [`Service::preset`], which the compiler asks for; its row in
+/// `lower/keys/work.rs`, which a test there asks for; its name in `docs/language.md`, section 3. Nothing else knows providers by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "lowercase")]
+pub enum Service {
+    /// OpenAI, or any endpoint that is compatible.
+    OpenAi,
+    /// Anthropic.
+    Anthropic,
+    /// Ollama on this machine, which is compatible with OpenAI.
+    Ollama,
+}
+
+/// What a service brings with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
     /// Where it is asked when the file names no `base_url`.
     pub base_url: &'static str,
     /// Whether its answers cost money.
     pub is_paid: bool,
+    /// How it is spoken to.
+    pub chat: WireFormat,
+    /// How with `api: responses`, if it knows that.
+    pub responses: Option<WireFormat>,
+}
+
+impl Preset {
+    /// How it is spoken to with this `api`.
+    pub fn wire(&self, api: Api) -> WireFormat {
+        match api {
+            Api::Chat => self.chat,
+            Api::Responses => self.responses.unwrap_or(self.chat),
+        }
+    }
+}
+
+impl Service {
+    /// What it brings with it.
+    pub fn preset(self) -> Preset {
+        let of = |base_url, chat| Preset { base_url, is_paid: true, chat, responses: None };
+        match self {
+            Service::OpenAi => {
+                Preset { responses: Some(WireFormat::OpenAiResponses), ..of("https://api.openai.com/v1", WireFormat::OpenAiChat) }
+            }
+            Service::Anthropic => of("https://api.anthropic.com", WireFormat::AnthropicMessages),
+            Service::Ollama => Preset { is_paid: false, ..of("http://127.0.0.1:11434/v1", WireFormat::OpenAiChat) },
+        }
+    }
 }
 
 impl Provider {
-    /// What it brings with it; `None`: it asks nobody.
+    /// What its service brings with it; `None`: it asks nobody.
     pub fn preset(&self) -> Option<Preset> {
-        match self {
-            Provider::OpenAi => Some(Preset { base_url: "https://api.openai.com/v1", is_paid: true }),
-            Provider::Ollama => Some(Preset { base_url: "http://127.0.0.1:11434/v1", is_paid: false }),
-            Provider::Anthropic => Some(Preset { base_url: "https://api.anthropic.com", is_paid: true }),
-            Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken => None,
-        }
+        if let Provider::Service(service) = self { Some(service.preset()) } else { None }
     }
+
+    /// The replies of a file that it gives.
+    pub fn scripted(&self) -> Option<&Arc<Replies>> {
+        if let Provider::Scripted(replies) = self { Some(replies) } else { None }
+    }
+
+    /// The folder of recordings that it gives.
+    pub fn recorded(&self) -> Option<&PathBuf> {
+        if let Provider::Replay(folder) = self { Some(folder) } else { None }
+    }
+}
+
+/// How an endpoint is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WireFormat {
+    /// `POST {base_url}/chat/completions`, OpenAI's chat format.
+    OpenAiChat,
+    /// `POST {base_url}/responses`, OpenAI's responses format.
+    OpenAiResponses,
+    /// `POST {base_url}/v1/messages`, Anthropic's messages format.
+    AnthropicMessages,
+    /// No endpoint: the recordings in the folder that the base URL names. Only a [`Tape`](crate::port::Tape) answers it.
+    Recorded,
 }
 
 impl Model {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Pending, Secret};
 use crate::model::{HostSource, Method};
 
@@ -25,7 +27,7 @@ pub struct HttpRequest {
 }
 
 /// What came back, whatever its status below 400.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HttpReply {
     /// The status.
     pub status: u16,

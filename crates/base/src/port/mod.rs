@@ -18,13 +18,14 @@ mod written;
 use std::future::Future;
 use std::pin::Pin;
 
+pub use crate::model::WireFormat;
 pub use cache::Cache;
 pub use clock::Clock;
 pub use data::{ColumnSummary, FileContent, FileReader, PageText, QueryRequest, ReadRequest, Rows, SqlDatabase, TableSource, TableSummary};
 pub use files::{Files, MemoryFiles, Overlay, ReadFileError};
 pub use http::{HttpClient, HttpReply, HttpRequest};
 pub use mail::{Mail, MailSender};
-pub use model::{Listener, Message, ModelClient, ModelReply, ModelRequest, Secret, ToolCall, ToolDescription, WireFormat};
+pub use model::{Listener, Message, ModelClient, ModelReply, ModelRequest, Secret, ToolCall, ToolDescription};
 pub use output::{Folder, PrintError, Printer};
 pub use server::{ServerCall, ServerReply, ServerTransport, ToolList, ToolServer, ToolServers};
 pub use store::{EventLog, RunSummary, Store, StoreError, Synced};

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Pending;
 use crate::event::{MessageRole, Usage};
-use crate::model::{HostSource, ToolCalls};
+use crate::model::{HostSource, ToolCalls, WireFormat};
 
 /// A secret value: `Debug`, `Display` and `Serialize` give `***`.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -43,20 +43,6 @@ impl Serialize for Secret {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str("***")
     }
-}
-
-/// How an endpoint is spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WireFormat {
-    /// `POST {base_url}/chat/completions`, OpenAI's chat format.
-    OpenAiChat,
-    /// `POST {base_url}/responses`, OpenAI's responses format.
-    OpenAiResponses,
-    /// `POST {base_url}/v1/messages`, Anthropic's messages format.
-    AnthropicMessages,
-    /// No endpoint: the recordings in the folder that `base_url` names. Only a [`Tape`](super::Tape) answers it.
-    Recorded,
 }
 
 /// One message of a request. Roles come from the file's structure only, never from text.

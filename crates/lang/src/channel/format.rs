@@ -179,7 +179,7 @@ pub fn fits(formatted: &Formatted, channel: &Channel) -> Result<(), MisfitError>
         return Err(MisfitError::Parts { parts: formatted.parts.len(), channel: name(), most: most_parts });
     }
     for part in &formatted.parts {
-        if (channel.body == Body::AdaptiveCard) != part.content.is_object() {
+        if channel.body.is_object() != part.content.is_object() {
             return Err(MisfitError::Body { number: part.number, channel: name() });
         }
         let length = measure(&as_sent(&part.content), channel.length_unit);

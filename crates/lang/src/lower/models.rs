@@ -50,13 +50,12 @@ fn tool_calls(keys: &KeyReader) -> ToolCalls {
 }
 
 fn provider(keys: &KeyReader) -> Option<Provider> {
-    match keys.word("provider")? {
-        "openai" => Some(Provider::OpenAi),
-        "ollama" => Some(Provider::Ollama),
-        "anthropic" => Some(Provider::Anthropic),
-        "scripted" => Some(Provider::Scripted(scripted(keys)?)),
-        "replay" => Some(Provider::Replay(replay(keys)?)),
-        other => {
+    let word = keys.word("provider")?;
+    match (word.parse(), word) {
+        (Ok(service), _) => Some(Provider::Service(service)),
+        (Err(_), "scripted") => Some(Provider::Scripted(scripted(keys)?)),
+        (Err(_), "replay") => Some(Provider::Replay(replay(keys)?)),
+        (Err(_), other) => {
             let span = keys.get("provider").map_or(keys.span, |node| node.span);
             keys.lower.not_yet(&format!("provider {}", quoted(other)), span);
             None

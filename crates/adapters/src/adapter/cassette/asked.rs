@@ -1,7 +1,9 @@
 //! Requests and answers as plain values, and back.
 
 use percent_encoding::percent_decode_str;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::port::{
@@ -10,62 +12,37 @@ use crate::port::{
 
 /// Most bytes of a picture; what models take is less.
 const MOST_PICTURE: u64 = 32 * 1024 * 1024;
-/// Headers of an answer that differ from one call to the next and say nothing of what was asked.
-const PASSING: [&str; 16] = [
-    "age",
-    "alt-svc",
-    "cf-ray",
-    "connection",
-    "content-length",
-    "date",
-    "expires",
-    "keep-alive",
-    "nel",
-    "report-to",
-    "request-id",
-    "server-timing",
-    "set-cookie",
-    "traceparent",
-    "transfer-encoding",
-    "via",
-];
 
 /// What a model is asked. The address and the key are left out: they are the surroundings' affair.
 pub fn model(request: &ModelRequest) -> Value {
-    let mut asked = Map::from_iter([("to".to_owned(), json!("model"))]);
+    let mut asked = json!({ "to": "model" });
     // A model of which the file says nothing but its recordings may have been any.
     if request.wire != WireFormat::Recorded || !request.model.is_empty() {
-        asked.insert("model".into(), json!(request.model));
-        let settings = [
+        asked["model"] = json!(request.model);
+        let numbers = [
             ("temperature", request.temperature.map(Value::from)),
             ("max_output_tokens", request.max_output_tokens.map(Value::from)),
             ("seed", request.seed.map(Value::from)),
         ];
-        asked.extend(settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        numbers.into_iter().filter_map(|(name, value)| Some((name, value?))).for_each(|(name, value)| asked[name] = value);
     }
-    asked.insert("messages".into(), request.messages.iter().map(message).collect());
+    asked["messages"] = request.messages.iter().map(message).collect();
     if let Some(schema) = &request.schema {
-        asked.insert("schema".into(), schema.clone());
+        asked["schema"] = schema.clone();
     }
     if !request.tools.is_empty() {
-        asked.insert("tools".into(), json!(request.tools));
+        asked["tools"] = json!(request.tools);
     }
-    Value::Object(asked)
+    asked
 }
 
 /// The keys of [`model`] that say which model is asked, not what.
 pub(crate) const OF_THE_MODEL: [&str; 4] = ["model", "temperature", "max_output_tokens", "seed"];
 
 fn message(message: &Message) -> Value {
-    let mut value = json!({ "role": message.role, "text": message.text });
+    let mut value = json!(message);
     if !message.pictures.is_empty() {
         value["pictures"] = message.pictures.iter().map(|path| picture(path)).collect();
-    }
-    if !message.calls.is_empty() {
-        value["calls"] = json!(message.calls);
-    }
-    if let Some(id) = &message.call_id {
-        value["call_id"] = json!(id);
     }
     value
 }
@@ -120,8 +97,8 @@ pub fn tool(call: &ServerCall) -> Value {
 
 /// A mail as it is handed over.
 pub fn mail(mail: &Mail) -> Value {
-    let mut asked = json!({ "to": "mail", "server": mail.server, "from": mail.from, "receiver": mail.to, "subject": mail.subject });
-    asked["text"] = json!(mail.text);
+    let Mail { server, from, to, subject, text, .. } = mail;
+    let mut asked = json!({ "to": "mail", "server": server, "from": from, "receiver": to, "subject": subject, "text": text });
     if let Some(html) = &mail.html {
         asked["html"] = json!(html);
     }
@@ -129,59 +106,37 @@ pub fn mail(mail: &Mail) -> Value {
 }
 
 /// An answer as a plain value, and from one.
-pub(crate) trait Recordable: Sized {
+pub(crate) trait Recordable: Serialize + DeserializeOwned {
     /// As it is kept.
-    fn kept(&self) -> Value;
-    /// From what was kept; `None`: it is no such answer.
-    fn from_kept(value: Value) -> Option<Self>;
-}
-
-impl Recordable for ModelReply {
     fn kept(&self) -> Value {
         json!(self)
     }
 
-    fn from_kept(value: Value) -> Option<ModelReply> {
+    /// From what was kept; `None`: it is no such answer.
+    fn from_kept(value: Value) -> Option<Self> {
         serde_json::from_value(value).ok()
     }
 }
 
+impl Recordable for ModelReply {}
+impl Recordable for ToolList {}
+impl Recordable for ServerReply {}
+
 impl Recordable for HttpReply {
+    /// Without the headers that differ from one call to the next and say nothing of what was asked.
     fn kept(&self) -> Value {
         let mut headers: Vec<&(String, String)> = self.headers.iter().filter(|(name, _)| !is_passing(name)).collect();
         headers.sort();
         json!({ "status": self.status, "headers": headers, "body": self.body })
     }
-
-    fn from_kept(mut value: Value) -> Option<HttpReply> {
-        let status = u16::try_from(value["status"].as_u64()?).ok()?;
-        let headers = serde_json::from_value(value["headers"].take()).ok()?;
-        Some(HttpReply { status, headers, body: value["body"].take() })
-    }
-}
-
-impl Recordable for ToolList {
-    fn kept(&self) -> Value {
-        json!(self)
-    }
-
-    fn from_kept(value: Value) -> Option<ToolList> {
-        serde_json::from_value(value).ok()
-    }
-}
-
-impl Recordable for ServerReply {
-    fn kept(&self) -> Value {
-        json!(self)
-    }
-
-    fn from_kept(value: Value) -> Option<ServerReply> {
-        serde_json::from_value(value).ok()
-    }
 }
 
 fn is_passing(header: &str) -> bool {
-    PASSING.contains(&header) || header.ends_with("request-id") || header.ends_with("trace-id") || header.starts_with("x-ratelimit")
+    matches!(header, "age" | "alt-svc" | "cf-ray" | "connection" | "content-length" | "date" | "expires" | "keep-alive" | "nel")
+        || matches!(header, "report-to" | "server-timing" | "set-cookie" | "traceparent" | "transfer-encoding" | "via")
+        || header.ends_with("request-id")
+        || header.ends_with("trace-id")
+        || header.starts_with("x-ratelimit")
 }
 
 /// The id of a mail.

@@ -1,14 +1,12 @@
 //! A cassette on disk: `cassette.json`, and in `steps/` one file a step with its calls in order. Readable by its owner only.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::super::files::{self, FileError, cannot};
-use super::super::os;
 use crate::event::Failure;
 
 /// Version of the files.
@@ -45,18 +43,31 @@ impl Head {
 }
 
 /// One call and what it gave.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recording {
     /// Which call of its step, from 1; local ones count too.
     pub call: u64,
     /// What was asked, masked.
     pub asked: Value,
-    /// What it gave, masked.
-    pub answer: Result<Value, Failure>,
     /// Lengths of values that became known to be personal later only, by placeholder.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub lengths: Map<String, Value>,
     /// Where the values of the answer that were not asked come from (`person.name`), by placeholder.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub origins: Map<String, Value>,
+    /// What it gave, masked.
+    #[serde(flatten)]
+    pub answer: RecordedAnswer,
+}
+
+/// What a call gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordedAnswer {
+    /// This.
+    Reply(Value),
+    /// Nothing: it failed.
+    Failure(Failure),
 }
 
 /// The recordings of a cassette by step.
@@ -134,18 +145,7 @@ fn recording(mut value: Value) -> Option<Recording> {
             *text = json!(lines.join("\n"));
         }
     });
-    let call = value["call"].as_u64()?;
-    let asked = value["asked"].take();
-    let mut map = |name: &str| match value[name].take() {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    };
-    let (lengths, origins) = (map("lengths"), map("origins"));
-    let answer = match (value["reply"].take(), value["failure"].take()) {
-        (Value::Null, failure) => Err(serde_json::from_value(failure).ok()?),
-        (reply, _) => Ok(reply),
-    };
-    asked.is_object().then_some(Recording { call, asked, answer, lengths, origins })
+    serde_json::from_value(value).ok().filter(|recording: &Recording| recording.asked.is_object())
 }
 
 fn read_json(file: &Path) -> Result<Value, FileError> {
@@ -163,28 +163,16 @@ pub fn is_free(folder: &Path) -> bool {
 /// # Errors
 /// A file or folder cannot be made.
 pub fn write(folder: &Path, head: &Head, steps: &Steps) -> std::io::Result<()> {
-    files::private_folder(folder)?;
     for (step, recordings) in steps {
         let file = folder.join("steps").join(format!("{step}.json"));
-        files::private_folder(file.parent().unwrap_or(folder))?;
         let calls: Vec<Value> = recordings.iter().map(shown).collect();
-        write_json(&file, &json!({ "flow": VERSION, "step": step, "calls": calls }))?;
+        files::write_private(&file, &json!({ "flow": VERSION, "step": step, "calls": calls }))?;
     }
-    write_json(&folder.join(HEAD), &json!(head))
+    files::write_private(&folder.join(HEAD), head)
 }
 
 fn shown(recording: &Recording) -> Value {
-    let mut value = json!({ "call": recording.call, "asked": recording.asked });
-    if !recording.lengths.is_empty() {
-        value["lengths"] = json!(recording.lengths);
-    }
-    if !recording.origins.is_empty() {
-        value["origins"] = json!(recording.origins);
-    }
-    match &recording.answer {
-        Ok(reply) => value["reply"] = reply.clone(),
-        Err(failure) => value["failure"] = json!(failure),
-    }
+    let mut value = json!(recording);
     // Line by line, so that people can read a prompt and see what changed in it.
     texts(&mut value, &|text| {
         let lines = text.as_str().filter(|text| text.contains('\n')).map(|text| text.split('\n').collect::<Vec<_>>());
@@ -211,24 +199,13 @@ fn texts(recording: &mut Value, change: &dyn Fn(&mut Value)) {
     }
 }
 
-/// Whole or not at all, for its owner only.
-fn write_json(path: &Path, value: &Value) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let private = os::permissions(0o600);
-    let mut file = tempfile::Builder::new().permissions(private).tempfile_in(folder)?;
-    file.write_all(serde_json::to_string_pretty(value)?.as_bytes())?;
-    file.write_all(b"\n")?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapter::os;
     use crate::event::FailureKind;
 
-    fn recording(call: u64, text: &str, answer: Result<Value, Failure>) -> Recording {
+    fn recording(call: u64, text: &str, answer: RecordedAnswer) -> Recording {
         let asked = json!({ "to": "model", "messages": [{ "role": "user", "text": text }] });
         Recording { call, asked, answer, lengths: Map::new(), origins: Map::new() }
     }
@@ -240,8 +217,11 @@ mod tests {
         let failed = Failure::new(FailureKind::RateLimited, "slow down");
         let reply = json!({ "text": "One\nTwo\n", "usage": null, "model": null });
         let steps = Steps::from([
-            ("facts/today".to_owned(), vec![recording(1, "One line", Err(failed)), recording(2, "Two\nlines", Ok(reply))]),
-            ("each[2]".to_owned(), vec![recording(1, "", Ok(json!({ "text": "" })))]),
+            (
+                "facts/today".to_owned(),
+                vec![recording(1, "One line", RecordedAnswer::Failure(failed)), recording(2, "Two\nlines", RecordedAnswer::Reply(reply))],
+            ),
+            ("each[2]".to_owned(), vec![recording(1, "", RecordedAnswer::Reply(json!({ "text": "" })))]),
         ]);
         let written = Head::new("p", Some("2026-01-05T09:00:00Z".into()), true);
         assert!(is_free(&folder));

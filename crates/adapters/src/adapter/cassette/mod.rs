@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Map, Value};
 
 use self::asked::Recordable;
-use self::folder::{Recording, Steps};
+use self::folder::{RecordedAnswer, Recording, Steps};
 use self::placeholder::{Bindings, Masker, Placeholder};
 use crate::event::{Event, Failure, FailureKind, Happening, StepPath};
 use crate::journal::PersonalMask;
@@ -29,7 +29,6 @@ use crate::port::{
     Cache, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, ServerCall, ServerReply,
     Tape, ToolList, ToolServer, ToolServers, WireFormat,
 };
-
 use crate::redact::Redactor;
 
 pub use self::folder::{CassetteError, Head, head, is_free};
@@ -53,6 +52,7 @@ pub struct Cassette {
 }
 
 /// What is known of the run so far, and what was kept.
+#[derive(Default)]
 struct CassetteState {
     mask: PersonalMask,
     run: String,
@@ -86,19 +86,7 @@ struct TakenCall {
 impl Cassette {
     /// With the secrets that must not be kept.
     pub fn new<'a>(mode: Mode, secrets: impl IntoIterator<Item = &'a str>) -> Cassette {
-        let inner = CassetteState {
-            mask: PersonalMask::new(secrets),
-            run: String::new(),
-            given: BTreeMap::new(),
-            calls: HashMap::new(),
-            numbers: HashMap::new(),
-            out: BTreeSet::new(),
-            again: HashMap::new(),
-            kept: vec![],
-            folders: HashMap::new(),
-            misses: vec![],
-            used: BTreeSet::new(),
-        };
+        let inner = CassetteState { mask: PersonalMask::new(secrets), ..CassetteState::default() };
         Cassette { mode, inner: Arc::new(Mutex::new(inner)) }
     }
 
@@ -136,19 +124,27 @@ impl Cassette {
     /// A file or folder cannot be made.
     pub fn write(&self, folder: &Path, head: &Head) -> std::io::Result<Vec<String>> {
         let inner = self.inner();
-        let mut by_step: BTreeMap<&str, Vec<&TakenCall>> = BTreeMap::new();
-        for taken in &inner.kept {
-            by_step.entry(&taken.step).or_default().push(taken);
-        }
+        let mut kept: Vec<&TakenCall> = inner.kept.iter().collect();
+        kept.sort_by_key(|taken| (&*taken.step, taken.call));
         let (mut steps, mut lost) = (Steps::new(), vec![]);
-        for (step, mut all) in by_step {
-            all.sort_by_key(|taken| taken.call);
-            let recorded = all.into_iter().map(|taken| taken.recording(inner.mask.redactor(), &inner.run, &inner.given));
-            let (recordings, told): (Vec<Recording>, Vec<Option<String>>) = recorded.unzip();
-            steps.insert(step.to_owned(), recordings);
-            lost.extend(told.into_iter().flatten());
+        for taken in kept {
+            let (recording, told) = taken.recording(&inner);
+            steps.entry(taken.step.to_string()).or_default().push(recording);
+            lost.extend(told);
         }
         folder::write(folder, head, &steps).map(|()| lost)
+    }
+
+    /// Lets a call out, keeps it or answers it, by what the cassette does.
+    fn pass<R, T>(&self, call: u64, request: R, asked: fn(&R) -> Value, live: impl FnOnce(R) -> Pending<T>) -> Pending<T>
+    where
+        T: Recordable + Send + 'static,
+    {
+        match &self.mode {
+            Mode::Live => live(request),
+            Mode::Record => self.keep(call, asked(&request), live(request)),
+            Mode::Replay(folder) => self.answer(folder, call, &asked(&request)),
+        }
     }
 
     /// Lets a call out and keeps it.
@@ -170,33 +166,31 @@ impl Cassette {
 
     /// Answers a call from a folder.
     fn answer<T: Recordable + Send + 'static>(&self, folder: &Path, call: u64, asked: &Value) -> Pending<T> {
-        let answer = self.inner().answer(folder, call, asked);
-        Box::pin(std::future::ready(answer.and_then(|reply| {
-            let broken = || Failure::new(FailureKind::Unavailable, "a recording holds an answer of another kind; record it again");
-            T::from_kept(reply).ok_or_else(broken)
-        })))
+        let broken = || Failure::new(FailureKind::Unavailable, "a recording holds an answer of another kind; record it again");
+        let answer = self.inner().answer(folder, call, asked).and_then(|reply| T::from_kept(reply).ok_or_else(broken));
+        Box::pin(std::future::ready(answer))
     }
 }
 
 impl TakenCall {
-    /// The recording of the call, and what of it a replay cannot give back.
-    fn recording(&self, redactor: &Redactor, run: &str, given: &BTreeMap<String, String>) -> (Recording, Option<String>) {
-        let mut masker = Masker::new(redactor, run).since(&self.then);
+    /// The recording of the call in a run, and what of it a replay cannot give back.
+    fn recording(&self, of: &CassetteState) -> (Recording, Option<String>) {
+        let mut masker = Masker::new(of.mask.redactor(), &of.run).since(&self.then);
         let asked = masker.value(&self.asked);
         let in_asked = std::mem::take(&mut masker.used);
         let late = in_asked.iter().filter(|(place, _)| masker.late.contains(place));
         let lengths: Map<String, Value> = late.map(|(place, (raw, _))| (place.shown(), raw.chars().count().into())).collect();
         let answer = match &self.answer {
-            Some(Ok(reply)) => Ok(with_counts(masker.value(reply), reply)),
-            Some(Err(failure)) => Err(Failure::new(failure.kind, masker.text(&failure.message))),
-            None => Err(Failure::new(FailureKind::Timeout, "no answer came in time")),
+            Some(Ok(reply)) => RecordedAnswer::Reply(with_counts(masker.value(reply), reply)),
+            Some(Err(failure)) => RecordedAnswer::Failure(Failure::new(failure.kind, masker.text(&failure.message))),
+            None => RecordedAnswer::Failure(Failure::new(FailureKind::Timeout, "no answer came in time")),
         };
         let is_new = |place: &Placeholder| in_asked.keys().all(|asked| asked.whole() != place.whole());
         let new = masker.used.iter().filter(|(place, _)| is_new(place));
-        let origin = |whole: &str| given.iter().find(|(_, value)| *value == whole).map(|(origin, _)| Value::from(origin.as_str()));
+        let origin = |whole: &str| of.given.iter().find(|(_, value)| *value == whole).map(|(origin, _)| Value::from(origin.as_str()));
         let origins = new.filter_map(|(place, (_, whole))| Some((place.whole().shown(), origin(whole)?))).collect();
-        let mut recording = Recording { call: self.call, asked, answer, lengths, origins };
-        let lost = match self.replayed(&recording, &masker, run, given) {
+        let mut recording = Recording { call: self.call, asked, lengths, origins, answer };
+        let lost = match self.replayed(&recording, &masker, of) {
             Replayed::Same => None,
             Replayed::Placeholders => {
                 Some("its answer holds personal values or secrets that a replay does not know; it gives placeholders for them")
@@ -204,7 +198,8 @@ impl TakenCall {
             Replayed::NotFound => Some("a replay would not find what it was asked; run the step live, or give it a scripted reply"),
             Replayed::Other => {
                 let told = "its answer holds a personal value in a form that a recording cannot give back; run the step live, or give it a scripted reply";
-                recording.answer = Err(Failure::new(FailureKind::Unavailable, format!("this call was not recorded: {told}")));
+                let failure = Failure::new(FailureKind::Unavailable, format!("this call was not recorded: {told}"));
+                recording.answer = RecordedAnswer::Failure(failure);
                 recording.origins = Map::new();
                 Some(told)
             }
@@ -214,23 +209,20 @@ impl TakenCall {
     }
 
     /// What a replay of the same run makes of the recording.
-    fn replayed(&self, recording: &Recording, masker: &Masker, run: &str, given: &BTreeMap<String, String>) -> Replayed {
-        let Some(mut bindings) = Bindings::of(&recording.asked, &self.asked, &self.then, run, &recording.lengths) else {
+    fn replayed(&self, recording: &Recording, masker: &Masker, of: &CassetteState) -> Replayed {
+        let Some(mut bindings) = Bindings::of(&recording.asked, &self.asked, &self.then, &of.run, &recording.lengths) else {
             return Replayed::NotFound;
         };
-        bindings.know(&recording.origins, given);
-        let all = |reply: &Value| with_counts(placeholder::without_secrets(reply, masker.redactor()), reply);
-        let (back, wanted, best, masked) = match (&recording.answer, &self.answer) {
-            (Ok(masked), Some(Ok(reply))) => (bindings.restored(masked), reply.clone(), all(reply), masked.clone()),
-            (Err(masked), Some(Err(failure))) => {
-                let (masked, wanted) = (Value::from(masked.message.as_str()), Value::from(failure.message.as_str()));
-                (bindings.restored(&masked), wanted.clone(), all(&wanted), masked)
-            }
+        bindings.know(&recording.origins, &of.given);
+        let (masked, wanted) = match (&recording.answer, &self.answer) {
+            (RecordedAnswer::Reply(masked), Some(Ok(reply))) => (masked.clone(), reply.clone()),
+            (RecordedAnswer::Failure(masked), Some(Err(failure))) => (masked.message.clone().into(), failure.message.clone().into()),
             _ => return Replayed::Same,
         };
-        match back == wanted {
+        let best = || with_counts(placeholder::without_secrets(&wanted, of.mask.redactor()), &wanted);
+        match bindings.restored(&masked) == wanted {
             true => Replayed::Same,
-            false if bindings.with(&masker.used).restored(&masked) == best => Replayed::Placeholders,
+            false if bindings.with(&masker.used).restored(&masked) == best() => Replayed::Placeholders,
             false => Replayed::Other,
         }
     }
@@ -288,8 +280,8 @@ impl CassetteState {
             bindings.know(&recording.origins, &self.given);
             self.used.insert((step.to_string(), number));
             return match &recording.answer {
-                Ok(reply) => Ok(bindings.restored(reply)),
-                Err(failure) => Err(Failure { message: bindings.restored_text(&failure.message), ..failure.clone() }),
+                RecordedAnswer::Reply(reply) => Ok(bindings.restored(reply)),
+                RecordedAnswer::Failure(failure) => Err(Failure { message: bindings.restored_text(&failure.message), ..failure.clone() }),
             };
         }
         let masked = Masker::new(self.mask.redactor(), &self.run).value(asked);
@@ -315,7 +307,7 @@ fn plain(value: &Value) -> Option<String> {
 /// What was asked, without what says which model it was where nothing is said of that now.
 fn comparable(recorded: &Value, asked: &Value) -> Value {
     let mut recorded = recorded.clone();
-    if let (Value::Object(parts), "model", None) = (&mut recorded, asked["to"].as_str().unwrap_or_default(), asked.get("model")) {
+    if let (Value::Object(parts), true) = (&mut recorded, asked["to"] == "model" && asked.get("model").is_none()) {
         parts.retain(|name, _| !asked::OF_THE_MODEL.contains(&name.as_str()));
     }
     recorded
@@ -355,45 +347,26 @@ impl Tape for Cassette {
     }
 
     fn model(&self, call: u64, request: ModelRequest, live: &Arc<dyn ModelClient>) -> Pending<ModelReply> {
-        let asked = asked::model(&request);
-        match (&self.mode, request.wire) {
-            (_, WireFormat::Recorded) => self.answer(Path::new(&request.base_url), call, &asked),
-            (Mode::Replay(folder), _) => self.answer(folder, call, &asked),
-            (Mode::Record, _) => self.keep(call, asked, live.call(request)),
-            (Mode::Live, _) => live.call(request),
+        if request.wire == WireFormat::Recorded {
+            return self.answer(Path::new(&request.base_url), call, &asked::model(&request));
         }
+        self.pass(call, request, asked::model, |request| live.call(request))
     }
 
     fn http(&self, call: u64, request: HttpRequest, live: &Arc<dyn HttpClient>) -> Pending<HttpReply> {
-        match &self.mode {
-            Mode::Replay(folder) => self.answer(folder, call, &asked::http(&request)),
-            Mode::Record => self.keep(call, asked::http(&request), live.send(request)),
-            Mode::Live => live.send(request),
-        }
+        self.pass(call, request, asked::http, |request| live.send(request))
     }
 
     fn tools(&self, call: u64, server: ToolServer, live: &Arc<dyn ToolServers>) -> Pending<ToolList> {
-        match &self.mode {
-            Mode::Replay(folder) => self.answer(folder, call, &asked::tools(&server)),
-            Mode::Record => self.keep(call, asked::tools(&server), live.list(server)),
-            Mode::Live => live.list(server),
-        }
+        self.pass(call, server, asked::tools, |server| live.list(server))
     }
 
     fn tool(&self, call: u64, request: ServerCall, live: &Arc<dyn ToolServers>) -> Pending<ServerReply> {
-        match &self.mode {
-            Mode::Replay(folder) => self.answer(folder, call, &asked::tool(&request)),
-            Mode::Record => self.keep(call, asked::tool(&request), live.call(request)),
-            Mode::Live => live.call(request),
-        }
+        self.pass(call, request, asked::tool, |request| live.call(request))
     }
 
     fn mail(&self, call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<String> {
-        match &self.mode {
-            Mode::Replay(folder) => self.answer(folder, call, &asked::mail(&mail)),
-            Mode::Record => self.keep(call, asked::mail(&mail), live.send(mail)),
-            Mode::Live => live.send(mail),
-        }
+        self.pass(call, mail, asked::mail, |mail| live.send(mail))
     }
 }
 

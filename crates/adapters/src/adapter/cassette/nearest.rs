@@ -3,21 +3,21 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use similar::{ChangeTag, TextDiff};
+use similar::{Algorithm, DiffTag, DiffableStr, capture_diff_slices};
 
 use super::comparable;
 use super::folder::{Recording, Steps};
 use super::placeholder::unnumbered;
+use crate::diagnostic;
 
-/// Words that are shown on each side of a change, and the longest difference, in characters.
-const AROUND: usize = 6;
+/// Words, and blanks between them, that are shown on each side of a change.
+const AROUND: usize = 12;
+/// The longest difference, in characters.
 const LONGEST: usize = 900;
 /// So much of a request is compared to find the nearest recording, in bytes.
 const COMPARED: usize = 20_000;
-/// So much of two texts is compared word by word, from a little before the first difference, in bytes.
-const COMPARED_WORDS: usize = 6_000;
-/// So much of what two texts have in common is kept before the first difference and after the last, in bytes.
-const KEPT: usize = 300;
+/// So many words, and blanks between them, are compared from the first difference on: bounds the time.
+const COMPARED_WORDS: usize = 2_000;
 /// Most places that are told.
 const MOST_TOLD: usize = 3;
 
@@ -28,49 +28,32 @@ pub fn sentence(steps: &Steps, step: &str, call: u64, asked: &Value) -> String {
         return format!("call {call} of step \"{step}\" was recorded with another request: {}", difference(&same.asked, asked));
     }
     let none = format!("there is no recording of call {call} of step \"{step}\"");
-    let of_kind = |recording: &&Recording| recording.asked["to"] == asked["to"];
     let all = steps.iter().flat_map(|(step, list)| list.iter().map(move |recording| (step, recording)));
-    let wanted = Bag::of(asked);
-    let near = |(other, recording): (&String, &Recording)| (wanted.likeness(&Bag::of(&recording.asked)), other == step);
-    let alike = all.filter(|(_, recording)| of_kind(recording)).map(|found| (near(found), found));
-    let nearest = alike.max_by(|(one, _), (two, _)| one.0.total_cmp(&two.0).then(one.1.cmp(&two.1))).map(|(_, found)| found);
+    let of_kind = all.filter(|(_, recording)| recording.asked["to"] == asked["to"]);
+    let near = |(other, recording): &(&String, &Recording)| (likeness(asked, &recording.asked), *other == step);
+    let rated = of_kind.map(|found| (near(&found), found));
+    let nearest = rated.max_by(|(one, _), (two, _)| one.0.total_cmp(&two.0).then(one.1.cmp(&two.1)));
     match nearest {
         None => format!("{none}, and of no other like it"),
-        Some((other, recording)) => {
+        Some((_, (other, recording))) => {
             let how = difference(&recording.asked, asked);
             format!("{none}; the nearest is call {} of step \"{other}\": {how}", recording.call)
         }
     }
 }
 
-/// How often each word stands in the beginning of a request. That is enough to find what is most like it, and takes no longer than
-/// reading both.
-struct Bag {
-    words: HashMap<String, usize>,
-    count: usize,
-}
-
-impl Bag {
-    fn of(asked: &Value) -> Bag {
+/// How many words two requests have in common at their beginning, however they are ordered, from 0 to 1. That is enough to find what is
+/// most like one, and takes no longer than reading both.
+fn likeness(one: &Value, two: &Value) -> f64 {
+    let counted = |asked: &Value| {
         let whole = leaves(asked).into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n");
-        let (mut words, mut count) = (HashMap::new(), 0);
-        for word in cut(&whole, COMPARED).split_whitespace() {
-            *words.entry(word.to_owned()).or_insert(0) += 1;
-            count += 1;
-        }
-        Bag { words, count }
-    }
-
-    /// From 0 to 1.
-    fn likeness(&self, other: &Bag) -> f64 {
-        let common: usize = self.words.iter().map(|(word, times)| other.words.get(word).map_or(0, |found| *found.min(times))).sum();
-        2.0 * common as f64 / (self.count + other.count).max(1) as f64
-    }
-}
-
-/// At most so many bytes from the beginning.
-fn cut(text: &str, most: usize) -> &str {
-    text.get(..text.floor_char_boundary(most)).unwrap_or(text)
+        let mut times: HashMap<String, usize> = HashMap::new();
+        whole[..whole.floor_char_boundary(COMPARED)].split_whitespace().for_each(|word| *times.entry(word.to_owned()).or_default() += 1);
+        times
+    };
+    let (one, two) = (counted(one), counted(two));
+    let common: usize = one.iter().filter_map(|(word, times)| two.get(word).map(|found| found.min(times))).sum();
+    2.0 * common as f64 / (one.values().sum::<usize>() + two.values().sum::<usize>()).max(1) as f64
 }
 
 /// The first places where two requests differ.
@@ -81,17 +64,17 @@ fn difference(recorded: &Value, asked: &Value) -> String {
     let changed =
         asked.iter().filter(|(name, text)| before.get(name) != Some(text)).map(|(name, text)| (name, before.get(name), Some(text)));
     let gone = recorded.iter().filter(|(name, _)| !now.contains_key(name)).map(|(name, text)| (name, Some(text), None));
-    let all: Vec<(&String, Option<&String>, Option<&String>)> = changed.chain(gone).collect();
-    let told = all.iter().take(MOST_TOLD).map(|(name, before, now)| match (before, now) {
+    let mut all = changed.chain(gone);
+    let first = all.by_ref().take(MOST_TOLD).map(|(name, before, now)| match (before, now) {
         (Some(before), Some(now)) => format!("{name}: {}", words(before, now)),
         (None, now) => format!("{name} is new: {}", shortened(now.map_or("", |now| now), 80)),
         (Some(before), None) => format!("{name} is gone: {}", shortened(before, 80)),
     });
-    let told = told.collect::<Vec<_>>().join("; ");
-    match all.len() {
-        0 => "it was asked the same".to_owned(),
-        few if few <= MOST_TOLD => shortened(&told, LONGEST),
-        more => shortened(&format!("{told}; and {} more", more - MOST_TOLD), LONGEST),
+    let told = first.collect::<Vec<_>>().join("; ");
+    match (told.is_empty(), all.count()) {
+        (true, _) => "it was asked the same".to_owned(),
+        (false, 0) => shortened(&told, LONGEST),
+        (false, more) => shortened(&format!("{told}; and {more} more"), LONGEST),
     }
 }
 
@@ -121,87 +104,41 @@ fn plain(value: &Value) -> String {
 
 /// The words that changed, each with a few around it. Blanks between two changes belong to both.
 fn words(before: &str, now: &str) -> String {
-    let head = common(before, now, false);
-    let (before, now) = (before.get(head..).unwrap_or_default(), now.get(head..).unwrap_or_default());
-    let tail = common(before, now, true);
-    let inner = |text: &str| cut(text.get(..text.len() - tail).unwrap_or(text), COMPARED_WORDS).to_owned();
-    let is_cut = tail > 0 || before.len().max(now.len()) > COMPARED_WORDS;
-    let (before, now) = (inner(before), inner(now));
-    let told = changes(&before, &now);
-    format!("{}{told}{}", if head > 0 && !told.starts_with('…') { "…" } else { "" }, if is_cut && !told.ends_with('…') { "…" } else { "" })
-}
-
-/// The bytes that two texts have in common at their beginning or end and that need not be shown: all but the last words, whole words only.
-fn common(one: &str, two: &str, at_end: bool) -> usize {
-    let (one, two) = (one.as_bytes(), two.as_bytes());
-    let count = match at_end {
-        false => one.iter().zip(two).take_while(|(one, two)| one == two).count(),
-        true => one.iter().rev().zip(two.iter().rev()).take_while(|(one, two)| one == two).count(),
-    };
-    let (Some(kept), true) = (count.checked_sub(KEPT), count < one.len().max(two.len())) else { return 0 };
-    // From there back to a blank, where a word cannot be cut.
-    let blank = |at: usize| match at_end {
-        false => one[at],
-        true => one[one.len() - 1 - at],
-    };
-    (0..kept).rev().find(|at| matches!(blank(*at), b' ' | b'\n')).unwrap_or(0)
-}
-
-/// The words that changed in what is left of two texts.
-fn changes(before: &str, now: &str) -> String {
-    let diff = TextDiff::from_words(before, now);
-    let mut out = String::new();
+    let (before, now) = (before.tokenize_words(), now.tokenize_words());
+    let head = before.iter().zip(&now).take_while(|(one, two)| one == two).count();
+    let (begin, before, now) = (&before[..head], &before[head..], &now[head..]);
+    let tail = before.iter().rev().zip(now.iter().rev()).take_while(|(one, two)| one == two).count();
+    let (before, end) = before.split_at(before.len() - tail);
+    let (before, now) = (&before[..before.len().min(COMPARED_WORDS)], &now[..(now.len() - tail).min(COMPARED_WORDS)]);
+    let mut told = around(begin, 0, AROUND);
     let (mut gone, mut new) = (String::new(), String::new());
-    let mut equal: Vec<&str> = vec![];
-    let mut is_first = true;
-    for change in diff.iter_all_changes() {
-        let text = change.value();
-        if change.tag() == ChangeTag::Equal {
-            equal.push(text);
-            continue;
-        }
-        let has_changed = !gone.is_empty() || !new.is_empty();
-        if has_changed && equal.iter().all(|text| text.trim().is_empty()) {
-            let blanks = equal.concat();
-            gone.push_str(&blanks);
-            new.push_str(&blanks);
-            equal.clear();
+    for part in capture_diff_slices(Algorithm::Myers, before, now) {
+        let (old, text) = (&before[part.old_range()], now[part.new_range()].concat());
+        let is_equal = part.tag() == DiffTag::Equal && !text.trim().is_empty();
+        if is_equal {
+            told += &(changed(&std::mem::take(&mut gone), &std::mem::take(&mut new)) + &around(old, AROUND, AROUND));
         } else {
-            write_change(&mut out, &mut gone, &mut new);
-            around(&mut out, &mut equal, !is_first, true);
+            gone += &old.concat();
+            new += &text;
         }
-        is_first = false;
-        if change.tag() == ChangeTag::Delete { gone.push_str(text) } else { new.push_str(text) }
     }
-    write_change(&mut out, &mut gone, &mut new);
-    around(&mut out, &mut equal, true, false);
-    one_line(&out)
+    let is_cut = before.len().max(now.len()) == COMPARED_WORDS;
+    told += &(changed(&gone, &new) + &if is_cut { "…".to_owned() } else { around(end, AROUND, 0) });
+    one_line(&told)
 }
 
-fn write_change(out: &mut String, gone: &mut String, new: &mut String) {
-    let (gone, new) = (std::mem::take(gone), std::mem::take(new));
-    if !gone.is_empty() {
-        out.push_str(&format!("[-{gone}-]"));
-    }
-    if !new.is_empty() {
-        out.push_str(&format!("{{+{new}+}}"));
-    }
+fn changed(gone: &str, new: &str) -> String {
+    let gone = if gone.is_empty() { String::new() } else { format!("[-{gone}-]") };
+    if new.is_empty() { gone } else { format!("{gone}{{+{new}+}}") }
 }
 
-/// Equal words between two changes: all if they are few, else the ends.
-fn around(out: &mut String, equal: &mut Vec<&str>, after: bool, before: bool) {
-    // Words and the blanks between them.
-    let words: Vec<String> = equal.iter().map(|word| inner_cut(word)).collect();
-    let most = 2 * AROUND;
-    let (head, tail) = (if after { most } else { 0 }, if before { most } else { 0 });
-    if words.len() <= head + tail {
-        out.push_str(&words.concat());
-    } else {
-        out.push_str(&words[..head].concat());
-        out.push('…');
-        out.push_str(&words[words.len() - tail..].concat());
+/// Equal words beside changes: all if they are few, else so many of their beginning and their end.
+fn around(equal: &[&str], head: usize, tail: usize) -> String {
+    let text = |words: &[&str]| words.iter().map(|word| inner_cut(word)).collect::<String>();
+    if equal.len() <= head + tail {
+        return text(equal);
     }
-    equal.clear();
+    format!("{}…{}", text(&equal[..head]), text(&equal[equal.len() - tail..]))
 }
 
 /// A word that goes on for lines, such as a piece of JSON, by its ends.
@@ -219,7 +156,7 @@ fn one_line(text: &str) -> String {
 }
 
 fn shortened(text: &str, most: usize) -> String {
-    crate::diagnostic::cut(&one_line(text), most)
+    diagnostic::cut(&one_line(text), most)
 }
 
 #[cfg(test)]
@@ -227,6 +164,7 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
+    use crate::adapter::cassette::folder::RecordedAnswer;
 
     fn asked(text: &str) -> Value {
         json!({ "to": "model", "model": "m", "messages": [{ "role": "system", "text": "Be brief." }, { "role": "user", "text": text }] })
@@ -235,7 +173,8 @@ mod tests {
     fn steps(all: &[(&str, u64, &str)]) -> Steps {
         let mut steps = Steps::new();
         for (step, call, text) in all {
-            let recording = Recording { call: *call, asked: asked(text), answer: Ok(json!({})), lengths: Map::new(), origins: Map::new() };
+            let answer = RecordedAnswer::Reply(json!({}));
+            let recording = Recording { call: *call, asked: asked(text), answer, lengths: Map::new(), origins: Map::new() };
             steps.entry((*step).to_owned()).or_default().push(recording);
         }
         steps

@@ -36,27 +36,29 @@ pub(crate) struct Placeholder {
     is_number: bool,
 }
 
+/// Kind and number of a value.
+type PlaceholderId = (&'static str, usize);
+
 impl Placeholder {
+    fn id(&self) -> PlaceholderId {
+        (self.kind, self.number)
+    }
+
     /// The placeholder that a text begins with, and its length.
     fn at_start(text: &str) -> Option<(Placeholder, usize)> {
         let end = text.bytes().take(LONGEST).position(|byte| byte == b'>')?;
-        let inside = text.get(1..end).filter(|_| text.starts_with('<'))?;
+        let inside = text.get(..end)?.strip_prefix('<')?;
         let (inside, is_number) = inside.strip_suffix('#').map_or((inside, false), |inside| (inside, true));
-        let (word, rest) = inside.split_once('_')?;
-        let kind = PiiKind::named(word)?.word();
-        let (rest, form) = match rest.split_once('~') {
-            None => (rest, 0),
-            Some((rest, form)) => (rest, form.parse().ok()?),
+        let (kind, rest) = inside.split_once('_')?;
+        let kind = PiiKind::named(kind)?.word();
+        let (rest, form) = rest.split_once('~').unwrap_or((rest, "0"));
+        let (number, variant) = rest.split_once('.').unwrap_or((rest, "0"));
+        let (word, style) = match variant.strip_suffix(['l', 'u', 't']) {
+            Some(word) => (word, variant.chars().next_back()),
+            None => (variant, None),
         };
-        let (number, variant) = rest.split_once('.').map_or((rest, None), |(number, variant)| (number, Some(variant)));
-        let (word, style) = match variant {
-            None => (0, None),
-            Some(variant) => match variant.strip_suffix(['l', 'u', 't']) {
-                Some(word) => (word.parse().ok()?, variant.chars().next_back()),
-                None => (variant.parse().ok()?, None),
-            },
-        };
-        Some((Placeholder { kind, number: number.parse().ok()?, word, style, form, is_number }, end + 1))
+        let (number, word, form) = (number.parse().ok()?, word.parse().ok()?, form.parse().ok()?);
+        Some((Placeholder { kind, number, word, style, form, is_number }, end + 1))
     }
 
     /// As it is written.
@@ -107,9 +109,9 @@ pub(crate) struct Masker<'a> {
     /// What was known when the call went out, if other than now.
     then: Option<&'a Redactor>,
     /// The value behind each number, as it was first met.
-    wholes: HashMap<(&'static str, usize), String>,
+    wholes: HashMap<PlaceholderId, String>,
     /// Other ways to write it.
-    forms: HashMap<(&'static str, usize), Vec<String>>,
+    forms: HashMap<PlaceholderId, Vec<String>>,
     /// What each placeholder that was put in stands for: the text there, and the whole value.
     pub used: BTreeMap<Placeholder, (String, String)>,
     /// Those that were put in where nothing, or something else, was known to be personal then.
@@ -121,11 +123,6 @@ impl<'a> Masker<'a> {
     pub fn new(redactor: &'a Redactor, run: &'a str) -> Masker<'a> {
         let (wholes, forms, used, late) = Default::default();
         Masker { redactor, run, then: None, wholes, forms, used, late }
-    }
-
-    /// What is known of the run.
-    pub fn redactor(&self) -> &'a Redactor {
-        self.redactor
     }
 
     /// Compares with what was known then.
@@ -149,26 +146,23 @@ impl<'a> Masker<'a> {
             };
             let is_late =
                 known.as_ref().is_some_and(|known| !known.iter().any(|then| (&then.range, &then.whole) == (&place.range, &place.whole)));
-            let placeholder = self.placeholder(kind.word(), place.number, raw, place.whole);
-            out.push_str(&placeholder.shown());
-            if is_late {
-                self.late.insert(placeholder);
-            }
+            out.push_str(&self.placeholder((kind.word(), place.number), raw, place.whole, is_late).shown());
         }
         out.push_str(&escaped(text.get(at..).unwrap_or_default(), is_placeholder));
         out
     }
 
-    fn placeholder(&mut self, kind: &'static str, number: usize, raw: &str, whole: String) -> Placeholder {
-        let whole = self.wholes.entry((kind, number)).or_insert(whole).clone();
+    /// What stands for a text that is a personal value or a part of it. `is_late`: that was not known when the call went out.
+    fn placeholder(&mut self, (kind, number): PlaceholderId, raw: &str, whole: String, is_late: bool) -> Placeholder {
         let plain = Placeholder { kind, number, word: 0, style: None, form: 0, is_number: false };
+        let whole = self.wholes.entry(plain.id()).or_insert(whole).clone();
         let spelled = |word: usize| {
             let styles = [None, Some('l'), Some('u'), Some('t')].into_iter();
             let mut spelled = styles.map(|style| Placeholder { word, style, ..plain.clone() });
             spelled.find(|placeholder| placeholder.text_of(&whole).as_deref() == Some(raw))
         };
         let found = (0..=words(&whole).count()).find_map(spelled).unwrap_or_else(|| {
-            let forms = self.forms.entry((kind, number)).or_default();
+            let forms = self.forms.entry(plain.id()).or_default();
             let form = forms.iter().position(|form| form == raw).unwrap_or_else(|| {
                 forms.push(raw.to_owned());
                 forms.len() - 1
@@ -176,6 +170,7 @@ impl<'a> Masker<'a> {
             Placeholder { form: form + 1, ..plain.clone() }
         });
         self.used.insert(found.clone(), (raw.to_owned(), whole));
+        self.late.extend(is_late.then(|| found.clone()));
         found
     }
 
@@ -190,10 +185,7 @@ impl<'a> Masker<'a> {
                     Some(PersonalPlace { kind: None, .. }) => Value::String(SECRET.to_owned()),
                     Some(PersonalPlace { kind: Some(kind), number, whole, .. }) => {
                         let is_late = self.then.is_some_and(|then| whole_number(then, &text).is_none_or(|place| place.whole != whole));
-                        let placeholder = self.placeholder(kind.word(), number, &text, whole);
-                        if is_late {
-                            self.late.insert(placeholder.clone());
-                        }
+                        let placeholder = self.placeholder((kind.word(), number), &text, whole, is_late);
                         Value::String(Placeholder { is_number: true, ..placeholder }.shown())
                     }
                 }
@@ -266,9 +258,9 @@ fn named_run(text: &str, run: &str) -> String {
 /// What the placeholders of a recording stand for in the run that it answers.
 #[derive(Debug, Default)]
 pub(crate) struct Bindings {
-    whole: HashMap<(&'static str, usize), String>,
+    whole: HashMap<PlaceholderId, String>,
     /// The number that each has now.
-    numbers: HashMap<(&'static str, usize), usize>,
+    numbers: HashMap<PlaceholderId, usize>,
     exact: HashMap<Placeholder, String>,
     run: String,
 }
@@ -313,109 +305,105 @@ fn pieces(text: &str) -> Vec<(Range<usize>, RecordedPiece<'_>)> {
     pieces
 }
 
-impl Bindings {
-    /// Compares a recorded value with one that is asked now; `None`: they differ. `lengths` are those, in characters, of values that
-    /// were not known to be personal when the recording was made, by their placeholder.
-    pub fn of(recorded: &Value, asked: &Value, redactor: &Redactor, run: &str, lengths: &Map<String, Value>) -> Option<Bindings> {
-        let mut bindings = Bindings { run: run.to_owned(), ..Bindings::default() };
-        bindings.fit(recorded, asked, redactor, lengths).then_some(bindings)
-    }
+/// A recorded value that is compared with one that is asked now.
+struct Comparison<'a> {
+    redactor: &'a Redactor,
+    lengths: &'a Map<String, Value>,
+    found: Bindings,
+}
 
-    fn fit(&mut self, recorded: &Value, asked: &Value, redactor: &Redactor, lengths: &Map<String, Value>) -> bool {
+impl Comparison<'_> {
+    fn fits(&mut self, recorded: &Value, asked: &Value) -> bool {
         match (recorded, asked) {
-            (Value::String(recorded), Value::String(asked)) => self.fit_text(recorded, asked, redactor, lengths),
+            (Value::String(recorded), Value::String(asked)) => self.fits_text(recorded, asked),
             (Value::String(recorded), Value::Number(asked)) => {
                 let asked = asked.to_string();
-                let place = whole_number(redactor, &asked);
+                let place = whole_number(self.redactor, &asked);
                 match pieces(recorded).as_slice() {
                     [(_, RecordedPiece::Value(placeholder))] if placeholder.is_number => {
                         let plain = Placeholder { is_number: false, ..placeholder.clone() };
-                        self.fit_value(&plain, &asked, place.as_ref(), lengths) == Some(asked.len())
+                        self.value_length(&plain, &asked, place.as_ref()) == Some(asked.len())
                     }
                     [(_, RecordedPiece::Secret)] => place.is_some_and(|place| place.kind.is_none()),
                     _ => false,
                 }
             }
             (Value::Array(recorded), Value::Array(asked)) => {
-                recorded.len() == asked.len() && recorded.iter().zip(asked).all(|(one, two)| self.fit(one, two, redactor, lengths))
+                recorded.len() == asked.len() && recorded.iter().zip(asked).all(|(one, two)| self.fits(one, two))
             }
             (Value::Object(recorded), Value::Object(asked)) => {
-                recorded.len() == asked.len()
-                    && recorded.iter().zip(asked).all(|((name, one), (other, two))| {
-                        self.fit_text(name, other, redactor, lengths) && self.fit(one, two, redactor, lengths)
-                    })
+                let mut pairs = recorded.iter().zip(asked);
+                recorded.len() == asked.len() && pairs.all(|((name, one), (other, two))| self.fits_text(name, other) && self.fits(one, two))
             }
             _ => recorded == asked,
         }
     }
 
-    fn fit_text(&mut self, recorded: &str, asked: &str, redactor: &Redactor, lengths: &Map<String, Value>) -> bool {
-        let asked = &named_run(asked, &self.run);
-        let places = redactor.places(asked);
+    fn fits_text(&mut self, recorded: &str, asked: &str) -> bool {
+        let asked = &named_run(asked, &self.found.run);
+        let places = self.redactor.places(asked);
         let mut at = 0;
         for (_, piece) in pieces(recorded) {
             let Some(rest) = asked.get(at..) else { return false };
-            let place = places.iter().find(|place| place.range.start == at);
-            at += match (&piece, place) {
-                (RecordedPiece::Plain(text), _) if rest.starts_with(text) => text.len(),
-                (RecordedPiece::Plain(_), _) => return false,
-                (RecordedPiece::Escaped, _) if rest.starts_with('<') => 1,
-                (RecordedPiece::Escaped, _) => return false,
-                (RecordedPiece::Secret, _) => match secret_length(asked, at, &places) {
-                    Some(length) => length,
-                    None => return false,
-                },
-                (RecordedPiece::Value(placeholder), place) => match self.fit_value(placeholder, rest, place, lengths) {
-                    Some(length) => length,
-                    None => return false,
-                },
+            let length = match &piece {
+                RecordedPiece::Plain(text) => rest.starts_with(text).then_some(text.len()),
+                RecordedPiece::Escaped => rest.starts_with('<').then_some(1),
+                RecordedPiece::Secret => secret_length(asked, at, &places),
+                RecordedPiece::Value(placeholder) => {
+                    self.value_length(placeholder, rest, places.iter().find(|place| place.range.start == at))
+                }
             };
+            let Some(length) = length else { return false };
+            at += length;
         }
         at == asked.len()
     }
 
     /// The length of what stands for a placeholder at the beginning of a text. `place`: what is known to be personal there.
-    fn fit_value(
-        &mut self,
-        placeholder: &Placeholder,
-        rest: &str,
-        place: Option<&PersonalPlace>,
-        lengths: &Map<String, Value>,
-    ) -> Option<usize> {
-        let key = (placeholder.kind, placeholder.number);
-        let late = lengths.get(&placeholder.shown()).and_then(Value::as_u64);
+    fn value_length(&mut self, placeholder: &Placeholder, rest: &str, place: Option<&PersonalPlace>) -> Option<usize> {
+        let late = self.lengths.get(&placeholder.shown()).and_then(Value::as_u64);
         let of_kind = place.filter(|place| place.kind.map(PiiKind::word) == Some(placeholder.kind));
         // What was known only later may begin with something that is known now.
         let known = of_kind.filter(|place| {
             let raw = rest.get(..place.range.len()).unwrap_or_default();
             late.is_none_or(|late| raw.chars().count() as u64 >= late)
         });
-        let Some(place) = known else { return self.unmarked(placeholder, rest, lengths) };
-        if *self.numbers.entry(key).or_insert(place.number) != place.number {
+        let Some(place) = known else { return self.unmarked_length(placeholder, rest, late) };
+        let Bindings { whole, numbers, exact, .. } = &mut self.found;
+        if *numbers.entry(placeholder.id()).or_insert(place.number) != place.number {
             return None;
         }
-        self.whole.entry(key).or_insert_with(|| place.whole.clone());
+        whole.entry(placeholder.id()).or_insert_with(|| place.whole.clone());
         let raw = rest.get(..place.range.len())?;
-        (self.exact.entry(placeholder.clone()).or_insert_with(|| raw.to_owned()) == raw).then_some(raw.len())
+        (exact.entry(placeholder.clone()).or_insert_with(|| raw.to_owned()) == raw).then_some(raw.len())
     }
 
     /// The length of what stands for a placeholder where nothing is known to be personal: another placeholder, from an answer whose
-    /// values are lost; or a value that only becomes known later.
-    fn unmarked(&mut self, placeholder: &Placeholder, rest: &str, lengths: &Map<String, Value>) -> Option<usize> {
+    /// values are lost; or a value that only becomes known later, of so many characters.
+    fn unmarked_length(&mut self, placeholder: &Placeholder, rest: &str, late: Option<u64>) -> Option<usize> {
         if let Some((_, length)) = Placeholder::at_start(rest).filter(|(other, _)| other.kind == placeholder.kind) {
             return Some(length);
         }
-        if let Some(known) = self.exact.get(placeholder) {
+        if let Some(known) = self.found.exact.get(placeholder) {
             return rest.starts_with(known.as_str()).then_some(known.len());
         }
-        let count = lengths.get(&placeholder.shown()).and_then(Value::as_u64)? as usize;
-        let end = rest.char_indices().map(|(at, _)| at).chain([rest.len()]).nth(count)?;
+        let end = rest.char_indices().map(|(at, _)| at).chain([rest.len()]).nth(late? as usize)?;
         let value = rest.get(..end)?.to_owned();
         if placeholder.whole() == *placeholder {
-            self.whole.insert((placeholder.kind, placeholder.number), value.clone());
+            self.found.whole.insert(placeholder.id(), value.clone());
         }
-        self.exact.insert(placeholder.clone(), value);
+        self.found.exact.insert(placeholder.clone(), value);
         Some(end)
+    }
+}
+
+impl Bindings {
+    /// Compares a recorded value with one that is asked now; `None`: they differ. `lengths` are those, in characters, of values that
+    /// were not known to be personal when the recording was made, by their placeholder.
+    pub fn of(recorded: &Value, asked: &Value, redactor: &Redactor, run: &str, lengths: &Map<String, Value>) -> Option<Bindings> {
+        let found = Bindings { run: run.to_owned(), ..Bindings::default() };
+        let mut comparison = Comparison { redactor, lengths, found };
+        comparison.fits(recorded, asked).then_some(comparison.found)
     }
 
     /// Adds what only the recording knows: with it nothing is lost.
@@ -431,7 +419,7 @@ impl Bindings {
         for (written, origin) in origins {
             let value = origin.as_str().and_then(|origin| values.get(origin));
             if let (Some((placeholder, _)), Some(value)) = (Placeholder::at_start(written), value) {
-                self.whole.entry((placeholder.kind, placeholder.number)).or_insert_with(|| value.clone());
+                self.whole.entry(placeholder.id()).or_insert_with(|| value.clone());
             }
         }
     }
@@ -459,7 +447,7 @@ impl Bindings {
             match piece {
                 RecordedPiece::Value(placeholder) => {
                     let plain = Placeholder { is_number: false, ..placeholder };
-                    let whole = || self.whole.get(&(plain.kind, plain.number)).and_then(|whole| plain.text_of(whole));
+                    let whole = || self.whole.get(&plain.id()).and_then(|whole| plain.text_of(whole));
                     out.push_str(&self.exact.get(&plain).cloned().or_else(whole).unwrap_or_else(|| written.to_owned()));
                 }
                 RecordedPiece::Plain(text) if self.run.is_empty() => out.push_str(text),

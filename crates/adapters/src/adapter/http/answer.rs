@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, LOCATION, RETRY_AFTER};
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::HttpSettings;
-use super::fault::{HttpFault, class_of_body, in_words, last_cause, status_class};
-use super::json::{JsonBodyError, read_json};
-use super::retry_after::retry_after_ms;
+use super::fault::{HttpFault, class_of_body, in_words, last_cause, retry_after_ms, status_class};
+use super::json::read_json;
 use super::sse::{SseDecoder, SseError, SseEvent, SseMarks};
 use crate::adapter::wording::Scrub;
 use crate::event::Failure;
@@ -49,8 +48,25 @@ pub(crate) enum ReadProgress {
 }
 
 impl HttpAnswer {
-    pub(super) fn new(response: reqwest::Response, origin: String, settings: Arc<HttpSettings>, scrub: Scrub) -> HttpAnswer {
-        HttpAnswer { response, origin, settings, scrub, received: 0 }
+    /// An answer, unless its headers are too large or its status is a redirect.
+    pub(super) fn new(
+        response: reqwest::Response,
+        origin: String,
+        settings: Arc<HttpSettings>,
+        scrub: Scrub,
+    ) -> Result<HttpAnswer, HttpFault> {
+        let answer = HttpAnswer { response, origin, settings, scrub, received: 0 };
+        let size: usize = answer.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+        if size > answer.settings.max_headers {
+            return Err(answer.fault(FailureKind::TooLarge, format!("sent more than {} bytes of headers", answer.settings.max_headers)));
+        }
+        let status = answer.status();
+        if matches!(status, 301 | 302 | 303 | 307 | 308) {
+            let to = answer.scrub.quote(answer.header(LOCATION).unwrap_or("nowhere"), false);
+            let message = format!("answered with a redirect ({status}) to {to}, which is never followed");
+            return Err(HttpFault::before_sending(answer.failure(FailureKind::Blocked, message)));
+        }
+        Ok(answer)
     }
 
     /// The status.
@@ -63,9 +79,14 @@ impl HttpAnswer {
         self.response.headers()
     }
 
+    /// A header that is plain text.
+    pub(super) fn header(&self, name: HeaderName) -> Option<&str> {
+        self.headers().get(name)?.to_str().ok()
+    }
+
     /// The content type without its parameters, in small letters; empty: none.
     pub(crate) fn content_type(&self) -> String {
-        let value = self.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+        let value = self.header(CONTENT_TYPE).unwrap_or("");
         value.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
     }
 
@@ -74,23 +95,9 @@ impl HttpAnswer {
         self.scrub.failure(kind, format!("{} {}", self.origin, what.as_ref()))
     }
 
-    fn cut(&self, kind: FailureKind, what: impl AsRef<str>) -> HttpFault {
+    /// The same as the fault of a request that was on its way.
+    pub(crate) fn fault(&self, kind: FailureKind, what: impl AsRef<str>) -> HttpFault {
         HttpFault::after_sending(self.failure(kind, what))
-    }
-
-    /// The answer itself, unless its headers are too large or its status is a redirect.
-    pub(super) fn bounded(self) -> Result<HttpAnswer, HttpFault> {
-        let size: usize = self.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
-        if size > self.settings.max_headers {
-            return Err(self.cut(FailureKind::TooLarge, format!("sent more than {} bytes of headers", self.settings.max_headers)));
-        }
-        let status = self.status();
-        if matches!(status, 301 | 302 | 303 | 307 | 308) {
-            let to = self.headers().get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or("nowhere");
-            let message = format!("answered with a redirect ({status}) to {}, which is never followed", self.scrub.quote(to, false));
-            return Err(HttpFault::before_sending(self.failure(FailureKind::Blocked, message)));
-        }
-        Ok(self)
     }
 
     /// The answer itself, unless its status is 400 or above.
@@ -99,7 +106,7 @@ impl HttpAnswer {
         if (200..400).contains(&status) {
             return Ok(self);
         }
-        let wait = self.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(|value| retry_after_ms(value, now));
+        let wait = self.header(RETRY_AFTER).and_then(|value| retry_after_ms(value, now));
         let (said, is_filtered) = self.error_text().await;
         let kind = if is_filtered && status == 400 { FailureKind::Refused } else { status_class(status) };
         let reason = self.response.status().canonical_reason().unwrap_or("unknown status");
@@ -141,17 +148,14 @@ impl HttpAnswer {
 
     /// The next piece of the body, decompressed; `None`: its end.
     async fn piece(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, HttpFault> {
-        let piece = match self.response.chunk().await {
-            Ok(piece) => piece,
-            Err(error) => {
-                let message = format!("sent an answer that broke off after {} bytes: {}", self.received, last_cause(&error));
-                return Err(self.cut(class_of_body(&error), message));
-            }
-        };
+        let piece = self.response.chunk().await.map_err(|error| {
+            let message = format!("sent an answer that broke off after {} bytes: {}", self.received, last_cause(&error));
+            self.fault(class_of_body(&error), message)
+        })?;
         if let Some(piece) = &piece {
             self.received = self.received.saturating_add(if piece.is_empty() { EMPTY_PIECE } else { piece.len() });
             if self.received > self.settings.max_body {
-                return Err(self.cut(FailureKind::TooLarge, format!("sent more than {} bytes", self.settings.max_body)));
+                return Err(self.fault(FailureKind::TooLarge, format!("sent more than {} bytes", self.settings.max_body)));
             }
         }
         Ok(piece)
@@ -164,21 +168,16 @@ impl HttpAnswer {
     }
 
     fn idle(&self) -> HttpFault {
-        self.cut(FailureKind::Timeout, format!("sent nothing new for {}", in_words(self.settings.idle)))
+        self.fault(FailureKind::Timeout, format!("sent nothing new for {}", in_words(self.settings.idle)))
     }
 
     /// The whole body.
     pub(crate) async fn bytes(&mut self) -> Result<Vec<u8>, HttpFault> {
         let mut bytes = Vec::new();
-        loop {
-            match timeout(self.settings.idle, self.piece()).await {
-                Err(_) => return Err(self.idle()),
-                Ok(piece) => match piece? {
-                    Some(piece) => bytes.extend_from_slice(piece.as_ref()),
-                    None => return Ok(bytes),
-                },
-            }
+        while let Some(piece) = timeout(self.settings.idle, self.piece()).await.map_err(|_| self.idle())?? {
+            bytes.extend_from_slice(piece.as_ref());
         }
+        Ok(bytes)
     }
 
     /// The whole body as JSON; `None`: there is no body.
@@ -187,10 +186,7 @@ impl HttpAnswer {
         if bytes.is_empty() {
             return Ok(None);
         }
-        read_json(&bytes).map(Some).map_err(|fault| {
-            let kind = if matches!(fault, JsonBodyError::TooMany) { FailureKind::TooLarge } else { FailureKind::BadResponse };
-            self.cut(kind, format!("sent {fault}"))
-        })
+        read_json(&bytes).map(Some).map_err(|fault| self.fault(fault.kind(), format!("sent {fault}")))
     }
 
     /// Reads a stream event by event until `read` says that it is done. The end of the stream before that is `bad_response`.
@@ -198,7 +194,7 @@ impl HttpAnswer {
         self.marked_events(&mut SseMarks::default(), read).await
     }
 
-    /// As [`Answer::events`]; `marks` has what the stream said of itself, also when it broke off.
+    /// As [`events`](Self::events); `marks` has what the stream said of itself, also when it broke off.
     pub(crate) async fn marked_events(
         &mut self,
         marks: &mut SseMarks,
@@ -210,7 +206,7 @@ impl HttpAnswer {
         loop {
             let Ok(piece) = timeout_at(deadline, self.piece()).await else { return Err(self.idle()) };
             let Some(piece) = piece? else {
-                return Err(self.cut(FailureKind::BadResponse, "ended its answer before the end mark"));
+                return Err(self.fault(FailureKind::BadResponse, "ended its answer before the end mark"));
             };
             let decoded = decoder.push(piece.as_ref(), &mut events);
             if decoder.marks != SseMarks::default() {
@@ -227,9 +223,11 @@ impl HttpAnswer {
                 }
             }
             decoded.map_err(|fault| match fault {
-                SseError::LongLine => self.cut(FailureKind::TooLarge, format!("sent a line of more than {} bytes", self.settings.max_line)),
-                SseError::NotUtf8 => self.cut(FailureKind::BadResponse, "sent text that is not UTF-8"),
-                SseError::Nul => self.cut(FailureKind::BadResponse, "sent a NUL character"),
+                SseError::LongLine => {
+                    self.fault(FailureKind::TooLarge, format!("sent a line of more than {} bytes", self.settings.max_line))
+                }
+                SseError::NotUtf8 => self.fault(FailureKind::BadResponse, "sent text that is not UTF-8"),
+                SseError::Nul => self.fault(FailureKind::BadResponse, "sent a NUL character"),
             })?;
         }
     }

@@ -1,12 +1,11 @@
 //! The clients behind all calls, and the way from a host's name to a checked address.
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use rustls_platform_verifier::BuilderVerifierExt;
 
 use super::address::AddressRefusedError;
@@ -20,7 +19,7 @@ const KEPT_IDLE: Duration = Duration::from_secs(90);
 /// Gives the addresses of a host.
 pub(crate) trait HostLookup: Send + Sync + 'static {
     /// All addresses of a name, in the order to try them.
-    fn lookup(&self, host: String) -> Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
+    fn lookup(&self, host: String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>>;
 }
 
 /// The machine's own name resolution.
@@ -28,7 +27,7 @@ pub(crate) trait HostLookup: Send + Sync + 'static {
 pub(crate) struct SystemLookup;
 
 impl HostLookup for SystemLookup {
-    fn lookup(&self, host: String) -> Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>> {
+    fn lookup(&self, host: String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> {
         Box::pin(async move { Ok(tokio::net::lookup_host((host, 0)).await?.map(|address| address.ip()).collect()) })
     }
 }
@@ -38,9 +37,12 @@ pub(crate) fn is_refused(error: &std::io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<AddressRefusedError>())
 }
 
-/// Resolves a name and checks each address. One that is refused refuses the name: an attacker's answer may mix both kinds.
+/// The addresses of a host, each checked. One that is refused refuses the name: an attacker's answer may mix both kinds.
 pub(crate) async fn resolve(lookup: &dyn HostLookup, host: &str, private_hosts: &[String]) -> std::io::Result<Vec<IpAddr>> {
-    let addresses = lookup.lookup(host.to_owned()).await?;
+    let addresses = match address::literal(host) {
+        Some(address) => vec![address],
+        None => lookup.lookup(host.to_owned()).await?,
+    };
     for address in &addresses {
         address::allowed(host, *address, private_hosts).map_err(std::io::Error::other)?;
     }

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::time::Duration;
 
+use chrono::{DateTime, NaiveDateTime, Utc};
+
 use super::address::AddressRefusedError;
 use crate::adapter::wording::Scrub;
 use crate::event::Failure;
@@ -50,24 +52,21 @@ pub(crate) fn status_class(status: u16) -> FailureKind {
 /// A request that got no status.
 pub(crate) fn of_request(error: &reqwest::Error, origin: &str, connect_timeout: Duration, scrub: &Scrub) -> HttpFault {
     let causes = causes(error);
+    let before = |kind, message: String| HttpFault::before_sending(scrub.failure(kind, message));
     if let Some(refused) = causes.iter().find_map(|cause| cause.downcast_ref::<AddressRefusedError>()) {
-        return HttpFault::before_sending(scrub.failure(FailureKind::Blocked, format!("{origin} was not called: {refused}")));
+        return before(FailureKind::Blocked, format!("{origin} was not called: {refused}"));
     }
     if let Some(reason) = certificate_fault(error) {
-        let message = format!("the certificate of {origin} was not accepted: {reason}");
-        return HttpFault::before_sending(scrub.failure(FailureKind::Blocked, message));
+        return before(FailureKind::Blocked, format!("the certificate of {origin} was not accepted: {reason}"));
+    }
+    if error.is_connect() && error.is_timeout() {
+        return before(FailureKind::Timeout, format!("no connection to {origin} within {}", in_words(connect_timeout)));
     }
     if error.is_connect() {
-        return HttpFault::before_sending(if error.is_timeout() {
-            scrub.failure(FailureKind::Timeout, format!("no connection to {origin} within {}", in_words(connect_timeout)))
-        } else {
-            scrub.failure(FailureKind::Connection, format!("no connection to {origin}: {}", last_cause(error)))
-        });
+        return before(FailureKind::Connection, format!("no connection to {origin}: {}", last_cause(error)));
     }
     if error.is_builder() {
-        return HttpFault::before_sending(
-            scrub.failure(FailureKind::BadRequest, format!("the request cannot be sent: {}", last_cause(error))),
-        );
+        return before(FailureKind::BadRequest, format!("the request cannot be sent: {}", last_cause(error)));
     }
     let (kind, what) = match causes.iter().find_map(|cause| cause.downcast_ref::<hyper::Error>()) {
         // hyper has a method for this in servers only; a test holds the words.
@@ -99,10 +98,7 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a (dyn Error + 'static)
     while let Some(error) = next.filter(|_| found.len() < 16) {
         found.push(error);
         let inner = error.downcast_ref::<std::io::Error>().and_then(|io| io.get_ref());
-        next = match inner {
-            Some(inner) => Some(inner),
-            None => error.source(),
-        };
+        next = inner.map_or_else(|| error.source(), |inner| Some(inner));
     }
     found
 }
@@ -117,5 +113,50 @@ pub(crate) fn in_words(time: Duration) -> String {
     match time.as_millis() {
         millis if millis % 1000 == 0 => format!("{} s", millis / 1000),
         millis => format!("{millis} ms"),
+    }
+}
+
+/// How long `Retry-After` (RFC 9110, section 10.2.3) says to wait from `now`, in milliseconds: seconds, or a date in one of its three forms; `None` for anything but whole seconds and a date that lies ahead.
+pub(super) fn retry_after_ms(value: &str, now: DateTime<Utc>) -> Option<u64> {
+    let value = value.trim();
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        return value.parse::<u64>().ok()?.checked_mul(1000);
+    }
+    let wait = http_date(value)?.signed_duration_since(now).num_milliseconds();
+    u64::try_from(wait).ok().filter(|wait| *wait > 0)
+}
+
+fn http_date(value: &str) -> Option<DateTime<Utc>> {
+    ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"]
+        .iter()
+        .find_map(|form| NaiveDateTime::parse_from_str(value, form).ok())
+        .map(|date| date.and_utc())
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeZone;
+
+    use super::*;
+
+    fn wait(value: &str) -> Option<u64> {
+        retry_after_ms(value, Utc.with_ymd_and_hms(2026, 11, 8, 8, 49, 30).unwrap())
+    }
+
+    #[test]
+    fn seconds_and_all_three_forms_of_a_date_are_read() {
+        assert_eq!(wait("7"), Some(7_000));
+        assert_eq!(wait(" 0 "), Some(0));
+        assert_eq!(wait("Sun, 08 Nov 2026 08:49:37 GMT"), Some(7_000));
+        assert_eq!(wait("Sunday, 08-Nov-26 08:49:37 GMT"), Some(7_000));
+        assert_eq!(wait("Sun Nov  8 08:49:37 2026"), Some(7_000));
+    }
+
+    #[test]
+    fn missing_negative_past_and_garbled_values_say_nothing() {
+        for value in ["", "-1", "1.5", "soon", "+3", "99999999999999999999", "18446744073709551615", "Sun, 08 Nov 2026 08:49:29 GMT", "٣"]
+        {
+            assert_eq!(wait(value), None, "{value}");
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::model::FailureKind;
+
 /// Most values in one text. Each takes up to some 70 bytes once read, so that two bytes of text must not be one value without end.
 const MOST_VALUES: usize = 400_000;
 
@@ -15,6 +17,16 @@ pub(crate) enum JsonBodyError {
     /// are not JSON either. Of equal keys the last counts.
     #[error("broken JSON: {0}")]
     Broken(#[from] serde_json::Error),
+}
+
+impl JsonBodyError {
+    /// Its class.
+    pub(crate) fn kind(&self) -> FailureKind {
+        match self {
+            JsonBodyError::TooMany => FailureKind::TooLarge,
+            JsonBodyError::Broken(_) => FailureKind::BadResponse,
+        }
+    }
 }
 
 /// Reads one JSON text.

@@ -4,14 +4,13 @@
 //! has checked, and stops at the caps of [`HttpSettings`], which hold for what is left after decompression. Every fault ends in a class
 //! of `retry.on` or one that is not tried again; `fault` has the table.
 //!
-//! How to add another use of HTTP: take an [`Http`] in, build a `Call`, read the `Answer` as a whole or event by event.
+//! How to add another use of HTTP: take an [`Http`] in, build an [`HttpCall`], read the [`HttpAnswer`] as a whole or event by event.
 
 mod address;
 mod answer;
 mod connection;
 mod fault;
 mod json;
-mod retry_after;
 mod sse;
 mod step;
 
@@ -21,17 +20,15 @@ pub(crate) mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use address::is_loopback_host;
+pub(crate) use answer::{HttpAnswer, ReadProgress, error_sentence};
 use connection::Connections;
-pub(crate) use connection::{HostLookup, SystemLookup};
-pub(crate) use connection::{connect_time, is_refused, resolve};
+pub(crate) use connection::{HostLookup, SystemLookup, connect_time, is_refused, resolve};
+pub(crate) use fault::{HttpFault, certificate_fault, in_words, status_class};
+pub(crate) use json::read_json;
+pub(crate) use sse::{SseEvent, SseMarks};
 pub use step::StepHttpClient;
 pub(crate) use step::honest;
-
-pub(crate) use address::{allowed, is_loopback_host, literal};
-pub(crate) use answer::{HttpAnswer, ReadProgress, error_sentence};
-pub(crate) use fault::{HttpFault, certificate_fault, in_words, status_class};
-pub(crate) use json::{JsonBodyError, read_json};
-pub(crate) use sse::{SseEvent, SseMarks};
 
 use super::wording::Scrub;
 use crate::model::FailureKind;
@@ -154,7 +151,7 @@ impl Http {
                 return Err(HttpFault::after_sending(call.scrub.failure(FailureKind::Timeout, message)));
             }
         };
-        HttpAnswer::new(response, origin, Arc::clone(&self.settings), call.scrub.clone()).bounded()
+        HttpAnswer::new(response, origin, Arc::clone(&self.settings), call.scrub.clone())
     }
 
     fn headers(&self, call: &HttpCall<'_>) -> Result<reqwest::header::HeaderMap, HttpFault> {
@@ -186,6 +183,6 @@ fn origin_of(text: &str) -> String {
     let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or("");
     let host = authority.rsplit('@').next().unwrap_or("");
-    let scheme = if scheme.is_empty() { String::new() } else { format!("{scheme}://") };
-    format!("{:?}", format!("{scheme}{host}").chars().take(200).collect::<String>())
+    let end = if scheme.is_empty() { "" } else { "://" };
+    format!("{:?}", format!("{scheme}{end}{host}").chars().take(200).collect::<String>())
 }

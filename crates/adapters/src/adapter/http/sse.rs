@@ -33,7 +33,7 @@ pub(crate) enum SseError {
 }
 
 /// Reads events out of pieces of bytes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct SseDecoder {
     longest_line: usize,
     line: Vec<u8>,
@@ -42,21 +42,13 @@ pub(crate) struct SseDecoder {
     /// Where the stream can be taken up again, as far as it was read; and how long to wait before, in milliseconds.
     pub(crate) marks: SseMarks,
     is_after_cr: bool,
-    is_first_line: bool,
+    has_lines: bool,
 }
 
 impl SseDecoder {
     /// A decoder whose lines have at most `longest_line` bytes.
     pub(crate) fn new(longest_line: usize) -> SseDecoder {
-        SseDecoder {
-            longest_line,
-            line: Vec::new(),
-            event: SseEvent::default(),
-            has_data: false,
-            marks: SseMarks::default(),
-            is_after_cr: false,
-            is_first_line: true,
-        }
+        SseDecoder { longest_line, ..SseDecoder::default() }
     }
 
     /// Takes the next bytes; events that are complete now are added to `events`. What is incomplete at the end is never an event.
@@ -87,7 +79,7 @@ impl SseDecoder {
         if line.contains('\0') {
             return Err(SseError::Nul);
         }
-        if std::mem::take(&mut self.is_first_line) {
+        if !std::mem::replace(&mut self.has_lines, true) {
             line = line.strip_prefix('\u{feff}').unwrap_or(line);
         }
         if line.is_empty() {

@@ -1,5 +1,6 @@
 //! [`HttpClient`]: the calls of `http` steps and tools.
 
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use serde_json::Value;
 
 use super::fault::{HttpFault, in_words};
@@ -30,22 +31,13 @@ impl HttpClient for StepHttpClient {
         let http = self.http.clone();
         Box::pin(async move {
             let is_safe = request.method.is_safe();
-            let scrub = Scrub::new(
-                request
-                    .headers
-                    .iter()
-                    .filter(|(name, _)| !PLAIN_HEADERS.iter().any(|plain| plain.eq_ignore_ascii_case(name)))
-                    .map(|(_, value)| value),
-            );
+            let is_plain = |name: &str| PLAIN_HEADERS.iter().any(|plain| plain.eq_ignore_ascii_case(name));
+            let scrub = Scrub::new(request.headers.iter().filter(|(name, _)| !is_plain(name)).map(|(_, value)| value));
             let time = request.timeout;
-            let fault = match tokio::time::timeout(time, attempt(&http, request, &scrub)).await {
-                Ok(Ok(reply)) => return Ok(reply),
-                Ok(Err(fault)) => fault,
-                Err(_) => {
-                    HttpFault::after_sending(scrub.failure(FailureKind::Timeout, format!("no whole answer within {}", in_words(time))))
-                }
-            };
-            Err(if is_safe { fault.failure } else { honest(fault) })
+            let too_slow =
+                |_| HttpFault::after_sending(scrub.failure(FailureKind::Timeout, format!("no whole answer within {}", in_words(time))));
+            let outcome = tokio::time::timeout(time, attempt(&http, request, &scrub)).await.map_err(too_slow).flatten();
+            outcome.map_err(|fault| if is_safe { fault.failure } else { honest(fault) })
         })
     }
 }
@@ -76,11 +68,8 @@ async fn attempt(http: &Http, request: HttpRequest, scrub: &Scrub) -> Result<Htt
         scrub,
     };
     let mut answer = http.send(call).await?;
-    let headers = answer
-        .headers()
-        .iter()
-        .filter_map(|(name, value)| Some((name.as_str().to_owned(), std::str::from_utf8(value.as_bytes()).ok()?.to_owned())))
-        .collect();
+    let text = |value: &HeaderValue| std::str::from_utf8(value.as_bytes()).map(str::to_owned).ok();
+    let headers = answer.headers().iter().filter_map(|(name, value)| Some((name.as_str().to_owned(), text(value)?))).collect();
     let status = answer.status();
     let body = body(&mut answer).await?;
     Ok(HttpReply { status, headers, body })
@@ -94,24 +83,23 @@ async fn body(answer: &mut HttpAnswer) -> Result<Value, HttpFault> {
     }
     let charset = charset(answer);
     let bytes = answer.bytes().await?;
-    let broken = |kind, what: String| HttpFault::after_sending(answer.failure(kind, what));
     let encoding = match &charset {
         None => encoding_rs::UTF_8,
         Some(label) => encoding_rs::Encoding::for_label_no_replacement(label.as_bytes())
-            .ok_or_else(|| broken(FailureKind::WrongType, format!("sent text in the unknown encoding {label:?}")))?,
+            .ok_or_else(|| answer.fault(FailureKind::WrongType, format!("sent text in the unknown encoding {label:?}")))?,
     };
     match encoding.decode_without_bom_handling_and_without_replacement(&bytes) {
         Some(text) if !text.contains('\0') => Ok(Value::String(text.into_owned())),
         _ if content_type.is_empty() || content_type.starts_with("text/") => {
-            Err(broken(FailureKind::BadResponse, format!("sent text that is not {}", encoding.name())))
+            Err(answer.fault(FailureKind::BadResponse, format!("sent text that is not {}", encoding.name())))
         }
-        _ => Err(broken(FailureKind::WrongType, format!("sent {content_type}; only JSON and text can be read"))),
+        _ => Err(answer.fault(FailureKind::WrongType, format!("sent {content_type}; only JSON and text can be read"))),
     }
 }
 
 /// The encoding a content type names.
 fn charset(answer: &HttpAnswer) -> Option<String> {
-    let value = answer.headers().get(reqwest::header::CONTENT_TYPE)?.to_str().ok()?;
+    let value = answer.header(CONTENT_TYPE)?;
     value.split(';').skip(1).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
         name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"').to_owned())

@@ -9,13 +9,15 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{Draft, DraftCall, bad, error_complaint, event_json, text, tokens};
-use super::pictures::Pictures;
-use super::{AnswerFault, AnswerReader, ReadProgress, is_at, joined};
+use super::draft::{
+    Draft, DraftCall, arguments_text, bad, cut_at_limit, error_complaint, event_json, model_name, set, system_text, text, tokens,
+};
+use super::pictures::{Picture, Pictures};
+use super::{AnswerFault, AnswerReader, ReadProgress, WireCall, is_at, joined};
 use crate::adapter::http::SseEvent;
 use crate::event::{MessageRole, Usage};
 use crate::model::FailureKind;
-use crate::port::{Message, ModelReply, ModelRequest};
+use crate::port::{Message, ModelReply, ModelRequest, Secret};
 
 /// `max_tokens` must be sent; this when the author sets none.
 const DEFAULT_MAX_TOKENS: u64 = 4096;
@@ -23,52 +25,41 @@ const DEFAULT_MAX_TOKENS: u64 = 4096;
 const ANSWER_TOOL: &str = "flow_answer";
 
 /// `{base_url}/v1/messages`; a base URL may end in `/v1` itself.
-pub(super) fn url(base_url: &str) -> String {
-    joined(base_url, "/v1", "/messages")
-}
-
-/// The body of a request and the reader of its answer.
-pub(super) fn body(request: &ModelRequest, pictures: &Pictures) -> (Value, MessageReader) {
-    let mut system: Vec<String> =
-        request.messages.iter().filter(|message| message.role == MessageRole::System).map(|message| message.text.clone()).collect();
+pub(super) fn call(request: &ModelRequest, pictures: &Pictures) -> WireCall {
+    let mut headers = vec![("anthropic-version".to_owned(), Secret::new("2023-06-01"))];
+    headers.extend(request.api_key.iter().map(|key| ("x-api-key".to_owned(), key.clone())));
     let mut body = json!({
         "model": request.model,
         "max_tokens": request.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
         "messages": messages(&request.messages, pictures),
         "stream": true,
     });
-    if let Some(temperature) = request.temperature {
-        body["temperature"] = temperature.into();
-    }
-    let mut tools: Vec<Value> = request
-        .tools
-        .iter()
-        .map(|tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters }))
-        .collect();
-    let mut answer_tool = None;
+    set(&mut body, "temperature", request.temperature);
+    let tool = |name: &str, description: &str, schema: &Value| json!({ "name": name, "description": description, "input_schema": schema });
+    let mut tools: Vec<Value> =
+        request.tools.iter().map(|offered| tool(&offered.name, &offered.description, &offered.parameters)).collect();
+    let (mut answer_tool, mut in_words) = (None, None);
     if let Some(schema) = &request.schema {
         let mut name = ANSWER_TOOL.to_owned();
         while request.tools.iter().any(|tool| tool.name == name) {
             name.push('_');
         }
         body["tool_choice"] = if tools.is_empty() { json!({ "type": "tool", "name": name }) } else { json!({ "type": "any" }) };
-        tools.push(json!({ "name": name, "description": "Gives the final answer.", "input_schema": schema }));
-        if !is_at(&request.base_url, "api.anthropic.com") {
-            system.push(format!(
+        tools.push(tool(&name, "Gives the final answer.", schema));
+        in_words = (!is_at(&request.base_url, "api.anthropic.com")).then(|| {
+            format!(
                 "Give the final answer by calling the tool {name}. If you cannot call tools, answer with one JSON value and nothing else. \
                  It must fit this JSON Schema: {schema}"
-            ));
-        }
+            )
+        });
         answer_tool = Some(name);
     }
-    system.retain(|text| !text.is_empty());
-    if !system.is_empty() {
-        body["system"] = system.join("\n\n").into();
-    }
+    set(&mut body, "system", system_text(&request.messages, in_words));
     if !tools.is_empty() {
         body["tools"] = tools.into();
     }
-    (body, MessageReader { answer_tool, ..MessageReader::default() })
+    let reader = Box::new(MessageReader { answer_tool, ..MessageReader::default() });
+    WireCall { url: joined(&request.base_url, "/v1", "/messages"), headers, body, reader }
 }
 
 /// All but the system messages. Results of tools belong to the user's side, all of a round in one message.
@@ -99,9 +90,8 @@ fn blocks(message: &Message, pictures: &Pictures) -> Vec<Value> {
         let input = if call.arguments.is_object() { call.arguments.clone() } else { json!({ "arguments": call.arguments }) };
         json!({ "type": "tool_use", "id": call.id, "name": call.tool, "input": input })
     });
-    let pictures = pictures.of(message).map(
-        |picture| json!({ "type": "image", "source": { "type": "base64", "media_type": picture.media_type, "data": picture.base64 } }),
-    );
+    let source = |picture: &Picture| json!({ "type": "base64", "media_type": picture.media_type, "data": picture.base64 });
+    let pictures = pictures.of(message).map(|picture| json!({ "type": "image", "source": source(picture) }));
     pictures.chain(text).chain(calls).collect()
 }
 
@@ -117,7 +107,7 @@ enum StreamBlock {
 
 /// Reads events until `message_stop`, or one `message` object.
 #[derive(Debug, Default)]
-pub(super) struct MessageReader {
+struct MessageReader {
     answer_tool: Option<String>,
     draft: Draft,
     /// The open block and its index.
@@ -132,7 +122,7 @@ pub(super) struct MessageReader {
 impl AnswerReader for MessageReader {
     fn event(&mut self, event: &SseEvent) -> Result<ReadProgress, AnswerFault> {
         let value = event_json(&event.data)?;
-        let kind = value.get("type").and_then(Value::as_str).unwrap_or(&event.event);
+        let kind = value["type"].as_str().unwrap_or(&event.event);
         match kind {
             "ping" => return Ok(ReadProgress::Nothing),
             "error" => return Err(error_complaint(&value, !self.draft.text.is_empty() || !self.draft.calls.is_empty())),
@@ -148,7 +138,7 @@ impl AnswerReader for MessageReader {
             "content_block_delta" => {
                 let place = place(&value)?;
                 let block = self.open.filter(|(open, _)| *open == place).ok_or_else(out_of_order)?.1;
-                self.delta(block, value.get("delta").unwrap_or(&Value::Null))?;
+                self.delta(block, &value["delta"])?;
             }
             "content_block_stop" => {
                 let place = place(&value)?;
@@ -158,7 +148,7 @@ impl AnswerReader for MessageReader {
                 if let Some(reason) = value.pointer("/delta/stop_reason").and_then(Value::as_str) {
                     self.stop_reason = Some(reason.to_owned());
                 }
-                self.count(value.get("usage").unwrap_or(&Value::Null));
+                self.count(&value["usage"]);
             }
             "message_stop" if self.has_begun && self.open.is_none() => {
                 self.is_done = true;
@@ -172,15 +162,12 @@ impl AnswerReader for MessageReader {
     }
 
     fn whole(&mut self, answer: &Value) -> Result<(), AnswerFault> {
-        if answer.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(error_complaint(answer, false));
-        }
-        let blocks = answer.get("content").and_then(Value::as_array).ok_or_else(|| bad("sent an answer without content"))?;
+        let blocks = answer["content"].as_array().ok_or_else(|| bad("sent an answer without content"))?;
         for block in blocks {
             self.begin(block, false)?;
         }
         self.head(answer);
-        self.stop_reason = answer.get("stop_reason").and_then(Value::as_str).map(str::to_owned);
+        self.stop_reason = answer["stop_reason"].as_str().map(str::to_owned);
         self.is_done = true;
         Ok(())
     }
@@ -189,15 +176,13 @@ impl AnswerReader for MessageReader {
         &self.draft.text
     }
 
-    fn reply(mut self) -> Result<ModelReply, AnswerFault> {
+    fn reply(mut self: Box<Self>) -> Result<ModelReply, AnswerFault> {
         if !self.is_done {
             return Err(bad("ended its answer before the end mark"));
         }
         match self.stop_reason.as_deref() {
             None => return Err(bad("ended its answer without a stop_reason")),
-            Some("max_tokens") => {
-                return Err((FailureKind::Truncated, "cut the answer at its length limit; raise max_output_tokens".to_owned()));
-            }
+            Some("max_tokens") => return Err(cut_at_limit()),
             Some("model_context_window_exceeded") => {
                 return Err((FailureKind::Truncated, "cut the answer where the model's context was full".to_owned()));
             }
@@ -206,17 +191,14 @@ impl AnswerReader for MessageReader {
             Some("end_turn" | "stop_sequence" | "tool_use") => {}
             Some(other) => return Err(bad(format!("ended its answer for an unknown reason: {other}"))),
         }
-        self.draft.usage = self.input_tokens.zip(self.output_tokens).map(|(input_tokens, output_tokens)| Usage {
-            input_tokens,
-            output_tokens,
-            cost_usd: None,
-        });
+        let counts = self.input_tokens.zip(self.output_tokens);
+        self.draft.usage = counts.map(|(input_tokens, output_tokens)| Usage { input_tokens, output_tokens, cost_usd: None });
         let mut reply = self.draft.reply()?;
         if let Some(name) = self.answer_tool {
             let (answers, calls): (Vec<_>, Vec<_>) = std::mem::take(&mut reply.calls).into_iter().partition(|call| call.tool == name);
             // Beside other calls the answer came too early: those first.
             if let (Some(answer), true) = (answers.into_iter().next(), calls.is_empty()) {
-                reply.text = answer.arguments.as_str().map_or_else(|| answer.arguments.to_string(), str::to_owned);
+                reply.text = arguments_text(&answer);
             }
             reply.calls = calls;
         }
@@ -227,13 +209,13 @@ impl AnswerReader for MessageReader {
 impl MessageReader {
     /// The model's name and the first counts.
     fn head(&mut self, message: &Value) {
-        self.draft.model = message.get("model").and_then(Value::as_str).filter(|model| !model.is_empty()).map(str::to_owned);
-        self.count(message.get("usage").unwrap_or(&Value::Null));
+        self.draft.model = model_name(message);
+        self.count(&message["usage"]);
     }
 
     /// Later counts replace earlier ones: they are totals. Cached input is input.
     fn count(&mut self, usage: &Value) {
-        let has = |key| usage.get(key).is_some_and(|value| !value.is_null());
+        let has = |key: &str| !usage[key].is_null();
         if has("input_tokens") {
             let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"].into_iter().filter(|key| has(key));
             self.input_tokens = cached.map(|key| tokens(usage, key)).chain([tokens(usage, "input_tokens")]).sum();
@@ -281,7 +263,7 @@ impl MessageReader {
 }
 
 fn place(event: &Value) -> Result<u64, AnswerFault> {
-    event.get("index").and_then(Value::as_u64).ok_or_else(|| bad("sent a block without index"))
+    event["index"].as_u64().ok_or_else(|| bad("sent a block without index"))
 }
 
 fn out_of_order() -> AnswerFault {

@@ -1,12 +1,12 @@
-//! A reply while it is put together, and what both wire formats have in common.
+//! A reply while it is put together, and what the wire formats have in common.
 
 use serde_json::{Map, Value};
 
 use super::AnswerFault;
-use crate::adapter::http::{JsonBodyError, error_sentence, read_json};
-use crate::event::Usage;
+use crate::adapter::http::{error_sentence, read_json};
+use crate::event::{MessageRole, Usage};
 use crate::model::FailureKind;
-use crate::port::{ModelReply, ToolCall};
+use crate::port::{Message, ModelReply, ToolCall};
 
 /// Most tool calls in one reply.
 const MOST_CALLS: usize = 64;
@@ -18,12 +18,33 @@ pub(super) fn bad(what: impl Into<String>) -> AnswerFault {
     (FailureKind::BadResponse, what.into())
 }
 
+/// The complaint about an answer that ended at `max_output_tokens`.
+pub(super) fn cut_at_limit() -> AnswerFault {
+    (FailureKind::Truncated, "cut the answer at its length limit; raise max_output_tokens".to_owned())
+}
+
+/// Sets a key of a request that has a value.
+pub(super) fn set(body: &mut Value, key: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        body[key] = value.into();
+    }
+}
+
+/// The system messages as one text, for formats that have a place of its own for it.
+pub(super) fn system_text(messages: &[Message], further: Option<String>) -> Option<String> {
+    let system = messages.iter().filter(|message| message.role == MessageRole::System).map(|message| message.text.clone());
+    let texts: Vec<String> = system.chain(further).filter(|text| !text.is_empty()).collect();
+    (!texts.is_empty()).then(|| texts.join("\n\n"))
+}
+
+/// The arguments of a call as JSON text. Those that were not an object are kept as the text they came as.
+pub(super) fn arguments_text(call: &ToolCall) -> String {
+    call.arguments.as_str().map_or_else(|| call.arguments.to_string(), str::to_owned)
+}
+
 /// The JSON of an event.
 pub(super) fn event_json(data: &str) -> Result<Value, AnswerFault> {
-    read_json(data.as_bytes()).map_err(|fault| match fault {
-        JsonBodyError::TooMany => (FailureKind::TooLarge, format!("sent {fault}")),
-        JsonBodyError::Broken(_) => bad(format!("sent {fault}")),
-    })
+    read_json(data.as_bytes()).map_err(|fault| (fault.kind(), format!("sent {fault}")))
 }
 
 /// A reply in the making.
@@ -81,6 +102,16 @@ fn arguments(text: String) -> Value {
         Ok(value @ Value::Object(_)) => value,
         _ => Value::String(text),
     }
+}
+
+/// What an answer cost, by the names that a format has for it; `None` unless it tells both.
+pub(super) fn usage(usage: &Value, input: &str, output: &str) -> Option<Usage> {
+    Some(Usage { input_tokens: tokens(usage, input)?, output_tokens: tokens(usage, output)?, cost_usd: None })
+}
+
+/// The name that an answer gives its model.
+pub(super) fn model_name(answer: &Value) -> Option<String> {
+    answer["model"].as_str().filter(|model| !model.is_empty()).map(str::to_owned)
 }
 
 /// A number of tokens; `None` when it is missing, negative, broken or absurd.

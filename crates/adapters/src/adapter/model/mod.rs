@@ -3,7 +3,8 @@
 //! A reply counts only when the stream ended the way its format says; the text of anything else is dropped. An endpoint that ignores
 //! `stream` and answers one JSON object is read too.
 //!
-//! How to add a wire format: a file here with a body and a `Reader`, a variant of `WireFormat`, its arms below and in `tests`.
+//! How to add a wire format: its variant of `model::WireFormat`, a file here that makes a [`WireCall`] with its [`AnswerReader`], its arm in [`ask`], which the
+//! compiler asks for, and its rows in `tests`. A provider that speaks one: see [`Service`](crate::model::Service).
 
 mod anthropic;
 mod draft;
@@ -46,20 +47,16 @@ impl ModelClient for HttpModelClient {
         let client = self.clone();
         Box::pin(async move {
             let scrub = Scrub::new(&request.api_key);
-            match tokio::time::timeout(request.timeout, attempt(&client, &request, &scrub)).await {
-                Ok(outcome) => {
-                    let mut reply = outcome?;
-                    // One that stands in for a key where none is needed (`none`, `ollama`) may be in any answer.
-                    if request.api_key.as_ref().is_some_and(|key| is_recognised(key.reveal())) {
-                        scrub.reply(&mut reply);
-                    }
-                    Ok(reply)
-                }
-                Err(_) => {
-                    let message = format!("model {:?} did not finish its answer within {}", request.model, time_in_words(request.timeout));
-                    Err(scrub.failure(FailureKind::Timeout, message))
-                }
+            let too_slow = |_| {
+                let message = format!("model {:?} did not finish its answer within {}", request.model, time_in_words(request.timeout));
+                scrub.failure(FailureKind::Timeout, message)
+            };
+            let mut reply = tokio::time::timeout(request.timeout, attempt(&client, &request, &scrub)).await.map_err(too_slow)??;
+            // One that stands in for a key where none is needed (`none`, `ollama`) may be in any answer.
+            if request.api_key.as_ref().is_some_and(|key| is_recognised(key.reveal())) {
+                scrub.reply(&mut reply);
             }
+            Ok(reply)
         })
     }
 }
@@ -68,22 +65,27 @@ impl ModelClient for HttpModelClient {
 type AnswerFault = (FailureKind, String);
 
 /// Puts an answer together. Each method fails with what is wrong.
-trait AnswerReader {
+trait AnswerReader: Send {
     /// Takes the next event of a stream.
     fn event(&mut self, event: &SseEvent) -> Result<ReadProgress, AnswerFault>;
-    /// Takes an answer that was not streamed.
+    /// Takes an answer that was not streamed, and is no error.
     fn whole(&mut self, answer: &Value) -> Result<(), AnswerFault>;
     /// The text so far.
     fn heard(&self) -> &str;
     /// The reply, once an end was read.
-    fn reply(self) -> Result<ModelReply, AnswerFault>;
+    fn reply(self: Box<Self>) -> Result<ModelReply, AnswerFault>;
+}
+
+/// A request in one wire format, and who reads its answer.
+struct WireCall {
+    url: String,
+    /// How it says who calls, and what else the format asks for.
+    headers: Vec<(String, Secret)>,
+    body: Value,
+    reader: Box<dyn AnswerReader>,
 }
 
 async fn attempt(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, HttpFault> {
-    if request.wire == WireFormat::Recorded {
-        let message = "this model answers from recordings, and none are open here";
-        return Err(HttpFault::before_sending(Failure::new(FailureKind::Unavailable, message)));
-    }
     let Some(told) = in_words::told(request) else { return ask(client, request, scrub).await };
     let reply = ask(client, &told, scrub).await?;
     let complain = |(kind, what): AnswerFault| scrub.failure(kind, format!("model {:?} {}", request.model, scrub.quote(&what, false)));
@@ -92,84 +94,63 @@ async fn attempt(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub
 
 async fn ask(HttpModelClient { http, own }: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, HttpFault> {
     let pictures = pictures::load(request, own).await?;
-    let bearer =
-        || request.api_key.iter().map(|key| ("authorization".to_owned(), Secret::new(format!("Bearer {}", key.reveal())))).collect();
-    match request.wire {
-        WireFormat::OpenAiChat | WireFormat::Recorded => {
-            let url = openai::url(&request.base_url);
-            exchange(http, request, scrub, (&url, bearer(), openai::body(request, &pictures)), openai::ChatReader::default()).await
+    let WireCall { url, mut headers, body, reader } = match request.wire {
+        WireFormat::OpenAiChat => openai::call(request, &pictures),
+        WireFormat::OpenAiResponses => responses::call(request, &pictures),
+        WireFormat::AnthropicMessages => anthropic::call(request, &pictures),
+        WireFormat::Recorded => {
+            let message = "this model answers from recordings, and none are open here";
+            return Err(HttpFault::before_sending(Failure::new(FailureKind::Unavailable, message)));
         }
-        WireFormat::OpenAiResponses => {
-            let url = responses::url(&request.base_url);
-            exchange(http, request, scrub, (&url, bearer(), responses::body(request, &pictures)), responses::ResponseReader::new(request))
-                .await
-        }
-        WireFormat::AnthropicMessages => {
-            let mut headers = vec![("anthropic-version".to_owned(), Secret::new("2023-06-01"))];
-            headers.extend(request.api_key.iter().map(|key| ("x-api-key".to_owned(), key.clone())));
-            let url = anthropic::url(&request.base_url);
-            let (body, reader) = anthropic::body(request, &pictures);
-            exchange(http, request, scrub, (&url, headers, body), reader).await
-        }
-    }
-}
-
-async fn exchange<R: AnswerReader>(
-    http: &Http,
-    request: &ModelRequest,
-    scrub: &Scrub,
-    (url, mut headers, body): (&str, Vec<(String, Secret)>, Value),
-    mut reader: R,
-) -> Result<ModelReply, HttpFault> {
+    };
     headers.push(("accept".to_owned(), Secret::new("text/event-stream, application/json")));
     let call = HttpCall {
         method: "POST",
-        url,
+        url: &url,
         headers,
         body: Some(("application/json".to_owned(), body.to_string().into_bytes())),
         connect_timeout: connect_time(request.connect_timeout, request.timeout),
         scrub,
     };
-    let mut answer = http.send(call).await?;
-    read(&mut answer, &mut reader, request.listener.as_ref()).await?;
-    reader.reply().map_err(|complaint| HttpFault::after_sending(complain(&answer.origin, scrub, complaint)))
+    read(http.send(call).await?, reader, request.listener.as_ref()).await
 }
 
-async fn read<R: AnswerReader>(answer: &mut HttpAnswer, reader: &mut R, listener: Option<&Listener>) -> Result<(), HttpFault> {
+async fn read(mut answer: HttpAnswer, mut reader: Box<dyn AnswerReader>, listener: Option<&Listener>) -> Result<ModelReply, HttpFault> {
     let (origin, scrub) = (answer.origin.clone(), answer.scrub.clone());
-    let content_type = answer.content_type();
+    let complain = |(kind, what): AnswerFault| scrub.failure(kind, format!("{origin} {}", scrub.quote(&what, false)));
     if answer.status() >= 300 {
         let message = format!("answered {}, which is no answer of a model; check base_url", answer.status());
-        return Err(HttpFault::after_sending(answer.failure(FailureKind::BadResponse, message)));
+        return Err(answer.fault(FailureKind::BadResponse, message));
     }
-    match content_type.as_str() {
+    match answer.content_type().as_str() {
         "text/event-stream" => {
             let mut take = |event: &SseEvent| {
                 let length = reader.heard().len();
-                let progress = reader.event(event).map_err(|complaint| complain(&origin, &scrub, complaint))?;
+                let progress = reader.event(event).map_err(&complain)?;
                 if let Some(listener) = listener.filter(|_| reader.heard().len() != length) {
                     listener.hear(reader.heard());
                 }
                 Ok(progress)
             };
-            answer.events(&mut take).await
+            answer.events(&mut take).await?;
         }
         "application/json" => {
-            let Some(value) = answer.json().await? else {
-                return Err(HttpFault::after_sending(answer.failure(FailureKind::BadResponse, "sent an empty answer")));
-            };
-            reader.whole(&value).map_err(|complaint| HttpFault::after_sending(complain(&origin, &scrub, complaint)))
+            let Some(value) = answer.json().await? else { return Err(answer.fault(FailureKind::BadResponse, "sent an empty answer")) };
+            let taken = if value["error"].is_null() { reader.whole(&value) } else { Err(draft::error_complaint(&value, false)) };
+            taken.map_err(|complaint| HttpFault::after_sending(complain(complaint)))?;
         }
         other => {
             let sent = if other.is_empty() { "an answer without content type".to_owned() } else { scrub.quote(other, false) };
             let message = format!("sent {sent} where a model's answer was expected; check base_url");
-            Err(HttpFault::after_sending(answer.failure(FailureKind::WrongType, message)))
+            return Err(answer.fault(FailureKind::WrongType, message));
         }
     }
+    reader.reply().map_err(|complaint| HttpFault::after_sending(complain(complaint)))
 }
 
-fn complain(origin: &str, scrub: &Scrub, (kind, what): AnswerFault) -> Failure {
-    scrub.failure(kind, format!("{origin} {}", scrub.quote(&what, false)))
+/// The header by which most endpoints know who calls.
+fn bearer(request: &ModelRequest) -> Vec<(String, Secret)> {
+    request.api_key.iter().map(|key| ("authorization".to_owned(), Secret::new(format!("Bearer {}", key.reveal())))).collect()
 }
 
 /// The address of a method below a base URL. `version` stands between them unless the base URL ends with it.

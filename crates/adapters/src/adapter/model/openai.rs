@@ -2,52 +2,40 @@
 
 use serde_json::{Map, Value, json};
 
-use super::draft::{Draft, DraftCall, bad, error_complaint, event_json, text, tokens};
+use super::draft::{Draft, DraftCall, arguments_text, bad, cut_at_limit, error_complaint, event_json, model_name, set, text, usage};
 use super::pictures::{Picture, Pictures};
-use super::{AnswerFault, AnswerReader, ReadProgress, is_at, joined};
+use super::{AnswerFault, AnswerReader, ReadProgress, WireCall, bearer, is_at, joined};
 use crate::adapter::http::SseEvent;
-use crate::event::{MessageRole, Usage};
+use crate::event::MessageRole;
 use crate::model::FailureKind;
-use crate::port::{Message, ModelReply, ModelRequest};
+use crate::port::{Message, ModelReply, ModelRequest, ToolCall, ToolDescription};
 
 /// `{base_url}/chat/completions`; the base URL holds the version (`http://127.0.0.1:11434/v1`).
-pub(super) fn url(base_url: &str) -> String {
-    joined(base_url, "", "/chat/completions")
+pub(super) fn call(request: &ModelRequest, pictures: &Pictures) -> WireCall {
+    let url = joined(&request.base_url, "", "/chat/completions");
+    WireCall { url, headers: bearer(request), body: body(request, pictures), reader: Box::new(ChatReader::default()) }
 }
 
-/// The body of a request.
-pub(super) fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
+fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
     let mut body = json!({
         "model": request.model,
         "messages": request.messages.iter().map(|m| message(m, pictures)).collect::<Vec<_>>(),
         "stream": true,
         "stream_options": { "include_usage": true },
     });
-    if let Some(temperature) = request.temperature {
-        body["temperature"] = temperature.into();
-    }
-    if let Some(most) = request.max_output_tokens {
-        // OpenAI's own newer models refuse the old name, which is the one other endpoints know.
-        let key = if is_at(&request.base_url, "api.openai.com") { "max_completion_tokens" } else { "max_tokens" };
-        body[key] = most.into();
-    }
-    if let Some(seed) = request.seed {
-        body["seed"] = seed.into();
-    }
+    set(&mut body, "temperature", request.temperature);
+    // OpenAI's own newer models refuse the old name, which is the one other endpoints know.
+    let most = if is_at(&request.base_url, "api.openai.com") { "max_completion_tokens" } else { "max_tokens" };
+    set(&mut body, most, request.max_output_tokens);
+    set(&mut body, "seed", request.seed);
     if let Some(schema) = &request.schema {
-        body["response_format"] = json!({
-            "type": "json_schema",
-            "json_schema": { "name": "answer", "schema": schema, "strict": is_strict(schema) },
-        });
+        let json_schema = json!({ "name": "answer", "schema": schema, "strict": is_strict(schema) });
+        body["response_format"] = json!({ "type": "json_schema", "json_schema": json_schema });
     }
     if !request.tools.is_empty() {
-        let tools = request.tools.iter().map(|tool| {
-            json!({
-                "type": "function",
-                "function": { "name": tool.name, "description": tool.description, "parameters": tool.parameters },
-            })
-        });
-        body["tools"] = tools.collect();
+        let function =
+            |tool: &ToolDescription| json!({ "name": tool.name, "description": tool.description, "parameters": tool.parameters });
+        body["tools"] = request.tools.iter().map(|tool| json!({ "type": "function", "function": function(tool) })).collect();
     }
     body
 }
@@ -58,47 +46,26 @@ fn message(message: &Message, pictures: &Pictures) -> Value {
         MessageRole::User if message.pictures.is_empty() => json!({ "role": "user", "content": message.text }),
         MessageRole::User => {
             let text = json!({ "type": "text", "text": message.text });
-            let picture = |p: &Picture| {
-                let url = format!("data:{};base64,{}", p.media_type, p.base64);
-                json!({ "type": "image_url", "image_url": { "url": url } })
-            };
+            let picture = |picture: &Picture| json!({ "type": "image_url", "image_url": { "url": picture.data_url() } });
             let content = pictures.of(message).map(picture).chain([text]);
             json!({ "role": "user", "content": content.collect::<Value>() })
         }
         MessageRole::Tool => json!({ "role": "tool", "tool_call_id": message.call_id, "content": message.text }),
         MessageRole::Assistant if message.calls.is_empty() => json!({ "role": "assistant", "content": message.text }),
         MessageRole::Assistant => {
-            let calls = message.calls.iter().map(|call| {
-                // Arguments that were not an object are kept as the text they came as.
-                let arguments = call.arguments.as_str().map_or_else(|| call.arguments.to_string(), str::to_owned);
-                json!({ "id": call.id, "type": "function", "function": { "name": call.tool, "arguments": arguments } })
-            });
+            let function = |call: &ToolCall| json!({ "name": call.tool, "arguments": arguments_text(call) });
+            let calls = message.calls.iter().map(|call| json!({ "id": call.id, "type": "function", "function": function(call) }));
             let content = if message.text.is_empty() { Value::Null } else { message.text.as_str().into() };
             json!({ "role": "assistant", "content": content, "tool_calls": calls.collect::<Value>() })
         }
     }
 }
 
-/// Keys that strict structured output knows (OpenAI, "Structured Outputs", supported schemas).
-const STRICT_KEYS: [&str; 17] = [
-    "type",
-    "properties",
-    "required",
-    "additionalProperties",
-    "items",
-    "enum",
-    "const",
-    "title",
-    "description",
-    "anyOf",
-    "pattern",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "minItems",
-    "maxItems",
-];
+/// Whether strict structured output knows a key (OpenAI, "Structured Outputs", supported schemas).
+fn is_strict_key(key: &str) -> bool {
+    matches!(key, "type" | "properties" | "required" | "additionalProperties" | "items" | "enum" | "const" | "title" | "description")
+        || matches!(key, "anyOf" | "pattern" | "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "minItems" | "maxItems")
+}
 
 /// Whether OpenAI would take a schema as strict: the root is an object, each object lists all its properties as required and allows no
 /// others. A schema that does not fit would be refused; without `strict` it is taken as a wish. Others enforce any schema.
@@ -108,7 +75,7 @@ pub(super) fn is_strict(schema: &Value) -> bool {
 
 fn is_strict_part(schema: &Value, depth: usize) -> bool {
     let Value::Object(keys) = schema else { return false };
-    if depth > 5 || keys.keys().any(|key| !STRICT_KEYS.contains(&key.as_str())) {
+    if depth > 5 || !keys.keys().all(|key| is_strict_key(key)) {
         return false;
     }
     let none = Map::new();
@@ -124,7 +91,7 @@ fn is_strict_part(schema: &Value, depth: usize) -> bool {
 
 /// Reads chunks until `[DONE]`, or one `chat.completion` object.
 #[derive(Debug, Default)]
-pub(super) struct ChatReader {
+struct ChatReader {
     draft: Draft,
     refusal: String,
     finish: Option<String>,
@@ -141,10 +108,8 @@ impl AnswerReader for ChatReader {
         let chunk = event_json(&event.data)?;
         self.head(&chunk)?;
         let Some(choice) = self.choice(&chunk)? else { return Ok(ReadProgress::More) };
-        let none = Value::Null;
-        let delta = choice.get("delta").unwrap_or(&none);
         let was_finished = self.finish.is_some();
-        let is_new = self.part(delta, true)?;
+        let is_new = self.part(&choice["delta"], true)?;
         if was_finished && is_new {
             return Err(bad("went on after the end of its answer"));
         }
@@ -159,7 +124,7 @@ impl AnswerReader for ChatReader {
         let choice = self.choice(answer)?.ok_or_else(|| bad("sent an answer without choices"))?;
         let message = choice.get("message").ok_or_else(|| bad("sent an answer without message"))?;
         self.part(message, false)?;
-        self.finish = choice.get("finish_reason").and_then(Value::as_str).map(str::to_owned);
+        self.finish = choice["finish_reason"].as_str().map(str::to_owned);
         self.is_done = true;
         Ok(())
     }
@@ -168,7 +133,7 @@ impl AnswerReader for ChatReader {
         &self.draft.text
     }
 
-    fn reply(self) -> Result<ModelReply, AnswerFault> {
+    fn reply(self: Box<Self>) -> Result<ModelReply, AnswerFault> {
         if !self.is_done {
             return Err(bad("ended its answer before the end mark"));
         }
@@ -176,7 +141,7 @@ impl AnswerReader for ChatReader {
             None => Err(bad("ended its answer without a finish_reason")),
             Some("content_filter") => Err((FailureKind::Refused, "withheld the answer: content filter".to_owned())),
             _ if !self.refusal.is_empty() => Err((FailureKind::Refused, format!("refused to answer: {}", self.refusal))),
-            Some("length") => Err((FailureKind::Truncated, "cut the answer at its length limit; raise max_output_tokens".to_owned())),
+            Some("length") => Err(cut_at_limit()),
             Some("tool_calls") if self.draft.calls.is_empty() => Err(bad("ended with tool calls but sent none")),
             Some("stop" | "tool_calls") => self.draft.reply(),
             Some(other) => Err(bad(format!("ended its answer for an unknown reason: {other}"))),
@@ -190,25 +155,20 @@ impl ChatReader {
         if !chunk.is_object() {
             return Err(bad("sent JSON that is not an answer of a model"));
         }
-        if chunk.get("error").is_some_and(|error| !error.is_null()) {
+        if !chunk["error"].is_null() {
             return Err(error_complaint(chunk, self.has_begun));
         }
-        if let Some(usage) = chunk.get("usage").filter(|usage| !usage.is_null()) {
-            self.draft.usage = tokens(usage, "prompt_tokens")
-                .zip(tokens(usage, "completion_tokens"))
-                .map(|(input_tokens, output_tokens)| Usage { input_tokens, output_tokens, cost_usd: None });
+        if !chunk["usage"].is_null() {
+            self.draft.usage = usage(&chunk["usage"], "prompt_tokens", "completion_tokens");
         }
-        let model = chunk.get("model").and_then(Value::as_str).filter(|model| !model.is_empty());
-        if self.draft.model.is_none() {
-            self.draft.model = model.map(str::to_owned);
-        }
+        self.draft.model = self.draft.model.take().or_else(|| model_name(chunk));
         Ok(())
     }
 
     /// The one choice; the last chunk of a stream has none.
     fn choice<'a>(&self, chunk: &'a Value) -> Result<Option<&'a Value>, AnswerFault> {
         match chunk.get("choices").and_then(Value::as_array).map(Vec::as_slice) {
-            None if chunk.get("usage").is_none_or(Value::is_null) => Err(bad("sent an answer without choices")),
+            None if chunk["usage"].is_null() => Err(bad("sent an answer without choices")),
             None | Some([]) => Ok(None),
             Some([choice]) if choice.get("index").is_none_or(|index| index == 0) => Ok(Some(choice)),
             Some(_) => Err(bad("sent more than one choice")),
@@ -221,7 +181,7 @@ impl ChatReader {
         self.draft.text.push_str(content);
         self.refusal.push_str(refusal);
         let mut is_new = !content.is_empty() || !refusal.is_empty();
-        for call in part.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
+        for call in part["tool_calls"].as_array().into_iter().flatten() {
             self.call(call, is_delta)?;
             is_new = true;
         }
@@ -230,14 +190,13 @@ impl ChatReader {
     }
 
     fn call(&mut self, call: &Value, is_delta: bool) -> Result<(), AnswerFault> {
-        let none = Value::Null;
-        let function = call.get("function").unwrap_or(&none);
+        let function = &call["function"];
         let (id, tool) = (text(call, "id")?, text(function, "name")?);
-        let arguments = match function.get("arguments") {
-            None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => text.clone(),
+        let arguments = match &function["arguments"] {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
             // Some endpoints send the object itself.
-            Some(other) => other.to_string(),
+            other => other.to_string(),
         };
         let count = self.draft.calls.len();
         let place = match call.get("index").filter(|_| is_delta) {

@@ -1,4 +1,4 @@
-//! Pictures beside a prompt: read, and put into the form both wire formats take.
+//! Pictures beside a prompt: read, and put into the form that wire formats take.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -23,6 +23,13 @@ const MOST_BYTES: u64 = 5 * 1024 * 1024;
 pub(super) struct Picture {
     pub(super) media_type: &'static str,
     pub(super) base64: String,
+}
+
+impl Picture {
+    /// Its content as an address.
+    pub(super) fn data_url(&self) -> String {
+        format!("data:{};base64,{}", self.media_type, self.base64)
+    }
 }
 
 /// The pictures of a request, by path.

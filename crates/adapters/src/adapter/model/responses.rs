@@ -9,41 +9,35 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{Draft, DraftCall, bad, error_complaint, event_json, text, tokens};
+use super::draft::{
+    Draft, DraftCall, arguments_text, bad, cut_at_limit, error_complaint, event_json, model_name, set, system_text, text, tokens, usage,
+};
 use super::openai::is_strict;
 use super::pictures::{Picture, Pictures};
-use super::{AnswerFault, AnswerReader, ReadProgress, joined};
+use super::{AnswerFault, AnswerReader, ReadProgress, WireCall, bearer, joined};
 use crate::adapter::http::SseEvent;
-use crate::event::{MessageRole, Usage};
+use crate::event::MessageRole;
 use crate::model::FailureKind;
-use crate::port::{Message, ModelReply, ModelRequest};
+use crate::port::{Message, ModelReply, ModelRequest, ToolCall, ToolDescription};
 
 /// `{base_url}/responses`; the base URL holds the version.
-pub(super) fn url(base_url: &str) -> String {
-    joined(base_url, "", "/responses")
+pub(super) fn call(request: &ModelRequest, pictures: &Pictures) -> WireCall {
+    let reader = Box::new(ResponseReader { most: request.max_output_tokens, ..ResponseReader::default() });
+    WireCall { url: joined(&request.base_url, "", "/responses"), headers: bearer(request), body: body(request, pictures), reader }
 }
 
-/// The body of a request.
-pub(super) fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
-    let is_system = |message: &&Message| message.role == MessageRole::System;
-    let instructions: Vec<&str> =
-        request.messages.iter().filter(is_system).map(|m| m.text.as_str()).filter(|text| !text.is_empty()).collect();
-    let input = request.messages.iter().filter(|message| !is_system(message)).flat_map(|message| items(message, pictures));
+fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
+    let others = request.messages.iter().filter(|message| message.role != MessageRole::System);
+    let input = others.flat_map(|message| items(message, pictures));
     let mut body = json!({ "model": request.model, "input": input.collect::<Value>(), "stream": true, "store": false });
-    if !instructions.is_empty() {
-        body["instructions"] = instructions.join("\n\n").into();
-    }
-    if let Some(temperature) = request.temperature {
-        body["temperature"] = temperature.into();
-    }
-    if let Some(most) = request.max_output_tokens {
-        body["max_output_tokens"] = most.into();
-    }
+    set(&mut body, "instructions", system_text(&request.messages, None));
+    set(&mut body, "temperature", request.temperature);
+    set(&mut body, "max_output_tokens", request.max_output_tokens);
     if let Some(schema) = &request.schema {
         body["text"] = json!({ "format": { "type": "json_schema", "name": "answer", "schema": schema, "strict": is_strict(schema) } });
     }
     if !request.tools.is_empty() {
-        let tool = |tool: &crate::port::ToolDescription| {
+        let tool = |tool: &ToolDescription| {
             json!({
                 "type": "function", "name": tool.name, "description": tool.description, "parameters": tool.parameters,
                 "strict": is_strict(&tool.parameters),
@@ -60,29 +54,22 @@ fn items(message: &Message, pictures: &Pictures) -> Vec<Value> {
         MessageRole::Tool => vec![json!({ "type": "function_call_output", "call_id": message.call_id, "output": message.text })],
         MessageRole::Assistant => {
             let said = (!message.text.is_empty()).then(|| json!({ "role": "assistant", "content": message.text }));
-            let calls = message.calls.iter().map(|call| {
-                // Arguments that were not an object are kept as the text they came as.
-                let arguments = call.arguments.as_str().map_or_else(|| call.arguments.to_string(), str::to_owned);
-                json!({ "type": "function_call", "call_id": call.id, "name": call.tool, "arguments": arguments })
-            });
+            let item = |call: &ToolCall| json!({ "type": "function_call", "call_id": call.id, "name": call.tool, "arguments": arguments_text(call) });
+            let calls = message.calls.iter().map(item);
             said.into_iter().chain(calls).collect()
         }
         MessageRole::System | MessageRole::User if message.pictures.is_empty() => vec![json!({ "role": "user", "content": message.text })],
         MessageRole::System | MessageRole::User => {
-            let picture = |p: &Picture| json!({ "type": "input_image", "image_url": format!("data:{};base64,{}", p.media_type, p.base64) });
+            let picture = |picture: &Picture| json!({ "type": "input_image", "image_url": picture.data_url() });
             let words = json!({ "type": "input_text", "text": message.text });
             vec![json!({ "role": "user", "content": pictures.of(message).map(picture).chain([words]).collect::<Value>() })]
         }
     }
 }
 
-fn cut() -> AnswerFault {
-    (FailureKind::Truncated, "cut the answer at its length limit; raise max_output_tokens".to_owned())
-}
-
 /// Reads events until `response.completed`, or one `response` object.
 #[derive(Debug, Default)]
-pub(super) struct ResponseReader {
+struct ResponseReader {
     /// The pieces that were heard.
     heard: String,
     /// `max_output_tokens` of the request.
@@ -91,17 +78,10 @@ pub(super) struct ResponseReader {
     response: Option<Value>,
 }
 
-impl ResponseReader {
-    /// Reads the answer of this request.
-    pub(super) fn new(request: &ModelRequest) -> ResponseReader {
-        ResponseReader { most: request.max_output_tokens, ..ResponseReader::default() }
-    }
-}
-
 impl AnswerReader for ResponseReader {
     fn event(&mut self, event: &SseEvent) -> Result<ReadProgress, AnswerFault> {
         let value = event_json(&event.data)?;
-        match value.get("type").and_then(Value::as_str).unwrap_or(&event.event) {
+        match value["type"].as_str().unwrap_or(&event.event) {
             "response.output_text.delta" => {
                 self.has_begun = true;
                 self.heard.push_str(text(&value, "delta")?);
@@ -120,9 +100,6 @@ impl AnswerReader for ResponseReader {
     }
 
     fn whole(&mut self, answer: &Value) -> Result<(), AnswerFault> {
-        if answer.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(error_complaint(answer, false));
-        }
         self.response = Some(answer.clone());
         Ok(())
     }
@@ -131,14 +108,12 @@ impl AnswerReader for ResponseReader {
         &self.heard
     }
 
-    fn reply(self) -> Result<ModelReply, AnswerFault> {
+    fn reply(self: Box<Self>) -> Result<ModelReply, AnswerFault> {
         let response = self.response.ok_or_else(|| bad("ended its answer before the end mark"))?;
         let reason = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
         match (text(&response, "status")?, reason) {
             ("completed", _) => {}
-            ("incomplete", Some("max_output_tokens")) => {
-                return Err(cut());
-            }
+            ("incomplete", Some("max_output_tokens")) => return Err(cut_at_limit()),
             ("incomplete", Some("content_filter")) => {
                 return Err((FailureKind::Refused, "withheld the answer: content filter".to_owned()));
             }
@@ -151,22 +126,19 @@ impl AnswerReader for ResponseReader {
         }
         let mut draft = Draft::default();
         let mut refusal = String::new();
-        for item in response.get("output").and_then(Value::as_array).ok_or_else(|| bad("sent an answer without output"))? {
+        for item in response["output"].as_array().ok_or_else(|| bad("sent an answer without output"))? {
             match text(item, "type")? {
                 "message" => {
-                    for part in item.get("content").and_then(Value::as_array).into_iter().flatten() {
+                    for part in item["content"].as_array().into_iter().flatten() {
                         draft.text.push_str(text(part, "text")?);
                         refusal.push_str(text(part, "refusal")?);
                     }
                 }
                 "function_call" => {
-                    let id = Some(text(item, "call_id")?).filter(|id| !id.is_empty()).map_or_else(|| text(item, "id"), Ok)?;
-                    let call = DraftCall {
-                        id: id.to_owned(),
-                        tool: text(item, "name")?.to_owned(),
-                        arguments: text(item, "arguments")?.to_owned(),
-                    };
-                    draft.add_call(call)?;
+                    let of = |key| text(item, key).map(str::to_owned);
+                    let id = of("call_id")?;
+                    let id = if id.is_empty() { of("id")? } else { id };
+                    draft.add_call(DraftCall { id, tool: of("name")?, arguments: of("arguments")? })?;
                 }
                 "" => return Err(bad("sent a part of its answer without type")),
                 // Reasoning and other kinds are not part of the answer.
@@ -176,16 +148,11 @@ impl AnswerReader for ResponseReader {
         if !refusal.is_empty() {
             return Err((FailureKind::Refused, format!("refused to answer: {refusal}")));
         }
-        let usage = response.get("usage").unwrap_or(&Value::Null);
-        if self.most.is_some_and(|most| tokens(usage, "output_tokens").is_some_and(|used| used >= most)) {
-            return Err(cut());
+        if self.most.is_some_and(|most| tokens(&response["usage"], "output_tokens").is_some_and(|used| used >= most)) {
+            return Err(cut_at_limit());
         }
-        draft.usage = tokens(usage, "input_tokens").zip(tokens(usage, "output_tokens")).map(|(input_tokens, output_tokens)| Usage {
-            input_tokens,
-            output_tokens,
-            cost_usd: None,
-        });
-        draft.model = response.get("model").and_then(Value::as_str).filter(|model| !model.is_empty()).map(str::to_owned);
+        draft.usage = usage(&response["usage"], "input_tokens", "output_tokens");
+        draft.model = model_name(&response);
         draft.reply()
     }
 }

@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::adapter::http::{HostLookup, SystemLookup, certificate_fault, in_words, is_loopback_host, resolve};
+use crate::adapter::http::{HostLookup, SystemLookup, certificate_fault, in_words, is_loopback_host, is_refused, resolve};
 use crate::adapter::wording::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -52,14 +52,10 @@ impl MailSender for SmtpMailSender {
     fn send(&self, mail: Mail) -> Pending<String> {
         let sender = self.clone();
         Box::pin(async move {
-            let secrets = mail.login.iter().map(|(_, password)| password);
-            let scrub = Scrub::new(secrets);
-            let is_on_its_way = AtomicBool::new(false);
-            let session = SmtpAttempt { sender: &sender, mail: &mail, scrub: &scrub, is_on_its_way: &is_on_its_way };
-            match tokio::time::timeout(mail.timeout, session.run()).await {
-                Ok(outcome) => outcome,
-                Err(_) => Err(session.lost(FailureKind::Timeout, format!("did not take the mail within {}", in_words(mail.timeout)))),
-            }
+            let scrub = Scrub::new(mail.login.iter().map(|(_, password)| password));
+            let session = SmtpAttempt { sender: &sender, mail: &mail, scrub, is_on_its_way: AtomicBool::new(false) };
+            let too_slow = |_| session.lost(FailureKind::Timeout, format!("did not take the mail within {}", in_words(mail.timeout)));
+            tokio::time::timeout(mail.timeout, session.run()).await.map_err(too_slow).flatten()
         })
     }
 }
@@ -68,9 +64,9 @@ impl MailSender for SmtpMailSender {
 struct SmtpAttempt<'a> {
     sender: &'a SmtpMailSender,
     mail: &'a Mail,
-    scrub: &'a Scrub,
+    scrub: Scrub,
     /// The data was begun to be sent.
-    is_on_its_way: &'a AtomicBool,
+    is_on_its_way: AtomicBool,
 }
 
 impl SmtpAttempt<'_> {
@@ -81,7 +77,7 @@ impl SmtpAttempt<'_> {
         let mut connection = self.connect(host, port).await?;
         if let Some((user, password)) = &self.mail.login {
             let credentials = Credentials::new(user.reveal().to_owned(), password.reveal().to_owned());
-            connection.auth(&[Mechanism::Plain, Mechanism::Login], &credentials).await.map_err(|error| self.fault(&error))?;
+            connection.auth(&[Mechanism::Plain, Mechanism::Login], &credentials).await.map_err(|e| self.fault(&e))?;
         }
         self.deliver(&mut connection, &message).await?;
         // The mail is taken; how the server says goodbye does not matter.
@@ -105,13 +101,13 @@ impl SmtpAttempt<'_> {
                 options.push(option);
             }
         }
-        connection.command(commands::Mail::new(envelope.from().cloned(), options)).await.map_err(|error| self.fault(&error))?;
+        connection.command(commands::Mail::new(envelope.from().cloned(), options)).await.map_err(|e| self.fault(&e))?;
         for to in envelope.to() {
-            connection.command(commands::Rcpt::new(to.clone(), Vec::new())).await.map_err(|error| self.fault(&error))?;
+            connection.command(commands::Rcpt::new(to.clone(), Vec::new())).await.map_err(|e| self.fault(&e))?;
         }
-        connection.command(commands::Data).await.map_err(|error| self.fault(&error))?;
+        connection.command(commands::Data).await.map_err(|e| self.fault(&e))?;
         self.is_on_its_way.store(true, Ordering::Relaxed);
-        connection.message(&data).await.map_err(|error| self.fault(&error))?;
+        connection.message(&data).await.map_err(|e| self.fault(&e))?;
         Ok(())
     }
 
@@ -120,53 +116,41 @@ impl SmtpAttempt<'_> {
         let addresses = self.addresses(host, port).await?;
         let hello = ClientId::default();
         let is_plain = is_loopback_host(host);
-        let tls = || TlsParameters::new(host.trim_matches(['[', ']']).to_owned()).map_err(|error| self.fault(&error));
+        let tls = || TlsParameters::new(host.trim_matches(['[', ']']).to_owned()).map_err(|e| self.fault(&e));
         if port == TLS_PORT && !is_plain {
-            return AsyncSmtpConnection::connect_tokio1(addresses.as_slice(), None, &hello, Some(tls()?), None)
-                .await
-                .map_err(|error| self.fault(&error));
+            let connection = AsyncSmtpConnection::connect_tokio1(addresses.as_slice(), None, &hello, Some(tls()?), None);
+            return connection.await.map_err(|e| self.fault(&e));
         }
-        let stream = TcpStream::connect(addresses.as_slice())
-            .await
-            .map_err(|error| self.failure(FailureKind::Connection, format!("cannot be reached: {error}")))?;
+        let unreachable = |e| self.failure(FailureKind::Connection, format!("cannot be reached: {e}"));
+        let stream = TcpStream::connect(addresses.as_slice()).await.map_err(unreachable)?;
         let stream = Box::new(BoundedStream { stream, left: MOST_RECEIVED });
-        let mut connection = AsyncSmtpConnection::connect_with_transport(stream, &hello).await.map_err(|error| self.fault(&error))?;
+        let mut connection = AsyncSmtpConnection::connect_with_transport(stream, &hello).await.map_err(|e| self.fault(&e))?;
         if !is_plain {
             if !connection.can_starttls() {
                 return Err(self.failure(FailureKind::Blocked, "offers no encryption (STARTTLS); no mail is sent without"));
             }
-            connection.starttls(tls()?, &hello).await.map_err(|error| self.fault(&error))?;
+            connection.starttls(tls()?, &hello).await.map_err(|e| self.fault(&e))?;
         }
         Ok(connection)
     }
 
     async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
-        let private = &self.sender.private_hosts;
-        let addresses = match crate::adapter::http::literal(host) {
-            Some(address) => crate::adapter::http::allowed(host, address, private)
-                .map(|()| vec![address])
-                .map_err(|reason| self.failure(FailureKind::Blocked, format!("was not called: {reason}")))?,
-            None => resolve(self.sender.lookup.as_ref(), host, private).await.map_err(|error| {
-                let kind = if crate::adapter::http::is_refused(&error) { FailureKind::Blocked } else { FailureKind::Connection };
-                self.failure(kind, format!("was not called: {error}"))
-            })?,
-        };
+        let addresses = resolve(self.sender.lookup.as_ref(), host, &self.sender.private_hosts).await.map_err(|error| {
+            let kind = if is_refused(&error) { FailureKind::Blocked } else { FailureKind::Connection };
+            self.failure(kind, format!("was not called: {error}"))
+        })?;
         Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
 
     /// `host:port` of the server.
     fn server(&self) -> Result<(&str, u16), Failure> {
         let server = &self.mail.server;
-        server
-            .rsplit_once(':')
-            .and_then(|(host, port)| Some((host, port.parse::<u16>().ok().filter(|port| *port != 0)?)))
-            .filter(|(host, _)| {
-                let is_bracketed = host.starts_with('[') && host.ends_with(']');
-                !host.is_empty() && (is_bracketed || host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte)))
-            })
-            .ok_or_else(|| {
-                self.scrub.failure(FailureKind::BadRequest, format!("{server:?} is not the address of a mail server (host:port)"))
-            })
+        let is_name = |host: &str| !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
+        let is_host = |host: &str| is_name(host) || host.starts_with('[') && host.ends_with(']');
+        let parts = server.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+        parts.filter(|(host, port)| is_host(host) && *port != 0).ok_or_else(|| {
+            self.scrub.failure(FailureKind::BadRequest, format!("{server:?} is not the address of a mail server (host:port)"))
+        })
     }
 
     fn message(&self, id: &str) -> Result<lettre::Message, Failure> {
@@ -227,13 +211,8 @@ impl SmtpAttempt<'_> {
 fn message_id(mail: &Mail) -> String {
     let digest = Sha256::digest(mail.key.as_bytes());
     let name = hex::encode(&digest[..16]);
-    let domain: String = mail
-        .from
-        .rsplit_once('@')
-        .map_or("", |(_, domain)| domain)
-        .chars()
-        .filter(|character| character.is_ascii_alphanumeric() || matches!(character, '.' | '-'))
-        .collect();
+    let mut domain = mail.from.rsplit_once('@').map_or("", |(_, domain)| domain).to_owned();
+    domain.retain(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'));
     format!("<{name}@{}>", if domain.is_empty() { "localhost" } else { &domain })
 }
 

@@ -18,7 +18,7 @@ use crate::engine::tools::Offered;
 use crate::engine::{Run, Unscripted, shape};
 use crate::event::{AskedCall, Failure, FailureKind, Happening, MessageRole, ModelAnswer, Note, Purpose, Usage};
 use crate::gate::result;
-use crate::model::{Agent, AgentStep, Api, CONNECT_TIMEOUT, HostSource, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, Text};
+use crate::model::{Agent, AgentStep, CONNECT_TIMEOUT, HostSource, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, Text};
 use crate::port::{Message, ModelReply, ModelRequest, ToolCall, WireFormat};
 
 /// What is asked, worked out anew from the state whenever it is needed.
@@ -50,20 +50,6 @@ pub(crate) enum TalkTurn {
     Repair(String),
     /// What the tools gave that the last answer asked for.
     Results(Vec<Note>),
-}
-
-/// How the endpoint of a model is spoken to.
-fn wire_format(model: &Model) -> Result<WireFormat, Failure> {
-    match (&model.provider, model.api) {
-        (Provider::OpenAi, Api::Chat) | (Provider::Ollama, Api::Chat | Api::Responses) => Ok(WireFormat::OpenAiChat),
-        (Provider::OpenAi, Api::Responses) => Ok(WireFormat::OpenAiResponses),
-        (Provider::Anthropic, Api::Chat | Api::Responses) => Ok(WireFormat::AnthropicMessages),
-        (Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken, Api::Chat | Api::Responses) => Err(no_endpoint()),
-    }
-}
-
-fn no_endpoint() -> Failure {
-    Failure::new(FailureKind::Internal, "the model has no endpoint")
 }
 
 impl Run {
@@ -318,8 +304,8 @@ impl Run {
         let folder = model.provider.recorded().or(of_test).map(|folder| folder.display().to_string());
         let (format, base_url, api_key) = match (folder, model.provider.preset()) {
             (Some(folder), _) => (WireFormat::Recorded, folder, None),
-            (None, Some(preset)) => (wire_format(model)?, preset.base_url.to_owned(), text(&model.api_key)?),
-            (None, None) => return Err(no_endpoint()),
+            (None, Some(preset)) => (preset.wire(model.api), preset.base_url.to_owned(), text(&model.api_key)?),
+            (None, None) => return Err(Failure::new(FailureKind::Internal, "the model has no endpoint")),
         };
         let (base_url, host_from) = match &model.base_url {
             Some(own) if format != WireFormat::Recorded => self.address(at, own, Giver::NOBODY, &secrets)?,

@@ -145,7 +145,7 @@ fn asked(plan: Arc<Plan>) -> Arc<Plan> {
         let pipeline = Arc::make_mut(pipeline);
         for model in pipeline.models.values_mut() {
             if matches!(model.provider, crate::model::Provider::Scripted(_)) {
-                model.provider = crate::model::Provider::OpenAi;
+                model.provider = crate::model::Provider::Service(crate::model::Service::OpenAi);
             }
         }
     }

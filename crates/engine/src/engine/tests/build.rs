@@ -89,7 +89,7 @@ pub(super) fn case(id: &str, steps: Vec<Step>) -> Case {
 }
 
 pub(super) fn pipeline(name: &str, steps: Vec<Step>) -> Pipeline {
-    let model = Model { model: Some(text("m")), ..Model::new(Provider::OpenAi) };
+    let model = Model { model: Some(text("m")), ..Model::new(Provider::Service(Service::OpenAi)) };
     Pipeline {
         name: named(name),
         description: None,

@@ -4,7 +4,7 @@ use super::build::*;
 use super::tools::says;
 use super::world::{Says, World, options};
 use crate::event::{Canceller, FailureKind, Happening, RunStatus, StepStatus, Usage};
-use crate::model::{Agent, Limits, Model, Price, Provider, Step};
+use crate::model::{Agent, Limits, Model, Price, Provider, Service, Step};
 use crate::port::ModelReply;
 
 fn used(tokens: u64) -> Result<crate::engine::CallReply, crate::event::Failure> {
@@ -87,7 +87,7 @@ fn calls_of_a_dear_model_that_are_out_are_set_aside_at_its_price() {
         model: Some(text("m")),
         price: Some(Price { input: price, output: price }),
         max_output_tokens: Some(1_000),
-        ..Model::new(Provider::OpenAi)
+        ..Model::new(Provider::Service(Service::OpenAi))
     };
     let mut dear = agent("dear", "Go.");
     if let crate::model::StepKind::Agent(agent) = &mut dear.kind {

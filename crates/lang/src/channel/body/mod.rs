@@ -1,6 +1,8 @@
 //! Document → what is sent, one file per kind of body.
 //!
-//! How to add a body: a file with `render`, a variant of `model::Body`, an arm in each `match` below.
+//! How to add a body: its variant of `model::Body`, a file here with `render`, and what the compiler then asks for: its facts beside `Body`, its arm in each
+//! `match` below and in `rules/channel_conflict.rs` (what a channel file may not ask of it). Its word in `docs/language.md`, section 10. If its lists keep Markdown's
+//! own marks, `gate/markdown.rs` must know.
 
 mod card;
 mod html;

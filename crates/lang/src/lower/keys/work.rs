@@ -32,7 +32,7 @@ pub static AGENT: KeyTable = KeyTable {
 pub static MODEL: KeyTable = KeyTable {
     name: "model",
     keys: &[
-        required!("provider", Word(&["openai", "anthropic", "ollama", "cli", "acp", "scripted", "replay"]), "who answers"),
+        required!("provider", Word(&PROVIDER_NAMES), "who answers"),
         key!("model", Template, "the provider's name for it"),
         key!("base_url", Template, "address of the endpoint"),
         key!("api_key", Template, "the key, from secrets or env"),
@@ -56,6 +56,15 @@ pub static PROVIDERS: &[&KeyTable] = &[
     &KeyTable { name: "scripted", keys: &[required!("replies", Path, "the file of scripted replies")] },
     &KeyTable { name: "replay", keys: &[required!("folder", Path, "the folder of recordings")] },
 ];
+
+const PROVIDER_NAMES: [&str; PROVIDERS.len()] = {
+    let (mut names, mut at) = ([""; PROVIDERS.len()], 0);
+    while at < names.len() {
+        names[at] = PROVIDERS[at].name;
+        at += 1;
+    }
+    names
+};
 
 const TOOL_CALLS: super::KeyRule =
     key!("tool_calls", Word(ToolCalls::VARIANTS), "schema: for endpoints that cannot call tools but keep to a JSON Schema");
@@ -204,3 +213,16 @@ pub static CHECKS: KeyTable = KeyTable {
         key!("expression", Expression, "true means passed"),
     ],
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Service;
+
+    #[test]
+    fn every_service_has_its_row() {
+        for name in Service::VARIANTS {
+            assert!(PROVIDER_NAMES.contains(name), "{name} has no row in PROVIDERS");
+        }
+    }
+}

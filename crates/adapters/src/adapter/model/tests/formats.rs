@@ -130,19 +130,24 @@ async fn a_request_says_what_was_asked_in_each_format() {
 #[test]
 fn the_providers_own_endpoints_get_what_only_they_know() {
     let with = |wire, base: &str| ModelRequest { schema: Some(schema()), max_output_tokens: Some(9), ..request(wire, base.to_owned()) };
-    let body = openai::body(&with(WIRES[0], "https://api.openai.com/v1"), &Pictures::default());
+    let body = openai::call(&with(WIRES[0], "https://api.openai.com/v1"), &Pictures::default()).body;
     assert_eq!((&body["max_completion_tokens"], body.get("max_tokens")), (&json!(9), None));
-    let body = anthropic::body(&with(WIRES[1], "https://api.anthropic.com"), &Pictures::default()).0;
+    let body = anthropic::call(&with(WIRES[1], "https://api.anthropic.com"), &Pictures::default()).body;
     assert_eq!((&body["system"], &body["tool_choice"]["name"]), (&json!("Be brief."), &json!("flow_answer")));
-    assert_eq!(anthropic::url("https://api.anthropic.com/"), "https://api.anthropic.com/v1/messages");
-    assert_eq!(openai::url("https://api.openai.com/v1/"), "https://api.openai.com/v1/chat/completions");
+    let url = |wire: WireFormat, base_url: &str| {
+        let request = request(wire, base_url.to_owned());
+        let call = if wire == WIRES[1] { anthropic::call } else { openai::call };
+        call(&request, &Pictures::default()).url
+    };
+    assert_eq!(url(WIRES[1], "https://api.anthropic.com/"), "https://api.anthropic.com/v1/messages");
+    assert_eq!(url(WIRES[0], "https://api.openai.com/v1/"), "https://api.openai.com/v1/chat/completions");
 }
 
 #[test]
 fn a_schema_is_strict_only_where_openai_would_take_it() {
     let strict = |schema: Value| {
-        openai::body(&ModelRequest { schema: Some(schema), ..request(WIRES[0], String::new()) }, &Pictures::default())["response_format"]["json_schema"]
-            ["strict"]
+        openai::call(&ModelRequest { schema: Some(schema), ..request(WIRES[0], String::new()) }, &Pictures::default()).body["response_format"]
+            ["json_schema"]["strict"]
             == true
     };
     assert!(strict(schema()));
@@ -228,11 +233,8 @@ async fn anthropics_answer_tool_becomes_the_text_and_other_calls_come_first() {
         assert_eq!((reply.text.as_str(), reply.calls.len()), (text, calls));
     }
     let named = ToolDescription { name: "flow_answer".to_owned(), ..tool() };
-    let body = anthropic::body(
-        &ModelRequest { schema: Some(schema()), tools: vec![named], ..request(WIRES[1], String::new()) },
-        &Pictures::default(),
-    )
-    .0;
+    let request = ModelRequest { schema: Some(schema()), tools: vec![named], ..request(WIRES[1], String::new()) };
+    let body = anthropic::call(&request, &Pictures::default()).body;
     assert_eq!(body["tools"][1]["name"], "flow_answer_");
 }
 

@@ -54,7 +54,7 @@ async fn a_request_tells_the_whole_conversation_and_asks_to_keep_nothing() {
                         "strict": false }],
         })
     );
-    let bare = super::super::responses::body(&request_without_system(), &Pictures::default());
+    let bare = super::super::responses::call(&request_without_system(), &Pictures::default()).body;
     assert!(bare.get("instructions").is_none() && bare.get("tools").is_none() && bare.get("text").is_none());
 }
 
