@@ -29,10 +29,7 @@ pub struct GateStep {
 impl GateStep {
     /// The agents that may be asked, each once: a scorecard's own judge, else the gate's, else that of the first scorecard that has one.
     pub fn judges<'a>(&'a self, scorecards: &'a IndexMap<String, Scorecard>) -> Vec<&'a Spanned<String>> {
-        let named = |reference: &ScorecardRef| match reference {
-            ScorecardRef::Named(name) => scorecards.get(&name.value),
-            ScorecardRef::Written(_) => None,
-        };
+        let named = |reference: &ScorecardRef| scorecards.get(&reference.name()?.value);
         let first = self.scorecards.iter().find_map(|reference| named(reference)?.judge.as_ref());
         let mut agents: Vec<&Spanned<String>> = vec![];
         for reference in &self.scorecards {
@@ -56,6 +53,16 @@ pub enum ScorecardRef {
     Named(Spanned<String>),
     /// An expression that gives a scorecard (or empty).
     Written(Text),
+}
+
+impl ScorecardRef {
+    /// Its name, of one of the file.
+    pub fn name(&self) -> Option<&Spanned<String>> {
+        match self {
+            ScorecardRef::Named(name) => Some(name),
+            ScorecardRef::Written(_) => None,
+        }
+    }
 }
 
 /// A scorecard.

@@ -90,7 +90,7 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
     later.extend(untested(&loaded));
     let gaps = Gaps::of(&found, &loaded);
     let (mut later, held_back) = later.into_iter().partition::<Vec<_>, _>(|diagnostic| gaps.allow(diagnostic, &loaded.sources));
-    loaded.add_ways(&mut later);
+    load::add_ways(&loaded.imported_at, &mut later);
     found.append(&mut later);
     let mut suppressions = vec![];
     for (id, file) in loaded.sources.files() {

@@ -11,12 +11,6 @@ pub fn texts(sources: &Sources) -> Vec<[u8; 32]> {
     sources.files().map(|(_, file)| Sha256::digest(file.text.as_bytes()).into()).collect()
 }
 
-/// Each file with the beginning of its hash in hex, by name.
-pub fn prints(names: &[String], texts: &[[u8; 32]]) -> BTreeMap<String, String> {
-    let short = |text: &[u8; 32]| hex::encode(&text[..8]);
-    names.iter().zip(texts).map(|(name, text)| (name.clone(), short(text))).collect()
-}
-
 /// SHA-256 in hex over a file and all that it brings in, by way of others too. Each file counts with its name, its length before
 /// it, and with the hash of its text, in the order of the names.
 pub fn hash(file: FileId, brings: &BTreeMap<FileId, BTreeSet<FileId>>, names: &[String], texts: &[[u8; 32]]) -> String {

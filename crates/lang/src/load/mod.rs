@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::{self, Diagnostic};
 use crate::lower::{self, FileKind};
 use crate::model::{Channel, Program, Settings, StyleGuide, TestFile};
-use crate::port::Files;
+use crate::port::{Files, ReadFileError};
 use crate::source::{FileId, Sources, Span, Spanned};
 use world::Loader;
 
@@ -43,20 +43,12 @@ pub struct Loaded {
     pub style_guide: Option<StyleGuide>,
     /// What is wrong, sorted.
     pub diagnostics: Vec<Diagnostic>,
-    /// Where each imported file is imported; see [`Loaded::add_ways`].
+    /// Where each imported file is imported; see [`add_ways`].
     pub(crate) imported_at: BTreeMap<FileId, Span>,
     /// Files of which only the beginning could be read (F001, F022): what is missing in them is no finding.
     pub cut_off: Vec<FileId>,
     /// The beginning of the hash of each file's text, by its name from the project's folder.
     pub prints: BTreeMap<String, String>,
-}
-
-impl Loaded {
-    /// Adds to each finding in an imported file the way of imports that leads there. `load` has done it for its own findings;
-    /// later stages do it for theirs.
-    pub(crate) fn add_ways(&self, diagnostics: &mut [Diagnostic]) {
-        add_ways(&self.imported_at, diagnostics);
-    }
 }
 
 /// Loads a file and everything it names. `project` is the project's folder, see [`project_of`].
@@ -66,9 +58,8 @@ pub fn load(path: &Path, project: &Path, files: &dyn Files) -> Loaded {
     let root = match loader.read(&path) {
         Ok(file) => loader.load_root(file),
         Err(problem) => {
-            let file = loader.sources.add(paths::shown(&path), "");
-            let message = format!("cannot read \"{}\": {problem}", paths::shown(&path));
-            loader.diagnostics.push(Diagnostic::missing_file(Span::file_start(file), message).help(problem.help()));
+            let found = unreadable(&mut loader, &path, &problem);
+            loader.diagnostics.push(found);
             Root::of(FileKind::Definitions)
         }
     };
@@ -89,6 +80,13 @@ pub fn load(path: &Path, project: &Path, files: &dyn Files) -> Loaded {
         prints,
         sources: loader.sources,
     }
+}
+
+/// The finding of a file that was asked for, which counts as an empty one.
+fn unreadable(loader: &mut Loader, path: &Path, problem: &ReadFileError) -> Diagnostic {
+    let file = loader.sources.add(paths::shown(path), "");
+    let message = format!("cannot read \"{}\": {problem}", paths::shown(path));
+    Diagnostic::missing_file(Span::file_start(file), message).help(problem.help())
 }
 
 /// A file of settings that was read.
@@ -120,16 +118,14 @@ pub fn load_settings(path: &Path, of: SettingsOf, files: &dyn Files) -> Option<L
     let file = match loader.read(path) {
         Ok(file) => file,
         Err(problem) => {
-            let file = loader.sources.add(paths::shown(path), "");
-            let message = format!("cannot read \"{}\": {problem}", paths::shown(path));
-            let found = Diagnostic::missing_file(Span::file_start(file), message).help(problem.help());
+            let found = unreadable(&mut loader, path, &problem);
             return Some(LoadedSettings { sources: loader.sources, diagnostics: vec![found], settings: Settings::default() });
         }
     };
-    let settings = loader.lowering(file, |tree, world, found| match of {
-        SettingsOf::Project => lower::project_settings(tree, file, world, found),
-        SettingsOf::User => lower::user_settings(tree, file, world, found),
-    });
+    let settings = match of {
+        SettingsOf::Project => loader.lowering(file, lower::project_settings),
+        SettingsOf::User => loader.lowering(file, lower::user_settings),
+    };
     crate::rules::check_settings(&settings, &mut loader.diagnostics);
     diagnostic::sort(&mut loader.diagnostics);
     let keys = crate::rules::keys_of(settings.default_model.as_ref());
@@ -159,21 +155,21 @@ impl Loader<'_> {
             FileKind::Pipeline => {
                 self.add_pipeline(file);
                 self.load_called();
-                let cases = self.lowering(file, |tree, world, found| lower::inline_tests(tree, file, world, found));
+                let cases = self.lowering(file, lower::inline_tests);
                 let pipeline = Spanned::new(self.path_of(file).to_path_buf(), Span::file_start(file));
                 root.tests = (!cases.is_empty()).then_some(TestFile { pipeline, cases });
             }
             FileKind::Test => {
-                root.tests = self.lowering(file, |tree, world, found| lower::test_file(tree, file, world, found));
+                root.tests = self.lowering(file, lower::test_file);
                 if let Some(test) = &root.tests {
                     self.load_tested(&test.pipeline);
                 }
             }
-            FileKind::Channel => root.channel = self.lowering(file, |tree, world, found| lower::channel(tree, file, world, found)),
+            FileKind::Channel => root.channel = self.lowering(file, lower::channel),
             FileKind::StyleGuide => {
-                root.style_guide = self.lowering(file, |tree, world, found| lower::style_guide(tree, file, world, found));
+                root.style_guide = self.lowering(file, lower::style_guide);
             }
-            FileKind::Replies => drop(self.lowering(file, |tree, world, found| lower::replies(tree, file, world, found))),
+            FileKind::Replies => drop(self.lowering(file, lower::replies)),
             FileKind::Definitions => drop(self.load_definitions(file)),
         }
         root
@@ -192,7 +188,9 @@ impl Loader<'_> {
     }
 }
 
-fn add_ways(imported_at: &BTreeMap<FileId, Span>, diagnostics: &mut [Diagnostic]) {
+/// Adds to each finding in an imported file the way of imports that leads there. `load` has done it for its own findings; later stages do
+/// it for theirs.
+pub(crate) fn add_ways(imported_at: &BTreeMap<FileId, Span>, diagnostics: &mut [Diagnostic]) {
     for diagnostic in diagnostics {
         let mut file = diagnostic.span.file;
         // A way is as long as there are imports at most, so it ends even if they went in a circle.

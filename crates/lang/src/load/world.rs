@@ -129,10 +129,10 @@ impl<'f> Loader<'f> {
     }
 
     /// Reads the tree of a file. Of a file that breaks off, nothing is said to be missing.
-    pub(crate) fn lowering<T>(&mut self, file: FileId, read: impl FnOnce(&Node, &mut dyn World, &mut Vec<Diagnostic>) -> T) -> T {
+    pub(crate) fn lowering<T>(&mut self, file: FileId, read: impl FnOnce(&Node, FileId, &mut dyn World, &mut Vec<Diagnostic>) -> T) -> T {
         let tree = self.tree(file);
         let mut found = vec![];
-        let value = read(&tree, self, &mut found);
+        let value = read(&tree, file, self, &mut found);
         if self.cut_off.contains(&file) {
             let of_absence = [Code::MissingKey, Code::LanguageVersion, Code::EmptySection, Code::CriterionUnchecked];
             found.retain(|diagnostic| diagnostic.span.file != file || !of_absence.contains(&diagnostic.code));
@@ -147,7 +147,7 @@ impl<'f> Loader<'f> {
             return definitions.clone();
         }
         self.importing.push(file);
-        let definitions = Arc::new(self.lowering(file, |tree, world, found| lower::definitions(tree, file, world, found)));
+        let definitions = Arc::new(self.lowering(file, lower::definitions));
         self.importing.pop();
         self.definitions.insert(file, definitions.clone());
         definitions
@@ -167,7 +167,7 @@ impl<'f> Loader<'f> {
         let mut next = 0;
         while let Some((file, _)) = self.pipelines.get(next) {
             let file = *file;
-            let pipeline = self.lowering(file, |tree, world, found| lower::pipeline(tree, file, world, found));
+            let pipeline = self.lowering(file, lower::pipeline);
             if let Some((_, slot)) = self.pipelines.get_mut(next) {
                 *slot = Some(pipeline);
             }
@@ -194,7 +194,7 @@ impl<'f> Loader<'f> {
 
     /// The beginning of the hash of each file's text, by name.
     pub fn prints(&self) -> BTreeMap<String, String> {
-        super::hash::prints(&self.names, &texts(&self.sources))
+        self.names.iter().zip(texts(&self.sources)).map(|(name, text)| (name.clone(), hex::encode(&text[..8]))).collect()
     }
 
     /// A file that another one names.
@@ -325,7 +325,7 @@ impl World for Loader<'_> {
     fn channel(&mut self, from: FileId, name: &str) -> Result<Arc<Channel>, OtherFileError> {
         let file = self.bring_named(from, "channels", name, FileKind::Channel)?;
         if !self.channels.contains_key(&file) {
-            let channel = self.lowering(file, |tree, world, found| lower::channel(tree, file, world, found)).map(Arc::new);
+            let channel = self.lowering(file, lower::channel).map(Arc::new);
             if let Some(channel) = &channel {
                 self.check_own_name(file, "channel", &channel.name, channel.span);
             }
@@ -337,7 +337,7 @@ impl World for Loader<'_> {
     fn style_guide(&mut self, from: FileId, name: &str) -> Result<Arc<StyleGuide>, OtherFileError> {
         let file = self.bring_named(from, "style_guides", name, FileKind::StyleGuide)?;
         if !self.style_guides.contains_key(&file) {
-            let guide = self.lowering(file, |tree, world, found| lower::style_guide(tree, file, world, found)).map(Arc::new);
+            let guide = self.lowering(file, lower::style_guide).map(Arc::new);
             if let Some(guide) = &guide {
                 self.check_own_name(file, "style guide", &guide.name, guide.span);
             }
@@ -358,7 +358,7 @@ impl World for Loader<'_> {
         if let Some(replies) = self.replies.get(&file) {
             return Ok(replies.clone());
         }
-        let replies = Arc::new(self.lowering(file, |tree, world, found| lower::replies(tree, file, world, found)));
+        let replies = Arc::new(self.lowering(file, lower::replies));
         self.replies.insert(file, replies.clone());
         Ok(replies)
     }

@@ -37,10 +37,10 @@ pub fn agent(lower: &Lower, owner: &str, span: Span, node: &Node) -> Agent {
 pub fn limits(keys: &KeyReader) -> Limits {
     let Some(limits) = keys.section("limits", &keys::LIMITS) else { return Limits::default() };
     Limits {
-        deadline: limits.duration("deadline"),
+        deadline: limits.read("deadline", Lower::duration),
         max_parallel: limits.limit("max_parallel"),
         max_tokens: limits.limit("max_tokens"),
-        max_cost_usd: limits.positive("max_cost_usd"),
+        max_cost_usd: limits.read("max_cost_usd", Lower::positive),
         max_steps: limits.limit("max_steps"),
         span: Some(keys.key_span("limits")),
     }

@@ -25,7 +25,7 @@ pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
         description: keys.sentence("description"),
         max_length: keys.limit("max_length"),
         length_unit,
-        markdown: keys.get("markdown").and_then(|node| lower.features("markdown", node)).unwrap_or(Features::NONE),
+        markdown: keys.read("markdown", Lower::features).unwrap_or(Features::NONE),
         emojis: keys.boolean("emojis").unwrap_or(true),
         split: split(&keys),
         too_long: keys.sentence("too_long").unwrap_or_else(|| "The rest was left out.".to_owned()),
@@ -40,9 +40,8 @@ fn split(keys: &KeyReader) -> Option<Split> {
     let at = split.choice("at").unwrap_or(SplitAt::Sentence);
     let indicator = slots(&split, "indicator", &["part", "parts"]);
     if let Some(fixed) = indicator.as_deref().filter(|text| text.contains(|c: char| c.is_ascii_digit()) && !text.contains("{part}")) {
-        let span = split.get("indicator").map_or(split.span, |node| node.span);
         let message = format!("indicator {} has no place for {{part}}: every part would say the same", quoted(fixed));
-        split.lower.report(Diagnostic::bad_value(span, message).help("write \"({part}/{parts})\""));
+        split.lower.report(Diagnostic::bad_value(split.value_span("indicator"), message).help("write \"({part}/{parts})\""));
     }
     Some(Split {
         at,
@@ -73,8 +72,7 @@ fn characters(markup: &KeyReader, name: &str) -> Vec<(String, String)> {
     let read = markup.entries(name).filter_map(|(key, node)| {
         if key.text.chars().count() != 1 {
             let message = format!("{name} {} is not one character", quoted(&key.text));
-            markup.lower.report(Diagnostic::bad_value(key.span, message).help("write one character, and what is sent for it"));
-            return None;
+            return markup.lower.reject(key.span, message, "write one character, and what is sent for it");
         }
         Some((key.text.clone(), markup.lower.sentence(&key.text, node)?))
     });
@@ -89,16 +87,14 @@ pub(super) fn as_it_stands(keys: &KeyReader, key: &str, text: &str, help: &str) 
         is_closed && !inside.is_empty() && inside.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | ' '))
     };
     if text.match_indices('{').any(|(at, _)| has_place((at, &text[at..]))) {
-        let span = keys.get(key).map_or(keys.span, |node| node.span);
         let message = format!("{key} is sent as it stands: nothing is filled in for {}", quoted(text));
-        keys.lower.report(Diagnostic::bad_value(span, message).help(help));
+        keys.lower.report(Diagnostic::bad_value(keys.value_span(key), message).help(help));
     }
 }
 
 /// A text with fixed places in single braces; any other name in braces is a finding.
 fn slots(keys: &KeyReader, key: &str, allowed: &[&str]) -> Option<String> {
     let text = keys.sentence(key)?;
-    let span = keys.get(key).map_or(keys.span, |node| node.span);
     let names = text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name);
     for name in names.filter(|name| !allowed.contains(name) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) {
         let near = nearest(name, allowed.iter().copied());
@@ -107,11 +103,8 @@ fn slots(keys: &KeyReader, key: &str, allowed: &[&str]) -> Option<String> {
             [] => format!("{key} has no place for {{{name}}}"),
             _ => format!("{key} has no place for {{{name}}}, only for {}", known.join(" and ")),
         };
-        let diagnostic = Diagnostic::bad_value(span, message);
-        keys.lower.report(match near.first() {
-            Some(near) => diagnostic.help(format!("write {{{near}}}")),
-            None => diagnostic.help("remove it"),
-        });
+        let help = near.first().map_or_else(|| "remove it".to_owned(), |near| format!("write {{{near}}}"));
+        keys.lower.report(Diagnostic::bad_value(keys.value_span(key), message).help(help));
     }
     Some(text)
 }

@@ -1,7 +1,6 @@
 //! Scorecards, criteria and the checks that need no model.
 
 use super::context::{Lower, quoted};
-use super::ids::Ids;
 use super::keys;
 use super::reader::KeyReader;
 use crate::diagnostic::{Code, Diagnostic};
@@ -24,19 +23,12 @@ pub fn scorecard(lower: &Lower, owner: &str, span: Span, node: &Node) -> Scoreca
 
 /// The section `criteria`.
 pub fn criteria(keys: &KeyReader) -> Vec<Criterion> {
-    let (mut criteria, mut ids) = (vec![], Ids::default());
-    for (index, node) in keys.list("criteria").unwrap_or_default().iter().enumerate() {
-        if let Some(criterion) = criterion(keys.lower, node, index + 1) {
-            keys.lower.check_unique("criteria", &criterion.id, ids.take(&criterion.id));
-            criteria.push(criterion);
-        }
-    }
-    criteria
+    let read = |node: &Node, number| criterion(keys.lower, node, number);
+    keys.lower.unique("criteria", keys.list("criteria"), read, |criterion| &criterion.id)
 }
 
 fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
-    let written = node.as_map().and_then(|map| map.get("id")).and_then(Node::as_scalar).map(|scalar| scalar.text.clone());
-    let owner = written.map_or_else(|| format!("criterion {number}"), |id| format!("criterion {}", quoted(&id)));
+    let owner = node.text_of("id").map_or_else(|| format!("criterion {number}"), |id| format!("criterion {}", quoted(id)));
     let keys = KeyReader::new(lower, owner.clone(), &[&keys::CRITERION], node)?;
     let id = keys.get("id").and_then(|node| lower.new_id("criterion id", node));
     let description = keys.sentence("description");
@@ -150,7 +142,7 @@ fn plain(keys: &KeyReader, name: &str, node: &Node) -> Option<PlainCheck> {
 }
 
 fn texts(lower: &Lower, label: &str, node: &Node) -> Vec<Text> {
-    lower.one_or_many(label, node).into_iter().filter_map(|node| lower.loose_text(label, node)).collect()
+    lower.one_or_many(label, node).iter().filter_map(|node| lower.loose_text(label, node)).collect()
 }
 
 fn is_none(node: &Node) -> bool {
@@ -178,8 +170,7 @@ fn written_expression(lower: &Lower, name: &str, node: &Node) -> Option<Check> {
         }
         _ => ("a scorecard that a step wrote cannot use the check \"expression\"".to_owned(), "use another check, or judge: true"),
     };
-    lower.report(Diagnostic::bad_value(node.span, message).help(help));
-    None
+    lower.reject(node.span, message, help)
 }
 
 /// A check that is asked for by `true`.
@@ -188,8 +179,7 @@ fn only_true(lower: &Lower, label: &str, node: &Node) -> Option<()> {
         return Some(());
     }
     let message = format!("{label}: false checks nothing; write true, or leave it out");
-    lower.report(Diagnostic::bad_value(node.span, message).help("write true, or remove the key"));
-    None
+    lower.reject(node.span, message, "write true, or remove the key")
 }
 
 fn language(lower: &Lower, node: &Node) -> Option<String> {
@@ -197,8 +187,7 @@ fn language(lower: &Lower, node: &Node) -> Option<String> {
     let is_code = language.value.len() == 2 && language.value.chars().all(|c| c.is_ascii_lowercase());
     if !is_code {
         let message = format!("language {} is not two small letters", quoted(&language.value));
-        lower.report(Diagnostic::bad_value(node.span, message).help("write for example en, de or es"));
-        return None;
+        return lower.reject(node.span, message, "write for example en, de or es");
     }
     Some(language.value)
 }
@@ -211,8 +200,7 @@ impl Lower<'_> {
                 && Features::WORDS.iter().any(|known| word.split([',', ' ']).any(|word| word == *known))
             {
                 let message = format!("{label} {} is not none, full, or a list", quoted(word));
-                self.report(Diagnostic::bad_value(node.span, message).help(format!("write a list: [{word}]")));
-                return None;
+                return self.reject(node.span, message, format!("write a list: [{word}]"));
             }
             return match self.word(label, node, &["none", "full"])? {
                 "full" => Some(Features::FULL),

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::path::PathBuf;
 
 use super::FileKind;
+use super::ids::Ids;
 use super::patterns::Room;
 use super::world::{OtherFileError, World};
 use crate::diagnostic::{Code, Diagnostic, Hints, LONGEST_QUOTE, cut};
@@ -132,6 +133,25 @@ impl<'w> Lower<'w> {
             self.report(Diagnostic::too_large(place, message).help("name a long file once, in what several steps share"));
         }
         is_within
+    }
+
+    /// F007; nothing can be read in its place.
+    pub(crate) fn reject<T>(&self, span: Span, message: impl Into<String>, help: impl Into<String>) -> Option<T> {
+        self.report(Diagnostic::bad_value(span, message).help(help));
+        None
+    }
+
+    /// The entries of a list, each with an id of its own. `read` gets the number of an entry, from 1.
+    pub(crate) fn unique<T>(
+        &self,
+        what: &str,
+        list: Option<&[Node]>,
+        read: impl Fn(&Node, usize) -> Option<T>,
+        id: fn(&T) -> &Spanned<String>,
+    ) -> Vec<T> {
+        let mut ids = Ids::default();
+        let entries = list.unwrap_or_default().iter().zip(1..).filter_map(|(node, number)| read(node, number));
+        entries.inspect(|entry| self.check_unique(what, id(entry), ids.take(id(entry)))).collect()
     }
 
     /// F013: two of one id in one place. `first` is where it was used before.

@@ -45,9 +45,8 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
         None => keys.names("pii").unwrap_or_default(),
         Some(node) => {
             let message = format!("\"pii\" of a table must be a list of columns, found {}", found(node));
-            lower.report(
-                wrong_type(node, message).help("write the columns with personal data, such as pii: [name, email], or remove the key"),
-            );
+            let help = "write the columns with personal data, such as pii: [name, email], or remove the key";
+            lower.report(wrong_type(node, message).help(help));
             vec![]
         }
     };
@@ -67,7 +66,7 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
 
 fn data_kind(lower: &Lower, file: &Spanned<String>) -> Option<DataKind> {
     let ending = file.value.rsplit_once('.').map(|(_, ending)| ending.to_lowercase()).unwrap_or_default();
-    let kind = match ending.as_str() {
+    Some(match ending.as_str() {
         "csv" => DataKind::Csv,
         "tsv" => DataKind::Tsv,
         "xlsx" | "xls" | "xlsm" | "xlsb" | "ods" => DataKind::Excel,
@@ -77,11 +76,9 @@ fn data_kind(lower: &Lower, file: &Spanned<String>) -> Option<DataKind> {
         _ => {
             let message = format!("data file {} has an ending that is not known", quoted(&file.value));
             let help = "use a file that ends in .csv, .tsv, .xlsx, .parquet, .sqlite or .duckdb";
-            lower.report(Diagnostic::bad_value(file.span, message).help(help));
-            return None;
+            return lower.reject(file.span, message, help);
         }
-    };
-    Some(kind)
+    })
 }
 
 /// `sheet` is for Excel files, `table` for database files.

@@ -48,23 +48,23 @@ impl<'a> KeyReader<'a, '_> {
 /// One field: its type alone, or its rules.
 pub fn field(lower: &Lower, what: &str, name: &MapKey, node: &Node, role: FieldRole) -> Field {
     let owner = format!("{what} {}", quoted(&name.text));
-    let mut field = empty_field(&name.text, name.span, role == FieldRole::Output);
+    let mut field = Field { span: name.span, is_required: role == FieldRole::Output, ..Field::new(&name.text, FieldKind::Any) };
     if node.as_map().is_none() {
         field.is_required = true;
-        field.kind = kind(lower, &owner, node).unwrap_or(FieldKind::Any);
+        field.kind = kind_of(lower, &owner, node, FieldKind::VARIANTS).unwrap_or(FieldKind::Any);
         return field;
     }
     let Some(keys) = KeyReader::new(lower, owner.clone(), &[&keys::FIELD], node) else { return field };
-    field.kind = keys.get("type").and_then(|node| kind(lower, &owner, node)).unwrap_or(FieldKind::Any);
+    field.kind = keys.read("type", |lower, _, node| kind_of(lower, &owner, node, FieldKind::VARIANTS)).unwrap_or(FieldKind::Any);
     let default = keys.get("default");
     let by_role = role == FieldRole::Output || default.is_none();
     field.is_required = keys.boolean("required").unwrap_or(by_role);
     let one_of: Vec<(Value, &Node)> = keys.filled_list("enum").unwrap_or_default().iter().map(|node| (node.to_value(), node)).collect();
     field.pattern = keys.get("pattern").and_then(|node| lower.pattern(&owner, node)).map(|regex| regex.as_str().to_owned());
-    field.min_length = keys.whole("min_length");
-    field.max_length = keys.whole("max_length");
-    field.minimum = keys.number("minimum");
-    field.maximum = keys.number("maximum");
+    field.min_length = keys.read("min_length", Lower::whole);
+    field.max_length = keys.read("max_length", Lower::whole);
+    field.minimum = keys.read("minimum", Lower::number);
+    field.maximum = keys.read("maximum", Lower::number);
     field.format = keys.fixed("format").map(|format| format.value);
     field.description = keys.sentence("description");
     field.example = keys.get("example").map(Node::to_value);
@@ -93,16 +93,7 @@ pub fn field(lower: &Lower, what: &str, name: &MapKey, node: &Node, role: FieldR
     field
 }
 
-fn empty_field(name: &str, span: Span, is_required: bool) -> Field {
-    Field { span, is_required, ..Field::new(name, FieldKind::Any) }
-}
-
-/// A type of the language.
-fn kind(lower: &Lower, owner: &str, node: &Node) -> Option<FieldKind> {
-    kind_of(lower, owner, node, FieldKind::VARIANTS)
-}
-
-/// One of these types.
+/// A type of the language, one of these.
 pub fn kind_of(lower: &Lower, owner: &str, node: &Node, words: &[&'static str]) -> Option<FieldKind> {
     let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string()) else {
         lower.wrong_thing(owner, node, "a type such as text");
@@ -136,14 +127,12 @@ fn check_rules(keys: &KeyReader, field: &Field) {
     if let (Some(least), Some(most)) = (field.min_length, field.max_length)
         && least > most
     {
-        let span = keys.get("min_length").map_or(keys.span, |node| node.span);
-        input_rules(keys.lower, span, &format!("min_length {least} of {owner} is above max_length {most}"));
+        input_rules(keys.lower, keys.value_span("min_length"), &format!("min_length {least} of {owner} is above max_length {most}"));
     }
     if let (Some(least), Some(most)) = (field.minimum, field.maximum)
         && least > most
     {
-        let span = keys.get("minimum").map_or(keys.span, |node| node.span);
-        input_rules(keys.lower, span, &format!("minimum {least} of {owner} is above maximum {most}"));
+        input_rules(keys.lower, keys.value_span("minimum"), &format!("minimum {least} of {owner} is above maximum {most}"));
     }
 }
 
@@ -197,16 +186,7 @@ impl<'f> Rules<'f> {
                 let number: Number = serde_json::from_str(scalar.value.as_str()?).ok()?;
                 (number.to_string(), Value::Number(number))
             }
-            FieldKind::Text
-            | FieldKind::File
-            | FieldKind::Folder
-            | FieldKind::Date
-            | FieldKind::Datetime
-            | FieldKind::List
-            | FieldKind::Object
-            | FieldKind::Any
-            | FieldKind::Plan
-            | FieldKind::Scorecard => return None,
+            _ => return None,
         };
         self.misfit(&value).is_none().then_some(text)
     }
@@ -221,33 +201,24 @@ impl<'f> Rules<'f> {
             return Some(format!("is no {}", quoted(field.kind.word())));
         }
         if !field.one_of.is_empty() && !self.one_of.contains(value) {
-            let all: Vec<String> =
-                field.one_of.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect();
-            return Some(format!("is not one of: {}", all.join(", ")));
+            let all = field.one_of.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+            return Some(format!("is not one of: {}", all.collect::<Vec<_>>().join(", ")));
         }
         let length = match value {
             Value::String(text) => Some(text.chars().count() as u64),
             Value::Array(list) => Some(list.len() as u64),
             _ => None,
         };
-        if let (Some(length), Some(least)) = (length, field.min_length)
-            && length < least
-        {
+        if let Some(least) = field.min_length.filter(|least| length.is_some_and(|length| length < *least)) {
             return Some(format!("is shorter than min_length {least}"));
         }
-        if let (Some(length), Some(most)) = (length, field.max_length)
-            && length > most
-        {
+        if let Some(most) = field.max_length.filter(|most| length.is_some_and(|length| length > *most)) {
             return Some(format!("is longer than max_length {most}"));
         }
-        if let (Some(number), Some(least)) = (value.as_f64(), field.minimum)
-            && number < least
-        {
+        if let Some(least) = field.minimum.filter(|least| value.as_f64().is_some_and(|number| number < *least)) {
             return Some(format!("is below minimum {least}"));
         }
-        if let (Some(number), Some(most)) = (value.as_f64(), field.maximum)
-            && number > most
-        {
+        if let Some(most) = field.maximum.filter(|most| value.as_f64().is_some_and(|number| number > *most)) {
             return Some(format!("is above maximum {most}"));
         }
         let pattern = || self.pattern.get_or_init(|| super::patterns::compile(field.pattern.as_deref()?).ok()).as_ref();

@@ -37,7 +37,7 @@ pub fn read(keys: &KeyReader, kind: &str) -> Option<StepKind> {
 fn agent(keys: &KeyReader) -> Option<AgentStep> {
     let (agent, prompt, model) = (keys.name("agent"), keys.text("prompt"), keys.text("model"));
     let output = keys.output();
-    let attach = keys.get("attach").and_then(|node| keys.lower.expressions("attach", node));
+    let attach = keys.read("attach", Lower::expressions);
     Some(AgentStep { agent: agent?, prompt: prompt?, model, output, attach })
 }
 
@@ -94,11 +94,9 @@ fn stays_inside(lower: &Lower, node: &Node) {
 
 fn plan(keys: &KeyReader) -> Option<PlanStep> {
     let (agent, prompt, check) = (keys.name("plan"), keys.text("prompt"), keys.name("check"));
-    let may_use = match keys.get("may_use").and_then(Node::as_list) {
-        Some(_) => keys.filled_list("may_use").unwrap_or_default().iter().filter_map(|node| keys.lower.name("may_use", node)).collect(),
-        None => keys.names("may_use").unwrap_or_default(),
-    };
-    let attach = keys.get("attach").and_then(|node| keys.lower.expressions("attach", node));
+    let may_use = keys.get("may_use").map(|node| keys.lower.one_or_many("may_use", node)).unwrap_or_default();
+    let may_use = may_use.iter().filter_map(|node| keys.lower.name("may_use", node)).collect();
+    let attach = keys.read("attach", Lower::expressions);
     let (max_steps, max_parallel, rounds) = (keys.limit("max_steps"), keys.limit("max_parallel"), keys.limit("rounds"));
     if rounds.is_some_and(|rounds| rounds > 1) && !keys.has("check") {
         keys.missing("has rounds but no \"check\"", "add check: the agent that says whether the work is done, or remove rounds");
@@ -122,7 +120,7 @@ fn format_step(keys: &KeyReader) -> Option<FormatStep> {
 fn gate(keys: &KeyReader) -> Option<GateStep> {
     let lower = keys.lower;
     let scorecards = keys.get("gate").map(|node| lower.one_or_many("gate", node)).unwrap_or_default();
-    let scorecards: Vec<ScorecardRef> = scorecards.into_iter().filter_map(|node| scorecard_ref(lower, node)).collect();
+    let scorecards = scorecards.iter().filter_map(|node| scorecard_ref(lower, node)).collect();
     let (of, with) = (keys.expression("of"), keys.pairs("with"));
     let (judge, refine, otherwise) = (keys.name("judge"), keys.name("refine"), keys.text("otherwise"));
     Some(GateStep { scorecards, of: of?, with, judge, refine, otherwise })
@@ -155,13 +153,11 @@ fn wait(keys: &KeyReader) -> Option<Filling> {
         return Some(Filling::Constant(text.into()));
     }
     let looks_like_time = text.contains('-') && text.contains(':');
-    match looks_like_time {
-        true => {
-            let message = format!("wait {} is no time with a time zone", quoted(text));
-            let help = "write for example 2026-11-18T09:00:00Z";
-            keys.lower.report(bad_duration(node.span, message).help(help));
-        }
-        false => drop(keys.lower.duration("wait", node)),
+    if looks_like_time {
+        let message = format!("wait {} is no time with a time zone", quoted(text));
+        keys.lower.report(bad_duration(node.span, message).help("write for example 2026-11-18T09:00:00Z"));
+    } else {
+        keys.lower.duration("wait", node);
     }
     None
 }

@@ -23,7 +23,6 @@ mod policies;
 mod reader;
 mod replies;
 mod root;
-mod routes;
 mod schema;
 mod settings;
 mod steps;
@@ -93,22 +92,10 @@ pub fn kind_of(tree: &Node) -> FileKind {
     if let Some((_, kind)) = ROOT_KEYS.iter().find(|(key, _)| map.get(key).is_some()) {
         return *kind;
     }
-    let known = |place: &keys::KeyTable| map.entries.iter().filter(|(key, _)| place.key(&key.text).is_some()).count();
-    let mut best = (FileKind::Definitions, known(&keys::DEFINITIONS));
-    let others = [
-        (FileKind::Pipeline, &keys::PIPELINE),
-        (FileKind::Channel, &keys::CHANNEL),
-        (FileKind::Test, &keys::TEST),
-        (FileKind::Replies, &keys::REPLIES),
-        (FileKind::StyleGuide, &keys::STYLE_GUIDE),
-    ];
-    for (kind, place) in others {
-        let count = known(place);
-        if count > best.1 {
-            best = (kind, count);
-        }
-    }
-    best.0
+    let known = |kind: &FileKind| map.entries.iter().filter(|(key, _)| kind.place().key(&key.text).is_some()).count();
+    // The last of equals counts.
+    let kinds = [FileKind::StyleGuide, FileKind::Replies, FileKind::Test, FileKind::Channel, FileKind::Pipeline, FileKind::Definitions];
+    kinds.into_iter().max_by_key(known).unwrap_or(FileKind::Definitions)
 }
 
 /// The keys that tell what a file is; the first that is there decides.

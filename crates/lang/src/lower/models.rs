@@ -8,16 +8,14 @@ use strum::VariantNames;
 use super::context::{Lower, quoted};
 use super::keys::{self, KeyTable};
 use super::reader::KeyReader;
-use crate::diagnostic::Diagnostic;
-use crate::model::{Backoff, FailureKind, Model, Price, Provider, Replies, Retry, ToolCalls};
+use crate::model::{Backoff, FailureKind, Model, Price, Provider, Replies, Retry};
 use crate::source::Span;
 use crate::syntax::Node;
 
 /// One model; one that cannot be read or is not yet available has the provider `Broken`.
 pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
     let mut model = Model { span, ..Model::new(Provider::Broken) };
-    let written = node.as_map().and_then(|map| map.get("provider")).and_then(Node::as_scalar).map(|scalar| scalar.text.as_str());
-    let own = keys::PROVIDERS.iter().find(|place| Some(place.name) == written);
+    let own = keys::PROVIDERS.iter().find(|place| Some(place.name) == node.text_of("provider"));
     let keys = match own {
         Some(own) => KeyReader::new(lower, owner, &[&keys::MODEL, own], node),
         None => {
@@ -28,14 +26,14 @@ pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
     let Some(keys) = keys else { return model };
     model.provider = provider(&keys).unwrap_or(Provider::Broken);
     model.api = keys.choice("api").unwrap_or_default();
-    model.tool_calls = tool_calls(&keys);
+    model.tool_calls = keys.choice("tool_calls").unwrap_or_default();
     model.model = keys.text("model");
     model.base_url = keys.text("base_url");
     model.api_key = keys.text("api_key");
-    model.temperature = keys.number("temperature");
+    model.temperature = keys.read("temperature", Lower::number);
     model.max_output_tokens = keys.limit("max_output_tokens");
-    model.seed = keys.whole("seed").and_then(|seed| i64::try_from(seed).ok());
-    model.timeout = keys.duration("timeout");
+    model.seed = keys.read("seed", Lower::whole).and_then(|seed| i64::try_from(seed).ok());
+    model.timeout = keys.read("timeout", Lower::duration);
     model.retry = retry(&keys);
     model.fallback = keys.names("fallback").unwrap_or_default();
     model.price = keys.section("price", &keys::PRICE).and_then(|price| {
@@ -45,10 +43,6 @@ pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
     model
 }
 
-fn tool_calls(keys: &KeyReader) -> ToolCalls {
-    keys.choice("tool_calls").unwrap_or_default()
-}
-
 fn provider(keys: &KeyReader) -> Option<Provider> {
     let word = keys.word("provider")?;
     match (word.parse(), word) {
@@ -56,8 +50,7 @@ fn provider(keys: &KeyReader) -> Option<Provider> {
         (Err(_), "scripted") => Some(Provider::Scripted(scripted(keys)?)),
         (Err(_), "replay") => Some(Provider::Replay(replay(keys)?)),
         (Err(_), other) => {
-            let span = keys.get("provider").map_or(keys.span, |node| node.span);
-            keys.lower.not_yet(&format!("provider {}", quoted(other)), span);
+            keys.lower.not_yet(&format!("provider {}", quoted(other)), keys.value_span("provider"));
             None
         }
     }
@@ -76,11 +69,9 @@ fn replay(keys: &KeyReader) -> Option<PathBuf> {
 }
 
 fn amount(price: &KeyReader, key: &str) -> Option<f64> {
-    let amount = price.number(key)?;
+    let amount = price.read(key, Lower::number)?;
     if amount < 0.0 {
-        let span = price.get(key).map_or(price.span, |node| node.span);
-        price.lower.report(Diagnostic::bad_value(span, format!("{key} {amount} is below 0")).help("write a price, 0 if it is free"));
-        return None;
+        return price.lower.reject(price.value_span(key), format!("{key} {amount} is below 0"), "write a price, 0 if it is free");
     }
     Some(amount)
 }
@@ -88,8 +79,6 @@ fn amount(price: &KeyReader, key: &str) -> Option<f64> {
 /// The section `retry` of what `keys` are of, with the defaults of section 13.
 pub fn retry(keys: &KeyReader) -> Option<Retry> {
     let retry = keys.section("retry", &keys::RETRY)?;
-    let backoff = retry.choice("backoff").unwrap_or(Backoff::Exponential);
-    let delay = |key| retry.get(key).and_then(|node| retry.lower.duration_or_zero(key, node));
     let retryable = &FailureKind::VARIANTS[..FailureKind::RETRYABLE];
     let on = retry
         .filled_list("on")
@@ -97,9 +86,9 @@ pub fn retry(keys: &KeyReader) -> Option<Retry> {
     let default = Retry::of_model_calls();
     Some(Retry {
         max_attempts: retry.limit("max_attempts").unwrap_or(default.max_attempts),
-        delay: delay("delay").unwrap_or(default.delay),
-        backoff,
-        max_delay: delay("max_delay").unwrap_or(default.max_delay),
+        delay: retry.read("delay", Lower::duration_or_zero).unwrap_or(default.delay),
+        backoff: retry.choice("backoff").unwrap_or(Backoff::Exponential),
+        max_delay: retry.read("max_delay", Lower::duration_or_zero).unwrap_or(default.max_delay),
         jitter: retry.boolean("jitter").unwrap_or(default.jitter),
         on: on.unwrap_or(default.on),
     })

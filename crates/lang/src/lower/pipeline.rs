@@ -57,7 +57,7 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
 pub fn inline_tests(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Vec<TestCase> {
     let lower = Lower::new(file, world, diagnostics);
     let Some(node) = tree.as_map().and_then(|map| map.get("tests")) else { return vec![] };
-    testing::cases(&lower, lower.filled_list("tests", node).unwrap_or_default(), &testing::SharedCases::default())
+    testing::cases(&lower, lower.filled_list("tests", node), &testing::SharedCases::default())
 }
 
 fn empty(lower: &Lower, tree: &Node) -> Pipeline {

@@ -16,17 +16,16 @@ pub fn policy(lower: &Lower, owner: &str, span: Span, node: &Node) -> Policy {
     policy.disallowed_tools = keys.names("disallowed_tools").unwrap_or_default();
     policy.permission_mode = keys.choice("permission_mode");
     if policy.permission_mode == Some(PermissionMode::Prompt) {
-        let place = keys.get("permission_mode").map_or(span, |node| node.span);
-        keys.lower.not_yet("permission_mode \"prompt\"", place);
+        keys.lower.not_yet("permission_mode \"prompt\"", keys.value_span("permission_mode"));
     }
     policy.sandbox = keys.word("sandbox").map(str::to_owned);
     policy.approval_required = keys.names("approval_required").unwrap_or_default();
     if let Some(limits) = keys.section("resource_limits", &keys::RESOURCE_LIMITS) {
-        policy.max_time = limits.get("time").and_then(|node| lower.duration_or_zero("time", node));
-        policy.max_cost_usd = limits.number("cost_usd");
-        policy.max_tokens = limits.whole("tokens");
-        policy.max_memory = limits.size("memory");
-        policy.max_file_size = limits.size("file_size");
+        policy.max_time = limits.read("time", Lower::duration_or_zero);
+        policy.max_cost_usd = limits.read("cost_usd", Lower::number);
+        policy.max_tokens = limits.read("tokens", Lower::whole);
+        policy.max_memory = limits.read("memory", Lower::size);
+        policy.max_file_size = limits.read("file_size", Lower::size);
     }
     if let Some(access) = keys.section("file_access", &keys::FILE_ACCESS) {
         policy.read = access.names("read");

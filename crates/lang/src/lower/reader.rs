@@ -1,7 +1,6 @@
 //! One list of keys: says at once what is unknown, missing or not yet available, then hands out typed values.
 
 use std::str::FromStr;
-use std::time::Duration;
 
 use super::aliases::{Alias, PROGRAM_STEPS, alias, rules_for};
 use super::context::{Lower, found, quoted};
@@ -118,18 +117,18 @@ impl<'a, 'w> KeyReader<'a, 'w> {
         self.map.entry(key).map_or(self.span, |(key, _)| key.span)
     }
 
+    /// The place of a key's value; of the whole if it is not there.
+    pub(crate) fn value_span(&self, key: &str) -> Span {
+        self.get(key).map_or(self.span, |node| node.span)
+    }
+
     /// F006: at most one of these may stand there.
     pub(crate) fn check_one_of(&self, names: &[&str]) {
         let given: Vec<&str> = names.iter().copied().filter(|name| self.map.get(name).is_some()).collect();
         if let [first, .., last] = given.as_slice() {
             let message = format!("{} has both {} and {}; keep one", self.owner, quoted(first), quoted(last));
-            self.lower.report(
-                Diagnostic::new(Code::TwoKinds, self.key_span(last), message).related(self.key_span(first), "the other one").help(format!(
-                    "remove {} or {}",
-                    quoted(first),
-                    quoted(last)
-                )),
-            );
+            let found = Diagnostic::new(Code::TwoKinds, self.key_span(last), message).related(self.key_span(first), "the other one");
+            self.lower.report(found.help(format!("remove {} or {}", quoted(first), quoted(last))));
         }
     }
 
@@ -140,6 +139,11 @@ impl<'a, 'w> KeyReader<'a, 'w> {
 
     fn lacks(&self, message: &str) -> Diagnostic {
         Diagnostic::missing_key(self.span, format!("{} {message}", self.owner))
+    }
+
+    /// The value of a key, by one of the readers of single values.
+    pub fn read<T>(&self, key: &str, read: impl FnOnce(&Lower<'w>, &str, &'a Node) -> Option<T>) -> Option<T> {
+        read(self.lower, key, self.get(key)?)
     }
 
     pub fn sentence(&self, key: &str) -> Option<String> {
@@ -157,39 +161,16 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     /// A list of names; one name may stand in place of a list of one.
     pub fn names(&self, key: &str) -> Option<Vec<Spanned<String>>> {
         let node = self.get(key)?;
-        let nodes = match node.as_list() {
-            Some(list) => list.iter().collect(),
-            None => vec![node],
-        };
-        Some(nodes.into_iter().filter_map(|node| self.lower.name(key, node)).collect())
-    }
-
-    pub fn whole(&self, key: &str) -> Option<u64> {
-        self.lower.whole(key, self.get(key)?)
+        let nodes = node.as_list().unwrap_or(std::slice::from_ref(node));
+        Some(nodes.iter().filter_map(|node| self.lower.name(key, node)).collect())
     }
 
     pub fn limit(&self, key: &str) -> Option<u64> {
         self.lower.limit(key, self.get(key)?)
     }
 
-    pub fn number(&self, key: &str) -> Option<f64> {
-        self.lower.number(key, self.get(key)?)
-    }
-
-    pub(crate) fn positive(&self, key: &str) -> Option<f64> {
-        self.lower.positive(key, self.get(key)?)
-    }
-
     pub fn boolean(&self, key: &str) -> Option<bool> {
         self.lower.boolean(key, self.get(key)?)
-    }
-
-    pub fn duration(&self, key: &str) -> Option<Duration> {
-        self.lower.duration(key, self.get(key)?)
-    }
-
-    pub fn size(&self, key: &str) -> Option<u64> {
-        self.lower.size(key, self.get(key)?)
     }
 
     /// One of the words that the table of the key lists.

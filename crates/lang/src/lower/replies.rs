@@ -53,8 +53,7 @@ fn reply(lower: &Lower, step: &MapKey, node: &Node) -> Option<ScriptedReply> {
     keys.check_one_of(&BODIES);
     let bodies: Vec<ReplyBody> = BODIES.iter().filter(|key| keys.get(key).is_some()).filter_map(|key| body(&keys, key)).collect();
     if !BODIES.iter().any(|key| keys.has(key)) {
-        let help = format!("add one of: {}", BODIES.join(", "));
-        keys.missing("says nothing", &help);
+        keys.missing("says nothing", &format!("add one of: {}", BODIES.join(", ")));
     }
     bodies.into_iter().next().map(|body| ScriptedReply { span: step.span, when, body, usage })
 }
@@ -76,10 +75,8 @@ fn body(keys: &KeyReader, key: &str) -> Option<ReplyBody> {
         "passed" => match keys.boolean("passed")? {
             true => Some(ReplyBody::Passed),
             false => {
-                let span = keys.key_span("passed");
                 let message = "passed: false does not say which criteria fail";
-                lower.report(Diagnostic::bad_value(span, message).help("write failed: { criterion: feedback }"));
-                None
+                lower.reject(keys.key_span("passed"), message, "write failed: { criterion: feedback }")
             }
         },
         _ => {
@@ -93,5 +90,5 @@ fn body(keys: &KeyReader, key: &str) -> Option<ReplyBody> {
 
 fn usage(keys: &KeyReader) -> Option<(u64, u64)> {
     let usage = keys.section("usage", &keys::REPLY_USAGE)?;
-    Some((usage.whole("input_tokens").unwrap_or(0), usage.whole("output_tokens").unwrap_or(0)))
+    Some((usage.read("input_tokens", Lower::whole).unwrap_or(0), usage.read("output_tokens", Lower::whole).unwrap_or(0)))
 }

@@ -28,10 +28,9 @@ impl<'w> Lower<'w> {
                     version if version == 1 => return,
                     version if version.as_u64().is_some_and(|v| v > 1) => {
                         help = "install a newer flow, which can read this file; write flow: 1 only if the file was made for that version";
-                        (
-                            value.span,
-                            format!("this file is written in version {version} of the language; this program reads version 1 only"),
-                        )
+                        let message =
+                            format!("this file is written in version {version} of the language; this program reads version 1 only");
+                        (value.span, message)
                     }
                     _ => (value.span, "the first key must be flow: 1".to_owned()),
                 },

@@ -1,4 +1,4 @@
-//! Lists of steps, and the keys that every step has.
+//! Lists of steps, the keys that every step has, and `route`, which holds such lists in its turn.
 
 use std::sync::Arc;
 
@@ -8,10 +8,9 @@ use super::keys::{self, KeyTable};
 use super::kinds;
 use super::models::retry;
 use super::reader::KeyReader;
-use super::routes::route;
 use super::tools::one_kind;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Filling, ForEach, OnFailure, Step, StepKind, step_path};
+use crate::model::{Case, Filling, ForEach, OnFailure, RouteStep, Step, StepKind, Text, step_path};
 use crate::source::Spanned;
 use crate::syntax::Node;
 
@@ -63,9 +62,9 @@ pub fn steps(lower: &Lower, list: &[Node], scope: &StepScope) -> Vec<Arc<Step>> 
     let inner = StepScope { around: scope.around.and(list), ..scope.clone() };
     let (mut steps, mut ids) = (vec![], Ids::default());
     for (index, node) in list.iter().enumerate() {
-        let written = node.as_map().and_then(|map| map.get("id")).and_then(Node::as_scalar).map(|scalar| scalar.text.clone());
         let unknown = format!("step {}", index + 1);
-        let owner = written.map_or_else(|| unknown.clone(), |id| format!("step {}", quoted(&step_path::inside(&scope.path, &id))));
+        let owner =
+            node.text_of("id").map_or_else(|| unknown.clone(), |id| format!("step {}", quoted(&step_path::inside(&scope.path, id))));
         let (keys, kind) = one_kind(lower, &owner, &[&keys::STEP, &keys::EVERY_STEP], keys::KINDS, None, node);
         let mut step = step(keys.as_ref(), kind, node, &inner);
         if step.id.value.is_empty() {
@@ -81,7 +80,7 @@ pub fn steps(lower: &Lower, list: &[Node], scope: &StepScope) -> Vec<Arc<Step>> 
 }
 
 /// One step from its keys and its kind, as far as they could be told. Without an id of its own the id stays empty.
-pub fn step(keys: Option<&KeyReader>, kind: Option<&'static KeyTable>, node: &Node, scope: &StepScope) -> Step {
+fn step(keys: Option<&KeyReader>, kind: Option<&'static KeyTable>, node: &Node, scope: &StepScope) -> Step {
     let mut step = Step {
         id: Spanned::new(String::new(), node.span),
         span: node.span,
@@ -113,11 +112,11 @@ pub fn step(keys: Option<&KeyReader>, kind: Option<&'static KeyTable>, node: &No
     }
     step.name = keys.text("name");
     step.for_each = for_each(keys, scope);
-    step.timeout = keys.duration("timeout");
-    step.deadline = keys.duration("deadline");
+    step.timeout = keys.read("timeout", Lower::duration);
+    step.deadline = keys.read("deadline", Lower::duration);
     step.retry = retry(keys);
     step.on_failure = on_failure(keys);
-    step.cache = keys.duration("cache");
+    step.cache = keys.read("cache", Lower::duration);
     step.phase = keys.fixed("phase").map(|phase| phase.value);
     step.is_pii = keys.boolean("pii").unwrap_or(false);
     step.is_once = keys.boolean("once").unwrap_or(false);
@@ -147,9 +146,8 @@ fn for_each(keys: &KeyReader, scope: &StepScope) -> Option<ForEach> {
     };
     if let Some(outer) = &scope.looped_by {
         let message = format!("\"for_each\" stands inside the for_each of {}", quoted(outer));
-        lower.report(
-            Diagnostic::wrong_place(keys.key_span("for_each"), message).help("put the inner one into a pipeline of its own and call it"),
-        );
+        let found = Diagnostic::wrong_place(keys.key_span("for_each"), message);
+        lower.report(found.help("put the inner one into a pipeline of its own and call it"));
     }
     let list = match node.as_list() {
         Some(_) => Some(lower.filling(node)),
@@ -173,11 +171,11 @@ fn is_of_kind(keys: &KeyReader, key: &str) -> bool {
 }
 
 fn on_failure(keys: &KeyReader) -> OnFailure {
-    match keys.name("on_failure") {
-        None => OnFailure::Stop,
-        Some(word) if word.value == "stop" => OnFailure::Stop,
-        Some(word) if word.value == "continue" => OnFailure::Continue,
-        Some(id) => OnFailure::Step(id),
+    let Some(answer) = keys.name("on_failure") else { return OnFailure::Stop };
+    match answer.value.as_str() {
+        "stop" => OnFailure::Stop,
+        "continue" => OnFailure::Continue,
+        _ => OnFailure::Step(answer),
     }
 }
 
@@ -186,5 +184,97 @@ pub(crate) fn check_reserved(lower: &Lower, name: &str, id: &Spanned<String>, ta
     if taken.contains(&id.value.as_str()) {
         let message = format!("{} cannot be used as {name}; {why}", quoted(&id.value));
         lower.report(Diagnostic::new(Code::ReservedName, id.span, message).help("choose another name"));
+    }
+}
+
+/// The id of a route's last way.
+const OTHERWISE: &str = "otherwise";
+
+/// Reads a route; `inside` is where its cases stand (`facts`).
+fn route(keys: &KeyReader, inside: &StepScope) -> Option<RouteStep> {
+    let subject = keys.expression("route");
+    let cases =
+        keys.lower.unique("cases", keys.filled_list("cases"), |node, number| case(keys.lower, node, number, inside), |case| &case.id);
+    let otherwise = keys.get(OTHERWISE).and_then(|node| otherwise(keys, node, inside));
+    Some(RouteStep { subject: subject?, cases, otherwise })
+}
+
+fn case(lower: &Lower, node: &Node, number: usize, inside: &StepScope) -> Option<Case> {
+    let owner = match node.text_of("id") {
+        Some(id) => format!("case {}", quoted(&step_path::inside(&inside.path, id))),
+        None => format!("case {number} of {}", quoted(&inside.path)),
+    };
+    let unknown = Spanned::new(format!("case {number}"), node.span);
+    if node.as_map().is_some_and(|map| map.get("steps").is_some()) {
+        let keys = KeyReader::new(lower, owner, &[&keys::CASE_STEPS], node)?;
+        let id = case_id(&keys).unwrap_or(unknown);
+        return Some(with_steps(&keys, id, inside));
+    }
+    let (keys, kind) = one_kind(lower, &owner, &[&keys::CASE, &keys::EVERY_STEP], keys::KINDS, Some(&keys::CASE_STEPS), node);
+    let mut step = step(keys.as_ref(), kind, node, inside);
+    if step.id.value.is_empty() {
+        step.id = unknown;
+    }
+    check_kind(lower, &owner, &step);
+    let mut case = Case { id: step.id.clone(), phrases: vec![], when: None, steps: vec![Arc::new(step)], has_steps: false };
+    if let Some(keys) = keys {
+        check_id(&keys, &case.id);
+        (case.phrases, case.when) = condition(&keys);
+    }
+    Some(case)
+}
+
+fn with_steps(keys: &KeyReader, id: Spanned<String>, inside: &StepScope) -> Case {
+    let (phrases, when) = condition(keys);
+    let scope = StepScope { path: step_path::inside(&inside.path, &id.value), ..inside.clone() };
+    let list = keys.filled_list("steps").unwrap_or_default();
+    Case { id, phrases, when, steps: steps(keys.lower, list, &scope), has_steps: true }
+}
+
+/// `phrases` and `when`; a case needs one of them.
+fn condition(keys: &KeyReader) -> (Vec<Spanned<String>>, Option<Text>) {
+    if !keys.allows("phrases") {
+        return (vec![], None);
+    }
+    let phrases = keys.get("phrases").map(|node| keys.lower.one_or_many("phrases", node)).unwrap_or_default();
+    let phrases = phrases.iter().filter_map(|node| keys.lower.name("phrases", node)).collect();
+    if !keys.has("phrases") && !keys.has("when") {
+        keys.missing("has neither phrases nor when", "add phrases: [words that occur in the text] or when: an expression");
+    }
+    (phrases, keys.expression("when"))
+}
+
+fn case_id(keys: &KeyReader) -> Option<Spanned<String>> {
+    let id = keys.lower.new_id("case id", keys.get("id")?)?;
+    check_id(keys, &id);
+    Some(id)
+}
+
+fn check_id(keys: &KeyReader, id: &Spanned<String>) {
+    check_reserved(keys.lower, "a case id", id, &[OTHERWISE], "it means what is done when no case fits");
+}
+
+/// `otherwise`: a step without id, or steps.
+fn otherwise(route: &KeyReader, node: &Node, inside: &StepScope) -> Option<Case> {
+    let lower = route.lower;
+    let owner = quoted(&step_path::inside(&inside.path, OTHERWISE));
+    let id = Spanned::new(OTHERWISE.to_owned(), route.key_span(OTHERWISE));
+    if node.as_map().is_some_and(|map| map.get("steps").is_some()) {
+        let keys = KeyReader::new(lower, owner, &[&keys::OTHERWISE_STEPS], node)?;
+        return Some(with_steps(&keys, id, inside));
+    }
+    let (keys, kind) = one_kind(lower, &owner, &[&keys::EVERY_STEP], keys::KINDS, Some(&keys::OTHERWISE_STEPS), node);
+    let mut step = step(keys.as_ref(), kind, node, inside);
+    step.id = id.clone();
+    check_kind(lower, &owner, &step);
+    Some(Case { id, phrases: vec![], when: None, steps: vec![Arc::new(step)], has_steps: false })
+}
+
+/// A case is a step of any kind but `route` and `gate`.
+fn check_kind(lower: &Lower, owner: &str, step: &Step) {
+    if let StepKind::Route(_) | StepKind::Gate(_) = step.kind {
+        let kind = step.kind.word();
+        let message = format!("{owner} cannot itself be a {kind}");
+        lower.report(Diagnostic::bad_value(step.kind_span, message).help(format!("put the {kind} into a list: steps: [ … ]")));
     }
 }

@@ -6,7 +6,6 @@ use indexmap::IndexMap;
 
 use super::checks::expected;
 use super::context::{Lower, quoted};
-use super::ids::Ids;
 use super::keys;
 use super::reader::KeyReader;
 use super::replies::by_step;
@@ -30,7 +29,7 @@ pub fn test_file(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: 
     let keys = lower.root(tree, &keys::TEST, "this test")?;
     keys.sentence("description");
     let shared = SharedCases { now: now(&keys), mocks: Arc::new(mocks(&keys)), replies: Arc::new(by_step(&keys).by_step) };
-    let cases = cases(&lower, keys.filled_list("cases").unwrap_or_default(), &shared);
+    let cases = cases(&lower, keys.filled_list("cases"), &shared);
     let written = keys.name("test")?;
     let answer = lower.world().existing(file, &written.value);
     let pipeline = lower.found("pipeline", &written.value, written.span, answer)?;
@@ -38,20 +37,12 @@ pub fn test_file(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: 
 }
 
 /// The cases of a list.
-pub fn cases(lower: &Lower, list: &[Node], shared: &SharedCases) -> Vec<TestCase> {
-    let (mut cases, mut ids) = (vec![], Ids::default());
-    for (index, node) in list.iter().enumerate() {
-        if let Some(case) = case(lower, node, index + 1, shared) {
-            lower.check_unique("cases", &case.id, ids.take(&case.id));
-            cases.push(case);
-        }
-    }
-    cases
+pub fn cases(lower: &Lower, list: Option<&[Node]>, shared: &SharedCases) -> Vec<TestCase> {
+    lower.unique("cases", list, |node, number| case(lower, node, number, shared), |case| &case.id)
 }
 
 fn case(lower: &Lower, node: &Node, number: usize, shared: &SharedCases) -> Option<TestCase> {
-    let written = node.as_map().and_then(|map| map.get("id")).and_then(Node::as_scalar).map(|scalar| scalar.text.clone());
-    let owner = written.map_or_else(|| format!("case {number}"), |id| format!("case {}", quoted(&id)));
+    let owner = node.text_of("id").map_or_else(|| format!("case {number}"), |id| format!("case {}", quoted(id)));
     let keys = KeyReader::new(lower, owner, &[&keys::TEST_CASE], node)?;
     keys.sentence("description");
     let id = keys.get("id").and_then(|node| lower.new_id("case id", node));
@@ -75,8 +66,7 @@ fn now(keys: &KeyReader) -> Option<Spanned<String>> {
     let now = keys.fixed("now")?;
     if chrono::DateTime::parse_from_rfc3339(&now.value).is_err() {
         let message = format!("now {} is no date and time with a time zone", quoted(&now.value));
-        keys.lower.report(Diagnostic::bad_value(now.span, message).help("write for example \"2026-11-18T09:00:00Z\""));
-        return None;
+        return keys.lower.reject(now.span, message, "write for example \"2026-11-18T09:00:00Z\"");
     }
     Some(now)
 }
@@ -99,11 +89,11 @@ fn mocks(keys: &KeyReader) -> IndexMap<String, Spanned<Mock>> {
 
 fn expect(keys: &KeyReader) -> Option<Expect> {
     let expect = keys.section("expect", &keys::EXPECT)?;
-    let place = |key: &str| expect.get(key).map_or(expect.span, |node| node.span);
+    let at = |key: &str| expect.value_span(key);
     Some(Expect {
-        status: expect.word("status").map(|word| Spanned::new(word.to_owned(), place("status"))),
-        exit: expect.whole("exit").and_then(|code| i64::try_from(code).ok()).map(|code| Spanned::new(code, place("exit"))),
-        refined: expect.boolean("refined").map(|refined| Spanned::new(refined, place("refined"))),
+        status: expect.word("status").map(|word| Spanned::new(word.to_owned(), at("status"))),
+        exit: expect.read("exit", Lower::whole).and_then(|code| i64::try_from(code).ok()).map(|code| Spanned::new(code, at("exit"))),
+        refined: expect.boolean("refined").map(|refined| Spanned::new(refined, at("refined"))),
         outputs: expect
             .entries("outputs")
             .map(|(name, node)| {

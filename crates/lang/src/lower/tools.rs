@@ -34,8 +34,8 @@ pub fn tool(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
     tool.with = keys.pairs("with");
     tool.allow = keys.names("allow");
     tool.deny = keys.names("deny").unwrap_or_default();
-    tool.timeout = keys.duration("timeout");
-    tool.connect_timeout = keys.duration("connect_timeout");
+    tool.timeout = keys.read("timeout", Lower::duration);
+    tool.connect_timeout = keys.read("connect_timeout", Lower::duration);
     tool.approve = match keys.get("approve") {
         None => Approve::Never,
         Some(node) if node.as_list().is_some() => {
@@ -128,10 +128,7 @@ fn read_kind(keys: &KeyReader, kind: &str) -> Option<ToolKind> {
 /// The program of an MCP server: a name, or an absolute path. One from the folder of the file would run whatever lies there.
 fn program(keys: &KeyReader) -> Option<Spanned<String>> {
     let command = keys.name("command")?;
-    let wrong = |message: String, help: &str| {
-        keys.lower.report(Diagnostic::bad_value(command.span, message).help(help));
-        None
-    };
+    let wrong = |message: String, help: &str| keys.lower.reject(command.span, message, help);
     let shown = quoted(&command.value);
     if command.value.contains(char::is_whitespace) && !command.value.starts_with('/') {
         return wrong(
@@ -147,9 +144,6 @@ fn program(keys: &KeyReader) -> Option<Spanned<String>> {
 }
 
 fn args(keys: &KeyReader) -> Vec<Text> {
-    if keys.get("args").is_none() {
-        return vec![];
-    }
     keys.list("args").unwrap_or_default().iter().filter_map(|node| keys.lower.loose_text("args", node)).collect()
 }
 
@@ -196,8 +190,7 @@ pub fn request(keys: &KeyReader) -> Option<(Method, Text)> {
     let Some(method) = method else {
         let message = format!("http {} does not begin with a method and an address", quoted(&text));
         let help = format!("write for example GET https://example.com/ (methods: {})", Method::listed(", "));
-        keys.lower.report(Diagnostic::bad_value(node.span, message).help(help));
-        return None;
+        return keys.lower.reject(node.span, message, help);
     };
     let rest = &text[method.as_str().len()..];
     let (address, start) = (rest.trim(), text.len() - rest.trim_start().len());

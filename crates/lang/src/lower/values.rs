@@ -105,8 +105,7 @@ impl Lower<'_> {
         let scalar = self.text_scalar(label, node)?;
         if scalar.text.contains("{{") || scalar.text.contains("{%") {
             let message = format!("{} is read before the run, so it cannot hold {{{{ }}}}", quoted(label));
-            self.report(Diagnostic::bad_value(node.span, message).help("write the text itself"));
-            return None;
+            return self.reject(node.span, message, "write the text itself");
         }
         Some(Spanned::new(scalar.text.clone(), node.span))
     }
@@ -115,8 +114,7 @@ impl Lower<'_> {
     pub fn name(&self, label: &str, node: &Node) -> Option<Spanned<String>> {
         let name = self.fixed(label, node)?;
         if name.value.trim().is_empty() {
-            self.report(Diagnostic::bad_value(node.span, format!("{} is an empty text", quoted(label))).help("write a name"));
-            return None;
+            return self.reject(node.span, format!("{} is an empty text", quoted(label)), "write a name");
         }
         Some(name)
     }
@@ -171,8 +169,7 @@ impl Lower<'_> {
     pub fn limit(&self, label: &str, node: &Node) -> Option<u64> {
         let value = node.as_scalar().map(|scalar| &scalar.value);
         if value.is_some_and(|value| value.as_i64().is_some_and(|n| n < 1)) {
-            self.zero(node, &format!("{label} must be 1 or more"));
-            return None;
+            return self.zero(node, &format!("{label} must be 1 or more"));
         }
         let number = value.and_then(serde_json::Value::as_u64);
         if number.is_none() {
@@ -193,16 +190,14 @@ impl Lower<'_> {
     /// A number above 0 (F505).
     pub(crate) fn positive(&self, label: &str, node: &Node) -> Option<f64> {
         let number = self.number(label, node)?;
-        if number <= 0.0 {
-            self.zero(node, &format!("{label} must be above 0"));
-            return None;
-        }
-        Some(number)
+        if number > 0.0 { Some(number) } else { self.zero(node, &format!("{label} must be above 0")) }
     }
 
-    fn zero(&self, node: &Node, message: &str) {
+    /// F505; nothing can be read in its place.
+    fn zero<T>(&self, node: &Node, message: &str) -> Option<T> {
         let message = format!("{message}; leave it out for the default");
         self.report(Diagnostic::new(Code::ZeroLimit, node.span, message).help("write a number above 0, or remove the key"));
+        None
     }
 
     /// True or false.
@@ -213,12 +208,8 @@ impl Lower<'_> {
             match scalar.and_then(truth) {
                 Some(word) => {
                     let message = format!("{} must be true or false, found {}", quoted(label), found(node));
-                    self.report(
-                        wrong_type(node, message)
-                            .about(value_of(label))
-                            .help(format!("write {word}"))
-                            .safe_fix(vec![(node.span, word.to_owned())]),
-                    );
+                    let found = wrong_type(node, message).about(value_of(label)).help(format!("write {word}"));
+                    self.report(found.safe_fix(vec![(node.span, word.to_owned())]));
                 }
                 None => self.wrong(label, node, "true or false"),
             }
@@ -229,11 +220,7 @@ impl Lower<'_> {
     /// A time with its unit, above 0.
     pub fn duration(&self, label: &str, node: &Node) -> Option<Duration> {
         let duration = self.with_unit(label, node, "a time such as 5s", parse_duration)?;
-        if duration.is_zero() {
-            self.zero(node, &format!("{label} must be above 0"));
-            return None;
-        }
-        Some(duration)
+        if duration.is_zero() { self.zero(node, &format!("{label} must be above 0")) } else { Some(duration) }
     }
 
     /// A time with its unit, 0 too.
@@ -277,11 +264,8 @@ impl Lower<'_> {
     /// A list.
     pub fn list<'a>(&self, label: &str, node: &'a Node) -> Option<&'a [Node]> {
         let list = node.as_list();
-        if list.is_none() {
-            match self.is_nothing(label, node) {
-                true => return None,
-                false => self.wrong(label, node, "a list"),
-            }
+        if list.is_none() && !self.is_nothing(label, node) {
+            self.wrong(label, node, "a list");
         }
         list
     }
@@ -297,38 +281,26 @@ impl Lower<'_> {
     }
 
     /// A list, or one value in place of a list of one.
-    pub(crate) fn one_or_many<'a>(&self, label: &str, node: &'a Node) -> Vec<&'a Node> {
-        match node.as_list() {
-            Some([]) => {
-                self.empty(label, node.span);
-                vec![]
-            }
-            Some(list) => list.iter().collect(),
-            None => vec![node],
+    pub(crate) fn one_or_many<'a>(&self, label: &str, node: &'a Node) -> &'a [Node] {
+        let list = node.as_list().unwrap_or(std::slice::from_ref(node));
+        if list.is_empty() {
+            self.empty(label, node.span);
         }
+        list
     }
 
     /// Names of the author's choice with their values.
     pub fn entries<'a>(&self, label: &str, node: &'a Node) -> Option<&'a Map> {
         let map = node.as_map();
-        if map.is_none() {
-            match self.is_nothing(label, node) {
-                true => return None,
-                false if node.kind == NodeKind::Broken => return None,
-                false => {
-                    let message = format!("{} must be names with their values, found {}", quoted(label), found(node));
-                    let example = match label {
-                        "inputs" => "message: text",
-                        "secrets" => "API_TOKEN: What the token is for.",
-                        _ => "name: value",
-                    };
-                    self.report(
-                        wrong_type(node, message)
-                            .about(value_of(label))
-                            .help(format!("write each as {example} on a line of its own, without \"-\"")),
-                    );
-                }
-            }
+        if map.is_none() && !self.is_nothing(label, node) && node.kind != NodeKind::Broken {
+            let message = format!("{} must be names with their values, found {}", quoted(label), found(node));
+            let example = match label {
+                "inputs" => "message: text",
+                "secrets" => "API_TOKEN: What the token is for.",
+                _ => "name: value",
+            };
+            let help = format!("write each as {example} on a line of its own, without \"-\"");
+            self.report(wrong_type(node, message).about(value_of(label)).help(help));
         }
         map
     }

@@ -40,7 +40,7 @@ pub(super) fn node(value: &Value) -> Node {
         }
         scalar => {
             let text = scalar.as_str().map_or_else(|| scalar.to_string(), str::to_owned);
-            NodeKind::Scalar(Scalar { text, style: QuoteStyle::Double, value: scalar.clone(), offsets: vec![], header: None })
+            NodeKind::Scalar(Scalar::new(text, QuoteStyle::Double, scalar.clone()))
         }
     };
     Node { span: Span::default(), kind }

@@ -42,8 +42,7 @@ pub(crate) fn written_plan(value: &Value, most_steps: u64, diagnostics: &mut Vec
 }
 
 fn step(lower: &Lower, place: usize, node: &Node, ids: &mut Ids) -> Option<WrittenStep> {
-    let written = node.as_map().and_then(|map| map.get("id")).and_then(Node::as_scalar).map(|scalar| quoted(&scalar.text));
-    let owner = format!("plan step {}", written.unwrap_or_else(|| (place + 1).to_string()));
+    let owner = format!("plan step {}", node.text_of("id").map_or_else(|| (place + 1).to_string(), quoted));
     let keys = KeyReader::new(lower, owner.clone(), &[&keys::WRITTEN_STEP], node)?;
     let id = keys.get("id").and_then(|node| lower.new_id("plan step id", node));
     if let Some(id) = &id {

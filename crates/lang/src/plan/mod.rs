@@ -90,6 +90,11 @@ impl PipelinePlan {
         &self.steps[ix.0 as usize]
     }
 
+    /// Each step with its number.
+    pub(crate) fn numbered_steps(&self) -> impl Iterator<Item = (StepIx, &PlannedStep)> {
+        (0..).map(StepIx).zip(&self.steps)
+    }
+
     /// A block by number.
     pub fn block(&self, ix: BlockIx) -> &Block {
         &self.blocks[ix.0 as usize]

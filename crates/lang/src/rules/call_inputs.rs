@@ -5,10 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::names::PipelineNames;
 use super::seat::{Seat, Texts};
 use super::types::{Type, of_field};
-use super::wording::listed;
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, listed};
 use crate::model::{Field, Filling, PipelineId, Shape, StepKind};
-use crate::plan::StepIx;
 use crate::source::{Span, Spanned};
 
 /// Most missing values that are told one by one at one place.
@@ -16,7 +14,7 @@ const MOST_MISSING: usize = 12;
 
 pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnostic>) {
     let mut asked: HashMap<PipelineId, AskedFields> = HashMap::new();
-    for (index, planned) in names.pipeline.steps.iter().enumerate() {
+    for (ix, planned) in names.pipeline.numbered_steps() {
         let StepKind::Call(call) = &planned.step.kind else { continue };
         let Some((id, called)) = call.pipeline.map(|id| (id, &names.plan.pipeline(id).pipeline)) else { continue };
         let Shape::Fields(fields) = &called.inputs else { continue };
@@ -30,7 +28,7 @@ pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnos
             others_are_wrong: true,
         };
         let asked = asked.entry(id).or_insert_with(|| AskedFields::of(fields));
-        given.check(names, &names.seat(StepIx(index as u32)), asked, out);
+        given.check(names, &names.seat(ix), asked, out);
     }
 }
 

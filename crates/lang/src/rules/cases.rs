@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::tell::quoted;
+use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use super::{mock_shape, nothing_expected, replies, unknown_test_name, verdicts};
-use crate::diagnostic::{About, Diagnostic, Hints};
+use crate::diagnostic::{About, Hints};
 use crate::model::{Channels, Outputs, ReplySet, Shape, StepKind, TestCase, TestFile, ToolName, step_path};
-use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
+use crate::plan::{BlockIx, StepIx};
 use crate::source::Span;
 
 /// F700 and F701, for the cases of one pipeline: the first of the plan.
@@ -166,8 +166,9 @@ fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: Block
             (block, parts) = (pipeline.main, rest);
         } else {
             // What a tool, an agent or a plan runs is known only in the run.
-            let is_open = matches!(kind, StepKind::Tool(_) | StepKind::Plan(_) | StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Broken);
-            return if is_open { PathEnd::Inside } else { PathEnd::Nowhere };
+            let holds_steps =
+                matches!(kind, StepKind::Tool(_) | StepKind::Plan(_) | StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Broken);
+            return if holds_steps { PathEnd::Inside } else { PathEnd::Nowhere };
         }
     }
 }

@@ -1,9 +1,7 @@
 //! F421: the body of a channel cannot show what `markdown` allows.
 
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{Body, Channel, Features, Markup};
-use crate::plan::{PipelinePlan, Plan};
 
 /// F421, for the channels of a pipeline.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {

@@ -1,10 +1,8 @@
 //! F420: what every text of a channel must hold does not fit.
 
-use super::tell::{finding, quoted};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::channel::{format, measure};
-use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Channel, LengthUnit, Phrase, StyleGuide};
-use crate::plan::{PipelinePlan, Plan};
 
 /// Characters of one SMS segment, at most (3GPP TS 23.038).
 const SEGMENT: u64 = 160;

@@ -1,31 +1,22 @@
 //! F408: what a criterion asks for never gets through the channel that the judged text was made for.
 
 use super::giving::sole_output;
-use super::scorecard_checks::{checks, fixed};
-use super::tell::{finding, quoted};
+use super::scorecards::{checks, fixed, known_scorecards};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::channel::count_emojis;
-use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Channel, Check, PlainCheck, ScorecardRef, StepKind};
-use crate::plan::{PipelinePlan, Plan};
+use crate::model::{Channel, Check, PlainCheck, StepKind};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    for planned in &pipeline.steps {
+    // With a condition it may be judged on other channels only.
+    for planned in pipeline.steps.iter().filter(|planned| planned.step.when.is_none()) {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
-        // With a condition it may be judged on other channels only.
-        if planned.step.when.is_some() {
-            continue;
-        }
         let judged = sole_output(&gate.of).and_then(|(id, _)| pipeline.seen_from(planned.block, id)).map(|ix| &pipeline.step(ix).step);
         let Some((StepKind::Format(format), None)) = judged.map(|step| (&step.kind, &step.when)) else { continue };
         let channels = match &format.channel {
             Some(own) => std::slice::from_ref(own),
             None => pipeline.pipeline.channels.as_slice(),
         };
-        let cards = gate.scorecards.iter().filter_map(|reference| match reference {
-            ScorecardRef::Named(name) => pipeline.pipeline.scorecards.get(&name.value),
-            ScorecardRef::Written(_) => None,
-        });
-        for (criterion, check) in cards.flat_map(checks) {
+        for (criterion, check) in known_scorecards(pipeline, gate).flat_map(checks) {
             if let Some((channel, why)) = channels.iter().find_map(|channel| Some((channel, refused(&check.value, channel)?))) {
                 let message = format!("criterion {} {why}", quoted(&criterion.id.value));
                 out.push(

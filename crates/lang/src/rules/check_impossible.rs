@@ -1,10 +1,8 @@
 //! F407: two checks that no text can both pass.
 
-use super::scorecard_checks::{checks, fixed};
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::scorecards::{checks, fixed};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{Check, Criterion, PlainCheck, Scorecard};
-use crate::plan::{PipelinePlan, Plan};
 use crate::source::Span;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {

@@ -3,11 +3,8 @@
 use super::names::PipelineNames;
 use super::seat::{Seat, Texts};
 use super::types::Type;
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, quoted};
 use crate::template::{Side, comparisons};
-
-/// Longest text of an author that a message repeats, in characters.
-const LONGEST_QUOTE: usize = 40;
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     for placed in texts.all.iter().filter(|placed| !placed.text.reads.is_empty()) {
@@ -18,10 +15,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             if !is_known(&one) || !is_known(&other) || one.fits(&other) {
                 continue;
             }
-            let path = [&left, &right].into_iter().find_map(|side| match side {
-                Side::Path(path) => Some(path),
-                Side::Literal(_) => None,
-            });
+            let path = [&left, &right].into_iter().find_map(|side| if let Side::Path(path) = side { Some(path) } else { None });
             let read = placed.text.reads.iter().find(|read| Some(&read.path) == path);
             let span = read.map_or(placed.text.place.span, |read| read.span);
             let message = format!("this compares {} with {}", shown(&left, &one), shown(&right, &other));
@@ -47,16 +41,9 @@ fn kind(names: &PipelineNames, seat: &Seat, side: &Side) -> Type {
 fn shown(side: &Side, kind: &Type) -> String {
     match (side, kind) {
         (Side::Path(path), kind) => format!("{} ({})", path.join("."), kind.words()),
-        (Side::Literal(value), Type::Text) => format!("the text {}", cut(&value.to_string())),
+        (Side::Literal(value), Type::Text) => format!("the text {}", quoted(value.as_str().unwrap_or_default())),
         (Side::Literal(value), Type::Number) => format!("the number {value}"),
         (Side::Literal(value), Type::Boolean) => value.to_string(),
         (Side::Literal(_), kind) => kind.words().to_owned(),
-    }
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST_QUOTE) {
-        Some((end, _)) => format!("{}…\"", &text[..end]),
-        None => text.to_owned(),
     }
 }

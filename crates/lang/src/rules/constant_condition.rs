@@ -2,7 +2,7 @@
 
 use super::names::PipelineNames;
 use super::seat::{StepPart, TextRole, Texts, Viewpoint};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic};
 use crate::model::{Form, StepKind, Text};
 use crate::template::{self, Scope};
 
@@ -11,14 +11,14 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         let Some(value) = constant(placed.text) else { continue };
         let Viewpoint::Step(ix, part) = &texts.seats[placed.seat].at else { continue };
         let source = placed.text.source.trim();
-        let (what, never) = match part {
-            StepPart::When => ("when", format!("step \"{}\" never runs", names.step(*ix).id.value)),
-            _ => ("when", "the case is never chosen by it".to_owned()),
+        let never = match part {
+            StepPart::When => format!("step \"{}\" never runs", names.step(*ix).id.value),
+            _ => "the case is never chosen by it".to_owned(),
         };
         let case = *part != StepPart::When && matches!(names.step(*ix).kind, StepKind::Route(_));
         let message = match value {
-            true => format!("{what}: \"{source}\" is always true"),
-            false => format!("{what}: \"{source}\" is never true: {never}"),
+            true => format!("when: \"{source}\" is always true"),
+            false => format!("when: \"{source}\" is never true: {never}"),
         };
         let help = match (value, case) {
             (true, true) => "write otherwise for what is done in every other case",

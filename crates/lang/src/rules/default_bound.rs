@@ -1,8 +1,7 @@
 //! F305: a bound that nobody wrote.
 
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan};
 use crate::model::{MOST_PLAN_STEPS, MOST_TURNS, StepKind};
-use crate::plan::{PipelinePlan, Plan};
 use crate::source::Span;
 
 pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {

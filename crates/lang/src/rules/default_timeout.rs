@@ -1,17 +1,16 @@
 //! F500: a call over the network that is bounded by the default only.
 
-use super::tell::{finding, quoted};
-use super::tool_of_step::tool_of_step;
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{StepKind, ToolKind};
-use crate::plan::{PipelinePlan, Plan};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
         let is_bounded = step.timeout.is_some() || step.deadline.is_some();
-        let goes_out = match tool_of_step(&pipeline.pipeline, step) {
-            Some(tool) => matches!(tool.kind, ToolKind::Http { .. }) && tool.timeout.is_none(),
-            None => matches!(step.kind, StepKind::Http(_)),
+        let goes_out = if let StepKind::Tool(used) = &step.kind {
+            let tool = pipeline.pipeline.tools.get(&used.tool.value);
+            tool.is_some_and(|tool| matches!(tool.kind, ToolKind::Http { .. }) && tool.timeout.is_none())
+        } else {
+            matches!(step.kind, StepKind::Http(_))
         };
         if goes_out && !is_bounded {
             let message = format!("step {} goes to the network and has no timeout; the default, 60s, applies", quoted(&step.id.value));

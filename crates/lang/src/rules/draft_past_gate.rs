@@ -1,10 +1,8 @@
 //! F415: `outputs` or `send` reads a step of the refinement's way.
 
-use super::tell::{finding, quoted};
 use super::texts_past_gate::{judged, leaving, minds, outgoing, shows};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::StepKind;
-use crate::plan::{PipelinePlan, Plan};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let Some(refinement) = &pipeline.refinement else { return };

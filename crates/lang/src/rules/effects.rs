@@ -1,7 +1,7 @@
 //! What steps do outside: the requests they make, and how these are repeated.
 
+use super::{PipelinePlan, Plan};
 use crate::model::{Effects, Retry, Step};
-use crate::plan::{PipelinePlan, Plan};
 
 /// What a pipeline, and all that it calls, may do outside, as far as its files say.
 pub fn effects_of(plan: &Plan) -> Effects {

@@ -2,44 +2,36 @@
 
 use std::sync::Arc;
 
-use super::refinement_ends::refinement_ends;
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Step, StepKind, with_inner};
-use crate::plan::{PipelinePlan, Plan};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
+use crate::model::{Step, StepKind, Text, with_inner};
 
-/// F403: nothing on the way reads why the first try failed.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    let Some((refinement, target, _)) = refinement_ends(pipeline) else { return };
+    let Some(refinement) = &pipeline.refinement else { return };
+    let target = pipeline.step(refinement.target);
     // An agent is told by itself.
     if matches!(target.step.kind, StepKind::Agent(_) | StepKind::Plan(_) | StepKind::Broken) {
         return;
     }
-    let on_the_way = refinement.stretch.iter().filter_map(|place| pipeline.pipeline.steps.get(*place));
-    if on_the_way.into_iter().any(|step| reads_refinement(pipeline, step)) {
+    let mut on_the_way = refinement.stretch.iter().filter_map(|place| pipeline.pipeline.steps.get(*place));
+    if on_the_way.any(|step| reads_refinement(pipeline, step)) {
         return;
     }
     let id = quoted(&target.id);
     let kind = target.step.kind.word();
-    let article = if kind == "agent" { "an" } else { "a" };
-    let message = format!("{id} ({article} {kind}) never reads refinement.feedback; the second try would know no more than the first");
-    out.push(
-        finding(Code::FeedbackUnread, target.step.id.span, &message)
-            .help("pass \"{{ refinement.feedback }}\" on, or name an agent in refine: agents get it by themselves"),
-    );
+    let message = format!("{id} (a {kind}) never reads refinement.feedback; the second try would know no more than the first");
+    let help = "pass \"{{ refinement.feedback }}\" on, or name an agent in refine: agents get it by themselves";
+    out.push(finding(Code::FeedbackUnread, target.step.id.span, &message).help(help));
 }
 
 fn reads_refinement(pipeline: &PipelinePlan, step: &Arc<Step>) -> bool {
     let mut reads = matches!(step.kind, StepKind::Broken);
-    let is_refinement = |path: &[String]| path.first().is_some_and(|name| name == "refinement");
+    let is_reader = |text: &Text| text.reads.iter().any(|read| read.path.first().is_some_and(|name| name == "refinement"));
     for step in with_inner(std::slice::from_ref(step)) {
-        step.each_text(&mut |authored| {
-            reads |= authored.text().is_some_and(|text| text.reads.iter().any(|read| is_refinement(&read.path)));
-        });
+        step.each_text(&mut |authored| reads |= authored.text().is_some_and(is_reader));
     }
     if let StepKind::Agent(agent) = &step.kind {
         let instructions = pipeline.pipeline.agents.get(&agent.agent.value).and_then(|agent| agent.instructions.as_ref());
-        reads |= instructions.is_some_and(|text| text.reads.iter().any(|read| is_refinement(&read.path)));
+        reads |= instructions.is_some_and(is_reader);
     }
     reads
 }

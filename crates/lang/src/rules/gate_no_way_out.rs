@@ -3,10 +3,9 @@
 use std::collections::HashSet;
 
 use super::giving::output_of;
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{StepKind, Text};
-use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
+use crate::plan::{BlockIx, StepIx};
 
 /// F412: what a person would get comes through a gate without `otherwise`, and nothing else is sent at the end.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -14,10 +13,10 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         return;
     }
     let sent = sent(pipeline);
-    for (ix, planned) in pipeline.steps.iter().enumerate() {
+    for (ix, planned) in pipeline.numbered_steps() {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
         let judges_message = read_steps(pipeline, planned.block, &gate.of).any(|ix| is_format(pipeline, ix));
-        if gate.otherwise.is_none() && (judges_message || sent.contains(&StepIx(ix as u32))) {
+        if gate.otherwise.is_none() && (judges_message || sent.contains(&ix)) {
             let message = format!("gate {} has no otherwise; if it fails, the person gets nothing", quoted(&planned.step.id.value));
             out.push(
                 finding(Code::GateNoWayOut, planned.step.kind_span, &message)

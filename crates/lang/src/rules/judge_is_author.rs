@@ -1,11 +1,10 @@
 //! F414: the agent that judges wrote the text.
 
-use super::gate_scorecards::{asks_judge, gate_scorecards};
 use super::giving::output_of;
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::scorecards::{asks_judge, gate_scorecards};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{StepKind, Text};
-use crate::plan::{BlockIx, PipelinePlan, Plan};
+use crate::plan::BlockIx;
 use crate::source::Spanned;
 
 /// How many steps a text is followed back.

@@ -2,11 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::gate_scorecards::{asks_judge, gate_scorecards};
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::scorecards::{asks_judge, gate_scorecards};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::StepKind;
-use crate::plan::{PipelinePlan, Plan};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let mut told = HashSet::new();

@@ -2,9 +2,8 @@
 
 use super::names::PipelineNames;
 use super::seat::{Seat, StepPart, Viewpoint};
-use super::types::{Member, Object, Type};
-use crate::model::PERSONAL;
-use crate::model::{Filling, Outputs, PlanStep, Shape, Step, StepKind, ToolKind};
+use super::types::{Member, Type};
+use crate::model::{Filling, Outputs, PERSONAL, PlanStep, Shape, Step, StepKind, ToolKind};
 use crate::plan::StepIx;
 use crate::source::Spanned;
 
@@ -181,12 +180,12 @@ fn planned(names: &PipelineNames, plan: &PlanStep) -> Type {
     let perhaps = |name: &Spanned<String>| (name.value.clone(), Member { kind: Type::Any, is_optional: true });
     let tools = &names.pipeline.pipeline.tools;
     let has_parts = |name: &Spanned<String>| tools.get(&name.value).is_some_and(|tool| matches!(tool.kind, ToolKind::File(_)));
-    let by_use = Object { fields: plan.may_use.iter().map(perhaps).collect(), is_open: plan.may_use.iter().any(has_parts) };
+    let by_use = Type::of_members(plan.may_use.iter().map(perhaps), plan.may_use.iter().any(has_parts));
     Type::object([
         ("strategy", Type::Text),
         ("reasoning", Type::Text),
         ("steps", Type::list(Type::object(step))),
-        ("by_use", Type::Object(std::sync::Arc::new(by_use))),
+        ("by_use", by_use),
         ("invoked", Type::list(Type::Text)),
         ("errors", Type::list(Type::Text)),
         ("log", Type::list(Type::Text)),

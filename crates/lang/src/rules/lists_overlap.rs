@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
-use crate::plan::{PipelinePlan, Plan};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::source::{Span, Spanned};
 
 /// F610: a name in a list of what is allowed and in one of what is not; of a policy or a tool.

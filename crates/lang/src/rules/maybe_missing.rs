@@ -1,6 +1,6 @@
 //! F204: something that may not be there when it is read.
 
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic};
 use crate::model::Read;
 
 pub(super) fn report(read: &Read, why: String) -> Diagnostic {

@@ -3,11 +3,9 @@
 use std::collections::HashSet;
 
 use super::cases::{PathEnd, way};
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::gate::result::{ResultContext, result, results};
 use crate::model::{Mock, Shape, Step, StepKind, TestCase, TestFile, step_path};
-use crate::plan::{PipelinePlan, Plan};
 
 /// F704, for the mocks of tests.
 pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {

@@ -10,9 +10,10 @@ use super::known;
 use super::problem::{KnownFields, Owner, ReadOutcome, ReadProblem};
 use super::seat::{More, Seat, StepPart, Viewpoint};
 use super::types::Type;
+use super::{PipelinePlan, Plan};
 use crate::diagnostic::Hints;
 use crate::model::{Filling, ForEach, Form, PipelineId, Read, Step, StepKind, Text, is_own_variable};
-use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
+use crate::plan::{BlockIx, StepIx};
 
 /// The names of one pipeline.
 pub struct PipelineNames<'a> {
@@ -44,8 +45,7 @@ impl<'a> PipelineNames<'a> {
         let mut steps: HashMap<&str, Vec<StepIx>> = HashMap::new();
         let mut loop_names = HashMap::new();
         let mut case_whens = vec![None; pipeline.blocks.len()];
-        for (index, planned) in pipeline.steps.iter().enumerate() {
-            let ix = StepIx(index as u32);
+        for (ix, planned) in pipeline.numbered_steps() {
             steps.entry(&planned.id).or_default().push(ix);
             if let Some(name) = planned.step.for_each.as_ref().and_then(|for_each| for_each.name.as_ref()) {
                 loop_names.entry(name.value.as_str()).or_insert(ix);
@@ -156,7 +156,6 @@ impl<'a> PipelineNames<'a> {
     /// The name a path begins with.
     fn root(&self, seat: &Seat, name: &str) -> Looked {
         let pipeline = &self.pipeline.pipeline;
-        let wrong = |message: &str, help: &str| Err(ReadProblem::WrongPlace(message.to_owned(), help.to_owned()));
         Ok(match name {
             "inputs" => self.inputs.clone(),
             "channel" if pipeline.channels.is_empty() => Type::Any,
@@ -175,18 +174,14 @@ impl<'a> PipelineNames<'a> {
             // Secrets have codes of their own: where they may stand depends on what becomes of the text.
             "secrets" => Type::Any,
             "env" if seat.more.secrets => Type::Any,
-            "env" => return wrong("\"env\" may stand only in models, tools and http steps", "pass the value as an input"),
-            "value" | "text" => {
-                return wrong(
-                    &format!("\"{name}\" exists only in the checks of a scorecard"),
-                    "name what is meant: steps.ID.output or inputs.NAME",
-                );
+            "env" => {
+                let message = "\"env\" may stand only in models, tools and http steps";
+                return Err(ReadProblem::wrong_place(message, "pass the value as an input"));
             }
-            "with" => {
-                return wrong(
-                    "\"with\" exists only in tools and in the checks of a scorecard",
-                    "name what is meant: steps.ID.output or inputs.NAME",
-                );
+            "value" | "text" | "with" => {
+                let where_it_is = if name == "with" { "in tools and in the checks of a scorecard" } else { "in the checks of a scorecard" };
+                let message = format!("\"{name}\" exists only {where_it_is}");
+                return Err(ReadProblem::wrong_place(message, "name what is meant: steps.ID.output or inputs.NAME"));
             }
             other => return self.element(seat, other),
         })
@@ -194,16 +189,18 @@ impl<'a> PipelineNames<'a> {
 
     /// `item`, or the name in `as`, of the step itself or of one around it.
     fn element(&self, seat: &Seat, name: &str) -> Looked {
-        let unknown = || match self.loop_names.get(name) {
-            _ if name == "item" => Err(ReadProblem::WrongPlace(
-                "\"item\" exists only in a step with for_each".to_owned(),
-                "add for_each to the step, or name what is meant".to_owned(),
-            )),
-            Some(step) => Err(ReadProblem::WrongPlace(
-                format!("\"{name}\" is the element of step \"{}\" and exists only there", self.step(*step).id.value),
-                "read the step's output instead".to_owned(),
-            )),
-            None => Err(ReadProblem::UnknownName(name.to_owned())),
+        let unknown = || {
+            Err(match self.loop_names.get(name) {
+                _ if name == "item" => {
+                    let message = "\"item\" exists only in a step with for_each";
+                    ReadProblem::wrong_place(message, "add for_each to the step, or name what is meant")
+                }
+                Some(step) => {
+                    let message = format!("\"{name}\" is the element of step \"{}\" and exists only there", self.step(*step).id.value);
+                    ReadProblem::wrong_place(message, "read the step's output instead")
+                }
+                None => ReadProblem::UnknownName(name.to_owned()),
+            })
         };
         match &seat.at {
             Viewpoint::Step(ix, part) => {
@@ -269,8 +266,8 @@ impl<'a> PipelineNames<'a> {
         if is_known {
             return Ok(known::failure());
         }
-        let message = "\"failure\" exists only in on_failure and finally".to_owned();
-        Err(ReadProblem::WrongPlace(message, "read steps.ID.error of the step that may fail".to_owned()))
+        let message = "\"failure\" exists only in on_failure and finally";
+        Err(ReadProblem::wrong_place(message, "read steps.ID.error of the step that may fail"))
     }
 
     /// In `finally` there is no failure when nothing failed; in `on_failure` something did.
@@ -367,14 +364,14 @@ pub(super) fn needs_output(rest: &[String]) -> bool {
 /// Secrets and variables are read one by one, each by its name, so that a person who looks at the file sees which leave it.
 pub(super) fn by_name(root: &str, name: Option<&String>) -> Result<(), ReadProblem> {
     match name {
-        None => Err(ReadProblem::WrongPlace(
-            format!("\"{root}\" is read by name only, so that everybody sees what a file uses"),
-            format!("write {root}.NAME, once for each that is meant"),
-        )),
-        Some(own) if is_own_variable(own) => Err(ReadProblem::WrongPlace(
-            format!("{own} is flow's own, and no file reads it"),
-            "give the value in a variable of another name".to_owned(),
-        )),
+        None => {
+            let message = format!("\"{root}\" is read by name only, so that everybody sees what a file uses");
+            Err(ReadProblem::wrong_place(message, format!("write {root}.NAME, once for each that is meant")))
+        }
+        Some(own) if is_own_variable(own) => {
+            let message = format!("{own} is flow's own, and no file reads it");
+            Err(ReadProblem::wrong_place(message, "give the value in a variable of another name"))
+        }
         Some(_) => Ok(()),
     }
 }

@@ -1,9 +1,7 @@
 //! F507: tries of a pipeline whose steps are tried again themselves.
 
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::Pipeline;
-use crate::plan::{PipelinePlan, Plan};
 
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let inner: Vec<Option<u64>> = plan.program.pipelines.iter().map(|called| most_tries(called)).collect();

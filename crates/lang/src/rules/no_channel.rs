@@ -1,9 +1,7 @@
 //! F004: a `format` step that has no channel to format for.
 
-use super::tell::quoted;
-use crate::diagnostic::Diagnostic;
+use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::model::StepKind;
-use crate::plan::{PipelinePlan, Plan};
 
 /// F004: a `format` step names no channel, and its file lists none; a call hands down only a channel that the file lists.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {

@@ -1,7 +1,7 @@
 //! F211: a field of an output that is plain text.
 
 use super::names::PipelineNames;
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic};
 use crate::model::Read;
 use crate::plan::StepIx;
 

@@ -1,16 +1,14 @@
 //! F108: nothing of what a pipeline does gets out.
 
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan};
 use crate::model::{Outputs, StepKind};
-use crate::plan::{PipelinePlan, Plan};
 
 pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
     if file.outputs != Outputs::None || pipeline.steps.is_empty() {
         return;
     }
-    let acts_outside = pipeline.steps.iter().any(|planned| {
-        let kind = &planned.step.kind;
+    let acts_outside = pipeline.steps.iter().map(|planned| &planned.step.kind).any(|kind| {
         if let StepKind::Http(http) = kind {
             !http.method.is_safe()
         } else if let StepKind::Agent(agent) = kind {

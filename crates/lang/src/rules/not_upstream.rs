@@ -1,7 +1,7 @@
 //! F103: a step reads another that may not be over.
 
 use super::names::PipelineNames;
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic};
 use crate::model::Read;
 use crate::plan::StepIx;
 

@@ -1,7 +1,6 @@
 //! F701: a case that would pass whatever happens.
 
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, finding, quoted};
 use crate::model::TestFile;
 
 pub(super) fn check(tests: &TestFile, out: &mut Vec<Diagnostic>) {

@@ -1,9 +1,7 @@
 //! F502: `once` and `retry` contradict each other.
 
 use super::effects::has_retry;
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
-use crate::plan::{PipelinePlan, Plan};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step) {

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::giving::sole_output;
-use super::tell::{finding, quoted};
+use super::scorecards::known_scorecards;
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::channel::{self, FormatError, Formatted};
-use crate::diagnostic::{Code, Diagnostic};
 use crate::gate::{self, FilledCheck, JudgedText};
-use crate::model::{Channel, Check, Form, FormatStep, GateStep, Judging, PlainCheck, Scorecard, ScorecardRef, StepKind, StyleGuide, Text};
-use crate::plan::{PipelinePlan, Plan, PlannedStep};
+use crate::model::{Channel, Check, Form, FormatStep, GateStep, Judging, PlainCheck, Scorecard, StepKind, StyleGuide, Text};
+use crate::plan::PlannedStep;
 
 /// Most checks that are asked in one file: gates that share a scorecard each ask all of it.
 const MOST_CHECKS: usize = 50_000;
@@ -21,7 +21,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
         let Some(otherwise) = gate.otherwise.as_ref().filter(|text| text.form == Form::Plain) else { continue };
         let broken = || {
-            let cards: Vec<&Scorecard> = scorecards(pipeline, gate).collect();
+            let cards: Vec<&Scorecard> = known_scorecards(pipeline, gate).collect();
             sent(pipeline, planned, gate, &otherwise.source).into_iter().find_map(|sent| {
                 let broken = cards.iter().find_map(|card| broken(card, &sent, &mut left))?;
                 let on = sent.channel.map_or(String::new(), |channel| format!(" on channel {}", quoted(&channel.name)));
@@ -119,13 +119,6 @@ fn sent<'p>(pipeline: &'p PipelinePlan, planned: &PlannedStep, gate: &'p GateSte
         Some(SentOtherwise { channel: Some(channel), style, value, text: formatted.text.clone(), formatted: Some(formatted) })
     });
     sent.collect()
-}
-
-fn scorecards<'p>(pipeline: &'p PipelinePlan, gate: &'p GateStep) -> impl Iterator<Item = &'p Scorecard> {
-    gate.scorecards.iter().filter_map(|reference| match reference {
-        ScorecardRef::Named(name) => pipeline.pipeline.scorecards.get(&name.value),
-        ScorecardRef::Written(_) => None,
-    })
 }
 
 /// The first criterion that what is sent does not meet.

@@ -2,10 +2,8 @@
 
 use serde_json::Value;
 
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{Filling, Form, ReadStep, STDOUT, StepKind, Text};
-use crate::plan::{PipelinePlan, Plan};
 use crate::policy::{Act, decide, from_project};
 use crate::source::Span;
 

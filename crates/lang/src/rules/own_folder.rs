@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use super::tell::quoted;
-use crate::diagnostic::{Diagnostic, LONGEST_MESSAGE, cut};
+use super::{Diagnostic, PipelinePlan, Plan, quoted};
+use crate::diagnostic::{LONGEST_MESSAGE, cut};
 use crate::model::{ToolKind, Touch, is_code, named_by_servers, own_by_name};
-use crate::plan::{PipelinePlan, Plan};
 use crate::policy::from_project;
 
 /// F616: a `file` tool that writes where no step may: among files that programs run, or beside the script of a server.

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{Backoff, Form, Pipeline, Retry, StepKind};
-use crate::plan::{PipelinePlan, Plan};
 
 /// Waits that are added up one by one; the rest count like the last of them.
 const MOST_WAITS: u64 = 1_000;

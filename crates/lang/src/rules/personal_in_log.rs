@@ -1,12 +1,9 @@
 //! F606: personal data in what is logged as it is.
 
 use super::giving::{Gives, output_of};
-use super::personal_flow::first;
-use super::personal_sources::PersonalSources;
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::personal_sources::{PersonalSources, first};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::StepKind;
-use crate::plan::{PipelinePlan, Plan};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let sources = PersonalSources::of(pipeline);

@@ -3,12 +3,9 @@
 use std::collections::HashSet;
 
 use super::giving::{Gives, gives};
-use super::personal_flow::{all, first};
-use super::personal_sources::PersonalSources;
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::personal_sources::{PersonalSources, all, first};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{Filling, Outputs, Read, StepKind, Text, ToolKind};
-use crate::plan::{PipelinePlan, Plan};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;

@@ -1,13 +1,17 @@
-//! Where personal data comes from: inputs, `person`, and steps that are marked. Worked out once for all texts of a pipeline.
+//! Where personal data comes from, worked out once for all texts of a pipeline, and its way through texts.
+//!
+//! It flows from inputs and columns with `pii: true`, and from `person` (but `id`, `language`, `time_zone`), through steps marked
+//! `pii: true`. An unmarked reader is reported once and the flow ends there; a check `pii: none` ends it too.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
-use super::giving::output_of;
-use crate::model::{
-    Check, Field, GateStep, Judging, PERSONAL, PersonSource, Pipeline, PlainCheck, Read, Scorecard, ScorecardRef, StepKind,
-};
-use crate::plan::{PipelinePlan, PlannedStep};
+use super::PipelinePlan;
+use super::giving::{Gives, gives, output_of};
+use super::scorecards::checks;
+use crate::model::{Check, Field, Filling, GateStep, PERSONAL, PersonSource, Pipeline, PlainCheck, Read, ScorecardRef, StepKind, Text};
+use crate::plan::PlannedStep;
+use crate::source::Spanned;
 
 /// What is personal in a pipeline.
 pub(super) struct PersonalSources<'p> {
@@ -34,20 +38,15 @@ struct Below<'p> {
 }
 
 /// A step with its `for_each`; the personal data that the element is of is looked for once.
-pub(super) struct Element<'p> {
+struct Element<'p> {
     planned: &'p PlannedStep,
     name: OnceCell<Option<String>>,
 }
 
-impl<'p> Element<'p> {
-    pub(super) fn of(planned: &'p PlannedStep) -> Element<'p> {
-        Element { planned, name: OnceCell::new() }
-    }
-}
-
 impl<'p> PersonalSources<'p> {
     pub(super) fn of(pipeline: &'p PipelinePlan) -> PersonalSources<'p> {
-        let cards = pipeline.pipeline.scorecards.iter().filter(|(_, card)| asks_for_none(card));
+        let asks_for_none = |check: &Spanned<Check>| matches!(check.value, Check::Plain(PlainCheck::PiiNone));
+        let cards = pipeline.pipeline.scorecards.iter().filter(|(_, card)| checks(card).any(|(_, check)| asks_for_none(check)));
         let removing = cards.map(|(name, _)| name.as_str()).collect();
         let inputs = Fields::of(pipeline.pipeline.input_fields());
         let mut sources = PersonalSources { pipeline, inputs, marked: vec![], removing };
@@ -67,10 +66,7 @@ impl<'p> PersonalSources<'p> {
 
     /// Whether a gate lets nothing through that holds personal data.
     pub(super) fn removes(&self, gate: &GateStep) -> bool {
-        gate.scorecards.iter().any(|reference| match reference {
-            ScorecardRef::Named(name) => self.removing.contains(name.as_str()),
-            ScorecardRef::Written(_) => false,
-        })
+        gate.scorecards.iter().filter_map(ScorecardRef::name).any(|name| self.removing.contains(name.as_str()))
     }
 
     /// Whether the output of a step is known to hold personal data: it is marked, and no gate has made sure that there is none.
@@ -88,7 +84,7 @@ impl<'p> PersonalSources<'p> {
     }
 
     /// The name of the personal data a read is of.
-    pub(super) fn named(&self, element: &Element, read: &Read) -> Option<String> {
+    fn named(&self, element: &Element, read: &Read) -> Option<String> {
         if self.is_direct(read) {
             return Some(read.path.join("."));
         }
@@ -156,9 +152,21 @@ fn has_field(pipeline: &Pipeline, name: &str) -> bool {
     }
 }
 
-fn asks_for_none(card: &Scorecard) -> bool {
-    card.criteria.iter().any(|criterion| match &criterion.judging {
-        Judging::Checks(checks) => checks.iter().any(|check| matches!(check.value, Check::Plain(PlainCheck::PiiNone))),
-        _ => false,
-    })
+/// The first read of these texts whose personal data ends up in what they give, and its name.
+pub(super) fn first<'p>(sources: &PersonalSources, planned: &PlannedStep, texts: &[&'p Text], least: Gives) -> Option<(&'p Read, String)> {
+    let element = Element { planned, name: OnceCell::new() };
+    for text in texts {
+        let mut asked = HashSet::new();
+        for read in text.reads.iter().filter(|read| asked.insert(&read.path)) {
+            if let Some(name) = sources.named(&element, read).filter(|_| gives(text, read) >= least) {
+                return Some((read, name));
+            }
+        }
+    }
+    None
+}
+
+/// The texts of values given by name.
+pub(super) fn all(pairs: &[(Spanned<String>, Filling)]) -> Vec<&Text> {
+    pairs.iter().flat_map(|(_, value)| value.texts()).collect()
 }

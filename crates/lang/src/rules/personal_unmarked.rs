@@ -2,12 +2,10 @@
 
 use super::giving::Gives;
 use super::personal_columns;
-use super::personal_flow::{all, first};
-use super::personal_sources::PersonalSources;
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::personal_sources::{PersonalSources, all, first};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{AgentStep, Filling, Pipeline, PlanStep, StepKind, Text};
-use crate::plan::{PipelinePlan, Plan, PlannedStep};
+use crate::plan::PlannedStep;
 
 /// The texts of a step whose values may be part of its output.
 fn inflow<'p>(sources: &PersonalSources, pipeline: &'p Pipeline, planned: &'p PlannedStep) -> Vec<&'p Text> {

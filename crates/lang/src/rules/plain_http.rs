@@ -1,9 +1,7 @@
 //! F615: texts that travel unprotected.
 
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::Text;
-use crate::plan::{PipelinePlan, Plan};
 
 /// F615: an address with `http://` that leaves this machine.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {

@@ -1,9 +1,7 @@
 //! F312: a plan may use a tool that a policy is sure to refuse.
 
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{Policy, StepKind, Tool, ToolKind, ToolName};
-use crate::plan::{PipelinePlan, Plan};
 use crate::policy::{Act, decide, may_allow};
 
 /// F312: a tool in `may_use` that the policies of the file and of the planning agent are sure to refuse.
@@ -14,12 +12,11 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let of_agent = file.agents.get(&plan.agent.value).and_then(|agent| agent.policy.as_ref());
         for name in plan.may_use.iter().filter(|name| !file.agents.contains_key(&name.value)) {
             let Some((own, tool)) = file.tools.get_key_value(ToolName::of(&name.value).tool) else { continue };
-            let parts = parts(&name.value, own, tool);
             let in_force = of_agent.into_iter().chain(&file.policy).filter_map(|name| file.policies.get_key_value(&name.value));
-            let is_refused = |policy: &Policy| parts.iter().all(|part| !part.may_be_used(policy));
-            if parts.is_empty() {
-                continue;
-            }
+            let is_refused = |policy: &Policy| {
+                let allowed = allowed(policy, &name.value, own, tool);
+                !allowed.is_empty() && !allowed.contains(&true)
+            };
             for (policy_name, policy) in in_force.filter(|(_, policy)| is_refused(policy)) {
                 let message = format!(
                     "may_use of plan {} lists tool {}, which policy {} does not allow",
@@ -37,32 +34,15 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     }
 }
 
-/// What a name of `may_use` opens.
-enum OpenedBy {
-    /// A tool that goes by this name.
-    Tool(String),
-    /// A tool of a server, or a pattern of them.
-    OfServer { server: String, part: String },
-}
-
-impl OpenedBy {
-    fn may_be_used(&self, policy: &Policy) -> bool {
-        match self {
-            OpenedBy::Tool(name) => decide(&[("", policy)], &Act::Tool { name, arguments: None }).allowed,
-            OpenedBy::OfServer { server, part } => may_allow(&[("", policy)], server, part),
-        }
-    }
-}
-
-/// Of a folder or a server that is named whole, each part is a tool of its own.
-fn parts(name: &str, own: &str, tool: &Tool) -> Vec<OpenedBy> {
-    if name != own {
-        vec![OpenedBy::Tool(name.to_owned())]
-    } else if matches!(tool.kind, ToolKind::File(_)) {
-        tool.parts().iter().map(|part| OpenedBy::Tool(format!("{own}.{part}"))).collect()
-    } else if matches!(tool.kind, ToolKind::Server(_)) {
-        tool.allowed_names().map(|part| OpenedBy::OfServer { server: own.to_owned(), part: part.to_owned() }).collect()
+/// Whether a policy allows each tool that a name of `may_use` opens: of a folder or a server that is named whole, each part is one.
+fn allowed(policy: &Policy, name: &str, own: &str, tool: &Tool) -> Vec<bool> {
+    let policy = &[("", policy)];
+    let allows = |name: &str| decide(policy, &Act::Tool { name, arguments: None }).allowed;
+    if name == own && matches!(tool.kind, ToolKind::File(_)) {
+        tool.parts().iter().map(|part| allows(&format!("{own}.{part}"))).collect()
+    } else if name == own && tool.is_server() {
+        tool.allowed_names().map(|part| may_allow(policy, own, part)).collect()
     } else {
-        vec![OpenedBy::Tool(name.to_owned())]
+        vec![allows(name)]
     }
 }

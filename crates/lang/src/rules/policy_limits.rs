@@ -1,8 +1,6 @@
 //! F611: a limit of a policy under which nothing can run.
 
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
-use crate::plan::{PipelinePlan, Plan};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 
 /// F611: a limit under which nothing can run.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {

@@ -1,27 +1,15 @@
 //! F612: every tool is allowed, of a policy or of an MCP server.
 
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
-use crate::plan::{PipelinePlan, Plan};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::source::Spanned;
 
-/// F612: every tool is allowed.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    by_policies(pipeline, out);
-    by_servers(pipeline, out);
-}
-
-fn by_policies(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     for policy in pipeline.pipeline.policies.values() {
         for name in policy.allowed_tools.iter().flatten().filter(|name| is_everything(&name.value)) {
             let message = format!("allowed_tools {} allows every tool; name them", quoted(&name.value));
             out.push(found(name, &message).help("write the names of the tools that are needed"));
         }
     }
-}
-
-/// Every tool that an MCP server may ever have.
-fn by_servers(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     for (server, tool) in pipeline.pipeline.tools.iter().filter(|(_, tool)| tool.is_server()) {
         for name in tool.allow.iter().flatten().filter(|name| is_everything(&name.value)) {
             let message =

@@ -81,6 +81,10 @@ impl KnownFields {
 }
 
 impl ReadProblem {
+    pub(super) fn wrong_place(message: impl Into<String>, help: impl Into<String>) -> ReadProblem {
+        ReadProblem::WrongPlace(message.into(), help.into())
+    }
+
     /// Whether `default(…)` or another guard makes it harmless. Where there are fields, and all of them are known, one that can never be
     /// there is a slip of the finger that the guard only hides. That a text has no fields at all may be just what the guard is for.
     pub(super) fn is_caught_by_guard(&self) -> bool {

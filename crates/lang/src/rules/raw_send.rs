@@ -1,10 +1,8 @@
 //! F422: a text of a model goes to a person without having been fitted to the channel.
 
 use super::giving::output_of;
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{StepKind, ToolKind};
-use crate::plan::{PipelinePlan, Plan};
 
 /// How many gates a text is followed back through.
 const LONGEST_WAY: usize = 32;

@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use super::names::PipelineNames;
 use super::problem::ReadProblem;
 use super::seat::{Seat, Texts};
+use super::{Diagnostic, PipelinePlan, Plan};
 use super::{call_inputs, comparison_type, constant_condition, same_file_written, tool_arguments, type_mismatch, unused};
 use super::{maybe_missing, no_output_fields, not_upstream, unknown_field, unknown_name, wrong_place};
-use crate::diagnostic::Diagnostic;
 use crate::model::Read;
-use crate::plan::{PipelinePlan, Plan, StepIx};
+use crate::plan::StepIx;
 
 /// Most places of one step that reads another too early.
 const MOST_PLACES: usize = 4;

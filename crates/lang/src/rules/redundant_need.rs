@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::diagnostic::{Code, Diagnostic};
-use crate::plan::{PipelinePlan, Plan};
+use super::{Code, Diagnostic, PipelinePlan, Plan};
 use crate::source::{Span, Spanned};
 
 /// Needs of one step that are compared with each other; a longer list is only looked through for repetitions.

@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use super::refinement_ends::refinement_ends;
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{PipelineId, Step, StepKind, with_inner};
-use crate::plan::{PipelinePlan, Plan};
 
-/// F402: a `send` or a `once` step on the way that is gone twice.
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
-    let Some((refinement, target, gate)) = refinement_ends(pipeline) else { return };
+    let Some(refinement) = &pipeline.refinement else { return };
+    let (target, gate) = (pipeline.step(refinement.target), pipeline.step(refinement.gate));
     let StepKind::Gate(judging) = &gate.step.kind else { return };
     let Some(refine) = &judging.refine else { return };
     for place in &refinement.stretch {

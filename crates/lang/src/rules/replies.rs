@@ -6,9 +6,9 @@ use super::cases::{PathEnd, way};
 use super::names::PipelineNames;
 use super::problem::ReadProblem;
 use super::reads;
-use crate::diagnostic::Diagnostic;
+use super::{Diagnostic, PipelinePlan, Plan};
 use crate::model::{Provider, Read, ReplySet, StepKind, TestFile, step_path};
-use crate::plan::{PipelinePlan, Plan, StepIx};
+use crate::plan::StepIx;
 
 /// F103, F201, F202, F208, for the replies of tests. What a route leaves out is its author's affair: a case says which way it goes.
 pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {

@@ -1,6 +1,6 @@
-//! Where what a text of a pipeline gives ends up.
+//! Where what a text of a pipeline gives ends up, and the texts that read secrets.
 
-use crate::model::{Authored, Pipeline, Text, TextKey};
+use crate::model::{Authored, Pipeline, Read, Text, TextKey};
 
 /// Where what a text gives ends up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,4 +54,14 @@ pub(super) fn parts<'p>(pipeline: &'p Pipeline, visit: &mut dyn FnMut(SinkRole, 
 /// Calls `visit` for every text of a pipeline.
 pub(super) fn texts<'p>(pipeline: &'p Pipeline, visit: &mut dyn FnMut(SinkRole, &'p Text)) {
     parts(pipeline, &mut |role, authored| authored.text().into_iter().for_each(|text| visit(role, text)));
+}
+
+/// All reads of secrets in a pipeline, each with what its text is for.
+pub(super) fn secret_reads(pipeline: &Pipeline) -> Vec<(SinkRole, &Read)> {
+    let mut list = vec![];
+    texts(pipeline, &mut |role, text| {
+        let of_secrets = text.reads.iter().filter(|read| read.path.first().is_some_and(|name| name == "secrets"));
+        list.extend(of_secrets.map(|read| (role, read)));
+    });
+    list
 }

@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan};
 use crate::model::{RouteStep, StepKind, phrase_words};
-use crate::plan::{PipelinePlan, Plan};
 use crate::source::Span;
 
 /// Words of a phrase in which earlier phrases are looked for; a longer one is only compared as a whole.

@@ -1,9 +1,8 @@
 //! F110: a route that may end the run.
 
 use super::constant_condition::constant;
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan};
 use crate::model::StepKind;
-use crate::plan::{PipelinePlan, Plan};
 
 pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
     for planned in &pipeline.steps {

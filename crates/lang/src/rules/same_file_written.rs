@@ -5,15 +5,14 @@ use std::path::Path;
 
 use super::names::PipelineNames;
 use super::seat::Texts;
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan};
 use crate::model::{Filling, StepKind, ToolKind};
-use crate::plan::{PipelinePlan, StepIx};
+use crate::plan::StepIx;
 
 pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnostic>) {
     let mut by_file: HashMap<(&Path, &str), Vec<StepIx>> = HashMap::new();
     let mut order = vec![];
-    for index in 0..names.pipeline.steps.len() {
-        let ix = StepIx(index as u32);
+    for (ix, _) in names.pipeline.numbered_steps() {
         let Some(file) = written(names, ix) else { continue };
         let writers = by_file.entry(file).or_default();
         if writers.is_empty() {

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::PipelinePlan;
 use super::types::{Member, Object, Type, of_field};
 use crate::model::{Authored, Field, ScorecardRef, StepKind, Text, TextKey, Tool, ToolKind, ToolName};
-use crate::plan::{PipelinePlan, StepIx};
+use crate::plan::StepIx;
 use crate::source::FileId;
 
 /// Steps that use one shared text, of which names are looked up; more are not looked at.
@@ -105,9 +106,7 @@ impl<'a> Texts<'a> {
     /// Collects them.
     pub fn of(pipeline: &'a PipelinePlan) -> Texts<'a> {
         let mut texts = Texts::default();
-        for ix in 0..pipeline.steps.len() {
-            texts.step(pipeline, StepIx(ix as u32));
-        }
+        pipeline.numbered_steps().for_each(|(ix, _)| texts.step(pipeline, ix));
         let model = &pipeline.pipeline;
         let own = model.name.span.file;
         let users = Users::of(pipeline);
@@ -199,8 +198,7 @@ fn shared(users: Option<&Vec<StepIx>>, own: FileId, file: FileId) -> Viewpoint {
 fn with_of_gates(pipeline: &PipelinePlan, gates: &[StepIx]) -> Option<Type> {
     let given = gates.iter().filter_map(|ix| {
         let StepKind::Gate(gate) = &pipeline.step(*ix).step.kind else { return None };
-        let fields = gate.with.iter().map(|(name, _)| (name.value.clone(), Member::sure(Type::Any)));
-        Some(Type::Object(std::sync::Arc::new(Object { fields: fields.collect(), is_open: false })))
+        Some(Type::object(gate.with.iter().map(|(name, _)| (name.as_str(), Type::Any))))
     });
     Type::either(given.collect())
 }
@@ -236,8 +234,7 @@ struct Users<'a> {
 impl<'a> Users<'a> {
     fn of(pipeline: &'a PipelinePlan) -> Users<'a> {
         let mut users = Users { agents: HashMap::new(), tools: HashMap::new(), scorecards: HashMap::new() };
-        for (index, planned) in pipeline.steps.iter().enumerate() {
-            let ix = StepIx(index as u32);
+        for (ix, planned) in pipeline.numbered_steps() {
             let (file, kind) = (&pipeline.pipeline, &planned.step.kind);
             for agent in kind.agents(file) {
                 users.agents.entry(&agent.value).or_default().push(ix);
@@ -252,11 +249,8 @@ impl<'a> Users<'a> {
                 users.tools.entry(&send.to.value).or_default().push(ix);
             }
             if let StepKind::Gate(gate) = kind {
-                let named = gate.scorecards.iter().filter_map(|scorecard| match scorecard {
-                    ScorecardRef::Named(name) => Some(name.value.as_str()),
-                    ScorecardRef::Written(_) => None,
-                });
-                named.for_each(|name| users.scorecards.entry(name).or_default().push(ix));
+                let named = gate.scorecards.iter().filter_map(ScorecardRef::name);
+                named.for_each(|name| users.scorecards.entry(name.as_str()).or_default().push(ix));
             }
         }
         users

@@ -1,13 +1,10 @@
 //! F602: a secret in a web address.
 
-use super::roles::SinkRole;
-use super::secret_reads::secret_reads;
-use super::tell::finding;
-use crate::diagnostic::{Code, Diagnostic};
-use crate::plan::{PipelinePlan, Plan};
+use super::roles::{SinkRole, secret_reads};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    for (_, read) in secret_reads(pipeline).into_iter().filter(|(role, _)| *role == SinkRole::Address) {
+    for (_, read) in secret_reads(&pipeline.pipeline).into_iter().filter(|(role, _)| *role == SinkRole::Address) {
         let message = format!("{} in a web address ends up in logs; use a header", read.path.join("."));
         out.push(
             finding(Code::SecretInAddress, read.span, &message)

@@ -8,10 +8,8 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::roles::{self, SinkRole};
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{Form, Leaf, Model, Pipeline, Text};
-use crate::plan::{PipelinePlan, Plan};
 use crate::redact::{each_seat, keys_in, looks_like_key, placed};
 use crate::source::{Span, Spanned};
 
@@ -61,9 +59,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 
 /// The same for the model that settings name.
 pub(super) fn in_settings(model: Option<&Model>, out: &mut Vec<Diagnostic>) {
-    let key = model.and_then(|model| model.api_key.as_ref());
-    let wrong = key.and_then(|text| Some((text, sealed(&API_KEY, text).or_else(|| shaped(text))?)));
-    out.extend(wrong.map(|(text, wrong)| found(Some(&API_KEY), text, wrong)));
+    out.extend(in_model(model).map(|(text, wrong)| found(Some(&API_KEY), text, wrong)));
 }
 
 /// All keys that stand in the files of a plan, as they are written: no finding shows them.
@@ -77,8 +73,12 @@ pub fn keys(plan: &Plan) -> BTreeSet<String> {
 
 /// The key of the model that settings name, if it stands there.
 pub fn keys_of(model: Option<&Model>) -> BTreeSet<String> {
-    let text = model.and_then(|model| model.api_key.as_ref());
-    text.and_then(|text| key(text, sealed(&API_KEY, text).or_else(|| shaped(text))?)).into_iter().collect()
+    in_model(model).and_then(|(text, wrong)| key(text, wrong)).into_iter().collect()
+}
+
+fn in_model(model: Option<&Model>) -> Option<(&Text, SecretFault)> {
+    let text = model?.api_key.as_ref()?;
+    Some((text, sealed(&API_KEY, text).or_else(|| shaped(text))?))
 }
 
 fn key(text: &Text, wrong: SecretFault) -> Option<String> {

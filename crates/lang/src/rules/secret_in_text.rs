@@ -1,13 +1,10 @@
 //! F601: a secret where people, models or the record would see it.
 
-use super::roles::SinkRole;
-use super::secret_reads::secret_reads;
-use super::tell::finding;
-use crate::diagnostic::{Code, Diagnostic};
-use crate::plan::{PipelinePlan, Plan};
+use super::roles::{SinkRole, secret_reads};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    for (role, read) in secret_reads(pipeline) {
+    for (role, read) in secret_reads(&pipeline.pipeline) {
         let whereto = match role {
             SinkRole::Sealed | SinkRole::Address | SinkRole::Code => continue,
             SinkRole::Prompt => "reach a model",

@@ -1,9 +1,8 @@
 //! F609: a secret beside an address whose host the file does not name.
 
-use super::tell::finding;
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding};
 use crate::model::{Filling, HostSource, Read, ServerKind, StepKind, Text, ToolKind};
-use crate::plan::{PipelinePlan, Plan, StepIx};
+use crate::plan::StepIx;
 use crate::policy::may_carry_secret;
 use crate::source::Spanned;
 use crate::template::address_text;
@@ -88,10 +87,10 @@ fn outgoing(pipeline: &PipelinePlan) -> Vec<Outgoing<'_>> {
         };
         list.push(Outgoing { address, is_host, step: None, fixed: &tool.with, beside });
     }
-    for (ix, planned) in pipeline.steps.iter().enumerate() {
+    for (ix, planned) in pipeline.numbered_steps() {
         if let StepKind::Http(http) = &planned.step.kind {
             let beside = request(&http.headers, &http.query, http.body.as_ref());
-            list.push(Outgoing { address: &http.url, is_host: false, step: Some(StepIx(ix as u32)), fixed: &[], beside });
+            list.push(Outgoing { address: &http.url, is_host: false, step: Some(ix), fixed: &[], beside });
         }
     }
     list

@@ -26,10 +26,10 @@ impl PipelineNames<'_> {
                     None => Err(self.elsewhere(id, "outputs")),
                 }
             }
-            Viewpoint::Person => Err(ReadProblem::WrongPlace(
-                "\"steps\" cannot be read in person: no step has run when the person is looked up".to_owned(),
-                "use inputs here".to_owned(),
-            )),
+            Viewpoint::Person => {
+                let message = "\"steps\" cannot be read in person: no step has run when the person is looked up";
+                Err(ReadProblem::wrong_place(message, "use inputs here"))
+            }
             Viewpoint::Shared { is_imported: true, .. } => Ok(Type::Any),
             Viewpoint::Shared { users, .. } => {
                 if !self.steps.contains_key(id.as_str()) {
@@ -65,8 +65,7 @@ impl PipelineNames<'_> {
             Some(place) if root != self.pipeline.main => {
                 let read = self.at(self.pipeline.main, place);
                 let kind = self.member(read, rest)?;
-                let is_read = needs_output(rest);
-                if is_read && !self.is_tested(read, self.whens_of(reader, part)) {
+                if needs_output(rest) && !self.is_tested(read, self.whens_of(reader, part)) {
                     return Err(ReadProblem::MaybeMissing(format!("\"{id}\" may not have run when this is read")));
                 }
                 Ok(kind)
@@ -79,17 +78,13 @@ impl PipelineNames<'_> {
     fn elsewhere(&self, id: &str, reader: &str) -> ReadProblem {
         let Some(ix) = self.steps.get(id).and_then(|steps| steps.first()) else { return ReadProblem::UnknownStep(id.to_owned()) };
         let (top, root) = self.root_of(*ix);
-        let (message, help) = if top != *ix {
+        if top != *ix {
             let route = &self.step(top).id.value;
-            (
-                format!("\"{id}\" stands inside route \"{route}\" and is seen only there"),
-                format!("read steps.{route}.output: it is the output of the case that was chosen"),
-            )
-        } else {
-            let list = if Some(root) == self.pipeline.finally { "finally" } else { "on_failure" };
-            (format!("\"{id}\" stands in {list}, which {reader} cannot read"), "read a step of the pipeline's own list".to_owned())
-        };
-        ReadProblem::WrongPlace(message, help)
+            let message = format!("\"{id}\" stands inside route \"{route}\" and is seen only there");
+            return ReadProblem::wrong_place(message, format!("read steps.{route}.output: it is the output of the case that was chosen"));
+        }
+        let list = if Some(root) == self.pipeline.finally { "finally" } else { "on_failure" };
+        ReadProblem::wrong_place(format!("\"{id}\" stands in {list}, which {reader} cannot read"), "read a step of the pipeline's own list")
     }
 
     /// `output`, `status`, `error`, `details` of a step, and what is below.
@@ -99,12 +94,12 @@ impl PipelineNames<'_> {
         let id = &step.id.value;
         match member.as_str() {
             "output" => {
-                if let (StepKind::Agent(_), None, Type::Text, Some(field)) = (&step.kind, &step.for_each, self.output(ix), rest.first())
+                let kind = self.output(ix);
+                if let (StepKind::Agent(_), None, Type::Text, Some(field)) = (&step.kind, &step.for_each, &kind, rest.first())
                     && !is_place(field)
                 {
                     return Err(ReadProblem::NoOutputFields(ix));
                 }
-                let kind = self.output(ix);
                 self.below(kind, &format!("steps.{id}.output"), rest).map_err(|problem| of_output(problem, id, step.for_each.is_some()))
             }
             "status" => self.below(Type::Text, &format!("steps.{id}.status"), rest),

@@ -3,11 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::tell::{finding, quoted};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::channel::Phrases;
-use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Phrase, StepKind, StyleGuide};
-use crate::plan::{PipelinePlan, Plan};
 
 /// F430, for every style guide a pipeline names.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {

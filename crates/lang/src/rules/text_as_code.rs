@@ -1,10 +1,8 @@
 //! F603: texts of others that would be read as code.
 
 use super::roles::{self, SinkRole};
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{Form, ServerKind, Text, ToolKind, loads_code};
-use crate::plan::{PipelinePlan, Plan};
 use crate::source::{Span, Spanned};
 
 /// F603: a value that becomes a part of a query, or of an argument of a server.

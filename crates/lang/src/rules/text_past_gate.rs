@@ -1,9 +1,7 @@
 //! F410: `outputs` or `send` reads the judged step, not the gate.
 
-use super::tell::{finding, quoted};
 use super::texts_past_gate::split_by_time;
-use crate::diagnostic::{Code, Diagnostic};
-use crate::plan::{PipelinePlan, Plan};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for (leaving, read, step, gate) in split_by_time(pipeline).0 {

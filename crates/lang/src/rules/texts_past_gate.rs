@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::giving::{Gives, gives, output_of, sole_output};
-use super::tell::quoted;
+use super::{PipelinePlan, quoted};
 use crate::model::{GateStep, Outputs, Read, Step, StepKind, Text};
-use crate::plan::{BlockIx, PipelinePlan, StepIx};
+use crate::plan::{BlockIx, StepIx};
 
 /// Fields of a `format` output that hold no text.
 const NO_TEXT: [&str; 5] = ["channel", "is_split", "shortened", "emojis_used", "markdown_removed"];
@@ -28,13 +28,13 @@ pub(super) struct Leaving<'p> {
 /// The one gate of each judged step. Two gates for one step, or a gate with a condition: nothing is certain.
 pub(super) fn judged(pipeline: &PipelinePlan) -> HashMap<StepIx, GatedPath<'_>> {
     let mut found: HashMap<StepIx, Option<GatedPath>> = HashMap::new();
-    for (ix, planned) in pipeline.steps.iter().enumerate() {
+    for (ix, planned) in pipeline.numbered_steps() {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
         let Some((step, path)) = sole_output(&gate.of).and_then(|(id, path)| Some((pipeline.seen_from(planned.block, id)?, path))) else {
             continue;
         };
         let sure = planned.step.when.is_none() && planned.step.for_each.is_none() && !found.contains_key(&step);
-        found.insert(step, sure.then_some(GatedPath { gate: StepIx(ix as u32), path }));
+        found.insert(step, sure.then_some(GatedPath { gate: ix, path }));
     }
     found.into_iter().filter_map(|(step, judged)| Some((step, judged?))).collect()
 }
@@ -52,10 +52,10 @@ pub(super) fn leaving(pipeline: &PipelinePlan) -> Vec<Leaving<'_>> {
             }
         }
     }
-    for (ix, planned) in pipeline.steps.iter().enumerate() {
+    for (ix, planned) in pipeline.numbered_steps() {
         if let StepKind::Send(send) = &planned.step.kind {
             let what = quoted(&planned.step.id.value);
-            list.push(Leaving { what, text: &send.of, block: planned.block, sender: Some(StepIx(ix as u32)) });
+            list.push(Leaving { what, text: &send.of, block: planned.block, sender: Some(ix) });
         }
     }
     list

@@ -1,9 +1,8 @@
 //! F113: calls of pipelines that multiply until no run can end well.
 
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{MOST_CALLED, MOST_STEP_RUNS};
-use crate::plan::{PipelinePlan, Plan, SureCall, SureStarts, least};
+use crate::plan::{SureCall, SureStarts, least};
 
 /// Most calls that are shown below the first.
 const MOST_SHOWN: usize = 3;

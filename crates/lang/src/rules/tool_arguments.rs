@@ -5,16 +5,15 @@ use std::collections::HashMap;
 use super::call_inputs::{AskedFields, GivenValues};
 use super::names::PipelineNames;
 use super::seat::Texts;
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, Plan};
 use crate::model::{Field, FieldKind, Filling, SendStep, Shape, StepKind, Tool, ToolKind};
-use crate::plan::{Plan, StepIx};
 use crate::source::{Span, Spanned};
 
 pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnostic>) {
     let file = &names.pipeline.pipeline;
     let parts = FixedParts::default();
     let mut asked: HashMap<&str, Option<(AskedFields, &str)>> = HashMap::new();
-    for (index, planned) in names.pipeline.steps.iter().enumerate() {
+    for (ix, planned) in names.pipeline.numbered_steps() {
         if let StepKind::Send(send) = &planned.step.kind
             && let Some(tool) = file.tools.get(&send.to.value)
         {
@@ -37,7 +36,7 @@ pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnos
             fixed: &tool.with,
             others_are_wrong: matches!(tool.kind, ToolKind::Pipeline { .. }),
         };
-        given.check(names, &names.seat(StepIx(index as u32)), wanted, out);
+        given.check(names, &names.seat(ix), wanted, out);
     }
 }
 

@@ -1,10 +1,8 @@
 //! F302: a part of a tool that is not open, or that it does not have.
 
-use super::tell::quoted;
-use super::wording::listed;
-use crate::diagnostic::{Code, Diagnostic, LONGEST_MESSAGE, cut, did_you_mean};
+use super::{Code, Diagnostic, PipelinePlan, Plan, listed, quoted};
+use crate::diagnostic::{LONGEST_MESSAGE, cut, did_you_mean};
 use crate::model::{Approve, StepKind, Tool, ToolKind, ToolName};
-use crate::plan::{PipelinePlan, Plan};
 use crate::policy::{may_mean, opens};
 use crate::source::Spanned;
 

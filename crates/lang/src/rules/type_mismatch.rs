@@ -3,7 +3,7 @@
 use super::names::{PipelineNames, sole_path};
 use super::seat::{TextRole, Texts};
 use super::types::Type;
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic};
 use crate::model::{Form, Text};
 use crate::template::{self, Scope};
 

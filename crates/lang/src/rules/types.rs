@@ -62,14 +62,17 @@ impl Type {
 
     /// An object with exactly these fields.
     pub fn object<'a>(fields: impl IntoIterator<Item = (&'a str, Type)>) -> Type {
-        let fields = fields.into_iter().map(|(name, kind)| (name.to_owned(), Member::sure(kind))).collect();
-        Type::Object(Arc::new(Object { fields, is_open: false }))
+        Type::of_members(fields.into_iter().map(|(name, kind)| (name.to_owned(), Member::sure(kind))), false)
     }
 
     /// An object with these fields and others.
     pub(crate) fn open_object<'a>(fields: impl IntoIterator<Item = (&'a str, Type)>) -> Type {
-        let fields = fields.into_iter().map(|(name, kind)| (name.to_owned(), Member::sure(kind))).collect();
-        Type::Object(Arc::new(Object { fields, is_open: true }))
+        Type::of_members(fields.into_iter().map(|(name, kind)| (name.to_owned(), Member::sure(kind))), true)
+    }
+
+    /// An object with these fields, and perhaps others.
+    pub(super) fn of_members(members: impl Iterator<Item = (String, Member)>, is_open: bool) -> Type {
+        Type::Object(Arc::new(Object { fields: members.collect(), is_open }))
     }
 
     /// The type in words: `text`, `a list`.
@@ -101,10 +104,7 @@ impl Type {
                 let kinds = list.iter().map(|value| Type::of_value_at(value, depth + 1));
                 Type::list(kinds.reduce(Type::same).unwrap_or(Type::Any))
             }
-            Value::Object(map) => {
-                let fields = map.iter().map(|(name, value)| (name.clone(), Member::sure(Type::of_value_at(value, depth + 1))));
-                Type::Object(Arc::new(Object { fields: fields.collect(), is_open: false }))
-            }
+            Value::Object(map) => Type::object(map.iter().map(|(name, value)| (name.as_str(), Type::of_value_at(value, depth + 1)))),
         }
     }
 
@@ -119,10 +119,7 @@ impl Type {
     /// What inputs of this shape are: one that need not be given is empty then, not missing.
     pub(crate) fn of_inputs(shape: &Shape) -> Type {
         match shape {
-            Shape::Fields(fields) => {
-                let fields = fields.iter().map(|field| (field.name.clone(), Member::sure(of_field(field))));
-                Type::Object(Arc::new(Object { fields: fields.collect(), is_open: false }))
-            }
+            Shape::Fields(fields) => Type::object(fields.iter().map(|field| (field.name.as_str(), of_field(field)))),
             Shape::Schema(schema) => of_schema(schema, 0),
         }
     }
@@ -208,7 +205,7 @@ impl Object {
 /// An object of these fields; one that need not be given may be missing.
 fn of_fields(fields: &[Field]) -> Type {
     let members = fields.iter().map(|field| (field.name.clone(), Member { kind: of_field(field), is_optional: !field.is_required }));
-    Type::Object(Arc::new(Object { fields: members.collect(), is_open: false }))
+    Type::of_members(members, false)
 }
 
 /// The type of a field.
@@ -246,7 +243,7 @@ fn of_schema(schema: &Value, depth: usize) -> Type {
             let others = ["patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if"];
             let is_closed =
                 schema.get("additionalProperties") == Some(&Value::Bool(false)) && others.iter().all(|key| schema.get(key).is_none());
-            Type::Object(Arc::new(Object { fields: fields.collect(), is_open: !is_closed }))
+            Type::of_members(fields, !is_closed)
         }
         _ => Type::Any,
     }

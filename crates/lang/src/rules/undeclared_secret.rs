@@ -2,16 +2,15 @@
 
 use std::collections::HashSet;
 
-use super::secret_reads::secret_reads;
-use super::tell::finding;
-use crate::diagnostic::{Code, Diagnostic, Hints};
-use crate::plan::{PipelinePlan, Plan};
+use super::roles::secret_reads;
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding};
+use crate::diagnostic::Hints;
 
 /// F608: a secret that the file does not declare; each once.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let declared = &pipeline.pipeline.secrets;
     let (mut told, hints) = (HashSet::new(), Hints::default());
-    for (_, read) in secret_reads(pipeline) {
+    for (_, read) in secret_reads(&pipeline.pipeline) {
         let Some(name) = read.path.get(1).filter(|name| !declared.contains_key(*name)) else { continue };
         if told.insert(name) {
             let hint = hints.did_you_mean(name, declared.keys().map(String::as_str));

@@ -1,10 +1,8 @@
 //! F215: a column of `data` that the table does not have: what it was to protect, or to type, stands there under another name.
 
-use crate::diagnostic::{Code, Diagnostic, did_you_mean};
-use crate::plan::{PipelinePlan, Plan};
+use super::{Code, Diagnostic, PipelinePlan, Plan, listed};
+use crate::diagnostic::did_you_mean;
 use crate::source::Span;
-
-use super::wording::listed;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for (table, data) in &pipeline.pipeline.data {

@@ -3,12 +3,9 @@
 use super::names::PipelineNames;
 use super::problem::{KnownFields, Owner};
 use super::types::Type;
-use super::wording::listed;
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, listed};
+use crate::diagnostic::LONGEST_MESSAGE;
 use crate::model::Read;
-
-/// Longest message, in characters.
-const LONGEST: usize = 160;
 
 pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &str, known: &KnownFields) -> Diagnostic {
     let near = names.hints.did_you_mean(field, known.names());
@@ -33,7 +30,7 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
         return found(format!("{what}{near}")).near(near).help(format!("use one of: {list}"));
     }
     let whole = format!("{what}; there is: {list}");
-    let fits = whole.chars().count() <= LONGEST;
+    let fits = whole.chars().count() <= LONGEST_MESSAGE;
     found(if fits { whole } else { what }).help(if *owner == Owner::Inputs {
         "add it under inputs, or read another".to_owned()
     } else if fits {

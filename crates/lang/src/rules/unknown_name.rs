@@ -2,8 +2,8 @@
 
 use super::names::PipelineNames;
 use super::seat::Seat;
-use super::wording::listed;
-use crate::diagnostic::{Code, Diagnostic, Near};
+use super::{Code, Diagnostic, listed};
+use crate::diagnostic::Near;
 use crate::model::Read;
 
 /// Longest path that a message repeats, in characters.

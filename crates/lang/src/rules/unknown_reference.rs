@@ -2,10 +2,9 @@
 
 use indexmap::IndexMap;
 
-use super::wording::listed;
-use crate::diagnostic::{Code, Diagnostic, Hints};
+use super::{Code, Diagnostic, PipelinePlan, Plan, listed};
+use crate::diagnostic::Hints;
 use crate::model::{DEFAULT_MODEL, Form, PersonSource, Pipeline, STDOUT, ScorecardRef, StepKind, ToolKind, ToolName};
-use crate::plan::{PipelinePlan, Plan};
 use crate::source::{Span, Spanned};
 
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
@@ -40,34 +39,26 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
         let owner = format!("step \"{}\" uses", planned.step.id.value);
         let kind = &planned.step.kind;
         kind.agents_with_tools().into_iter().for_each(|agent| look.up("agent", &owner, agent, &file.agents));
-        if let StepKind::Agent(step) = kind
-            && let Some(model) = step.model.as_ref().filter(|model| model.form == Form::Plain && &*model.source != DEFAULT_MODEL)
-        {
-            look.up("model", &owner, &Spanned::new(model.source.to_string(), model.place.span), &file.models);
-        }
-        if let StepKind::Tool(step) = kind {
+        if let StepKind::Agent(step) = kind {
+            if let Some(model) = step.model.as_ref().filter(|model| model.form == Form::Plain && &*model.source != DEFAULT_MODEL) {
+                look.up("model", &owner, &Spanned::new(model.source.to_string(), model.place.span), &file.models);
+            }
+        } else if let StepKind::Tool(step) = kind {
             look.tool(&owner, &step.tool, &file.tools);
-        }
-        if let StepKind::Plan(step) = kind {
+        } else if let StepKind::Plan(step) = kind {
             let owner = format!("may_use of step \"{}\" lists", planned.step.id.value);
             step.may_use.iter().for_each(|name| look.agent_or_tool(&owner, name, file));
-        }
-        if let StepKind::Send(step) = kind
+        } else if let StepKind::Send(step) = kind
             && step.to.value != STDOUT
         {
             let owner = format!("step \"{}\" sends to", planned.step.id.value);
             let known: IndexMap<String, ()> = file.tools.keys().cloned().chain([STDOUT.to_owned()]).map(|name| (name, ())).collect();
             look.up("tool", &owner, &step.to, &known);
-        }
-        if let StepKind::Gate(step) = kind {
-            for scorecard in &step.scorecards {
-                if let ScorecardRef::Named(name) = scorecard {
-                    look.up("scorecard", &owner, name, &file.scorecards);
-                }
-            }
+        } else if let StepKind::Gate(step) = kind {
+            let named = step.scorecards.iter().filter_map(ScorecardRef::name);
+            named.for_each(|name| look.up("scorecard", &owner, name, &file.scorecards));
             step.judge.iter().for_each(|judge| look.up("agent", &owner, judge, &file.agents));
-        }
-        if let StepKind::Call(step) = kind
+        } else if let StepKind::Call(step) = kind
             && let (Some(called), Some(channel)) = (step.pipeline.map(|id| &plan.pipeline(id).pipeline), &step.channel)
         {
             let listed: IndexMap<String, ()> = called.channels.iter().map(|channel| (channel.name.clone(), ())).collect();
@@ -98,7 +89,8 @@ impl ReferenceLook<'_> {
             true if what == "table" => "add it under data".to_owned(),
             true if what == "channel" => "add it to the channels of that pipeline".to_owned(),
             true if what == "agent or tool" => "add it under agents or tools".to_owned(),
-            true => format!("add it under {}", section(what)),
+            true if what == "policy" => "add it under policies".to_owned(),
+            true => format!("add it under {what}s"),
             false if known.contains_key(STDOUT) => format!("use one of: {}; or add it under tools", listed(known.keys())),
             false => format!("use one of: {}", listed(known.keys())),
         };
@@ -125,12 +117,5 @@ impl ReferenceLook<'_> {
     fn tool<T>(&mut self, owner: &str, name: &Spanned<String>, known: &IndexMap<String, T>) {
         let server = ToolName::of(&name.value).tool;
         self.up("tool", owner, &Spanned::new(server.to_owned(), name.span), known);
-    }
-}
-
-fn section(what: &str) -> String {
-    match what {
-        "policy" => "policies".to_owned(),
-        other => format!("{other}s"),
     }
 }

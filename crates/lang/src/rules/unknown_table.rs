@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::wording::listed;
+use super::listed;
 use crate::diagnostic::{Code, Diagnostic, Hints};
 use crate::model::{Filling, Form, StepKind, TextPlace, ToolKind};
 use crate::plan::{PipelinePlan, Plan};

@@ -1,7 +1,6 @@
 //! F700: a name of a test, or of a scripted reply, that its pipeline does not have.
 
-use super::tell::finding;
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, finding};
 use crate::source::Span;
 
 pub(super) fn report(span: Span, message: &str) -> Diagnostic {

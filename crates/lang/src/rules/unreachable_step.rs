@@ -1,9 +1,8 @@
 //! F104: steps behind a `stop` that always ends the run.
 
-use super::wording::listed;
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, listed};
 use crate::model::StepKind;
-use crate::plan::{Edge, PipelinePlan, Plan, StepIx};
+use crate::plan::{Edge, StepIx};
 
 pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
     for block in &pipeline.blocks {

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
+use super::Diagnostic;
 use super::names::PipelineNames;
 use super::seat::Texts;
 use super::{unused_definition, unused_input, unused_output};
-use crate::diagnostic::Diagnostic;
 use crate::model::{StepKind, ToolKind};
 
 /// F105, F210 and F301.

@@ -3,9 +3,8 @@
 use std::collections::HashSet;
 
 use super::names::PipelineNames;
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic};
 use crate::model::{DEFAULT_MODEL, Form, STDOUT, ScorecardRef, StepKind, ToolName};
-use crate::plan::StepIx;
 use crate::source::{Span, Spanned};
 
 pub(super) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) {
@@ -20,34 +19,26 @@ pub(super) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) {
     used.models.extend(file.models.values().flat_map(|model| &model.fallback).map(Spanned::as_str));
     used.agents.extend(file.scorecards.values().filter_map(|scorecard| scorecard.judge.as_ref()).map(Spanned::as_str));
     used.policies.extend(file.policy.iter().map(Spanned::as_str));
-    for index in 0..names.pipeline.steps.len() {
-        let kind = &names.step(StepIx(index as u32)).kind;
+    for planned in &names.pipeline.steps {
+        let kind = &planned.step.kind;
         used.agents.extend(kind.agents_with_tools().into_iter().map(Spanned::as_str));
-        if let StepKind::Agent(step) = kind
-            && let Some(model) = &step.model
-        {
-            used.any_model |= model.form != Form::Plain;
-            used.models.extend(Some(&*model.source).filter(|_| model.form == Form::Plain));
-        }
-        if let StepKind::Tool(step) = kind {
+        if let StepKind::Agent(step) = kind {
+            let fixed = step.model.as_ref().filter(|model| model.form == Form::Plain);
+            used.models.extend(fixed.map(|model| &*model.source));
+            used.any_model |= step.model.is_some() && fixed.is_none();
+        } else if let StepKind::Tool(step) = kind {
             used.tools.insert(ToolName::of(&step.tool.value).tool);
-        }
-        if let StepKind::Plan(step) = kind {
+        } else if let StepKind::Plan(step) = kind {
             for name in &step.may_use {
                 let server = ToolName::of(&name.value).tool;
                 let of = if file.tools.contains_key(server) { &mut used.tools } else { &mut used.agents };
                 of.insert(server);
             }
-        }
-        if let StepKind::Send(step) = kind {
+        } else if let StepKind::Send(step) = kind {
             used.tools.insert(&step.to.value);
-        }
-        if let StepKind::Gate(step) = kind {
+        } else if let StepKind::Gate(step) = kind {
             used.agents.extend(step.judge.iter().map(Spanned::as_str));
-            used.scorecards.extend(step.scorecards.iter().filter_map(|scorecard| match scorecard {
-                ScorecardRef::Named(name) => Some(name.value.as_str()),
-                ScorecardRef::Written(_) => None,
-            }));
+            used.scorecards.extend(step.scorecards.iter().filter_map(ScorecardRef::name).map(Spanned::as_str));
         }
     }
     used.tools.remove(STDOUT);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::names::PipelineNames;
 use super::seat::Texts;
 use super::unused::{read_below, reads_unknown};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic};
 use crate::model::Shape;
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {

@@ -3,7 +3,7 @@
 use super::names::PipelineNames;
 use super::seat::Texts;
 use super::unused::{read_below, reads_unknown};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic};
 use crate::model::{Provider, StepKind};
 use crate::plan::Edge;
 
@@ -18,9 +18,12 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         let block = names.pipeline.block(planned.block);
         let is_last = planned.place + 1 == block.len();
         let stands_in = block.needs(planned.place).iter().any(|(_, edge)| *edge == Edge::Failure);
-        let only_computes = matches!(step.kind, StepKind::Set(_) | StepKind::Sql(_) | StepKind::Format(_))
-            || matches!(step.kind, StepKind::Read(_)) && !has_sql
-            || matches!(&step.kind, StepKind::Agent(agent) if only_answers(names, &agent.agent.value));
+        let only_computes = if let StepKind::Agent(agent) = &step.kind {
+            only_answers(names, &agent.agent.value)
+        } else {
+            matches!(step.kind, StepKind::Set(_) | StepKind::Sql(_) | StepKind::Format(_))
+                || matches!(step.kind, StepKind::Read(_)) && !has_sql
+        };
         if only_computes && !is_last && !stands_in && !read.contains(step.id.value.as_str()) {
             let message = format!("no one reads the output of \"{}\"", step.id.value);
             out.push(

@@ -3,11 +3,10 @@
 use std::collections::HashSet;
 
 use super::cases::{PathEnd, way};
-use super::tell::quoted;
 use super::unknown_test_name;
-use crate::diagnostic::{Diagnostic, did_you_mean, nearest};
-use crate::model::{Provider, ReplyBody, ReplySet, ScorecardRef, StepKind, TestFile};
-use crate::plan::{PipelinePlan, Plan};
+use super::{Diagnostic, PipelinePlan, Plan, quoted};
+use crate::diagnostic::{did_you_mean, nearest};
+use crate::model::{Provider, ReplyBody, ReplySet, StepKind, TestFile};
 use crate::source::{Span, Spanned};
 
 /// F700, for the replies of tests.
@@ -65,8 +64,7 @@ fn criteria<'p>(path: &str, pipeline: &'p PipelinePlan, plan: &'p Plan) -> Optio
     let StepKind::Gate(gate) = &pipeline.step(ix).step.kind else { return None };
     let mut ids = vec![];
     for reference in &gate.scorecards {
-        let ScorecardRef::Named(name) = reference else { return None };
-        let card = pipeline.pipeline.scorecards.get(&name.value)?;
+        let card = pipeline.pipeline.scorecards.get(&reference.name()?.value)?;
         ids.extend(card.criteria.iter().map(|criterion| criterion.id.value.as_str()));
     }
     Some(ids)

@@ -1,9 +1,7 @@
 //! F504: an inner bound that never holds, since an outer one is smaller.
 
-use super::tell::{finding, quoted};
-use crate::diagnostic::{Code, Diagnostic};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::StepKind;
-use crate::plan::{PipelinePlan, Plan};
 use crate::source::Span;
 
 /// `limits.max_parallel` where nothing is written (language, section 13).
@@ -20,12 +18,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     };
     let at_once = outer.max_parallel.unwrap_or(MAX_PARALLEL);
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
-        if let Some(inner) = step.for_each.as_ref().and_then(|each| each.max_parallel).filter(|inner| *inner > at_once) {
-            let id = quoted(&step.id.value);
-            report(step.id.span, format!("max_parallel {inner} of {id} is above limits.max_parallel {at_once}; {at_once} is used"));
-        } else if let StepKind::Plan(plan) = &step.kind
-            && let Some(inner) = plan.max_parallel.filter(|inner| *inner > at_once)
-        {
+        let of_elements = step.for_each.as_ref().and_then(|each| each.max_parallel);
+        let of_plan = if let StepKind::Plan(plan) = &step.kind { plan.max_parallel } else { None };
+        if let Some(inner) = of_elements.into_iter().chain(of_plan).find(|inner| *inner > at_once) {
             let id = quoted(&step.id.value);
             report(step.id.span, format!("max_parallel {inner} of {id} is above limits.max_parallel {at_once}; {at_once} is used"));
         }

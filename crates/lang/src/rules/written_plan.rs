@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::wording::listed;
+use super::{Diagnostic, listed};
 use super::{tool_arguments, unknown_reference};
-use crate::diagnostic::{Diagnostic, Hints, cut};
+use crate::diagnostic::{Hints, cut};
 use crate::gate::schema_problems;
 use crate::model::{Pipeline, PlanRules, Usable, WrittenPlan, WrittenStep};
 use crate::source::Span;

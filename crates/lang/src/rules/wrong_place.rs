@@ -2,10 +2,9 @@
 
 use super::names::by_name;
 use super::problem::ReadProblem;
-use super::tell::quoted;
-use crate::diagnostic::{Diagnostic, LONGEST_MESSAGE, cut};
+use super::{Diagnostic, PipelinePlan, Plan, quoted};
+use crate::diagnostic::{LONGEST_MESSAGE, cut};
 use crate::model::{Model, Read, TextKey};
-use crate::plan::{PipelinePlan, Plan};
 
 /// Names that the texts of a server may read.
 const NAMES: [&str; 3] = ["inputs", "env", "secrets"];

@@ -244,10 +244,7 @@ pub(super) fn node(file: FileId, text: &str, start: usize, end: usize) -> Node {
     let text: String = if is_one_line { written.to_owned() } else { written.split_whitespace().collect::<Vec<_>>().join(" ") };
     let offsets = if is_one_line { vec![(0, start as u32)] } else { vec![] };
     let value = text.as_str().into();
-    Node {
-        span: Span::new(file, start, end),
-        kind: NodeKind::Scalar(Scalar { text, style: QuoteStyle::Plain, value, offsets, header: None }),
-    }
+    Node { span: Span::new(file, start, end), kind: NodeKind::Scalar(Scalar { offsets, ..Scalar::new(text, QuoteStyle::Plain, value) }) }
 }
 
 /// F212 with the quotes as its fix.

@@ -38,13 +38,18 @@ type Flow = ControlFlow<()>;
 const GO_ON: Flow = ControlFlow::Continue(());
 const STOP: Flow = ControlFlow::Break(());
 
-/// Reads `text`, which is `source`'s with [`Braces`] and unreadable characters replaced, each by as many bytes.
-pub(super) fn read(file: FileId, source: &SourceFile, text: &str, quoted: &Braces) -> ParsedFile {
+/// How the parser reads: without comments.
+pub(super) fn options() -> granit_parser::Options {
     let mut options = granit_parser::Options::default();
     options.emit_unresolved_aliases = true;
     options.set_emit_comments(false);
     options.flow_nesting_limit = limits::DEPTH;
     options.block_nesting_limit = limits::DEPTH;
+    options
+}
+
+/// Reads `text`, which is `source`'s with [`Braces`] and unreadable characters replaced, each by as many bytes.
+pub(super) fn read(file: FileId, source: &SourceFile, text: &str, quoted: &Braces) -> ParsedFile {
     let mut builder = TreeBuilder {
         file,
         source,
@@ -67,7 +72,7 @@ pub(super) fn read(file: FileId, source: &SourceFile, text: &str, quoted: &Brace
     builder.directives();
     let mut kind = None;
     let mut is_cut = false;
-    for event in Parser::new_from_str_with_options(text, options) {
+    for event in Parser::new_from_str_with_options(text, options()) {
         match event {
             Ok((event, span)) => {
                 let place = builder.clamp(span.start.byte_offset())..builder.clamp(span.end.byte_offset());
@@ -127,10 +132,8 @@ impl TreeBuilder<'_> {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    self.report(
-                        findings::unsupported(self.span(&place), "a second document begins here; a file holds one")
-                            .help("remove the \"---\" or \"...\", or put what follows into a file of its own"),
-                    );
+                    let found = findings::unsupported(self.span(&place), "a second document begins here; a file holds one");
+                    self.report(found.help("remove the \"---\" or \"...\", or put what follows into a file of its own"));
                     return STOP;
                 }
                 GO_ON
@@ -154,7 +157,7 @@ impl TreeBuilder<'_> {
                 let name = super::short(self.source.text.get(place.clone()).unwrap_or("*"));
                 let message = format!("\"{name}\" repeats nothing above it; a text that begins with \"*\" must stand in quotes");
                 self.report(findings::unreadable(self.span(&place), message).help(format!("write \"{name}\"")));
-                self.add(Node { span: self.span(&place), kind: NodeKind::Broken }, place.end, 0, 1, Size::default())
+                self.add(Node::broken(self.span(&place)), place.end, 0, 1, Size::default())
             }
             _ => GO_ON,
         }
@@ -164,10 +167,8 @@ impl TreeBuilder<'_> {
         let Some(tag) = tag else { return };
         let place = written.unwrap_or(place.start..place.start);
         let name = super::short(&tag.original());
-        self.report(
-            findings::unsupported(self.span(&place), format!("\"{name}\" is not allowed"))
-                .help("remove it; put a text that begins with \"!\" in quotes"),
-        );
+        let found = findings::unsupported(self.span(&place), format!("\"{name}\" is not allowed"));
+        self.report(found.help("remove it; put a text that begins with \"!\" in quotes"));
     }
 
     /// Counts what comes in; too much ends the reading.
@@ -284,7 +285,7 @@ impl TreeBuilder<'_> {
                 let message = "a key cannot be a template; keys are fixed before the run";
                 let found = findings::unreadable(self.span(&place), message);
                 self.report(found.help("write the key out, and the template as its value, in quotes"));
-                return self.add(Node { span: self.span(&place), kind: NodeKind::Broken }, end, anchor, 1, size);
+                return self.add(Node::broken(self.span(&place)), end, anchor, 1, size);
             }
             self.report(braces::finding(self.file, &self.source.text, open.start, end));
             let node = braces::node(self.file, &self.source.text, open.start, end);
@@ -305,7 +306,7 @@ impl TreeBuilder<'_> {
             let name = super::short(self.text.get(place.start + 1..place.end).unwrap_or(""));
             let message = format!("\"*{name}\" stands inside \"&{name}\" and would never end");
             self.report(findings::unsupported(self.span(&place), message).help("write out what is meant"));
-            return self.add(Node { span: self.span(&place), kind: NodeKind::Broken }, place.end, 0, 1, Size::default());
+            return self.add(Node::broken(self.span(&place)), place.end, 0, 1, Size::default());
         };
         let (size, depth) = (anchored.size, anchored.depth);
         if self.stack.len() + depth > limits::DEPTH + 1 {
@@ -387,7 +388,7 @@ impl TreeBuilder<'_> {
                 map.is_cut = is_cut;
                 if let PendingKey::Key(key) = std::mem::replace(pending, PendingKey::Nothing) {
                     let span = Span { start: key.span.end, ..key.span };
-                    map.entries.push((key, Node { span, kind: NodeKind::Broken }));
+                    map.entries.push((key, Node::broken(span)));
                 }
             }
             // Half a value is not judged: what closing it would report is dropped below.
@@ -395,13 +396,7 @@ impl TreeBuilder<'_> {
         }
         self.findings.truncate(told);
         let start = Span::file_start(self.file);
-        let nothing = NodeKind::Scalar(Scalar {
-            text: String::new(),
-            style: QuoteStyle::Plain,
-            value: serde_json::Value::Null,
-            offsets: vec![],
-            header: None,
-        });
+        let nothing = NodeKind::Scalar(Scalar::new("", QuoteStyle::Plain, serde_json::Value::Null));
         let kind = if is_cut { NodeKind::Broken } else { nothing };
         ParsedFile { root: self.root.unwrap_or(Node { span: start, kind }), findings: self.findings, failure }
     }

@@ -2,7 +2,7 @@
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
-use super::{hidden, limits};
+use super::{build, hidden, limits};
 use crate::diagnostic::{Code, Diagnostic, Suppression};
 use crate::source::{FileId, SourceFile, Span};
 
@@ -16,12 +16,9 @@ pub fn suppressions(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Dia
         return vec![];
     }
     let text = hidden::readable(&source.text);
-    let mut options = granit_parser::Options::default();
-    options.emit_unresolved_aliases = true;
+    let mut options = build::options();
     options.set_emit_comments(true);
     options.max_buffered_comment_events = limits::FILE_BYTES;
-    options.flow_nesting_limit = limits::DEPTH;
-    options.block_nesting_limit = limits::DEPTH;
     let mut comments = vec![];
     let mut blocks = vec![];
     for event in Parser::new_from_str_with_options(&text, options) {

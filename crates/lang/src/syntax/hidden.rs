@@ -26,13 +26,8 @@ pub(super) fn check(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Dia
                 }
                 _ => format!("remove it, or write it as {} in double quotes", escaped(c)),
             };
-            diagnostics.push(
-                findings::hidden(
-                    Span::new(file, start + at, start + at + c.len_utf8()),
-                    format!("line {line} holds a character nobody can see, {what} (U+{:04X})", c as u32),
-                )
-                .help(help),
-            );
+            let message = format!("line {line} holds a character nobody can see, {what} (U+{:04X})", c as u32);
+            diagnostics.push(findings::hidden(Span::new(file, start + at, start + at + c.len_utf8()), message).help(help));
             break;
         }
     }

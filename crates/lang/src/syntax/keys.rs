@@ -27,66 +27,53 @@ fn accepted(builder: &mut TreeBuilder<'_>, node: Node) -> Option<MapKey> {
         NodeKind::Scalar(scalar) => scalar,
         NodeKind::Broken => return None,
         NodeKind::List(_) | NodeKind::Map(_) => {
-            builder.report(findings::unsupported(span, "a list cannot be a key; a key is a text").help("write a text before the \":\""));
-            return None;
+            let found = findings::unsupported(span, "a list cannot be a key; a key is a text");
+            return reject(builder, found.help("write a text before the \":\""));
         }
     };
     let is_block = builder.stack.last().is_some_and(|frame| !frame.open.in_brackets);
     if scalar.style == QuoteStyle::Plain {
         if scalar.text == "<<" {
-            builder.report(
-                findings::unsupported(span, "\"<<\" is not allowed").help("write out the keys it would bring, or use \"*name\" as a value"),
-            );
-            return None;
+            let found = findings::unsupported(span, "\"<<\" is not allowed");
+            return reject(builder, found.help("write out the keys it would bring, or use \"*name\" as a value"));
         }
         if is_block && looks_glued(&scalar.text) {
             let line = builder.source.position(span.start).line;
             let gap = Span { start: span.start + 1, end: span.start + 1, ..span };
             break_map(builder);
-            builder.report(
-                findings::unreadable(span, format!("a space is missing after the \"-\" on line {line}"))
-                    .help(format!("write \"- {}\"", super::short(scalar.text.trim_start_matches('-'))))
-                    .proposed_fix(vec![(gap, " ".to_owned())]),
-            );
-            return None;
+            let found = findings::unreadable(span, format!("a space is missing after the \"-\" on line {line}"))
+                .help(format!("write \"- {}\"", super::short(scalar.text.trim_start_matches('-'))));
+            return reject(builder, found.proposed_fix(vec![(gap, " ".to_owned())]));
         }
         if is_block
             && scalar.text.contains(' ')
             && let Some((key, above)) = empty_block_text(builder)
         {
             break_map(builder);
-            builder.report(
-                findings::unreadable(span, format!("the text of \"{key}\" must be indented further than \"{key}\""))
-                    .related(above, "begins here")
-                    .help("indent its lines by two spaces more"),
-            );
-            return None;
+            let found = findings::unreadable(span, format!("the text of \"{key}\" must be indented further than \"{key}\""));
+            return reject(builder, found.related(above, "begins here").help("indent its lines by two spaces more"));
         }
         if let Some(space) = scalar.text.chars().next().filter(|c| c.is_whitespace()) {
             let line = builder.source.position(span.start).line;
             break_map(builder);
-            builder.report(
-                findings::hidden(
-                    Span { end: span.start + space.len_utf8() as u32, ..span },
-                    format!("line {line} is indented with a character that looks like a space and is none (U+{:04X})", space as u32),
-                )
-                .help("use spaces"),
-            );
-            return None;
+            let message = format!("line {line} is indented with a character that looks like a space and is none (U+{:04X})", space as u32);
+            let at = Span { end: span.start + space.len_utf8() as u32, ..span };
+            return reject(builder, findings::hidden(at, message).help("use spaces"));
         }
     }
     if let Some(first) = first_place(builder, &scalar.text) {
         let at = builder.source.position(first.start);
         let message = format!("\"{}\" is set twice{} (first at {}:{})", super::short(&scalar.text), owner(builder), at.line, at.column);
-        builder.report(
-            Diagnostic::new(Code::DuplicateKey, span, message)
-                .about(About::Value(scalar.text.clone()))
-                .related(first, "first set here")
-                .help("keep one of the two"),
-        );
-        return None;
+        let found = Diagnostic::new(Code::DuplicateKey, span, message).about(About::Value(scalar.text));
+        return reject(builder, found.related(first, "first set here").help("keep one of the two"));
     }
     Some(MapKey { text: scalar.text, span })
+}
+
+/// Reports a key that is left out.
+fn reject(builder: &mut TreeBuilder<'_>, found: Diagnostic) -> Option<MapKey> {
+    builder.report(found);
+    None
 }
 
 /// `-id`: a list item whose space is missing.

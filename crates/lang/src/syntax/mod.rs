@@ -37,7 +37,7 @@ pub fn parse(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Diagnostic
     if source.text.len() > limits::FILE_BYTES {
         let start = Span::file_start(file);
         diagnostics.push(Diagnostic::too_large(start, "this file is larger than 1 MiB").help("split it, or move data into a table"));
-        return Node { span: start, kind: NodeKind::Broken };
+        return Node::broken(start);
     }
     let mut found = vec![];
     hidden::check(file, source, &mut found);

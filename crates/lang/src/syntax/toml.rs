@@ -14,7 +14,7 @@ pub(crate) fn parse_toml(file: FileId, source: &SourceFile, diagnostics: &mut Ve
     let place = |range: Option<std::ops::Range<usize>>| range.map_or(whole, |range| Span::new(file, range.start, range.end));
     if source.text.len() > limits::FILE_BYTES {
         diagnostics.push(Diagnostic::too_large(Span::file_start(file), "this file is larger than 1 MiB").help("shorten it"));
-        return Node { span: whole, kind: NodeKind::Broken };
+        return Node::broken(whole);
     }
     match Document::parse(&*source.text) {
         Ok(document) => Node { span: whole, kind: NodeKind::Map(map(document.as_table(), &place)) },
@@ -24,7 +24,7 @@ pub(crate) fn parse_toml(file: FileId, source: &SourceFile, diagnostics: &mut Ve
             let line = source.position(span.start).line;
             let message = cut(&format!("line {line} cannot be read as TOML: {}", visible(&why)), LONGEST_MESSAGE);
             diagnostics.push(findings::unreadable(span, message).help("correct the line"));
-            Node { span: whole, kind: NodeKind::Broken }
+            Node::broken(whole)
         }
     }
 }
@@ -58,7 +58,7 @@ fn node(item: &Item, of_key: Span, place: TomlPlace) -> Option<Node> {
 }
 
 fn of_value(value: &Value, span: Span, place: TomlPlace) -> Node {
-    let scalar = |value: Json, text: String, style| NodeKind::Scalar(Scalar { text, style, value, offsets: vec![], header: None });
+    let scalar = |value: Json, text: String, style| NodeKind::Scalar(Scalar::new(text, style, value));
     let kind = match value {
         Value::String(text) => scalar(Json::from(text.value().as_str()), text.value().clone(), QuoteStyle::Double),
         Value::Integer(number) => scalar(Json::from(*number.value()), number.value().to_string(), QuoteStyle::Plain),

@@ -21,8 +21,9 @@ const AMOUNTS: &[&str] =
 
 /// Looks at a plain value; `keys` are the keys above it.
 pub(super) fn find<'a>(text: &str, keys: impl IntoIterator<Item = &'a str>) -> Option<Trap> {
-    if let Some(trap) = curly_quotes(text).or_else(|| stray_quote(text)) {
-        return Some(trap);
+    let of_quotes = curly_quotes(text).or_else(|| stray_quote(text));
+    if of_quotes.is_some() {
+        return of_quotes;
     }
     let first = text.bytes().next()?;
     if !(first.is_ascii_digit() || matches!(first, b'+' | b'-') || b"yYnNoO".contains(&first)) || text.len() > 40 {
@@ -36,8 +37,8 @@ pub(super) fn find<'a>(text: &str, keys: impl IntoIterator<Item = &'a str>) -> O
         .or_else(|| version(text, keys))
 }
 
-fn trap(message: String, help: String, quotes_are_safe: bool) -> Option<Trap> {
-    Some(Trap { is_phone: false, message, help, quotes_are_safe, instead: None })
+fn trap(message: impl Into<String>, help: impl Into<String>, quotes_are_safe: bool) -> Trap {
+    Trap { is_phone: false, message: message.into(), help: help.into(), quotes_are_safe, instead: None }
 }
 
 /// Quotes of word processors: what may begin a text with each of its ends.
@@ -61,13 +62,9 @@ fn curly_quotes(text: &str) -> Option<Trap> {
     if inner.contains(['“', '”', '„', '«', '»']) || inner.is_empty() {
         return None;
     }
-    Some(Trap {
-        is_phone: false,
-        message: format!("{first} and {last} are no quotes to this program: they are taken as a part of the text"),
-        help: "write straight quotes, \" or '; put straight ones around the whole to keep these as a part of the text".to_owned(),
-        quotes_are_safe: false,
-        instead: Some(super::quoted(inner)),
-    })
+    let message = format!("{first} and {last} are no quotes to this program: they are taken as a part of the text");
+    let help = "write straight quotes, \" or '; put straight ones around the whole to keep these as a part of the text";
+    Some(Trap { instead: Some(super::quoted(inner)), ..trap(message, help, false) })
 }
 
 /// `Hello"`: a text that ends in a quote which nothing began. Behind a number the sign means inches.
@@ -76,13 +73,9 @@ fn stray_quote(text: &str) -> Option<Trap> {
     if before.matches('"').count() % 2 == 1 || before.ends_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    Some(Trap {
-        is_phone: false,
-        message: "this text ends with a quote, but none stands at its beginning; the quote is a part of the text".to_owned(),
-        help: "put a quote at the beginning too, or remove the one at the end".to_owned(),
-        quotes_are_safe: false,
-        instead: Some(format!("\"{text}")),
-    })
+    let message = "this text ends with a quote, but none stands at its beginning; the quote is a part of the text";
+    let help = "put a quote at the beginning too, or remove the one at the end";
+    Some(Trap { instead: Some(format!("\"{text}")), ..trap(message, help, false) })
 }
 
 /// The words that YAML 1.1 reads as true or false.
@@ -92,11 +85,8 @@ fn word(text: &str) -> Option<Trap> {
         "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => "false",
         _ => return None,
     };
-    trap(
-        format!("{text} without quotes is text here and {meaning} elsewhere; write \"{text}\" or {meaning}"),
-        format!("write \"{text}\" for the word, {meaning} for true/false"),
-        true,
-    )
+    let message = format!("{text} without quotes is text here and {meaning} elsewhere; write \"{text}\" or {meaning}");
+    Some(trap(message, format!("write \"{text}\" for the word, {meaning} for true/false"), true))
 }
 
 fn phone(text: &str) -> Option<Trap> {
@@ -104,13 +94,8 @@ fn phone(text: &str) -> Option<Trap> {
     if digits.len() < 7 || !is_digits(digits) {
         return None;
     }
-    Some(Trap {
-        is_phone: true,
-        message: format!("{text} without quotes is a number and loses its \"+\"; put it in quotes"),
-        help: format!("write \"{text}\""),
-        quotes_are_safe: true,
-        instead: None,
-    })
+    let message = format!("{text} without quotes is a number and loses its \"+\"; put it in quotes");
+    Some(Trap { is_phone: true, ..trap(message, format!("write \"{text}\""), true) })
 }
 
 fn leading_zero(text: &str) -> Option<Trap> {
@@ -125,11 +110,8 @@ fn leading_zero(text: &str) -> Option<Trap> {
         Ok(octal) => format!(" here and {sign}{octal} elsewhere"),
         Err(_) => " here and text elsewhere".to_owned(),
     };
-    trap(
-        format!("{text} without quotes is the number {sign}{bare}{elsewhere}; write \"{text}\" or {sign}{bare}"),
-        format!("write \"{text}\" if the zero counts, {sign}{bare} for the number"),
-        false,
-    )
+    let message = format!("{text} without quotes is the number {sign}{bare}{elsewhere}; write \"{text}\" or {sign}{bare}");
+    Some(trap(message, format!("write \"{text}\" if the zero counts, {sign}{bare} for the number"), false))
 }
 
 /// `1_000` and `12:30`, numbers in YAML 1.1.
@@ -140,11 +122,8 @@ fn separated(text: &str) -> Option<Trap> {
     }
     if digits.contains('_') && digits.bytes().all(|b| b.is_ascii_digit() || b == b'_') {
         let number = text.replace('_', "");
-        return trap(
-            format!("{text} without quotes is text here and a number elsewhere; write \"{text}\" or {number}"),
-            format!("write {number} for the number, \"{text}\" for the text"),
-            true,
-        );
+        let message = format!("{text} without quotes is text here and a number elsewhere; write \"{text}\" or {number}");
+        return Some(trap(message, format!("write {number} for the number, \"{text}\" for the text"), true));
     }
     let mut parts = digits.split(':');
     let first = parts.next().filter(|part| is_digits(part))?;
@@ -161,11 +140,8 @@ fn separated(text: &str) -> Option<Trap> {
     if !is_time {
         return None;
     }
-    trap(
-        format!("{text} without quotes is text here and the number {sign}{total} elsewhere; write \"{text}\""),
-        format!("write \"{text}\""),
-        true,
-    )
+    let message = format!("{text} without quotes is text here and the number {sign}{total} elsewhere; write \"{text}\"");
+    Some(trap(message, format!("write \"{text}\""), true))
 }
 
 /// `2026-01-05`, alone or with a time behind it.
@@ -177,7 +153,8 @@ fn date(text: &str) -> Option<Trap> {
     if !fits || !(rest.is_empty() || is_time) {
         return None;
     }
-    trap(format!("{text} without quotes is text here and a date elsewhere; write \"{text}\""), format!("write \"{text}\""), true)
+    let message = format!("{text} without quotes is text here and a date elsewhere; write \"{text}\"");
+    Some(trap(message, format!("write \"{text}\""), true))
 }
 
 /// `1.10`: as a number it is 1.1.
@@ -192,11 +169,8 @@ fn version<'a>(text: &str, keys: impl IntoIterator<Item = &'a str>) -> Option<Tr
         return None;
     }
     let number = text.trim_end_matches('0');
-    trap(
-        format!("{text} without quotes is the number {number}; write \"{text}\" or {number}"),
-        format!("write \"{text}\" if the zero counts (a version), {number} for the number"),
-        false,
-    )
+    let message = format!("{text} without quotes is the number {number}; write \"{text}\" or {number}");
+    Some(trap(message, format!("write \"{text}\" if the zero counts (a version), {number} for the number"), false))
 }
 
 fn signed(text: &str) -> (&str, &str) {

@@ -73,7 +73,17 @@ pub struct Scalar {
     pub header: Option<u32>,
 }
 
+impl Scalar {
+    pub(crate) fn new(text: impl Into<String>, style: QuoteStyle, value: serde_json::Value) -> Scalar {
+        Scalar { text: text.into(), style, value, offsets: vec![], header: None }
+    }
+}
+
 impl Node {
+    pub(crate) fn broken(span: Span) -> Node {
+        Node { span, kind: NodeKind::Broken }
+    }
+
     /// Where a finding about the value as a whole stands: of a block the `|` or `>`, so that it is on the line of the key.
     pub fn head(&self) -> Span {
         let header = self.as_scalar().and_then(|scalar| scalar.header);
@@ -102,6 +112,11 @@ impl Node {
             NodeKind::Scalar(scalar) => Some(scalar),
             _ => None,
         }
+    }
+
+    /// The text under a key, as it was read.
+    pub fn text_of(&self, key: &str) -> Option<&str> {
+        Some(self.as_map()?.get(key)?.as_scalar()?.text.as_str())
     }
 
     /// The value as plain data, places forgotten. `Broken` becomes empty.

@@ -306,13 +306,13 @@ fn pieces(text: &str) -> Vec<(Range<usize>, RecordedPiece<'_>)> {
 }
 
 /// A recorded value that is compared with one that is asked now.
-struct Comparison<'a> {
+struct RecordedComparison<'a> {
     redactor: &'a Redactor,
     lengths: &'a Map<String, Value>,
     found: Bindings,
 }
 
-impl Comparison<'_> {
+impl RecordedComparison<'_> {
     fn fits(&mut self, recorded: &Value, asked: &Value) -> bool {
         match (recorded, asked) {
             (Value::String(recorded), Value::String(asked)) => self.fits_text(recorded, asked),
@@ -402,7 +402,7 @@ impl Bindings {
     /// were not known to be personal when the recording was made, by their placeholder.
     pub fn of(recorded: &Value, asked: &Value, redactor: &Redactor, run: &str, lengths: &Map<String, Value>) -> Option<Bindings> {
         let found = Bindings { run: run.to_owned(), ..Bindings::default() };
-        let mut comparison = Comparison { redactor, lengths, found };
+        let mut comparison = RecordedComparison { redactor, lengths, found };
         comparison.fits(recorded, asked).then_some(comparison.found)
     }
 

@@ -33,14 +33,15 @@ const MOMENT: &str = r"\{[{%]|^\s*[0-9]+(?:ms|s|m|h|d)\s*$|^[0-9]{4}-[0-9]{2}-[0
 pub fn json_schema(kind: Option<FileKind>) -> Value {
     let mut builder = SchemaBuilder::default();
     let body = match kind {
-        Some(kind) => builder.root(kind),
+        Some(kind) => builder.object(&[kind.place()]),
         None => builder.every_root(),
     };
     let mut schema = Map::new();
     schema.insert("$schema".into(), "https://json-schema.org/draft/2020-12/schema".into());
     schema.insert("title".into(), kind.map_or("a file of flow".to_owned(), |kind| format!("flow: {}", kind.words())).into());
     schema.extend(body);
-    schema.insert("$defs".into(), builder.finished().into());
+    builder.parts.sort_keys();
+    schema.insert("$defs".into(), builder.parts.into());
     Value::Object(schema)
 }
 
@@ -66,20 +67,11 @@ struct SchemaBuilder {
 }
 
 impl SchemaBuilder {
-    fn finished(mut self) -> Map<String, Value> {
-        self.parts.sort_keys();
-        self.parts
-    }
-
-    fn root(&mut self, kind: FileKind) -> Map<String, Value> {
-        self.object(&[kind.place()])
-    }
-
     /// The kinds in the order in which a file is told apart, each as a part.
     fn every_root(&mut self) -> Map<String, Value> {
-        let last = self.part("file of shared definitions", |builder| builder.root(FileKind::Definitions).into());
+        let last = self.part("file of shared definitions", |builder| builder.object(&[FileKind::Definitions.place()]).into());
         let choice = ROOT_KEYS.iter().rev().fold(last, |other, (key, kind)| {
-            let then = self.part(&format!("file {}", kind.place().name), |builder| builder.root(*kind).into());
+            let then = self.part(&format!("file {}", kind.place().name), |builder| builder.object(&[kind.place()]).into());
             json!({ "if": { "required": [key] }, "then": then, "else": other })
         });
         let mut schema = Map::from_iter([("type".to_owned(), json!("object"))]);
@@ -135,6 +127,7 @@ impl SchemaBuilder {
     }
 
     fn takes(&mut self, takes: &'static Takes) -> Value {
+        let each = takes.each().map(|each| self.takes(each));
         match takes {
             Takes::Sentence | Takes::Template => json!({ "type": "string" }),
             Takes::Fixed => text(WITHOUT_BRACES, "this is read before the run, so it cannot hold {{ }}"),
@@ -193,32 +186,17 @@ impl SchemaBuilder {
                 json!({ "if": is_error, "then": error })
             }
             Takes::Keys(place) => self.place(place),
-            Takes::Named(each) => {
-                let each = self.takes(each);
-                json!({ "type": "object", "additionalProperties": each })
-            }
-            Takes::Defined(each) => {
-                let each = self.takes(each);
-                json!({ "type": "object", "propertyNames": { "pattern": ID }, "additionalProperties": each })
-            }
+            Takes::Named(_) => json!({ "type": "object", "additionalProperties": each }),
+            Takes::Defined(_) => json!({ "type": "object", "propertyNames": { "pattern": ID }, "additionalProperties": each }),
             Takes::Secrets => {
                 json!({ "type": "object", "propertyNames": { "pattern": SECRET }, "additionalProperties": { "type": "string" } })
             }
             Takes::Environment => {
                 json!({ "type": "object", "propertyNames": { "pattern": VARIABLE }, "additionalProperties": { "type": ["string", "number", "boolean"] } })
             }
-            Takes::List(each) => {
-                let each = self.takes(each);
-                json!({ "type": "array", "items": each })
-            }
-            Takes::Filled(each) => {
-                let each = self.takes(each);
-                json!({ "type": "array", "items": each, "minItems": 1 })
-            }
-            Takes::Many(each) => {
-                let each = self.takes(each);
-                json!({ "anyOf": [each, { "type": "array", "items": each }] })
-            }
+            Takes::List(_) => json!({ "type": "array", "items": each }),
+            Takes::Filled(_) => json!({ "type": "array", "items": each, "minItems": 1 }),
+            Takes::Many(_) => json!({ "anyOf": [each, { "type": "array", "items": each }] }),
             Takes::Either(several) => {
                 let several: Vec<Value> = several.iter().map(|takes| self.takes(takes)).collect();
                 json!({ "anyOf": several })

@@ -7,25 +7,18 @@ mod files;
 mod head;
 mod json_schema;
 mod settings;
-mod shared;
 mod steps;
 mod work;
 
-pub use files::{CHANNEL, REPLIES, REPLY};
-
-pub(crate) use files::TONE;
-pub(crate) use files::{EMOJIS, EXPECT, FORMATTING, HUMOR, MARKUP, MOCK_ERROR, REPLY_CALL, REPLY_USAGE, SPLIT};
-pub use files::{STYLE_GUIDE, TEST, TEST_CASE, WORDS};
-pub use head::SCHEMA_INPUTS;
-pub use head::{DATA, DEFINITIONS, FIELD, PERSON, PIPELINE, POLICY};
+pub use files::{CHANNEL, REPLIES, REPLY, STYLE_GUIDE, TEST, TEST_CASE, WORDS};
+pub(crate) use files::{EMOJIS, EXPECT, FORMATTING, HUMOR, MARKUP, MOCK_ERROR, REPLY_CALL, REPLY_USAGE, SPLIT, TONE};
+pub use head::{DATA, DEFINITIONS, FIELD, PERSON, PIPELINE, POLICY, SCHEMA_INPUTS};
 pub(crate) use head::{FILE_ACCESS, NETWORK_ACCESS, RESOURCE_LIMITS};
 pub use json_schema::json_schema;
 pub(crate) use settings::{LINT, LINT_PATH, PROJECT_JOURNAL, PROJECT_SETTINGS, SETTINGS_MODELS, USER_JOURNAL, USER_SETTINGS};
-pub use shared::FILE;
-pub(crate) use shared::{LIMITS, RETRY};
 pub use steps::{CASE, CASE_STEPS, EVERY_STEP, KINDS, OTHERWISE_STEPS, STEP};
-pub use work::{AGENT, CHECKS, MODEL, PROVIDERS, TOOL, TOOL_KINDS};
-pub(crate) use work::{CRITERION, PRICE, SCORECARD, WRITTEN_PLAN, WRITTEN_SCORECARD, WRITTEN_STEP};
+pub use work::{AGENT, CHECKS, FILE, MODEL, PROVIDERS, TOOL, TOOL_KINDS};
+pub(crate) use work::{CRITERION, LIMITS, PRICE, RETRY, SCORECARD, WRITTEN_PLAN, WRITTEN_SCORECARD, WRITTEN_STEP};
 
 /// A place in a file that holds keys: the head, a step, a retry section.
 #[derive(Debug)]
@@ -165,7 +158,30 @@ pub enum Thing {
     Table,
 }
 
+/// A key that may stand there.
+const fn key(name: &'static str, takes: Takes, about: &'static str) -> KeyRule {
+    KeyRule { name, takes, about, is_required: false, is_later: false }
+}
+
+impl KeyRule {
+    const fn required(self) -> KeyRule {
+        KeyRule { is_required: true, ..self }
+    }
+
+    const fn later(self) -> KeyRule {
+        KeyRule { is_later: true, ..self }
+    }
+}
+
 impl KeyTable {
+    const fn of(name: &'static str) -> KeyTable {
+        KeyTable { name, keys: &[] }
+    }
+
+    const fn keys(self, keys: &'static [KeyRule]) -> KeyTable {
+        KeyTable { name: self.name, keys }
+    }
+
     /// The key of a name.
     pub fn key(&self, name: &str) -> Option<&'static KeyRule> {
         self.keys.iter().find(|key| key.name == name)
@@ -181,31 +197,3 @@ impl Takes {
         }
     }
 }
-
-macro_rules! entry {
-    ($name:expr, $takes:expr, $about:expr, $required:expr, $later:expr) => {
-        $crate::lower::keys::KeyRule { name: $name, takes: $takes, about: $about, is_required: $required, is_later: $later }
-    };
-}
-use entry;
-
-macro_rules! key {
-    ($name:expr, $takes:expr, $about:expr $(,)?) => {
-        $crate::lower::keys::entry!($name, $takes, $about, false, false)
-    };
-}
-use key;
-
-macro_rules! required {
-    ($name:expr, $takes:expr, $about:expr $(,)?) => {
-        $crate::lower::keys::entry!($name, $takes, $about, true, false)
-    };
-}
-use required;
-
-macro_rules! later {
-    ($name:expr, $takes:expr, $about:expr $(,)?) => {
-        $crate::lower::keys::entry!($name, $takes, $about, false, true)
-    };
-}
-use later;

@@ -1,56 +1,47 @@
 //! Keys of the project's `flow.toml` and of the user's own settings.
 
-use super::Takes::{Boolean, Fixed, Keys, List, Named, Path};
+use super::Takes::*;
 use super::{KeyRule, KeyTable, LIMITS, MODEL, POLICY, key};
 
-const MODELS: KeyRule = key!("models", Keys(&SETTINGS_MODELS), "the model called default, for files that have none");
-const SMALLEST: KeyRule = key!("limits", Keys(&LIMITS), "bounds of every run; the smallest of flags, file and settings counts");
+const MODELS: KeyRule = key("models", Keys(&SETTINGS_MODELS), "the model called default, for files that have none");
+const SMALLEST: KeyRule = key("limits", Keys(&LIMITS), "bounds of every run; the smallest of flags, file and settings counts");
 
 /// The project's `flow.toml`.
-pub(crate) static PROJECT_SETTINGS: KeyTable = KeyTable {
-    name: "flow.toml",
-    keys: &[
-        MODELS,
-        SMALLEST,
-        key!("lint", Keys(&LINT), "how findings are judged in this project"),
-        key!("journal", Keys(&PROJECT_JOURNAL), "how runs of this project are kept"),
-    ],
-};
+pub(crate) static PROJECT_SETTINGS: KeyTable = KeyTable::of("flow.toml").keys(&[
+    MODELS,
+    SMALLEST,
+    key("lint", Keys(&LINT), "how findings are judged in this project"),
+    key("journal", Keys(&PROJECT_JOURNAL), "how runs of this project are kept"),
+]);
 
 /// The user's own file.
-pub(crate) static USER_SETTINGS: KeyTable = KeyTable {
-    name: "user settings",
-    keys: &[
-        MODELS,
-        SMALLEST,
-        key!("policy", Keys(&POLICY), "what every run of this user may do at most"),
-        key!("private_hosts", List(&Fixed), "hosts in private networks that runs of this user may reach"),
-        key!("state_dir", Path, "the folder where runs of all projects are kept, in place of .flow in each"),
-        key!("journal", Keys(&USER_JOURNAL), "how runs of this user are kept"),
-    ],
-};
+pub(crate) static USER_SETTINGS: KeyTable = KeyTable::of("user settings").keys(&[
+    MODELS,
+    SMALLEST,
+    key("policy", Keys(&POLICY), "what every run of this user may do at most"),
+    key("private_hosts", List(&Fixed), "hosts in private networks that runs of this user may reach"),
+    key("state_dir", Path, "the folder where runs of all projects are kept, in place of .flow in each"),
+    key("journal", Keys(&USER_JOURNAL), "how runs of this user are kept"),
+]);
 
-const ENCRYPT: KeyRule = key!("encrypt", Boolean, "whether what is kept of runs is encrypted, with the key in FLOW_JOURNAL_KEY");
+const ENCRYPT: KeyRule = key("encrypt", Boolean, "whether what is kept of runs is encrypted, with the key in FLOW_JOURNAL_KEY");
 
 /// `journal` of a project.
-pub(crate) static PROJECT_JOURNAL: KeyTable = KeyTable { name: "journal", keys: &[ENCRYPT] };
+pub(crate) static PROJECT_JOURNAL: KeyTable = KeyTable::of("journal").keys(&[ENCRYPT]);
 
 /// `journal` of a user.
 pub(crate) static USER_JOURNAL: KeyTable =
-    KeyTable { name: "journal", keys: &[ENCRYPT, key!("key_file", Fixed, "a file that holds the key, in place of FLOW_JOURNAL_KEY")] };
+    KeyTable::of("journal").keys(&[ENCRYPT, key("key_file", Fixed, "a file that holds the key, in place of FLOW_JOURNAL_KEY")]);
 
 /// `models` in settings.
 pub(crate) static SETTINGS_MODELS: KeyTable =
-    KeyTable { name: "models", keys: &[key!("default", Keys(&MODEL), "the model of agents that name none")] };
+    KeyTable::of("models").keys(&[key("default", Keys(&MODEL), "the model of agents that name none")]);
 
 /// `lint`.
-pub(crate) static LINT: KeyTable = KeyTable {
-    name: "lint",
-    keys: &[
-        key!("deny", List(&Fixed), "codes of warnings and remarks that count as errors"),
-        key!("paths", Named(&Keys(&LINT_PATH)), "what is left out, by pattern of paths from the project's folder"),
-    ],
-};
+pub(crate) static LINT: KeyTable = KeyTable::of("lint").keys(&[
+    key("deny", List(&Fixed), "codes of warnings and remarks that count as errors"),
+    key("paths", Named(&Keys(&LINT_PATH)), "what is left out, by pattern of paths from the project's folder"),
+]);
 
 /// One pattern of `lint.paths`.
-pub(crate) static LINT_PATH: KeyTable = KeyTable { name: "paths", keys: &[key!("ignore", List(&Fixed), "codes that are not told there")] };
+pub(crate) static LINT_PATH: KeyTable = KeyTable::of("paths").keys(&[key("ignore", List(&Fixed), "codes that are not told there")]);

@@ -1,60 +1,52 @@
-//! Keys of agents, models, tools, scorecards and checks.
+//! Keys of agents, models, tools, scorecards and checks, and those that stand in several places.
 
 use strum::VariantNames;
 
-use super::Takes::{
-    Boolean, Constant, Duration, Either, Environment, Expression, Fields, Fixed, Id, Keys, Language, Limit, List, Loose, Many, Name,
-    Program,
-};
-use super::Takes::{Named, Number, Of, Path, Request, Schema, Sentence, Template, True, Value, Whole, Word};
+use super::Takes::*;
 use super::Thing::{Agent, Model, Policy, StyleGuide, Table, Tool};
-use super::shared::{FILE, LIMITS, RETRY};
-use super::{KeyTable, key, later, required};
-use crate::model::{Api, OnJudgeError, PlanStrategy, ToolCalls};
+use super::{KeyRule, KeyTable, key};
+use crate::model::{Api, Backoff, OnJudgeError, PlanStrategy, ToolCalls};
+
+/// The key that every file begins with.
+pub(crate) const FLOW: KeyRule = key("flow", Version, "version of the language: 1");
 
 /// One agent.
-pub static AGENT: KeyTable = KeyTable {
-    name: "agent",
-    keys: &[
-        key!("model", Of(Model), "its model; left out: the one called default"),
-        key!("instructions", Either(&[Template, Keys(&FILE)]), "what it is told first"),
-        key!("tools", Many(&Of(Tool)), "tools it may call: server, or server.tool"),
-        key!("output", Fields, "the fields of its answers"),
-        key!("output_schema", Schema, "a JSON Schema of its answers, instead of output"),
-        key!("max_turns", Limit, "most rounds of tool calls"),
-        key!("limits", Keys(&LIMITS), "its own bounds"),
-        key!("policy", Of(Policy), "its own policy"),
-        key!("style_guide", Of(StyleGuide), "what style means in its prompts"),
-    ],
-};
+pub static AGENT: KeyTable = KeyTable::of("agent").keys(&[
+    key("model", Of(Model), "its model; left out: the one called default"),
+    key("instructions", Either(&[Template, Keys(&FILE)]), "what it is told first"),
+    key("tools", Many(&Of(Tool)), "tools it may call: server, or server.tool"),
+    key("output", Fields, "the fields of its answers"),
+    key("output_schema", Schema, "a JSON Schema of its answers, instead of output"),
+    key("max_turns", Limit, "most rounds of tool calls"),
+    key("limits", Keys(&LIMITS), "its own bounds"),
+    key("policy", Of(Policy), "its own policy"),
+    key("style_guide", Of(StyleGuide), "what style means in its prompts"),
+]);
 
 /// The keys of every model.
-pub static MODEL: KeyTable = KeyTable {
-    name: "model",
-    keys: &[
-        required!("provider", Word(&PROVIDER_NAMES), "who answers"),
-        key!("model", Template, "the provider's name for it"),
-        key!("base_url", Template, "address of the endpoint"),
-        key!("api_key", Template, "the key, from secrets or env"),
-        key!("temperature", Number, "how freely it chooses words"),
-        key!("max_output_tokens", Limit, "most tokens of one answer"),
-        key!("seed", Whole, "start of its random choices"),
-        key!("timeout", Duration, "time for one attempt"),
-        key!("retry", Keys(&RETRY), "tries again after a passing fault"),
-        key!("fallback", Many(&Of(Model)), "models that are tried after it"),
-        key!("price", Keys(&PRICE), "US dollars per million tokens"),
-    ],
-};
+pub static MODEL: KeyTable = KeyTable::of("model").keys(&[
+    key("provider", Word(&PROVIDER_NAMES), "who answers").required(),
+    key("model", Template, "the provider's name for it"),
+    key("base_url", Template, "address of the endpoint"),
+    key("api_key", Template, "the key, from secrets or env"),
+    key("temperature", Number, "how freely it chooses words"),
+    key("max_output_tokens", Limit, "most tokens of one answer"),
+    key("seed", Whole, "start of its random choices"),
+    key("timeout", Duration, "time for one attempt"),
+    key("retry", Keys(&RETRY), "tries again after a passing fault"),
+    key("fallback", Many(&Of(Model)), "models that are tried after it"),
+    key("price", Keys(&PRICE), "US dollars per million tokens"),
+]);
 
 /// What providers have besides the keys of [`MODEL`].
 pub static PROVIDERS: &[&KeyTable] = &[
-    &KeyTable { name: "openai", keys: &[key!("api", Word(Api::VARIANTS), "how the endpoint is spoken to"), TOOL_CALLS] },
-    &KeyTable { name: "anthropic", keys: &[TOOL_CALLS] },
-    &KeyTable { name: "ollama", keys: &[TOOL_CALLS] },
-    &KeyTable { name: "cli", keys: PROGRAM },
-    &KeyTable { name: "acp", keys: PROGRAM },
-    &KeyTable { name: "scripted", keys: &[required!("replies", Path, "the file of scripted replies")] },
-    &KeyTable { name: "replay", keys: &[required!("folder", Path, "the folder of recordings")] },
+    &KeyTable::of("openai").keys(&[key("api", Word(Api::VARIANTS), "how the endpoint is spoken to"), TOOL_CALLS]),
+    &KeyTable::of("anthropic").keys(&[TOOL_CALLS]),
+    &KeyTable::of("ollama").keys(&[TOOL_CALLS]),
+    &KeyTable::of("cli").keys(PROGRAM),
+    &KeyTable::of("acp").keys(PROGRAM),
+    &KeyTable::of("scripted").keys(&[key("replies", Path, "the file of scripted replies").required()]),
+    &KeyTable::of("replay").keys(&[key("folder", Path, "the folder of recordings").required()]),
 ];
 
 const PROVIDER_NAMES: [&str; PROVIDERS.len()] = {
@@ -66,153 +58,146 @@ const PROVIDER_NAMES: [&str; PROVIDERS.len()] = {
     names
 };
 
-const TOOL_CALLS: super::KeyRule =
-    key!("tool_calls", Word(ToolCalls::VARIANTS), "schema: for endpoints that cannot call tools but keep to a JSON Schema");
+const TOOL_CALLS: KeyRule =
+    key("tool_calls", Word(ToolCalls::VARIANTS), "schema: for endpoints that cannot call tools but keep to a JSON Schema");
 
-const PROGRAM: &[super::KeyRule] = &[
-    key!("preset", Word(&["claude_code", "codex"]), "a program that is known"),
-    key!("command", Fixed, "the program"),
-    key!("args", List(&Template), "its arguments"),
-    key!("output", Word(&["text", "json", "jsonl"]), "what it prints"),
+const PROGRAM: &[KeyRule] = &[
+    key("preset", Word(&["claude_code", "codex"]), "a program that is known"),
+    key("command", Fixed, "the program"),
+    key("args", List(&Template), "its arguments"),
+    key("output", Word(&["text", "json", "jsonl"]), "what it prints"),
 ];
 
 /// `price` of a model.
-pub(crate) static PRICE: KeyTable =
-    KeyTable { name: "price", keys: &[required!("input", Number, "for what it reads"), required!("output", Number, "for what it writes")] };
+pub(crate) static PRICE: KeyTable = KeyTable::of("price")
+    .keys(&[key("input", Number, "for what it reads").required(), key("output", Number, "for what it writes").required()]);
 
 /// The keys of every tool.
-pub static TOOL: KeyTable = KeyTable {
-    name: "tool",
-    keys: &[
-        key!("description", Sentence, "what it does, for models and people"),
-        key!("with", Named(&Value), "arguments the author fixes"),
-        key!("allow", Many(&Name), "names that may be used; of an MCP server also with a pattern: get(Paris*)"),
-        key!("deny", Many(&Name), "names that may not be used"),
-        key!("timeout", Duration, "time for one call"),
-        key!("connect_timeout", Duration, "time to connect"),
-        key!("approve", Either(&[Boolean, List(&Fixed)]), "whether a person is asked each time"),
-    ],
-};
+pub static TOOL: KeyTable = KeyTable::of("tool").keys(&[
+    key("description", Sentence, "what it does, for models and people"),
+    key("with", Named(&Value), "arguments the author fixes"),
+    key("allow", Many(&Name), "names that may be used; of an MCP server also with a pattern: get(Paris*)"),
+    key("deny", Many(&Name), "names that may not be used"),
+    key("timeout", Duration, "time for one call"),
+    key("connect_timeout", Duration, "time to connect"),
+    key("approve", Either(&[Boolean, List(&Fixed)]), "whether a person is asked each time"),
+]);
 
 /// The kinds of tools. The first key of each is the kind itself.
 pub static TOOL_KINDS: &[&KeyTable] = &[
-    &KeyTable {
-        name: "command",
-        keys: &[
-            key!("command", Program, "a program that is an MCP server"),
-            key!("args", List(&Loose), "its arguments"),
-            key!("env", Environment, "its environment"),
-        ],
-    },
-    &KeyTable {
-        name: "url",
-        keys: &[key!("url", Template, "address of an MCP server"), key!("headers", Named(&Loose), "headers by name")],
-    },
-    &KeyTable {
-        name: "http",
-        keys: &[
-            key!("http", Request, "a request: POST https://…"),
-            key!("headers", Named(&Loose), "headers by name"),
-            key!("query", Named(&Value), "query values by name"),
-            key!("body", Value, "what is sent"),
-            key!("arguments", Fields, "its arguments"),
-        ],
-    },
-    &KeyTable { name: "sql", keys: &[key!("sql", Many(&Of(Table)), "tables of data that may be asked")] },
-    &KeyTable { name: "file", keys: &[key!("file", Path, "a folder whose files may be read")] },
-    &KeyTable {
-        name: "python",
-        keys: &[
-            later!("python", Either(&[Fixed, Keys(&FILE)]), "runs code"),
-            key!("arguments", Fields, "its arguments"),
-            key!("returns", List(&Fixed), "names of the variables it gives"),
-        ],
-    },
-    &KeyTable { name: "pipeline", keys: &[key!("pipeline", Path, "another pipeline; its inputs are the arguments")] },
-    &KeyTable {
-        name: "smtp",
-        keys: &[
-            key!("smtp", Template, "mail server: host:port"),
-            required!("from", Template, "sender address"),
-            key!("user", Template, "user name"),
-            key!("password", Template, "password"),
-        ],
-    },
+    &KeyTable::of("command").keys(&[
+        key("command", Program, "a program that is an MCP server"),
+        key("args", List(&Loose), "its arguments"),
+        key("env", Environment, "its environment"),
+    ]),
+    &KeyTable::of("url").keys(&[key("url", Template, "address of an MCP server"), key("headers", Named(&Loose), "headers by name")]),
+    &KeyTable::of("http").keys(&[
+        key("http", Request, "a request: POST https://…"),
+        key("headers", Named(&Loose), "headers by name"),
+        key("query", Named(&Value), "query values by name"),
+        key("body", Value, "what is sent"),
+        key("arguments", Fields, "its arguments"),
+    ]),
+    &KeyTable::of("sql").keys(&[key("sql", Many(&Of(Table)), "tables of data that may be asked")]),
+    &KeyTable::of("file").keys(&[key("file", Path, "a folder whose files may be read")]),
+    &KeyTable::of("python").keys(&[
+        key("python", Either(&[Fixed, Keys(&FILE)]), "runs code").later(),
+        key("arguments", Fields, "its arguments"),
+        key("returns", List(&Fixed), "names of the variables it gives"),
+    ]),
+    &KeyTable::of("pipeline").keys(&[key("pipeline", Path, "another pipeline; its inputs are the arguments")]),
+    &KeyTable::of("smtp").keys(&[
+        key("smtp", Template, "mail server: host:port"),
+        key("from", Template, "sender address").required(),
+        key("user", Template, "user name"),
+        key("password", Template, "password"),
+    ]),
 ];
 
 /// One scorecard.
-pub(crate) static SCORECARD: KeyTable = KeyTable {
-    name: "scorecard",
-    keys: &[
-        key!("judge", Of(Agent), "the agent that judges"),
-        key!("on_judge_error", Word(OnJudgeError::VARIANTS), "what a judge that cannot answer means"),
-        required!("criteria", List(&Keys(&CRITERION)), "the questions; all must pass"),
-    ],
-};
+pub(crate) static SCORECARD: KeyTable = KeyTable::of("scorecard").keys(&[
+    key("judge", Of(Agent), "the agent that judges"),
+    key("on_judge_error", Word(OnJudgeError::VARIANTS), "what a judge that cannot answer means"),
+    key("criteria", List(&Keys(&CRITERION)), "the questions; all must pass").required(),
+]);
 
 /// A scorecard that a step wrote.
 pub(crate) static WRITTEN_SCORECARD: KeyTable =
-    KeyTable { name: "scorecard", keys: &[key!("criteria", List(&Keys(&CRITERION)), "the questions; all must pass")] };
+    KeyTable::of("scorecard").keys(&[key("criteria", List(&Keys(&CRITERION)), "the questions; all must pass")]);
 
 /// A plan that a model writes.
-pub(crate) static WRITTEN_PLAN: KeyTable = KeyTable {
-    name: "written plan",
-    keys: &[
-        required!("strategy", Word(PlanStrategy::VARIANTS), "parallel or sequential"),
-        required!("reasoning", Sentence, "why, in a sentence or two"),
-        required!("steps", List(&Keys(&WRITTEN_STEP)), "what is done"),
-    ],
-};
+pub(crate) static WRITTEN_PLAN: KeyTable = KeyTable::of("written plan").keys(&[
+    key("strategy", Word(PlanStrategy::VARIANTS), "parallel or sequential").required(),
+    key("reasoning", Sentence, "why, in a sentence or two").required(),
+    key("steps", List(&Keys(&WRITTEN_STEP)), "what is done").required(),
+]);
 
 /// A step of a plan that a model writes.
-pub(crate) static WRITTEN_STEP: KeyTable = KeyTable {
-    name: "written step",
-    keys: &[
-        required!("id", Id, "its id"),
-        required!("use", Name, "the agent or tool"),
-        key!("with", Constant, "arguments of a tool"),
-        key!("prompt", Sentence, "what an agent is asked"),
-        key!("depends_on", List(&Name), "ids of the steps whose outputs it gets"),
-    ],
-};
+pub(crate) static WRITTEN_STEP: KeyTable = KeyTable::of("written step").keys(&[
+    key("id", Id, "its id").required(),
+    key("use", Name, "the agent or tool").required(),
+    key("with", Constant, "arguments of a tool"),
+    key("prompt", Sentence, "what an agent is asked"),
+    key("depends_on", List(&Name), "ids of the steps whose outputs it gets"),
+]);
 
 /// One criterion.
-pub(crate) static CRITERION: KeyTable = KeyTable {
-    name: "criterion",
-    keys: &[
-        required!("id", Id, "its id"),
-        required!("description", Sentence, "what must be true, measurable"),
-        key!("expected", Sentence, "what a good answer looks like"),
-        key!("check", Keys(&CHECKS), "checks that need no model"),
-        key!("judge", Boolean, "true: a judge is asked"),
-    ],
-};
+pub(crate) static CRITERION: KeyTable = KeyTable::of("criterion").keys(&[
+    key("id", Id, "its id").required(),
+    key("description", Sentence, "what must be true, measurable").required(),
+    key("expected", Sentence, "what a good answer looks like"),
+    key("check", Keys(&CHECKS), "checks that need no model"),
+    key("judge", Boolean, "true: a judge is asked"),
+]);
 
 /// The checks that need no model.
-pub static CHECKS: KeyTable = KeyTable {
-    name: "check",
-    keys: &[
-        key!("contains", Many(&Loose), "all of these texts occur"),
-        key!("not_contains", Many(&Loose), "none of these texts occurs"),
-        key!("regex", Fixed, "the pattern matches somewhere"),
-        key!("equals", Value, "the value is this"),
-        key!("json_schema", Schema, "the value fits a JSON Schema"),
-        key!("max_length", Whole, "no longer, in the channel's unit"),
-        key!("min_length", Whole, "no shorter, in the channel's unit"),
-        key!("fits_channel", True, "fits the channel's own limits"),
-        key!("style_guide", True, "keeps to the style guide"),
-        key!("markdown", Either(&[Word(&["none", "full"]), List(&Word(&crate::model::Features::WORDS))]), "which Markdown may occur"),
-        key!("emojis", Either(&[Word(&["none"]), Whole]), "most emojis"),
-        key!("language", Language, "language of the text, two letters"),
-        key!("pii", Word(&["none"]), "no personal data"),
-        key!("links", Either(&[Word(&["none"]), List(&Fixed)]), "hosts that links may have"),
-        key!("readability", Number, "highest school grade"),
-        key!("numbers_from", Expression, "every figure in the text occurs in this value"),
-        key!("states_numbers", Expression, "every number of this value but 0 occurs in the text"),
-        key!("apart_from", Expression, "what the text quotes from this value is left out of what the other checks look at"),
-        key!("expression", Expression, "true means passed"),
-    ],
-};
+pub static CHECKS: KeyTable = KeyTable::of("check").keys(&[
+    key("contains", Many(&Loose), "all of these texts occur"),
+    key("not_contains", Many(&Loose), "none of these texts occurs"),
+    key("regex", Fixed, "the pattern matches somewhere"),
+    key("equals", Value, "the value is this"),
+    key("json_schema", Schema, "the value fits a JSON Schema"),
+    key("max_length", Whole, "no longer, in the channel's unit"),
+    key("min_length", Whole, "no shorter, in the channel's unit"),
+    key("fits_channel", True, "fits the channel's own limits"),
+    key("style_guide", True, "keeps to the style guide"),
+    key("markdown", Either(&[Word(&["none", "full"]), List(&Word(&crate::model::Features::WORDS))]), "which Markdown may occur"),
+    key("emojis", Either(&[Word(&["none"]), Whole]), "most emojis"),
+    key("language", Language, "language of the text, two letters"),
+    key("pii", Word(&["none"]), "no personal data"),
+    key("links", Either(&[Word(&["none"]), List(&Fixed)]), "hosts that links may have"),
+    key("readability", Number, "highest school grade"),
+    key("numbers_from", Expression, "every figure in the text occurs in this value"),
+    key("states_numbers", Expression, "every number of this value but 0 occurs in the text"),
+    key("apart_from", Expression, "what the text quotes from this value is left out of what the other checks look at"),
+    key("expression", Expression, "true means passed"),
+]);
+
+/// `{ file: … }` where a text or a schema may stand.
+pub static FILE: KeyTable = KeyTable::of("file").keys(&[key("file", Path, "the file that holds it").required()]);
+
+/// `limits` of a run or an agent.
+pub(crate) static LIMITS: KeyTable = KeyTable::of("limits").keys(&[
+    key("deadline", Duration, "time for the whole of it"),
+    key("max_parallel", Limit, "most calls at once"),
+    key("max_tokens", Limit, "most tokens, in and out"),
+    key("max_cost_usd", Positive, "most money, in US dollars"),
+    key("max_steps", Limit, "most step runs in total"),
+]);
+
+/// `retry`.
+pub(crate) static RETRY: KeyTable = KeyTable::of("retry").keys(&[
+    key("max_attempts", Limit, "all tries together"),
+    key("delay", Duration, "the first wait"),
+    key("backoff", Word(Backoff::VARIANTS), "how waits grow"),
+    key("max_delay", Duration, "the longest wait"),
+    key("jitter", Boolean, "whether waits are shortened by chance"),
+    key(
+        "on",
+        Filled(&Word(&["rate_limited", "server_error", "connection", "timeout", "bad_response", "unknown_outcome"])),
+        "which failures are tried again",
+    ),
+]);
 
 #[cfg(test)]
 mod tests {

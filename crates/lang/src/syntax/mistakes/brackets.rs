@@ -1,5 +1,6 @@
 //! `[ ]` and `{ }` that do not fit together, and what stands between them.
 
+use super::super::findings::unreadable;
 use super::super::frames::OpenFrame;
 use super::{MistakePlace, key_of, short};
 use crate::diagnostic::Diagnostic;
@@ -11,8 +12,7 @@ fn closer(open: char) -> char {
 /// A closing bracket too many.
 pub(super) fn extra(place: &MistakePlace<'_>) -> Diagnostic {
     let bracket = place.text.get(place.at..).and_then(|t| t.chars().next()).unwrap_or(']');
-    place
-        .found(place.span(place.at, place.at + 1), format!("this \"{bracket}\" closes nothing"))
+    unreadable(place.span(place.at, place.at + 1), format!("this \"{bracket}\" closes nothing"))
         .help("remove it, or put the text it belongs to in quotes")
 }
 
@@ -28,8 +28,7 @@ fn never_closed(place: &MistakePlace<'_>, at: usize, open: char, before: Option<
         Some(next) => format!("\"{open}\" on line {line} is never closed; is a \"{close}\" missing before line {next}?"),
         None => format!("\"{open}\" on line {line} is never closed"),
     };
-    place
-        .found(place.span(at, at + 1), message)
+    unreadable(place.span(at, at + 1), message)
         .help(format!("write \"{close}\" after the last entry; put a text that begins with \"{open}\" in quotes"))
 }
 
@@ -37,8 +36,7 @@ fn never_closed(place: &MistakePlace<'_>, at: usize, open: char, before: Option<
 pub(super) fn mismatched(place: &MistakePlace<'_>, open: char, close: char) -> Diagnostic {
     let right = closer(open);
     let line = place.line_of(place.at);
-    place
-        .found(place.span(place.at, place.at + 1), format!("\"{open}\" on line {line} is closed with \"{close}\""))
+    unreadable(place.span(place.at, place.at + 1), format!("\"{open}\" on line {line} is closed with \"{close}\""))
         .help(format!("write \"{right}\" in place of \"{close}\""))
 }
 
@@ -80,24 +78,22 @@ pub(super) fn entry(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let written = place.text.get(place.at..)?;
     if written.starts_with(':') {
         return Some(
-            place
-                .found(place.span(place.at, place.at + 1), "a text that holds \": \" must stand in quotes here")
+            unreadable(place.span(place.at, place.at + 1), "a text that holds \": \" must stand in quotes here")
                 .help("put the text in quotes, or separate the entries with \",\""),
         );
     }
     let word = short(written.split([',', ']', '}', '\n']).next().unwrap_or(""));
     if word.is_empty() {
         let at = place.span(place.at, (place.at + 1).min(place.text.len()));
-        return Some(place.found(at, "an entry is missing here").help("write the entry, or remove the \",\""));
+        return Some(unreadable(at, "an entry is missing here").help("write the entry, or remove the \",\""));
     }
     let close = closer(bracket);
     Some(
-        place
-            .found(
-                place.span(place.at, place.at + word.trim_end_matches('…').len()),
-                format!("a \",\" or \"{close}\" is missing before \"{word}\""),
-            )
-            .related(place.span(open.start, open.start + 1), "opened here")
-            .help("separate the entries with \",\"; put a text that holds brackets or quotes in quotes"),
+        unreadable(
+            place.span(place.at, place.at + word.trim_end_matches('…').len()),
+            format!("a \",\" or \"{close}\" is missing before \"{word}\""),
+        )
+        .related(place.span(open.start, open.start + 1), "opened here")
+        .help("separate the entries with \",\"; put a text that holds brackets or quotes in quotes"),
     )
 }

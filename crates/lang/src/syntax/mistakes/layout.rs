@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::super::findings::unreadable;
 use super::super::frames::OpenFrame;
 use super::super::quoted;
 use super::{MistakePlace, key_of, short, starts};
@@ -24,8 +25,7 @@ pub(super) fn odd_indentation(place: &MistakePlace<'_>) -> Option<Diagnostic> {
         _ => format!("line {line} is indented with a character that looks like a space and is none (U+{:04X})", c as u32),
     };
     Some(
-        place
-            .found(place.span(start + at, start + at + c.len_utf8()), message)
+        unreadable(place.span(start + at, start + at + c.len_utf8()), message)
             .help("indent with spaces, two for each level")
             .proposed_fix(vec![(place.span(start, start + blanks.len()), spaces)]),
     )
@@ -35,16 +35,14 @@ pub(super) fn odd_indentation(place: &MistakePlace<'_>) -> Option<Diagnostic> {
 pub(super) fn long_blank_line(place: &MistakePlace<'_>) -> Diagnostic {
     let above = place.line.saturating_sub(1).max(1);
     let (start, text) = place.line_at(above);
-    place
-        .found(place.span(start, start + text.len()), format!("the empty line {above} is indented further than the text below it"))
+    unreadable(place.span(start, start + text.len()), format!("the empty line {above} is indented further than the text below it"))
         .help(format!("remove the spaces of line {above}"))
 }
 
 /// `key: - item`.
 pub(super) fn item_on_key_line(place: &MistakePlace<'_>) -> Diagnostic {
     let whole = place.rest_of_line(place.at);
-    place
-        .found(whole, "a list cannot begin on the line of its key")
+    unreadable(whole, "a list cannot begin on the line of its key")
         .help("start the list on the next line; put a text that begins with \"-\" in quotes")
 }
 
@@ -54,14 +52,13 @@ pub(super) fn second_colon(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let before = line.get(..place.at.checked_sub(start)?)?;
     if before.starts_with("---") {
         let dashes = place.span(start, start + 3);
-        return Some(place.found(dashes, "what follows \"---\" must stand on a line of its own").help("write it on the next line"));
+        return Some(unreadable(dashes, "what follows \"---\" must stand on a line of its own").help("write it on the next line"));
     }
     if let Some((key, value)) = key_of(line).filter(|(_, value)| *value < before.len()) {
         let whole = place.rest_of_line(start + value);
         let written = place.slice(whole);
         return Some(
-            place
-                .found(whole, format!("the text after \"{}:\" holds another \":\"; put it in quotes", short(key)))
+            unreadable(whole, format!("the text after \"{}:\" holds another \":\"; put it in quotes", short(key)))
                 .help(format!("write {}: {}", short(key), short(&quoted(written))))
                 .proposed_fix(vec![(whole, quoted(written))]),
         );
@@ -78,7 +75,7 @@ pub(super) fn second_colon(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     if let Some((key, _)) = key_of(first_line) {
         let name = place.span(place.at - word.len(), place.at);
         let message = format!("line {} is indented further than \"{}\" on line {first}, which has a value already", place.line, short(key));
-        let found = place.found(name, message).related(place.span(piece, piece), "this value");
+        let found = unreadable(name, message).related(place.span(piece, piece), "this value");
         if before.trim_start().starts_with("- ") {
             return Some(found.help("write the key of this list on a line above it, such as cases: or steps:"));
         }
@@ -107,8 +104,7 @@ pub(super) fn missing_colon(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     if let Some(above) = above.filter(|above| place.failure.after_block_text && place.indent(*above) > place.indent(line)) {
         let message = format!("line {line} is indented less than the text above it, and is no key: it has no \":\"");
         return Some(
-            place
-                .found(place.line_span(line), message)
+            unreadable(place.line_span(line), message)
                 .help(format!("indent it by {}, like line {above}, or write a \":\" behind its key", spaces(place.indent(above)))),
         );
     }
@@ -117,8 +113,7 @@ pub(super) fn missing_colon(place: &MistakePlace<'_>) -> Option<Diagnostic> {
 
 fn below_block_header(place: &MistakePlace<'_>, line: usize, above: usize, key: &str) -> Diagnostic {
     let key = short(key);
-    place
-        .found(place.line_span(line), format!("the text of \"{key}\" must be indented further than \"{key}\" on line {above}"))
+    unreadable(place.line_span(line), format!("the text of \"{key}\" must be indented further than \"{key}\" on line {above}"))
         .help("indent its lines by two spaces more")
 }
 
@@ -129,15 +124,14 @@ fn no_colon(place: &MistakePlace<'_>, line: usize, start: usize, text: &str) -> 
     if let Some(colon) = glued {
         let behind = start + blanks + colon + 1;
         let (key, value) = content.split_at(colon);
-        return place
-            .found(place.span(start + blanks, behind), format!("a space is missing after the \":\" on line {line}"))
+        return unreadable(place.span(start + blanks, behind), format!("a space is missing after the \":\" on line {line}"))
             .help(format!("write {}: {}", short(key), short(value.get(1..).unwrap_or(""))))
             .proposed_fix(vec![(place.span(behind, behind), " ".to_owned())]);
     }
     let word = content.split_whitespace().next().unwrap_or(content);
     let rest = content.get(word.len()..).unwrap_or("").trim();
     let end = start + blanks + word.len();
-    let found = place.found(
+    let found = unreadable(
         place.span(start + blanks, start + blanks + content.len()),
         format!("a \":\" is missing on line {line}, after \"{}\"", short(word)),
     );
@@ -178,13 +172,13 @@ pub(super) fn fits_nowhere(place: &MistakePlace<'_>) -> Option<Diagnostic> {
             "indent the key like the other keys, or begin the line with \"- \""
         };
         return Some(
-            place.found(place.line_span(place.line), message).related(place.span(open.start, open.start + 1), "begins here").help(help),
+            unreadable(place.line_span(place.line), message).related(place.span(open.start, open.start + 1), "begins here").help(help),
         );
     }
     if place.failure.after_block_text && place.indent(above) > indent {
         let less = |but: &str| {
             let message = format!("line {} is indented less than the text above it, {but}", place.line);
-            place.found(place.line_span(place.line), message)
+            unreadable(place.line_span(place.line), message)
         };
         // The key above may be the one that slid.
         return Some(match levels.iter().filter(|open| !open.is_list && column(open) > indent).min_by_key(|open| column(open)) {
@@ -203,7 +197,7 @@ pub(super) fn fits_nowhere(place: &MistakePlace<'_>) -> Option<Diagnostic> {
         0 => format!("line {} is not indented, but the lines it belongs to are", place.line),
         _ => format!("line {} is indented by {}, which fits no line above it", place.line, spaces(indent)),
     };
-    let found = place.found(place.line_span(place.line), message);
+    let found = unreadable(place.line_span(place.line), message);
     if is_item && levels.iter().all(|open| !open.is_list) {
         return Some(found.help("write the key of this list on a line above it, such as steps: or cases:"));
     }
@@ -231,7 +225,7 @@ fn odd_bullet(place: &MistakePlace<'_>, at: usize, content: &str) -> Option<Diag
     content.get(first.len_utf8()..)?.starts_with(' ').then_some(())?;
     let mark = place.span(at, at + first.len_utf8());
     let message = format!("line {} begins with {first}, which is no \"-\"", place.line);
-    Some(place.found(mark, message).help("write a plain \"-\" in its place").proposed_fix(vec![(mark, "-".to_owned())]))
+    Some(unreadable(mark, message).help("write a plain \"-\" in its place").proposed_fix(vec![(mark, "-".to_owned())]))
 }
 
 /// The text below `|` goes on here, but the line above slid out of it to the left.
@@ -250,8 +244,7 @@ fn slid_out(place: &MistakePlace<'_>, above: usize, indent: usize) -> Option<Dia
     (slid < indent && header < above - 1).then_some(())?;
     let message = format!("line {above} is indented less than the text of \"{}\", which goes on below it", short(key));
     Some(
-        place
-            .found(place.line_span(above), message)
+        unreadable(place.line_span(above), message)
             .related(place.span(start + value, start + value + 1), "the text begins here")
             .help(format!("indent line {above} by {}, like the rest of the text", spaces(indent))),
     )
@@ -271,7 +264,6 @@ fn behind_value(place: &MistakePlace<'_>, start: usize, line: &str) -> Diagnosti
     }
     let whole = place.rest_of_line(place.at);
     let behind = short(place.slice(whole));
-    place
-        .found(whole, format!("\"{behind}\" stands behind a value that is complete"))
+    unreadable(whole, format!("\"{behind}\" stands behind a value that is complete"))
         .help("put the whole text in quotes, or move this to a line of its own")
 }

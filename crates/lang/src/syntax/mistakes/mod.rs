@@ -9,7 +9,7 @@ mod tests;
 
 use granit_parser::ErrorKind as Kind;
 
-use super::findings;
+use super::findings::{unreadable, unsupported};
 use super::frames::ParseError;
 use super::short;
 use crate::diagnostic::Diagnostic;
@@ -47,7 +47,7 @@ pub(super) fn explain(file: FileId, source: &SourceFile, text: &str, failure: &P
         | Kind::YamlVersionTooLong
         | Kind::MissingYamlVersion
         | Kind::InvalidTagDirectiveTerminator => {
-            Some(findings::unsupported(place.rest_of_line(at), "lines that begin with \"%\" are not allowed here").help("remove the line"))
+            Some(unsupported(place.rest_of_line(at), "lines that begin with \"%\" are not allowed here").help("remove the line"))
         }
         Kind::UndeclaredTagHandle
         | Kind::ExpectedTagBang
@@ -86,16 +86,14 @@ fn syntax(place: &MistakePlace<'_>) -> Option<Diagnostic> {
             layout::fits_nowhere(place)
         }
         Kind::CommentInterceptedScalar => Some(
-            place
-                .found(
-                    place.span(place.at, place.at + 1),
-                    format!("a remark (\"#\") on line {} stands in the middle of a text", place.line),
-                )
-                .help("move the remark above the text; put a text that holds \" #\" in quotes"),
+            unreadable(
+                place.span(place.at, place.at + 1),
+                format!("a remark (\"#\") on line {} stands in the middle of a text", place.line),
+            )
+            .help("move the remark above the text; put a text that holds \" #\" in quotes"),
         ),
         Kind::CommentNotSeparated => Some(
-            place
-                .found(place.span(place.at, place.at), "a space is missing before \"#\"")
+            unreadable(place.span(place.at, place.at), "a space is missing before \"#\"")
                 .help("write a space before \"#\" for a remark; put a text that holds \"#\" in quotes"),
         ),
         Kind::MisplacedFlowCollectionEnd => Some(brackets::extra(place)),
@@ -103,8 +101,7 @@ fn syntax(place: &MistakePlace<'_>) -> Option<Diagnostic> {
         Kind::MismatchedFlowCollectionEnd { open, close } => Some(brackets::mismatched(place, *open, *close)),
         Kind::BlockEntryInFlowCollection | Kind::PlainScalarStartsWithDashFlowIndicator => {
             Some(brackets::left_open(place).unwrap_or_else(|| {
-                place
-                    .found(place.span(place.at, place.at + 1), "a \"-\" cannot begin an entry inside brackets")
+                unreadable(place.span(place.at, place.at + 1), "a \"-\" cannot begin an entry inside brackets")
                     .help("separate the entries with \",\"")
             }))
         }
@@ -128,10 +125,6 @@ impl<'a> MistakePlace<'a> {
             end += 1;
         }
         Span::new(self.file, start, end)
-    }
-
-    fn found(&self, span: Span, message: impl Into<String>) -> Diagnostic {
-        findings::unreadable(span, message)
     }
 
     fn line_of(&self, offset: usize) -> usize {
@@ -208,7 +201,7 @@ impl<'a> MistakePlace<'a> {
             Some(above) => format!("line {line} cannot be read; is a \":\" or a closing quote missing on line {above}?"),
             None => format!("line {line} cannot be read; is a \":\" or a closing quote missing?"),
         };
-        self.found(self.line_span(line), message).help(format!("compare line {line} and the line above it with one that works"))
+        unreadable(self.line_span(line), message).help(format!("compare line {line} and the line above it with one that works"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Quotes that are missing, too many, or hold an escape nobody knows.
 
+use super::super::findings::unreadable;
 use super::{MistakePlace, key_of, short};
 use crate::diagnostic::Diagnostic;
 
@@ -20,8 +21,7 @@ pub(super) fn unclosed(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     if !is_next_key && place.line > first && place.text.get(place.at..).is_some_and(|rest| rest.contains(quote)) {
         let message = format!("line {} goes on with the text in quotes from line {first} and must be indented further", place.line);
         return Some(
-            place
-                .found(place.line_span(place.line), message)
+            unreadable(place.line_span(place.line), message)
                 .related(place.span(start, start + 1), "the text begins here")
                 .help("indent it by two spaces more than the key, or write the text below \"|\""),
         );
@@ -60,13 +60,11 @@ fn no_closing_quote(place: &MistakePlace<'_>, start: usize, quote: char) -> Diag
     let curly: &[char] = if quote == '"' { &['”', '“', '„'] } else { &['’', '‘', '‚'] };
     if let Some(last) = written.chars().next_back().filter(|last| curly.contains(last)) {
         let at = place.span(line.end as usize - last.len_utf8(), line.end as usize);
-        return place
-            .found(line, format!("the text that begins with {quote} on line {first} ends with {last}, which closes nothing"))
+        return unreadable(line, format!("the text that begins with {quote} on line {first} ends with {last}, which closes nothing"))
             .help(format!("write {quote} at its end in place of {last}"))
             .proposed_fix(vec![(at, quote.to_string())]);
     }
-    let found = place
-        .found(line, format!("the text that begins with {quote} on line {first} has no closing {quote}"))
+    let found = unreadable(line, format!("the text that begins with {quote} on line {first} has no closing {quote}"))
         .help(format!("write {quote} at its end"));
     let is_alone = written.matches(quote).count() == 1;
     if is_alone { found.proposed_fix(vec![(place.span(line.end as usize, line.end as usize), quote.to_string())]) } else { found }
@@ -86,8 +84,7 @@ pub(super) fn trailing(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     if before.is_empty() && !written.contains("\": ") && !written.contains("': ") && !written.ends_with(':') {
         let key = place.text.get(start..place.at).unwrap_or("").trim();
         return Some(
-            place
-                .found(place.span(place.at, place.at), format!("a \":\" is missing after {}", short(key)))
+            unreadable(place.span(place.at, place.at), format!("a \":\" is missing after {}", short(key)))
                 .help(format!("write {}: {behind}", short(key))),
         );
     }
@@ -97,15 +94,13 @@ pub(super) fn trailing(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     if quote == '\'' && letter(until, until.chars().next_back()) && letter(until, place.text.get(place.at..).and_then(|t| t.chars().next()))
     {
         return Some(
-            place
-                .found(place.rest_of_line(start), format!("the text in '…' on line {line} ends at its first apostrophe"))
+            unreadable(place.rest_of_line(start), format!("the text in '…' on line {line} ends at its first apostrophe"))
                 .help("put the text in double quotes, or write '' for an apostrophe inside single quotes"),
         );
     }
     if !behind.contains(quote) {
         return Some(
-            place
-                .found(place.rest_of_line(place.at), format!("\"{behind}\" stands behind the closing {quote} on line {line}"))
+            unreadable(place.rest_of_line(place.at), format!("\"{behind}\" stands behind the closing {quote} on line {line}"))
                 .help("put the whole text in one pair of quotes, or remove what follows them"),
         );
     }
@@ -115,7 +110,7 @@ pub(super) fn trailing(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     } else {
         "write '' for a ' inside the text"
     };
-    let found = place.found(whole, message).help(help);
+    let found = unreadable(whole, message).help(help);
     let inner = written.strip_prefix(quote).and_then(|w| w.strip_suffix(quote)).filter(|inner| !inner.contains(['\\', ',', '}', ']']));
     Some(match inner {
         Some(inner) if quote == '"' => found.proposed_fix(vec![(whole, format!("\"{}\"", inner.replace('"', "\\\"")))]),
@@ -154,13 +149,12 @@ pub(super) fn escape(place: &MistakePlace<'_>) -> Option<Diagnostic> {
         let written = format!("\\{}{hex}", letter.escape_default());
         let slash = place.span(start + i, start + i + 1);
         return Some(
-            place
-                .found(
-                    place.span(start + i, start + i + 1 + letter.len_utf8() + hex.len()),
-                    format!("\"{written}\" means nothing in double quotes"),
-                )
-                .help("write \\\\ for a backslash, or put the text in single quotes")
-                .proposed_fix(vec![(slash, "\\\\".to_owned())]),
+            unreadable(
+                place.span(start + i, start + i + 1 + letter.len_utf8() + hex.len()),
+                format!("\"{written}\" means nothing in double quotes"),
+            )
+            .help("write \\\\ for a backslash, or put the text in single quotes")
+            .proposed_fix(vec![(slash, "\\\\".to_owned())]),
         );
     }
     None

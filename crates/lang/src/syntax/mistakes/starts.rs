@@ -1,6 +1,6 @@
 //! Texts that begin with a character YAML keeps for itself.
 
-use super::super::findings;
+use super::super::findings::{unreadable, unsupported};
 use super::super::quoted;
 use super::{MistakePlace, short};
 use crate::diagnostic::Diagnostic;
@@ -20,7 +20,7 @@ pub(super) fn must_be_quoted(place: &MistakePlace<'_>, at: usize) -> Diagnostic 
     let whole = value_at(place, at);
     let written = place.slice(whole);
     let first = written.chars().next().unwrap_or('@');
-    let found = place.found(whole, format!("a text that begins with \"{first}\" must stand in quotes"));
+    let found = unreadable(whole, format!("a text that begins with \"{first}\" must stand in quotes"));
     let found = found.help(format!("write {}", short(&quoted(written))));
     if is_in_brackets(place, at) { found } else { found.proposed_fix(vec![(whole, quoted(written))]) }
 }
@@ -44,13 +44,12 @@ pub(super) fn block_header(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let first = place.text.get(place.at..)?.chars().next().filter(|c| matches!(c, '|' | '>'))?;
     let whole = value_at(place, place.at);
     let written = place.slice(whole);
-    let found = place.found(whole, format!("a text that begins with \"{first}\" must stand in quotes"));
+    let found = unreadable(whole, format!("a text that begins with \"{first}\" must stand in quotes"));
     if is_in_brackets(place, place.at) {
         return Some(found.help(format!("write {}", short(&quoted(written)))));
     }
     Some(
-        place
-            .found(whole, format!("a text after \"{first}\" must begin on the next line"))
+        unreadable(whole, format!("a text after \"{first}\" must begin on the next line"))
             .help(format!("move the text to the next line, indented, or write {}", short(&quoted(written))))
             .proposed_fix(vec![(whole, quoted(written))]),
     )
@@ -64,7 +63,7 @@ pub(super) fn tag(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let rest = place.rest_of_line(start);
     let word = place.slice(rest).split_whitespace().next().unwrap_or("!");
     Some(
-        findings::unsupported(place.span(start, start + word.len()), format!("\"{}\" is not allowed", short(word)))
+        unsupported(place.span(start, start + word.len()), format!("\"{}\" is not allowed", short(word)))
             .help("remove it; put a text that begins with \"!\" in quotes"),
     )
 }

@@ -1,0 +1,37 @@
+//! The scorecards of a gate, who judges by them, and the texts that their checks ask for.
+
+use super::PipelinePlan;
+use crate::model::{Check, Criterion, Form, GateStep, Judging, Scorecard, ScorecardRef, Text};
+use crate::source::Spanned;
+
+/// The scorecards of a gate that the file has; `None`: a name that is not known, so nothing can be said.
+pub(super) fn gate_scorecards<'p>(pipeline: &'p PipelinePlan, gate: &'p GateStep) -> Option<Vec<(&'p str, &'p Scorecard)>> {
+    let names = gate.scorecards.iter().filter_map(ScorecardRef::name);
+    names.map(|name| Some((name.as_str(), pipeline.pipeline.scorecards.get(&name.value)?))).collect()
+}
+
+/// The scorecards of a gate, as far as the file has them.
+pub(super) fn known_scorecards<'p>(pipeline: &'p PipelinePlan, gate: &'p GateStep) -> impl Iterator<Item = &'p Scorecard> {
+    gate.scorecards.iter().filter_map(|reference| pipeline.pipeline.scorecards.get(&reference.name()?.value))
+}
+
+/// Whether a criterion is judged by an agent.
+pub(super) fn asks_judge(criterion: &&Criterion) -> bool {
+    matches!(criterion.judging, Judging::Judge)
+}
+
+/// Every check of a scorecard with its criterion. All must pass, so they are looked at together.
+pub(super) fn checks(card: &Scorecard) -> impl Iterator<Item = (&Criterion, &Spanned<Check>)> {
+    card.criteria.iter().flat_map(|criterion| {
+        let checks: &[Spanned<Check>] = match &criterion.judging {
+            Judging::Checks(checks) => checks,
+            _ => &[],
+        };
+        checks.iter().map(move |check| (criterion, check))
+    })
+}
+
+/// Texts of the author's without templates.
+pub(super) fn fixed(texts: &[Text]) -> impl Iterator<Item = &str> {
+    texts.iter().filter(|text| text.form == Form::Plain).map(|text| &*text.source)
+}
