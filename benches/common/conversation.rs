@@ -108,7 +108,7 @@ async fn by_flow(url: &str, is_durable: bool) -> Result<Vec<Duration>, String> {
     let plan = planned(&PIPELINE.replace("URL", url));
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let http = Http::new(HttpSettings::default(), clock.clone());
-    let data = Arc::new(DataFiles::new());
+    let data = Arc::new(DataFiles::default());
     let ports = Ports {
         servers: Arc::new(McpServers::new(http.clone(), clock.clone())),
         models: Arc::new(HttpModelClient::new(http.clone(), Arc::default())),

@@ -32,7 +32,7 @@ fn open_with(project: &Path, sealing: &Sealing) -> Result<(SqliteStore, PathBuf)
     match file.try_exists() {
         Ok(true) => Ok((SqliteStore::existing(&file, sealing)?, file)),
         Ok(false) => Err(nothing(&format!(": {} does not exist", file.display()))),
-        Err(error) => Err(StoreError::Unusable { file: file.display().to_string(), message: error.to_string() }.into()),
+        Err(error) => Err(StoreError::unusable(&file, error).into()),
     }
 }
 

@@ -31,7 +31,7 @@ fn rows(query: &str) -> Value {
         timeout: Duration::from_secs(60),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    json!(runtime.block_on(DataFiles::new().query(request)).unwrap().rows)
+    json!(runtime.block_on(DataFiles::default().query(request)).unwrap().rows)
 }
 
 #[test]

@@ -10,4 +10,4 @@
 pub mod adapter;
 
 // So that `crate::model` is the same path in each crate.
-use flow_base::{diagnostic, event, journal, model, port, redact};
+use flow_base::{diagnostic, event, journal, model, port, redact, sql};

@@ -23,3 +23,4 @@ pub mod policy;
 pub mod port;
 pub mod redact;
 pub mod source;
+pub mod sql;

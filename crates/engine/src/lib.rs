@@ -9,7 +9,7 @@ pub mod engine;
 // So that `crate::model` is the same path in each crate.
 #[cfg(feature = "driver")]
 use flow_base::journal;
-use flow_base::{diagnostic, event, model, policy, port, redact, source};
+use flow_base::{diagnostic, event, model, policy, port, redact, source, sql};
 use flow_lang::{channel, gate, plan, template};
 #[cfg(test)]
 use flow_lang::{check, load};

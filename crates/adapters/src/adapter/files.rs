@@ -19,11 +19,21 @@ const DEEPEST: usize = 16;
 
 /// A file or folder that could not be used.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {act} {}: {source}", visible(&path.display().to_string()))]
+#[error("cannot {act} {}: {source}", shown(path))]
 pub struct FileError {
     act: &'static str,
     path: PathBuf,
     source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+/// A path as a message shows it.
+pub(super) fn shown(path: &Path) -> String {
+    visible(&path.display().to_string()).into_owned()
+}
+
+/// A path as it can be opened: the current folder has an empty one.
+pub(super) fn here(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
 /// The error of what could not be done with a file or folder: `read`, `write`.
@@ -139,10 +149,9 @@ pub(super) fn text(bytes: Vec<u8>) -> std::io::Result<String> {
 /// # Errors
 /// A link leads out.
 pub fn stays_in(base: &Path, path: &Path) -> std::io::Result<()> {
-    let here = |path: &Path| fs::canonicalize(if path.as_os_str().is_empty() { Path::new(".") } else { path });
-    let Ok(base) = here(base) else { return Ok(()) };
+    let Ok(base) = fs::canonicalize(here(base)) else { return Ok(()) };
     let Some(folder) = path.ancestors().skip(1).find(|folder| folder.as_os_str().is_empty() || folder.exists()) else { return Ok(()) };
-    let real = here(folder)?;
+    let real = fs::canonicalize(here(folder))?;
     if real.starts_with(&base) {
         return Ok(());
     }
@@ -317,7 +326,7 @@ fn remove_left(folder: &Path, prefix: &str) {
 }
 
 /// Gives a new file the owner and the group of the one that it is to replace.
-fn keep_owner(new: &fs::File, path: &Path) -> std::io::Result<()> {
+fn keep_owner(new: &File, path: &Path) -> std::io::Result<()> {
     let (old, own) = (fs::metadata(path)?, new.metadata()?);
     if os::owner(&old) == os::owner(&own) { Ok(()) } else { os::give(new, &old) }
 }
@@ -355,11 +364,6 @@ impl Files for DiskFiles {
     fn real_path(&self, path: &Path) -> Option<PathBuf> {
         fs::canonicalize(here(path)).ok()
     }
-}
-
-/// A path as the system takes it: the empty one is this folder.
-pub(super) fn here(path: &Path) -> &Path {
-    if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
 fn problem(error: std::io::Error) -> ReadFileError {

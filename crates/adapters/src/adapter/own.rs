@@ -8,10 +8,9 @@ use std::fs::{self, File, Metadata};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::files;
+use super::files::{self, shown};
 use super::os::{self, FileId, file_id};
 use super::started::is_code_file;
-use crate::diagnostic::visible;
 use crate::event::{Failure, FailureKind};
 use crate::model::{Touch, is_code, is_data, own_by_name};
 
@@ -143,10 +142,6 @@ fn denied(path: &Path, touch: Touch, why: &str) -> Failure {
         Touch::Write => "write",
     };
     Failure::new(FailureKind::Denied, format!("no step may {what} {}: it {why}", shown(path)))
-}
-
-fn shown(path: &Path) -> String {
-    visible(&path.display().to_string()).into_owned()
 }
 
 /// Where a path leads, there or not.

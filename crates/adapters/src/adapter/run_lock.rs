@@ -44,7 +44,7 @@ impl RunLock {
     pub fn take(store: &Path, run: &str) -> Result<RunLock, StoreError> {
         use std::io::{Read, Seek, Write};
         let path = store.with_file_name(format!("{run}.lock"));
-        let unusable = |e: std::io::Error| StoreError::Unusable { file: path.display().to_string(), message: e.to_string() };
+        let unusable = |error: std::io::Error| StoreError::unusable(&path, error);
         let mut file = super::files::open_private(&path).map_err(unusable)?;
         let mut taken = file.try_lock();
         for _ in 0..TRIES {

@@ -58,7 +58,7 @@ impl SharedStores {
 
 impl StoreWriter {
     fn start(file: &Path, sealing: &Sealing) -> Result<StoreWriter, StoreError> {
-        let unusable = |error: std::io::Error| StoreError::Unusable { file: file.display().to_string(), message: error.to_string() };
+        let unusable = |error: std::io::Error| StoreError::unusable(file, error);
         let store = SqliteStore::open_sealed(file, sealing)?;
         let identity = Identity::of(file).map_err(unusable)?;
         let (sender, requests) = channel();
@@ -115,10 +115,8 @@ impl EventLog for SharedLog {
         let request = WriteRequest { events: std::mem::take(&mut self.unwritten), sealing: self.sealing.clone(), done };
         // When the thread has ended, the request is dropped and its answer with it.
         let _ = self.writer.sender.as_ref().map(|sender| sender.send(request));
-        let file = self.file.display().to_string();
-        Box::pin(async move {
-            answer.await.unwrap_or_else(|_| Err(StoreError::Unusable { file, message: "the thread that writes it has ended".into() }))
-        })
+        let file = self.file.clone();
+        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(StoreError::unusable(&file, "the thread that writes it has ended"))) })
     }
 }
 

@@ -42,7 +42,7 @@ impl SqliteStore {
     /// The file or its folder cannot be made or read, or belongs to a newer version or another program.
     pub fn open_sealed(file: &Path, sealing: &Sealing) -> Result<SqliteStore, StoreError> {
         if let Some(folder) = file.parent() {
-            files::private_folder(folder).map_err(|e| unusable(file, &e))?;
+            files::private_folder(folder).map_err(|e| StoreError::unusable(file, e))?;
         }
         match SqliteStore::existing(file, sealing) {
             Err(StoreError::Empty { .. }) => {
@@ -62,8 +62,8 @@ impl SqliteStore {
         match std::fs::metadata(file) {
             Ok(data) if data.is_file() && data.len() == 0 => return Err(empty()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(empty()),
-            Err(error) => return Err(unusable(file, &error)),
-            Ok(data) => files::regular(&data).map_err(|e| unusable(file, &e))?,
+            Err(error) => return Err(StoreError::unusable(file, error)),
+            Ok(data) => files::regular(&data).map_err(|e| StoreError::unusable(file, e))?,
         }
         let ready = || {
             let connection = connect(file)?;
@@ -76,9 +76,9 @@ impl SqliteStore {
             StoreFile::Store => {}
             StoreFile::Nothing => return Err(empty()),
             StoreFile::Old => migrate(&mut connection, file, &|e| told(file, e))?,
-            StoreFile::Other(message) => return Err(StoreError::Unusable { file: file.display().to_string(), message }),
+            StoreFile::Other(message) => return Err(StoreError::unusable(file, message)),
         }
-        let identity = Identity::of(file).map_err(|e| unusable(file, &e))?;
+        let identity = Identity::of(file).map_err(|e| StoreError::unusable(file, e))?;
         Ok(SqliteStore { file: file.to_path_buf(), connection, identity, sealing: sealing.clone() })
     }
 
@@ -110,7 +110,7 @@ impl SqliteStore {
             // The first line may be a heading of SQLite's own.
             let found = says.lines().find(|line| !line.starts_with("***")).unwrap_or_default();
             let message = format!("it is damaged ({found}): restore a backup, or move it and the files that begin with its name away");
-            return Err(StoreError::Unusable { file: self.file.display().to_string(), message });
+            return Err(StoreError::unusable(&self.file, message));
         }
         Ok(())
     }
@@ -168,7 +168,7 @@ impl SqliteStore {
         let last = self.last(number).map_err(|e| self.told(&e))?;
         if block.first != last + 1 {
             let message = format!("run {} has {last} events there, and event {} does not follow them", block.run, block.first);
-            return Err(StoreError::Unusable { file: self.file.display().to_string(), message });
+            return Err(StoreError::unusable(&self.file, message));
         }
         put(&self.connection, number, block).map_err(|e| self.told(&e))
     }
@@ -365,25 +365,19 @@ fn version(body: &str) -> u32 {
 }
 
 fn told(file: &Path, error: &rusqlite::Error) -> StoreError {
-    let file = file.display().to_string();
-    let full = [rusqlite::ffi::SQLITE_FULL, rusqlite::ffi::SQLITE_IOERR_SHMSIZE];
+    const FULL: [std::ffi::c_int; 2] = [rusqlite::ffi::SQLITE_FULL, rusqlite::ffi::SQLITE_IOERR_SHMSIZE];
     match error.sqlite_error_code() {
-        Some(_) if error.sqlite_error().is_some_and(|error| full.contains(&error.extended_code)) => {
+        Some(_) if error.sqlite_error().is_some_and(|error| FULL.contains(&error.extended_code)) => {
             let message = "the disk is full; free as much as the file takes (cache.db beside it may go at any time), then flow runs rm or prune shrinks it";
-            StoreError::Unusable { file, message: message.into() }
+            StoreError::unusable(file, message)
         }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { file },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { file: file.display().to_string() },
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            let message =
-                format!("{error}; move it, and the files that begin with its name, to another folder: the next run makes a new store");
-            StoreError::Unusable { file, message }
+            let help = "move it, and the files that begin with its name, to another folder: the next run makes a new store";
+            StoreError::unusable(file, format!("{error}; {help}"))
         }
-        _ => StoreError::Unusable { file, message: error.to_string() },
+        _ => StoreError::unusable(file, error),
     }
-}
-
-fn unusable(file: &Path, error: &std::io::Error) -> StoreError {
-    StoreError::Unusable { file: file.display().to_string(), message: error.to_string() }
 }
 
 #[cfg(test)]

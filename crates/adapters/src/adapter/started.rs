@@ -17,9 +17,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::environment::program_path;
-use super::files::{self, FileError, cannot};
+use super::files::{self, FileError, cannot, shown};
 use super::os;
-use crate::diagnostic::visible;
 use crate::event::{Failure, FailureKind};
 use crate::model::{is_code, is_table, loads_code};
 
@@ -54,43 +53,11 @@ pub struct Started {
 }
 
 /// Programs that run the files they are given, without version numbers at their ends.
+#[rustfmt::skip]
 const INTERPRETERS: [&str; 36] = [
-    "ash",
-    "bash",
-    "bun",
-    "bunx",
-    "busybox",
-    "cmd",
-    "dash",
-    "deno",
-    "dotnet",
-    "env",
-    "fish",
-    "java",
-    "julia",
-    "ksh",
-    "lua",
-    "luajit",
-    "nice",
-    "node",
-    "nodejs",
-    "nohup",
-    "npx",
-    "osascript",
-    "perl",
-    "php",
-    "powershell",
-    "pwsh",
-    "pypy",
-    "python",
-    "ruby",
-    "rscript",
-    "sh",
-    "tclsh",
-    "ts-node",
-    "tsx",
-    "uv",
-    "zsh",
+    "ash", "bash", "bun", "bunx", "busybox", "cmd", "dash", "deno", "dotnet", "env", "fish", "java", "julia", "ksh", "lua", "luajit",
+    "nice", "node", "nodejs", "nohup", "npx", "osascript", "perl", "php", "powershell", "pwsh", "pypy", "python", "ruby", "rscript",
+    "sh", "tclsh", "ts-node", "tsx", "uv", "zsh",
 ];
 
 impl Started {
@@ -436,8 +403,4 @@ fn print(path: &Path, bytes: &mut u64) -> std::io::Result<[u8; 32]> {
 fn real(folder: &Path) -> PathBuf {
     let folder = files::here(folder);
     folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf())
-}
-
-fn shown(path: &Path) -> String {
-    visible(&path.display().to_string()).into_owned()
 }

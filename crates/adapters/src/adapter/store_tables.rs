@@ -53,7 +53,7 @@ pub(super) fn look(connection: &Connection) -> rusqlite::Result<StoreFile> {
 
 /// Makes an empty store where there is nothing. Whoever makes it has the turn.
 pub(super) fn make(file: &Path, told: &dyn Fn(&rusqlite::Error) -> StoreError) -> Result<(), StoreError> {
-    let unusable = |e: std::io::Error| StoreError::Unusable { file: file.display().to_string(), message: e.to_string() };
+    let unusable = |error: std::io::Error| StoreError::unusable(file, error);
     let _turn = WriteTurn::wait(file);
     let is_there = std::fs::metadata(file).is_ok_and(|data| data.len() > 0);
     let is_nothing = |found: StoreFile| matches!(found, StoreFile::Nothing);
@@ -103,7 +103,7 @@ fn copy(connection: &Connection, file: &Path, told: &dyn Fn(rusqlite::Error) -> 
     for (number, run) in &runs {
         if RunLock::is_held(file, run) {
             let message = format!("it has format 1, and an older flow is running {run}; try again when that has ended");
-            return Err(StoreError::Unusable { file: file.display().to_string(), message });
+            return Err(StoreError::unusable(file, message));
         }
         for block in old_blocks(connection, run, told)? {
             put(connection, *number, &block).map_err(told)?;

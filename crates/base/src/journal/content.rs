@@ -1,6 +1,10 @@
-//! Which fields of an event hold what people, models and tools said. All else is flow's own and its author's: ids, kinds, names.
+//! Which fields of an event hold what people, models and tools said. All else is flow's own and its author's: ids, kinds, names. And events as
+//! others may read them, without any of it.
 
-use crate::event::Happening;
+use serde_json::Value;
+
+use super::PersonalMask;
+use crate::event::{Event, Happening};
 
 /// How a field is masked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,35 +70,49 @@ pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)]
     }
 }
 
-/// Keys beside texts whose values are names and words of flow and its author.
-const NAMES: [&str; 19] = [
-    "agent",
-    "call_id",
-    "case",
-    "columns",
-    "depends_on",
-    "hash",
-    "id",
-    "kind",
-    "model",
-    "name",
-    "personal",
-    "role",
-    "run",
-    "scorecard",
-    "status",
-    "step",
-    "strategy",
-    "tool",
-    "use",
+/// Keys beside texts whose values are names and words of flow and its author: no texts.
+#[rustfmt::skip]
+pub(super) const NAMES: [&str; 19] = [
+    "agent", "call_id", "case", "columns", "depends_on", "hash", "id", "kind", "model", "name", "personal", "role", "run", "scorecard",
+    "status", "step", "strategy", "tool", "use",
 ];
 
-/// Whether a key beside texts is one whose value is no text.
-pub(super) fn is_name(key: &str) -> bool {
-    NAMES.contains(&key)
-}
+/// Keys beside texts that hold values: arguments of tools.
+pub(super) const VALUES: [&str; 2] = ["arguments", "with"];
 
-/// Whether a key beside texts holds values: arguments of tools.
-pub(super) fn is_values(key: &str) -> bool {
-    matches!(key, "arguments" | "with")
+/// One event as a JSON object on one line; what is told of a failure is masked. Texts of people, models and tools are left out, or
+/// `with_content`, masked. What names the event, its step and its author's things stays as it is.
+pub fn public_line(event: &Event, mask: &PersonalMask, with_content: bool) -> String {
+    let mut value = serde_json::to_value(event).unwrap_or(Value::Null);
+    let Value::Object(fields) = &mut value else { return value.to_string() };
+    for (name, holds) in content(&event.happening) {
+        let Some(field) = fields.get_mut(*name) else { continue };
+        match (*name, holds) {
+            (_, Holds::Hash) => {
+                fields.remove(*name);
+            }
+            _ if with_content || *holds == Holds::Sentence => mask.hide(event, name, *holds, field),
+            ("details", _) => {
+                if let Value::Object(details) = field {
+                    details.remove("verdicts");
+                    details.remove("plan");
+                }
+                mask.hide(event, name, *holds, field);
+            }
+            ("plan", _) => {
+                if let Value::Object(plan) = field {
+                    plan.remove("reasoning");
+                    for step in plan.get_mut("steps").and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut) {
+                        step.remove("with");
+                        step.remove("prompt");
+                    }
+                }
+            }
+            ("failed", _) => field.as_array_mut().into_iter().flatten().for_each(|verdict| *verdict = verdict["id"].take()),
+            _ => {
+                fields.remove(*name);
+            }
+        }
+    }
+    value.to_string()
 }

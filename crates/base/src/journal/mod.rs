@@ -4,11 +4,10 @@
 
 mod content;
 mod personal;
-mod public;
 mod record;
 
+pub use content::public_line;
 pub use personal::{PersonalMask, masked};
-pub use public::public_line;
 pub use record::{
     DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, StepRecord, record,
 };

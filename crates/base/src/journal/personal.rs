@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::Record;
-use super::content::{Holds, content, is_name, is_values};
+use super::content::{Holds, NAMES, VALUES, content};
 use crate::event::{Event, Failure, Happening, Marks, ModelAnswer, StepDetails};
 use crate::model::{PERSONAL, step_path};
 use crate::redact::Redactor;
@@ -140,8 +140,8 @@ impl PersonalMask {
         match value {
             Value::Array(list) => list.iter_mut().for_each(|value| self.hide_texts(value)),
             Value::Object(map) => {
-                for (key, value) in map.iter_mut().filter(|(key, _)| !is_name(key)) {
-                    if is_values(key) { self.hide_arguments(value) } else { self.hide_texts(value) }
+                for (key, value) in map.iter_mut().filter(|(key, _)| !NAMES.contains(&key.as_str())) {
+                    if VALUES.contains(&key.as_str()) { self.hide_arguments(value) } else { self.hide_texts(value) }
                 }
             }
             plain => *plain = self.redactor.redact_value(plain),

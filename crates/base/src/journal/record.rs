@@ -13,18 +13,15 @@ use crate::model::{ActKind, step_path};
 
 /// What people and auditors read of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Record {
-    /// Its id.
     pub run: String,
-    /// The pipeline.
     pub pipeline: String,
     /// Hash of its definition.
     pub hash: String,
     /// What it was given.
     pub inputs: Value,
-    /// Its channel.
     pub channel: Option<String>,
-    /// Its style guide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub style_guide: Option<StyleUsed>,
     /// When it began.
@@ -52,11 +49,9 @@ pub struct Record {
     pub plans: Vec<PlanRecord>,
     /// One a gate that did not let its first text through.
     pub failures: Vec<FailureRecord>,
-    /// Its outputs.
     pub outputs: Value,
     /// Why it did not succeed.
     pub failure: Option<Value>,
-    /// Tokens and money.
     pub usage: Usage,
 }
 
@@ -73,14 +68,11 @@ pub struct Phase {
 
 /// The last that is known of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct StepRecord {
-    /// Its path.
     pub step: String,
-    /// Its status.
     pub status: String,
-    /// Its output.
     pub output: Value,
-    /// Its details.
     pub details: Value,
     /// Why it failed.
     pub error: Option<Value>,
@@ -95,8 +87,8 @@ impl StepRecord {
 
 /// One call of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Interaction {
-    /// The agent.
     pub agent: String,
     /// What was done: `turn`, `repair` or `judge`, and the step.
     pub action: String,
@@ -104,28 +96,24 @@ pub struct Interaction {
     pub input: Value,
     /// What it answered.
     pub output: Value,
-    /// How long it took.
     pub duration_ms: u64,
     /// Whether it answered.
     pub success: bool,
     /// Why it did not.
     pub error: Option<String>,
-    /// The model that answered.
     pub model: String,
     /// When it was asked.
     pub time: DateTime<Utc>,
-    /// Tokens and money.
     pub usage: Usage,
 }
 
 /// What a policy said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct DecisionRecord {
     /// Number of the event: the place to look at in the journal.
     pub seq: u64,
-    /// When.
     pub time: DateTime<Utc>,
-    /// The step.
     pub step: String,
     /// The agent that asked for it; empty: the step itself.
     pub agent: String,
@@ -133,7 +121,6 @@ pub struct DecisionRecord {
     pub act: ActKind,
     /// The tool, host or path.
     pub target: String,
-    /// The answer.
     pub allowed: bool,
     /// The rule that gave it.
     pub rule: String,

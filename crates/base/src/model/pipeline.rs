@@ -224,6 +224,19 @@ impl Data {
 }
 
 impl DataKind {
+    /// By the ending of a file's name.
+    pub fn of_ending(ending: &str) -> Option<DataKind> {
+        Some(match ending.to_lowercase().as_str() {
+            "csv" => DataKind::Csv,
+            "tsv" => DataKind::Tsv,
+            "xlsx" | "xls" | "xlsm" | "xlsb" | "ods" => DataKind::Excel,
+            "sqlite" | "sqlite3" | "db" => DataKind::Sqlite,
+            "parquet" => DataKind::Parquet,
+            "duckdb" => DataKind::DuckDb,
+            _ => return None,
+        })
+    }
+
     /// The engine that queries such a file when none is asked for.
     pub fn engine(self) -> SqlEngine {
         match self {

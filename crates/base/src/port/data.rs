@@ -42,11 +42,6 @@ impl TableSource {
             engine: data.engine(),
         }
     }
-
-    /// Whether a query names this table, as a word.
-    pub fn is_named_in(&self, query: &str) -> bool {
-        query.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word.eq_ignore_ascii_case(&self.name))
-    }
 }
 
 /// One query. It only reads, sees only these tables, and opens nothing else.

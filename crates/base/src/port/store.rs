@@ -1,6 +1,7 @@
 //! Where the events of runs are kept.
 
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 
 use serde::{Deserialize, Serialize};
@@ -69,6 +70,13 @@ pub enum StoreError {
         /// The process's number, or `?`.
         process: String,
     },
+}
+
+impl StoreError {
+    /// A file that cannot be used, and why.
+    pub fn unusable(file: &Path, why: impl ToString) -> StoreError {
+        StoreError::Unusable { file: file.display().to_string(), message: why.to_string() }
+    }
 }
 
 /// A run as a list shows it.

@@ -65,20 +65,13 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
 }
 
 fn data_kind(lower: &Lower, file: &Spanned<String>) -> Option<DataKind> {
-    let ending = file.value.rsplit_once('.').map(|(_, ending)| ending.to_lowercase()).unwrap_or_default();
-    Some(match ending.as_str() {
-        "csv" => DataKind::Csv,
-        "tsv" => DataKind::Tsv,
-        "xlsx" | "xls" | "xlsm" | "xlsb" | "ods" => DataKind::Excel,
-        "sqlite" | "sqlite3" | "db" => DataKind::Sqlite,
-        "parquet" => DataKind::Parquet,
-        "duckdb" => DataKind::DuckDb,
-        _ => {
-            let message = format!("data file {} has an ending that is not known", quoted(&file.value));
-            let help = "use a file that ends in .csv, .tsv, .xlsx, .parquet, .sqlite or .duckdb";
-            return lower.reject(file.span, message, help);
-        }
-    })
+    let kind = file.value.rsplit_once('.').and_then(|(_, ending)| DataKind::of_ending(ending));
+    if kind.is_none() {
+        let message = format!("data file {} has an ending that is not known", quoted(&file.value));
+        let help = "use a file that ends in .csv, .tsv, .xlsx, .parquet, .sqlite or .duckdb";
+        lower.report(Diagnostic::bad_value(file.span, message).help(help));
+    }
+    kind
 }
 
 /// `sheet` is for Excel files, `table` for database files.

@@ -44,7 +44,6 @@ mod otherwise_fails;
 mod outside_policy;
 mod own_folder;
 mod past_deadline;
-mod personal_columns;
 mod personal_in_log;
 mod personal_leaves;
 mod personal_sources;

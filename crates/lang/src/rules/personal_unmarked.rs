@@ -1,11 +1,13 @@
 //! F605: a step whose output holds personal data, and which is not marked.
 
+use indexmap::IndexMap;
+
 use super::giving::Gives;
-use super::personal_columns;
 use super::personal_sources::{PersonalSources, all, first};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{AgentStep, Filling, Pipeline, PlanStep, StepKind, Text};
+use crate::model::{AgentStep, Data, Filling, Pipeline, PlanStep, StepKind, Text};
 use crate::plan::PlannedStep;
+use crate::sql::{self, Name};
 
 /// The texts of a step whose values may be part of its output.
 fn inflow<'p>(sources: &PersonalSources, pipeline: &'p Pipeline, planned: &'p PlannedStep) -> Vec<&'p Text> {
@@ -31,8 +33,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     for planned in pipeline.steps.iter().filter(|planned| !planned.step.is_pii) {
         let id = quoted(&planned.step.id.value);
         let found = if let StepKind::Sql(step) = &planned.step.kind {
-            let column = personal_columns::given(&step.query.source, &pipeline.pipeline.data);
-            column.map(|column| (step.query.place.inside(column.bytes.0, column.bytes.1), column.name))
+            let column = given(&step.query.source, &pipeline.pipeline.data);
+            column.map(|(place, name)| (step.query.place.inside(place.start, place.start + place.text.len()), name))
         } else {
             let read = first(&sources, planned, &inflow(&sources, &pipeline.pipeline, planned), Gives::Perhaps);
             read.map(|(read, name)| (read.span, name))
@@ -47,10 +49,23 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     }
 }
 
+/// The first personal column that a query gives: its place, and `table.column`.
+fn given<'q>(query: &'q str, data: &IndexMap<String, Data>) -> Option<(Name<'q>, String)> {
+    sql::read(query)?.gives.into_iter().find_map(|given| {
+        let (table, data) = data.iter().find(|(name, _)| name.eq_ignore_ascii_case(given.table))?;
+        let column = data.pii.iter().find(|column| given.column == "*" || column.value.eq_ignore_ascii_case(given.column))?;
+        Some((given.place, format!("{table}.{}", column.value)))
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::super::testing::{says_of, with_personal_input};
     use super::*;
+    use crate::model::DataKind;
+    use crate::source::{Span, Spanned};
 
     #[test]
     fn a_reader_of_personal_data_is_marked() {
@@ -95,5 +110,96 @@ mod tests {
             "F605 6:26 \"q\" reads people.phone (pii); logs mask that value in its output, and pii: true masks all of it\n\
              F605 7:23 \"s\" reads person.name (pii); logs mask that value in its output, and pii: true masks all of it\n"
         );
+    }
+
+    fn table(pii: &[&str]) -> Data {
+        Data {
+            file: Spanned::new(PathBuf::new(), Span::default()),
+            kind: DataKind::Csv,
+            table: None,
+            pii: pii.iter().map(|name| Spanned::new((*name).to_owned(), Span::default())).collect(),
+            columns: IndexMap::new(),
+            engine: None,
+            header: None,
+        }
+    }
+
+    fn given_by(query: &str) -> String {
+        let data = IndexMap::from([("people".to_owned(), table(&["name", "phone"])), ("projects".to_owned(), table(&[]))]);
+        given(query, &data).map_or(String::new(), |(_, name)| name)
+    }
+
+    #[test]
+    fn a_column_is_given_when_it_is_selected() {
+        for query in [
+            "select phone from people",
+            "SELECT p.Phone FROM people AS p, projects",
+            "select id, upper(phone) as x from people where id = $id",
+            "select \"phone\" from people p",
+            "select p.phone from people p join visits v on p.id = v.person",
+            "select x from (select phone as x from people)",
+            "select 'a', (select phone from people limit 1)",
+            "values ((select phone from people))",
+            "with x as (select phone as z from people) select z from x",
+            "with x(z) as (select phone from people) select z from x",
+            "with x as (select id, p.phone from people p), y as (select phone from x) select y.phone from y",
+            "with x as (select upper(phone) as z, id from people) select id, z || '!' from x",
+            "with recursive x as not materialized (select id as z from projects union select p.phone from people p) select z from x",
+        ] {
+            assert_eq!(given_by(query), "people.phone", "{query}");
+        }
+        assert_eq!(given_by("select * from people"), "people.name");
+        assert_eq!(given_by("with x as (select * from people) select * from x"), "people.name");
+        assert_eq!(given_by("with x as (select name, id from people) select name from x"), "people.name");
+        assert_eq!(given_by("select * from projects, people"), "people.name");
+        assert_eq!(given_by("select p.* from people p"), "people.name");
+    }
+
+    #[test]
+    fn what_only_decides_or_is_counted_is_not_given() {
+        for query in [
+            "select id from people where phone = $phone",
+            "select count(phone) from people",
+            "select count(*) from people",
+            "select id from projects where owner in (select name from people)",
+            "select name from projects",
+            "select projects.name from projects, people",
+            "select name from projects, people",
+            "select name from people join visits on people.id = visits.person",
+            "with x as (select name, id from people) select id from x",
+            "with x as (select count(name) as name from people) select name from x",
+            "values (1, 'phone')",
+            "select id from projects where owner in (values ((select name from people)))",
+            "select id, 'phone' from people -- phone",
+            "select id from people order by name",
+            "select weekly_target from people",
+            "select p.name, sum(e.hours) from entries e join projects p on p.id = e.project group by p.name",
+        ] {
+            assert_eq!(given_by(query), "", "{query}");
+        }
+    }
+
+    #[test]
+    fn any_text_is_read_to_its_end() {
+        for query in [
+            "",
+            "'",
+            "\"",
+            "/*",
+            "--",
+            "select ((((",
+            "select é from people",
+            "))))",
+            "`",
+            "select * from",
+            "$",
+            "with",
+            "with x",
+            "with x as (",
+            "with x(a as (select",
+            "with x as )(,",
+        ] {
+            given_by(query);
+        }
     }
 }

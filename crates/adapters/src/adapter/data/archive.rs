@@ -6,9 +6,8 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 
 use super::blocking::CancelFlag;
-use super::sentence::{failure, file_name};
+use super::sentence::{file_name, too_large, wrong_type};
 use crate::event::Failure;
-use crate::model::FailureKind;
 
 /// The most entries.
 const MOST_ENTRIES: usize = 2_000;
@@ -26,10 +25,9 @@ pub(super) type Archive<'a> = zip::ZipArchive<Cursor<&'a [u8]>>;
 pub(super) fn checked<'a>(path: &Path, bytes: &'a [u8], cancel: &CancelFlag) -> Result<Archive<'a>, Failure> {
     let name = file_name(path);
     let damaged = |error: &dyn std::fmt::Display| {
-        failure(FailureKind::WrongType, format!("{name} is damaged or packed in an unknown way ({error}). Save it again in its program."))
+        wrong_type(format!("{name} is damaged or packed in an unknown way ({error}). Save it again in its program."))
     };
-    let bomb =
-        |why: String| failure(FailureKind::TooLarge, format!("{name} was not opened: {why}. Save the parts you need as a smaller file."));
+    let bomb = |why: String| too_large(format!("{name} was not opened: {why}. Save the parts you need as a smaller file."));
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|error| damaged(&error))?;
     if archive.len() > MOST_ENTRIES {
         return Err(bomb(format!("it packs {} files, more than {MOST_ENTRIES}", archive.len())));
@@ -40,7 +38,7 @@ pub(super) fn checked<'a>(path: &Path, bytes: &'a [u8], cancel: &CancelFlag) -> 
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index).map_err(|error| damaged(&error))?;
         if entry.enclosed_name().is_none() {
-            return Err(failure(FailureKind::WrongType, format!("{name} was not opened: a file in it has a name that leads out of it.")));
+            return Err(wrong_type(format!("{name} was not opened: a file in it has a name that leads out of it.")));
         }
         loop {
             cancel.check()?;
@@ -62,6 +60,7 @@ pub(super) fn checked<'a>(path: &Path, bytes: &'a [u8], cancel: &CancelFlag) -> 
 mod tests {
     use super::super::testing::zip_of;
     use super::*;
+    use crate::model::FailureKind;
 
     fn refusal(bytes: &[u8]) -> Failure {
         checked(Path::new("book.xlsx"), bytes, &CancelFlag::default()).map(|_| ()).unwrap_err()

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use super::sentence::failure;
+use super::sentence::{failure, internal};
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::Pending;
@@ -65,7 +65,7 @@ pub(super) fn on_thread<T: Send + 'static>(
         drop(guard);
         match result {
             Ok(Ok(answer)) => answer,
-            Ok(Err(_panicked)) => Err(failure(FailureKind::Internal, format!("{what} failed because of a mistake in flow itself."))),
+            Ok(Err(_panicked)) => Err(internal(format!("{what} failed because of a mistake in flow itself."))),
             Err(_elapsed) => Err(failure(
                 FailureKind::Timeout,
                 format!("{what} took longer than {timeout:?} and was stopped. Ask for less, or raise `timeout`."),

@@ -5,6 +5,7 @@
 //! has other tables beside the one that was asked for.
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -12,16 +13,15 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 
 use super::blocking::CancelFlag;
-use super::content::Content;
-use super::engines::misfit;
-use super::guard::Guard;
-use super::personal::{Touched, lacking};
+use super::engines::fits;
+use super::guard::{Guard, add_functions};
+use super::load;
+use super::personal::{lacking, marked};
 use super::query::{Answers, MOST_VALUE_BYTES, check, quoted, run, same_name, sqlite_sentence, while_compiling, with_columns, with_tables};
-use super::sentence::{failure, file_name, listed};
-use super::source::{Stamp, absolute, checked};
-use super::{functions, load};
+use super::sentence::{bad_request, file_name, internal, listed, unavailable};
+use super::source::{Content, Stamp, absolute, checked};
 use crate::event::Failure;
-use crate::model::{DataKind, FailureKind};
+use crate::model::DataKind;
 use crate::port::{QueryRequest, Rows, TableSource};
 
 /// The most memory of all loaded tables, in pages of 4 KiB: 512 MiB.
@@ -50,7 +50,7 @@ struct LoadedTable {
 impl Database {
     /// With no tables yet.
     pub(super) fn new() -> Result<Database, Failure> {
-        let connect = || connect().map_err(|error| failure(FailureKind::Internal, format!("SQLite could not be started: {error}.")));
+        let connect = || connect().map_err(|error| internal(format!("SQLite could not be started: {error}.")));
         Ok(Database { connection: connect()?, shape: connect()?, loaded: Vec::new(), attached: 0 })
     }
 
@@ -66,12 +66,12 @@ impl Database {
 
     /// One try: either rows, or a table of the request that must be loaded first. Every table is asked for at most once.
     fn attempt<'a>(&mut self, query: &str, request: &'a QueryRequest, cancel: &CancelFlag) -> Result<Attempt<'a>, Failure> {
-        let guard = Guard::watch(&mut self.shape, request.tables.iter().map(|table| table.name.as_str()), cancel).map_err(not_guarded)?;
+        let guard = Guard::watch(&mut self.shape, Some(&request.tables), cancel).map_err(not_guarded)?;
         // Where each column of the result comes from.
         let compiled = self.shape.prepare(query).map(|statement| {
-            let touched = Touched::by(query, &request.tables, |table, column| guard.has_read(table, column));
-            let columns = statement.columns_with_metadata();
-            columns.map(|column| touched.is_personal(column.table_name().zip(column.origin_name()))).collect::<Vec<bool>>()
+            let columns: Vec<_> = statement.columns_with_metadata().collect();
+            let origins = columns.iter().map(|column| column.table_name().zip(column.origin_name()));
+            marked(query, &request.tables, |table, column| guard.has_read(table, column), origins)
         });
         Guard::lift(&mut self.shape).map_err(not_guarded)?;
         let personal = match compiled {
@@ -84,7 +84,7 @@ impl Database {
                 };
             }
         };
-        let guard = Guard::watch_acts(&mut self.connection, cancel).map_err(not_guarded)?;
+        let guard = Guard::watch(&mut self.connection, None, cancel).map_err(not_guarded)?;
         let outcome = match self.connection.prepare(query) {
             Ok(mut statement) => run(&mut statement, request, &guard).map(|rows| Attempt::Done(rows.with_personal(&personal))),
             Err(error) => Err(guard.cause(&error).unwrap_or_else(|| while_compiling(&error))),
@@ -109,7 +109,7 @@ impl Database {
     /// Forgets tables whose file has changed or whose name now means another, and attached files this request does not have (SQLite
     /// attaches ten at most). Other tables in memory stay, out of the shape.
     fn keep_only(&mut self, tables: &[TableSource]) -> Result<(), Failure> {
-        let wrong = |error: rusqlite::Error| failure(FailureKind::Internal, format!("A table could not be forgotten: {error}."));
+        let wrong = |error: rusqlite::Error| internal(format!("A table could not be forgotten: {error}."));
         let mut kept = Vec::with_capacity(self.loaded.len());
         for mut loaded in std::mem::take(&mut self.loaded) {
             let named = tables.iter().find(|table| same_name(&table.name, &loaded.source.name));
@@ -151,20 +151,14 @@ impl Database {
         let shaped =
             columns.and_then(|columns| self.shape.execute_batch(&format!("CREATE TABLE main.{} ({columns})", quoted(&table.name))));
         let file = file_name(&table.file);
-        shaped.map_err(|error| {
-            failure(
-                FailureKind::Unavailable,
-                format!("The table \"{}\" of {file} cannot be read: {}.", table.name, sqlite_sentence(&error)),
-            )
-        })?;
+        shaped
+            .map_err(|error| unavailable(format!("The table \"{}\" of {file} cannot be read: {}.", table.name, sqlite_sentence(&error))))?;
         self.loaded.iter_mut().filter(|loaded| loaded.source == *table).for_each(|loaded| loaded.is_visible = true);
         Ok(())
     }
 
     fn load(&mut self, table: &TableSource, cancel: &CancelFlag) -> Result<(), Failure> {
-        if let Some(misfit) = misfit(table) {
-            return Err(misfit);
-        }
+        fits(table)?;
         let (stamp, attached) = match table.kind {
             DataKind::Sqlite => {
                 let (stamp, name) = self.attach(table)?;
@@ -180,9 +174,8 @@ impl Database {
     fn attach(&mut self, table: &TableSource) -> Result<(Stamp, String), Failure> {
         let stamp = checked_sqlite(&table.file)?;
         let file = file_name(&table.file);
-        let wrong = |error: rusqlite::Error| {
-            failure(FailureKind::Unavailable, format!("{file} cannot be read as a SQLite database: {}.", sqlite_sentence(&error)))
-        };
+        let wrong =
+            |error: rusqlite::Error| unavailable(format!("{file} cannot be read as a SQLite database: {}.", sqlite_sentence(&error)));
         let path = absolute(&table.file)?;
         self.attached += 1;
         let name = format!("file_{}", self.attached);
@@ -216,6 +209,43 @@ impl Answers for Database {
     }
 }
 
+/// The most databases that wait.
+const MOST_IDLE: usize = 8;
+/// The most bytes of files whose tables wait in memory.
+const MOST_IDLE_BYTES: u64 = 512 << 20;
+
+/// Idle databases, the longest unused first, with the tables they loaded: a run with several queries loads each file once.
+#[derive(Default)]
+pub(super) struct DatabasePool {
+    idle: Mutex<Vec<Database>>,
+}
+
+impl DatabasePool {
+    /// The idle database that holds most of these tables, else an empty one.
+    pub(super) fn take(&self, tables: &[TableSource]) -> Result<Database, Failure> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let best = idle.iter().map(|database| database.shared_with(tables)).enumerate().max_by_key(|(_, shared)| *shared);
+        match best {
+            Some((index, shared)) if shared > 0 => Ok(idle.remove(index)),
+            _ => Database::new(),
+        }
+    }
+
+    /// Puts a database back; the longest unused go when too many or too large ones wait.
+    pub(super) fn give_back(&self, database: Database) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push(database);
+        while idle.len() > MOST_IDLE || idle.iter().map(Database::loaded_bytes).sum::<u64>() > MOST_IDLE_BYTES {
+            idle.remove(0);
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn idle(&self) -> usize {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
 /// An empty database in memory that cannot write files or load code.
 fn connect() -> rusqlite::Result<Connection> {
     let connection = Connection::open_in_memory_with_flags(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
@@ -243,12 +273,12 @@ fn connect() -> rusqlite::Result<Connection> {
     connection.busy_timeout(BUSY)?;
     connection
         .execute_batch(&format!("PRAGMA temp_store = MEMORY; PRAGMA main.max_page_count = {MOST_PAGES}; PRAGMA cell_size_check = ON;"))?;
-    functions::add(&connection)?;
+    add_functions(&connection)?;
     Ok(connection)
 }
 
 fn not_guarded(error: rusqlite::Error) -> Failure {
-    failure(FailureKind::Internal, format!("SQLite could not be guarded: {error}."))
+    internal(format!("SQLite could not be guarded: {error}."))
 }
 
 /// The columns of a table.
@@ -276,9 +306,9 @@ fn checked_sqlite(path: &Path) -> Result<Stamp, Failure> {
 pub(super) fn tables_of(path: &Path) -> Result<Vec<String>, Failure> {
     checked_sqlite(path)?;
     let database = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX);
-    database.and_then(|database| tables_in(&database, "main")).map_err(|error| {
-        failure(FailureKind::Unavailable, format!("{} cannot be read as a SQLite database: {}.", file_name(path), sqlite_sentence(&error)))
-    })
+    database
+        .and_then(|database| tables_in(&database, "main"))
+        .map_err(|error| unavailable(format!("{} cannot be read as a SQLite database: {}.", file_name(path), sqlite_sentence(&error))))
 }
 
 pub(super) fn tables_in(connection: &Connection, database: &str) -> rusqlite::Result<Vec<String>> {
@@ -299,9 +329,7 @@ pub(super) fn wanted_table<'a>(source: &TableSource, tables: &'a [String]) -> Re
     let (file, have) = (file_name(&source.file), listed(tables.iter().map(String::as_str)));
     match (&source.table, tables) {
         (None, [only]) => Ok(only),
-        (None, _) => {
-            Err(failure(FailureKind::BadRequest, format!("{file} has several tables or none: {have}. Say which one with `table`.")))
-        }
-        (Some(table), _) => Err(failure(FailureKind::BadRequest, format!("{file} has no table \"{table}\"; its tables are: {have}."))),
+        (None, _) => Err(bad_request(format!("{file} has several tables or none: {have}. Say which one with `table`."))),
+        (Some(table), _) => Err(bad_request(format!("{file} has no table \"{table}\"; its tables are: {have}."))),
     }
 }

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use csv::{ByteRecord, ReaderBuilder, StringRecord};
 
 use super::blocking::CancelFlag;
-use super::rows::{Cell, RowSource, SourceRow};
-use super::sentence::{counted, failure, file_name};
+use super::columns::{Cell, RowSource, SourceRow};
+use super::sentence::{counted, file_name, wrong_type};
 use super::source::decode;
 use crate::event::Failure;
-use crate::model::FailureKind;
 
 /// A decoded file with what separates its cells.
 pub(super) struct Delimited {
@@ -53,7 +52,7 @@ impl Delimited {
         if spans_lines {
             sentence.push_str(" It goes over several lines: perhaps a quotation mark is not closed.");
         }
-        failure(FailureKind::WrongType, sentence)
+        wrong_type(sentence)
     }
 }
 
@@ -71,7 +70,7 @@ impl RowSource for Delimited {
             rows += 1;
             let is_there = reader
                 .read_byte_record(&mut bytes)
-                .map_err(|error| failure(FailureKind::WrongType, format!("{} cannot be read: {error}.", file_name(&self.path))))?;
+                .map_err(|error| wrong_type(format!("{} cannot be read: {error}.", file_name(&self.path))))?;
             if !is_there {
                 break;
             }
@@ -91,10 +90,10 @@ impl RowSource for Delimited {
             bytes = record.into_byte_record();
         }
         match last {
-            Some((number, start)) if ends_in_quotes(&self.text, start, self.delimiter) => Err(failure(
-                FailureKind::WrongType,
-                format!("{}: a cell begins with a quotation mark that is never closed. Close it, or take it away.", self.place(number)),
-            )),
+            Some((number, start)) if ends_in_quotes(&self.text, start, self.delimiter) => Err(wrong_type(format!(
+                "{}: a cell begins with a quotation mark that is never closed. Close it, or take it away.",
+                self.place(number)
+            ))),
             _ => Ok(()),
         }
     }

@@ -8,17 +8,16 @@ use quick_xml::events::Event;
 
 use super::archive;
 use super::blocking::CancelFlag;
-use super::content::Content;
-use super::sentence::{failure, file_name};
+use super::sentence::{file_name, too_large, wrong_type};
+use super::source::Content;
 use crate::event::Failure;
-use crate::model::FailureKind;
 use crate::port::PageText;
 
 /// The document as one page: Word files do not say where pages end. Cells of a table are parted by tabs.
 pub(super) fn word(path: &Path, bytes: &[u8], most_text: usize, cancel: &CancelFlag) -> Result<PageText, Failure> {
     let name = file_name(path);
     let wrong = |why: &dyn std::fmt::Display| {
-        failure(FailureKind::WrongType, format!("{name} cannot be read as a Word file: {why}. Save it as \"Word document (.docx)\"."))
+        wrong_type(format!("{name} cannot be read as a Word file: {why}. Save it as \"Word document (.docx)\"."))
     };
     if Content::of(bytes) != Content::Zip {
         return Err(wrong(&"its content is something else"));
@@ -64,7 +63,7 @@ pub(super) fn word(path: &Path, bytes: &[u8], most_text: usize, cancel: &CancelF
             _ => {}
         }
         if page.text.len() > most_text {
-            return Err(failure(FailureKind::TooLarge, format!("{name} holds more than {} MB of text. Split it.", most_text >> 20)));
+            return Err(too_large(format!("{name} holds more than {} MB of text. Split it.", most_text >> 20)));
         }
     }
     page.text = page.text.trim().to_owned();

@@ -10,11 +10,10 @@ use calamine::{Data, DataRef, ExcelDateTime, Reader, SheetType, Xlsx};
 
 use super::archive;
 use super::blocking::CancelFlag;
-use super::content::Content;
-use super::rows::{Cell, RowSource, SourceRow};
-use super::sentence::{failure, file_name, listed};
+use super::columns::{Cell, RowSource, SourceRow};
+use super::sentence::{bad_request, file_name, listed, too_large, wrong_type};
+use super::source::Content;
 use crate::event::Failure;
-use crate::model::FailureKind;
 
 /// The most columns of a table (SQLite's own limit).
 pub(super) const MOST_COLUMNS: usize = 2_000;
@@ -35,13 +34,12 @@ impl Workbook {
                 let sentence = format!(
                     "{name} is an Excel file of an old kind or with a password. Save it as \"Excel workbook (.xlsx)\" without a password."
                 );
-                return Err(failure(FailureKind::WrongType, sentence));
+                return Err(wrong_type(sentence));
             }
             _ => {
-                return Err(failure(
-                    FailureKind::WrongType,
-                    format!("{name} is no Excel file. Save it as \"Excel workbook (.xlsx)\", or give it its right ending."),
-                ));
+                return Err(wrong_type(format!(
+                    "{name} is no Excel file. Save it as \"Excel workbook (.xlsx)\", or give it its right ending."
+                )));
             }
         }
         archive::checked(path, &bytes, cancel)?;
@@ -66,22 +64,19 @@ impl Workbook {
             }
             None if sheets.len() > 1 => {
                 let sentence = format!("{file} has several sheets: {}. Say which one with `sheet`.", have());
-                return Err(failure(FailureKind::BadRequest, sentence));
+                return Err(bad_request(sentence));
             }
             None => sheets.first(),
         };
         match name {
             Some(name) => Ok(Sheet { name: name.clone(), workbook: self }),
-            None => Err(failure(
-                FailureKind::BadRequest,
-                format!("{file} has no sheet \"{}\"; its sheets are: {}.", table.unwrap_or_default(), have()),
-            )),
+            None => Err(bad_request(format!("{file} has no sheet \"{}\"; its sheets are: {}.", table.unwrap_or_default(), have()))),
         }
     }
 }
 
 fn unreadable(name: &str, error: &dyn std::fmt::Display) -> Failure {
-    failure(FailureKind::WrongType, format!("{name} cannot be read as an Excel file: {error}. Open it in its program and save it again."))
+    wrong_type(format!("{name} cannot be read as an Excel file: {error}. Open it in its program and save it again."))
 }
 
 /// One sheet of a workbook.
@@ -119,7 +114,7 @@ impl RowSource for Sheet {
             if column >= MOST_COLUMNS {
                 let sentence =
                     format!("{file}, sheet \"{}\", row {} has more than {MOST_COLUMNS} columns.", self.name, u64::from(number) + 1);
-                return Err(failure(FailureKind::TooLarge, sentence));
+                return Err(too_large(sentence));
             }
             if row.len() <= column {
                 row.resize(column + 1, Cell::Empty);
@@ -166,6 +161,7 @@ fn shown_time(time: &ExcelDateTime) -> String {
 mod tests {
     use super::super::testing::{sheet_xml, workbook};
     use super::*;
+    use crate::model::FailureKind;
 
     fn opened(sheets: &[(&str, &str)]) -> Workbook {
         Workbook::open(Path::new("data/book.xlsx"), workbook(sheets), &CancelFlag::default()).unwrap()

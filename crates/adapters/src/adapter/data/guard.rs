@@ -7,15 +7,15 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rusqlite::functions::FunctionFlags;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, ErrorCode};
 
 use super::blocking::CancelFlag;
-use super::functions;
-use super::query::only_reads;
-use super::sentence::{failure, listed};
+use super::sentence::{denied, failure, listed, too_large};
 use crate::event::Failure;
 use crate::model::FailureKind;
+use crate::port::TableSource;
 
 /// How many steps of SQLite's machine pass between two looks at time and memory.
 const STEPS_BETWEEN_LOOKS: i32 = 1_000;
@@ -38,7 +38,6 @@ struct GuardState {
 }
 
 /// Why a statement was refused.
-#[derive(Clone)]
 enum StatementRefusal {
     /// A sentence for people.
     Act(String),
@@ -47,18 +46,10 @@ enum StatementRefusal {
 }
 
 impl Guard {
-    /// Puts the guard on a connection that has no tables but a query's own ones and perhaps those of other queries.
-    pub(super) fn watch<'a>(
-        connection: &mut Connection,
-        tables: impl Iterator<Item = &'a str>,
-        cancel: &CancelFlag,
-    ) -> rusqlite::Result<Guard> {
-        Guard::put_on(connection, Some(tables.map(str::to_lowercase).collect()), MOST_GROWTH, cancel)
-    }
-
-    /// Puts the guard on a connection for a query whose tables were looked at before.
-    pub(super) fn watch_acts(connection: &mut Connection, cancel: &CancelFlag) -> rusqlite::Result<Guard> {
-        Guard::put_on(connection, None, MOST_GROWTH, cancel)
+    /// Puts the guard on a connection for a query. `tables`: all that it may read; `None`: that was decided before.
+    pub(super) fn watch(connection: &mut Connection, tables: Option<&[TableSource]>, cancel: &CancelFlag) -> rusqlite::Result<Guard> {
+        let tables = tables.map(|tables| tables.iter().map(|table| table.name.to_lowercase()).collect());
+        Guard::put_on(connection, tables, MOST_GROWTH, cancel)
     }
 
     fn put_on(
@@ -95,9 +86,9 @@ impl Guard {
         if code == Some(ErrorCode::OperationInterrupted) {
             return Some(if self.state.grew_too_much.load(Ordering::Relaxed) { too_much_memory() } else { stopped() });
         }
-        match self.refusal()? {
-            StatementRefusal::Act(sentence) => Some(failure(FailureKind::Denied, sentence)),
-            StatementRefusal::Table(table) => Some(may_not_read(&table, self.state.tables.iter().flatten().map(String::as_str))),
+        match self.state.refusal.lock().unwrap_or_else(PoisonError::into_inner).as_ref()? {
+            StatementRefusal::Act(sentence) => Some(denied(sentence)),
+            StatementRefusal::Table(table) => Some(may_not_read(table, self.state.tables.iter().flatten().map(String::as_str))),
         }
     }
 
@@ -105,10 +96,6 @@ impl Guard {
     pub(super) fn has_read(&self, table: &str, column: &str) -> bool {
         let reads = self.state.reads.lock().unwrap_or_else(PoisonError::into_inner);
         reads.contains(&(table.to_lowercase(), column.to_lowercase()))
-    }
-
-    fn refusal(&self) -> Option<StatementRefusal> {
-        self.state.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -122,7 +109,7 @@ impl GuardState {
                 return Authorization::Allow;
             }
             AuthAction::Read { table_name, .. } => StatementRefusal::Table(table_name.to_owned()),
-            AuthAction::Function { function_name } if functions::is_allowed(function_name) => return Authorization::Allow,
+            AuthAction::Function { function_name } if is_allowed(function_name) => return Authorization::Allow,
             AuthAction::Function { function_name } => StatementRefusal::Act(format!("A query may not call the function {function_name}.")),
             AuthAction::Attach { .. } | AuthAction::Detach { .. } => {
                 StatementRefusal::Act("A query may not open other files: it sees the tables of `data` only.".to_owned())
@@ -139,21 +126,26 @@ impl GuardState {
         let table = table.to_lowercase();
         let Some(tables) = &self.tables else { return true };
         let is_inner = ["sqlite_", "pragma_", "dbstat"].iter().any(|start| table.starts_with(start));
-        tables.contains(&table) || functions::TABLES.contains(&table.as_str()) || (database.is_none() && !is_inner)
+        tables.contains(&table) || TABLES.contains(&table.as_str()) || (database.is_none() && !is_inner)
     }
+}
+
+/// A query that would do more than read.
+pub(super) fn only_reads() -> Failure {
+    denied("A query only reads: it may not change, create or remove anything.")
 }
 
 /// A table that is not among those a query sees.
 pub(super) fn may_not_read<'a>(table: &str, seen: impl Iterator<Item = &'a str>) -> Failure {
     let mut names: Vec<&str> = seen.collect();
     names.sort_unstable();
-    failure(FailureKind::Denied, format!("The query may not read \"{table}\". It sees these tables only: {}.", listed(names)))
+    denied(format!("The query may not read \"{table}\". It sees these tables only: {}.", listed(names)))
 }
 
 /// A query that was stopped because it grew.
 pub(super) fn too_much_memory() -> Failure {
     let sentence = format!("The query needs more than {} MB of memory. Sort, group or join fewer rows.", MOST_GROWTH >> 20);
-    failure(FailureKind::TooLarge, sentence)
+    too_large(sentence)
 }
 
 /// A query that was stopped because nobody waits for it any more.
@@ -166,6 +158,52 @@ pub(super) fn stopped() -> Failure {
 pub(super) fn resident_bytes() -> Option<u64> {
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
     pages.split_ascii_whitespace().nth(1)?.parse::<u64>().ok().map(|pages| pages * 4096)
+}
+
+/// SQLite's functions without effects, by name in lower case. Missing on purpose: `load_extension`, `randomblob`, `zeroblob`
+/// (memory), `fts3_tokenizer`, `sqlite_*`, `changes` and its kin.
+#[rustfmt::skip]
+const ALLOWED: &[&str] = &[
+    // operators
+    "->", "->>", "glob", "like", "likelihood", "likely", "unlikely",
+    // values
+    "abs", "ceil", "ceiling", "coalesce", "concat", "concat_ws", "exp", "floor", "format", "hex", "if", "ifnull", "iif", "instr",
+    "length", "ln", "log", "log10", "log2", "lower", "ltrim", "max", "min", "mod", "nullif", "octet_length", "pi", "pow", "power",
+    "printf", "quote", "random", "replace", "round", "rtrim", "sign", "soundex", "sqrt", "substr", "substring", "trim", "trunc", "typeof",
+    "unicode", "char", "unhex", "unistr", "unistr_quote", "upper",
+    // dates
+    "current_date", "current_time", "current_timestamp", "date", "datetime", "julianday", "strftime", "time", "timediff", "unixepoch",
+    // aggregates and windows
+    "avg", "count", "cume_dist", "dense_rank", "first_value", "group_concat", "lag", "last_value", "lead", "median", "nth_value", "ntile",
+    "percent_rank", "percentile", "percentile_cont", "percentile_disc", "rank", "row_number", "string_agg", "sum", "total",
+    // JSON
+    "json", "json_array", "json_array_length", "json_each", "json_error_position", "json_extract", "json_group_array",
+    "json_group_object", "json_insert", "json_object", "json_patch", "json_pretty", "json_quote", "json_remove", "json_replace",
+    "json_set", "json_tree", "json_type", "json_valid",
+];
+
+/// Table-valued functions a query may read from.
+const TABLES: [&str; 2] = ["json_each", "json_tree"];
+
+/// Whether a query may call it.
+fn is_allowed(function: &str) -> bool {
+    ALLOWED.iter().any(|allowed| allowed.eq_ignore_ascii_case(function))
+}
+
+/// `lower` and `upper` for all letters: SQLite's own know only A–Z, so `lower('ÉVA')` would find nobody.
+pub(super) fn add_functions(connection: &Connection) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
+    let changed = |change: fn(&str) -> String| {
+        move |context: &rusqlite::functions::Context<'_>| -> rusqlite::Result<rusqlite::types::Value> {
+            use rusqlite::types::{Value, ValueRef};
+            Ok(match context.get_raw(0) {
+                ValueRef::Text(text) => Value::Text(change(&String::from_utf8_lossy(text))),
+                other => other.try_into()?,
+            })
+        }
+    };
+    connection.create_scalar_function("lower", 1, flags, changed(str::to_lowercase))?;
+    connection.create_scalar_function("upper", 1, flags, changed(str::to_uppercase))
 }
 
 #[cfg(test)]
@@ -182,5 +220,38 @@ mod tests {
                      select count(*) from (select printf('%100000d', i) as wide from n limit 100000) group by wide";
         let error = connection.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap_err();
         assert_eq!(guard.cause(&error).unwrap().kind, FailureKind::TooLarge);
+    }
+
+    #[test]
+    fn functions_that_reach_outside_are_not_on_the_list() {
+        for function in
+            ["load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "randomblob", "zeroblob", "sqlite_version", "sqlite_log"]
+        {
+            assert!(!is_allowed(function), "{function}");
+        }
+        assert!(is_allowed("SUM") && is_allowed("sum"));
+    }
+
+    #[test]
+    fn every_function_on_the_list_that_takes_one_value_exists_or_is_optional() {
+        let connection = Connection::open_in_memory().unwrap();
+        let known: Vec<String> = connection
+            .prepare("SELECT DISTINCT lower(name) FROM pragma_function_list")
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        // Part of some builds of SQLite only, or handled before functions are looked up, or a table.
+        let optional = |name: &str| {
+            TABLES.contains(&name)
+                || ["ceil", "ceiling", "exp", "floor", "ln", "log", "log10", "log2", "mod", "pi", "pow", "power", "sqrt", "trunc"]
+                    .contains(&name)
+                || name.starts_with("percentile")
+                || name == "median"
+        };
+        for name in ALLOWED {
+            assert!(known.iter().any(|function| function == name) || optional(name), "{name} is no function of SQLite");
+        }
     }
 }

@@ -7,13 +7,11 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::blocking::CancelFlag;
 use super::database::{columns_of, tables_in, wanted_table};
-use super::delimited::Delimited;
-use super::excel::Workbook;
+use super::load::rows_of;
 use super::names::column_names;
-use super::rows::RowSource;
-use super::sentence::failure;
+use super::sentence::internal;
 use super::source::{absolute, open, read_all};
-use crate::model::{DataKind, FailureKind};
+use crate::model::DataKind;
 use crate::port::TableSource;
 
 /// So much of a CSV or TSV file is read for its first line.
@@ -25,21 +23,18 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_'
 
 /// The names of the columns; `None`: they cannot be read so, which is told when the table is.
 pub fn header(table: &TableSource) -> Option<Vec<String>> {
-    let mut rows: Box<dyn RowSource> = match table.kind {
-        DataKind::Csv => Box::new(Delimited::csv(&table.file, beginning(table)?).ok()?),
-        DataKind::Tsv => Box::new(Delimited::tsv(&table.file, beginning(table)?).ok()?),
-        DataKind::Excel => {
-            let (bytes, _) = read_all(&table.file, MOST_WORKBOOK).ok()?;
-            Box::new(Workbook::open(&table.file, bytes, &CancelFlag::default()).ok()?.sheet(table.table.as_deref()).ok()?)
-        }
+    let bytes = match table.kind {
+        DataKind::Csv | DataKind::Tsv => beginning(table)?,
+        DataKind::Excel => read_all(&table.file, MOST_WORKBOOK).ok()?.0,
         DataKind::Sqlite => return of_sqlite(table),
         DataKind::Parquet | DataKind::DuckDb => return None,
     };
+    let mut rows = rows_of(table, bytes, &CancelFlag::default()).ok()?;
     let mut header = None;
     // The first row is enough: what ends the rest is no failure.
     let _ = rows.each_row(&CancelFlag::default(), &mut |row| {
         header.get_or_insert_with(|| row.cells.iter().map(|cell| cell.text().into_owned()).collect::<Vec<String>>());
-        Err(failure(FailureKind::Internal, ""))
+        Err(internal(""))
     });
     Some(column_names(header?.iter().map(String::as_str)))
 }

@@ -6,13 +6,12 @@ use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, params_from_iter};
 
 use super::blocking::CancelFlag;
-use super::columns::{ColumnType, Datum, Guess};
+use super::columns::{ColumnType, Datum, Guess, RowSource};
 use super::delimited::Delimited;
 use super::excel::{MOST_COLUMNS, Workbook};
 use super::names::column_names;
 use super::query::quoted;
-use super::rows::RowSource;
-use super::sentence::{failure, file_name, listed, shown};
+use super::sentence::{bad_request, failure, file_name, internal, listed, shown, too_large, wrong_type};
 use super::source::{Stamp, read_all};
 use crate::event::Failure;
 use crate::model::{DataKind, FailureKind, FieldKind};
@@ -35,11 +34,7 @@ impl<'a> OpenTable<'a> {
     /// Reads the file and goes through its rows for the types of the columns.
     pub(super) fn new(table: &'a TableSource, cancel: &CancelFlag) -> Result<OpenTable<'a>, Failure> {
         let (bytes, stamp) = read_all(&table.file, MOST_FILE_BYTES)?;
-        let mut rows: Box<dyn RowSource> = match table.kind {
-            DataKind::Tsv => Box::new(Delimited::tsv(&table.file, bytes)?),
-            DataKind::Excel => Box::new(Workbook::open(&table.file, bytes, cancel)?.sheet(table.table.as_deref())?),
-            _ => Box::new(Delimited::csv(&table.file, bytes)?),
-        };
+        let mut rows = rows_of(table, bytes, cancel)?;
         let columns = columns(rows.as_mut(), table, cancel)?;
         Ok(OpenTable { table, rows, columns, stamp })
     }
@@ -60,7 +55,7 @@ impl<'a> OpenTable<'a> {
                     Ok(value) => values.push(value),
                     Err(wants) => {
                         misfit = Some((row.number, shown(&cell.text(), 80), column.clone(), wants));
-                        return Err(failure(FailureKind::WrongType, ""));
+                        return Err(wrong_type(""));
                     }
                 }
             }
@@ -71,7 +66,7 @@ impl<'a> OpenTable<'a> {
             let place = self.rows.place(number);
             let sentence =
                 format!("{place}: \"{text}\" in column \"{column}\" is not {wants}. Correct the cell, or change its type in `columns`.");
-            return Err(failure(FailureKind::WrongType, sentence));
+            return Err(wrong_type(sentence));
         }
         went_through
     }
@@ -79,8 +74,17 @@ impl<'a> OpenTable<'a> {
     /// A file whose table needs more memory than a table may have.
     pub(super) fn too_large(&self) -> Failure {
         let sentence = "needs more memory than a table may have. Split it, or put it into a SQLite file.";
-        failure(FailureKind::TooLarge, format!("{} {sentence}", file_name(&self.table.file)))
+        too_large(format!("{} {sentence}", file_name(&self.table.file)))
     }
+}
+
+/// The rows of a file with these bytes.
+pub(super) fn rows_of(table: &TableSource, bytes: Vec<u8>, cancel: &CancelFlag) -> Result<Box<dyn RowSource>, Failure> {
+    Ok(match table.kind {
+        DataKind::Tsv => Box::new(Delimited::tsv(&table.file, bytes)?),
+        DataKind::Excel => Box::new(Workbook::open(&table.file, bytes, cancel)?.sheet(table.table.as_deref())?),
+        _ => Box::new(Delimited::csv(&table.file, bytes)?),
+    })
 }
 
 /// First time through the rows: names and types.
@@ -102,10 +106,10 @@ fn columns(rows: &mut dyn RowSource, table: &TableSource, cancel: &CancelFlag) -
     })?;
     let file = file_name(&table.file);
     let Some(mut header) = header else {
-        return Err(failure(FailureKind::WrongType, format!("{file} is empty. Its first line must hold the names of the columns.")));
+        return Err(wrong_type(format!("{file} is empty. Its first line must hold the names of the columns.")));
     };
     if guesses.len() > MOST_COLUMNS {
-        return Err(failure(FailureKind::TooLarge, format!("{file} has {} columns, more than {MOST_COLUMNS}.", guesses.len())));
+        return Err(too_large(format!("{file} has {} columns, more than {MOST_COLUMNS}.", guesses.len())));
     }
     header.resize(guesses.len(), String::new());
     let names = column_names(header.iter().map(String::as_str));
@@ -126,7 +130,7 @@ pub(super) fn declared(table: &TableSource, names: &[String]) -> Result<HashMap<
             let (file, have) = (file_name(&table.file), listed(names.iter().map(String::as_str)));
             let sentence =
                 format!("`columns` of table \"{}\" names \"{column}\", which {file} does not have. Its columns are: {have}.", table.name);
-            return Err(failure(FailureKind::BadRequest, sentence));
+            return Err(bad_request(sentence));
         }
         declared.insert(column.to_lowercase(), *kind);
     }
@@ -137,8 +141,8 @@ pub(super) fn declared(table: &TableSource, names: &[String]) -> Result<HashMap<
 pub(super) fn load(connection: &mut Connection, table: &TableSource, cancel: &CancelFlag) -> Result<Stamp, Failure> {
     let mut opened = OpenTable::new(table, cancel)?;
     let file = file_name(&table.file);
-    let too_large = opened.too_large();
-    let wrong = |error: rusqlite::Error| not_loaded(&file, &too_large, &error);
+    let whole = opened.too_large();
+    let wrong = |error: rusqlite::Error| not_loaded(&file, &whole, &error);
     let written: Vec<String> = opened.columns.iter().map(|(name, column_type)| format!("{} {}", quoted(name), sql(*column_type))).collect();
     let name = quoted(&table.name);
     let places = vec!["?"; written.len()].join(",");
@@ -176,12 +180,13 @@ impl ToSql for Datum<'_> {
     }
 }
 
-fn not_loaded(file: &str, too_large: &Failure, error: &rusqlite::Error) -> Failure {
+/// `whole`: the failure where the table as a whole needs too much memory.
+fn not_loaded(file: &str, whole: &Failure, error: &rusqlite::Error) -> Failure {
     use rusqlite::ErrorCode::{DiskFull, OperationInterrupted, OutOfMemory, TooBig};
     match error.sqlite_error_code() {
-        Some(DiskFull | OutOfMemory) => too_large.clone(),
-        Some(TooBig) => failure(FailureKind::TooLarge, format!("{file} has a cell or a line that is too long for a table.")),
+        Some(DiskFull | OutOfMemory) => whole.clone(),
+        Some(TooBig) => too_large(format!("{file} has a cell or a line that is too long for a table.")),
         Some(OperationInterrupted) => failure(FailureKind::Timeout, format!("Loading {file} was stopped.")),
-        _ => failure(FailureKind::Internal, format!("{file} could not be loaded: {error}.")),
+        _ => internal(format!("{file} could not be loaded: {error}.")),
     }
 }

@@ -2,17 +2,15 @@
 //! and DuckDB files, and reads files for `read` steps.
 //!
 //! A file's way: `source` (open, decode) → `delimited` or `excel` (rows of cells) → `columns` (names, types) → `load` (a table in
-//! memory) → `query` (behind `guard`). SQLite files are attached read-only instead of loaded. `pool` keeps loaded tables between
+//! memory) → `query` (behind `guard`). SQLite files are attached read-only instead of loaded. `database` keeps loaded tables between
 //! queries; `summary` describes a table with the same queries. `engines` says which engine answers, `duck` is the second one.
 //!
-//! How to add a kind of table file: an implementation of [`rows::RowSource`] and its line in `load`.
+//! How to add a kind of table file: an implementation of [`columns::RowSource`] and its line in `load`.
 //! How to add a kind of file to read: a file here and its line in `read`.
 
 mod archive;
-mod bind;
 mod blocking;
 mod columns;
-mod content;
 mod database;
 mod delimited;
 mod document;
@@ -20,19 +18,15 @@ mod document;
 mod duck;
 mod engines;
 mod excel;
-mod functions;
 mod guard;
 mod header;
 mod load;
 mod names;
-mod numeral;
 mod pdf;
 mod personal;
 mod picture;
-mod pool;
 mod query;
 mod read;
-mod rows;
 mod sentence;
 mod source;
 mod summary;
@@ -46,15 +40,14 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use crate::event::Failure;
-use crate::model::SqlEngine;
+use crate::model::{Data, SqlEngine};
 use crate::port::{FileContent, FileReader, Pending, QueryRequest, ReadRequest, Rows, SqlDatabase, TableSource};
 
 use super::own::OwnFiles;
-use blocking::{CancelFlag, on_thread};
-use pool::DatabasePool;
+use blocking::on_thread;
+use database::DatabasePool;
 use query::Answers;
 
-pub use engines::check_engines;
 pub use header::header;
 
 /// How many queries and files are worked on at once; more wait. Bounds threads and copies of tables in memory.
@@ -69,20 +62,16 @@ pub struct DataFiles {
 }
 
 impl DataFiles {
-    /// With nothing loaded yet; only names tell which files are not read.
-    pub fn new() -> DataFiles {
-        DataFiles::keeping(Arc::default())
-    }
-
-    /// The same, where these places are not read.
+    /// With nothing loaded yet; these places are not read.
     pub fn keeping(own: Arc<OwnFiles>) -> DataFiles {
         DataFiles { pool: Arc::new(DatabasePool::default()), permits: Arc::new(Semaphore::new(AT_ONCE)), own }
     }
 }
 
 impl Default for DataFiles {
+    /// Where only names tell which files are not read.
     fn default() -> DataFiles {
-        DataFiles::new()
+        DataFiles::keeping(Arc::default())
     }
 }
 
@@ -91,10 +80,16 @@ impl SqlDatabase for DataFiles {
         let (pool, own) = (Arc::clone(&self.pool), Arc::clone(&self.own));
         on_thread(&self.permits, request.timeout, "The query", move |cancel| {
             request.tables.iter().try_for_each(|table| own.may_read(&table.file))?;
+            // DuckDB has no answer where only tables of SQLite are read.
+            #[cfg(feature = "duckdb")]
             if request.engine == SqlEngine::DuckDb
-                && let Some(rows) = with_duckdb(&request, cancel)?
+                && let Some(rows) = duck::query(&request, cancel)?
             {
                 return Ok(rows);
+            }
+            #[cfg(not(feature = "duckdb"))]
+            if request.engine == SqlEngine::DuckDb {
+                return Err(engines::no_duckdb());
             }
             let mut database = pool.take(&request.tables)?;
             let rows = database.query(&request, cancel);
@@ -114,14 +109,29 @@ impl FileReader for DataFiles {
     }
 }
 
-/// The answer of DuckDB; `None` when the query reads SQLite's tables only.
-#[cfg(feature = "duckdb")]
-fn with_duckdb(request: &QueryRequest, cancel: &CancelFlag) -> Result<Option<Rows>, Failure> {
-    duck::query(request, cancel)
-}
-
-/// This build has no DuckDB.
-#[cfg(not(feature = "duckdb"))]
-fn with_duckdb(_request: &QueryRequest, _cancel: &CancelFlag) -> Result<Option<Rows>, Failure> {
-    Err(engines::no_duckdb())
+/// What a query would meet in this build, found before anything starts: an engine that is missing, a file its engine cannot read, a
+/// query over tables of both engines. `data` and `queries` are those of one pipeline.
+///
+/// # Errors
+/// `unavailable`, with how to get the engine; `bad_request`.
+pub fn check_engines<'a>(
+    data: impl IntoIterator<Item = (&'a String, &'a Data)>,
+    queries: impl IntoIterator<Item = &'a str>,
+) -> Result<(), Failure> {
+    let tables: Vec<TableSource> = data.into_iter().map(|(name, data)| TableSource::of(name, data)).collect();
+    tables.iter().try_for_each(engines::fits)?;
+    let needs_duckdb: Vec<&TableSource> = tables.iter().filter(|table| table.engine == SqlEngine::DuckDb).collect();
+    if needs_duckdb.is_empty() {
+        return Ok(());
+    }
+    #[cfg(not(feature = "duckdb"))]
+    {
+        let _ = queries;
+        Err(engines::no_duckdb())
+    }
+    #[cfg(feature = "duckdb")]
+    queries
+        .into_iter()
+        .filter(|query| needs_duckdb.iter().any(|table| crate::sql::mentions(query, &table.name)))
+        .try_for_each(|query| engines::of_one(&duck::tables_of(query, &tables)?))
 }

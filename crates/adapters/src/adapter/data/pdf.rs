@@ -7,10 +7,9 @@ use std::path::Path;
 use lopdf::{Document, LoadOptions, Object};
 
 use super::blocking::CancelFlag;
-use super::content::Content;
-use super::sentence::{failure, file_name};
+use super::sentence::{file_name, too_large, wrong_type};
+use super::source::Content;
 use crate::event::Failure;
-use crate::model::FailureKind;
 use crate::port::PageText;
 
 /// The most pages.
@@ -29,26 +28,25 @@ thread_local! {
 pub(super) fn pages(path: &Path, bytes: &[u8], most_text: usize, cancel: &CancelFlag) -> Result<Vec<PageText>, Failure> {
     let name = file_name(path);
     if Content::of(bytes) != Content::Pdf {
-        return Err(failure(FailureKind::WrongType, format!("{name} is not a PDF document. Give it its right ending.")));
+        return Err(wrong_type(format!("{name} is not a PDF document. Give it its right ending.")));
     }
     // A damaged file may hit a mistake in the PDF library: that is this file's problem only.
     catch_unwind(AssertUnwindSafe(|| read(&name, bytes, most_text, MOST_UNPACKED, cancel)))
-        .unwrap_or_else(|_| Err(failure(FailureKind::WrongType, format!("{name} is damaged. Open it in its program and save it again."))))
+        .unwrap_or_else(|_| Err(wrong_type(format!("{name} is damaged. Open it in its program and save it again."))))
 }
 
 fn read(name: &str, bytes: &[u8], most_text: usize, most_unpacked: usize, cancel: &CancelFlag) -> Result<Vec<PageText>, Failure> {
     LEFT.set(most_unpacked);
     let options = LoadOptions { filter: Some(within_budget), max_decompressed_size: Some(most_unpacked), ..LoadOptions::default() };
     let loaded = Document::load_mem_with_options(bytes, options);
-    let too_large =
-        |what: &str| failure(FailureKind::TooLarge, format!("{name} was not read: {what}. Save the pages you need as a smaller file."));
+    let too_large = |what: &str| too_large(format!("{name} was not read: {what}. Save the pages you need as a smaller file."));
     if LEFT.get() == 0 {
         return Err(too_large("it unpacks to far more than its size"));
     }
     let document = loaded.map_err(|error| {
         let why =
             if matches!(error, lopdf::Error::Decryption(_)) { "it has a password".to_owned() } else { format!("it is damaged ({error})") };
-        failure(FailureKind::WrongType, format!("{name} cannot be read: {why}. Save it again without a password."))
+        wrong_type(format!("{name} cannot be read: {why}. Save it again without a password."))
     })?;
     let numbered = document.get_pages();
     if numbered.len() > MOST_PAGES {
@@ -91,6 +89,7 @@ fn within_budget(id: (u32, u16), object: &mut Object) -> Option<((u32, u16), Obj
 mod tests {
     use super::super::testing::pdf_of;
     use super::*;
+    use crate::model::FailureKind;
 
     fn read_pages(bytes: &[u8]) -> Result<Vec<PageText>, Failure> {
         pages(Path::new("data/report.pdf"), bytes, 8 << 20, &CancelFlag::default())

@@ -1,11 +1,11 @@
 //! Columns with personal data: whether a table has those that are marked, and which columns of a result hold them.
 
 use super::query::same_name;
-use super::sentence::{failure, file_name, listed};
+use super::sentence::{file_name, listed, unavailable};
 use crate::diagnostic::did_you_mean;
 use crate::event::Failure;
-use crate::model::FailureKind;
 use crate::port::TableSource;
+use crate::sql::mentions;
 
 /// The failure of a table that lacks a marked column: what stands there under another name would not be masked.
 pub(super) fn lacking(table: &TableSource, columns: &[String]) -> Result<(), Failure> {
@@ -19,34 +19,23 @@ pub(super) fn lacking(table: &TableSource, columns: &[String]) -> Result<(), Fai
          read{near} Its columns are: {have}.",
         table.name
     );
-    Err(failure(FailureKind::Unavailable, sentence))
+    Err(unavailable(sentence))
 }
 
-/// What a query takes from tables with personal columns.
-pub(super) struct Touched<'a> {
-    tables: &'a [TableSource],
-    /// It reads a personal column somewhere.
-    is_personal: bool,
-    /// It puts several selects together, where only the first says where a column comes from.
-    is_compound: bool,
-}
-
-impl<'a> Touched<'a> {
-    /// `reads`: whether the query reads this column of this table.
-    pub(super) fn by(query: &str, tables: &'a [TableSource], reads: impl Fn(&str, &str) -> bool) -> Touched<'a> {
-        let is_personal = tables.iter().any(|table| table.pii.iter().any(|column| reads(&table.name, column)));
-        let mut words = query.split(|c: char| !c.is_alphanumeric() && c != '_');
-        let is_compound = words.any(|word| ["union", "intersect", "except"].iter().any(|compound| word.eq_ignore_ascii_case(compound)));
-        Touched { tables, is_personal, is_compound }
-    }
-
-    /// Whether a column of the result may hold personal data: all but a plain column that is not marked. `origin`: the table and column
-    /// that it is, if it is one.
-    pub(super) fn is_personal(&self, origin: Option<(&str, &str)>) -> bool {
-        let is_plain = |(name, column): (&str, &str)| {
-            let table = self.tables.iter().find(|table| same_name(&table.name, name));
-            table.is_some_and(|table| !table.pii.iter().any(|marked| same_name(marked, column)))
-        };
-        self.is_personal && (self.is_compound || !origin.is_some_and(is_plain))
-    }
+/// Which columns of a result may hold personal data: of a query that reads a marked column, all but plain columns that are not marked.
+/// `reads`: whether it reads this column of this table; `origins`: for each column of the result, the table and column that it is, if it is one.
+pub(super) fn marked<'c>(
+    query: &str,
+    tables: &[TableSource],
+    reads: impl Fn(&str, &str) -> bool,
+    origins: impl Iterator<Item = Option<(&'c str, &'c str)>>,
+) -> Vec<bool> {
+    let is_touched = tables.iter().any(|table| table.pii.iter().any(|column| reads(&table.name, column)));
+    // Where several selects are put together, only the first says where a column comes from.
+    let is_compound = ["union", "intersect", "except"].iter().any(|word| mentions(query, word));
+    let is_plain = |(name, column): (&str, &str)| {
+        let table = tables.iter().find(|table| same_name(&table.name, name));
+        table.is_some_and(|table| !table.pii.iter().any(|marked| same_name(marked, column)))
+    };
+    origins.map(|origin| is_touched && (is_compound || !origin.is_some_and(is_plain))).collect()
 }

@@ -5,14 +5,12 @@ use std::path::Path;
 
 use imagesize::{ImageType, reader_size};
 
-use super::sentence::{failure, file_name};
+use super::sentence::{file_name, wrong_type};
 use crate::event::Failure;
-use crate::model::FailureKind;
 
 /// Kind, width and height in pixels.
 pub(super) fn size(path: &Path, bytes: &[u8]) -> Result<(&'static str, u64, u64), Failure> {
-    let wrong =
-        || failure(FailureKind::WrongType, format!("{} is not a picture that can be read. Save it as PNG or JPEG.", file_name(path)));
+    let wrong = || wrong_type(format!("{} is not a picture that can be read. Save it as PNG or JPEG.", file_name(path)));
     let kind = match imagesize::image_type(bytes).map_err(|_| wrong())? {
         ImageType::Png => "PNG",
         ImageType::Jpeg => "JPEG",

@@ -1,26 +1,24 @@
-//! What queries of both engines share, and running one that SQLite has compiled.
+//! What queries of both engines share: limits, the values for their `$name` places (the only way in), sentences; and running one that SQLite has
+//! compiled.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use rusqlite::types::ValueRef;
+use rusqlite::types::{Value as Sql, ValueRef};
 use rusqlite::{ErrorCode, Statement};
 use serde_json::{Map, Number, Value};
 
-use super::bind::bind;
 use super::blocking::CancelFlag;
-use super::guard::Guard;
+use super::guard::{Guard, only_reads};
 use super::names::unique;
-use super::sentence::{counted, failure, listed};
+use super::sentence::{bad_request, counted, failure, listed, too_large, unavailable};
 use crate::event::Failure;
-use crate::model::FailureKind;
 use crate::port::{QueryRequest, Rows, TableSource};
+use crate::sql::MOST_QUERY_BYTES;
 
 /// The most bytes of a result.
 const MOST_RESULT_BYTES: usize = 16 << 20;
 /// The longest single value, in bytes.
 pub(super) const MOST_VALUE_BYTES: usize = 2 << 20;
-/// The longest query, in bytes.
-const MOST_QUERY_BYTES: usize = 64 << 10;
 
 /// A name as SQL writes it.
 pub(super) fn quoted(name: &str) -> String {
@@ -37,33 +35,28 @@ pub(super) fn check(request: &QueryRequest) -> Result<(), Failure> {
     for (index, table) in request.tables.iter().enumerate() {
         if request.tables.iter().take(index).any(|other| same_name(&other.name, &table.name)) {
             let sentence = format!("Two tables are called \"{}\". Rename one in `data`, or the file.", table.name);
-            return Err(failure(FailureKind::BadRequest, sentence));
+            return Err(bad_request(sentence));
         }
     }
     if request.query.len() > MOST_QUERY_BYTES {
-        return Err(failure(FailureKind::TooLarge, format!("The query is longer than {} KB.", MOST_QUERY_BYTES >> 10)));
+        return Err(too_large(format!("The query is longer than {} KB.", MOST_QUERY_BYTES >> 10)));
     }
     Ok(())
 }
 
-/// A query that would do more than read.
-pub(super) fn only_reads() -> Failure {
-    failure(FailureKind::Denied, "A query only reads: it may not change, create or remove anything.")
-}
-
 /// A query without a statement.
 pub(super) fn empty() -> Failure {
-    failure(FailureKind::BadRequest, "The query is empty. Write one that begins with select or with.")
+    bad_request("The query is empty. Write one that begins with select or with.")
 }
 
 /// A text with several statements.
 pub(super) fn several() -> Failure {
-    failure(FailureKind::BadRequest, "A query is one statement; this text holds several. Keep one.")
+    bad_request("A query is one statement; this text holds several. Keep one.")
 }
 
 /// A value that is too long.
 pub(super) fn too_long() -> Failure {
-    failure(FailureKind::TooLarge, "The query makes a text that is too long. Put fewer or shorter texts together.")
+    too_large("The query makes a text that is too long. Put fewer or shorter texts together.")
 }
 
 /// A place in a query, for the end of a sentence.
@@ -119,7 +112,7 @@ impl TakenRows {
             let so_far = counted(self.rows.rows.len() as u64 + 1, "row");
             let sentence =
                 format!("The result is larger than {} MB after {so_far}. Ask for fewer columns or rows.", MOST_RESULT_BYTES >> 20);
-            return Err(failure(FailureKind::TooLarge, sentence));
+            return Err(too_large(sentence));
         }
         self.rows.rows.push(row);
         Ok(())
@@ -256,16 +249,14 @@ fn while_running(error: &rusqlite::Error) -> Failure {
     let sentence = sqlite_sentence(error);
     match error.sqlite_error_code() {
         Some(ErrorCode::TooBig) => too_long(),
-        Some(ErrorCode::OutOfMemory | ErrorCode::DiskFull) => {
-            failure(FailureKind::TooLarge, "The query needs too much memory. Sort, group or join fewer rows.")
-        }
+        Some(ErrorCode::OutOfMemory | ErrorCode::DiskFull) => too_large("The query needs too much memory. Sort, group or join fewer rows."),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            failure(FailureKind::Unavailable, "The database file is being changed by another program. Try again.")
+            unavailable("The database file is being changed by another program. Try again.")
         }
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => {
-            failure(FailureKind::Unavailable, format!("The database file cannot be read: {sentence}."))
+            unavailable(format!("The database file cannot be read: {sentence}."))
         }
-        _ => failure(FailureKind::BadRequest, format!("SQLite: {sentence}.")),
+        _ => bad_request(format!("SQLite: {sentence}.")),
     }
 }
 
@@ -275,7 +266,7 @@ pub(super) fn while_compiling(error: &rusqlite::Error) -> Failure {
         rusqlite::Error::MultipleStatement => several(),
         rusqlite::Error::SqlInputError { msg, sql, offset, .. } => {
             let place = usize::try_from(*offset).map_or_else(|_| String::new(), |offset| place(sql, offset));
-            failure(FailureKind::BadRequest, format!("SQLite: {msg}{place}."))
+            bad_request(format!("SQLite: {msg}{place}."))
         }
         other => while_running(other),
     }
@@ -288,4 +279,75 @@ pub(super) fn sqlite_sentence(error: &rusqlite::Error) -> String {
         rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
         other => other.to_string(),
     }
+}
+
+/// The values of `with`, and which of them no place has asked for yet.
+pub(super) struct BoundValues<'a> {
+    with: &'a BTreeMap<String, Value>,
+    unused: BTreeSet<&'a str>,
+}
+
+impl<'a> BoundValues<'a> {
+    /// Of a request.
+    pub(super) fn new(with: &'a BTreeMap<String, Value>) -> BoundValues<'a> {
+        BoundValues { with, unused: with.keys().map(String::as_str).collect() }
+    }
+
+    /// The value of a place as it is written. A place without a value and other kinds of places (`?`, `:name`) are `bad_request`.
+    pub(super) fn of<'w>(&mut self, written: &'w str) -> Result<(&'w str, &'a Value), Failure> {
+        let Some(name) = written.strip_prefix('$') else {
+            let plain = written.trim_start_matches(['?', ':', '@']);
+            let name = if plain.chars().next().is_some_and(char::is_alphabetic) { plain } else { "name" };
+            return Err(bad_request(format!(
+                "A value is filled in by name: write ${name} instead of {written}, and give it under `with`."
+            )));
+        };
+        let Some(value) = self.with.get(name) else {
+            let have = listed(self.with.keys().map(String::as_str));
+            return Err(bad_request(format!("The query has ${name}, but `with` has no value of that name (it has: {have}).")));
+        };
+        self.unused.remove(name);
+        Ok((name, value))
+    }
+
+    /// A value without a place is `bad_request`.
+    pub(super) fn all_used(&self) -> Result<(), Failure> {
+        match self.unused.first() {
+            None => Ok(()),
+            Some(name) => {
+                Err(bad_request(format!("`with` has a value \"{name}\", but the query has no ${name}. Use it, or take it out of `with`.")))
+            }
+        }
+    }
+}
+
+/// Binds every place of a query of SQLite.
+pub(super) fn bind(statement: &mut Statement<'_>, with: &BTreeMap<String, Value>) -> Result<(), Failure> {
+    let mut values = BoundValues::new(with);
+    for place in 1..=statement.parameter_count() {
+        let written = statement.parameter_name(place).unwrap_or("?").to_owned();
+        let (name, value) = values.of(&written)?;
+        let value = to_sql(name, value)?;
+        statement.raw_bind_parameter(place, value).map_err(|error| not_bound(name, &error))?;
+    }
+    values.all_used()
+}
+
+fn to_sql(name: &str, value: &Value) -> Result<Sql, Failure> {
+    Ok(match value {
+        Value::Null => Sql::Null,
+        Value::Bool(boolean) => Sql::Integer(i64::from(*boolean)),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => Sql::Integer(whole),
+            (None, Some(other)) if !number.is_u64() => Sql::Real(other),
+            _ => return Err(bad_request(format!("The value of ${name} is too large a number for SQLite. Give it as a text."))),
+        },
+        Value::String(text) => Sql::Text(text.clone()),
+        list_or_object => Sql::Text(list_or_object.to_string()),
+    })
+}
+
+/// A value its engine refuses.
+pub(super) fn not_bound(name: &str, error: &dyn std::fmt::Display) -> Failure {
+    bad_request(format!("The value of ${name} cannot be used: {error}."))
 }

@@ -4,14 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use super::blocking::CancelFlag;
-use super::content::Content;
-use super::database::tables_of;
+use super::database::{DatabasePool, tables_of};
 use super::excel::Workbook;
 use super::names::{file_id, sheet_id, unique};
-use super::pool::DatabasePool;
 use super::query::Answers;
-use super::sentence::{counted, failure, file_name, listed};
-use super::source::{decode, read_all};
+use super::sentence::{counted, file_name, listed, too_large, wrong_type};
+use super::source::{Content, decode, read_all};
 use super::summary::summary;
 use super::{document, pdf, picture};
 use crate::event::Failure;
@@ -33,7 +31,7 @@ pub(super) fn read(pool: &DatabasePool, request: &ReadRequest, cancel: &CancelFl
     let path = request.path.as_path();
     let outcome = match request.kind.as_deref() {
         Some(kind) if !KINDS.contains(&kind) => {
-            return Err(failure(FailureKind::WrongType, format!("\"{kind}\" is no kind of file; write one of: {}.", listed(KINDS))));
+            return Err(wrong_type(format!("\"{kind}\" is no kind of file; write one of: {}.", listed(KINDS))));
         }
         Some(kind) => read_as(pool, path, asked(kind, path, cancel)?, cancel),
         None => kind_of(path, cancel).and_then(|kind| read_as(pool, path, kind, cancel)),
@@ -62,16 +60,12 @@ enum ReadKind {
 fn kind_of(path: &Path, cancel: &CancelFlag) -> Result<ReadKind, Failure> {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
     Ok(match ending.as_str() {
-        "csv" => ReadKind::Table(DataKind::Csv),
-        "tsv" | "tab" => ReadKind::Table(DataKind::Tsv),
-        "xlsx" | "xlsm" | "xls" => ReadKind::Table(DataKind::Excel),
-        "sqlite" | "sqlite3" | "db" => ReadKind::Table(DataKind::Sqlite),
-        "parquet" => ReadKind::Table(DataKind::Parquet),
-        "duckdb" => ReadKind::Table(DataKind::DuckDb),
         "pdf" => ReadKind::Pdf,
         "docx" => ReadKind::Word,
         "png" | "jpg" | "jpeg" | "gif" | "webp" | "bmp" | "tif" | "tiff" => ReadKind::Picture,
-        _ => by_content(path, cancel)?,
+        "tab" => ReadKind::Table(DataKind::Tsv),
+        "xlsb" | "ods" => by_content(path, cancel)?,
+        ending => DataKind::of_ending(ending).map_or_else(|| by_content(path, cancel), |kind| Ok(ReadKind::Table(kind)))?,
     })
 }
 
@@ -126,11 +120,9 @@ fn text(path: &Path) -> Result<FileContent, Failure> {
 fn pages(what: &str, pages: Vec<PageText>) -> FileContent {
     let text = pages.iter().map(|page| page.text.as_str()).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
     let without = if text.is_empty() { " without readable text; perhaps it holds pictures of pages" } else { "" };
-    let summary = if what.starts_with("PDF") {
-        format!("{what} of {}{without}.", counted(pages.len() as u64, "page"))
-    } else {
-        format!("{what} of {}{without}.", counted(text.lines().count() as u64, "line"))
-    };
+    let is_pdf = what.starts_with("PDF");
+    let length = if is_pdf { counted(pages.len() as u64, "page") } else { counted(text.lines().count() as u64, "line") };
+    let summary = format!("{what} of {length}{without}.");
     FileContent { kind: "document".to_owned(), text, pages, summary, ..FileContent::default() }
 }
 
@@ -139,7 +131,7 @@ fn tables(pool: &DatabasePool, path: &Path, kind: DataKind, cancel: &CancelFlag)
     let sources = sources(path, kind, cancel)?;
     if sources.len() > MOST_TABLES {
         let sentence = format!("{} holds {} tables, more than {MOST_TABLES}. Split it.", file_name(path), sources.len());
-        return Err(failure(FailureKind::TooLarge, sentence));
+        return Err(too_large(sentence));
     }
     match kind.engine() {
         SqlEngine::Sqlite => {

@@ -13,6 +13,36 @@ pub(super) fn failure(kind: FailureKind, message: impl AsRef<str>) -> Failure {
     Failure::new(kind, shown(message.as_ref(), MOST_BYTES))
 }
 
+/// A query or table that has to be written in another way.
+pub(super) fn bad_request(message: impl AsRef<str>) -> Failure {
+    failure(FailureKind::BadRequest, message)
+}
+
+/// Something that no query may do.
+pub(super) fn denied(message: impl AsRef<str>) -> Failure {
+    failure(FailureKind::Denied, message)
+}
+
+/// A mistake of flow itself.
+pub(super) fn internal(message: impl AsRef<str>) -> Failure {
+    failure(FailureKind::Internal, message)
+}
+
+/// A file, query or result beyond its bounds.
+pub(super) fn too_large(message: impl AsRef<str>) -> Failure {
+    failure(FailureKind::TooLarge, message)
+}
+
+/// A file or engine that is not there or cannot be used.
+pub(super) fn unavailable(message: impl AsRef<str>) -> Failure {
+    failure(FailureKind::Unavailable, message)
+}
+
+/// A file or value that is not what it should be.
+pub(super) fn wrong_type(message: impl AsRef<str>) -> Failure {
+    failure(FailureKind::WrongType, message)
+}
+
 /// A text without control characters and with at most so many bytes; a cut is marked with `…`.
 pub(super) fn shown(text: &str, most_bytes: usize) -> String {
     let mut out = String::with_capacity(text.len().min(most_bytes));

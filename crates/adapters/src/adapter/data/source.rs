@@ -1,4 +1,4 @@
-//! Opening a data file and decoding its text. Only plain files, within a size, and never as guessed characters.
+//! Opening a data file, what its first bytes say it is, and decoding its text. Only plain files, within a size, and never as guessed characters.
 
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
@@ -6,10 +6,8 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use super::super::files;
-use super::content::Content;
-use super::sentence::{failure, file_name};
+use super::sentence::{file_name, too_large, unavailable, wrong_type};
 use crate::event::Failure;
-use crate::model::FailureKind;
 
 /// What tells that a file has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,11 +40,7 @@ pub(super) fn checked(path: &Path, content: Content, what: &str) -> Result<Stamp
     let (file, stamp) = open(path)?;
     let mut start = Vec::new();
     file.take(512).read_to_end(&mut start).map_err(|error| cannot_open(path, &error))?;
-    if Content::of(&start) == content {
-        Ok(stamp)
-    } else {
-        Err(failure(FailureKind::WrongType, format!("{} is not {what}.", file_name(path))))
-    }
+    if Content::of(&start) == content { Ok(stamp) } else { Err(wrong_type(format!("{} is not {what}.", file_name(path)))) }
 }
 
 /// The path from the root, as text: never taken for an address with options.
@@ -54,7 +48,7 @@ pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
     let path = std::path::absolute(path).map_err(|error| cannot_open(path, &error))?;
     path.into_os_string().into_string().map_err(|path| {
         let file = file_name(Path::new(&path));
-        failure(FailureKind::Unavailable, format!("The path of {file} is not UTF-8. Rename the file or its folder."))
+        unavailable(format!("The path of {file} is not UTF-8. Rename the file or its folder."))
     })
 }
 
@@ -62,22 +56,19 @@ pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
 pub(super) fn read_all(path: &Path, most_bytes: u64) -> Result<(Vec<u8>, Stamp), Failure> {
     let (file, stamp) = open(path)?;
     if stamp.size > most_bytes {
-        return Err(too_large(path, most_bytes));
+        return Err(larger_than(path, most_bytes));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0));
     file.take(most_bytes + 1).read_to_end(&mut bytes).map_err(|error| cannot_open(path, &error))?;
-    if bytes.len() as u64 > most_bytes { Err(too_large(path, most_bytes)) } else { Ok((bytes, stamp)) }
+    if bytes.len() as u64 > most_bytes { Err(larger_than(path, most_bytes)) } else { Ok((bytes, stamp)) }
 }
 
-fn too_large(path: &Path, most_bytes: u64) -> Failure {
-    failure(
-        FailureKind::TooLarge,
-        format!(
-            "{} is larger than {} MB, the most that is read at once. Split it, or put the table into a SQLite file.",
-            file_name(path),
-            most_bytes >> 20
-        ),
-    )
+fn larger_than(path: &Path, most_bytes: u64) -> Failure {
+    too_large(format!(
+        "{} is larger than {} MB, the most that is read at once. Split it, or put the table into a SQLite file.",
+        file_name(path),
+        most_bytes >> 20
+    ))
 }
 
 fn cannot_open(path: &Path, error: &std::io::Error) -> Failure {
@@ -89,7 +80,7 @@ fn cannot_open(path: &Path, error: &std::io::Error) -> Failure {
         ErrorKind::PermissionDenied => format!("The file {shown} may not be read by this user. Change its permissions."),
         _ => format!("The file {shown} cannot be read: {error}."),
     };
-    failure(FailureKind::Unavailable, sentence)
+    unavailable(sentence)
 }
 
 /// The text of a file: UTF-8 (with or without mark), or UTF-16 with its mark. Anything else is a failure `wrong_type`: a wrong guess
@@ -102,27 +93,19 @@ pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
         _ => {}
     }
     if let Some(what) = Content::of(&bytes).as_file_kind() {
-        return Err(failure(
-            FailureKind::WrongType,
-            format!("{name} is not a text: its content is {what}. Give the file its right ending."),
-        ));
+        return Err(wrong_type(format!("{name} is not a text: its content is {what}. Give the file its right ending.")));
     }
     let mut text = String::from_utf8(bytes).map_err(|error| {
         let good = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
         let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
-        failure(
-            FailureKind::WrongType,
-            format!("{name} is not UTF-8 text (first unreadable character in line {line}). Save it with the encoding UTF-8, in Excel as \"CSV UTF-8\"."),
+        wrong_type(format!("{name} is not UTF-8 text (first unreadable character in line {line}). Save it with the encoding UTF-8, in Excel as \"CSV UTF-8\"."),
         )
     })?;
     if text.starts_with('\u{FEFF}') {
         text.drain(..'\u{FEFF}'.len_utf8());
     }
     if text.contains('\0') {
-        return Err(failure(
-            FailureKind::WrongType,
-            format!("{name} is not a text: it holds zero bytes. Save it with the encoding UTF-8."),
-        ));
+        return Err(wrong_type(format!("{name} is not a text: it holds zero bytes. Save it with the encoding UTF-8.")));
     }
     Ok(text)
 }
@@ -132,15 +115,75 @@ fn decode_utf16(name: &str, bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<St
     let units = pairs.iter().skip(1).map(|pair| unit(*pair));
     match char::decode_utf16(units).collect::<Result<String, _>>() {
         Ok(text) if rest.is_empty() && !text.contains('\0') => Ok(text),
-        _ => {
-            Err(failure(FailureKind::WrongType, format!("{name} begins like UTF-16 text but is damaged. Save it with the encoding UTF-8.")))
+        _ => Err(wrong_type(format!("{name} begins like UTF-16 text but is damaged. Save it with the encoding UTF-8."))),
+    }
+}
+
+/// A kind of content, told by its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Excel, Word, or another zip.
+    Zip,
+    /// Excel before 2007, or an Office file with a password.
+    OldOffice,
+    Sqlite,
+    Pdf,
+    Parquet,
+    DuckDb,
+    Image,
+    /// Text, or something unknown.
+    Other,
+}
+
+impl Content {
+    /// Looks at the first bytes; a few hundred are enough.
+    pub(super) fn of(bytes: &[u8]) -> Content {
+        const MARKS: [(&[u8], Content); 6] = [
+            (b"PK\x03\x04", Content::Zip),
+            (b"PK\x05\x06", Content::Zip),
+            (b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", Content::OldOffice),
+            (b"SQLite format 3\0", Content::Sqlite),
+            (b"%PDF-", Content::Pdf),
+            (b"PAR1", Content::Parquet),
+        ];
+        match MARKS.iter().find(|(mark, _)| bytes.starts_with(mark)) {
+            Some((_, Content::Pdf)) => Content::Pdf,
+            _ if looks_like_text(bytes) => Content::Other, // a table whose first column is called PAR1 or BMI
+            Some((_, content)) => *content,
+            None if bytes.get(8..12) == Some(b"DUCK") => Content::DuckDb,
+            None if imagesize::image_type(bytes).is_ok() => Content::Image,
+            None => Content::Other,
         }
     }
+
+    /// What to call it to people; `None` for [`Content::Other`].
+    pub(super) fn as_file_kind(self) -> Option<&'static str> {
+        match self {
+            Content::Zip => Some("an Excel, Word or zip file"),
+            Content::OldOffice => Some("an Office file of an old kind or with a password"),
+            Content::Sqlite => Some("a SQLite database"),
+            Content::Pdf => Some("a PDF document"),
+            Content::Parquet => Some("a Parquet file"),
+            Content::DuckDb => Some("a DuckDB database"),
+            Content::Image => Some("a picture"),
+            Content::Other => None,
+        }
+    }
+}
+
+fn looks_like_text(bytes: &[u8]) -> bool {
+    let start = bytes.get(..bytes.len().min(512)).unwrap_or_default();
+    let valid = match std::str::from_utf8(start) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none(), // only cut inside a character
+    };
+    valid && !start.iter().any(|byte| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r'))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::FailureKind;
 
     fn decoded(bytes: &[u8]) -> Result<String, String> {
         decode(Path::new("data/people.csv"), bytes.to_vec()).map_err(|failure| failure.message)
@@ -181,5 +224,13 @@ mod tests {
         std::fs::write(file.path(), "12345").unwrap();
         assert_eq!(read_all(file.path(), 4).unwrap_err().kind, FailureKind::TooLarge);
         assert_eq!(read_all(file.path(), 5).unwrap().0, b"12345");
+    }
+
+    #[test]
+    fn a_table_whose_header_begins_like_a_picture_stays_a_text() {
+        assert_eq!(Content::of(b"BMI,weight\n22,70\n"), Content::Other);
+        assert_eq!(Content::of(b"PAR1,PAR2\n"), Content::Other);
+        assert_eq!(Content::of(b"PAR1\x15\x04\x15"), Content::Parquet);
+        assert_eq!(Content::of(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"), Content::Image);
     }
 }

@@ -127,14 +127,7 @@ pub(super) fn table_of(file: &str, content: impl AsRef<[u8]>) -> (TempDir, Table
     let path = folder.path().join(file);
     std::fs::write(&path, content).unwrap();
     let (name, ending) = file.split_once('.').unwrap();
-    let kind = match ending {
-        "csv" => DataKind::Csv,
-        "tsv" => DataKind::Tsv,
-        "xlsx" => DataKind::Excel,
-        "parquet" => DataKind::Parquet,
-        "duckdb" => DataKind::DuckDb,
-        _ => DataKind::Sqlite,
-    };
+    let kind = DataKind::of_ending(ending).unwrap();
     (
         folder,
         TableSource { name: name.to_owned(), file: path, kind, table: None, columns: BTreeMap::new(), pii: vec![], engine: kind.engine() },

@@ -12,9 +12,10 @@ use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::state::{FrameKind, NodeRef};
 use crate::engine::words::ms;
 use crate::event::{Failure, StepStatus};
-use crate::model::{DataKind, MOST_ROWS, Pipeline, QUERY_TIMEOUT, SqlEngine, SqlStep, Step, StepKind};
+use crate::model::{DataKind, MOST_ROWS, QUERY_TIMEOUT, SqlEngine, SqlStep, Step, StepKind};
 use crate::port::{QueryRequest, Rows, TableSource};
 use crate::source::Spanned;
+use crate::sql::mentions;
 
 impl Kind for SqlStep {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
@@ -51,11 +52,12 @@ impl Run {
     ) -> QueryRequest {
         let pipeline = &self.planned_of(at).pipeline;
         let allowed = |name: &str| tables.is_none_or(|t| t.iter().any(|t| t.value == name));
-        let mut sources: Vec<TableSource> = data_sources(pipeline).filter(|t| allowed(&t.name)).collect();
+        let mut sources: Vec<TableSource> =
+            pipeline.data.iter().filter(|(name, _)| allowed(name)).map(|(name, data)| TableSource::of(name, data)).collect();
         if tables.is_none() {
             sources.extend(self.read_tables(at));
         }
-        let uses_duckdb = sources.iter().any(|table| table.engine == SqlEngine::DuckDb && table.is_named_in(&query));
+        let uses_duckdb = sources.iter().any(|table| table.engine == SqlEngine::DuckDb && mentions(&query, &table.name));
         let engine = if uses_duckdb { SqlEngine::DuckDb } else { SqlEngine::Sqlite };
         let with: BTreeMap<String, Value> = with.into_iter().collect();
         QueryRequest { engine, tables: sources, query, with, max_rows: max_rows.unwrap_or(MOST_ROWS), timeout }
@@ -81,21 +83,9 @@ impl Run {
     }
 }
 
-/// The tables of `data`.
-fn data_sources(pipeline: &Pipeline) -> impl Iterator<Item = TableSource> + '_ {
-    pipeline.data.iter().map(|(name, data)| TableSource::of(name, data))
-}
-
 fn table_source(value: &Value) -> Option<TableSource> {
     let file = Path::new(value.get("file")?.as_str()?);
-    let kind = match file.extension()?.to_str()?.to_lowercase().as_str() {
-        "csv" => DataKind::Csv,
-        "tsv" => DataKind::Tsv,
-        "xlsx" => DataKind::Excel,
-        "parquet" => DataKind::Parquet,
-        "duckdb" => DataKind::DuckDb,
-        _ => DataKind::Sqlite,
-    };
+    let kind = DataKind::of_ending(file.extension()?.to_str()?).unwrap_or(DataKind::Sqlite);
     Some(TableSource {
         name: value.get("name")?.as_str()?.to_string(),
         file: file.to_path_buf(),
@@ -116,4 +106,16 @@ pub(super) fn sql_output(rows: Rows, one: bool) -> (Value, Option<Value>) {
     let mut list = rows.rows.into_iter().map(Value::Object);
     let output = if one { list.next().unwrap_or(Value::Null) } else { Value::Array(list.collect()) };
     (output, Some(details))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_read_is_asked_as_what_it_is() {
+        let kind = |file: &str| table_source(&json!({ "name": "book", "file": file, "table": null })).map(|source| source.kind);
+        assert_eq!(kind("a/book.XLSM"), Some(DataKind::Excel));
+        assert_eq!((kind("book.sqlite3"), kind("book.parquet")), (Some(DataKind::Sqlite), Some(DataKind::Parquet)));
+    }
 }

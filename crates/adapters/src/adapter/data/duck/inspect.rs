@@ -8,12 +8,11 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use duckdb::{Connection, params};
 use serde_json::Value;
 
-use super::super::guard::may_not_read;
-use super::super::query::{empty, only_reads, same_name, several, with_tables};
-use super::super::sentence::failure;
+use super::super::guard::{may_not_read, only_reads};
+use super::super::query::{empty, same_name, several, with_tables};
+use super::super::sentence::{bad_request, denied};
 use super::{functions, wording};
 use crate::event::Failure;
-use crate::model::FailureKind;
 use crate::port::TableSource;
 
 /// Parts of a query that are neither expressions nor types: what it may be made of. Missing on purpose: `SHOW_REF` (describe, show,
@@ -65,7 +64,7 @@ impl JsonObject {
 pub(super) fn inspect(connection: &Connection, query: &str) -> Result<Inspected, Failure> {
     // A text ends at a zero byte for DuckDB: what follows would be looked at by nobody.
     if query.contains('\0') {
-        return Err(failure(FailureKind::BadRequest, "The query holds a zero byte. Take it out."));
+        return Err(bad_request("The query holds a zero byte. Take it out."));
     }
     let broken = |error: duckdb::Error| wording::internal(&error);
     let json: String = connection.query_row("SELECT json_serialize_sql($1::VARCHAR)", [query], |row| row.get(0)).map_err(broken)?;
@@ -85,7 +84,7 @@ pub(super) fn inspect(connection: &Connection, query: &str) -> Result<Inspected,
         (MOST_STARS, "*", nodes.values().filter(|node| node.word("class") == "STAR").count()),
     ] {
         if found > most {
-            return Err(failure(FailureKind::BadRequest, format!("The query holds more than {most} {what}. Ask in several steps.")));
+            return Err(bad_request(format!("The query holds more than {most} {what}. Ask in several steps.")));
         }
     }
     let mut inspected = Inspected { places: BTreeSet::new(), tables: BTreeSet::new(), own: HashSet::new() };
@@ -126,7 +125,7 @@ impl Inspected {
         if !is_known {
             let part = if class.is_empty() { kind } else { class };
             let what = if part == "SHOW_REF" { "describe, show or summarize".to_owned() } else { format!("this part of SQL: {part}") };
-            return Err(failure(FailureKind::Denied, format!("A query may not use {what}.")));
+            return Err(denied(format!("A query may not use {what}.")));
         }
         if let Some(function) = node.words.get("function_name") {
             let around = node.parent.and_then(|parent| nodes.get(&parent));
@@ -134,7 +133,7 @@ impl Inspected {
             let is_allowed = if is_table { functions::is_allowed_table(function) } else { functions::is_allowed(function) };
             let is_elsewhere = ["schema", "catalog"].iter().any(|key| !["", "main", "system"].contains(&node.word(key)));
             if !is_allowed || is_elsewhere {
-                return Err(failure(FailureKind::Denied, format!("A query may not call the function {function}.")));
+                return Err(denied(format!("A query may not call the function {function}.")));
             }
         }
         match kind {
@@ -142,7 +141,7 @@ impl Inspected {
                 let name = ["catalog_name", "schema_name", "table_name"].map(|key| node.word(key));
                 let name = name.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".");
                 let sentence = format!("The query may not read \"{name}\": a table has no name of a database in front.");
-                return Err(failure(FailureKind::Denied, sentence));
+                return Err(denied(sentence));
             }
             "BASE_TABLE" => drop(self.tables.insert(node.word("table_name").to_owned())),
             "VALUE_PARAMETER" => {
@@ -171,7 +170,7 @@ impl Inspected {
                 return Err(may_not_read(name, request.iter().map(|table| table.name.as_str())));
             }
             if !self.own.contains(&name.to_lowercase()) {
-                let missing = failure(FailureKind::BadRequest, format!("DuckDB: no such table: {name}."));
+                let missing = bad_request(format!("DuckDB: no such table: {name}."));
                 return Err(with_tables(missing, request));
             }
         }

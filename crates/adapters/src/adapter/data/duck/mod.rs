@@ -17,12 +17,11 @@ use ::duckdb::types::Value as Sql;
 use ::duckdb::{Connection, Statement, params_from_iter};
 use serde_json::{Map, Value};
 
-use super::bind::{BoundValues, bad_request, not_bound};
 use super::blocking::CancelFlag;
-use super::engines::mixed;
+use super::engines::of_one;
 use super::names::unique;
-use super::personal::Touched;
-use super::query::{Answers, TakenRows, check, same_name};
+use super::query::{Answers, BoundValues, TakenRows, check, not_bound, same_name};
+use super::sentence::bad_request;
 use crate::event::Failure;
 use crate::model::SqlEngine;
 use crate::port::{QueryRequest, Rows, TableSource};
@@ -41,11 +40,9 @@ pub(super) fn query(request: &QueryRequest, cancel: &CancelFlag) -> Result<Optio
     if !used.is_empty() && used.iter().all(|table| table.engine == SqlEngine::Sqlite) {
         return Ok(None);
     }
-    if let Some(mixed) = mixed(&used) {
-        return Err(mixed);
-    }
+    of_one(&used)?;
     let mut session = DuckSession::with(connection, &used, cancel)?;
-    session.answer(&inspected, request, cancel).map(Some)
+    session.answer(&inspected, &used, request, cancel).map(Some)
 }
 
 /// Which of these tables a query reads. A query that is wrong in another way reads none: that is told when it runs.
@@ -70,22 +67,22 @@ impl DuckSession {
         Ok(DuckSession { connection })
     }
 
-    fn answer(&mut self, inspected: &Inspected, request: &QueryRequest, cancel: &CancelFlag) -> Result<Rows, Failure> {
-        let query = request.query.as_str();
+    fn answer(
+        &mut self,
+        inspected: &Inspected,
+        used: &[&TableSource],
+        request: &QueryRequest,
+        cancel: &CancelFlag,
+    ) -> Result<Rows, Failure> {
         watched(&self.connection, cancel, || {
             let explained = |error: ::duckdb::Error| wording::explained(&self.connection, &error, request);
-            let mut statement = self.connection.prepare(query).map_err(explained)?;
+            let mut statement = self.connection.prepare(&request.query).map_err(explained)?;
             let values = bound(&statement, inspected, request)?;
             // The iterator of arrow would panic on a failure; the rows below come from the same stream.
             drop(statement.stream_arrow(params_from_iter(values)).map_err(explained)?);
-            let rows = rows(&statement, request).map_err(|problem| match problem {
-                RowProblem::Database(error) => explained(error),
-                RowProblem::Other(failure) => failure,
-            })?;
+            let rows = rows(&statement, request, explained)?;
             // DuckDB does not say where a column comes from: of a table with personal columns all may be.
-            let named = |name: &str, _: &str| request.tables.iter().any(|table| table.name == name && table.is_named_in(query));
-            let is_personal = Touched::by(query, &request.tables, named).is_personal(None);
-            let all = vec![is_personal; rows.columns.len()];
+            let all = vec![used.iter().any(|table| !table.pii.is_empty()); rows.columns.len()];
             Ok(rows.with_personal(&all))
         })
     }
@@ -94,8 +91,8 @@ impl DuckSession {
 impl Answers for DuckSession {
     fn query(&mut self, request: &QueryRequest, cancel: &CancelFlag) -> Result<Rows, Failure> {
         let inspected = inspect(&self.connection, &request.query)?;
-        inspected.tables(&self.connection, &request.tables)?;
-        self.answer(&inspected, request, cancel)
+        let used = inspected.tables(&self.connection, &request.tables)?;
+        self.answer(&inspected, &used, request, cancel)
     }
 }
 
@@ -119,36 +116,30 @@ fn bound(statement: &Statement<'_>, inspected: &Inspected, request: &QueryReques
     Ok(bound)
 }
 
-/// What can go wrong while rows come.
-enum RowProblem {
-    Database(::duckdb::Error),
-    Other(Failure),
-}
-
 /// The rows of a statement that was started.
-fn rows(statement: &Statement<'_>, request: &QueryRequest) -> Result<Rows, RowProblem> {
+fn rows(statement: &Statement<'_>, request: &QueryRequest, explained: impl Fn(::duckdb::Error) -> Failure) -> Result<Rows, Failure> {
     let schema = statement.schema();
     let mut taken_names = Default::default();
     let mut columns = Vec::with_capacity(schema.fields().len());
     for field in schema.fields() {
-        let kind = values::kind(field).map_err(RowProblem::Other)?;
+        let kind = values::kind(field)?;
         columns.push((unique(field.name(), &mut taken_names), kind.word().to_owned()));
     }
     let mut taken = TakenRows::new(request.max_rows);
     let mut rows = statement.raw_query();
-    while let Some(row) = rows.next().map_err(RowProblem::Database)? {
+    while let Some(row) = rows.next().map_err(&explained)? {
         if taken.is_full() {
             break;
         }
         let mut map = Map::with_capacity(columns.len());
         let mut bytes = 0;
         for (index, ((name, _), field)) in columns.iter().zip(schema.fields()).enumerate() {
-            let value = row.get::<_, Sql>(index).map_err(RowProblem::Database)?;
+            let value = row.get::<_, Sql>(index).map_err(&explained)?;
             let value = values::to_json(value, field.data_type());
-            bytes += values::checked_size(&value).map_err(RowProblem::Other)?;
+            bytes += values::checked_size(&value)?;
             map.insert(name.clone(), value);
         }
-        taken.push(map, bytes).map_err(RowProblem::Other)?;
+        taken.push(map, bytes)?;
     }
     Ok(taken.with_columns(columns))
 }

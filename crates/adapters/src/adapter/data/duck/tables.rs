@@ -6,14 +6,13 @@ use duckdb::{Config, Connection, appender_params_from_iter};
 
 use super::super::blocking::CancelFlag;
 use super::super::columns::ColumnType;
-use super::super::content::Content;
 use super::super::database::wanted_table;
-use super::super::engines::misfit;
+use super::super::engines::fits;
 use super::super::load::{OpenTable, declared};
 use super::super::personal::lacking;
 use super::super::query::quoted;
-use super::super::sentence::{failure, file_name};
-use super::super::source::{absolute, checked};
+use super::super::sentence::{file_name, unavailable};
+use super::super::source::{Content, absolute, checked};
 use super::wording::{columns_of, internal, unreadable};
 use crate::event::Failure;
 use crate::model::{DataKind, FailureKind, FieldKind};
@@ -60,7 +59,7 @@ pub(super) fn connect() -> Result<Connection, Failure> {
         .map_err(|error| internal(&error))?;
     if has != 3 {
         let sentence = "This DuckDB library lacks its parts json and parquet. Build flow with `--features duckdb-bundled` instead.";
-        return Err(failure(FailureKind::Unavailable, sentence));
+        return Err(unavailable(sentence));
     }
     Ok(connection)
 }
@@ -70,9 +69,7 @@ pub(super) fn connect() -> Result<Connection, Failure> {
 pub(super) fn show(connection: &Connection, tables: &[&TableSource], cancel: &CancelFlag) -> Result<(), Failure> {
     let mut paths = Vec::new();
     for (index, table) in tables.iter().enumerate() {
-        if let Some(misfit) = misfit(table) {
-            return Err(misfit);
-        }
+        fits(table)?;
         match table.kind {
             DataKind::Parquet => {
                 checked(&table.file, Content::Parquet, "a Parquet file")?;
@@ -112,7 +109,7 @@ fn plain(table: &TableSource) -> Result<String, Failure> {
                 "The path of {} has a \"{character}\", which stands for other names to DuckDB. Rename the file or its folder.",
                 file_name(&table.file)
             );
-            Err(failure(FailureKind::Unavailable, sentence))
+            Err(unavailable(sentence))
         }
     }
 }

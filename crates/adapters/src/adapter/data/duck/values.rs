@@ -6,9 +6,9 @@ use duckdb::arrow::datatypes::{DataType, Field};
 use duckdb::types::{Decimal, TimeUnit, ToSql, ToSqlOutput, Value as Sql, ValueRef};
 use serde_json::{Map, Number, Value};
 
-use super::super::bind::bad_request;
 use super::super::columns::Datum;
 use super::super::query::{ColumnKind, MOST_VALUE_BYTES, too_long};
+use super::super::sentence::bad_request;
 use crate::event::Failure;
 
 /// Up to 2^53 every whole number has its own f64.

@@ -56,7 +56,7 @@ fn within<T>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::bind::bad_request;
+    use super::super::super::sentence::bad_request;
     use super::*;
     use crate::model::FailureKind;
 

@@ -3,12 +3,10 @@
 use duckdb::{Connection, Error};
 use serde_json::Value;
 
-use super::super::bind::bad_request;
 use super::super::guard::{stopped, too_much_memory};
 use super::super::query::{place, quoted, with_columns, with_tables};
-use super::super::sentence::failure;
+use super::super::sentence::{self, bad_request, denied, unavailable};
 use crate::event::Failure;
-use crate::model::FailureKind;
 use crate::port::QueryRequest;
 
 /// An error as DuckDB tells it.
@@ -49,9 +47,9 @@ pub(super) fn explained(connection: &Connection, error: &Error, request: &QueryR
     match told.kind.as_str() {
         "INTERRUPT" | "Interrupt" => return stopped(),
         "Out of Memory" => return too_much_memory(),
-        "IO" | "Serialization" => return failure(FailureKind::Unavailable, format!("The file cannot be read: {}.", told.sentence)),
+        "IO" | "Serialization" => return unavailable(format!("The file cannot be read: {}.", told.sentence)),
         "Permission" => {
-            return failure(FailureKind::Denied, "A query may not open other files: it sees the tables of `data` only.");
+            return denied("A query may not open other files: it sees the tables of `data` only.");
         }
         "INTERNAL" | "FATAL" => return internal(error),
         _ => {}
@@ -86,11 +84,11 @@ pub(super) fn unreadable(file: &str, what: &str, error: &Error) -> Failure {
     match told.kind.as_str() {
         "INTERRUPT" | "Interrupt" => stopped(),
         "Out of Memory" => too_much_memory(),
-        "Permission" => failure(FailureKind::Denied, format!("{file} wants to open other files, which it may not.")),
+        "Permission" => denied(format!("{file} wants to open other files, which it may not.")),
         _ if told.sentence.contains("lock") => {
-            failure(FailureKind::Unavailable, format!("{file} is being changed by another program. Try again when that has ended."))
+            unavailable(format!("{file} is being changed by another program. Try again when that has ended."))
         }
-        _ => failure(FailureKind::Unavailable, format!("{file} cannot be read as {what}: {}.", told.sentence)),
+        _ => unavailable(format!("{file} cannot be read as {what}: {}.", told.sentence)),
     }
 }
 
@@ -99,6 +97,6 @@ pub(super) fn internal(error: &Error) -> Failure {
     let told = told(error);
     match told.kind.as_str() {
         "INTERRUPT" | "Interrupt" => stopped(),
-        _ => failure(FailureKind::Internal, format!("DuckDB failed: {}.", told.sentence)),
+        _ => sentence::internal(format!("DuckDB failed: {}.", told.sentence)),
     }
 }

@@ -41,7 +41,7 @@ fn a_parquet_file_is_a_table_with_its_own_types() {
         "SELECT 7 AS id, 'Ana' AS name, 12.50::DECIMAL(9,2) AS price, 0.1::FLOAT AS share, true AS paid, DATE '2026-11-18' AS day, \
          TIMESTAMP '2026-11-18 09:30:00.25' AS at, [1, NULL] AS list, {'a': 1, 'day': DATE '2026-01-02'} AS pair, NULL::TEXT AS nothing",
     );
-    let result = answer(&DataFiles::new(), request(&[&table], "select * from sales")).unwrap();
+    let result = answer(&DataFiles::default(), request(&[&table], "select * from sales")).unwrap();
     assert_eq!(
         json!(result.rows),
         json!([{
@@ -51,6 +51,16 @@ fn a_parquet_file_is_a_table_with_its_own_types() {
     );
     let kinds: Vec<&str> = result.columns.iter().map(|(_, kind)| kind.as_str()).collect();
     assert_eq!(kinds, ["integer", "text", "number", "number", "boolean", "text", "text", "", "", "text"]);
+}
+
+#[test]
+fn all_columns_of_a_query_are_personal_that_reads_a_table_with_personal_columns() {
+    let (_folder, sales) = parquet("SELECT 7 AS id, 'Ana' AS name");
+    let (_other, people) = with_duckdb(table_of("people.csv", "id,name\n1,Ana\n"));
+    let people = TableSource { pii: vec!["name".to_owned()], ..people };
+    let personal = |query: &str| answer(&DataFiles::default(), request(&[&sales, &people], query)).unwrap().personal;
+    assert_eq!(personal("select s.id, p.id as other from sales s, people p"), ["id", "other"]);
+    assert_eq!(personal("select 'people' as who, id from sales -- not people"), [""; 0]);
 }
 
 #[test]
@@ -89,7 +99,7 @@ fn every_type_of_duckdb_is_data_or_says_to_write_it_as_text() {
         assert_eq!(rows(&[&any_table()], &format!("select {value} as x"))[0]["x"], shown, "{value}");
     }
     for value in ["TIME '09:30:00'::TIME_NS", "TIMETZ '09:30:00+02'", "'101'::BIT", "union_value(a := 1)", "12::BIGNUM"] {
-        match answer(&DataFiles::new(), request(&[&any_table()], &format!("select {value} as x"))) {
+        match answer(&DataFiles::default(), request(&[&any_table()], &format!("select {value} as x"))) {
             Ok(rows) => assert!(rows.rows[0]["x"].is_string(), "{value}: {:?}", rows.rows),
             Err(failure) => assert_eq!(
                 failure.message, "DuckDB: the column \"x\" has a type that has no place in data. Write cast(x as text) for it.",
@@ -200,7 +210,7 @@ fn broken_and_misnamed_files_say_what_is_wrong() {
         let mut broken = bytes.clone();
         broken[at] ^= 0x55;
         std::fs::write(&good.file, &broken).unwrap();
-        if let Err(failure) = answer(&DataFiles::new(), request(&[&good], "select sum(a) as a from sales")) {
+        if let Err(failure) = answer(&DataFiles::default(), request(&[&good], "select sum(a) as a from sales")) {
             assert_ne!(failure.kind, FailureKind::Internal, "{at}: {failure:?}");
         }
     }
@@ -215,9 +225,9 @@ fn a_csv_file_has_the_same_types_under_both_engines() {
     let text = "zip,n,h,b,card,day,empty\n01067,7,0.5,yes,4111111111111111,2026-11-18,\n1234,,1,no,1,2026-11-19,\n";
     let (_folder, mut table) = table_of("t.csv", text);
     table.columns = BTreeMap::from([("b".to_owned(), FieldKind::Boolean), ("day".to_owned(), FieldKind::Date)]);
-    let sqlite = answer(&DataFiles::new(), request(&[&table], "select * from t")).unwrap();
+    let sqlite = answer(&DataFiles::default(), request(&[&table], "select * from t")).unwrap();
     table.engine = SqlEngine::DuckDb;
-    let duckdb = answer(&DataFiles::new(), request(&[&table], "select * from t")).unwrap();
+    let duckdb = answer(&DataFiles::default(), request(&[&table], "select * from t")).unwrap();
     assert_eq!(sqlite.rows, duckdb.rows);
     let known = |rows: &Rows| rows.columns.iter().filter(|(name, _)| name != "empty").cloned().collect::<Vec<_>>();
     assert_eq!(known(&sqlite), known(&duckdb));
@@ -265,13 +275,15 @@ fn values_are_bound_by_name_whatever_they_hold() {
     let query = "select count(*) as n, $who as who, $flag as flag, $half as half, $none as none, (select list(value ->> '$' order by key) from \
                  json_each($list)) as list, $n as most from entries where person = $who";
     let values = json!({ "who": "p7' or 1=1 --", "flag": true, "half": 0.5, "none": null, "list": ["a", 2], "n": u64::MAX });
-    let result = answer(&DataFiles::new(), with(request(&[&table], query), values)).unwrap();
+    let result = answer(&DataFiles::default(), with(request(&[&table], query), values)).unwrap();
     let expected =
         json!([{ "n": 0, "who": "p7' or 1=1 --", "flag": true, "half": 0.5, "none": null, "list": ["a", "2"], "most": u64::MAX }]);
     assert_eq!(json!(result.rows), expected);
     let (_other, sales) = parquet("SELECT DATE '2026-11-18' AS day");
-    let found =
-        answer(&DataFiles::new(), with(request(&[&sales], "select 1 as n from sales where day = $day"), json!({ "day": "2026-11-18" })));
+    let found = answer(
+        &DataFiles::default(),
+        with(request(&[&sales], "select 1 as n from sales where day = $day"), json!({ "day": "2026-11-18" })),
+    );
     assert_eq!(json!(found.unwrap().rows), json!([{ "n": 1 }]));
     for (query, values, sentence) in [
         ("select $who", json!({ "day": 1 }), "The query has $who, but `with` has no value of that name (it has: day)."),
@@ -280,7 +292,7 @@ fn values_are_bound_by_name_whatever_they_hold() {
         ("select $1", json!({}), "A value is filled in by name: write $name instead of ?, and give it under `with`."),
         ("select $a + $A", json!({ "a": 1, "A": 2 }), "The query has $A and $a: write one place always alike."),
     ] {
-        let failure = answer(&DataFiles::new(), with(request(&[&any_table()], query), values)).unwrap_err();
+        let failure = answer(&DataFiles::default(), with(request(&[&any_table()], query), values)).unwrap_err();
         assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::BadRequest, sentence), "{query}");
     }
 }
@@ -290,11 +302,11 @@ fn rows_beyond_the_limit_are_cut_without_being_made() {
     let (_folder, table) = with_duckdb(entries());
     for (max_rows, is_cut) in [(2, true), (3, false), (4, false), (0, true)] {
         let request = QueryRequest { max_rows, ..request(&[&table], "select person from entries") };
-        let result = answer(&DataFiles::new(), request).unwrap();
+        let result = answer(&DataFiles::default(), request).unwrap();
         assert_eq!((result.rows.len() as u64, result.is_cut), (max_rows.min(3), is_cut));
     }
     let endless = "select a.range + b.range + c.range as n from range(1000) a, range(1000) b, range(1000) c";
-    let result = answer(&DataFiles::new(), request(&[&any_table()], endless)).unwrap();
+    let result = answer(&DataFiles::default(), request(&[&any_table()], endless)).unwrap();
     assert_eq!((result.rows.len(), result.is_cut), (1000, true));
 }
 
@@ -340,7 +352,7 @@ fn read_describes_parquet_and_duckdb_files() {
     let read = |file: &str| {
         let request = ReadRequest { path: folder.path().join(file), kind: None, timeout: Duration::from_secs(60) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(DataFiles::new().read(request)).unwrap()
+        runtime.block_on(DataFiles::default().read(request)).unwrap()
     };
     let (content, tables) = read("US Sales.parquet");
     assert_eq!(content.summary, "Table of 2 rows and 2 columns.");

@@ -104,7 +104,7 @@ proptest! {
         let duckdb = TableSource { engine: SqlEngine::DuckDb, ..sqlite.clone() };
         for query in &queries {
             let values = if query.contains("$value") { json!({ "value": value }) } else { json!({}) };
-            let ask = |table: &TableSource| answer(&DataFiles::new(), with(request(&[table], query), values.clone()));
+            let ask = |table: &TableSource| answer(&DataFiles::default(), with(request(&[table], query), values.clone()));
             let (one, other) = (ask(&sqlite), ask(&duckdb));
             let (one, other) = (one.map_err(|f| TestCaseError::fail(format!("{query}: {f:?}")))?, other.map_err(|f| TestCaseError::fail(format!("{query}: {f:?}")))?);
             prop_assert_eq!(plain(&one), plain(&other), "{}\n{}", query, csv(&table));

@@ -226,7 +226,7 @@ fn honest_queries_of_every_shape_are_answered() {
         "select hash(person) % 2 = 0, md5('x'), greatest(1, 2), typeof(1) from entries;  ",
         "/* why */ select 1 -- because",
     ] {
-        let outcome = answer(&DataFiles::new(), request(&[&table], query));
+        let outcome = answer(&DataFiles::default(), request(&[&table], query));
         assert!(outcome.is_ok(), "{query}: {outcome:?}");
     }
 }
@@ -241,7 +241,7 @@ fn queries_without_end_are_stopped_at_their_timeout() {
         "select sum(a.range * b.range) from range(1000000000) a, range(1000000000) b",
         "select max(sin(range)) from range(1000000000000)",
     ] {
-        let data = DataFiles::new();
+        let data = DataFiles::default();
         let stopped = QueryRequest { timeout: Duration::from_millis(80), ..request(&[&table], query) };
         let failure = answer(&data, stopped).unwrap_err();
         assert_eq!(failure.kind, FailureKind::Timeout, "{query}");
@@ -252,7 +252,7 @@ fn queries_without_end_are_stopped_at_their_timeout() {
 
 #[tokio::test]
 async fn a_dropped_query_stops() {
-    let data = DataFiles::new();
+    let data = DataFiles::default();
     let pending = data.query(request(&[&any_table()], "select sum(a.range * b.range) from range(1000000000) a, range(1000000000) b"));
     tokio::select! {
         biased;
@@ -267,11 +267,11 @@ async fn a_dropped_query_stops() {
 #[test]
 fn memory_and_results_are_bounded() {
     let wide = "select range as n, concat_ws(',', range, range, range, range, range, range, range, range) as t from range(1000000000)";
-    let failure = answer(&DataFiles::new(), QueryRequest { max_rows: u64::MAX, ..request(&[&any_table()], wide) }).unwrap_err();
+    let failure = answer(&DataFiles::default(), QueryRequest { max_rows: u64::MAX, ..request(&[&any_table()], wide) }).unwrap_err();
     assert!(failure.message.starts_with("The result is larger than 16 MB after "), "{}", failure.message);
     for query in ["select list(range) as x from range(1000000000)", "select * from range(1000000000) a order by hash(range)"] {
-        let failure =
-            answer(&DataFiles::new(), QueryRequest { timeout: Duration::from_secs(60), ..request(&[&any_table()], query) }).unwrap_err();
+        let failure = answer(&DataFiles::default(), QueryRequest { timeout: Duration::from_secs(60), ..request(&[&any_table()], query) })
+            .unwrap_err();
         assert_eq!(failure.kind, FailureKind::TooLarge, "{query}: {}", failure.message);
     }
 }
@@ -294,7 +294,7 @@ fn strange_texts_of_queries_are_sentences() {
         "select \u{202e}1".to_owned(),
         format!("select {}", (0..3000).map(|n| n.to_string()).collect::<Vec<_>>().join(",")),
     ] {
-        let outcome = answer(&DataFiles::new(), request(&[&any_table()], &query));
+        let outcome = answer(&DataFiles::default(), request(&[&any_table()], &query));
         assert!(outcome.is_ok() || outcome.as_ref().is_err_and(|failure| failure.message.len() <= 2048), "{}", &query[..8]);
         assert!(!outcome.is_err_and(|failure| failure.kind == FailureKind::Internal), "{}", &query[..8]);
     }
@@ -318,7 +318,7 @@ proptest! {
 
     #[test]
     fn any_text_of_a_query_is_rows_or_a_sentence(query in "(select|with|from|entries|where|\\*|\\$a|\\(|\\)|;|'|\"|--|,| |attach|copy|pragma|describe|1|\\n|\0){0,12}") {
-        if let Err(failure) = answer(&DataFiles::new(), with(request(&[&any_table()], &query), json!({ "a": 1 }))) {
+        if let Err(failure) = answer(&DataFiles::default(), with(request(&[&any_table()], &query), json!({ "a": 1 }))) {
             prop_assert!(matches!(failure.kind, FailureKind::BadRequest | FailureKind::Denied), "{failure:?}");
         }
     }

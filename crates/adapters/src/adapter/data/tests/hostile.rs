@@ -84,7 +84,7 @@ fn queries_without_end_are_stopped_at_their_timeout() {
         "with recursive n(i) as (select 1 union all select i + 1 from n) select i from n where i < 0",
         "with recursive n(i) as (select 1 union all select i + 1 from n limit 3000) select count(*) from n a, n b, n c, n d",
     ] {
-        let data = DataFiles::new();
+        let data = DataFiles::default();
         let stopped = QueryRequest { timeout: Duration::from_millis(50), ..request(&[&table], query) };
         let failure = answer(&data, stopped).unwrap_err();
         assert_eq!(failure.kind, FailureKind::Timeout, "{query}");
@@ -95,7 +95,7 @@ fn queries_without_end_are_stopped_at_their_timeout() {
 
 #[tokio::test]
 async fn a_dropped_query_stops() {
-    let data = DataFiles::new();
+    let data = DataFiles::default();
     let endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n";
     let pending = data.query(request(&[], endless));
     tokio::select! {
@@ -148,7 +148,7 @@ fn strange_texts_of_queries_are_sentences() {
         "select 1 \0 from x",
         &"x".repeat(70_000),
     ] {
-        let outcome = answer(&DataFiles::new(), request(&[], query));
+        let outcome = answer(&DataFiles::default(), request(&[], query));
         assert!(outcome.is_ok() || outcome.is_err_and(|failure| failure.message.len() <= 2048), "{}", &query[..20]);
     }
 }
@@ -157,7 +157,7 @@ proptest! {
     #[test]
     fn any_csv_is_rows_or_a_sentence(text in "[a-c0-9\",;\t\r\n .é+-]{0,60}") {
         let (_folder, table) = table_of("t.csv", &text);
-        match answer(&DataFiles::new(), request(&[&table], "select * from t")) {
+        match answer(&DataFiles::default(), request(&[&table], "select * from t")) {
             Ok(rows) => prop_assert!(rows.rows.iter().all(|row| row.len() == rows.columns.len())),
             Err(failure) => prop_assert!(failure.message.contains("t.csv"), "{}", failure.message),
         }
@@ -166,7 +166,7 @@ proptest! {
     #[test]
     fn any_text_of_a_query_is_rows_or_a_sentence(query in "(select|with|from|entries|where|\\*|\\$a|\\(|\\)|;|'|\"|--|,| |attach|pragma|1|\\n|\0){0,12}") {
         let (_folder, table) = entries();
-        if let Err(failure) = answer(&DataFiles::new(), with(request(&[&table], &query), json!({ "a": 1 }))) {
+        if let Err(failure) = answer(&DataFiles::default(), with(request(&[&table], &query), json!({ "a": 1 }))) {
             prop_assert!(matches!(failure.kind, FailureKind::BadRequest | FailureKind::Denied), "{failure:?}");
         }
     }

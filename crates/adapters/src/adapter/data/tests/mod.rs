@@ -46,11 +46,11 @@ fn answer(data: &DataFiles, request: QueryRequest) -> Result<Rows, Failure> {
 }
 
 fn rows(tables: &[&TableSource], query: &str) -> Value {
-    json!(answer(&DataFiles::new(), request(tables, query)).unwrap().rows)
+    json!(answer(&DataFiles::default(), request(tables, query)).unwrap().rows)
 }
 
 fn refusal(tables: &[&TableSource], query: &str) -> Failure {
-    answer(&DataFiles::new(), request(tables, query)).unwrap_err()
+    answer(&DataFiles::default(), request(tables, query)).unwrap_err()
 }
 
 fn entries() -> (TempDir, TableSource) {

@@ -11,7 +11,7 @@ fn personal(query: &str) -> Vec<String> {
     let (_folder, people) = people();
     let (_other, visits) = table_of("visits.csv", "person,day\n1,2026-01-01\n");
     let made = request(&[&people, &visits], query);
-    answer(&DataFiles::new(), made).unwrap_or_else(|failure| panic!("{query}: {}", failure.message)).personal
+    answer(&DataFiles::default(), made).unwrap_or_else(|failure| panic!("{query}: {}", failure.message)).personal
 }
 
 #[test]

@@ -8,7 +8,7 @@ fn values_are_bound_by_name_whatever_they_hold() {
     let query = "select count(*) as n, $who as who, $flag as flag, $half as half, $none as none, (select group_concat(value) from json_each($list)) as list \
                  from entries where person = $who";
     let values = json!({ "who": "p7' or 1=1 --", "flag": true, "half": 0.5, "none": null, "list": ["a", 2] });
-    let result = answer(&DataFiles::new(), with(request(&[&table], query), values)).unwrap();
+    let result = answer(&DataFiles::default(), with(request(&[&table], query), values)).unwrap();
     assert_eq!(json!(result.rows), json!([{ "n": 0, "who": "p7' or 1=1 --", "flag": 1, "half": 0.5, "none": null, "list": "a,2" }]));
 }
 
@@ -22,7 +22,7 @@ fn a_place_without_value_and_a_value_without_place_are_named() {
         ("select :who", json!({ "who": 1 }), "A value is filled in by name: write $who instead of :who, and give it under `with`."),
         ("select $n", json!({ "n": u64::MAX }), "The value of $n is too large a number for SQLite. Give it as a text."),
     ] {
-        let failure = answer(&DataFiles::new(), with(request(&[], query), values)).unwrap_err();
+        let failure = answer(&DataFiles::default(), with(request(&[], query), values)).unwrap_err();
         assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::BadRequest, sentence), "{query}");
     }
 }
@@ -32,7 +32,7 @@ fn rows_beyond_the_limit_are_cut_and_said_so() {
     let (_folder, table) = entries();
     for (max_rows, is_cut) in [(2, true), (3, false), (4, false), (0, true)] {
         let request = QueryRequest { max_rows, ..request(&[&table], "select person from entries") };
-        let result = answer(&DataFiles::new(), request).unwrap();
+        let result = answer(&DataFiles::default(), request).unwrap();
         assert_eq!((result.rows.len() as u64, result.is_cut), (max_rows.min(3), is_cut));
     }
 }

@@ -22,7 +22,7 @@ fn read(name: &str, content: impl AsRef<[u8]>, kind: Option<&str>) -> Outcome {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     std::fs::write(&path, content).unwrap();
-    read_with(&DataFiles::new(), &path, kind)
+    read_with(&DataFiles::default(), &path, kind)
 }
 
 fn content(name: &str, bytes: impl AsRef<[u8]>) -> FileContent {
@@ -48,7 +48,7 @@ fn a_table_is_summed_up_and_its_name_works_in_later_queries() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("US Cities.csv");
     std::fs::write(&path, "name,state\nAustin,TX\nDallas,TX\n").unwrap();
-    let data = DataFiles::new();
+    let data = DataFiles::default();
     let (content, tables) = read_with(&data, &path, None).unwrap();
     assert_eq!((content.kind.as_str(), content.summary.as_str()), ("table", "Table of 2 rows and 2 columns."));
     assert_eq!(content.tables[0].name, "us_cities");
@@ -88,7 +88,7 @@ fn a_sqlite_file_gives_its_tables() {
     let connection = Connection::open(&path).unwrap();
     connection.execute_batch("create table a(x boolean); insert into a values (1), (0), (1); create table b(y);").unwrap();
     drop(connection);
-    let (content, tables) = read_with(&DataFiles::new(), &path, None).unwrap();
+    let (content, tables) = read_with(&DataFiles::default(), &path, None).unwrap();
     assert_eq!(content.summary, "2 tables: crm_a (3 rows), crm_b (0 rows).");
     let column = &content.tables[0].columns[0];
     assert_eq!((&column.min, &column.max, &column.top_3), (&json!(false), &json!(true), &vec![json!(true), json!(false)]));
@@ -142,7 +142,7 @@ fn a_type_that_was_asked_for_is_kept_or_fails() {
 
 #[test]
 fn missing_large_and_packed_files_fail() {
-    assert_eq!(read_with(&DataFiles::new(), Path::new("nowhere/x.txt"), None).unwrap_err().kind, FailureKind::Unavailable);
+    assert_eq!(read_with(&DataFiles::default(), Path::new("nowhere/x.txt"), None).unwrap_err().kind, FailureKind::Unavailable);
     assert_eq!(read("big.txt", vec![b'a'; (8 << 20) + 1], None).unwrap_err().kind, FailureKind::TooLarge);
     let zeros = vec![b'0'; 3 << 20];
     for name in ["bomb.xlsx", "bomb.docx"] {

@@ -9,7 +9,7 @@ use crate::model::FieldKind;
 #[test]
 fn a_csv_file_is_a_table_with_guessed_types() {
     let (_folder, table) = entries();
-    let result = answer(&DataFiles::new(), request(&[&table], "select * from entries where person = 'p7' order by day")).unwrap();
+    let result = answer(&DataFiles::default(), request(&[&table], "select * from entries where person = 'p7' order by day")).unwrap();
     assert_eq!(
         json!(result.rows),
         json!([
@@ -25,9 +25,11 @@ fn a_csv_file_is_a_table_with_guessed_types() {
 #[test]
 fn whole_numbers_stay_whole_and_sums_of_halves_are_not() {
     let (_folder, table) = table_of("t.csv", "n,h\n9007199254740,0.5\n2,1.5\n");
-    let result =
-        answer(&DataFiles::new(), request(&[&table], "select sum(n) as n, sum(h) as h, count(*) as c, 1 as one, null as unknown from t"))
-            .unwrap();
+    let result = answer(
+        &DataFiles::default(),
+        request(&[&table], "select sum(n) as n, sum(h) as h, count(*) as c, 1 as one, null as unknown from t"),
+    )
+    .unwrap();
     assert_eq!(json!(result.rows), json!([{ "n": 9_007_199_254_742_i64, "h": 2.0, "c": 2, "one": 1, "unknown": null }]));
     let kinds: Vec<&str> = result.columns.iter().map(|(_, kind)| kind.as_str()).collect();
     assert_eq!(kinds, ["integer", "number", "integer", "integer", ""]);
@@ -43,7 +45,7 @@ fn identifiers_keep_their_zeros_and_plus_signs() {
 fn declared_columns_replace_the_guess_and_misfits_name_the_line() {
     let (_folder, mut table) = table_of("t.csv", "id,active,day\n7,yes,2026-11-18\n8,,2026-11-19\n9,NO,soon\n");
     table.columns = BTreeMap::from([("ID".to_owned(), FieldKind::Text), ("active".to_owned(), FieldKind::Boolean)]);
-    let result = answer(&DataFiles::new(), request(&[&table], "select id, active from t order by id")).unwrap();
+    let result = answer(&DataFiles::default(), request(&[&table], "select id, active from t order by id")).unwrap();
     assert_eq!(json!(result.rows), json!([{ "id": "7", "active": true }, { "id": "8", "active": null }, { "id": "9", "active": false }]));
     assert_eq!(result.columns[1].1, "boolean");
 
@@ -141,7 +143,7 @@ fn a_table_whose_name_an_attached_file_has_too_is_still_the_right_one() {
     let (_two, table) = entries();
     let mut crm = file;
     crm.table = Some("crm".to_owned());
-    let data = DataFiles::new();
+    let data = DataFiles::default();
     answer(&data, request(&[&crm, &table], "select * from crm")).unwrap();
     let result = answer(&data, request(&[&crm, &table], "select count(*) as n from crm join entries")).unwrap();
     assert_eq!(json!(result.rows), json!([{ "n": 3 }]));
@@ -152,7 +154,7 @@ fn a_sqlite_file_is_not_changed() {
     let (_folder, table) = sqlite_file("crm.sqlite", "create table crm(id);");
     let before = std::fs::read(&table.file).unwrap();
     for query in ["delete from crm", "insert into file_1.crm values (1)", "select * from crm; drop table crm", "create table file_1.x(y)"] {
-        assert!(answer(&DataFiles::new(), request(&[&table], query)).is_err(), "{query}");
+        assert!(answer(&DataFiles::default(), request(&[&table], query)).is_err(), "{query}");
     }
     assert_eq!(std::fs::read(&table.file).unwrap(), before);
 }
@@ -172,7 +174,7 @@ fn only_the_tables_a_query_names_are_opened() {
 #[test]
 fn a_file_is_loaded_once_and_again_when_it_changes() {
     let (_folder, table) = entries();
-    let data = DataFiles::new();
+    let data = DataFiles::default();
     let count = || json!(answer(&data, request(&[&table], "select count(*) as n from entries")).unwrap().rows[0]["n"]);
     assert_eq!(count(), json!(3));
     let before = std::fs::metadata(&table.file).unwrap();
@@ -193,7 +195,7 @@ fn a_file_is_loaded_once_and_again_when_it_changes() {
 fn a_table_another_request_loaded_is_not_seen() {
     let (_one, entries) = entries();
     let (_two, people) = table_of("people.csv", "id\np7\n");
-    let data = DataFiles::new();
+    let data = DataFiles::default();
     answer(&data, request(&[&entries, &people], "select * from people join entries")).unwrap();
     let failure = answer(&data, request(&[&entries], "select * from people")).unwrap_err();
     assert_eq!(failure.message, "SQLite: no such table: people. The tables are: entries.");
@@ -203,7 +205,7 @@ fn a_table_another_request_loaded_is_not_seen() {
 fn a_name_that_now_means_another_file_is_loaded_again() {
     let (_one, first) = table_of("t.csv", "a\n1\n");
     let (_two, second) = table_of("t.csv", "a\n2\n");
-    let data = DataFiles::new();
+    let data = DataFiles::default();
     for (table, value) in [(&first, 1), (&second, 2), (&first, 1)] {
         assert_eq!(json!(answer(&data, request(&[table], "select a from t")).unwrap().rows), json!([{ "a": value }]));
     }
@@ -238,7 +240,7 @@ fn empty_broken_and_misnamed_files_say_what_to_do() {
 #[test]
 fn a_table_that_could_not_be_loaded_leaves_nothing_behind() {
     let (_folder, table) = table_of("t.csv", "a\n1\n");
-    let data = DataFiles::new();
+    let data = DataFiles::default();
     let mut broken = table.clone();
     broken.columns = BTreeMap::from([("a".to_owned(), FieldKind::Date)]);
     assert!(answer(&data, request(&[&broken], "select * from t")).is_err());

@@ -1,0 +1,398 @@
+//! Which tables and columns a query names, and where: for findings. What a query may do is decided by the engines' own parsers, in
+//! `adapter/data`.
+//!
+//! [`read`] takes a text apart as far as names go, with the clauses of SQLite and DuckDB: brackets first (`nodes`), then what stands beside each
+//! other by its keywords. It is no parser of SQL: it passes over what it does not know.
+
+mod nodes;
+
+use std::rc::Rc;
+
+use nodes::{Node, nodes};
+
+/// What a query names.
+#[derive(Debug)]
+pub struct Query<'q> {
+    /// The tables it reads, without those it makes itself (`with x as …`), in order.
+    pub tables: Vec<Name<'q>>,
+    /// Columns of tables that its result holds or is made of, in order; what decides or is counted is none of them.
+    pub gives: Vec<GivenColumn<'q>>,
+}
+
+/// A name as it is written, without quotes around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Name<'q> {
+    /// The name.
+    pub text: &'q str,
+    /// Where it begins in the query, in bytes.
+    pub start: usize,
+}
+
+/// A column that a query gives.
+#[derive(Debug, Clone, Copy)]
+pub struct GivenColumn<'q> {
+    /// The table.
+    pub table: &'q str,
+    /// The column in it; `*`: all.
+    pub column: &'q str,
+    /// Where the query names it; behind `with x as (…)`, the column of `x` that it is.
+    pub place: Name<'q>,
+    /// What the result calls it; `*`: what the table does.
+    name: &'q str,
+}
+
+/// The longest query, in bytes.
+pub const MOST_QUERY_BYTES: usize = 64 << 10;
+
+/// Reads a query, or several with `;` between. `None`: it cannot be read, since a bracket or a quote is not closed, brackets are too deep, or it is
+/// too long.
+pub fn read(text: &str) -> Option<Query<'_>> {
+    if text.len() > MOST_QUERY_BYTES {
+        return None;
+    }
+    let mut reader = QueryReader { tables: vec![], own: vec![], left: MOST_GIVEN };
+    let mut gives = reader.query(&nodes(text)?, vec![]);
+    gives.sort_by_key(|given| given.place.start);
+    reader.tables.sort_by_key(|table| table.start);
+    Some(Query { tables: reader.tables, gives })
+}
+
+/// Whether a word stands anywhere in a text, be it in a comment: rather once too often than once too seldom.
+pub fn mentions(text: &str, word: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found.eq_ignore_ascii_case(word))
+}
+
+/// Words that begin a query in brackets.
+const QUERIES: [&str; 4] = ["select", "with", "values", "from"];
+/// Words between the selects of a query.
+const BETWEEN: [&str; 3] = ["union", "intersect", "except"];
+/// Words before brackets in which nothing is given: it is counted, or it decides.
+const DECIDING: [&str; 6] = ["count", "exists", "in", "over", "filter", "within"];
+/// Words that are no name beside a table or an expression.
+#[rustfmt::skip]
+const RESERVED: &[&str] = &[
+    "all", "and", "anti", "as", "asof", "between", "case", "collate", "cross", "distinct", "else", "escape", "except", "exists", "from", "full",
+    "glob", "group", "having", "ilike", "in", "indexed", "inner", "intersect", "is", "join", "left", "like", "limit", "match", "natural", "not",
+    "offset", "on", "or", "order", "outer", "positional", "qualify", "regexp", "right", "select", "semi", "tablesample", "then", "union", "using",
+    "when", "where", "window",
+];
+/// So many columns are followed in all: each table that a query makes may double them (`select *, * from x`).
+const MOST_GIVEN: usize = 10_000;
+
+/// A part of a select.
+#[derive(Clone, Copy, PartialEq)]
+enum Clause {
+    Items,
+    Sources,
+    Other,
+}
+
+/// What a select reads from: the name it has there, and its columns.
+type Source<'q> = (Option<&'q str>, Rc<[GivenColumn<'q>]>);
+
+struct QueryReader<'q> {
+    tables: Vec<Name<'q>>,
+    /// Tables that the queries around this place make themselves, inner ones last.
+    own: Vec<(&'q str, Rc<[GivenColumn<'q>]>)>,
+    /// How many columns may still be followed.
+    left: usize,
+}
+
+impl<'q> QueryReader<'q> {
+    /// Reads a query and returns what it gives. `names`: the names of its columns, as far as they are written beside it.
+    fn query(&mut self, nodes: &[Node<'q>], mut names: Vec<&'q str>) -> Vec<GivenColumn<'q>> {
+        let (around, read) = (self.own.len(), self.tables.len());
+        let rest = self.own_tables(nodes);
+        let selects = rest.split(|node| *node == Node::Mark(';') || node.is_one_of(&BETWEEN));
+        let gives = selects.flat_map(|select| self.select(select, &mut names)).collect();
+        // One of its own may read itself, or one that comes later.
+        let own = self.own.split_off(around);
+        let read = self.tables.split_off(read);
+        self.tables.extend(read.into_iter().filter(|table| !own.iter().any(|(own, _)| table.is(own))));
+        gives
+    }
+
+    /// Reads the tables in front of a query (`with name(columns) as (…)`); the rest of it.
+    fn own_tables<'n>(&mut self, nodes: &'n [Node<'q>]) -> &'n [Node<'q>] {
+        let Some(mut rest) = behind(nodes, "with") else { return nodes };
+        rest = behind(rest, "recursive").unwrap_or(rest);
+        while let Some(at) = rest.iter().position(|node| node.is("as")) {
+            let (head, tail) = rest.split_at(at);
+            // Behind `as` there may be `not materialized`.
+            let Some(at) = tail.iter().position(|node| node.inner().is_some()) else { break };
+            let (name, columns) = alias(head);
+            let gives = self.query(tail[at].inner().unwrap_or_default(), columns);
+            self.own.extend(name.map(|name| (name, gives.into())));
+            rest = &tail[at + 1..];
+            match rest {
+                [Node::Mark(','), more @ ..] => rest = more,
+                _ => break,
+            }
+        }
+        rest
+    }
+
+    /// Reads one `select` or `values`. The first one names the columns.
+    fn select(&mut self, nodes: &[Node<'q>], names: &mut Vec<&'q str>) -> Vec<GivenColumn<'q>> {
+        let (mut sources, mut given) = (vec![], vec![]);
+        let parts = clauses(nodes);
+        for (clause, part) in &parts {
+            match clause {
+                Clause::Sources => self.sources(part, &mut sources),
+                Clause::Other => self.decide(part),
+                Clause::Items => {}
+            }
+        }
+        let items = parts.iter().filter(|(clause, _)| *clause == Clause::Items);
+        for (place, item) in items.flat_map(|(_, part)| part.split(|node| *node == Node::Mark(',')).enumerate()) {
+            if place == names.len() {
+                names.push(item.last().and_then(Node::name).map_or("", |name| name.text));
+            }
+            let before = given.len();
+            self.item(without_alias(item), &sources, &mut given);
+            if names[place] != "*" {
+                given[before..].iter_mut().for_each(|given| given.name = names[place]);
+            }
+        }
+        given
+    }
+
+    /// Reads what stands after `from`.
+    fn sources(&mut self, mut nodes: &[Node<'q>], sources: &mut Vec<Source<'q>>) {
+        while let [node, after @ ..] = nodes {
+            nodes = after;
+            if node.is("lateral") {
+                continue;
+            }
+            let (beside, columns) = alias(after);
+            match (node, after) {
+                // DuckDB: `p: people`.
+                (Node::Word(_), [Node::Mark(':'), more @ ..]) => {
+                    nodes = more;
+                    continue;
+                }
+                (Node::Word(name) | Node::Quoted(name), _) if !matches!(after, [Node::Group('(', _) | Node::Mark('.'), ..]) => {
+                    let columns = self.table(*name);
+                    sources.push((beside.or(Some(name.text)), columns));
+                }
+                (Node::Group('(', inner), _) if node.is_query() => {
+                    let columns = self.query(inner, columns);
+                    sources.push((beside, columns.into()));
+                }
+                (Node::Group('(', inner), _) => self.sources(inner, sources),
+                // A function, a table of a named database, a file.
+                _ => sources.push((beside, [].into())),
+            }
+            let end = nodes.iter().position(|node| *node == Node::Mark(',') || node.is("join")).unwrap_or(nodes.len());
+            self.decide(&nodes[..end]);
+            nodes = nodes.get(end + 1..).unwrap_or_default();
+        }
+    }
+
+    /// The columns of a table that is read.
+    fn table(&mut self, table: Name<'q>) -> Rc<[GivenColumn<'q>]> {
+        if let Some((_, gives)) = self.own.iter().rev().find(|(own, _)| table.is(own)) {
+            return Rc::clone(gives);
+        }
+        self.tables.push(table);
+        [GivenColumn { table: table.text, column: "*", place: table, name: "*" }].into()
+    }
+
+    /// Reads the queries among nodes that are not given.
+    fn decide(&mut self, nodes: &[Node<'q>]) {
+        for node in nodes {
+            let inner = node.inner().unwrap_or_default();
+            if node.is_query() { drop(self.query(inner, vec![])) } else { self.decide(inner) }
+        }
+    }
+
+    /// Reads a column of a result.
+    fn item(&mut self, nodes: &[Node<'q>], sources: &[Source<'q>], given: &mut Vec<GivenColumn<'q>>) {
+        for (at, node) in nodes.iter().enumerate() {
+            let (before, next) = (at.checked_sub(1).map(|at| &nodes[at]), nodes.get(at + 1));
+            match node {
+                Node::Group(_, inner) if before.is_some_and(|before| before.is_one_of(&DECIDING)) => match node.is_query() {
+                    true => drop(self.query(inner, vec![])),
+                    false => self.decide(inner),
+                },
+                Node::Group(_, inner) if node.is_query() => given.extend(self.query(inner, vec![])),
+                Node::Group(_, inner) => self.item(inner, sources, given),
+                // `string_agg(name order by day)`
+                Node::Word(word) if word.is("order") => return self.decide(&nodes[at..]),
+                _ if node.is_one_of(RESERVED) => {}
+                Node::Word(name) | Node::Quoted(name) => {
+                    let is_owned = before == Some(&Node::Mark('.'));
+                    let owner = at.checked_sub(2).filter(|_| is_owned).and_then(|at| nodes[at].name());
+                    let is_function = matches!(next, Some(Node::Group('(', _)));
+                    let multiplies = name.text == "*" && at > 0 && !is_owned;
+                    // What follows `as` is a new name, or a type.
+                    let is_new = before.is_some_and(|before| before.is("as"));
+                    if !is_function && !multiplies && !is_new && next != Some(&Node::Mark('.')) {
+                        let before = given.len();
+                        given.extend(columns(sources, owner, *name).take(self.left));
+                        self.left -= given.len() - before;
+                    }
+                }
+                Node::Value | Node::Mark(_) => {}
+            }
+        }
+    }
+}
+
+impl Name<'_> {
+    fn is(&self, name: &str) -> bool {
+        self.text.eq_ignore_ascii_case(name)
+    }
+}
+
+/// What a name stands for: a column of its owner, else of the only source, since a bare name may be a column of any. A bare `*` means all.
+fn columns<'s, 'q>(
+    sources: &'s [Source<'q>],
+    owner: Option<Name<'q>>,
+    place: Name<'q>,
+) -> impl Iterator<Item = GivenColumn<'q>> + use<'s, 'q> {
+    let sources = if owner.is_some() || place.text == "*" || sources.len() == 1 { sources } else { &[] };
+    let is_meant = move |(name, _): &&Source| owner.is_none_or(|owner| name.is_some_and(|name| owner.is(name)));
+    let of_source = move |given: &GivenColumn<'q>| match (given.name, place.text) {
+        (_, "*") => Some(GivenColumn { place, ..*given }),
+        ("*", column) => Some(GivenColumn { place, column, ..*given }),
+        (name, _) => place.is(name).then_some(GivenColumn { place, ..*given }),
+    };
+    sources.iter().filter(is_meant).flat_map(|(_, given)| given.iter()).filter_map(of_source)
+}
+
+/// The parts of a select, each behind its keyword.
+fn clauses<'n, 'q>(nodes: &'n [Node<'q>]) -> Vec<(Clause, &'n [Node<'q>])> {
+    // `(select …) union …`
+    let mut clause = if nodes.first().is_some_and(Node::is_query) { Clause::Items } else { Clause::Other };
+    let (mut parts, mut start) = (vec![], 0);
+    for (at, node) in nodes.iter().enumerate() {
+        let before = |back: usize| at.checked_sub(back).map(|at| &nodes[at]);
+        let is_comparison =
+            before(1).is_some_and(|node| node.is("distinct")) && before(2).is_some_and(|node| node.is_one_of(&["is", "not"]));
+        let begun = match node {
+            _ if before(1).is_some_and(|node| *node == Node::Mark('.') || node.is("as")) => continue,
+            _ if node.is_one_of(&["select", "values"]) => Clause::Items,
+            _ if node.is("from") && !is_comparison => Clause::Sources,
+            _ if node.is_one_of(&["where", "group", "having", "qualify", "window", "order", "limit", "offset"]) => Clause::Other,
+            _ => continue,
+        };
+        parts.push((clause, &nodes[start..at]));
+        (clause, start) = (begun, at + 1);
+    }
+    parts.push((clause, &nodes[start..]));
+    parts
+}
+
+/// The nodes behind a keyword that they begin with.
+fn behind<'n, 'q>(nodes: &'n [Node<'q>], keyword: &str) -> Option<&'n [Node<'q>]> {
+    nodes.split_first().filter(|(first, _)| first.is(keyword)).map(|(_, rest)| rest)
+}
+
+/// The name that nodes begin with, perhaps behind `as`, and the names of columns in brackets behind it.
+fn alias<'q>(nodes: &[Node<'q>]) -> (Option<&'q str>, Vec<&'q str>) {
+    let nodes = behind(nodes, "as").unwrap_or(nodes);
+    let name = nodes.first().filter(|node| !node.is_one_of(RESERVED)).and_then(Node::name);
+    let columns = nodes.get(1).and_then(Node::inner).filter(|_| name.is_some()).unwrap_or_default();
+    (name.map(|name| name.text), columns.iter().filter_map(Node::name).map(|name| name.text).collect())
+}
+
+/// An item without the name that stands behind it.
+fn without_alias<'n, 'q>(item: &'n [Node<'q>]) -> &'n [Node<'q>] {
+    match item {
+        [inner @ .., Node::Word(_) | Node::Quoted(_)] => match inner.last() {
+            Some(Node::Mark(_)) | None => item,
+            Some(before) if before.is("*") || before.is_one_of(RESERVED) => item,
+            Some(_) => inner,
+        },
+        _ => item,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tables(text: &str) -> String {
+        read(text).unwrap().tables.iter().map(|table| table.text).collect::<Vec<_>>().join(" ")
+    }
+
+    fn gives(text: &str) -> String {
+        let gives = read(text).unwrap().gives;
+        gives.iter().map(|given| format!("{}.{}", given.table, given.column)).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn tables_stand_after_from_and_join() {
+        for (query, read) in [
+            ("select * from Entries as e, people p, projects", "Entries people projects"),
+            ("select * from a left join b on a.x = (select y from c), d", "a b c d"),
+            ("select (select max(x) from a) from b union select 1 from c", "a b c"),
+            ("select * from (a join b using (x)) natural join (select * from c) d", "a b c"),
+            ("select a is distinct from b, not a is not distinct from c from d", "d"),
+            ("from a select x where y in (from b)", "a b"),
+            ("select * from p: people", "people"),
+            ("with x as (select 1), y(a) as not materialized (select * from x, z) select * from y as e, x join e", "z e"),
+            ("select * from (with x as (select 1) select * from x), x", "x"),
+            ("with recursive x as (select 1 union select * from X join y), y as (select 2) select * from x", ""),
+            ("select extract(year from day), trim(both from name) from \"a b\" where \"from\" = 'from c' -- from d", "a b"),
+            ("select * from json_each($list), lateral generate_series(1, 2), main.secret, 'data.csv', a", "a"),
+            ("explain select * from a; select * from b;", "a b"),
+        ] {
+            assert_eq!(tables(query), read, "{query}");
+        }
+    }
+
+    #[test]
+    fn columns_are_given_by_items_and_by_what_they_are_made_of() {
+        for (query, columns) in [
+            ("select a, p.b, upper(c) as d, e f, \"g\" from t as p", "t.a t.b t.c t.e t.g"),
+            ("select *, p.*, 2 * a, count(*), count(b), sum(c) over (partition by d) from t p", "t.* t.* t.a t.c"),
+            ("select not b, cast(c as text), string_agg(d order by e), f(x), $f, :g, h::text from t", "t.b t.c t.d t.x t.h"),
+            ("select a in (select b from u), exists (select c from u), [d], 'e' from t where f", "t.a t.d"),
+            ("values ((select a from t)), ('b')", "t.a"),
+            ("(select a from t) union (select b from t)", "t.a t.b"),
+            ("select a, u.b, * from t, u", "u.b t.* u.*"),
+            ("from t select a", "t.a"),
+            ("select a from t, f(1)", ""),
+        ] {
+            assert_eq!(gives(query), columns, "{query}");
+        }
+    }
+
+    #[test]
+    fn columns_are_followed_through_the_tables_that_a_query_makes() {
+        for (query, columns) in [
+            ("with x as (select a as z, b from t) select z from x", "t.a"),
+            ("with x(z) as (select a from t union select b from u), y as (select * from x) select upper(z) from y", "t.a u.b"),
+            ("with x as (select * from t) select a from x", "t.a"),
+            ("select z from (select a z, b from t)", "t.a"),
+            ("select o.z, o.y from (select a, b from t) o(y, z)", "t.b t.a"),
+            ("with x as (select count(a) as a from t) select a from x", ""),
+        ] {
+            assert_eq!(gives(query), columns, "{query}");
+        }
+        assert_eq!(read("with x as (select a as z from t) select z from x").unwrap().gives[0].place, Name { text: "z", start: 40 });
+    }
+
+    #[test]
+    fn what_is_not_closed_or_too_deep_cannot_be_read() {
+        let deep = "(".repeat(100_000);
+        for query in ["'", "\"", "/*", "`", "select ((((", "))))", "with x(a as (select", "select [)", "select $$from a$$", deep.as_str()] {
+            assert!(read(query).is_none(), "{}", query.get(..20).unwrap_or(query));
+        }
+        for query in
+            ["", "--", "$", "with", "with x", "with x as )(,", "select é from people", "select * from", "from from", "select , , from ,"]
+        {
+            read(query);
+        }
+    }
+
+    #[test]
+    fn columns_that_double_with_each_table_are_read_in_time() {
+        let doubled = (1..1_000).map(|n| format!(", x{n} as (select *, * from x{})", n - 1)).collect::<String>();
+        let query = format!("with x0 as (select * from t){doubled} select * from x999, last");
+        assert_eq!(read(&query).unwrap().tables.iter().map(|table| table.text).collect::<Vec<_>>(), ["t", "last"]);
+        assert!(read(&"select 1 ".repeat(MOST_QUERY_BYTES)).is_none());
+    }
+}

@@ -1,0 +1,109 @@
+//! Words, names and brackets of a query; comments are left out.
+
+use super::{Name, QUERIES};
+
+/// The deepest brackets that are looked into.
+const DEEPEST: usize = 64;
+
+/// A piece of a query.
+#[derive(Debug, PartialEq)]
+pub(super) enum Node<'q> {
+    /// A keyword, a name, or `*`.
+    Word(Name<'q>),
+    /// A name in quotes.
+    Quoted(Name<'q>),
+    /// Brackets of this kind and what stands in them.
+    Group(char, Vec<Node<'q>>),
+    /// A text, a number, or a place for a value.
+    Value,
+    Mark(char),
+}
+
+impl<'q> Node<'q> {
+    /// Whether it is this keyword.
+    pub(super) fn is(&self, keyword: &str) -> bool {
+        matches!(self, Node::Word(word) if word.is(keyword))
+    }
+
+    /// Whether it is one of these keywords.
+    pub(super) fn is_one_of(&self, keywords: &[&str]) -> bool {
+        keywords.iter().any(|keyword| self.is(keyword))
+    }
+
+    /// The name it may be.
+    pub(super) fn name(&self) -> Option<Name<'q>> {
+        match self {
+            Node::Word(name) | Node::Quoted(name) => Some(*name),
+            Node::Group(..) | Node::Value | Node::Mark(_) => None,
+        }
+    }
+
+    /// What stands in the brackets.
+    pub(super) fn inner(&self) -> Option<&[Node<'q>]> {
+        match self {
+            Node::Group(_, inner) => Some(inner),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a query in brackets.
+    pub(super) fn is_query(&self) -> bool {
+        let first = self.inner().and_then(<[_]>::first);
+        first.is_some_and(|first| first.is_one_of(&QUERIES) || first.is_query())
+    }
+}
+
+/// The pieces of a text. `None`: a quote or a bracket has no other end, or brackets are too deep.
+pub(super) fn nodes(text: &str) -> Option<Vec<Node<'_>>> {
+    let mut open: Vec<(char, Vec<Node>)> = vec![];
+    let (mut nodes, mut start) = (vec![], 0);
+    while let Some(rest) = text.get(start..).filter(|rest| !rest.is_empty()) {
+        let first = rest.chars().next()?;
+        let length = match first {
+            '\'' | '"' | '`' => quoted(rest, first)?,
+            '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("/*") => rest.find("*/")? + 2,
+            // DuckDB's texts in dollars.
+            '$' if rest.starts_with("$$") => return None,
+            c if is_of_name(c) || matches!(c, '$' | ':' | '@' | '?') => {
+                first.len_utf8() + rest.chars().skip(1).take_while(|c| is_of_name(*c)).map(char::len_utf8).sum::<usize>()
+            }
+            _ => first.len_utf8(),
+        };
+        let name = Name { text: rest.get(..length)?, start };
+        match first {
+            '"' | '`' => nodes.push(Node::Quoted(Name { text: rest.get(1..length - 1)?, start: start + 1 })),
+            '-' | '/' if length > 1 => {}
+            '\'' => nodes.push(Node::Value),
+            '(' | '[' | '{' if open.len() == DEEPEST => return None,
+            '(' | '[' | '{' => open.push((first, std::mem::take(&mut nodes))),
+            ')' | ']' | '}' => {
+                let (bracket, around) =
+                    open.pop().filter(|(bracket, _)| matches!((bracket, first), ('(', ')') | ('[', ']') | ('{', '}')))?;
+                let inner = std::mem::replace(&mut nodes, around);
+                nodes.push(Node::Group(bracket, inner));
+            }
+            c if c.is_alphabetic() || matches!(c, '_' | '*') => nodes.push(Node::Word(name)),
+            c if c.is_numeric() || length > 1 => nodes.push(Node::Value),
+            c if c.is_whitespace() => {}
+            c => nodes.push(Node::Mark(c)),
+        }
+        start += length;
+    }
+    open.is_empty().then_some(nodes)
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// How long a text in quotes is; a quote that stands twice does not end it.
+fn quoted(text: &str, quote: char) -> Option<usize> {
+    let mut ends = text.char_indices().skip(1).filter(|(_, c)| *c == quote).map(|(at, _)| at).peekable();
+    while let Some(end) = ends.next() {
+        if ends.next_if_eq(&(end + 1)).is_none() {
+            return Some(end + 1);
+        }
+    }
+    None
+}
