@@ -15,8 +15,8 @@ use flow::adapter::shared_store::SharedStores;
 use flow::adapter::smtp::SmtpMailSender;
 use flow::adapter::sqlite_cache::SqliteCache;
 use flow::adapter::stdout::Silent;
-use flow::driver::{Begin, Ports, drive};
-use flow::engine::{Mocks, Run, RunSettings, Unscripted};
+use flow::driver::{Ports, drive};
+use flow::engine::{Input, Mocks, Run, RunSettings, Unscripted};
 use flow::event::{Event, Marks, RunStart, RunStatus};
 use flow::journal::Journal;
 use flow::load::WrittenRules;
@@ -174,7 +174,7 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn Event
     };
     let (_stop, mut stop) = tokio::sync::mpsc::unbounded_channel();
     let end =
-        drive(&mut run, Begin::Start(Box::new(start)), ports, &mut journal, &mut stop, &mut |_| {}).await.map_err(|e| e.to_string())?;
+        drive(&mut run, Input::Start(Box::new(start)), ports, &mut journal, &mut stop, &mut |_| {}).await.map_err(|e| e.to_string())?;
     let end = end.ok_or("a person is asked")?;
     assert_eq!((end.status, end.outputs["reply"].as_str()), (RunStatus::Succeeded, Some("a fine reply")), "{:?}", end.failure);
     Ok(began.elapsed())

@@ -13,8 +13,8 @@ use super::{RunEnding, RunError, RunOutcome, Workflow, kept, lacking};
 use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
-use crate::driver::{Begin, FoundPerson, StopReceiver, drive, find_person, moment};
-use crate::engine::{Run, check_inputs, marks};
+use crate::driver::{FoundPerson, StopReceiver, drive, find_person, moment};
+use crate::engine::{Input, Run, check_inputs, marks};
 use crate::event::{Event, Happening, RunStart, StyleUsed};
 use crate::journal::{Journal, PersonalMask};
 use crate::model::{Pipeline, Program};
@@ -26,7 +26,7 @@ pub(crate) struct RunSession {
     pub(crate) id: String,
     pub(crate) on: Surroundings,
     run: Run,
-    begin: Begin,
+    begin: Input,
     /// The events so far.
     before: Vec<Event>,
     log: Box<dyn EventLog>,
@@ -140,7 +140,7 @@ impl RunSession {
         };
         let now = moment(&*on.ports.clock, on.ports.clock.elapsed());
         let run = Run::new(&*id, on.plan(), on.options(limits), now);
-        Ok(RunSession { id, on, run, begin: Begin::Start(Box::new(start)), before: vec![], log, lock })
+        Ok(RunSession { id, on, run, begin: Input::Start(Box::new(start)), before: vec![], log, lock })
     }
 
     /// Goes on with a run from its record. Errors: its files have changed: which.
@@ -152,7 +152,7 @@ impl RunSession {
         let run = on.as_its_events_tell(&events)?;
         let away = events.last().map_or(0, |last| (on.ports.clock.now() - last.time).num_milliseconds().max(0) as u64);
         let log = Box::new(on.runner.journals.log(&file, &sealing)?);
-        Ok(RunSession { id, on, run, begin: Begin::Resume(away), before: events, log, lock: Some(lock) })
+        Ok(RunSession { id, on, run, begin: Input::Resume { away_ms: away }, before: events, log, lock: Some(lock) })
     }
 
     /// Runs on this thread, to the end or until nobody decides what must be decided. Whoever wants it to end says so through `stop`.
@@ -186,7 +186,7 @@ impl RunSession {
                     Some(_) = stop.recv() => None,
                 };
                 let Some(Answer { approved, comment }) = decided else { break driven };
-                begin = Begin::Decided { step, approved, comment };
+                begin = Input::Decided { step, approved, comment };
             };
             let _ = on.ports.servers.close().await;
             driven

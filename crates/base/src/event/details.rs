@@ -38,11 +38,6 @@ impl<'d> StepDetails<'d> {
         self.0["refined"] == true
     }
 
-    /// Of a gate: whether its result is the text of `otherwise`.
-    pub fn used_otherwise(self) -> bool {
-        self.0["used_otherwise"] == true
-    }
-
     /// Of a gate: each criterion that it judged, and whether that was met.
     pub fn verdicts(self) -> impl Iterator<Item = (&'d str, bool)> {
         self.list("verdicts").filter_map(|verdict| Some((verdict["id"].as_str()?, verdict["passed"] == true)))

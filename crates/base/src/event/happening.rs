@@ -485,10 +485,11 @@ pub struct StepFailure {
 }
 
 /// Which list of steps a pipeline is at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the keys of a pipeline")]
 pub enum Stage {
+    #[default]
     Steps,
     OnFailure,
     Finally,

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 /// Status of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the words of the language; see docs/events.md")]
 pub enum StepStatus {
+    #[default]
     Pending,
     Running,
     Waiting,

@@ -17,7 +17,7 @@ pub struct Program {
 }
 
 /// Which pipeline of a [`Program`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct PipelineId(pub usize);
 
 impl Program {

@@ -24,7 +24,7 @@ pub use person::{FoundPerson, PersonError, find_person};
 pub use runtime::Runtime;
 
 use crate::engine::{CallReply, CallRequest, Command, Input, Moment, Run};
-use crate::event::{Canceller, Event, Failure, RunEnd, RunStart, RunStatus};
+use crate::event::{Canceller, Event, Failure, RunEnd, RunStatus};
 use crate::journal::Journal;
 use crate::port::{Clock, StoreError};
 use spans::{Spans, answered};
@@ -48,30 +48,14 @@ pub fn moment(clock: &dyn Clock, began: Duration) -> Moment {
     Moment { wall: clock.now(), ms: clock.elapsed().saturating_sub(began).as_millis() as u64 }
 }
 
-/// How a run begins.
-pub enum Begin {
-    /// Anew.
-    Start(Box<RunStart>),
-    /// After a crash; how long nothing ran, in milliseconds.
-    Resume(u64),
-    /// A person has decided about a step that waited; the run was paused in this process.
-    Decided {
-        /// The step.
-        step: String,
-        /// Yes.
-        approved: bool,
-        /// What the person says about it.
-        comment: String,
-    },
-}
-
-/// Drives a run to its end; `None`: it waits for a person. `watch` sees every event once it is on disk, and never before.
+/// Drives a run from an input to its end; `None`: it waits for a person, whose decision is the next input. `watch` sees every event once it is
+/// on disk, and never before.
 ///
 /// # Errors
 /// The journal cannot be written: nothing more is started, calls that are out are dropped.
 pub async fn drive(
     run: &mut Run,
-    begin: Begin,
+    first: Input,
     ports: &Ports,
     journal: &mut Journal,
     stop: &mut StopReceiver,
@@ -90,11 +74,6 @@ pub async fn drive(
     // Calls that act outside wait for a commit with all that came before them: the next one, or the one that is under way. Others leave at once.
     let (mut held, mut leaving, mut ready): (Vec<Outgoing>, Vec<Outgoing>, Vec<Outgoing>) = (vec![], vec![], vec![]);
     let mut taken_in = 0;
-    let first = match begin {
-        Begin::Start(start) => Input::Start(start),
-        Begin::Resume(away_ms) => Input::Resume { away_ms },
-        Begin::Decided { step, approved, comment } => Input::Decided { step, approved, comment },
-    };
     let mut show = |kept: Vec<Event>| {
         for event in &kept {
             if let Some(tape) = &ports.tape {

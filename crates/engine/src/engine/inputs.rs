@@ -6,7 +6,7 @@ use crate::diagnostic::{did_you_mean, did_you_mean_zone};
 use crate::engine::shape;
 use crate::model::{Filling, PersonSource, Pipeline, QUERY_TIMEOUT, Shape};
 use crate::port::{QueryRequest, TableSource};
-use crate::template::{self, Scope};
+use crate::template::{self, FillError, Scope};
 
 /// The JSON Schema of what a pipeline is given; [`check_inputs`] holds the inputs to it.
 pub fn inputs_schema(pipeline: &Pipeline) -> Value {
@@ -37,38 +37,29 @@ pub fn check_inputs(pipeline: &Pipeline, given: Map<String, Value>) -> Result<Ma
         Shape::Fields(fields) => fields,
     };
     let mut problems = vec![];
-    for name in given.keys() {
-        if !fields.iter().any(|f| f.name == *name) {
-            let hint = did_you_mean(name, fields.iter().map(|f| f.name.as_str()));
-            let known: Vec<&str> = fields.iter().map(|f| f.name.as_str()).collect();
-            let known = if known.is_empty() { "it has no inputs".to_string() } else { format!("it has: {}", known.join(", ")) };
-            problems.push(format!("\"{name}\" is no input of this pipeline; {known}{hint}"));
-        }
+    let known: Vec<&str> = fields.iter().map(|f| f.name.as_str()).collect();
+    for name in given.keys().filter(|name| !known.contains(&name.as_str())) {
+        let hint = did_you_mean(name, known.iter().copied());
+        let has = if known.is_empty() { "it has no inputs".to_string() } else { format!("it has: {}", known.join(", ")) };
+        problems.push(format!("\"{name}\" is no input of this pipeline; {has}{hint}"));
     }
     let mut checked = Map::new();
     let mut missing = vec![];
     for field in fields {
-        let value = match given.get(&field.name) {
-            Some(value) => value.clone(),
-            None => match &field.default {
-                Some(default) => default.clone(),
-                None if field.is_required => {
-                    let example = field.example.as_ref().map(|e| format!(", for example {e}")).unwrap_or_default();
-                    missing.push(format!("input \"{}\" is missing{example}", field.name));
-                    continue;
-                }
-                None => {
-                    checked.insert(field.name.clone(), Value::Null);
-                    continue;
-                }
-            },
+        let Some(value) = given.get(&field.name).or(field.default.as_ref()) else {
+            if field.is_required {
+                let example = field.example.as_ref().map(|e| format!(", for example {e}")).unwrap_or_default();
+                missing.push(format!("input \"{}\" is missing{example}", field.name));
+            }
+            checked.insert(field.name.clone(), Value::Null);
+            continue;
         };
-        let found = shape::problems(&shape::field_schema(field), &value);
+        let found = shape::problems(&shape::field_schema(field), value);
         if !found.is_empty() {
             let what = if field.is_pii { "does not fit its rules".to_string() } else { found.join("; ") };
             problems.push(format!("input \"{}\": {what}", field.name));
         }
-        checked.insert(field.name.clone(), value);
+        checked.insert(field.name.clone(), value.clone());
     }
     missing.extend(problems);
     if missing.is_empty() { Ok(checked) } else { Err(missing) }
@@ -89,10 +80,17 @@ pub enum PersonFrom {
     },
 }
 
-/// Why a text of `person` gives nobody.
+/// Why it is not known who a run is for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct PersonTextError(String);
+#[expect(missing_docs, reason = "each says what it is about")]
+pub enum PersonTextError {
+    #[error(transparent)]
+    Fill(#[from] FillError),
+    #[error("there is no table \"{0}\" in data")]
+    NoTable(String),
+    #[error("a field of person is one text")]
+    NotOneText,
+}
 
 /// Works out who a run is for, from its inputs.
 ///
@@ -116,8 +114,7 @@ pub fn person(pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<Person
             }
         }
         PersonSource::Table(name) => {
-            let none = || PersonTextError(format!("there is no table \"{}\" in data", name.value));
-            let data = pipeline.data.get(&name.value).ok_or_else(none)?;
+            let data = pipeline.data.get(&name.value).ok_or_else(|| PersonTextError::NoTable(name.value.clone()))?;
             let query = QueryRequest {
                 engine: data.engine(),
                 tables: vec![TableSource::of(&name.value, data)],
@@ -152,10 +149,7 @@ pub fn zone_problem(person: &Map<String, Value>) -> Option<String> {
 fn fill(filling: &Filling, scope: &Scope) -> Result<Value, PersonTextError> {
     match filling {
         Filling::Constant(value) => Ok(value.clone()),
-        Filling::Text(text) => {
-            let filled = template::compile(text).and_then(|c| c.fill(scope)).and_then(|v| template::to_json(&v));
-            filled.map_err(|error| PersonTextError(error.message))
-        }
-        _ => Err(PersonTextError("a field of person is one text".into())),
+        Filling::Text(text) => Ok(template::to_json(&template::compile(text)?.fill(scope)?)?),
+        Filling::List(_) | Filling::Map(_) => Err(PersonTextError::NotOneText),
     }
 }

@@ -1,29 +1,23 @@
 //! What templates read: only the names a text mentions are made, from the state.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Datelike, Days, NaiveDate, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
 
 use crate::engine::Run;
-use crate::engine::state::{CachedValue, Instance, NodeRef};
-use crate::event::{Failure, FailureKind, SharedValue, StepStatus};
-use crate::model::{Channel, Filling, Form, Phrase, Read, StyleGuide, Text};
-use crate::template::{self, Scope, Value as Named};
+use crate::engine::secrets::named_by;
+use crate::engine::state::{FrameKind, Instance, NodeRef};
+use crate::event::{Failure, FailureKind, StepStatus};
+use crate::model::{Channel, Filling, Form, Phrase, StyleGuide, Text};
+use crate::port::Secret;
+use crate::template::{self, Compiled, FillError, Scope, Value as Named};
 
 /// More names than the run's own: `value`, `text`, `with` in checks, `with` in tools.
 pub(crate) type Extra<'a> = &'a [(&'a str, Named)];
 
 /// Most bytes of memory that a value takes which a step puts together.
 const MOST_VALUE: usize = 64 << 20;
-
-/// A JSON value as a name of a template.
-pub(crate) fn named(value: &Value) -> Named {
-    template::from_json(value)
-}
-
-/// The failure of a text that could not be filled in.
-pub(crate) fn not_filled(error: &template::FillError) -> Failure {
-    Failure::new(FailureKind::WrongType, error.message.clone())
-}
 
 impl Run {
     /// Fills a text in for a step.
@@ -33,12 +27,28 @@ impl Run {
 
     /// Fills a text in for a step, with more names.
     pub(crate) fn fill_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<Value, Failure> {
+        self.value(self.state.instance_of(at), Some(at), text, extra)
+    }
+
+    /// What a text gives to a step of a pipeline that runs, or to its head or end.
+    fn value(&self, instance: u32, at: Option<NodeRef>, text: &Text, extra: Extra) -> Result<Value, Failure> {
         if text.form == Form::Plain {
             return Ok(Value::String(text.source.to_string()));
         }
-        let scope = self.scope(self.state.instance_of(at), Some(at), [text], extra);
-        let filled = template::compile(text).and_then(|c| c.fill(&scope)).and_then(|v| template::to_json(&v));
-        filled.map_err(|error| not_filled(&error))
+        self.filled(instance, at, text, extra, |compiled, scope| compiled.fill(scope).and_then(|value| template::to_json(&value)))
+    }
+
+    fn filled<T>(
+        &self,
+        instance: u32,
+        at: Option<NodeRef>,
+        text: &Text,
+        extra: Extra,
+        fill: impl FnOnce(&Compiled, &Scope) -> Result<T, FillError>,
+    ) -> Result<T, Failure> {
+        let scope = self.scope(instance, at, text, extra);
+        let filled = template::compile(text).and_then(|compiled| fill(&compiled, &scope));
+        filled.map_err(|error| Failure::new(FailureKind::WrongType, error.message))
     }
 
     /// Fills a text in and gives what it prints.
@@ -51,8 +61,7 @@ impl Run {
         if text.form == Form::Plain {
             return Ok(text.source.to_string());
         }
-        let scope = self.scope(self.state.instance_of(at), Some(at), [text], extra);
-        template::compile(text).and_then(|c| c.fill_text(&scope)).map_err(|error| not_filled(&error))
+        self.filled(self.state.instance_of(at), Some(at), text, extra, |compiled, scope| compiled.fill_text(scope))
     }
 
     /// A condition: true or false, nothing else.
@@ -62,8 +71,7 @@ impl Run {
 
     /// As `condition`, with more names.
     pub(crate) fn condition_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<bool, Failure> {
-        let scope = self.scope(self.state.instance_of(at), Some(at), [text], extra);
-        template::compile(text).and_then(|c| c.fill_condition(&scope)).map_err(|error| not_filled(&error))
+        self.filled(self.state.instance_of(at), Some(at), text, extra, |compiled, scope| compiled.fill_condition(scope))
     }
 
     /// Fills a value with templates at its leaves.
@@ -78,12 +86,7 @@ impl Run {
 
     /// Fills a text of the pipeline's head or end (`outputs`).
     pub(crate) fn fill_in_pipeline(&self, instance: u32, text: &Text) -> Result<Value, Failure> {
-        if text.form == Form::Plain {
-            return Ok(Value::String(text.source.to_string()));
-        }
-        let scope = self.scope(instance, None, [text], &[]);
-        let filled = template::compile(text).and_then(|c| c.fill(&scope)).and_then(|v| template::to_json(&v));
-        filled.map_err(|error| not_filled(&error))
+        self.value(instance, None, text, &[])
     }
 
     /// As `fill_in_pipeline`, for a value.
@@ -91,18 +94,12 @@ impl Run {
         bounded(map_filling(filling, &|text| self.fill_in_pipeline(instance, text))?)
     }
 
-    pub(crate) fn scope<'t>(
-        &self,
-        instance_ix: u32,
-        at: Option<NodeRef>,
-        texts: impl IntoIterator<Item = &'t Text>,
-        extra: Extra,
-    ) -> Scope {
+    /// The names that a text mentions.
+    pub(crate) fn scope(&self, instance_ix: u32, at: Option<NodeRef>, text: &Text, extra: Extra) -> Scope {
         let mut scope = Scope::new();
         let mut steps: Vec<(&str, Named)> = vec![];
         let mut reads_all_steps = false;
-        let reads: Vec<&Read> = texts.into_iter().flat_map(|text| &text.reads).collect();
-        for read in &reads {
+        for read in &text.reads {
             let Some(root) = read.path.first() else { continue };
             if root == "steps" {
                 match read.path.get(1) {
@@ -115,7 +112,7 @@ impl Run {
                     None => reads_all_steps = true,
                 }
             } else if let Some(values) = self.secrets_below(root).filter(|_| extra.iter().any(|(name, _)| name == root)) {
-                scope.set(root, crate::engine::secrets::named_by(root, values, reads.iter().copied()));
+                scope.set(root, named_by(root, values, &text.reads));
             } else if let Some((name, value)) = extra.iter().find(|(name, _)| name == root) {
                 scope.set(name, value.clone());
             } else if let Some(value) = self.named(instance_ix, at, root) {
@@ -123,12 +120,11 @@ impl Run {
             }
         }
         if reads_all_steps {
-            let instance = self.state.instance(instance_ix);
-            for node in &self.state.frame(instance.main).nodes {
-                let id = &*self.planned(instance_ix).step(node.step).id;
+            let frame = self.state.instance(instance_ix).main;
+            for (node, inner) in (0..).zip(&self.state.frame(frame).nodes) {
+                let id = &*self.planned(instance_ix).step(inner.step).id;
                 if !steps.iter().any(|(known, _)| *known == id) {
-                    let place = NodeRef { frame: instance.main, node: self.planned(instance_ix).step(node.step).place as u32 };
-                    steps.push((id, self.step_value(place)));
+                    steps.push((id, self.step_value(NodeRef { frame, node })));
                 }
             }
         }
@@ -142,18 +138,18 @@ impl Run {
     fn named(&self, instance_ix: u32, at: Option<NodeRef>, name: &str) -> Option<Named> {
         let instance = self.state.instance(instance_ix);
         let value = match name {
-            "inputs" => cached(&instance.cached.inputs, || template::from_json(&instance.inputs)),
+            "inputs" => instance.cached.inputs.get(|| template::from_json(&instance.inputs)),
             // Without "person" in the file, all its fields are empty.
-            "person" => cached(&instance.cached.person, || match &*instance.person {
+            "person" => instance.cached.person.get(|| match &*instance.person {
                 Value::Object(fields) if fields.is_empty() => template::empty_name(),
                 fields => template::from_json(fields),
             }),
-            "run" => cached(&instance.cached.run, || {
+            "run" => instance.cached.run.get(|| {
                 let now = self.state.start.as_ref().map_or(self.now.wall, |start| start.now);
                 template::from_json(&run_names(&self.id, now, &instance.person))
             }),
-            "channel" => cached(&instance.cached.channel, || channel_names(self.channel(instance_ix))),
-            "style" => cached(&instance.cached.style, || style_names(self.planned(instance_ix).pipeline.style_guide.as_deref())),
+            "channel" => instance.cached.channel.get(|| channel_names(self.channel(instance_ix))),
+            "style" => instance.cached.style.get(|| style_names(self.planned(instance_ix).pipeline.style_guide.as_deref())),
             "conversation" => template::from_json(&no_conversation()),
             "refinement" => self.refinement(instance, at),
             "failure" => {
@@ -169,32 +165,18 @@ impl Run {
 
     /// `item`, or the name in `as`: of the step itself or of the `for_each` around it.
     fn element(&self, at: Option<NodeRef>, name: &str) -> Option<Named> {
-        let mut at = at;
-        while let Some(here) = at {
-            if let Some(item) = &self.state.node(here).item {
-                let step = self.step(here);
-                let own = step.for_each.as_ref().and_then(|f| f.name.as_ref()).is_some_and(|n| n.value == name);
-                if name == "item" || own {
-                    return Some(template::from_json(item));
-                }
-            }
-            at = self.state.frame(here.frame).parent;
-        }
-        None
+        let is_named = |at: &NodeRef| {
+            let step = self.step(*at);
+            name == "item" || step.for_each.as_ref().and_then(|f| f.name.as_ref()).is_some_and(|own| own.value == name)
+        };
+        let at = self.state.holders(at?).find(|at| self.state.node(*at).item.is_some() && is_named(at))?;
+        self.state.node(at).item.as_deref().map(template::from_json)
     }
 
     /// `refinement`: filled in the second round for the steps on the way; empty otherwise.
     fn refinement(&self, instance: &Instance, at: Option<NodeRef>) -> Named {
-        let in_second_round = at.is_some_and(|at| {
-            let mut here = Some(at);
-            while let Some(now) = here {
-                if now.frame == instance.main {
-                    return self.state.node(now).round == 2;
-                }
-                here = self.state.frame(now.frame).parent;
-            }
-            false
-        });
+        let own = at.and_then(|at| self.state.holders(at).find(|at| at.frame == instance.main));
+        let in_second_round = own.is_some_and(|at| self.state.node(at).round == 2);
         match &instance.refinement {
             Some(round) if in_second_round => template::from_json(&json!({
                 "original": *round.original,
@@ -214,7 +196,7 @@ impl Run {
         let mut frame = at.map(|at| at.frame);
         while let Some(ix) = frame {
             let here = self.state.frame(ix);
-            if let crate::engine::state::FrameKind::Block(block) = here.kind
+            if let FrameKind::Block(block) = here.kind
                 && let Some(place) = planned.block(block).place(id)
             {
                 return Some(NodeRef { frame: ix, node: place as u32 });
@@ -227,15 +209,12 @@ impl Run {
 
     fn step_value(&self, at: NodeRef) -> Named {
         let node = self.state.node(at);
-        cached_if(&node.cached, node.status.is_final(), || {
-            let output = match node.status {
-                StepStatus::Succeeded => node.output.as_ref().map(|o| template::from_json(o)),
-                _ => None,
-            };
-            let json =
-                |value: &Option<SharedValue>| value.as_ref().map_or_else(|| template::from_json(&Value::Null), |v| template::from_json(v));
-            template::step_value(&self.own_plan(at).step(node.step).id, node.status.word(), output, json(&node.error), json(&node.details))
-        })
+        let make = || {
+            let output = node.output.as_ref().filter(|_| node.status == StepStatus::Succeeded).map(|output| template::from_json(output));
+            let (error, details) = (template::from_json(&json!(node.error)), template::from_json(&json!(node.details)));
+            template::step_value(&self.own_plan(at).step(node.step).id, node.status.word(), output, error, details)
+        };
+        if node.status.is_final() { node.cached.get(make) } else { make() }
     }
 
     /// Opens `secrets` and `env` to the few texts that may read them: each sees what it names.
@@ -243,7 +222,7 @@ impl Run {
         [("secrets", template::empty_name()), ("env", template::empty_name())]
     }
 
-    fn secrets_below(&self, root: &str) -> Option<&std::collections::BTreeMap<String, crate::port::Secret>> {
+    fn secrets_below(&self, root: &str) -> Option<&BTreeMap<String, Secret>> {
         match root {
             "secrets" => Some(&self.options.secrets),
             "env" => Some(&self.options.env),
@@ -277,14 +256,6 @@ pub(crate) fn run_names(id: &str, now: DateTime<Utc>, person: &Value) -> Value {
 
 fn iso(date: NaiveDate) -> String {
     date.format("%Y-%m-%d").to_string()
-}
-
-fn cached(cell: &CachedValue, make: impl FnOnce() -> Named) -> Named {
-    cell.0.get_or_init(make).clone()
-}
-
-fn cached_if(cell: &CachedValue, keep: bool, make: impl FnOnce() -> Named) -> Named {
-    if keep { cached(cell, make) } else { make() }
 }
 
 /// `conversation` of a run that is no part of one.

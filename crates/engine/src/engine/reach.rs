@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use crate::engine::Run;
 use crate::engine::names::Extra;
 use crate::engine::secrets::named_by;
+use crate::engine::state::NodeRef;
 use crate::engine::state::talk::AskedStage;
-use crate::engine::state::{NodeRef, StepWork};
 use crate::event::{Failure, FailureKind};
 use crate::model::{Filling, Form, HostSource, StepKind, Text};
 use crate::plan::PipelinePlan;
@@ -63,7 +63,7 @@ impl Run {
         if text.form == Form::Plain {
             return Ok((text.source.to_string(), HostSource::File));
         }
-        let scope = self.scope(self.state.instance_of(at), Some(at), [text], extra);
+        let scope = self.scope(self.state.instance_of(at), Some(at), text, extra);
         let wrong = |error: FillError| Failure::new(FailureKind::BadRequest, error.message);
         let filled = template::compile(text).and_then(|compiled| compiled.fill_address(&scope)).map_err(wrong)?;
         let FilledAddress { text, host_reads } = filled;
@@ -115,15 +115,13 @@ impl Run {
             return if is_served && !is_default { HostSource::Data } else { HostSource::Input };
         };
         let step = self.step(parent);
-        let giver = if let StepWork::Asking(asking) = &self.state.node(parent).work {
-            let asked = asking.asked().iter().find(|asked| asked.stage == AskedStage::Inside(instance));
+        let giver = if let Some(talk) = self.state.talk(parent) {
+            let asked = talk.asked().iter().find(|asked| asked.stage == AskedStage::Inside(instance));
             asked.map_or(Giver::NOBODY, |asked| self.giver(parent, &asked.asked.tool, &step.kind))
         } else if let StepKind::Tool(tool) = &step.kind {
             self.giver(parent, &tool.tool.value, &step.kind)
         } else {
-            let by_author = self.state.planner(parent).is_none();
-            let given = if let StepKind::Call(call) = &step.kind { Some(&call.with[..]).filter(|_| by_author) } else { None };
-            Giver { given, ..Giver::NOBODY }
+            Giver { given: Some(step.kind.with()).filter(|_| self.state.planner(parent).is_none()), ..Giver::NOBODY }
         };
         giver.reads(names).map_or(HostSource::Data, |reads| self.named_by(parent, reads, Giver::NOBODY))
     }

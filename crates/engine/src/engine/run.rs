@@ -270,9 +270,7 @@ impl Run {
             match timer {
                 Timer::Call(call) => self.call_timed_out(call),
                 Timer::Grace => return,
-                Timer::Backoff(at) => {
-                    self.woken.insert(self.state.key(at));
-                }
+                Timer::Backoff(at) => self.wake(at),
                 Timer::Pause(at) => self.succeed(at, Value::Null, None),
                 Timer::Attempt(at) => self.step_timed_out(at, Bound::Timeout),
                 Timer::StepDeadline(at) => self.step_timed_out(at, Bound::Deadline),
@@ -317,17 +315,26 @@ impl Run {
         if bound == Bound::Timeout { self.fail_attempt(at, failure) } else { self.fail(at, failure, None) }
     }
 
+    pub(crate) fn path(&self, at: NodeRef) -> StepPath {
+        self.state.node(at).path.clone()
+    }
+
+    /// Lets a step go on as soon as it can.
+    pub(crate) fn wake(&mut self, at: NodeRef) {
+        self.woken.insert(self.state.key(at));
+    }
+
     pub(crate) fn planned(&self, instance: u32) -> &PipelinePlan {
         self.plan.pipeline(self.state.instance(instance).pipeline)
     }
 
     /// The pipeline of a step; of a step of a written plan, the one that it was written in.
     pub(crate) fn planned_of(&self, at: NodeRef) -> &PipelinePlan {
-        self.planned(self.state.instance_of(at))
+        self.state.file(&self.plan, at)
     }
 
     pub(crate) fn step(&self, at: NodeRef) -> Arc<Step> {
-        self.own_plan(at).step(self.state.node(at).step).step.clone()
+        self.state.step(&self.plan, at)
     }
 
     /// The graph that a step belongs to: of its pipeline, or of a plan that an agent wrote.

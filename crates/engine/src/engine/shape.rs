@@ -5,6 +5,17 @@ use serde_json::{Value, json};
 pub(crate) use crate::gate::schema_problems as problems;
 pub(crate) use crate::gate::shape::{field_schema, json_in, object_schema, schema};
 
+/// Takes a field out of the schema of an object. Whether it was required.
+pub(crate) fn take_out(schema: &mut Value, field: &str) -> bool {
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.shift_remove(field);
+    }
+    let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) else { return false };
+    let before = required.len();
+    required.retain(|name| name != field);
+    required.len() < before
+}
+
 /// What a judge answers.
 pub(crate) fn verdicts_schema(ids: &[&str]) -> Value {
     json!({

@@ -228,21 +228,17 @@ impl Counter<'_> {
         let step = planned.step(ix).step.clone();
         let factors = Factors { restarts: around.restarts.saturating_mul(restarts(&step)), ..around };
         let (askings, called, own) = self.own(planned, &step);
-        let mut calls = own.times(factors.rounds).times(factors.restarts);
-        let mut inner: Option<Calls> = None;
-        for case in planned.step(ix).cases.clone() {
-            let of_case = self.block(id, case, factors, steps);
-            inner = Some(inner.map_or(of_case.clone(), |other| other.or(of_case)));
-        }
-        calls = calls.and(inner.unwrap_or_else(Calls::none));
+        let cases = planned.step(ix).cases.iter().map(|case| self.block(id, *case, factors, steps));
+        let inner = cases.reduce(Calls::or).unwrap_or_else(Calls::none);
+        let calls = own.times(factors.rounds).times(factors.restarts).and(inner);
         let elements = match &step.for_each {
             None => Elements::One,
-            Some(each) => match length(&each.list).or_else(|| (self.lengths)(ix, &each.list).filter(|_| id.0 == 0)) {
-                Some(count) => Elements::Known(count),
-                None => Elements::Open(written(&each.list)),
-            },
+            Some(each) => {
+                let known = length(&each.list).or_else(|| (self.lengths)(ix, &each.list).filter(|_| id.0 == 0));
+                known.map_or_else(|| Elements::Open(written(&each.list)), Elements::Known)
+            }
         };
-        calls = match &elements {
+        let calls = match &elements {
             Elements::One => calls,
             Elements::Known(count) => calls.times(*count),
             Elements::Open(list) => calls.each(&format!("element of {list}")),
@@ -263,12 +259,12 @@ impl Counter<'_> {
             (vec![asking], called, calls)
         } else if let StepKind::Gate(gate) = &step.kind {
             let askings = self.judges(planned, step, gate);
-            let calls = askings.iter().fold(Calls::none(), |all, asking| all.and(self.asked(planned, asking)));
+            let calls = self.asked_all(planned, &askings);
             (askings, vec![], calls)
-        } else if let Some(id) = planned.called(step) {
-            (vec![], vec![id], self.pipeline(id).calls)
         } else {
-            (vec![], vec![], Calls::none())
+            let called: Vec<PipelineId> = planned.called(step).into_iter().collect();
+            let calls = called.first().map_or_else(Calls::none, |id| self.pipeline(*id).calls);
+            (vec![], called, calls)
         }
     }
 
@@ -277,17 +273,15 @@ impl Counter<'_> {
         let plans = plan.most_plans();
         let steps = plan.most_steps().saturating_mul(plans);
         let own = |agent: &str, repairs: u32, part: AgentPart| AgentUse {
-            agent: agent.to_string(),
-            judges: false,
-            models: self.models(planned, step, model_of(planned.pipeline.agents.get(agent))),
             repairs: repairs.into(),
             turns: turns(planned, agent),
             part,
             times: plans,
+            ..self.one_answer(planned, step, agent)
         };
         let mut askings = vec![own(&plan.agent.value, MOST_PLAN_REPAIRS, AgentPart::Plans)];
         askings.extend(plan.check.iter().map(|check| own(&check.value, MOST_REPAIRS, AgentPart::Checks)));
-        let mut calls = askings.iter().fold(Calls::none(), |all, asking| all.and(self.asked(planned, asking)));
+        let mut calls = self.asked_all(planned, &askings);
         let mut called = vec![];
         for agent in std::iter::once(&plan.agent).chain(&plan.check) {
             let (own, of_tools) = self.tools(planned, &agent.value);
@@ -312,6 +306,10 @@ impl Counter<'_> {
         (askings, called, calls)
     }
 
+    fn asked_all(&self, planned: &PipelinePlan, askings: &[AgentUse]) -> Calls {
+        askings.iter().fold(Calls::none(), |all, asking| all.and(self.asked(planned, asking)))
+    }
+
     fn asked(&self, planned: &PipelinePlan, asking: &AgentUse) -> Calls {
         let most = |(name, _): &(String, u64)| self.model(planned, name).and_then(|model| model.max_output_tokens);
         let tokens = asking.models.iter().map(most).collect::<Option<Vec<u64>>>();
@@ -320,17 +318,23 @@ impl Counter<'_> {
     }
 
     fn agent(&self, planned: &PipelinePlan, step: &Step, asked: &AgentStep) -> AgentUse {
-        let agent = planned.pipeline.agents.get(&asked.agent.value);
-        let has_shape = asked.output.is_some() || agent.is_some_and(|agent| agent.output.is_some());
+        let own = self.one_answer(planned, step, &asked.agent.value);
+        let has_shape = asked.output.is_some() || planned.pipeline.agents.get(&own.agent).is_some_and(|agent| agent.output.is_some());
         let models = match &asked.model {
             // Which model a template names is not known: any of them.
             Some(model) if model.form != Form::Plain => self.any_model(planned, step),
             Some(model) => self.models(planned, step, &model.source),
-            None => self.models(planned, step, model_of(agent)),
+            None => own.models,
         };
         let repairs = if has_shape { u64::from(MOST_REPAIRS) } else { 0 };
-        let turns = turns(planned, &asked.agent.value);
-        AgentUse { agent: asked.agent.value.clone(), judges: false, models, repairs, turns, part: AgentPart::Own, times: 1 }
+        AgentUse { models, repairs, turns: turns(planned, &own.agent), ..own }
+    }
+
+    /// One answer of an agent, with the model that it names itself.
+    fn one_answer(&self, planned: &PipelinePlan, step: &Step, agent: &str) -> AgentUse {
+        let model = planned.pipeline.agents.get(agent).map_or(DEFAULT_MODEL, Agent::model_name);
+        let models = self.models(planned, step, model);
+        AgentUse { agent: agent.to_string(), judges: false, models, repairs: 0, turns: 0, part: AgentPart::Own, times: 1 }
     }
 
     /// The pipelines among the tools of an agent, and what they may ask in one step.
@@ -350,15 +354,8 @@ impl Counter<'_> {
 
     /// The judges of a gate: as the engine finds them, for every scorecard that may ask one.
     fn judges(&self, planned: &PipelinePlan, step: &Step, gate: &GateStep) -> Vec<AgentUse> {
-        let asking = |name: &Spanned<String>| AgentUse {
-            agent: name.value.clone(),
-            judges: true,
-            models: self.models(planned, step, model_of(planned.pipeline.agents.get(&name.value))),
-            repairs: u64::from(MOST_REPAIRS),
-            turns: 0,
-            part: AgentPart::Own,
-            times: 1,
-        };
+        let asking =
+            |name: &Spanned<String>| AgentUse { judges: true, repairs: MOST_REPAIRS.into(), ..self.one_answer(planned, step, &name.value) };
         gate.judges(&planned.pipeline.scorecards).into_iter().map(asking).collect()
     }
 
@@ -393,10 +390,6 @@ fn turns(planned: &PipelinePlan, name: &str) -> u64 {
         let most = agent.max_turns.unwrap_or(MOST_TURNS);
         planned.pipeline.bounds_of(agent).max_steps.map_or(most, |steps| steps.min(most))
     })
-}
-
-fn model_of(agent: Option<&Agent>) -> &str {
-    agent.map_or(DEFAULT_MODEL, Agent::model_name)
 }
 
 /// How often `retry` may start a whole step: one that holds others at every failure, one that asks models when its `timeout` is over.

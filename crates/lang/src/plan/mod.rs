@@ -31,7 +31,7 @@ use crate::diagnostic::Diagnostic;
 use crate::model::{Pipeline, PipelineId, Program, Step, step_path};
 
 /// Number of a step within its pipeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct StepIx(pub u32);
 
 /// The graphs of a program.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 use chrono::{DateTime, Utc};
 
 use super::world::{Disk, Log, Outside, planned, ports, run, start};
-use crate::driver::{Begin, Blocking, Ports, Runtime, drive};
-use crate::engine::CallRequest;
+use crate::driver::{Blocking, Ports, Runtime, drive};
+use crate::engine::{CallRequest, Input};
 use crate::event::{Canceller, Happening, RunStatus};
 use crate::journal::Journal;
 use crate::port::{Clock, Folder, Pending, PrintError, Printer};
@@ -94,7 +94,7 @@ fn ended(step: &'static str, deadline: &'static str, stop_by: Option<Canceller>)
                 sender.send(by).unwrap();
             }
         };
-        let end = runtime.block_on(drive(&mut run, Begin::Start(start()), &ports, &mut journal, &mut stop, &mut watch));
+        let end = runtime.block_on(drive(&mut run, Input::Start(start()), &ports, &mut journal, &mut stop, &mut watch));
         drop(runtime);
         let is_unknown = |event: &&crate::event::Event| matches!(event.happening, Happening::OutcomeUnknown { .. });
         let unknown = disk.lock().unwrap().taken.iter().filter(is_unknown).count();

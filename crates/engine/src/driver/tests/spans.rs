@@ -7,7 +7,8 @@ use serde_json::json;
 use tracing_subscriber::fmt::format::FmtSpan;
 
 use super::world::{Disk, Log, Outside, Steps, block_on, planned, ports, run, start};
-use crate::driver::{Begin, Ports, drive};
+use crate::driver::{Ports, drive};
+use crate::engine::Input;
 use crate::event::{FailureKind, Usage};
 use crate::journal::Journal;
 use crate::port::*;
@@ -70,7 +71,7 @@ fn closed() -> Vec<String> {
     let (_sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
     let mut journal = Journal::new(Box::new(log));
     let ended = tracing::subscriber::with_default(watches, || {
-        block_on(drive(&mut run, Begin::Start(start()), &ports, &mut journal, &mut stop, &mut |_| ()))
+        block_on(drive(&mut run, Input::Start(start()), &ports, &mut journal, &mut stop, &mut |_| ()))
     });
     assert!(ended.unwrap().is_some());
     String::from_utf8(kept.0.lock().unwrap().clone()).unwrap().lines().map(|line| line.trim().to_owned()).collect()

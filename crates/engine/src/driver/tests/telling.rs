@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 
 use super::world::{Disk, Log, Outside, Steps, block_on, planned, ports, run, start};
-use crate::driver::{Begin, Ports, drive};
+use crate::driver::{Ports, drive};
+use crate::engine::Input;
 use crate::event::Event;
 use crate::journal::Journal;
 use crate::port::*;
@@ -101,7 +102,7 @@ proptest! {
         let mut run = run(planned(&pipeline(&steps, parallel)));
         let (_sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
         let mut told: Vec<(Event, u64)> = vec![];
-        let ended = block_on(drive(&mut run, Begin::Start(start()), &ports, &mut Journal::new(Box::new(log)), &mut stop, &mut |event| {
+        let ended = block_on(drive(&mut run, Input::Start(start()), &ports, &mut Journal::new(Box::new(log)), &mut stop, &mut |event| {
             told.push((event.clone(), disk.lock().unwrap().kept));
         }));
         let disk = disk.lock().unwrap();
@@ -129,7 +130,7 @@ fn replies_that_come_during_a_commit_share_the_next_one() {
     let ports = ports(&Outside::new((0..30).collect()), Arc::new(Steps { now: AtomicU64::new(0), each: 0 }));
     let mut run = run(planned(&pipeline(&chains, 60)));
     let (_sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
-    let ended = block_on(drive(&mut run, Begin::Start(start()), &ports, &mut Journal::new(Box::new(log)), &mut stop, &mut |_| {}));
+    let ended = block_on(drive(&mut run, Input::Start(start()), &ports, &mut Journal::new(Box::new(log)), &mut stop, &mut |_| {}));
     assert!(ended.unwrap().is_some());
     let disk = disk.lock().unwrap();
     let calls = disk.taken.iter().filter(|event| matches!(event.happening, crate::event::Happening::ToolCalled { .. })).count();

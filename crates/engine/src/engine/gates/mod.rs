@@ -2,18 +2,21 @@
 
 pub(crate) mod rejudged;
 
-use serde_json::{Map, Value, json};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::channel::Output;
 use crate::engine::model_calls::conversation::CallOutcome;
 use crate::engine::model_calls::{Brief, TalkTurn};
-use crate::engine::names::{Extra, named};
+use crate::engine::names::Extra;
 use crate::engine::state::talk::TalkStage;
-use crate::engine::state::{Mood, NodeRef, StepWork};
+use crate::engine::state::{Mood, NodeRef};
+use crate::engine::steps::Kind;
 use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Purpose, SharedValue, StepStatus, Verdict};
 use crate::gate::{self, Fill, JudgedText};
-use crate::model::{Channel, Criterion, Filling, GateStep, Judging, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text};
+use crate::model::{Channel, Criterion, Filling, FormatStep, GateStep, Judging, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text};
+use crate::template;
 
 /// A gate's question, worked out anew from the state whenever it is needed.
 pub(crate) struct Question {
@@ -34,6 +37,26 @@ pub(crate) struct JudgeQuestion {
     /// The file's scorecard it comes from; `None`: a step wrote it.
     scorecard: Option<String>,
 }
+
+/// A scorecard as a gate uses it; without a name one that a step wrote.
+struct JudgedCard {
+    name: Option<String>,
+    criteria: Vec<Criterion>,
+    judge: Option<String>,
+    on_judge_error: OnJudgeError,
+}
+
+/// What a judge says about one criterion; see `shape::verdicts_schema`.
+#[derive(Clone, Default, Deserialize)]
+pub(crate) struct Judgement {
+    id: String,
+    passed: bool,
+    feedback: String,
+    evidence: String,
+}
+
+/// What a judge says about all that it is asked, or why that cannot be used.
+type JudgeAnswer = Result<Vec<Judgement>, Failure>;
 
 /// Fills in checks with the names of a gate and of what it judges.
 struct CheckFiller<'a> {
@@ -58,57 +81,34 @@ impl Fill for CheckFiller<'_> {
     }
 }
 
-impl Run {
-    /// Judges, as far as can be done now.
-    pub(crate) fn judge(&mut self, at: NodeRef) {
-        let step = self.step(at);
-        let StepKind::Gate(gate) = &step.kind else { return };
-        if let Err(failure) = self.try_judge(at, gate) {
-            self.fail(at, failure, None);
-        }
-    }
-
-    pub(crate) fn try_judge(&mut self, at: NodeRef, gate: &GateStep) -> Result<(), Failure> {
-        let question = self.question(at, gate)?;
+impl Kind for GateStep {
+    fn go_on(&self, run: &mut Run, at: NodeRef) -> Result<(), Failure> {
+        let question = run.question(at, self)?;
         if question.criteria.is_empty() {
-            return self.not_met(at, gate, &question, vec![], "no scorecard has a criterion");
+            return run.not_met(at, self, &question, vec![], "no scorecard has a criterion");
         }
-        let mut said = vec![];
-        if !question.judges.is_empty() {
-            match self.ask_judges(at, &question)? {
-                Some(answers) => said = answers,
-                None => return Ok(()),
-            }
-        }
-        let verdicts = self.verdicts(at, gate, &question, &said)?;
+        let Some(answers) = run.ask_judges(at, &question)? else { return Ok(()) };
+        let verdicts = run.verdicts(at, self, &question, &answers)?;
         if verdicts.iter().all(|v| v.passed) {
-            let node = self.state.node(at);
-            let (step, round) = (node.path.clone(), node.round);
-            self.emit(Happening::GatePassed { step, round, verdicts: verdicts.clone() });
-            let details = self.gate_details(at, true, false, &verdicts);
-            self.succeed(at, question.output.into_value(), Some(details));
+            run.emit(Happening::GatePassed { step: run.path(at), round: run.state.node(at).round, verdicts: verdicts.clone() });
+            let details = run.gate_details(at, true, false, &verdicts);
+            run.succeed(at, question.output.into_value(), Some(details));
             return Ok(());
         }
-        let failed: Vec<&str> = verdicts.iter().filter(|v| !v.passed).map(|v| v.id.as_str()).collect();
-        let cause = format!("not met: {}", failed.join(", "));
-        self.not_met(at, gate, &question, verdicts, &cause)
+        let cause = format!("not met: {}", failed_ids(&verdicts));
+        run.not_met(at, self, &question, verdicts, &cause)
     }
+}
 
+impl Run {
     pub(crate) fn question(&self, at: NodeRef, gate: &GateStep) -> Result<Question, Failure> {
-        let output = self.output(self.fill(at, &gate.of)?);
-        let mut with = Map::new();
-        for (name, filling) in &gate.with {
-            with.insert(name.value.clone(), self.filling(at, filling)?);
-        }
+        let output = self.state.output(self.fill(at, &gate.of)?);
+        let with = Value::Object(self.arguments(at, &gate.with)?);
         let mut criteria: Vec<JudgeQuestion> = vec![];
         let mut judges: Vec<String> = vec![];
         let first_judge = self.first_judge(at, gate);
         for reference in &gate.scorecards {
-            let (list, judge, on_judge_error) = self.scorecard(at, reference)?;
-            let scorecard = match reference {
-                ScorecardRef::Named(name) => Some(name.value.clone()),
-                ScorecardRef::Written(_) => None,
-            };
+            let JudgedCard { name: scorecard, criteria: list, judge, on_judge_error } = self.scorecard(at, reference)?;
             for criterion in list {
                 // Of two with the same id the first counts, but the file's always before a step's.
                 let known = criteria.iter().position(|a| a.criterion.id.value == criterion.id.value);
@@ -118,12 +118,8 @@ impl Run {
                 let judge = match criterion.judging {
                     Judging::Judge => {
                         let own = judge.clone().or_else(|| gate.judge.as_ref().map(|j| j.value.clone())).or_else(|| first_judge.clone());
-                        let name = own.ok_or_else(|| {
-                            Failure::new(
-                                FailureKind::BadRequest,
-                                format!("criterion \"{}\" asks for a judge, but none is named", criterion.id.value),
-                            )
-                        })?;
+                        let none = || format!("criterion \"{}\" asks for a judge, but none is named", criterion.id.value);
+                        let name = own.ok_or_else(|| Failure::new(FailureKind::BadRequest, none()))?;
                         Some(judges.iter().position(|j| *j == name).unwrap_or_else(|| {
                             judges.push(name);
                             judges.len() - 1
@@ -138,7 +134,7 @@ impl Run {
                 }
             }
         }
-        Ok(Question { text: output.text(), output, with: Value::Object(with), criteria, judges })
+        Ok(Question { text: output.text(), output, with, criteria, judges })
     }
 
     fn first_judge(&self, at: NodeRef, gate: &GateStep) -> Option<String> {
@@ -150,54 +146,54 @@ impl Run {
     }
 
     /// Criteria of a scorecard; the file's own come first in `gate`, so of two with the same id the file's wins.
-    fn scorecard(&self, at: NodeRef, reference: &ScorecardRef) -> Result<(Vec<Criterion>, Option<String>, OnJudgeError), Failure> {
-        match reference {
+    fn scorecard(&self, at: NodeRef, reference: &ScorecardRef) -> Result<JudgedCard, Failure> {
+        let text = match reference {
             ScorecardRef::Named(name) => {
-                let found = self.planned_of(at).pipeline.scorecards.get(&name.value);
-                let scorecard =
-                    found.ok_or_else(|| Failure::new(FailureKind::Internal, format!("there is no scorecard \"{}\"", name.value)))?;
-                Ok((scorecard.criteria.clone(), scorecard.judge.as_ref().map(|j| j.value.clone()), scorecard.on_judge_error))
+                let missing = || Failure::new(FailureKind::Internal, format!("there is no scorecard \"{}\"", name.value));
+                let found = self.planned_of(at).pipeline.scorecards.get(&name.value).ok_or_else(missing)?;
+                let (criteria, judge) = (found.criteria.clone(), found.judge.as_ref().map(|j| j.value.clone()));
+                return Ok(JudgedCard { name: Some(name.value.clone()), criteria, judge, on_judge_error: found.on_judge_error });
             }
-            ScorecardRef::Written(text) => match self.fill(at, text)? {
-                Value::Null => Ok((vec![], None, OnJudgeError::Fail)),
-                written => match self.options.written.scorecard(&written) {
-                    Ok(criteria) => Ok((criteria, None, OnJudgeError::Fail)),
-                    Err(problems) => {
-                        Err(Failure::new(FailureKind::BadShape, format!("the scorecard cannot be used: {}", problems.join("; "))))
-                    }
-                },
-            },
-        }
+            ScorecardRef::Written(text) => text,
+        };
+        let criteria = match self.fill(at, text)? {
+            Value::Null => vec![],
+            written => self.options.written.scorecard(&written).map_err(|problems| {
+                Failure::new(FailureKind::BadShape, format!("the scorecard cannot be used: {}", problems.join("; ")))
+            })?,
+        };
+        Ok(JudgedCard { name: None, criteria, judge: None, on_judge_error: OnJudgeError::Fail })
     }
 
     /// Asks the judges one after the other. `None`: not all have answered yet.
-    fn ask_judges(&mut self, at: NodeRef, question: &Question) -> Result<Option<Vec<Result<Value, String>>>, Failure> {
+    fn ask_judges(&mut self, at: NodeRef, question: &Question) -> Result<Option<Vec<JudgeAnswer>>, Failure> {
+        if question.judges.is_empty() {
+            return Ok(Some(vec![]));
+        }
         if self.waits_for_permit(at) {
             return Ok(None);
         }
-        let StepWork::Asking(asking) = &self.state.node(at).work else {
+        let Some(talk) = self.state.talk(at) else {
             let brief = self.judge_brief(at, question, 0)?;
             self.send(at, &brief, TalkTurn::First)?;
             return Ok(None);
         };
-        let place = asking.heard.len();
-        let mut said: Vec<Result<Value, String>> =
-            asking.heard.iter().enumerate().map(|(i, ended)| read_verdicts(ended, &question.ids(i))).collect();
+        let place = talk.heard.len();
+        let mut said: Vec<JudgeAnswer> = talk.heard.iter().enumerate().map(|(i, ended)| read_verdicts(ended, &question.ids(i))).collect();
         let brief = self.judge_brief(at, question, place)?;
         let answer = match self.hear(at, &|run| run.judge_brief(at, question, place))? {
             CallOutcome::Waiting => return Ok(None),
-            CallOutcome::Failed(failure) => Err(failure.message),
-            CallOutcome::Said(_) => {
-                let StepWork::Asking(asking) = &self.state.node(at).work else { return Ok(None) };
-                read_verdicts(asking.stage(), &question.ids(place))
+            CallOutcome::Failed(failure) => Err(failure),
+            CallOutcome::Said(text) => {
+                let answer = judgements(&text, &question.ids(place));
+                if let Err(problem) = &answer
+                    && self.repair(at, &brief, std::slice::from_ref(&problem.message)).is_ok()
+                {
+                    return Ok(None);
+                }
+                answer
             }
         };
-        if let Err(problem) = &answer {
-            let said_something = matches!(&self.state.node(at).work, StepWork::Asking(a) if a.stage().said().is_some());
-            if said_something && self.repair(at, &brief, std::slice::from_ref(problem)).is_ok() {
-                return Ok(None);
-            }
-        }
         said.push(answer);
         if place + 1 < question.judges.len() {
             let brief = self.judge_brief(at, question, place + 1)?;
@@ -212,11 +208,9 @@ impl Run {
         let criteria: Value =
             asked.iter().map(|c| json!({ "id": c.id.value, "description": c.description, "expected": c.expected })).collect();
         let mut prompt = format!("Judge the text between the lines of equals signs.\n=====\n{}\n=====\n", question.text);
-        if let Value::Object(with) = &question.with {
-            for (name, value) in with {
-                let value = value.as_str().map_or_else(|| value.to_string(), str::to_string);
-                prompt.push_str(&format!("\n{name}: {value}\n"));
-            }
+        for (name, value) in question.with.as_object().into_iter().flatten() {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+            prompt.push_str(&format!("\n{name}: {value}\n"));
         }
         prompt.push_str(&format!(
             "\nCriteria:\n{criteria}\n\nFor each criterion say whether the text passes it, what to do better, and the place it rests on. \
@@ -235,18 +229,18 @@ impl Run {
         at: NodeRef,
         gate: &GateStep,
         question: &Question,
-        said: &[Result<Value, String>],
+        said: &[JudgeAnswer],
     ) -> Result<Vec<Verdict>, Failure> {
         let (channel, style) = self.judged_for(at, gate, Some(&question.output));
-        let instance = self.state.instance(self.state.instance_of(at));
         let judged = JudgedText {
             value: question.output.value(),
             text: &question.text,
             formatted: question.output.made(),
             channel: channel.as_ref(),
             style: style.as_ref(),
-            person_name: instance.person.get("name").and_then(Value::as_str),
+            person_name: self.state.instance_around(at).person.get("name").and_then(Value::as_str),
         };
+        let named = template::from_json;
         let extra = [("value", named(question.output.value())), ("text", named(&json!(question.text))), ("with", named(&question.with))];
         let mut verdicts = vec![];
         for asked in &question.criteria {
@@ -281,16 +275,13 @@ impl Run {
                 }
                 (_, Some(judge)) => match said.get(judge) {
                     Some(Ok(answer)) => {
-                        let own = answer.as_array().into_iter().flatten().find(|v| v["id"] == criterion.id.value.as_str());
-                        let text = |key: &str| own.and_then(|v| v[key].as_str()).unwrap_or_default().to_string();
-                        verdict.passed = own.is_some_and(|v| v["passed"] == true);
-                        verdict.feedback = text("feedback");
-                        verdict.evidence = text("evidence");
+                        let own = answer.iter().find(|own| own.id == criterion.id.value).cloned().unwrap_or_default();
+                        (verdict.passed, verdict.feedback, verdict.evidence) = (own.passed, own.feedback, own.evidence);
                     }
                     Some(Err(problem)) => {
                         verdict.passed = asked.on_judge_error == OnJudgeError::Pass;
                         verdict.needs_review = verdict.passed;
-                        verdict.feedback = format!("The judge could not answer: {problem}");
+                        verdict.feedback = format!("The judge could not answer: {}", problem.message);
                     }
                     None => return Err(Failure::new(FailureKind::Internal, "a judge was not asked")),
                 },
@@ -309,15 +300,20 @@ impl Run {
         let instance = self.state.instance_of(at);
         let pipeline = &self.planned(instance).pipeline;
         let own_style = pipeline.style_guide.as_deref();
-        let source = gate.of.reads.first().filter(|r| r.path.len() >= 2 && r.path[0] == "steps").map(|r| &r.path[1]);
-        let step = source.and_then(|id| self.look_up(instance, Some(at), id)).map(|found| self.step(found));
-        if let Some(StepKind::Format(format)) = step.as_deref().map(|s| &s.kind) {
+        if let Some((_, format)) = self.judged_format(at, gate) {
             let channel = format.channel.as_deref().or_else(|| self.channel(instance));
             return (channel.cloned(), format.style_guide.as_deref().or(own_style).cloned());
         }
         let made = output.and_then(Output::made);
         let named = made.and_then(|made| pipeline.channels.iter().find(|c| c.name == made.channel));
         (named.map(|c| &**c).or_else(|| self.channel(instance)).cloned(), own_style.cloned())
+    }
+
+    /// The `format` step whose output a gate reads first.
+    pub(crate) fn judged_format(&self, at: NodeRef, gate: &GateStep) -> Option<(NodeRef, FormatStep)> {
+        let read = gate.of.reads.first().filter(|read| read.path.first().is_some_and(|root| root == "steps"))?;
+        let found = self.look_up(self.state.instance_of(at), Some(at), read.path.get(1)?)?;
+        if let StepKind::Format(format) = &self.step(found).kind { Some((found, format.clone())) } else { None }
     }
 
     /// A criterion did not pass: the one refinement, or the end.
@@ -327,7 +323,7 @@ impl Run {
         let target = planned.refinement.as_ref().filter(|r| r.gate == node.step).map(|r| planned.step(r.target).place);
         let going = self.state.frame(at.frame).mood == Mood::Going;
         let target = target.filter(|_| node.round == 1 && going).map(|place| NodeRef { frame: at.frame, node: place as u32 });
-        let target = target.filter(|t| self.state.node(*t).status == StepStatus::Succeeded);
+        let target = target.filter(|target| self.state.node(*target).status == StepStatus::Succeeded);
         let (step, round) = (node.path.clone(), node.round);
         self.emit(Happening::GateFailed {
             step: step.clone(),
@@ -345,8 +341,7 @@ impl Run {
         let failed: Vec<Verdict> = verdicts.into_iter().filter(|v| !v.passed).collect();
         let feedback: Vec<String> = failed.iter().map(feedback_line).collect();
         let original: SharedValue = self.state.node(target).output.clone().unwrap_or_default();
-        let target = self.state.node(target).path.clone();
-        self.emit(Happening::RefinementStarted { step, target, original, failed, feedback: feedback.join("\n") });
+        self.emit(Happening::RefinementStarted { step, target: self.path(target), original, failed, feedback: feedback.join("\n") });
         Ok(())
     }
 
@@ -354,19 +349,16 @@ impl Run {
     pub(crate) fn second_round_unfinished(&mut self, at: NodeRef, own: Option<&Failure>) {
         let step = self.step(at);
         let StepKind::Gate(gate) = &step.kind else { return };
-        let instance = self.state.instance(self.state.instance_of(at));
-        let verdicts = instance.refinement.as_ref().map(|r| r.failed.clone()).unwrap_or_default();
-        let judged = instance.refinement.as_ref().map(|r| (*r.original).clone()).unwrap_or_default();
+        let round = self.state.instance_around(at).refinement.as_ref();
+        let (verdicts, judged) = round.map(|round| (round.failed.clone(), (*round.original).clone())).unwrap_or_default();
         let nodes = &self.state.frame(at.frame).nodes;
         let cause = nodes.iter().find(|n| n.round == 2 && n.status == StepStatus::Failed);
         let cause = cause.and_then(|n| Some((&n.path, n.failure.as_ref()?)));
-        let path = self.state.node(at).path.clone();
+        let path = self.path(at);
         let cause = cause.or(own.map(|own| (&path, own)));
         let cause = cause.map_or_else(String::new, |(step, failure)| format!(": \"{step}\": {}", failure.message));
-        let mut with = Map::new();
-        for (name, filling) in &gate.with {
-            with.insert(name.value.clone(), self.filling(at, filling).unwrap_or(Value::Null));
-        }
+        let question = gate.with.iter().find(|(name, _)| name.value == "question");
+        let question = question.and_then(|(_, filling)| self.filling(at, filling).ok()).unwrap_or_default();
         if self.state.node(at).status == StepStatus::Pending {
             self.emit(Happening::StepStarted { step: path.clone(), attempt: 1, round: 2, phase: step.phase.clone(), items: None });
         }
@@ -375,7 +367,7 @@ impl Run {
             round: 2,
             verdicts: verdicts.clone(),
             for_good: true,
-            question: with.remove("question").unwrap_or(Value::Null),
+            question,
             judged,
             cause: format!("the second try could not be finished{cause}"),
         });
@@ -392,19 +384,13 @@ impl Run {
     fn try_end_unmet(&mut self, at: NodeRef, gate: &GateStep, judged: Option<&Output>, verdicts: &[Verdict]) -> Result<(), Failure> {
         let details = self.gate_details(at, false, gate.otherwise.is_some(), verdicts);
         let Some(otherwise) = &gate.otherwise else {
-            let failed: Vec<&str> = verdicts.iter().filter(|v| !v.passed).map(|v| v.id.as_str()).collect();
-            let failure = Failure::new(FailureKind::Quality, format!("criteria not met: {}", failed.join(", ")));
+            let failure = Failure::new(FailureKind::Quality, format!("criteria not met: {}", failed_ids(verdicts)));
             self.fail(at, failure, Some(details));
             return Ok(());
         };
         let text = self.fill_text(at, otherwise)?;
         let (channel, style) = self.judged_for(at, gate, judged);
-        let reads_format = || {
-            let source = gate.of.reads.first().and_then(|r| r.path.get(1));
-            let found = source.and_then(|id| self.look_up(self.state.instance_of(at), Some(at), id));
-            found.is_some_and(|f| matches!(self.step(f).kind, StepKind::Format(_)))
-        };
-        let is_formatted = judged.map_or_else(reads_format, |judged| judged.made().is_some());
+        let is_formatted = judged.map_or_else(|| self.judged_format(at, gate).is_some(), |judged| judged.made().is_some());
         let output =
             if is_formatted { self.format(self.state.instance_of(at), &text, channel.as_ref(), style.as_ref())? } else { json!(text) };
         self.succeed(at, output, Some(details));
@@ -418,9 +404,7 @@ impl Run {
             "used_otherwise": used_otherwise,
             "verdicts": verdicts,
         });
-        if let (StepWork::Asking(_), Value::Object(own), Value::Object(model)) =
-            (&self.state.node(at).work, &mut details, self.model_details(at))
-        {
+        if let (Value::Object(own), Value::Object(model)) = (&mut details, self.model_details(at)) {
             own.extend(model);
         }
         details
@@ -439,28 +423,33 @@ fn feedback_line(verdict: &Verdict) -> String {
     format!("- {}: {feedback}", verdict.id)
 }
 
-/// The verdicts in a judge's answer, one for each id asked; or what is wrong with it.
-fn read_verdicts(answer: &TalkStage, ids: &[&str]) -> Result<Value, String> {
-    let text = match answer {
-        TalkStage::Said(text) | TalkStage::Using { text, .. } => text,
-        TalkStage::Failed(failure) => return Err(failure.message.clone()),
-        TalkStage::Unanswered | TalkStage::Out(_) => return Err("no answer".into()),
-    };
-    let value = shape::json_in(text).map_err(|error| error.to_string())?;
-    let problems = shape::problems(&shape::verdicts_schema(ids), &value);
-    if let Some(problem) = problems.first() {
-        return Err(problem.clone());
+fn failed_ids(verdicts: &[Verdict]) -> String {
+    verdicts.iter().filter(|verdict| !verdict.passed).map(|verdict| verdict.id.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// What a judge that is done with said.
+fn read_verdicts(answer: &TalkStage, ids: &[&str]) -> JudgeAnswer {
+    match answer {
+        TalkStage::Said(text) | TalkStage::Using { text, .. } => judgements(text, ids),
+        TalkStage::Failed(failure) => Err(failure.clone()),
+        TalkStage::Unanswered | TalkStage::Out(_) => Err(Failure::new(FailureKind::NoAnswer, "no answer")),
     }
-    let verdicts = value["verdicts"].clone();
+}
+
+/// The judgements in a judge's answer, one for each id asked; or what is wrong with it.
+fn judgements(text: &str, ids: &[&str]) -> JudgeAnswer {
+    let wrong = |message: String| Failure::new(FailureKind::BadShape, message);
+    let mut value = shape::json_in(text).map_err(|error| wrong(error.to_string()))?;
+    if let Some(problem) = shape::problems(&shape::verdicts_schema(ids), &value).into_iter().next() {
+        return Err(wrong(problem));
+    }
+    let found: Vec<Judgement> = serde_json::from_value(value["verdicts"].take()).map_err(|error| wrong(error.to_string()))?;
     for id in ids {
-        let count = verdicts.as_array().map_or(0, |list| list.iter().filter(|v| v["id"] == *id).count());
-        if count != 1 {
-            return Err(if count == 0 {
-                format!("the verdict on \"{id}\" is missing")
-            } else {
-                format!("\"{id}\" is judged {count} times")
-            });
+        match found.iter().filter(|judgement| judgement.id == *id).count() {
+            0 => return Err(wrong(format!("the verdict on \"{id}\" is missing"))),
+            1 => {}
+            count => return Err(wrong(format!("\"{id}\" is judged {count} times"))),
         }
     }
-    Ok(verdicts)
+    Ok(found)
 }

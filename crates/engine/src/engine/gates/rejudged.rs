@@ -41,8 +41,7 @@ impl Run {
         let node = self.state.node(at);
         let step = self.step(at);
         let StepKind::Gate(gate) = &step.kind else { return None };
-        let passed = node.details().passed() == Some(true);
-        if node.status != StepStatus::Succeeded || !passed {
+        if node.status != StepStatus::Succeeded || node.judged != Some(true) {
             return None;
         }
         let question = self.question(at, gate).ok()?;
@@ -53,7 +52,7 @@ impl Run {
             draft: self.draft(at, gate).filter(|_| question.output.made().is_some()),
             channel,
             style,
-            person: self.state.instance(self.state.instance_of(at)).person.clone(),
+            person: self.state.instance_around(at).person.clone(),
             text: question.text,
             with: question.with,
             output: question.output,
@@ -63,10 +62,7 @@ impl Run {
     /// The text that the `format` step was given whose output a gate judges.
     fn draft(&self, at: NodeRef, gate: &GateStep) -> Option<String> {
         let [read] = gate.of.reads.as_slice() else { return None };
-        let [root, id, output] = read.path.as_slice() else { return None };
-        let found = self.look_up(self.state.instance_of(at), Some(at), id).filter(|_| root == "steps" && output == "output")?;
-        let step = self.step(found);
-        let StepKind::Format(format) = &step.kind else { return None };
+        let (found, format) = self.judged_format(at, gate).filter(|_| matches!(read.path.as_slice(), [_, _, part] if part == "output"))?;
         self.fill_text(found, &format.text).ok()
     }
 

@@ -2,10 +2,10 @@
 
 use crate::engine::Run;
 use crate::engine::model_calls::Brief;
+use crate::engine::state::NodeRef;
 use crate::engine::state::tally::SetAside;
-use crate::engine::state::{NodeRef, StepWork};
 use crate::event::{Bound, Limit, StepPath, Usage};
-use crate::model::{Limits, Model};
+use crate::model::{Limits, Model, Price};
 use crate::port::{Message, ModelRequest};
 
 /// Tokens set aside for an answer when nothing bounds it.
@@ -44,11 +44,9 @@ impl Run {
     /// The bound a call would pass if it used all that is set aside for it: of its agent, of its pipeline or of one around it.
     pub(crate) fn over_budget(&self, at: NodeRef, brief: &Brief, fresh: bool, reserved: u64, price: Option<f64>) -> Option<Over> {
         let (mut spent, mut aside, _) = self.spent_before(at, &brief.agent);
-        if let StepWork::Asking(asking) = &self.state.node(at).work
-            && !fresh
-        {
-            spent.add(&asking.usage);
-            aside.add(&asking.untold);
+        if let Some(talk) = self.state.talk(at).filter(|_| !fresh) {
+            spent.add(&talk.usage);
+            aside.add(&talk.untold);
         }
         if let Some((limit, message)) = passed(&brief.bounds, &spent, &aside, reserved, price) {
             return Some(Over::Agent(format!("agent \"{}\": limits.{}: {message}", brief.agent, limit.word())));
@@ -80,12 +78,10 @@ impl Run {
 
     /// What a call cost, if its model has a price.
     pub(crate) fn priced(&self, at: NodeRef, usage: Usage) -> Usage {
-        let StepWork::Asking(asking) = &self.state.node(at).work else { return usage };
-        let cost = self
-            .model(at, &asking.model)
-            .and_then(|m| m.price)
-            .map(|price| (usage.input_tokens as f64 * price.input + usage.output_tokens as f64 * price.output) / 1e6);
-        Usage { cost_usd: cost, ..usage }
+        let Some(talk) = self.state.talk(at) else { return usage };
+        let price = self.model(at, &talk.model).and_then(|model| model.price);
+        let cost = |price: Price| (usage.input_tokens as f64 * price.input + usage.output_tokens as f64 * price.output) / 1e6;
+        Usage { cost_usd: price.map(cost), ..usage }
     }
 }
 

@@ -2,11 +2,11 @@
 
 use crate::engine::Run;
 use crate::engine::model_calls::{Brief, TalkTurn};
+use crate::engine::state::NodeRef;
 use crate::engine::state::talk::TalkStage;
-use crate::engine::state::{NodeRef, StepWork};
 use crate::engine::tools::Offered;
 use crate::event::{Failure, FailureKind, Happening};
-use crate::model::{MOST_REPAIRS, Retry, StepKind};
+use crate::model::{MOST_REPAIRS, Retry};
 
 /// What became of the last call.
 pub(crate) enum CallOutcome {
@@ -30,11 +30,9 @@ impl Run {
         agent: &str,
         brief: &dyn Fn(&Run) -> Result<Brief, Failure>,
     ) -> Result<Option<String>, Failure> {
-        let (is_asking, is_using) = match &self.state.node(at).work {
-            StepWork::Asking(asking) => (true, !asking.asked().is_empty()),
-            _ => (false, false),
-        };
-        if is_using {
+        let talk = self.state.talk(at);
+        let is_asking = talk.is_some();
+        if talk.is_some_and(|talk| !talk.asked().is_empty()) {
             let agent = self.agent(at, agent)?.clone();
             let Some(results) = self.use_tools(at, &agent)? else { return Ok(None) };
             if !self.waits_for_permit(at) {
@@ -67,29 +65,25 @@ impl Run {
 
     /// Ends a step that asked a model badly, with what the conversation came to.
     pub(crate) fn fail_asking(&mut self, at: NodeRef, failure: Failure) {
-        let is_plan = matches!(self.step(at).kind, StepKind::Plan(_));
-        let details = if is_plan { self.plan_details(at) } else { self.model_details(at) };
-        self.fail(at, failure, Some(details));
+        self.fail(at, failure, Some(self.model_details(at)));
     }
 
     /// Whether a step must wait until a call may go out; it is woken then. In a run that is to end, an answer that has come is still heard.
     pub(crate) fn waits_for_permit(&mut self, at: NodeRef) -> bool {
-        let (is_out, has_answer) = match &self.state.node(at).work {
-            StepWork::Asking(asking) => (asking.call().is_some(), asking.stage().said().is_some()),
-            _ => (false, false),
-        };
+        let talk = self.state.talk(at);
+        let (is_out, has_answer) = talk.map(|talk| (talk.call().is_some(), talk.stage().said().is_some())).unwrap_or_default();
         if is_out || has_answer && self.state.stopping.is_some() || self.has_permit(at) {
             return false;
         }
-        self.woken.insert(self.state.key(at));
+        self.wake(at);
         true
     }
 
     /// What the last call gave. A failure is tried again, then with the next model.
     pub(crate) fn hear(&mut self, at: NodeRef, brief: &dyn Fn(&Run) -> Result<Brief, Failure>) -> Result<CallOutcome, Failure> {
-        let StepWork::Asking(asking) = &self.state.node(at).work else { return Ok(CallOutcome::Waiting) };
-        let (attempt, fallback) = (asking.attempt, asking.fallbacks);
-        match asking.stage() {
+        let Some(talk) = self.state.talk(at) else { return Ok(CallOutcome::Waiting) };
+        let (attempt, fallback) = (talk.attempt, talk.fallbacks);
+        match talk.stage() {
             TalkStage::Out(_) => Ok(CallOutcome::Waiting),
             TalkStage::Said(text) | TalkStage::Using { text, .. } => Ok(CallOutcome::Said(text.clone())),
             TalkStage::Unanswered => {
@@ -104,8 +98,7 @@ impl Run {
                 let own = chain.get(fallback).and_then(|(_, model)| model.retry.clone());
                 let policy = self.step(at).retry.clone().or(own).unwrap_or_else(Retry::of_model_calls);
                 if let Some(retry_at_ms) = self.retry_at(at, &policy, attempt, &failure) {
-                    let step = self.state.node(at).path.clone();
-                    self.emit(Happening::AttemptFailed { step, attempt, failure, retry_at_ms });
+                    self.emit(Happening::AttemptFailed { step: self.path(at), attempt, failure, retry_at_ms });
                     return Ok(CallOutcome::Waiting);
                 }
                 if policy.on.contains(&failure.kind) && fallback + 1 < chain.len() {
@@ -119,8 +112,7 @@ impl Run {
 
     /// Sends an answer of the wrong shape back, or gives up.
     pub(crate) fn repair(&mut self, at: NodeRef, brief: &Brief, problems: &[String]) -> Result<(), Failure> {
-        let StepWork::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
-        if asking.repairs >= MOST_REPAIRS {
+        if self.state.talk(at).is_none_or(|talk| talk.repairs >= MOST_REPAIRS) {
             let message = format!("the answer has the wrong shape after {MOST_REPAIRS} repairs: {}", problems.join("; "));
             return Err(Failure::new(FailureKind::BadShape, message));
         }
@@ -131,11 +123,8 @@ impl Run {
 
     /// The tools of the agent that a step asks; a judge has none.
     pub(crate) fn tools_of(&self, at: NodeRef) -> Vec<Offered> {
-        match &self.state.node(at).work {
-            StepWork::Asking(asking) if !self.step(at).kind.agents_with_tools().is_empty() => {
-                self.agent(at, &asking.agent).map(|agent| self.offered(at, agent)).unwrap_or_default()
-            }
-            _ => vec![],
-        }
+        let talk = self.state.talk(at).filter(|_| !self.step(at).kind.agents_with_tools().is_empty());
+        let agent = talk.and_then(|talk| self.agent(at, &talk.agent).ok());
+        agent.map(|agent| self.offered(at, &agent.tools)).unwrap_or_default()
     }
 }

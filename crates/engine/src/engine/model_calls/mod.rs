@@ -13,12 +13,16 @@ use crate::engine::command::CallRequest;
 use crate::engine::model_calls::budget::{Over, worst_case, worst_price};
 use crate::engine::model_calls::scripted::replies_of;
 use crate::engine::reach::Giver;
-use crate::engine::state::{NodeRef, StepWork};
-use crate::engine::tools::Offered;
+use crate::engine::state::NodeRef;
+use crate::engine::steps::Kind;
+use crate::engine::tools::{Offered, known_name};
+use crate::engine::words::plain;
 use crate::engine::{Run, Unscripted, shape};
 use crate::event::{AskedCall, Failure, FailureKind, Happening, MessageRole, ModelAnswer, Note, Purpose, Usage};
 use crate::gate::result;
-use crate::model::{Agent, AgentStep, CONNECT_TIMEOUT, HostSource, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, Text};
+use crate::model::{
+    Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, HostSource, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, Text,
+};
 use crate::port::{Message, ModelReply, ModelRequest, ToolCall, WireFormat};
 
 /// What is asked, worked out anew from the state whenever it is needed.
@@ -40,6 +44,12 @@ pub(crate) struct Brief {
     pub(crate) bounds: Limits,
 }
 
+impl Brief {
+    fn model_name(&self) -> &str {
+        self.model.as_deref().unwrap_or(DEFAULT_MODEL)
+    }
+}
+
 /// What to send.
 pub(crate) enum TalkTurn {
     /// The prompt, in a new conversation.
@@ -52,26 +62,24 @@ pub(crate) enum TalkTurn {
     Results(Vec<Note>),
 }
 
-impl Run {
-    pub(crate) fn ask_agent(&mut self, at: NodeRef, step: &AgentStep) -> Result<(), Failure> {
-        if self.state.node(at).ended_by.is_some() {
+impl Kind for AgentStep {
+    fn go_on(&self, run: &mut Run, at: NodeRef) -> Result<(), Failure> {
+        if run.state.node(at).ended_by.is_some() {
             return Ok(());
         }
-        let shape = self.output_shape(at, step);
-        let Some(text) = self.converse(at, &step.agent.value, &|run| run.agent_brief(at, step, shape.as_ref()))? else { return Ok(()) };
-        match self.read_answer(shape.as_ref(), Value::String(text)) {
+        let shape = run.output_shape(at, self);
+        let Some(text) = run.converse(at, &self.agent.value, &|run| run.agent_brief(at, self, shape.as_ref()))? else { return Ok(()) };
+        match run.read_answer(shape.as_ref(), Value::String(text)) {
             Ok(value) => {
-                let details = self.model_details(at);
-                self.succeed(at, value, Some(details));
+                run.succeed(at, value, Some(run.model_details(at)));
                 Ok(())
             }
-            Err(problems) => {
-                let brief = self.agent_brief(at, step, shape.as_ref())?;
-                self.repair(at, &brief, &problems)
-            }
+            Err(problems) => run.repair(at, &run.agent_brief(at, self, shape.as_ref())?, &problems),
         }
     }
+}
 
+impl Run {
     pub(crate) fn output_shape(&self, at: NodeRef, step: &AgentStep) -> Option<Shape> {
         let pipeline = &self.planned_of(at).pipeline;
         step.output.clone().or_else(|| pipeline.agents.get(&step.agent.value).and_then(|a| a.output.clone()))
@@ -82,7 +90,7 @@ impl Run {
         let value = result::answer(shape, value)?;
         let mut problems = vec![];
         if let Some(Shape::Fields(fields)) = shape {
-            for field in fields.iter().filter(|f| f.kind == crate::model::FieldKind::Scorecard) {
+            for field in fields.iter().filter(|f| f.kind == FieldKind::Scorecard) {
                 let Some(written) = value.get(&field.name).filter(|v| !v.is_null()) else { continue };
                 if let Err(findings) = self.options.written.scorecard(written) {
                     problems.extend(findings.into_iter().map(|f| format!("{}: {f}", field.name)));
@@ -103,7 +111,7 @@ impl Run {
                 format!("{}\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}", prompt.trim_end());
         }
         let model = step.model.as_ref().map(|m| self.fill_text(at, m)).transpose()?;
-        let tools = self.offered(at, self.agent(at, &step.agent.value)?);
+        let tools = self.offered(at, &self.agent(at, &step.agent.value)?.tools);
         Ok(Brief { tools, pictures: attached.pictures, ..self.brief(at, &step.agent.value, model, prompt, schema, Purpose::Turn)? })
     }
 
@@ -124,9 +132,8 @@ impl Run {
     fn refinement_note(&self, at: NodeRef) -> Option<String> {
         let planned = self.planned_of(at);
         let target = planned.refinement.as_ref()?.target;
-        let round = self.state.instance(self.state.instance_of(at)).refinement.as_ref()?;
-        let is_inside_plan = self.state.planner(at).is_some();
-        if is_inside_plan || self.state.node(at).step != target {
+        let round = self.state.instance_around(at).refinement.as_ref()?;
+        if self.state.planner(at).is_some() || self.state.node(at).step != target {
             return None;
         }
         let original = match round.original.as_array() {
@@ -134,9 +141,9 @@ impl Run {
             Some(list) if self.state.is_element(at) => {
                 let own = list.get(at.node as usize)?;
                 let output = if self.step(at).on_failure == OnFailure::Continue { &own["output"] } else { own };
-                crate::engine::words::plain(output)
+                plain(output)
             }
-            _ => crate::engine::words::plain(&round.original),
+            _ => plain(&round.original),
         };
         Some(format!("Your first answer was:\n{original}\n\nIt was not good enough:\n{}\n\nAnswer again, and mend this.", round.feedback))
     }
@@ -178,19 +185,19 @@ impl Run {
     pub(crate) fn model(&self, at: NodeRef, name: &str) -> Option<&Model> {
         let of_file = self.planned_of(at).pipeline.models.get(name);
         match name {
-            "default" => self.options.default_model.as_ref().or(of_file),
+            DEFAULT_MODEL => self.options.default_model.as_ref().or(of_file),
             _ => of_file,
         }
     }
 
     /// The model of a brief and those tried after it, by name.
     pub(crate) fn models(&self, at: NodeRef, brief: &Brief) -> Vec<(String, Model)> {
-        let name = brief.model.clone().unwrap_or_else(|| "default".to_string());
+        let name = brief.model_name();
         let find = |name: &str| self.model(at, name).cloned();
         let mut chain = vec![];
-        if let Some(first) = find(&name) {
+        if let Some(first) = find(name) {
             let fallback = first.fallback.clone();
-            chain.push((name, first));
+            chain.push((name.to_string(), first));
             chain.extend(fallback.into_iter().filter_map(|f| find(&f.value).map(|model| (f.value, model))));
         }
         chain
@@ -199,18 +206,23 @@ impl Run {
     pub(crate) fn send(&mut self, at: NodeRef, brief: &Brief, turn: TalkTurn) -> Result<(), Failure> {
         if self.state.stopping.is_some() {
             // What it would send follows from the state; a resumed run does.
-            self.woken.insert(self.state.key(at));
+            self.wake(at);
             return Ok(());
         }
         let chain = self.models(at, brief);
-        let (attempt, fallback) = match turn {
-            TalkTurn::Again { attempt, fallback } => (attempt, fallback),
-            TalkTurn::First => (1, 0),
-            TalkTurn::Repair(_) | TalkTurn::Results(_) => {
-                let fallback = if let StepWork::Asking(asking) = &self.state.node(at).work { asking.fallbacks } else { 0 };
-                (1, fallback)
+        let last_fallback = self.state.talk(at).map_or(0, |talk| talk.fallbacks);
+        let fresh = matches!(turn, TalkTurn::First);
+        let (attempt, fallback, purpose, mut messages) = match turn {
+            TalkTurn::First => {
+                let system = brief.system.iter().map(|text| note(MessageRole::System, text));
+                let prompt = Note { pictures: brief.pictures.clone(), ..note(MessageRole::User, &brief.prompt) };
+                (1, 0, brief.purpose, system.chain([prompt]).collect())
             }
+            TalkTurn::Again { attempt, fallback } => (attempt, fallback, brief.purpose, vec![]),
+            TalkTurn::Repair(text) => (1, last_fallback, Purpose::Repair, vec![note(MessageRole::User, &text)]),
+            TalkTurn::Results(results) => (1, last_fallback, brief.purpose, results),
         };
+        self.hide_in_notes(&mut messages);
         let of_test = self.options.replies.clone();
         let provider = chain.get(fallback).map(|(_, model)| &model.provider);
         let is_recorded = provider.is_some_and(|provider| provider.recorded().is_some());
@@ -218,48 +230,29 @@ impl Run {
         let of_model = || provider.and_then(Provider::scripted).cloned();
         let path = &self.state.node(at).path;
         let scripted = of_test.filter(|replies| replies_of(replies, path).is_some()).or_else(of_model).or(or_nobody);
-        let (name, model) = match (chain.get(fallback), &scripted) {
-            (Some((name, model)), _) => (name.clone(), Some(model.clone())),
-            (None, Some(_)) => (brief.model.clone().unwrap_or_else(|| "default".into()), None),
+        let (name, model) = match chain.get(fallback) {
+            Some((name, model)) => (name.clone(), Some(model)),
+            None => (brief.model_name().to_string(), None),
+        };
+        let before = self.state.talk(at).filter(|_| !fresh).map(|talk| talk.messages.as_slice()).unwrap_or_default();
+        let all: Vec<&Note> = before.iter().chain(&messages).collect();
+        let request = match (&scripted, model) {
+            (Some(replies), _) => CallRequest::Scripted(self.scripted_reply(at, replies, brief)?),
+            (None, Some(model)) => CallRequest::Model(self.model_request(at, model, brief, &all)?),
             (None, None) => {
-                let name = brief.model.clone().unwrap_or_else(|| "default".into());
                 let message = format!("there is no model \"{name}\"; add it to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL");
                 return Err(Failure::new(FailureKind::Unavailable, message));
             }
         };
-        let (fresh, mut messages) = match &turn {
-            TalkTurn::First => {
-                let system = brief.system.iter().map(|text| note(MessageRole::System, text));
-                let prompt = Note { pictures: brief.pictures.clone(), ..note(MessageRole::User, &brief.prompt) };
-                (true, system.chain([prompt]).collect())
-            }
-            TalkTurn::Again { .. } => (false, vec![]),
-            TalkTurn::Repair(text) => (false, vec![note(MessageRole::User, text)]),
-            TalkTurn::Results(results) => (false, results.clone()),
-        };
-        self.hide_in_notes(&mut messages);
-        let purpose = match &turn {
-            TalkTurn::Repair(_) => Purpose::Repair,
-            _ => brief.purpose,
-        };
-        let before = match &self.state.node(at).work {
-            StepWork::Asking(asking) if !fresh => asking.messages.clone(),
-            _ => vec![],
-        };
-        let all: Vec<Note> = before.into_iter().chain(messages.iter().cloned()).collect();
-        let request = match &scripted {
-            Some(replies) => CallRequest::Scripted(self.scripted_reply(at, replies, brief)?),
-            None => CallRequest::Model(self.model_request(at, model.as_ref(), brief, &all)?),
-        };
         self.permit_model(at, &brief.agent, &request)?;
-        if matches!(turn, TalkTurn::First) && brief.purpose == Purpose::Turn && self.recalls(at, &request) {
+        if fresh && brief.purpose == Purpose::Turn && self.recalls(at, &request) {
             return Ok(());
         }
-        let reserved_tokens = match &request {
-            CallRequest::Model(request) => worst_case(request),
-            _ => 0,
+        let (reserved_tokens, timeout) = match &request {
+            CallRequest::Model(request) => (worst_case(request), request.timeout),
+            _ => (0, MODEL_TIMEOUT),
         };
-        let reserved_usd = worst_price(model.as_ref(), reserved_tokens);
+        let reserved_usd = worst_price(model, reserved_tokens);
         match self.over_budget(at, brief, fresh, reserved_tokens, reserved_usd) {
             None => {}
             Some(Over::Agent(message)) => return Err(Failure::new(FailureKind::Limit, message)),
@@ -272,13 +265,9 @@ impl Run {
                 return Ok(());
             }
         }
-        let timeout = match &request {
-            CallRequest::Model(request) => request.timeout,
-            _ => MODEL_TIMEOUT,
-        };
         let call = self.state.last_call + 1;
         self.emit(Happening::ModelCalled {
-            step: self.state.node(at).path.clone(),
+            step: self.path(at),
             call,
             agent: brief.agent.clone(),
             model: name,
@@ -296,10 +285,9 @@ impl Run {
         Ok(())
     }
 
-    fn model_request(&self, at: NodeRef, model: Option<&Model>, brief: &Brief, messages: &[Note]) -> Result<ModelRequest, Failure> {
-        let model = model.ok_or_else(|| Failure::new(FailureKind::Internal, "no model"))?;
+    fn model_request(&self, at: NodeRef, model: &Model, brief: &Brief, messages: &[&Note]) -> Result<ModelRequest, Failure> {
         let secrets = self.secret_names();
-        let text = |text: &Option<crate::model::Text>| text.as_ref().map(|t| self.fill_text_with(at, t, &secrets)).transpose();
+        let text = |text: &Option<Text>| text.as_ref().map(|t| self.fill_text_with(at, t, &secrets)).transpose();
         let of_test = if let Unscripted::Recorded(folder) = &self.options.unscripted { Some(folder) } else { None };
         let folder = model.provider.recorded().or(of_test).map(|folder| folder.display().to_string());
         let (format, base_url, api_key) = match (folder, model.provider.preset()) {
@@ -313,7 +301,7 @@ impl Run {
         };
         let wire = |name: &str| brief.tools.iter().find(|t| t.name == name).map_or(name, |t| &t.description.name).to_string();
         let call = |c: &AskedCall| ToolCall { id: c.id.clone(), tool: wire(&c.tool), arguments: c.arguments.clone() };
-        let message = |n: &Note| Message {
+        let message = |n: &&Note| Message {
             role: n.role,
             text: n.text.clone(),
             pictures: n.pictures.iter().map(PathBuf::from).collect(),
@@ -348,44 +336,42 @@ impl Run {
             Ok(_) => self.priced(at, Usage { output_tokens: reserved, ..Usage::default() }),
             Err(_) => Usage::default(),
         };
+        let tools = self.tools_of(at);
+        let failed = |message: &str| ModelAnswer::Failed(Failure::new(FailureKind::BadResponse, message));
         let reply = match result {
-            Ok(reply) if reply.text.trim().is_empty() && reply.calls.is_empty() => {
-                ModelAnswer::Failed(Failure::new(FailureKind::BadResponse, "the answer is empty"))
-            }
-            Ok(reply) if !reply.calls.is_empty() && self.tools_of(at).is_empty() => {
-                ModelAnswer::Failed(Failure::new(FailureKind::BadResponse, "the answer asks for a tool, and no tool was offered"))
-            }
-            Ok(reply) => {
-                let tools = self.tools_of(at);
-                let asked =
-                    |c: ToolCall| AskedCall { id: c.id, tool: crate::engine::tools::known_name(&tools, &c.tool), arguments: c.arguments };
-                ModelAnswer::Said { text: reply.text, calls: reply.calls.into_iter().map(asked).collect(), model: reply.model }
+            Ok(reply) if reply.text.trim().is_empty() && reply.calls.is_empty() => failed("the answer is empty"),
+            Ok(reply) if !reply.calls.is_empty() && tools.is_empty() => failed("the answer asks for a tool, and no tool was offered"),
+            Ok(ModelReply { text, calls, model, .. }) => {
+                let asked = |c: ToolCall| AskedCall { id: c.id, tool: known_name(&tools, &c.tool), arguments: c.arguments };
+                ModelAnswer::Said { text, calls: calls.into_iter().map(asked).collect(), model }
             }
             Err(failure) => ModelAnswer::Failed(failure),
         };
-        let happening = Happening::ModelReplied {
-            step: self.state.node(at).path.clone(),
-            call,
-            reply,
-            duration_ms: self.now.ms.saturating_sub(started),
-            usage,
-        };
-        self.emit(happening);
+        let duration_ms = self.now.ms.saturating_sub(started);
+        self.emit(Happening::ModelReplied { step: self.path(at), call, reply, duration_ms, usage });
         self.ask_on(at);
     }
 
-    /// `details` of a step that asked a model.
+    /// `details` of a step that asked a model: who answered, the tokens and the tool calls; of a `plan` step, of all its conversations.
     pub(crate) fn model_details(&self, at: NodeRef) -> Value {
-        let StepWork::Asking(asking) = &self.state.node(at).work else { return json!({}) };
+        let (talk, planning) = (self.state.talk(at), self.state.planning(at));
+        if talk.is_none() && planning.is_none() {
+            return json!({});
+        }
+        let earlier = || planning.iter().flat_map(|planning| &planning.talks);
+        let mut usage = Usage::default();
+        earlier().map(|talk| &talk.usage).chain(talk.map(|talk| &talk.usage)).for_each(|one| usage.add(one));
+        let uses = earlier().flat_map(|talk| &talk.uses).chain(talk.into_iter().flat_map(|talk| &talk.uses));
+        let answered_by = talk.map(|talk| talk.answered_by.as_ref().unwrap_or(&talk.model));
         json!({
-            "model": asking.answered_by.clone().unwrap_or_else(|| asking.model.clone()),
+            "model": answered_by.or_else(|| planning?.model.as_ref()),
             "usage": {
-                "input_tokens": asking.usage.input_tokens,
-                "output_tokens": asking.usage.output_tokens,
-                "total_tokens": asking.usage.total_tokens(),
-                "cost_usd": asking.usage.cost_usd,
+                "input_tokens": usage.input_tokens,
+                "output_tokens": usage.output_tokens,
+                "total_tokens": usage.total_tokens(),
+                "cost_usd": usage.cost_usd,
             },
-            "tool_calls": asking.uses.iter().map(|used| (**used).clone()).collect::<Value>(),
+            "tool_calls": uses.map(|used| (**used).clone()).collect::<Value>(),
         })
     }
 }

@@ -9,73 +9,73 @@ use serde_json::{Map, Value, json};
 use crate::engine::model_calls::TalkTurn;
 use crate::engine::plans::texts::check_schema;
 use crate::engine::state::tally::SetAside;
-use crate::engine::state::{Mood, NodeRef, OnePlan, Planning, StepWork};
+use crate::engine::state::{Mood, NodeRef, OnePlan, PlanResult, Planning, StepWork};
+use crate::engine::steps::Kind;
 use crate::engine::{Run, shape};
-use crate::event::{Failure, FailureKind, Happening, SharedValue, StepStatus, Usage};
-use crate::model::{ActKind, MOST_PLAN_REPAIRS, OnFailure, PlanRules, PlanStep, PlanStrategy, Step, StepKind, WrittenPlan};
+use crate::event::{Failure, FailureKind, Happening, StepStatus, Usage};
+use crate::model::{ActKind, MOST_PLAN_REPAIRS, OnFailure, PlanRules, PlanStep, PlanStrategy, Step, StepKind, WrittenPlan, WrittenStep};
 use crate::policy::{Act, decide};
 
 /// Findings about one plan that are told.
 const MOST_FINDINGS: usize = 20;
 
 /// What a `plan` step does next.
-enum Next {
+enum Next<'s> {
     /// Its steps run.
     Wait,
     /// It asks for a plan.
     Plan,
-    /// It asks whether the work is done.
-    Check,
+    /// It asks this agent whether the work is done.
+    Check(&'s str),
     /// It ends.
     End,
 }
 
-impl Run {
-    /// Goes on with a `plan` step: after the start, an answer, the end of its steps, a backoff, or the wait for a permit.
-    pub(crate) fn plan_on(&mut self, at: NodeRef, own: &PlanStep) -> Result<(), Failure> {
-        if self.state.node(at).ended_by.is_some() {
+impl Kind for PlanStep {
+    /// After the start, an answer, the end of its steps, a backoff, or the wait for a permit.
+    fn go_on(&self, run: &mut Run, at: NodeRef) -> Result<(), Failure> {
+        if run.state.node(at).ended_by.is_some() {
             return Ok(());
         }
-        let step = self.step(at);
-        match next(&step, own, self.state.node(at).planning.as_deref(), &self.state.node(at).work) {
-            Next::Wait => Ok(()),
-            Next::Plan => self.ask_for_plan(at, &step, own),
-            Next::Check => match &own.check {
-                Some(check) => self.ask_whether_done(at, own, check.as_str()),
-                None => Ok(()),
-            },
-            Next::End => {
-                self.end_plan(at, &step);
-                Ok(())
-            }
+        let step = run.step(at);
+        match next(&step, self, run.state.planning(at), &run.state.node(at).work) {
+            Next::Wait => {}
+            Next::Plan => run.ask_for_plan(at, &step, self)?,
+            Next::Check(checker) => run.ask_whether_done(at, self, checker)?,
+            Next::End => run.end_plan(at, &step),
         }
+        Ok(())
     }
+}
 
+impl Run {
     fn ask_for_plan(&mut self, at: NodeRef, step: &Step, own: &PlanStep) -> Result<(), Failure> {
-        let findings = self.state.node(at).planning.as_ref().map(|planning| planning.findings.clone()).unwrap_or_default();
+        let findings = self.state.planning(at).map(|planning| planning.findings.clone()).unwrap_or_default();
         if !findings.is_empty() {
             return if self.waits_for_permit(at) { Ok(()) } else { self.send_back(at, own, &findings) };
         }
         let Some(text) = self.converse(at, &own.agent.value, &|run| run.plan_brief(at, own))? else { return Ok(()) };
-        let path = self.state.node(at).path.clone();
-        let round = self.state.node(at).planning.as_ref().map_or(0, |planning| planning.plans.len()) as u32 + 1;
+        let round = self.plans_so_far(at) + 1;
         match self.read_plan(at, step, own, &text) {
             Ok(plan) => {
-                self.emit(Happening::PlanAccepted { step: path, round, plan: plan.into() });
+                self.emit(Happening::PlanAccepted { step: self.path(at), round, plan: plan.into() });
                 Ok(())
             }
             Err(mut findings) => {
                 findings.truncate(MOST_FINDINGS);
-                self.emit(Happening::PlanRefused { step: path, round, findings: findings.clone() });
+                self.emit(Happening::PlanRefused { step: self.path(at), round, findings: findings.clone() });
                 self.send_back(at, own, &findings)
             }
         }
     }
 
+    fn plans_so_far(&self, at: NodeRef) -> u32 {
+        self.state.planning(at).map_or(0, |planning| planning.plans.len()) as u32
+    }
+
     /// Sends a plan that was refused back, once; then the step fails.
     fn send_back(&mut self, at: NodeRef, own: &PlanStep, findings: &[String]) -> Result<(), Failure> {
-        let StepWork::Asking(asking) = &self.state.node(at).work else { return Ok(()) };
-        if asking.repairs >= MOST_PLAN_REPAIRS {
+        if self.state.talk(at).is_none_or(|talk| talk.repairs >= MOST_PLAN_REPAIRS) {
             self.fail_asking(at, Failure::new(FailureKind::BadShape, format!("the plan was refused: {}", findings.join("; "))));
             return Ok(());
         }
@@ -90,7 +90,7 @@ impl Run {
     fn read_plan(&mut self, at: NodeRef, step: &Step, own: &PlanStep, text: &str) -> Result<WrittenPlan, Vec<String>> {
         let value = shape::json_in(text).map_err(|error| vec![error.to_string()])?;
         let usable = self.usable(at, own).map_err(|failure| vec![failure.message])?;
-        let earlier = self.state.node(at).planning.as_ref().map(|planning| planning.ids()).unwrap_or_default();
+        let earlier = self.state.planning(at).map(Planning::ids).unwrap_or_default();
         let pipeline = self.planned_of(at).pipeline.clone();
         let rules = PlanRules { pipeline: &pipeline, holder: step, usable: &usable, most_steps: own.most_steps(), earlier: &earlier };
         let plan = self.options.written.plan(&value, &rules)?;
@@ -108,21 +108,16 @@ impl Run {
             let arguments = Value::Object(step.with.clone());
             let decision = decide(&policies, &Act::Tool { name: &step.uses, arguments: Some(&arguments) });
             if !decision.allowed {
-                refused.push((step.id.clone(), step.uses.clone(), decision.rule));
+                refused.push((step, decision));
             }
         }
-        let path = self.state.node(at).path.clone();
-        for (_, tool, rule) in &refused {
-            self.emit(Happening::PolicyDecided {
-                step: path.clone(),
-                agent: own.agent.value.clone(),
-                act: ActKind::Tool,
-                target: tool.clone(),
-                allowed: false,
-                rule: rule.clone(),
-            });
+        let message = |step: &WrittenStep, rule: &str| format!("plan step \"{}\": tool \"{}\" is not allowed: {rule}", step.id, step.uses);
+        let findings = refused.iter().map(|(step, decision)| message(step, &decision.rule)).collect();
+        for (step, decision) in refused {
+            // Only the plan is refused.
+            let _ = self.record_decision(at, Some(&own.agent.value), ActKind::Tool, step.uses.clone(), decision);
         }
-        refused.into_iter().map(|(id, tool, rule)| format!("plan step \"{id}\": tool \"{tool}\" is not allowed: {rule}")).collect()
+        findings
     }
 
     fn ask_whether_done(&mut self, at: NodeRef, own: &PlanStep, checker: &str) -> Result<(), Failure> {
@@ -132,21 +127,12 @@ impl Run {
             if problems.is_empty() { Ok(value) } else { Err(problems) }
         });
         match read {
-            Err(problems) => {
-                let brief = self.check_brief(at, own, checker)?;
-                self.repair(at, &brief, &problems)
-            }
+            Err(problems) => self.repair(at, &self.check_brief(at, own, checker)?, &problems),
             Ok(value) => {
-                let node = self.state.node(at);
-                let round = node.planning.as_ref().map_or(1, |planning| planning.plans.len()) as u32;
-                let happening = Happening::PlanChecked {
-                    step: node.path.clone(),
-                    round,
-                    fulfilled: value["fulfilled"] == true,
-                    progress: value["progress"].as_str().unwrap_or_default().to_string(),
-                };
-                self.emit(happening);
-                self.plan_on(at, own)
+                let progress = value["progress"].as_str().unwrap_or_default().to_string();
+                let (round, fulfilled) = (self.plans_so_far(at), value["fulfilled"] == true);
+                self.emit(Happening::PlanChecked { step: self.path(at), round, fulfilled, progress });
+                own.go_on(self, at)
             }
         }
     }
@@ -154,93 +140,63 @@ impl Run {
     /// The steps of a plan are over.
     pub(crate) fn plan_over(&mut self, at: NodeRef, ix: u32) {
         if self.state.frame(ix).mood == Mood::Cancelling {
-            let step = self.state.node(at).path.clone();
-            self.emit(Happening::StepCancelled { step });
-            return;
+            return self.cancelled(at);
         }
-        let node = self.state.node(at);
-        let round = node.planning.as_ref().map_or(1, |planning| planning.plans.len()) as u32;
-        self.emit(Happening::PlanEnded { step: node.path.clone(), round });
+        self.emit(Happening::PlanEnded { step: self.path(at), round: self.plans_so_far(at) });
         self.ask_on(at);
     }
 
     /// The step fails when none of its steps succeeded, or under `on_failure: stop` when one failed.
     fn end_plan(&mut self, at: NodeRef, step: &Step) {
-        let Some(planning) = self.state.node(at).planning.as_deref() else { return };
+        let Some(planning) = self.state.planning(at) else { return };
         let output = output(planning);
-        let failed: Vec<&Value> = planning.results().filter(|result| is(result, StepStatus::Failed)).collect();
-        let has_any = planning.results().any(|result| is(result, StepStatus::Succeeded));
-        let mut details = self.plan_details(at);
+        let failed: Vec<&PlanResult> = planning.failed().collect();
+        let has_any = planning.results().any(|result| result.status == StepStatus::Succeeded);
+        let mut details = self.model_details(at);
         if failed.is_empty() || has_any && step.on_failure != OnFailure::Stop {
             return self.succeed(at, output, Some(details));
         }
         let count = planning.results().count();
-        let kinds = || failed.iter().map(|result| kind_of(result));
+        let kinds = || failed.iter().filter_map(|result| Some(result.error.as_ref()?.kind));
         // What a gate did not let through counts as such only if nothing else went wrong.
         let kind = kinds().find(|kind| *kind != FailureKind::Quality).or_else(|| kinds().next()).unwrap_or(FailureKind::Internal);
-        let errors: Vec<String> = failed.iter().map(|result| told_error(result)).collect();
+        let errors: Vec<String> = failed.iter().map(|result| result.told_error()).collect();
         let message = format!("{} of {count} steps of the plan failed: {}", failed.len(), errors.join("; "));
         details["plan"] = output;
         self.fail_attempt_told(at, Failure::new(kind, message), Some(details));
     }
 
-    /// `details` of a `plan` step: the model, the tokens and the tool calls of its own conversations.
-    pub(crate) fn plan_details(&self, at: NodeRef) -> Value {
-        let node = self.state.node(at);
-        let talks = node.planning.as_ref().map(|planning| planning.talks.as_slice()).unwrap_or_default();
-        let mut usage = Usage::default();
-        talks.iter().for_each(|talk| usage.add(&talk.usage));
-        let mut uses: Vec<&SharedValue> = talks.iter().flat_map(|talk| &talk.uses).collect();
-        let mut model = node.planning.as_ref().and_then(|planning| planning.model.clone());
-        if let StepWork::Asking(asking) = &node.work {
-            usage.add(&asking.usage);
-            uses.extend(&asking.uses);
-            model = Some(asking.answered_by.clone().unwrap_or_else(|| asking.model.clone()));
-        }
-        json!({
-            "model": model,
-            "usage": {
-                "input_tokens": usage.input_tokens,
-                "output_tokens": usage.output_tokens,
-                "total_tokens": usage.total_tokens(),
-                "cost_usd": usage.cost_usd,
-            },
-            "tool_calls": uses.iter().map(|used| (***used).clone()).collect::<Value>(),
-        })
-    }
-
     /// Which conversation of a step this is, from 0: a `plan` step asks for plans, and after each whether the work is done.
     pub(crate) fn conversation(&self, at: NodeRef) -> usize {
         let step = self.step(at);
-        let node = self.state.node(at);
-        let (StepKind::Plan(own), Some(planning)) = (&step.kind, node.planning.as_deref()) else { return 0 };
-        let checks = matches!(next(&step, own, Some(planning), &node.work), Next::Check);
+        let (StepKind::Plan(own), Some(planning)) = (&step.kind, self.state.planning(at)) else { return 0 };
+        let checks = matches!(next(&step, own, Some(planning), &self.state.node(at).work), Next::Check(_));
         2 * planning.plans.len() - usize::from(checks)
     }
 
     /// What an agent has spent in conversations of a step that are over, what is kept aside of them, and how many tool calls it made.
     pub(crate) fn spent_before(&self, at: NodeRef, agent: &str) -> (Usage, SetAside, usize) {
-        let talks = self.state.node(at).planning.as_ref().map(|planning| planning.talks.as_slice()).unwrap_or_default();
-        let start = (Usage::default(), SetAside::default(), 0);
-        talks.iter().filter(|talk| talk.agent == agent).fold(start, |(mut usage, mut untold, uses), talk| {
-            usage.add(&talk.usage);
-            untold.add(&talk.untold);
-            (usage, untold, uses + talk.uses.len())
-        })
+        let mut spent = (Usage::default(), SetAside::default(), 0);
+        for talk in self.state.planning(at).iter().flat_map(|planning| &planning.talks).filter(|talk| talk.agent == agent) {
+            spent.0.add(&talk.usage);
+            spent.1.add(&talk.untold);
+            spent.2 += talk.uses.len();
+        }
+        spent
     }
 }
 
-fn next(step: &Step, own: &PlanStep, planning: Option<&Planning>, work: &StepWork) -> Next {
+fn next<'s>(step: &Step, own: &'s PlanStep, planning: Option<&Planning>, work: &StepWork) -> Next<'s> {
     if matches!(work, StepWork::Inner { .. }) {
         return Next::Wait;
     }
     let Some(planning) = planning else { return Next::Plan };
     let Some(OnePlan { results: Some(_), check, .. }) = planning.plans.last() else { return Next::Plan };
-    let is_failing = step.on_failure == OnFailure::Stop && planning.has_failed();
-    match check {
+    let is_failing = step.on_failure == OnFailure::Stop && planning.failed().next().is_some();
+    match (check, &own.check) {
         _ if is_failing => Next::End,
-        None if own.check.is_some() => Next::Check,
-        Some((false, _)) if (planning.plans.len() as u64) < own.most_plans() => Next::Plan,
+        (None, Some(checker)) => Next::Check(checker.as_str()),
+        (Some((false, _)), _) if (planning.plans.len() as u64) < own.most_plans() => Next::Plan,
         _ => Next::End,
     }
 }
@@ -249,43 +205,26 @@ fn next(step: &Step, own: &PlanStep, planning: Option<&Planning>, work: &StepWor
 fn output(planning: &Planning) -> Value {
     let first = planning.plans.last().map(|one| &one.plan);
     let mut by_use = Map::new();
-    let mut invoked: Vec<&Value> = vec![];
+    let mut invoked: Vec<&str> = vec![];
     for result in planning.results() {
-        let name = &result["use"];
-        if is(result, StepStatus::Succeeded) {
-            by_use.insert(name.as_str().unwrap_or_default().to_string(), result["output"].clone());
+        if result.status == StepStatus::Succeeded {
+            by_use.insert(result.uses.clone(), (*result.output).clone());
         }
-        let was_started = [StepStatus::Succeeded, StepStatus::Failed].into_iter().any(|status| is(result, status));
-        if was_started && !invoked.contains(&name) {
-            invoked.push(name);
+        if matches!(result.status, StepStatus::Succeeded | StepStatus::Failed) && !invoked.contains(&&*result.uses) {
+            invoked.push(&result.uses);
         }
     }
-    let errors: Vec<String> = planning.results().filter(|result| is(result, StepStatus::Failed)).map(told_error).collect();
+    let errors: Vec<String> = planning.failed().map(PlanResult::told_error).collect();
     let checked = planning.plans.last().and_then(|one| one.check.as_ref()).map(|(fulfilled, _)| *fulfilled);
-    let all_succeeded = planning.results().all(|result| is(result, StepStatus::Succeeded));
+    let all_succeeded = planning.results().all(|result| result.status == StepStatus::Succeeded);
     json!({
         "strategy": first.map_or(PlanStrategy::Parallel, |plan| plan.strategy).word(),
         "reasoning": first.map(|plan| plan.reasoning.as_str()).unwrap_or_default(),
-        "steps": planning.results().cloned().collect::<Vec<Value>>(),
+        "steps": planning.results().collect::<Vec<_>>(),
         "by_use": by_use,
         "invoked": invoked,
         "errors": errors,
         "log": planning.log,
         "fulfilled": checked.unwrap_or(all_succeeded),
     })
-}
-
-fn is(result: &Value, status: StepStatus) -> bool {
-    result["status"] == status.word()
-}
-
-fn kind_of(result: &Value) -> FailureKind {
-    let word = result["error"]["kind"].as_str().unwrap_or_default();
-    word.parse().unwrap_or(FailureKind::Internal)
-}
-
-fn told_error(result: &Value) -> String {
-    let part = |value: &Value| value.as_str().unwrap_or_default().to_string();
-    let error = &result["error"];
-    format!("{} ({}): {}: {}", part(&result["id"]), part(&result["use"]), part(&error["kind"]), part(&error["message"]))
 }

@@ -4,14 +4,15 @@ use serde_json::{Value, json};
 
 use strum::VariantNames;
 
-use crate::engine::Run;
 use crate::engine::model_calls::Brief;
 use crate::engine::state::{NodeRef, Planning};
+use crate::engine::words::plain;
+use crate::engine::{Run, shape};
 use crate::event::{Failure, Purpose};
 use crate::model::{FieldKind, PipelineId, PlanStep, PlanStrategy, Shape, ToolParameters, Usable};
 
 /// The input of a pipeline that gets the outputs of the steps it depends on.
-const PREVIOUS: &str = "previous";
+pub(crate) const PREVIOUS: &str = "previous";
 /// Characters of an agent's instructions that a planner is shown.
 const MOST_ABOUT: usize = 1_000;
 
@@ -22,27 +23,26 @@ impl Run {
         let attached = self.attached(at, own.attach.as_ref())?;
         prompt.push_str(&attached.text);
         let schema = plan_schema(&usable, own.most_steps());
-        let planning = self.state.node(at).planning.as_deref();
-        let so_far = planning.filter(|planning| !planning.plans.is_empty()).map(so_far).unwrap_or_default();
+        let so_far = self.state.planning(at).filter(|planning| !planning.plans.is_empty()).map(so_far).unwrap_or_default();
         prompt = format!(
             "{}\n\n{so_far}{}\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}",
             prompt.trim_end(),
             how_to_plan(&usable, own)
         );
-        let tools = self.offered(at, self.agent(at, &own.agent.value)?);
+        let tools = self.offered(at, &self.agent(at, &own.agent.value)?.tools);
         let brief = self.brief(at, &own.agent.value, None, prompt, Some(schema), Purpose::Plan)?;
         Ok(Brief { tools, pictures: attached.pictures, ..brief })
     }
 
     pub(crate) fn check_brief(&self, at: NodeRef, own: &PlanStep, checker: &str) -> Result<Brief, Failure> {
         let asked = self.fill_text(at, &own.prompt)?;
-        let so_far = self.state.node(at).planning.as_deref().map(so_far).unwrap_or_default();
+        let so_far = self.state.planning(at).map(so_far).unwrap_or_default();
         let schema = check_schema();
         let prompt = format!(
             "This was asked:\n{}\n\n{so_far}Say whether this is fulfilled, and in \"progress\" what is done and what is missing.\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}",
             asked.trim_end()
         );
-        let tools = self.offered(at, self.agent(at, checker)?);
+        let tools = self.offered(at, &self.agent(at, checker)?.tools);
         Ok(Brief { tools, ..self.brief(at, checker, None, prompt, Some(schema), Purpose::Check)? })
     }
 
@@ -57,9 +57,11 @@ impl Run {
                 usable.push(Usable { name: name.value.clone(), about, takes: None });
                 continue;
             }
-            for tool in self.offered_as(at, std::slice::from_ref(name)) {
+            for tool in self.offered(at, std::slice::from_ref(name)) {
                 let mut schema = tool.description.parameters;
-                let needs_previous = self.previous_of(planned.called_tool(&tool.name)).is_some() && without_previous(&mut schema);
+                // A plan does not give it.
+                let takes_previous = self.previous_of(planned.called_tool(&tool.name)).is_some();
+                let needs_previous = takes_previous && shape::take_out(&mut schema, PREVIOUS);
                 let takes = Some(ToolParameters { schema, needs_previous });
                 usable.push(Usable { name: tool.name, about: tool.description.description, takes });
             }
@@ -78,13 +80,13 @@ impl Run {
 
     /// The outputs of the steps that a step of a plan depends on, with their ids.
     fn depended_on(&self, at: NodeRef) -> Vec<(String, Value)> {
-        let Some(planning) = self.state.planner(at).and_then(|planner| self.state.node(planner).planning.as_deref()) else { return vec![] };
+        let Some(planning) = self.state.planner(at).and_then(|planner| self.state.planning(planner)) else { return vec![] };
         let Some(step) = planning.plans.last().and_then(|one| one.plan.steps.get(at.node as usize)) else { return vec![] };
         let here = self.own_plan(at);
         let nodes = &self.state.frame(at.frame).nodes;
         let output = |id: &String| match here.block(here.main).place(id) {
             Some(place) => nodes[place].output.as_deref().cloned().unwrap_or_default(),
-            None => planning.results().find(|result| result["id"] == id.as_str()).map_or(Value::Null, |result| result["output"].clone()),
+            None => planning.results().find(|result| result.id == *id).map_or(Value::Null, |result| (*result.output).clone()),
         };
         step.depends_on.iter().map(|id| (id.clone(), output(id))).collect()
     }
@@ -92,7 +94,7 @@ impl Run {
     /// What stands below the prompt of an agent in a plan: the outputs of the steps it depends on.
     pub(crate) fn below_prompt(&self, at: NodeRef) -> String {
         let results = self.depended_on(at);
-        results.iter().map(|(id, output)| format!("\n\nResult of {id}:\n{}", crate::engine::words::plain(output))).collect()
+        results.iter().map(|(id, output)| format!("\n\nResult of {id}:\n{}", plain(output))).collect()
     }
 
     /// The outputs of the steps that a pipeline in a plan depends on, if it takes them, in the form it takes.
@@ -112,21 +114,10 @@ impl Run {
 
 /// The results of the plans so far, for whoever plans on or judges them.
 fn so_far(planning: &Planning) -> String {
-    let results: Vec<String> = planning.results().map(Value::to_string).collect();
+    let results: Vec<String> = planning.results().map(|result| json!(result).to_string()).collect();
     let missing = planning.plans.last().and_then(|one| one.check.as_ref()).map(|(_, progress)| progress);
     let missing = missing.map(|progress| format!("It is not fulfilled yet: {progress}\n\n")).unwrap_or_default();
     format!("Results so far, one step a line:\n{}\n\n{missing}", results.join("\n"))
-}
-
-/// Takes the input `previous` out of a schema: a plan does not give it. Whether it was required.
-fn without_previous(schema: &mut Value) -> bool {
-    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.shift_remove(PREVIOUS);
-    }
-    let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) else { return false };
-    let before = required.len();
-    required.retain(|name| name != PREVIOUS);
-    required.len() < before
 }
 
 fn how_to_plan(usable: &[Usable], own: &PlanStep) -> String {

@@ -9,7 +9,7 @@ use crate::engine::Run;
 use crate::engine::state::talk::AskedStage;
 use crate::engine::state::{Ending, FrameKind, Instance, Mood, NodeRef, StepWork};
 use crate::event::{Bound, Failure, FailureKind, Happening, RunEnd, RunStatus, Stage, StepFailure, StepStatus};
-use crate::model::{OnFailure, Outputs, StepKind};
+use crate::model::{OnFailure, Outputs, StepKind, Text};
 
 impl Ending {
     /// The status: the first of the table in `docs/events.md` that holds.
@@ -57,9 +57,8 @@ impl Run {
         if deadline_over { self.fail(at, failure, None) } else { self.fail_attempt(at, failure) }
     }
 
-    fn cancelled(&mut self, at: NodeRef) {
-        let step = self.state.node(at).path.clone();
-        self.emit(Happening::StepCancelled { step });
+    pub(crate) fn cancelled(&mut self, at: NodeRef) {
+        self.emit(Happening::StepCancelled { step: self.path(at) });
     }
 
     fn items_over(&mut self, at: NodeRef, ix: u32) {
@@ -72,10 +71,10 @@ impl Run {
         if step.on_failure == OnFailure::Continue {
             let list = frame.nodes.iter().map(|node| {
                 json!({
-                    "item": node.item.as_deref().unwrap_or(&Value::Null),
-                    "status": node.status.word(),
-                    "output": node.output.as_deref().unwrap_or(&Value::Null),
-                    "error": node.error.as_deref().unwrap_or(&Value::Null),
+                    "item": node.item,
+                    "status": node.status,
+                    "output": node.output,
+                    "error": node.error,
                 })
             });
             let list: Value = list.collect();
@@ -164,7 +163,7 @@ impl Run {
     fn call_over(&mut self, ix: u32, status: RunStatus, failure: Option<StepFailure>) {
         let instance = self.state.instance(ix);
         let Some(at) = instance.parent else { return };
-        if let StepWork::Asking(_) = &self.state.node(at).work {
+        if self.state.talk(at).is_some() {
             return self.asked_call_over(at, ix, status, failure);
         }
         if self.state.node(at).ended_by.is_some() {
@@ -196,8 +195,8 @@ impl Run {
 
     /// A pipeline that an agent called as a tool is over.
     fn asked_call_over(&mut self, at: NodeRef, ix: u32, status: RunStatus, failure: Option<StepFailure>) {
-        let StepWork::Asking(asking) = &self.state.node(at).work else { return };
-        let Some(place) = asking.asked().iter().position(|asked| asked.stage == AskedStage::Inside(ix)) else { return };
+        let Some(talk) = self.state.talk(at) else { return };
+        let Some(place) = talk.asked().iter().position(|asked| asked.stage == AskedStage::Inside(ix)) else { return };
         let name = &self.planned(ix).pipeline.name.value;
         let nothing = self.state.instance(ix).ending.nothing_let_through.are_any();
         let result = match status {
@@ -209,8 +208,7 @@ impl Run {
                 Err(Failure { message, ..failure })
             }
         };
-        let call = self.state.last_call + 1;
-        self.asked_replied(at, call, place, result, vec![]);
+        self.asked_replied(at, self.state.last_call + 1, place, result, vec![]);
         let node = self.state.node(at);
         if node.work.holds_steps() {
             return;
@@ -234,7 +232,7 @@ impl Run {
         }
         let held_back = self.held_back(ix);
         let main = self.state.instance(ix).main;
-        let is_given = |texts: &[&crate::model::Text]| {
+        let is_given = |texts: &[&Text]| {
             texts.iter().flat_map(|t| &t.reads).all(|read| match read.path.as_slice() {
                 // How a step ended can be told however it ended, and holds no text of it.
                 [steps, _, part, ..] if steps == "steps" && matches!(part.as_str(), "status" | "error") => true,
@@ -269,8 +267,7 @@ impl Run {
         let mut held = BTreeSet::new();
         for (place, node) in frame.nodes.iter().enumerate() {
             let StepKind::Gate(gate) = &planned.step(node.step).step.kind else { continue };
-            let is_unmet = node.status == StepStatus::Failed || node.details().passed() == Some(false);
-            if !is_unmet {
+            if node.status != StepStatus::Failed && node.judged != Some(false) {
                 continue;
             }
             let judged = gate.of.reads.iter().filter(|r| r.path.first().is_some_and(|p| p == "steps"));

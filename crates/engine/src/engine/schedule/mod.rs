@@ -7,14 +7,14 @@ pub(crate) mod stop;
 
 use std::panic::AssertUnwindSafe;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::engine::Run;
 use crate::engine::state::apply::blocks;
-use crate::engine::state::{FrameKind, Mood, NodeRef, ReadyKey, StepWork};
+use crate::engine::state::{FrameKind, Mood, NodeRef, ReadyKey, StepWork, Timer};
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, StepPath, StepStatus};
 use crate::model::{CallTime, MOST_PARALLEL, OnFailure, Step, StepKind};
-use crate::plan::Edge;
+use crate::plan::{BlockIx, Edge};
 
 /// Whether a step whose waits are over may start.
 enum StartVerdict {
@@ -113,14 +113,12 @@ impl Run {
 
     /// Lets a step go on that waited for its next try or for a permit.
     fn go_on(&mut self, at: NodeRef) {
-        if matches!(self.state.node(at).work, StepWork::Asking(_)) {
+        if self.state.talk(at).is_some() {
             self.ask_on(at);
         } else if self.state.node(at).status == StepStatus::Pending {
             self.begin(at);
         } else if self.state.node(at).retry_at.is_some() {
             self.start(at);
-        } else if matches!(self.step(at).kind, StepKind::Gate(_)) {
-            self.judge(at);
         } else {
             self.start_again(at);
         }
@@ -128,18 +126,10 @@ impl Run {
 
     fn begin(&mut self, at: NodeRef) {
         match self.may_start(at) {
-            StartVerdict::Start if self.state.ready_calls.contains(&self.state.key(at)) && !self.has_permit(at) => {
-                self.woken.insert(self.state.key(at));
-            }
+            StartVerdict::Start if self.state.ready_calls.contains(&self.state.key(at)) && !self.has_permit(at) => self.wake(at),
             StartVerdict::Start => self.start(at),
-            StartVerdict::Skip => {
-                let step = self.state.node(at).path.clone();
-                self.emit(Happening::StepSkipped { step });
-            }
-            StartVerdict::Block(by) => {
-                let step = self.state.node(at).path.clone();
-                self.emit(Happening::StepBlocked { step, by });
-            }
+            StartVerdict::Skip => self.emit(Happening::StepSkipped { step: self.path(at) }),
+            StartVerdict::Block(by) => self.emit(Happening::StepBlocked { step: self.path(at), by }),
             StartVerdict::Fail(failure) => self.fail(at, failure, None),
             StartVerdict::Unmet => self.second_round_unfinished(at, None),
         }
@@ -157,7 +147,7 @@ impl Run {
         let step = self.step(at);
         let block = match frame.kind {
             FrameKind::Block(block) => Some(block),
-            FrameKind::Written(_) => Some(crate::plan::BlockIx(0)),
+            FrameKind::Written(_) => Some(BlockIx(0)),
             FrameKind::Items { .. } => None,
         };
         if let Some(block) = block {
@@ -230,11 +220,7 @@ impl Run {
     fn is_stuck(&self) -> bool {
         self.state.start.is_some()
             && self.state.calls.is_empty()
-            && self
-                .state
-                .timers
-                .iter()
-                .all(|(_, t)| matches!(t, crate::engine::state::Timer::Deadline(_) | crate::engine::state::Timer::Stage(_)))
+            && self.state.timers.iter().all(|(_, timer)| matches!(timer, Timer::Deadline(_) | Timer::Stage(_)))
             && self.woken.is_empty()
             && self.waiting_for_budget.is_empty()
     }
@@ -258,7 +244,7 @@ impl Run {
 
     /// Ends a step well.
     pub(crate) fn succeed(&mut self, at: NodeRef, mut output: Value, details: Option<Value>) {
-        let step = self.state.node(at).path.clone();
+        let step = self.path(at);
         let mut details = self.details(at, details);
         self.hide_in_result(at, &mut output, &mut details);
         self.keep(at, &output, &details);
@@ -287,14 +273,12 @@ impl Run {
     /// What every step's details hold, and what its kind adds.
     fn details(&self, at: NodeRef, own: Option<Value>) -> Value {
         let node = self.state.node(at);
-        let mut details = serde_json::Map::new();
-        let attempts = if let StepWork::Asking(asking) = &node.work { asking.attempts.max(1) } else { node.attempt.max(1) };
-        details.insert("attempts".into(), attempts.into());
-        details.insert("duration_ms".into(), self.now.ms.saturating_sub(node.started_ms).into());
-        if let Some(Value::Object(own)) = own {
+        let attempts = self.state.talk(at).map_or(node.attempt, |talk| talk.attempts).max(1);
+        let mut details = json!({ "attempts": attempts, "duration_ms": self.now.ms.saturating_sub(node.started_ms) });
+        if let (Value::Object(details), Some(Value::Object(own))) = (&mut details, own) {
             details.extend(own);
         }
-        Value::Object(details)
+        details
     }
 }
 

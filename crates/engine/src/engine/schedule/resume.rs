@@ -15,9 +15,7 @@ impl Run {
     pub(crate) fn go_on_after(&mut self, away_ms: u64) {
         self.emit(Happening::RunResumed { away_ms });
         let (again, in_doubt) = self.unfinished();
-        for at in again {
-            self.woken.insert(self.state.key(at));
-        }
+        again.into_iter().for_each(|at| self.wake(at));
         for (at, step) in in_doubt {
             match self.state.doubts.get(&step).cloned().flatten() {
                 Some(decision) => self.follow(at, decision),
@@ -33,7 +31,7 @@ impl Run {
     /// Does what a person decided about a step in doubt.
     pub(crate) fn follow(&mut self, at: NodeRef, decision: ConsentDecision) {
         match decision {
-            ConsentDecision::Again => drop(self.woken.insert(self.state.key(at))),
+            ConsentDecision::Again => self.wake(at),
             ConsentDecision::Never => self.fail(at, not_again(), None),
             ConsentDecision::Happened(output) => self.give(at, (*output).clone(), Some(json!({ "decided": true }))),
         }
@@ -71,15 +69,8 @@ impl Run {
 
     /// Whether a step is marked `once`, or stands in one that is: in its cases, its elements, a pipeline that it calls.
     fn is_once(&self, at: NodeRef) -> bool {
-        let mut next = Some(at);
-        while let Some(at) = next {
-            if self.step(at).is_once {
-                return true;
-            }
-            let frame = self.state.frame(at.frame);
-            next = frame.parent.or(self.state.instance(frame.instance).parent);
-        }
-        false
+        let around = |at: &NodeRef| self.state.frame(at.frame).parent.or(self.state.instance_around(*at).parent);
+        std::iter::successors(Some(at), around).any(|at| self.step(at).is_once)
     }
 
     /// Everything that is left waits for a person.

@@ -20,8 +20,7 @@ impl Run {
         match step.retry.as_ref().and_then(|retry| self.retry_at(at, retry, attempt, &failure)) {
             Some(retry_at_ms) => {
                 self.stop_calls(at);
-                let step = self.state.node(at).path.clone();
-                self.emit(Happening::AttemptFailed { step, attempt, failure, retry_at_ms });
+                self.emit(Happening::AttemptFailed { step: self.path(at), attempt, failure, retry_at_ms });
             }
             None => self.fail(at, failure, details),
         }
@@ -48,7 +47,7 @@ impl Run {
             }
         };
         let time = self.now.ms.saturating_add(wait);
-        let instance = self.state.instance(self.state.instance_of(at));
+        let instance = self.state.instance_around(at);
         let ends = [self.state.node(at).deadline, instance.deadline].into_iter().flatten().min();
         ends.is_none_or(|end| time < end).then_some(time)
     }

@@ -39,7 +39,7 @@ impl Run {
 
     /// Whether a call is out that may act, or that a model is paid for.
     fn awaits_answers(&self) -> bool {
-        let asks_model = |at: NodeRef, call| matches!(&self.state.node(at).work, StepWork::Asking(asking) if asking.call() == Some(call));
+        let asks_model = |at: NodeRef, call| self.state.talk(at).is_some_and(|talk| talk.call() == Some(call));
         self.state.calls.iter().any(|(call, open)| asks_model(open.node, *call) || self.call_acts(*call))
     }
 
@@ -76,8 +76,7 @@ impl Run {
         let has_gone_out = self.commands.len() == waiting;
         self.commands.push_back(Command::Cancel { call });
         if acts && has_gone_out {
-            let step = self.state.node(at).path.clone();
-            self.emit(Happening::OutcomeUnknown { step, call });
+            self.emit(Happening::OutcomeUnknown { step: self.path(at), call });
         }
     }
 }

@@ -5,67 +5,80 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::engine::state::consents::ConsentDecision;
-use crate::engine::state::talk::AskedStage;
-use crate::engine::state::tally::SetAside;
-use crate::engine::state::{CacheStage, CachedValue, NodeRef, OpenCall, RefinementRound, RunState, StepNode, StepWork, Timer};
-use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, Purpose, SharedValue, StepPath, StepStatus, Usage};
-use crate::model::{Pipeline, PipelineId, Step, step_path};
-use crate::plan::{Edge, Plan, StepIx};
+use super::consents::ConsentDecision;
+use super::talk::{AskedStage, RequestedCall};
+use super::tally::SetAside;
+use super::{CacheStage, Cached, Instance, NodeRef, OpenCall, RefinementRound, RunState, StepWork, Timer};
+use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, Purpose, SharedValue, StepDetails, StepStatus, Usage};
+use crate::model::{Pipeline, Step, step_path};
+use crate::plan::{Edge, Plan};
 
 impl RunState {
     /// Takes one event in. Events of another plan than the one the run was made with are ignored where they name unknown steps.
     pub fn apply(&mut self, plan: &Plan, event: &Event) {
+        // `None`: it names what is not there.
+        let _: Option<()> = self.change(plan, event);
+    }
+
+    fn change(&mut self, plan: &Plan, event: &Event) -> Option<()> {
         self.seq = event.seq;
         self.last_ms = event.at_ms;
         let now = event.at_ms;
         match &event.happening {
             Happening::RunStarted(start) => {
                 self.start = Some((**start).clone());
-                self.open_instance(plan, PipelineId(0), None, "".into(), &start.inputs, start.channel.clone(), &start.person, now);
+                let (inputs, channel, person) = (start.inputs.clone(), start.channel.clone(), start.person.clone());
+                self.open_instance(plan, Instance { inputs, channel, person, ..Instance::default() }, now);
                 self.narrow_deadline(start.deadline_ms.map(|ms| now.saturating_add(ms)));
             }
-            Happening::StepStarted { step, attempt, items, .. } => self.step_started(plan, step, *attempt, items.as_deref(), now),
+            Happening::StepStarted { step, attempt, items, .. } => {
+                self.step_started(plan, self.find(step)?, *attempt, items.as_deref(), now);
+            }
             Happening::CallOpened { step, asked, inputs, channel, person } => {
-                self.call_opened(plan, step, *asked, inputs, channel.clone(), person, now);
+                let at = self.find(step)?;
+                let (inputs, channel, person) = (inputs.clone(), channel.clone(), person.clone());
+                self.call_opened(plan, at, *asked, Instance { parent: Some(at), inputs, channel, person, ..Instance::default() }, now)?;
             }
             Happening::AttemptFailed { step, attempt, failure, retry_at_ms } => {
-                self.attempt_failed(plan, step, *attempt, failure, *retry_at_ms);
+                self.attempt_failed(plan, self.find(step)?, *attempt, failure, *retry_at_ms);
             }
             Happening::StepPaused { step, until_ms } => {
-                let Some(at) = self.find(step) else { return };
+                let at = self.find(step)?;
                 let node = self.node_mut(at);
                 node.status = StepStatus::Waiting;
                 node.work = StepWork::Paused(*until_ms);
                 self.timers.insert((*until_ms, Timer::Pause(at)));
             }
             Happening::StepSucceeded { step, output, details } => {
-                let Some(at) = self.find(step) else { return };
+                let at = self.find(step)?;
                 self.inherit_from_call(at);
-                self.note_made(plan, at, output, details);
+                let node = self.node_mut(at);
+                // A kept result of a gate comes without an event of its own.
+                node.judged = node.judged.or(StepDetails::of(details).passed());
+                self.note_made(plan, at, output);
                 let node = self.node_mut(at);
                 node.output = Some(output.clone());
                 node.details = Some(details.clone());
-                node.cached = CachedValue::default();
+                node.cached = Cached::default();
                 self.step_over(plan, at, StepStatus::Succeeded);
                 self.note_failed_inside(at);
                 self.note_stop(plan, at);
             }
             Happening::StepFailed { step, failure, attempts, details } => {
-                self.step_failed(plan, step, failure, *attempts, details.as_ref())
+                self.step_failed(plan, self.find(step)?, failure, *attempts, details.as_ref());
             }
-            Happening::StepSkipped { step } => self.over(plan, step, StepStatus::Skipped),
-            Happening::StepBlocked { step, .. } => self.over(plan, step, StepStatus::Blocked),
-            Happening::StepCancelled { step } => self.over(plan, step, StepStatus::Cancelled),
+            Happening::StepSkipped { step } => self.step_over(plan, self.find(step)?, StepStatus::Skipped),
+            Happening::StepBlocked { step, .. } => self.step_over(plan, self.find(step)?, StepStatus::Blocked),
+            Happening::StepCancelled { step } => self.step_over(plan, self.find(step)?, StepStatus::Cancelled),
             Happening::CacheAsked { step, call, key, timeout_at_ms } => {
-                let Some(at) = self.find(step) else { return };
+                let at = self.find(step)?;
                 self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());
                 let node = self.node_mut(at);
                 node.work = StepWork::Call(*call);
                 node.cache = CacheStage::Looking(key.clone());
             }
             Happening::CacheMissed { call, .. } => {
-                let Some(at) = self.close_call(*call) else { return };
+                let at = self.close_call(*call)?;
                 let node = self.node_mut(at);
                 node.work = StepWork::None;
                 if let CacheStage::Looking(key) = &mut node.cache {
@@ -73,7 +86,7 @@ impl RunState {
                 }
             }
             Happening::ToolsAsked { step, call, server, timeout_at_ms } => {
-                let Some(at) = self.find(step) else { return };
+                let at = self.find(step)?;
                 self.goes_on(at);
                 self.listings.insert(*call, server.clone());
                 self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());
@@ -83,35 +96,31 @@ impl RunState {
                 }
             }
             Happening::ToolsListed { call, server, tools, unpinned, .. } => {
-                let Some(at) = self.close_call(*call) else { return };
+                let at = self.close_call(*call)?;
                 self.node_mut(at).work.ends(*call);
                 let instance = self.instance_of(at);
                 self.instance_mut(instance).servers.insert(server.clone(), tools.clone());
                 self.instance_mut(instance).unpinned.extend(unpinned.iter().map(|part| format!("{server}.{part}")));
             }
-            Happening::CaseChosen { step, case } => self.case_chosen(plan, step, case),
-            Happening::PlanAccepted { step, round, plan: written } => self.plan_accepted(plan, step, *round, written),
-            Happening::PlanRefused { step, round, findings } => self.plan_refused(step, *round, findings),
-            Happening::PlanEnded { step, .. } => self.plan_ended(step),
-            Happening::PlanChecked { step, fulfilled, progress, .. } => self.plan_checked(plan, step, *fulfilled, progress),
-            Happening::ModelCalled { .. } => self.model_called(&event.happening, now),
+            Happening::CaseChosen { step, case } => self.case_chosen(plan, self.find(step)?, case)?,
+            Happening::PlanAccepted { step, round, plan: written } => self.plan_accepted(plan, self.find(step)?, *round, written),
+            Happening::PlanRefused { step, round, findings } => self.plan_refused(self.find(step)?, *round, findings),
+            Happening::PlanEnded { step, .. } => self.plan_ended(self.find(step)?),
+            Happening::PlanChecked { step, fulfilled, progress, .. } => self.plan_checked(plan, self.find(step)?, *fulfilled, progress)?,
+            Happening::ModelCalled { .. } => self.model_called(&event.happening, now)?,
             Happening::ModelReplied { call, reply, usage, .. } => {
                 if let Some(open) = self.calls.get_mut(call).filter(|_| !may_have_cost(reply, usage)) {
                     open.reserved = SetAside::default();
                 }
-                let Some(at) = self.close_call(*call) else { return };
+                let at = self.close_call(*call)?;
                 self.usage.add(usage);
-                let around: Vec<u32> = self.chain(at).map(|(ix, _)| ix).collect();
-                for ix in around {
-                    self.instance_mut(ix).usage.add(usage);
-                }
-                if let StepWork::Asking(asking) = &mut self.node_mut(at).work {
-                    asking.usage.add(usage);
-                    asking.hears(reply, now);
-                }
+                self.each_around(at, |instance| instance.usage.add(usage));
+                let talk = self.talk_mut(at)?;
+                talk.usage.add(usage);
+                talk.hears(reply, now);
             }
             Happening::ToolCalled { step, call, timeout_at_ms, asked, .. } => {
-                let Some(at) = self.find(step) else { return };
+                let at = self.find(step)?;
                 self.consent_used(step, true);
                 self.goes_on(at);
                 self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());
@@ -121,40 +130,42 @@ impl RunState {
                 }
             }
             Happening::ToolReplied { step, call, failure, duration_ms, result, asked, .. } => match asked {
-                Some(place) if failure.as_ref().is_some_and(|failure| failure.kind == crate::event::FailureKind::Rejected) => {
-                    self.consent_used(step, false);
-                    self.asked_over(step, *call, *place, failure.as_ref(), *duration_ms, result.as_ref());
-                }
-                Some(place) => self.asked_over(step, *call, *place, failure.as_ref(), *duration_ms, result.as_ref()),
-                None => {
-                    if let Some(at) = self.close_call(*call) {
-                        self.node_mut(at).work.ends(*call);
+                Some(place) => {
+                    if failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Rejected) {
+                        self.consent_used(step, false);
                     }
+                    self.close_call(*call);
+                    self.last_call = self.last_call.max(*call);
+                    self.asked_over(self.find(step)?, *place, failure.as_ref(), *duration_ms, result.as_ref())?;
+                }
+                None => {
+                    let at = self.close_call(*call)?;
+                    self.node_mut(at).work.ends(*call);
                 }
             },
             Happening::OutputWritten { step, part, id, .. } => {
-                let Some(at) = self.find(step) else { return };
+                let at = self.find(step)?;
                 let delivered = json!({ "part": part, "id": id, "time": event.time });
                 self.node_mut(at).delivered.push(Arc::new(delivered));
             }
-            Happening::GatePassed { .. }
-            | Happening::ReplyIgnored { .. }
-            | Happening::PolicyDecided { .. }
-            | Happening::ServerNoted { .. } => {}
-            Happening::GateFailed { step, for_good, .. } => {
-                let Some(at) = self.find(step) else { return };
-                if *for_good {
-                    let (instance, place) = (self.instance_of(at), self.own_place(at));
-                    self.instance_mut(instance).ending.unmet.add(place);
-                }
+            Happening::GatePassed { step, .. } => {
+                let at = self.find(step)?;
+                self.node_mut(at).judged = Some(true);
+            }
+            Happening::GateFailed { step, for_good: true, .. } => {
+                let at = self.find(step)?;
+                self.node_mut(at).judged = Some(false);
+                let (ending, place) = self.ending_of(at);
+                ending.unmet.add(place);
             }
             Happening::RefinementStarted { step, original, failed, feedback, .. } => {
-                let Some(at) = self.find(step) else { return };
                 let round = RefinementRound { original: original.clone(), failed: failed.clone(), feedback: feedback.clone() };
-                self.refinement_started(plan, at, round);
+                self.refinement_started(plan, self.find(step)?, round);
             }
-            Happening::StageStarted { step, stage, failure, .. } => self.stage_started(plan, step, *stage, failure.clone(), now),
-            Happening::LimitReached { step, limit, message } => self.limit_reached(step, *limit, message),
+            Happening::StageStarted { step, stage, failure, .. } => {
+                self.stage_started(plan, self.instance_at(step)?, *stage, failure.clone(), now);
+            }
+            Happening::LimitReached { step, limit, message } => self.limit_reached(step, *limit, message)?,
             Happening::CancelRequested { by, waits_until_ms: None } => self.cancel(*by),
             Happening::CancelRequested { by, waits_until_ms: Some(until) } => self.stop_at(*by, *until),
             Happening::OutcomeUnknown { call, .. } => self.lose_call(*call),
@@ -164,9 +175,9 @@ impl RunState {
                 }
             }
             Happening::RunResumed { away_ms } => self.resumed(*away_ms),
-            Happening::ApprovalRequested { step, act, .. } if !act.is_empty() => self.consent_asked(step, act, now),
+            Happening::ApprovalRequested { step, act, .. } if !act.is_empty() => self.consent_asked(self.find(step)?, act, now),
             Happening::ApprovalRequested { step, .. } => {
-                let Some(at) = self.find(step) else { return };
+                let at = self.find(step)?;
                 self.clear_timers(at, true);
                 self.doubts.insert(step.clone(), None);
                 self.node_mut(at).status = StepStatus::Waiting;
@@ -179,30 +190,32 @@ impl RunState {
                 if self.consents.contains_key(step) {
                     return self.consent_given(step, *approved, comment, now);
                 }
-                let Some(at) = self.find(step).filter(|_| self.doubts.get(step) == Some(&None)) else { return };
+                let at = self.find(step).filter(|_| self.doubts.get(step) == Some(&None))?;
                 self.doubts.insert(step.clone(), Some(ConsentDecision::new(*approved, output.clone())));
                 self.node_mut(at).status = StepStatus::Running;
             }
-            Happening::RunPaused => {}
             Happening::RunFinished(end) => {
                 self.finished = Some((**end).clone());
                 self.done.clear();
                 self.timers.clear();
             }
+            Happening::GateFailed { for_good: false, .. }
+            | Happening::ReplyIgnored { .. }
+            | Happening::PolicyDecided { .. }
+            | Happening::ServerNoted { .. }
+            | Happening::RunPaused => {}
         }
+        Some(())
     }
 
     pub(crate) fn find(&self, path: &str) -> Option<NodeRef> {
         self.paths.get(path).copied()
     }
 
-    fn step_started(&mut self, plan: &Plan, path: &str, attempt: u32, items: Option<&[SharedValue]>, now: u64) {
-        let Some(at) = self.find(path) else { return };
+    fn step_started(&mut self, plan: &Plan, at: NodeRef, attempt: u32, items: Option<&[SharedValue]>, now: u64) {
         self.not_ready(at);
         self.steps_started += 1;
-        let instance_ix = self.instance_of(at);
-        let pipeline = self.instance(instance_ix).pipeline;
-        let step = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
+        let step = self.step(plan, at);
         self.tell_started(at, &step, attempt);
         self.clear_timers(at, attempt == 1);
         let is_list = step.for_each.is_some() && !self.is_element(at);
@@ -222,67 +235,49 @@ impl RunState {
         if attempt == 1 {
             node.started_ms = now;
         }
-        let mut timers = vec![];
         if !is_list {
-            if let Some(timeout) = step.timeout {
-                let end = now + timeout.as_millis() as u64;
-                node.attempt_ends = Some(end);
-                timers.push((end, Timer::Attempt(at)));
-            }
-            if let (Some(deadline), 1) = (allowed_time(&plan.pipeline(pipeline).pipeline, &step), attempt) {
-                let end = now + deadline.as_millis() as u64;
-                node.deadline = Some(end);
-                timers.push((end, Timer::StepDeadline(at)));
-            }
+            let ends = |time: Option<Duration>| time.map(|time| now + time.as_millis() as u64);
+            let (attempt_ends, deadline) = (ends(step.timeout), ends(allowed_time(&self.file(plan, at).pipeline, &step)));
+            self.start_timers(at, attempt_ends, deadline.filter(|_| attempt == 1));
         }
-        self.timers.extend(timers);
         if let Some(items) = items {
-            self.open_items(plan, at, pipeline, items);
+            self.open_items(plan, at, items);
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of one event, named at the only call")]
-    fn call_opened(
-        &mut self,
-        plan: &Plan,
-        path: &str,
-        place: Option<usize>,
-        inputs: &SharedValue,
-        channel: Option<String>,
-        person: &SharedValue,
-        now: u64,
-    ) {
-        let Some(at) = self.find(path) else { return };
-        self.doubts.remove(path);
-        self.consent_used(path, true);
-        let planned = plan.pipeline(self.instance(self.instance_of(at)).pipeline);
-        let Some(place) = place else {
-            let step = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
-            let Some(called) = planned.called(&step) else { return };
-            let prefix = Arc::from(format!("{}/", self.node(at).path));
-            let inner = self.open_instance(plan, called, Some(at), prefix, inputs, channel, person, now);
+    /// Starts the timers of a step's attempt, and of the whole step.
+    pub(super) fn start_timers(&mut self, at: NodeRef, attempt_ends: Option<u64>, deadline: Option<u64>) {
+        let node = self.node_mut(at);
+        node.attempt_ends = attempt_ends.or(node.attempt_ends);
+        node.deadline = deadline.or(node.deadline);
+        self.timers.extend(attempt_ends.map(|end| (end, Timer::Attempt(at))));
+        self.timers.extend(deadline.map(|end| (end, Timer::StepDeadline(at))));
+    }
+
+    /// `given`: what the pipeline of a step begins with, or that of a tool which its agent asked for in this place.
+    fn call_opened(&mut self, plan: &Plan, at: NodeRef, asked: Option<usize>, given: Instance, now: u64) -> Option<()> {
+        let path = self.node(at).path.clone();
+        self.doubts.remove(&path);
+        self.consent_used(&path, true);
+        let planned = self.file(plan, at);
+        let Some(place) = asked else {
+            let pipeline = planned.called(&self.step(plan, at))?;
+            let inner = self.open_instance(plan, Instance { pipeline, prefix: format!("{path}/").into(), ..given }, now);
             self.node_mut(at).work = StepWork::Called(inner);
-            return;
+            return Some(());
         };
-        let StepWork::Asking(asking) = &self.node(at).work else { return };
-        let Some(asked) = asking.asked().get(place) else { return };
-        let AskedStage::Out(call) = asked.stage else { return };
-        let Some(called) = planned.called_tool(&asked.asked.tool) else { return };
-        let prefix = Arc::from(format!("{}/", step_path::element(&step_path::inside(&self.node(at).path, &asked.asked.tool), call)));
+        let RequestedCall { asked, stage: AskedStage::Out(call), .. } = self.talk(at)?.asked().get(place)? else { return None };
+        let (call, pipeline) = (*call, planned.called_tool(&asked.tool)?);
+        let prefix = format!("{}/", step_path::element(&step_path::inside(&path, &asked.tool), call)).into();
         self.close_call(call);
-        let inner = self.open_instance(plan, called, Some(at), prefix, inputs, channel, person, now);
-        if let StepWork::Asking(asking) = &mut self.node_mut(at).work {
-            asking.goes_inside(place, inner);
-        }
+        let inner = self.open_instance(plan, Instance { pipeline, prefix, ..given }, now);
+        self.talk_mut(at)?.goes_inside(place, inner);
+        Some(())
     }
 
     /// A tool call that an agent asked for is over, or was not made.
-    fn asked_over(&mut self, path: &str, call: u64, place: usize, failure: Option<&Failure>, duration_ms: u64, result: Option<&Value>) {
-        self.close_call(call);
-        self.last_call = self.last_call.max(call);
-        let Some(at) = self.find(path) else { return };
-        let StepWork::Asking(asking) = &self.node(at).work else { return };
-        let Some(asked) = asking.asked().get(place) else { return };
+    fn asked_over(&mut self, at: NodeRef, place: usize, failure: Option<&Failure>, duration_ms: u64, result: Option<&Value>) -> Option<()> {
+        let asked = self.talk(at)?.asked().get(place)?;
         let used = json!({
             "tool": asked.asked.tool,
             "with": asked.asked.arguments,
@@ -300,9 +295,8 @@ impl RunState {
             self.inherit(at, inner);
             self.drop_instance(inner);
         }
-        if let StepWork::Asking(asking) = &mut self.node_mut(at).work {
-            asking.used(place, used, told);
-        }
+        self.talk_mut(at)?.used(place, used, told);
+        Some(())
     }
 
     /// A step that waited for its next try goes on.
@@ -318,13 +312,10 @@ impl RunState {
         self.doubts.remove(&path);
     }
 
-    fn attempt_failed(&mut self, plan: &Plan, path: &str, attempt: u32, failure: &Failure, retry_at: u64) {
-        let Some(at) = self.find(path) else { return };
-        for call in self.node(at).work.calls() {
-            self.close_call(call);
-        }
+    fn attempt_failed(&mut self, plan: &Plan, at: NodeRef, attempt: u32, failure: &Failure, retry_at: u64) {
         self.drop_inner(at);
-        self.consents.remove(path);
+        let path = self.node(at).path.clone();
+        self.consents.remove(&path);
         self.clear_timers(at, false);
         let node = self.node_mut(at);
         node.status = StepStatus::Waiting;
@@ -340,7 +331,7 @@ impl RunState {
         self.free_place(plan, at);
     }
 
-    fn model_called(&mut self, happening: &Happening, now: u64) {
+    fn model_called(&mut self, happening: &Happening, now: u64) -> Option<()> {
         let Happening::ModelCalled {
             step,
             call,
@@ -357,34 +348,32 @@ impl RunState {
             reserved_usd,
         } = happening
         else {
-            return;
+            return None;
         };
-        let Some(at) = self.find(step) else { return };
+        let at = self.find(step)?;
         if *scripted {
             *self.replies_used.entry(step.to_string()).or_default() += 1;
         }
         self.goes_on(at);
         let node = self.node_mut(at);
+        if let Some(planning) = &mut node.planning {
+            planning.findings.clear();
+        }
         if !matches!(node.work, StepWork::Asking(_)) {
             node.work = StepWork::Asking(Box::default());
         }
-        if let StepWork::Asking(asking) = &mut node.work {
-            asking.sends(*call, *fresh);
-            asking.agent.clone_from(agent);
-            asking.model.clone_from(model);
-            asking.fallbacks = *fallback;
-            asking.messages.extend(messages.iter().cloned());
-            asking.attempt = *attempt;
-            asking.attempts += 1;
-            if let Some(planning) = &mut node.planning {
-                planning.findings.clear();
-            }
-            if *purpose == Purpose::Repair && *attempt == 1 {
-                asking.repairs += 1;
-            }
-        }
+        let talk = self.talk_mut(at)?;
+        talk.sends(*call, *fresh);
+        talk.agent.clone_from(agent);
+        talk.model.clone_from(model);
+        talk.fallbacks = *fallback;
+        talk.messages.extend(messages.iter().cloned());
+        talk.attempt = *attempt;
+        talk.attempts += 1;
+        talk.repairs += u32::from(*purpose == Purpose::Repair && *attempt == 1);
         let reserved = SetAside { tokens: *reserved_tokens, usd: *reserved_usd };
         self.open_call(*call, at, now, *timeout_at_ms, reserved);
+        Some(())
     }
 
     pub(super) fn open_call(&mut self, call: u64, node: NodeRef, now: u64, timeout_at: u64, reserved: SetAside) {
@@ -406,21 +395,23 @@ impl RunState {
         if reserved.is_nothing() {
             return;
         }
+        self.each_around(at, |instance| instance.untold.add(reserved));
+        if let Some(talk) = self.talk_mut(at) {
+            talk.untold.add(reserved);
+        }
+    }
+
+    /// Changes the pipeline of a step and those around it.
+    fn each_around(&mut self, at: NodeRef, change: impl Fn(&mut Instance)) {
         let around: Vec<u32> = self.chain(at).map(|(ix, _)| ix).collect();
-        for ix in around {
-            self.instance_mut(ix).untold.add(reserved);
-        }
-        if let StepWork::Asking(asking) = &mut self.node_mut(at).work {
-            asking.untold.add(reserved);
-        }
+        around.into_iter().for_each(|ix| change(self.instance_mut(ix)));
     }
 
     /// Brings the end of the whole run forward.
     fn narrow_deadline(&mut self, ends: Option<u64>) {
         let Some(ends) = ends.filter(|ends| self.instance(0).deadline.is_none_or(|own| *ends < own)) else { return };
-        if let Some(own) = self.instance_mut(0).deadline.replace(ends) {
-            self.timers.remove(&(own, Timer::Deadline(0)));
-        }
+        let own = self.instance_mut(0).deadline.replace(ends);
+        self.stop_timer(own, Timer::Deadline(0));
         self.timers.insert((ends, Timer::Deadline(0)));
     }
 
@@ -455,12 +446,6 @@ impl RunState {
             self.node_mut(at).work = StepWork::Paused(until_now);
         }
     }
-
-    fn over(&mut self, plan: &Plan, path: &str, status: StepStatus) {
-        if let Some(at) = self.find(path) {
-            self.step_over(plan, at, status);
-        }
-    }
 }
 
 /// Time for all attempts of a step: its `deadline`, and those of the agents that do its work.
@@ -475,35 +460,6 @@ fn may_have_cost(reply: &ModelAnswer, usage: &Usage) -> bool {
     use FailureKind::*;
     let ModelAnswer::Failed(failure) = reply else { return false };
     *usage == Usage::default() && matches!(failure.kind, Timeout | BadResponse | TooLarge | WrongType | Truncated | Refused)
-}
-
-impl StepNode {
-    pub(crate) fn new(step: StepIx, path: StepPath, waits_for: u32, priority: u32) -> StepNode {
-        StepNode {
-            step,
-            path,
-            status: StepStatus::Pending,
-            round: 1,
-            attempt: 0,
-            waits_for,
-            priority,
-            output: None,
-            error: None,
-            failure: None,
-            details: None,
-            item: None,
-            delivered: vec![],
-            started_ms: 0,
-            retry_at: None,
-            attempt_ends: None,
-            deadline: None,
-            cache: CacheStage::None,
-            ended_by: None,
-            planning: None,
-            work: StepWork::None,
-            cached: CachedValue::default(),
-        }
-    }
 }
 
 /// Whether an edge lets failures through: `Wait` only orders.

@@ -2,57 +2,20 @@
 
 use std::sync::Arc;
 
-use crate::engine::state::ends::STAGE_MS;
-use crate::engine::state::tally::SetAside;
-use crate::engine::state::{
-    CachedNames, Ending, Frame, FrameKind, Instance, Mood, NodeRef, ReadyKey, RefinementRound, RunState, StepNode, StepWork, Timer,
-};
-use crate::event::{SharedValue, Stage, StepFailure, StepPath, StepStatus, Usage};
-use crate::model::{CallTime, MOST_PARALLEL, PipelineId, step_path};
+use super::{Frame, FrameKind, Instance, Mood, NodeRef, ReadyKey, RefinementRound, RunState, StepNode, StepWork, Timer};
+use crate::event::{SharedValue, Stage, StepFailure, StepStatus};
+use crate::model::{CallTime, MOST_PARALLEL, STAGE_TIME, step_path};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 
 impl RunState {
     /// Opens the run's own pipeline, or a called one. If the run lacks what it needs to start, its steps are blocked at once.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one instance, named at the only two calls")]
-    pub(super) fn open_instance(
-        &mut self,
-        plan: &Plan,
-        pipeline: PipelineId,
-        parent: Option<NodeRef>,
-        prefix: StepPath,
-        inputs: &SharedValue,
-        channel: Option<String>,
-        person: &SharedValue,
-        now: u64,
-    ) -> u32 {
+    pub(super) fn open_instance(&mut self, plan: &Plan, given: Instance, now: u64) -> u32 {
         let ix = self.instances.len() as u32;
         self.pipelines_begun += 1;
-        let planned = plan.pipeline(pipeline);
+        let (planned, parent, prefix) = (plan.pipeline(given.pipeline), given.parent, given.prefix.clone());
         let deadline = planned.pipeline.bounds().deadline.map(|d| now + d.as_millis() as u64);
-        self.instances.push(Some(Instance {
-            pipeline,
-            parent,
-            prefix: prefix.clone(),
-            inputs: inputs.clone(),
-            channel,
-            person: person.clone(),
-            usage: Usage::default(),
-            untold: SetAside::default(),
-            stage: Stage::Steps,
-            main: 0,
-            frame: 0,
-            ending: Ending::default(),
-            refinement: None,
-            stage_timer: None,
-            deadline,
-            past: vec![],
-            servers: std::collections::BTreeMap::new(),
-            unpinned: std::collections::BTreeSet::new(),
-            cached: CachedNames::default(),
-        }));
-        if let Some(at) = deadline {
-            self.timers.insert((at, Timer::Deadline(ix)));
-        }
+        self.instances.push(Some(Instance { deadline, ..given }));
+        self.timers.extend(deadline.map(|at| (at, Timer::Deadline(ix))));
         let base = parent.map_or(0, |at| self.node(at).priority);
         let frame = self.open_block(planned, ix, planned.main, None, &prefix, base);
         let instance = self.instance_mut(ix);
@@ -135,8 +98,8 @@ impl RunState {
         self.frames.push(Some(Box::new(frame)));
     }
 
-    pub(super) fn open_items(&mut self, plan: &Plan, at: NodeRef, pipeline: PipelineId, items: &[SharedValue]) {
-        let planned = plan.pipeline(pipeline);
+    pub(super) fn open_items(&mut self, plan: &Plan, at: NodeRef, items: &[SharedValue]) {
+        let planned = self.file(plan, at);
         let holder = self.node(at);
         let (step, base, path, round) = (holder.step, holder.priority, holder.path.clone(), holder.round);
         let for_each = planned.step(step).step.for_each.as_ref();
@@ -147,7 +110,8 @@ impl RunState {
             .map(|(i, item)| StepNode {
                 item: Some(item.clone()),
                 round,
-                ..StepNode::new(step, step_path::element(&path, i).into(), 1, base)
+                waits_for: 1,
+                ..StepNode::new(step, step_path::element(&path, i).into(), base)
             })
             .collect();
         let frame = self.frames.len() as u32;
@@ -222,22 +186,18 @@ impl RunState {
         }
     }
 
-    pub(super) fn case_chosen(&mut self, plan: &Plan, path: &str, case: &str) {
-        let Some(at) = self.find(path) else { return };
-        let instance = self.instance_of(at);
-        let planned = plan.pipeline(self.instance(instance).pipeline);
-        let node = self.node(at);
+    pub(super) fn case_chosen(&mut self, plan: &Plan, at: NodeRef, case: &str) -> Option<()> {
+        let (planned, node) = (self.file(plan, at), self.node(at));
         let step = planned.step(node.step);
-        let Some((place, chosen)) = step.step.kind.cases().enumerate().find(|(_, own)| own.id.value == case) else { return };
+        let (place, chosen) = step.step.kind.cases().enumerate().find(|(_, own)| own.id.value == case)?;
         let prefix = format!("{}/", chosen.path_in(&node.path));
-        let base = node.priority;
-        let frame = self.open_block(planned, instance, step.cases[place], Some(at), &prefix, base);
+        let frame = self.open_block(planned, self.instance_of(at), step.cases[place], Some(at), &prefix, node.priority);
         self.node_mut(at).work = StepWork::Inner { frame, case: Some(case.to_string()) };
+        Some(())
     }
 
     pub(super) fn refinement_started(&mut self, plan: &Plan, gate: NodeRef, round: RefinementRound) {
-        let instance_ix = self.instance_of(gate);
-        let planned = plan.pipeline(self.instance(instance_ix).pipeline);
+        let (planned, instance_ix) = (self.file(plan, gate), self.instance_of(gate));
         let Some(refinement) = &planned.refinement else { return };
         self.instance_mut(instance_ix).refinement = Some(round);
         let block = planned.block(planned.main);
@@ -252,7 +212,7 @@ impl RunState {
             let node = self.node_mut(at);
             let was_over = node.status.is_final();
             let (step, path, priority) = (node.step, node.path.clone(), node.priority);
-            *node = StepNode { round: 2, ..StepNode::new(step, path, waits_for, priority) };
+            *node = StepNode { round: 2, waits_for, ..StepNode::new(step, path, priority) };
             if was_over {
                 self.frame_mut(at.frame).open += 1;
             }
@@ -262,30 +222,22 @@ impl RunState {
         }
     }
 
-    pub(super) fn stage_started(&mut self, plan: &Plan, path: &str, stage: Stage, failure: Option<StepFailure>, now: u64) {
-        let Some(ix) = self.instance_at(path) else { return };
+    pub(super) fn stage_started(&mut self, plan: &Plan, ix: u32, stage: Stage, failure: Option<StepFailure>, now: u64) {
         let instance = self.instance(ix);
         let planned = plan.pipeline(instance.pipeline);
         let block = if stage == Stage::OnFailure { planned.on_failure } else { planned.finally };
         let Some(block) = block else { return };
-        let (prefix, frame, old_timer) = (instance.prefix.clone(), instance.frame, instance.stage_timer);
-        let deadline = instance.deadline;
+        let (prefix, frame) = (instance.prefix.clone(), instance.frame);
         self.done.remove(&frame);
-        if let Some(time) = old_timer {
-            self.timers.remove(&(time, Timer::Stage(ix)));
-        }
-        if let Some(time) = deadline {
-            self.timers.remove(&(time, Timer::Deadline(ix)));
-        }
+        self.stop_instance_timers(ix);
         let frame = self.open_block(planned, ix, block, None, &prefix, 0);
-        let ends = now + STAGE_MS;
+        let ends = now + STAGE_TIME.as_millis() as u64;
         self.timers.insert((ends, Timer::Stage(ix)));
         let instance = self.instance_mut(ix);
         instance.stage = stage;
         instance.past.push(instance.frame);
         instance.frame = frame;
         instance.stage_timer = Some(ends);
-        instance.deadline = None;
         if instance.ending.failure.is_none() {
             instance.ending.failure = failure;
         }
@@ -300,7 +252,7 @@ pub(crate) fn nodes(planned: &PipelinePlan, block_ix: BlockIx, prefix: &str, bas
         let id = &planned.step(step).id;
         let path = if prefix.is_empty() { id.clone() } else { Arc::from(format!("{prefix}{id}")) };
         let priority = base + block.longest.get(place).copied().unwrap_or(1);
-        StepNode { round, ..StepNode::new(step, path, block.needs(place).len() as u32, priority) }
+        StepNode { round, waits_for: block.needs(place).len() as u32, ..StepNode::new(step, path, priority) }
     };
     (0..block.len()).map(node).collect()
 }

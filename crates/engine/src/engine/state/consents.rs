@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{PendingConsent, RunState, Timer};
+use super::{NodeRef, PendingConsent, RunState};
 use crate::event::{SharedValue, StepStatus};
 
 /// What a person decided about a step in doubt.
@@ -28,8 +28,7 @@ impl ConsentDecision {
 }
 
 impl RunState {
-    pub(super) fn consent_asked(&mut self, step: &str, act: &str, now: u64) {
-        let Some(at) = self.find(step) else { return };
+    pub(super) fn consent_asked(&mut self, at: NodeRef, act: &str, now: u64) {
         let node = self.node(at);
         let left = |end: Option<u64>| end.map(|end| end.saturating_sub(now));
         let (deadline_left, attempt_left) = (left(node.deadline), left(node.attempt_ends));
@@ -41,18 +40,16 @@ impl RunState {
         }
     }
 
-    pub(super) fn consent_given(&mut self, step: &str, approved: bool, comment: &str, now: u64) {
-        let Some(at) = self.find(step) else { return };
-        let Some(consent) = self.consents.get_mut(step).filter(|consent| consent.decided.is_none()) else { return };
+    pub(super) fn consent_given(&mut self, step: &str, approved: bool, comment: &str, now: u64) -> Option<()> {
+        let at = self.find(step)?;
+        let consent = self.consents.get_mut(step).filter(|consent| consent.decided.is_none())?;
         consent.decided = Some(approved);
         consent.comment = comment.to_string();
         let ends = |left: Option<u64>| left.map(|left| now.saturating_add(left));
         let (deadline, attempt) = (ends(consent.deadline_left), ends(consent.attempt_left));
-        let node = self.node_mut(at);
-        node.status = StepStatus::Running;
-        (node.deadline, node.attempt_ends) = (deadline, attempt);
-        self.timers.extend(deadline.map(|end| (end, Timer::StepDeadline(at))));
-        self.timers.extend(attempt.map(|end| (end, Timer::Attempt(at))));
+        self.node_mut(at).status = StepStatus::Running;
+        self.start_timers(at, attempt, deadline);
+        Some(())
     }
 
     /// An answer serves one call.

@@ -1,29 +1,14 @@
 //! How events close things: steps, inner steps, calls and timers, and what a failure or a limit means for the rest.
 
-use std::sync::Arc;
-
-use serde_json::json;
-
-use crate::engine::state::{CachedValue, FrameKind, Mood, NodeRef, RunState, StepWork, Timer};
+use super::{Cached, Ending, FrameKind, Mood, NodeRef, RunState, StepError, StepWork, Timer};
 use crate::event::{Bound, Failure, FailureKind, Limit, SharedValue, Stage, StepFailure, StepPath, StepStatus};
 use crate::model::{OnFailure, StepKind};
 use crate::plan::{BlockIx, PipelinePlan, Plan};
 
-/// Time of their own that `on_failure` and `finally` have, in milliseconds.
-pub(crate) const STAGE_MS: u64 = crate::model::STAGE_TIME.as_millis() as u64;
-
 impl RunState {
     /// Ends a step: its timers, calls and inner work go, what waits for it waits for one less.
     pub(super) fn step_over(&mut self, plan: &Plan, at: NodeRef, status: StepStatus) {
-        self.not_ready(at);
-        self.clear_timers(at, true);
-        for call in self.node(at).work.calls() {
-            self.close_call(call);
-        }
-        self.drop_inner(at);
-        let path = self.node(at).path.clone();
-        self.doubts.remove(&path);
-        self.consents.remove(&path);
+        self.forget(at);
         let had_place = self.had_place(at);
         let node = self.node_mut(at);
         let was_open = !node.status.is_final();
@@ -84,17 +69,40 @@ impl RunState {
         let (retry, attempt) = (node.retry_at, node.attempt_ends.take());
         let deadline = if all { node.deadline.take() } else { None };
         let paused = if let StepWork::Paused(until) = node.work { Some(until) } else { None };
-        for (time, timer) in
-            [(retry, Timer::Backoff(at)), (attempt, Timer::Attempt(at)), (deadline, Timer::StepDeadline(at)), (paused, Timer::Pause(at))]
-        {
-            if let Some(time) = time {
-                self.timers.remove(&(time, timer));
-            }
+        self.stop_timer(retry, Timer::Backoff(at));
+        self.stop_timer(attempt, Timer::Attempt(at));
+        self.stop_timer(deadline, Timer::StepDeadline(at));
+        self.stop_timer(paused, Timer::Pause(at));
+    }
+
+    pub(super) fn stop_timer(&mut self, time: Option<u64>, timer: Timer) {
+        if let Some(time) = time {
+            self.timers.remove(&(time, timer));
         }
     }
 
-    /// Forgets the inner steps of a step that is over.
+    pub(super) fn stop_instance_timers(&mut self, ix: u32) {
+        let instance = self.instance_mut(ix);
+        let (deadline, stage) = (instance.deadline.take(), instance.stage_timer.take());
+        self.stop_timer(deadline, Timer::Deadline(ix));
+        self.stop_timer(stage, Timer::Stage(ix));
+    }
+
+    /// Nothing runs for a step any more, nothing is awaited, and nobody is asked.
+    fn forget(&mut self, at: NodeRef) {
+        self.not_ready(at);
+        self.clear_timers(at, true);
+        self.drop_inner(at);
+        let path = self.node(at).path.clone();
+        self.doubts.remove(&path);
+        self.consents.remove(&path);
+    }
+
+    /// Forgets the calls and inner steps of a step, or of a try, that is over.
     pub(super) fn drop_inner(&mut self, at: NodeRef) {
+        for call in self.node(at).work.calls() {
+            self.close_call(call);
+        }
         if let StepWork::Inner { frame, .. } = self.node(at).work {
             self.drop_frame(frame);
         }
@@ -107,16 +115,9 @@ impl RunState {
         let Some(frame) = self.frames.get(ix as usize).and_then(Option::as_ref) else { return };
         for node in 0..frame.nodes.len() as u32 {
             let at = NodeRef { frame: ix, node };
-            self.not_ready(at);
-            self.clear_timers(at, true);
-            for call in self.node(at).work.calls() {
-                self.close_call(call);
-            }
-            self.drop_inner(at);
+            self.forget(at);
             let path = self.node(at).path.clone();
             self.paths.remove(&path);
-            self.doubts.remove(&path);
-            self.consents.remove(&path);
         }
         self.done.remove(&ix);
         self.ending.remove(&ix);
@@ -126,41 +127,30 @@ impl RunState {
     pub(super) fn drop_instance(&mut self, ix: u32) {
         let Some(instance) = self.instances.get(ix as usize).and_then(Option::as_ref) else { return };
         let frames: Vec<u32> = instance.past.iter().copied().chain([instance.frame, instance.main]).collect();
-        for (time, timer) in [(instance.deadline, Timer::Deadline(ix)), (instance.stage_timer, Timer::Stage(ix))] {
-            if let Some(time) = time {
-                self.timers.remove(&(time, timer));
-            }
-        }
-        for frame in frames {
-            self.drop_frame(frame);
-        }
+        self.stop_instance_timers(ix);
+        frames.into_iter().for_each(|frame| self.drop_frame(frame));
         self.instances[ix as usize] = None;
         while self.instances.last().is_some_and(Option::is_none) {
             self.instances.pop();
         }
     }
 
-    pub(super) fn step_failed(&mut self, plan: &Plan, path: &StepPath, failure: &Failure, attempts: u32, details: Option<&SharedValue>) {
-        let Some(at) = self.find(path) else { return };
+    pub(super) fn step_failed(&mut self, plan: &Plan, at: NodeRef, failure: &Failure, attempts: u32, details: Option<&SharedValue>) {
         self.inherit_from_call(at);
-        let error = json!({ "kind": failure.kind.word(), "message": failure.message, "attempts": attempts });
         let node = self.node_mut(at);
-        node.error = Some(Arc::new(error));
+        node.error = Some(StepError { kind: failure.kind, message: failure.message.clone(), attempts });
         node.failure = Some(failure.clone());
         node.details = details.cloned();
-        node.cached = CachedValue::default();
+        node.cached = Cached::default();
+        let told = StepFailure { step: node.path.clone(), failure: failure.clone() };
         self.step_over(plan, at, StepStatus::Failed);
-        let instance_ix = self.instance_of(at);
-        let place = self.own_place(at);
-        let planned = plan.pipeline(self.instance(instance_ix).pipeline);
-        let step = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
-        let told = StepFailure { step: path.clone(), failure: failure.clone() };
+        let (planned, step) = (self.file(plan, at), self.step(plan, at));
         if self.is_element(at) {
             let fail_fast = step.for_each.as_ref().is_some_and(|f| f.fail_fast);
             let frame = self.frame_mut(at.frame);
             frame.failure.get_or_insert(told);
             if step.on_failure != OnFailure::Stop {
-                self.instance_mut(instance_ix).ending.partial.add(place);
+                self.note_partial(at);
             }
             if fail_fast {
                 self.set_mood(at.frame, Mood::Cancelling);
@@ -172,7 +162,7 @@ impl RunState {
             return;
         }
         if failure.kind == FailureKind::Quality {
-            let ending = &mut self.instance_mut(instance_ix).ending;
+            let (ending, place) = self.ending_of(at);
             ending.unmet.add(place);
             ending.nothing_let_through.add(place);
             return;
@@ -185,8 +175,19 @@ impl RunState {
                 self.frame_mut(at.frame).failure.get_or_insert(told);
                 self.set_mood(at.frame, Mood::Stopping);
             }
-            OnFailure::Continue | OnFailure::Step(_) => self.instance_mut(instance_ix).ending.partial.add(place),
+            OnFailure::Continue | OnFailure::Step(_) => self.note_partial(at),
         }
+    }
+
+    /// How the pipeline of a step ends, and the place in it at which the step counts.
+    pub(super) fn ending_of(&mut self, at: NodeRef) -> (&mut Ending, Option<u32>) {
+        let (instance, place) = (self.instance_of(at), self.own_place(at));
+        (&mut self.instance_mut(instance).ending, place)
+    }
+
+    pub(super) fn note_partial(&mut self, at: NodeRef) {
+        let (ending, place) = self.ending_of(at);
+        ending.partial.add(place);
     }
 
     /// Whether a step stands on the way of the refinement that is under way: its failure is the gate's affair.
@@ -212,8 +213,7 @@ impl RunState {
 
     pub(super) fn inherit(&mut self, at: NodeRef, inner: u32) {
         let ending = self.instance(inner).ending.clone();
-        let (outer, place) = (self.instance_of(at), self.own_place(at));
-        let outer = &mut self.instance_mut(outer).ending;
+        let (outer, place) = self.ending_of(at);
         if ending.unmet.are_any() {
             outer.unmet.add(place);
         }
@@ -224,8 +224,7 @@ impl RunState {
 
     /// A `stop` step that ended well ends its pipeline.
     pub(super) fn note_stop(&mut self, plan: &Plan, at: NodeRef) {
-        let instance_ix = self.instance_of(at);
-        let step = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
+        let (step, instance_ix) = (self.step(plan, at), self.instance_of(at));
         let StepKind::Stop(stop) = &step.kind else { return };
         let message = self.node(at).details().reason().unwrap_or_default().to_owned();
         let told = StepFailure { step: self.node(at).path.clone(), failure: Failure::new(FailureKind::Rejected, message) };
@@ -276,16 +275,14 @@ impl RunState {
         }
     }
 
-    pub(super) fn limit_reached(&mut self, path: &StepPath, limit: Limit, message: &str) {
+    pub(super) fn limit_reached(&mut self, path: &StepPath, limit: Limit, message: &str) -> Option<()> {
         let kind = if limit.bound.is_time() { FailureKind::Timeout } else { FailureKind::Limit };
         let failure = Failure::new(kind, message);
         if path.is_empty() || limit.of_called {
-            if let Some(ix) = self.instance_at(path) {
-                self.end_instance(ix, limit.bound, failure);
-            }
-            return;
+            self.end_instance(self.instance_at(path)?, limit.bound, failure);
+            return Some(());
         }
-        let Some(at) = self.find(path) else { return };
+        let at = self.find(path)?;
         let work = self.node(at).work.clone();
         self.clear_timers(at, limit.bound == Bound::Deadline);
         self.node_mut(at).ended_by = Some(failure);
@@ -298,6 +295,7 @@ impl RunState {
             let frame = instance.frame;
             self.set_mood(frame, Mood::Cancelling);
         }
+        Some(())
     }
 
     /// A bound of a pipeline was reached: of its steps, or the 60 s of a later stage.
@@ -311,12 +309,7 @@ impl RunState {
         } else {
             instance.ending.partial.add(None);
         }
-        let timers = [(instance.deadline.take(), Timer::Deadline(ix)), (instance.stage_timer.take(), Timer::Stage(ix))];
-        for (time, timer) in timers {
-            if let Some(time) = time {
-                self.timers.remove(&(time, timer));
-            }
-        }
+        self.stop_instance_timers(ix);
         self.set_mood(frame, Mood::Cancelling);
     }
 }

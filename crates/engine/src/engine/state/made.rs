@@ -4,25 +4,24 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::{NodeRef, RunState};
-use crate::event::StepDetails;
+use crate::channel::Output;
 use crate::model::StepKind;
 use crate::plan::Plan;
 
 impl RunState {
     /// A step gave what was formatted: a `format` step, or a gate whose `otherwise` took the place of such a text.
-    pub(super) fn note_made(&mut self, plan: &Plan, at: NodeRef, output: &Value, details: &Value) {
-        let planned = self.planned(plan, at.frame);
-        let kind = &planned.step(self.node(at).step).step.kind;
-        let has_fallen_back = || StepDetails::of(details).used_otherwise() && output.is_object();
-        let is_made = matches!(kind, StepKind::Format(_)) || matches!(kind, StepKind::Gate(_)) && has_fallen_back();
-        if is_made {
+    pub(super) fn note_made(&mut self, plan: &Plan, at: NodeRef, output: &Value) {
+        let has_fallen_back = self.node(at).judged == Some(false) && output.is_object();
+        if has_fallen_back || matches!(self.step(plan, at).kind, StepKind::Format(_)) {
             self.made.insert(mark(output));
         }
     }
 
-    /// Whether a `format` step of this run made a value.
-    pub(crate) fn is_made(&self, value: &Value) -> bool {
-        value.get("parts").is_some() && self.made.contains(&mark(value))
+    /// A value, and whether it is the output of a `format` step of this run, wherever it was handed on. One from outside that looks like
+    /// that is none.
+    pub(crate) fn output(&self, value: Value) -> Output {
+        let is_made = value.get("parts").is_some() && self.made.contains(&mark(&value));
+        if is_made { Output::formatted(value) } else { Output::Plain(value) }
     }
 }
 

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use talk::{AskedStage, ModelTalk, RequestedCall};
 
@@ -23,7 +24,8 @@ use crate::engine::state::consents::ConsentDecision;
 use crate::engine::state::stop::Stopping;
 use crate::engine::state::tally::{Places, SetAside};
 use crate::event::{
-    Bound, Failure, RunEnd, RunStart, ServerTool, SharedValue, Stage, StepDetails, StepFailure, StepPath, StepStatus, Usage, Verdict,
+    Bound, Failure, FailureKind, RunEnd, RunStart, ServerTool, SharedValue, Stage, StepDetails, StepFailure, StepPath, StepStatus, Usage,
+    Verdict,
 };
 use crate::model::{PipelineId, WrittenPlan};
 use crate::plan::{BlockIx, PipelinePlan, StepIx};
@@ -146,7 +148,7 @@ pub(crate) enum Timer {
 }
 
 /// A pipeline that runs: the run's own, or a called one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Instance {
     pub(crate) pipeline: PipelineId,
     pub(crate) parent: Option<NodeRef>,
@@ -250,22 +252,28 @@ pub(crate) struct WrittenFrame {
     pub(crate) active: u32,
     pub(crate) waiting: BTreeSet<ReadyKey>,
     #[serde(skip)]
-    pub(crate) planned: CachedPlan,
+    pub(crate) planned: Cached<Arc<PipelinePlan>>,
 }
 
-/// The graph of a written plan, made once from the plan; equal to every other, since it adds nothing.
-#[derive(Clone, Default)]
-pub(crate) struct CachedPlan(pub(crate) OnceCell<Arc<PipelinePlan>>);
+/// What was made once from the rest of the state; equal to every other, since it adds nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct Cached<T>(pub(crate) OnceCell<T>);
 
-impl PartialEq for CachedPlan {
-    fn eq(&self, _: &CachedPlan) -> bool {
-        true
+impl<T: Clone> Cached<T> {
+    pub(crate) fn get(&self, make: impl FnOnce() -> T) -> T {
+        self.0.get_or_init(make).clone()
     }
 }
 
-impl std::fmt::Debug for CachedPlan {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("CachedPlan")
+impl<T> Default for Cached<T> {
+    fn default() -> Cached<T> {
+        Cached(OnceCell::new())
+    }
+}
+
+impl<T> PartialEq for Cached<T> {
+    fn eq(&self, _: &Cached<T>) -> bool {
+        true
     }
 }
 
@@ -297,14 +305,35 @@ pub(crate) struct Talk {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OnePlan {
     pub(crate) plan: Arc<WrittenPlan>,
-    /// One a step, once all are over: as in the output.
-    pub(crate) results: Option<Vec<SharedValue>>,
+    /// One a step, once all are over.
+    pub(crate) results: Option<Vec<PlanResult>>,
     /// What the `check` agent said: whether the work is done, and how far it is.
     pub(crate) check: Option<(bool, String)>,
 }
 
-/// A step that runs, ran or will run.
+/// What became of a step of a plan, as in the output of its `plan` step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PlanResult {
+    pub(crate) id: String,
+    #[serde(rename = "use")]
+    pub(crate) uses: String,
+    pub(crate) with: Value,
+    pub(crate) depends_on: Vec<String>,
+    pub(crate) status: StepStatus,
+    pub(crate) output: SharedValue,
+    pub(crate) error: Option<StepError>,
+}
+
+/// `error` of a step that failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StepError {
+    pub(crate) kind: FailureKind,
+    pub(crate) message: String,
+    pub(crate) attempts: u32,
+}
+
+/// A step that runs, ran or will run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StepNode {
     pub(crate) step: StepIx,
     pub(crate) path: StepPath,
@@ -317,7 +346,7 @@ pub(crate) struct StepNode {
     pub(crate) priority: u32,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub(crate) output: Option<SharedValue>,
-    pub(crate) error: Option<SharedValue>,
+    pub(crate) error: Option<StepError>,
     pub(crate) failure: Option<Failure>,
     pub(crate) details: Option<SharedValue>,
     /// The element, for elements of a `for_each`.
@@ -329,6 +358,9 @@ pub(crate) struct StepNode {
     /// When the attempt's, and the whole step's time is up.
     pub(crate) attempt_ends: Option<u64>,
     pub(crate) deadline: Option<u64>,
+    /// Of a gate: whether it let its value through, once that is known for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) judged: Option<bool>,
     /// Parts a `send` has delivered.
     pub(crate) delivered: Vec<SharedValue>,
     /// How far the look for a kept result has come.
@@ -347,6 +379,10 @@ impl StepNode {
     /// What its details say.
     pub(crate) fn details(&self) -> StepDetails<'_> {
         StepDetails::of(self.details.as_deref().unwrap_or(&serde_json::Value::Null))
+    }
+
+    fn new(step: StepIx, path: StepPath, priority: u32) -> StepNode {
+        StepNode { step, path, priority, round: 1, ..StepNode::default() }
     }
 }
 
@@ -439,15 +475,8 @@ impl StepWork {
     }
 }
 
-/// A template value made once from a shared one; equal to every other, since it adds nothing.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct CachedValue(pub(crate) OnceCell<crate::template::Value>);
-
-impl PartialEq for CachedValue {
-    fn eq(&self, _: &CachedValue) -> bool {
-        true
-    }
-}
+/// A template value made from a shared one.
+pub(crate) type CachedValue = Cached<crate::template::Value>;
 
 /// Names of an instance as template values, made once.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -496,13 +525,8 @@ impl RunState {
 
     /// The pipeline a step belongs to, then the ones around it, each with the step that called it.
     pub(crate) fn chain(&self, at: NodeRef) -> impl Iterator<Item = (u32, Option<NodeRef>)> + '_ {
-        let mut next = Some(self.instance_of(at));
-        std::iter::from_fn(move || {
-            let ix = next?;
-            let parent = self.instance(ix).parent;
-            next = parent.map(|parent| self.instance_of(parent));
-            Some((ix, parent))
-        })
+        let with_caller = |ix: u32| (ix, self.instance(ix).parent);
+        std::iter::successors(Some(with_caller(self.instance_of(at))), move |(_, parent)| Some(with_caller(self.instance_of((*parent)?))))
     }
 
     /// The rounds that a step is in: of the run's own pipeline first, then of each called one, to its own.
@@ -517,14 +541,28 @@ impl RunState {
         self.frame(at.frame).instance
     }
 
+    pub(crate) fn instance_around(&self, at: NodeRef) -> &Instance {
+        self.instance(self.instance_of(at))
+    }
+
+    /// The conversation of a step that talks with a model.
+    pub(crate) fn talk(&self, at: NodeRef) -> Option<&ModelTalk> {
+        if let StepWork::Asking(talk) = &self.node(at).work { Some(talk) } else { None }
+    }
+
+    fn talk_mut(&mut self, at: NodeRef) -> Option<&mut ModelTalk> {
+        if let StepWork::Asking(talk) = &mut self.node_mut(at).work { Some(talk) } else { None }
+    }
+
     /// The step of the pipeline's own list that a step is, or stands in; `None`: it stands in `on_failure` or `finally`.
     pub(crate) fn own_place(&self, at: NodeRef) -> Option<u32> {
-        let main = self.instance(self.instance_of(at)).main;
-        let mut here = at;
-        while here.frame != main {
-            here = self.frame(here.frame).parent?;
-        }
-        Some(here.node)
+        let main = self.instance_around(at).main;
+        self.holders(at).find(|at| at.frame == main).map(|at| at.node)
+    }
+
+    /// A step and those of its pipeline that it stands in, from the inside.
+    pub(crate) fn holders(&self, at: NodeRef) -> impl Iterator<Item = NodeRef> + '_ {
+        std::iter::successors(Some(at), |at| self.frame(at.frame).parent)
     }
 
     pub(crate) fn key(&self, at: NodeRef) -> ReadyKey {

@@ -1,15 +1,14 @@
 //! How events change a `plan` step: its plans, their steps, and the log of what was decided.
 
+use std::cell::OnceCell;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::engine::state::births::nodes;
-use crate::engine::state::{
-    CachedPlan, Frame, FrameKind, Mood, NodeRef, OnePlan, Planning, RunState, StepNode, StepWork, Talk, WrittenFrame,
-};
-use crate::event::{SharedValue, StepStatus};
+use super::births::nodes;
+use super::{Cached, Frame, FrameKind, Mood, NodeRef, OnePlan, PlanResult, Planning, RunState, StepNode, StepWork, Talk, WrittenFrame};
+use crate::event::StepStatus;
 use crate::model::{MOST_PARALLEL, Step, StepKind, WrittenPlan, WrittenStep, step_path};
 use crate::plan::{PipelinePlan, Plan};
 
@@ -39,13 +38,18 @@ impl RunState {
         let of_file = || plan.pipeline(self.instance(frame.instance).pipeline);
         let (FrameKind::Written(written), Some(parent)) = (&frame.kind, frame.parent) else { return FrameGraph::File(of_file()) };
         let make = || {
-            let holder = &self.planned(plan, parent.frame).step(self.node(parent).step).step.clone();
-            let last = self.node(parent).planning.as_ref().and_then(|planning| planning.plans.last());
+            let holder = &self.step(plan, parent);
+            let last = self.planning(parent).and_then(|planning| planning.plans.last());
             let nothing = WrittenPlan { strategy: crate::model::PlanStrategy::Parallel, reasoning: String::new(), steps: vec![] };
             let written = last.map_or(&nothing, |one| &*one.plan);
             Arc::new(crate::plan::written(&of_file().pipeline, holder, written, &mut vec![]))
         };
-        FrameGraph::Written(written.planned.0.get_or_init(make).clone())
+        FrameGraph::Written(written.planned.get(make))
+    }
+
+    /// The plans of a `plan` step.
+    pub(crate) fn planning(&self, at: NodeRef) -> Option<&Planning> {
+        self.node(at).planning.as_deref()
     }
 
     /// The `plan` step whose plan a step belongs to.
@@ -54,15 +58,23 @@ impl RunState {
         frame.parent.filter(|_| matches!(frame.kind, FrameKind::Written(_)))
     }
 
-    pub(super) fn plan_accepted(&mut self, plan: &Plan, path: &str, round: u32, written: &Arc<WrittenPlan>) {
-        let Some(at) = self.find(path) else { return };
-        let holder = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
+    /// A step; of a written plan, one of that.
+    pub(crate) fn step(&self, plan: &Plan, at: NodeRef) -> Arc<Step> {
+        self.planned(plan, at.frame).step(self.node(at).step).step.clone()
+    }
+
+    /// The file that a step runs in; of a step of a written plan, the one that it was written in.
+    pub(crate) fn file<'p>(&self, plan: &'p Plan, at: NodeRef) -> &'p PipelinePlan {
+        plan.pipeline(self.instance_around(at).pipeline)
+    }
+
+    pub(super) fn plan_accepted(&mut self, plan: &Plan, at: NodeRef, round: u32, written: &Arc<WrittenPlan>) {
+        let holder = self.step(plan, at);
         let StepKind::Plan(own) = &holder.kind else { return };
         self.end_conversation(at);
-        let instance = self.instance_of(at);
-        let pipeline = plan.pipeline(self.instance(instance).pipeline).pipeline.clone();
+        let (instance, pipeline) = (self.instance_of(at), &self.file(plan, at).pipeline);
         let most = own.max_parallel.or(pipeline.limits.max_parallel).unwrap_or(MOST_PARALLEL);
-        let planned = Arc::new(crate::plan::written(&pipeline, &holder, written, &mut vec![]));
+        let planned = Arc::new(crate::plan::written(pipeline, &holder, written, &mut vec![]));
         let node = self.node_mut(at);
         let (prefix, base, own_round) = (format!("{}/", node.path), node.priority, node.round);
         let planning = node.planning.get_or_insert_default();
@@ -71,8 +83,7 @@ impl RunState {
         planning.plans.push(OnePlan { plan: written.clone(), results: None, check: None });
         let nodes = nodes(&planned, planned.main, &prefix, base, own_round);
         let frame = self.frames.len() as u32;
-        let cached = CachedPlan::default();
-        let _ = cached.0.set(planned.clone());
+        let cached = Cached(OnceCell::from(planned.clone()));
         let most = most.min(u64::from(u32::MAX)) as u32;
         let open = nodes.len() as u32;
         self.add_frame(Frame {
@@ -94,15 +105,13 @@ impl RunState {
         self.give_places(plan, frame);
     }
 
-    pub(super) fn plan_refused(&mut self, path: &str, round: u32, findings: &[String]) {
-        let Some(at) = self.find(path) else { return };
+    pub(super) fn plan_refused(&mut self, at: NodeRef, round: u32, findings: &[String]) {
         let planning = self.node_mut(at).planning.get_or_insert_default();
         planning.findings = findings.to_vec();
         planning.log.push(format!("Plan {round} was refused: {}", findings.join("; ")));
     }
 
-    pub(super) fn plan_ended(&mut self, path: &str) {
-        let Some(at) = self.find(path) else { return };
+    pub(super) fn plan_ended(&mut self, at: NodeRef) {
         let StepWork::Inner { frame, .. } = self.node(at).work else { return };
         let results = self.results(at, frame);
         self.drop_frame(frame);
@@ -113,19 +122,18 @@ impl RunState {
         }
     }
 
-    pub(super) fn plan_checked(&mut self, plan: &Plan, path: &str, fulfilled: bool, progress: &str) {
-        let Some(at) = self.find(path) else { return };
-        let holder = self.planned(plan, at.frame).step(self.node(at).step).step.clone();
-        let StepKind::Plan(own) = &holder.kind else { return };
+    pub(super) fn plan_checked(&mut self, plan: &Plan, at: NodeRef, fulfilled: bool, progress: &str) -> Option<()> {
+        let holder = self.step(plan, at);
+        let StepKind::Plan(own) = &holder.kind else { return None };
         self.end_conversation(at);
-        let node = self.node_mut(at);
-        let Some(planning) = &mut node.planning else { return };
+        let planning = self.node_mut(at).planning.as_mut()?;
         let answer = if fulfilled { "the work is done" } else { "the work is not done" };
         let checker = own.check.as_ref().map(|check| check.as_str()).unwrap_or_default();
         planning.log.push(format!("{checker} says that {answer}: {progress}"));
         if let Some(last) = planning.plans.last_mut() {
             last.check = Some((fulfilled, progress.to_string()));
         }
+        Some(())
     }
 
     /// Keeps what a conversation cost; the next thing is begun anew.
@@ -140,32 +148,25 @@ impl RunState {
     }
 
     /// What became of the steps of the present plan, as in the output.
-    fn results(&self, at: NodeRef, frame: u32) -> Vec<SharedValue> {
-        let last = self.node(at).planning.as_ref().and_then(|planning| planning.plans.last());
+    fn results(&self, at: NodeRef, frame: u32) -> Vec<PlanResult> {
+        let last = self.planning(at).and_then(|planning| planning.plans.last());
         let steps = last.map(|one| one.plan.steps.as_slice()).unwrap_or_default();
         let result = |(step, node): (&WrittenStep, &StepNode)| {
             let with = match &step.prompt {
                 Some(prompt) => json!({ "prompt": prompt }),
                 None => Value::Object(step.with.clone()),
             };
-            Arc::new(json!({
-                "id": step.id,
-                "use": step.uses,
-                "with": with,
-                "depends_on": step.depends_on,
-                "status": node.status.word(),
-                "output": node.output.as_deref().unwrap_or(&Value::Null),
-                "error": node.error.as_deref().unwrap_or(&Value::Null),
-            }))
+            let (id, uses, depends_on) = (step.id.clone(), step.uses.clone(), step.depends_on.clone());
+            let (output, error) = (node.output.clone().unwrap_or_default(), node.error.clone());
+            PlanResult { id, uses, with, depends_on, status: node.status, output, error }
         };
         steps.iter().zip(&self.frame(frame).nodes).map(result).collect()
     }
 
     /// A plan of which a step failed, and that counts as a success all the same, makes its pipeline `partial`.
     pub(super) fn note_failed_inside(&mut self, at: NodeRef) {
-        if self.node(at).planning.as_ref().is_some_and(|planning| planning.has_failed()) {
-            let (instance, place) = (self.instance_of(at), self.own_place(at));
-            self.instance_mut(instance).ending.partial.add(place);
+        if self.planning(at).is_some_and(|planning| planning.failed().next().is_some()) {
+            self.note_partial(at);
         }
     }
 
@@ -204,8 +205,8 @@ impl RunState {
 
 impl Planning {
     /// What became of the steps of all plans that are over.
-    pub(crate) fn results(&self) -> impl Iterator<Item = &Value> {
-        self.plans.iter().filter_map(|one| one.results.as_ref()).flatten().map(|result| &**result)
+    pub(crate) fn results(&self) -> impl Iterator<Item = &PlanResult> {
+        self.plans.iter().filter_map(|one| one.results.as_ref()).flatten()
     }
 
     /// Ids of the steps of all plans.
@@ -213,9 +214,17 @@ impl Planning {
         self.plans.iter().flat_map(|one| &one.plan.steps).map(|step| step.id.clone()).collect()
     }
 
-    /// Whether a step failed in a plan that is over.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.results().any(|result| result["status"] == StepStatus::Failed.word())
+    /// Those of them that failed.
+    pub(crate) fn failed(&self) -> impl Iterator<Item = &PlanResult> {
+        self.results().filter(|result| result.status == StepStatus::Failed)
+    }
+}
+
+impl PlanResult {
+    /// What went wrong, in one sentence.
+    pub(crate) fn told_error(&self) -> String {
+        let (kind, message) = self.error.as_ref().map(|error| (error.kind.word(), &*error.message)).unwrap_or_default();
+        format!("{} ({}): {kind}: {message}", self.id, self.uses)
     }
 }
 

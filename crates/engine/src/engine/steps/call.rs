@@ -8,6 +8,7 @@ use super::Kind;
 use crate::engine::Run;
 use crate::engine::command::CallRequest;
 use crate::engine::inputs::{PersonFrom, PersonTextError, check_inputs, person, person_fields};
+use crate::engine::plans::texts::PREVIOUS;
 use crate::engine::state::NodeRef;
 use crate::event::{Failure, FailureKind, Happening, SharedValue};
 use crate::model::{CallStep, PipelineId, Step, StepKind};
@@ -39,11 +40,10 @@ impl Run {
             }
             self.permit(at, planner.as_deref(), Some((&tool.tool.value, &opening.inputs)), &CallRequest::Print(vec![]))?;
         }
-        match opening.person {
-            Ok(person) => self.open_call(at, None, opening.inputs, opening.channel, person),
-            Err(_) if !self.has_permit(at) => {
-                self.woken.insert(self.state.key(at));
-            }
+        let Opening { inputs, channel, person } = opening;
+        match person {
+            Ok(person) => self.emit(Happening::CallOpened { step: self.path(at), asked: None, inputs, channel, person }),
+            Err(_) if !self.has_permit(at) => self.wake(at),
             Err(query) => {
                 let timeout = query.timeout.as_millis() as u64;
                 let shown = json!({ "query": query.query, "with": query.with });
@@ -58,9 +58,9 @@ impl Run {
 
     /// The row of the person a called pipeline is for has come.
     pub(crate) fn person_came(&mut self, at: NodeRef, step: &Step, called: PipelineId, rows: Rows) -> Result<(), Failure> {
-        let opening = self.opening_of(at, step, called)?;
+        let Opening { inputs, channel, .. } = self.opening_of(at, step, called)?;
         let person = self.person_found(called, rows)?;
-        self.open_call(at, None, opening.inputs, opening.channel, person);
+        self.emit(Happening::CallOpened { step: self.path(at), asked: None, inputs, channel, person });
         Ok(())
     }
 
@@ -72,29 +72,12 @@ impl Run {
         Ok(Arc::new(Value::Object(person_fields(row))))
     }
 
-    pub(crate) fn open_call(
-        &mut self,
-        at: NodeRef,
-        asked: Option<usize>,
-        inputs: SharedValue,
-        channel: Option<String>,
-        person: SharedValue,
-    ) {
-        let step = self.state.node(at).path.clone();
-        self.emit(Happening::CallOpened { step, asked, inputs, channel, person });
-    }
-
-    /// What the author fixed in a tool wins.
     fn opening_of(&self, at: NodeRef, step: &Step, called: PipelineId) -> Result<Opening, Failure> {
-        let planned = self.planned_of(at);
-        let tool = if let StepKind::Tool(tool) = &step.kind { planned.pipeline.tools.get(&tool.tool.value) } else { None };
         let own_channel = if let StepKind::Call(call) = &step.kind { call.channel.as_ref() } else { None };
-        let mut given = Map::new();
-        if let Some(previous) = self.previous(at, called) {
-            given.insert("previous".into(), previous);
-        }
-        for (name, value) in step.kind.with().iter().chain(tool.into_iter().flat_map(|tool| &tool.with)) {
-            given.insert(name.value.clone(), self.filling(at, value)?);
+        let mut given: Map<String, Value> = self.previous(at, called).map(|value| (PREVIOUS.to_string(), value)).into_iter().collect();
+        given.extend(self.arguments(at, step.kind.with())?);
+        if let StepKind::Tool(tool) = &step.kind {
+            given = self.with_fixed(at, &tool.tool.value, given)?;
         }
         self.opening(at, called, given, own_channel)
     }
@@ -111,7 +94,7 @@ impl Run {
         let name = &pipeline.name.value;
         let inputs = check_inputs(pipeline, given)
             .map_err(|problems| Failure::new(FailureKind::BadRequest, format!("call of \"{name}\": {}", problems.join("; "))))?;
-        let caller = self.state.instance(self.state.instance_of(at));
+        let caller = self.state.instance_around(at);
         let wanted = own_channel.map(|c| c.value.clone()).or_else(|| caller.channel.clone());
         let listed = |name: &String| pipeline.channels.iter().any(|c| c.name == *name);
         let channel = match (wanted.filter(listed), own_channel) {

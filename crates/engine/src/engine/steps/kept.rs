@@ -25,8 +25,7 @@ impl Run {
         let Some(key) = key(request, &form) else { return false };
         let call = self.state.last_call + 1;
         let recall = CallRequest::Recall { key: key.clone(), now: self.now.wall };
-        let step = self.state.node(at).path.clone();
-        self.emit(Happening::CacheAsked { step, call, key, timeout_at_ms: self.now.ms + RECALL_MS });
+        self.emit(Happening::CacheAsked { step: self.path(at), call, key, timeout_at_ms: self.now.ms + RECALL_MS });
         self.send_out(at, "", call, recall);
         true
     }
@@ -49,8 +48,7 @@ impl Run {
                 self.succeed(at, output, Some(Value::Object(details)));
             }
             _ => {
-                let step = self.state.node(at).path.clone();
-                self.emit(Happening::CacheMissed { step, call });
+                self.emit(Happening::CacheMissed { step: self.path(at), call });
                 self.goes_on_with_permit(at);
             }
         }

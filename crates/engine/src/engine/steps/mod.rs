@@ -1,23 +1,16 @@
-//! What each kind of step does: one file a kind, behind one table ([`of`]); how any of them starts, and what is common to their calls.
+//! What each kind of step does, behind one table ([`of`]); how any of them starts, and what is common to their calls. Kinds that talk with
+//! models stand in `model_calls`, `gates` and `plans`.
 
-mod agent;
 pub(crate) mod call;
-mod format;
-mod gate;
+mod computed;
 pub(crate) mod http;
 pub(crate) mod kept;
-mod made;
-mod plan;
 mod read;
 mod replies;
 pub(crate) mod requests;
-mod route;
 mod send;
-mod set;
 mod sql;
-mod stop;
 mod tool;
-mod wait;
 
 use std::sync::Arc;
 
@@ -36,9 +29,12 @@ pub(crate) type Taken = Result<Option<(Value, Option<Value>)>, Failure>;
 /// What a kind of step does.
 pub(crate) trait Kind {
     /// Starts it, or begins again when it has waited for a permit.
-    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure>;
+    fn start(&self, run: &mut Run, at: NodeRef, _step: &Step) -> Result<(), Failure> {
+        run.ask_on(at);
+        Ok(())
+    }
 
-    /// Goes on when something has come that it talks about with a model.
+    /// Goes on talking with a model: from the start, and when something has come.
     fn go_on(&self, _run: &mut Run, _at: NodeRef) -> Result<(), Failure> {
         Ok(())
     }
@@ -58,7 +54,7 @@ pub(crate) trait Kind {
 pub(crate) fn of<R>(kind: &StepKind, then: impl FnOnce(&dyn Kind) -> R) -> R {
     match kind {
         StepKind::Agent(step) => then(step),
-        StepKind::Set(filling) => then(&set::Set(filling)),
+        StepKind::Set(filling) => then(&computed::Set(filling)),
         StepKind::Http(step) => then(step),
         StepKind::Sql(step) => then(step),
         StepKind::Read(step) => then(step),
@@ -69,7 +65,7 @@ pub(crate) fn of<R>(kind: &StepKind, then: impl FnOnce(&dyn Kind) -> R) -> R {
         StepKind::Format(step) => then(step),
         StepKind::Gate(step) => then(step),
         StepKind::Send(step) => then(step),
-        StepKind::Wait(filling) => then(&wait::Wait(filling)),
+        StepKind::Wait(filling) => then(&computed::Wait(filling)),
         StepKind::Stop(step) => then(step),
         StepKind::Broken => then(&BrokenStep),
     }
@@ -92,7 +88,8 @@ impl Run {
     /// Starts a step whose turn has come; elements of a `for_each` one by one.
     pub(crate) fn start(&mut self, at: NodeRef) {
         if let Err(failure) = self.try_start(at) {
-            self.fail_start(at, failure);
+            // A step that could not be prepared has started and failed.
+            self.fail(at, failure, None);
         }
     }
 
@@ -119,26 +116,14 @@ impl Run {
 
     /// The same for a step that a call has kept busy: its place is free for the next one, unless the run is to end.
     pub(crate) fn goes_on_with_permit(&mut self, at: NodeRef) {
-        if self.state.stopping.is_none() {
-            self.start_again(at);
-        } else {
-            self.woken.insert(self.state.key(at));
-        }
-    }
-
-    /// A step that could not be prepared has started and failed.
-    fn fail_start(&mut self, at: NodeRef, failure: Failure) {
-        self.fail(at, failure, None);
+        if self.state.stopping.is_none() { self.start_again(at) } else { self.wake(at) }
     }
 
     fn try_start(&mut self, at: NodeRef) -> Result<(), Failure> {
         let step = self.step(at);
         if let Some(over) = self.step_limit() {
-            self.emit(Happening::LimitReached {
-                step: "".into(),
-                limit: Limit { bound: Bound::MaxSteps, of_called: false },
-                message: over,
-            });
+            let limit = Limit { bound: Bound::MaxSteps, of_called: false };
+            self.emit(Happening::LimitReached { step: "".into(), limit, message: over });
             return Ok(());
         }
         if let Some(mock) = self.mock(at) {
@@ -158,12 +143,11 @@ impl Run {
                 self.succeed(at, json!([]), None);
                 return Ok(());
             }
-            let items = list.into_iter().map(Arc::new).collect();
-            self.begin_attempt(at, &step, Some(items));
+            self.begin_attempt(at, &step, Some(list.into_iter().map(Arc::new).collect()));
             return Ok(());
         }
         if self.options.mocks.refuses_effects && self.goes_outside(at, &step) {
-            let path = self.state.node(at).path.clone();
+            let path = self.path(at);
             let message = format!("\"{path}\" acts outside; give it a mock");
             self.noted.borrow_mut().refused.push(path);
             return Err(Failure::new(FailureKind::Denied, message));
@@ -224,7 +208,7 @@ impl Run {
         let step = self.step(at);
         let is_whole = step.for_each.is_some() && !self.state.is_element(at);
         let tool = if let StepKind::Tool(tool) = &step.kind { Some(tool.tool.as_str()).filter(|_| !is_whole) } else { None };
-        let path = self.state.node(at).path.clone();
+        let path = self.path(at);
         let (name, mock) = mocks.get_key_value(&*path).or_else(|| mocks.get_key_value(tool?))?;
         self.noted.borrow_mut().mocks_used.insert(name.clone());
         Some(mock.clone())

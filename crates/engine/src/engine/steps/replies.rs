@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::engine::Run;
 use crate::engine::command::{CallReply, Command};
-use crate::engine::state::{CacheStage, NodeRef, StepWork};
+use crate::engine::state::{CacheStage, NodeRef};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::gate::result::{self, ResultContext};
 use crate::model::StepKind;
@@ -24,7 +24,7 @@ impl Run {
         if self.state.listing(call).is_some() {
             return self.tools_listed(at, call, result);
         }
-        if matches!(self.state.node(at).work, StepWork::Asking(_)) {
+        if self.state.talk(at).is_some() {
             let result = result.and_then(|reply| match reply {
                 CallReply::Model(reply) => Ok(reply),
                 _ => Err(Failure::new(FailureKind::Internal, "an answer of another kind came")),
@@ -34,7 +34,7 @@ impl Run {
         if matches!(self.state.node(at).cache, CacheStage::Looking(_)) {
             return self.recalled(at, call, result);
         }
-        let step = self.state.node(at).path.clone();
+        let step = self.path(at);
         let result = match result {
             Ok(CallReply::Tool(reply)) if let StepKind::Tool(step) = &self.step(at).kind => {
                 self.server_replied(at, call, &step.tool.value, reply).map(CallReply::Value)

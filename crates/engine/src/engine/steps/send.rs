@@ -8,13 +8,13 @@ use super::{Kind, Taken, other};
 use crate::channel::{MessagePart, Output};
 use crate::engine::Run;
 use crate::engine::command::{CallReply, CallRequest};
-use crate::engine::names::named;
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, STDOUT, SendStep, Step, Text, ToolKind};
 use crate::port::{Mail, Secret};
+use crate::template;
 
 impl Kind for SendStep {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
@@ -33,7 +33,7 @@ impl Kind for SendStep {
 
 impl Run {
     fn start_send(&mut self, at: NodeRef, step: &Step, send: &SendStep) -> Result<(), Failure> {
-        let parts = parts_of(&self.output(self.fill(at, &send.of)?));
+        let parts = parts_of(&self.state.output(self.fill(at, &send.of)?));
         if send.to.value == STDOUT {
             let texts: Vec<String> = parts.iter().map(content_text).collect();
             self.call_out(at, STDOUT, json!({ "parts": texts.len() }), CallRequest::Print(texts), ms(CALL_TIMEOUT));
@@ -62,7 +62,7 @@ impl Run {
                 names.insert("part".into(), (done + 1).into());
                 names.insert("parts".into(), parts.len().into());
                 let names = Value::Object(names);
-                let extra = [("with", named(&names))];
+                let extra = [("with", template::from_json(&names))];
                 let own = HttpParts { method: *method, url, headers, query, body: body.as_ref() };
                 let connect_timeout = tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
                 let given = (Giver::of_send(&send.with), &extra[..]);
@@ -127,21 +127,20 @@ impl Run {
 
     /// One sending is done. Gives the step's output, or goes on with the next part.
     pub(crate) fn sent(&mut self, at: NodeRef, send: &SendStep, id: String) -> Result<Option<Value>, Failure> {
-        let count = parts_of(&self.output(self.fill(at, &send.of)?)).len();
+        let count = parts_of(&self.state.output(self.fill(at, &send.of)?)).len();
         let at_once = send.to.value == STDOUT
             || self.options.mocks.refuses_effects
             || self.tool(at, &send.to.value).is_ok_and(|t| matches!(t.kind, ToolKind::File(_) | ToolKind::Smtp { .. }));
         let first = self.state.node(at).delivered.len();
         let last = if at_once { count } else { first + 1 };
         for part in first..last {
-            let step = self.state.node(at).path.clone();
-            self.emit(Happening::OutputWritten { step, to: send.to.value.clone(), part: part as u64 + 1, id: id.clone() });
+            self.emit(Happening::OutputWritten { step: self.path(at), to: send.to.value.clone(), part: part as u64 + 1, id: id.clone() });
         }
         if last < count {
             if self.has_permit(at) {
-                self.start_again(at);
+                self.start_again(at)
             } else {
-                self.woken.insert(self.state.key(at));
+                self.wake(at)
             }
             return Ok(None);
         }

@@ -52,8 +52,8 @@ impl Run {
     ) -> QueryRequest {
         let pipeline = &self.planned_of(at).pipeline;
         let allowed = |name: &str| tables.is_none_or(|t| t.iter().any(|t| t.value == name));
-        let mut sources: Vec<TableSource> =
-            pipeline.data.iter().filter(|(name, _)| allowed(name)).map(|(name, data)| TableSource::of(name, data)).collect();
+        let declared = pipeline.data.iter().filter(|(name, _)| allowed(name));
+        let mut sources: Vec<TableSource> = declared.map(|(name, data)| TableSource::of(name, data)).collect();
         if tables.is_none() {
             sources.extend(self.read_tables(at));
         }
@@ -65,21 +65,10 @@ impl Run {
 
     /// Tables of `read` steps that are over, in this list and the lists around it.
     fn read_tables(&self, at: NodeRef) -> Vec<TableSource> {
-        let mut sources = vec![];
-        let mut frame = Some(at.frame);
-        while let Some(ix) = frame {
-            let here = self.state.frame(ix);
-            if let FrameKind::Block(_) = here.kind {
-                for node in here.nodes.iter().filter(|n| n.status == StepStatus::Succeeded) {
-                    let step = &self.planned(here.instance).step(node.step).step;
-                    if matches!(step.kind, StepKind::Read(_)) {
-                        sources.extend(node.details().tables().filter_map(table_source));
-                    }
-                }
-            }
-            frame = here.parent.map(|p| p.frame);
-        }
-        sources
+        let lists = self.state.holders(at).map(|at| self.state.frame(at.frame)).filter(|frame| matches!(frame.kind, FrameKind::Block(_)));
+        let nodes = lists.flat_map(|frame| frame.nodes.iter().map(|node| (self.planned(frame.instance).step(node.step), node)));
+        let reads = nodes.filter(|(planned, node)| node.status == StepStatus::Succeeded && matches!(planned.step.kind, StepKind::Read(_)));
+        reads.flat_map(|(_, node)| node.details().tables()).filter_map(table_source).collect()
     }
 }
 

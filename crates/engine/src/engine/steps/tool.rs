@@ -10,11 +10,11 @@ use super::sql::sql_output;
 use super::{Kind, Taken, other};
 use crate::engine::Run;
 use crate::engine::command::{CallReply, CallRequest};
-use crate::engine::names::named;
 use crate::engine::state::NodeRef;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind};
 use crate::model::{CONNECT_TIMEOUT, Step, Tool, ToolKind, ToolName, ToolStep};
+use crate::template;
 
 impl Kind for ToolStep {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
@@ -25,7 +25,7 @@ impl Kind for ToolStep {
             return Ok(());
         }
         let given = run.arguments(at, &self.with)?;
-        let timeout = step.timeout.unwrap_or(run.tool_timeout(at, name)?);
+        let timeout = step.timeout.unwrap_or(run.tool(at, name)?.call_timeout());
         let key = (run.idempotency_key(at, self.idempotency_key.as_ref(), 0)?, self.idempotency_key.is_some());
         let (request, shown) = run.tool_request(at, name, given, key, timeout)?;
         let planner = run.planner_of(at);
@@ -49,11 +49,6 @@ impl Kind for ToolStep {
 }
 
 impl Run {
-    /// Time for one call of a tool.
-    pub(crate) fn tool_timeout(&self, at: NodeRef, name: &str) -> Result<Duration, Failure> {
-        Ok(self.tool(at, name)?.call_timeout())
-    }
-
     /// A call of a tool (`tool` or `tool.part`) as a request with a key by which a receiver knows it again (and whether the author wrote that), and its arguments as the record shows them: without secrets.
     pub(crate) fn tool_request(
         &self,
@@ -75,7 +70,7 @@ impl Run {
         }
         let request = match &tool.kind {
             ToolKind::Http { method, url, headers, query, body, .. } => {
-                let extra = [("with", named(&Value::Object(with)))];
+                let extra = [("with", template::from_json(&Value::Object(with)))];
                 let parts = HttpParts { method: *method, url, headers, query, body: body.as_ref() };
                 let step = self.step(at);
                 let giver = self.giver(at, name, &step.kind);

@@ -27,7 +27,7 @@ impl Run {
             return Ok(true);
         }
         let act = act(tool, arguments);
-        let step = self.state.node(at).path.clone();
+        let step = self.path(at);
         match self.state.consents.get(&step) {
             Some(PendingConsent { decided: None, .. }) => Ok(false),
             Some(PendingConsent { act: asked, decided: Some(true), .. }) if *asked == act => Ok(true),
@@ -66,11 +66,7 @@ impl Run {
         self.is_paused = false;
         let is_doubt = self.state.doubts.contains_key(step);
         self.emit(Happening::ApprovalAnswered { step: step.into(), approved, output: None, comment });
-        if is_doubt {
-            self.follow(at, ConsentDecision::new(approved, None));
-        } else {
-            self.woken.insert(self.state.key(at));
-        }
+        if is_doubt { self.follow(at, ConsentDecision::new(approved, None)) } else { self.wake(at) }
     }
 }
 

@@ -6,11 +6,12 @@ use serde_json::Value;
 
 use crate::engine::Run;
 use crate::engine::command::CallRequest;
-use crate::engine::state::{NodeRef, StepWork};
+use crate::engine::state::NodeRef;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, HostSource, Policy, StepKind};
 use crate::policy::{Act, Decision, Origin, decide, decide_host, from_project, may_reach};
 use crate::port::{ModelRequest, ServerTransport, ToolServer};
+use crate::sql::mentions;
 
 /// What a request does, in the words of a policy.
 enum Deed {
@@ -37,23 +38,16 @@ impl Run {
         if policies.is_empty() && agent.is_none() && !deeds.iter().any(is_named_by_data) {
             return Ok(());
         }
-        let mut decided = vec![];
-        if let Some((name, arguments)) = tool {
-            let act = Act::Tool { name, arguments: Some(arguments) };
-            decided.push((act.kind(), act.target().to_string(), decide(&policies, &act)));
-        }
-        for deed in &deeds {
-            let act = match deed {
-                Deed::Host(origin, source) => {
-                    let decision = decide_host(&policies, *source, origin, || self.knows(at, origin));
-                    decided.push((ActKind::Host, origin.host.clone(), decision));
-                    continue;
-                }
-                Deed::Read(path) => Act::Read(path),
-                Deed::Write(path, size) => Act::Write(path, *size),
-            };
-            decided.push((act.kind(), act.target().to_string(), decide(&policies, &act)));
-        }
+        let of_act = |act: Act| (act.kind(), act.target().to_string(), decide(&policies, &act));
+        let mut decided: Vec<_> =
+            tool.map(|(name, arguments)| of_act(Act::Tool { name, arguments: Some(arguments) })).into_iter().collect();
+        decided.extend(deeds.iter().map(|deed| match deed {
+            Deed::Host(origin, source) => {
+                (ActKind::Host, origin.host.clone(), decide_host(&policies, *source, origin, || self.knows(at, origin)))
+            }
+            Deed::Read(path) => of_act(Act::Read(path)),
+            Deed::Write(path, size) => of_act(Act::Write(path, *size)),
+        }));
         decided.into_iter().try_for_each(|(act, target, decision)| self.record_decision(at, agent, act, target, decision))
     }
 
@@ -93,7 +87,7 @@ impl Run {
         Decision { allowed, rule }: Decision,
     ) -> Result<(), Failure> {
         let message = format!("{} \"{target}\" is not allowed: {rule}", act.word());
-        let (step, agent) = (self.state.node(at).path.clone(), agent.unwrap_or_default().to_string());
+        let (step, agent) = (self.path(at), agent.unwrap_or_default().to_string());
         self.emit(Happening::PolicyDecided { step, agent, act, target, allowed, rule });
         if allowed { Ok(()) } else { Err(Failure::new(FailureKind::Denied, message)) }
     }
@@ -111,10 +105,7 @@ impl Run {
             for name in of_agents.chain(&pipeline.policy) {
                 found.extend(pipeline.policies.get_key_value(&name.value).map(|(name, policy)| (name.as_str(), policy)));
             }
-            agent = parent.and_then(|parent| match &self.state.node(parent).work {
-                StepWork::Asking(asking) => Some(asking.agent.clone()),
-                _ => None,
-            });
+            agent = parent.and_then(|parent| self.state.talk(parent)).map(|talk| talk.agent.clone());
             here = parent;
         }
         found.extend(self.options.user_policies.iter().map(|policy| ("user", policy)));
@@ -203,9 +194,4 @@ fn touched(request: &CallRequest) -> Vec<PathBuf> {
         CallRequest::Open { folder, name } | CallRequest::Write { folder, name, .. } => vec![folder.join(name)],
         _ => vec![],
     }
-}
-
-/// Whether a query names a table, as a word.
-fn mentions(query: &str, table: &str) -> bool {
-    query.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word.eq_ignore_ascii_case(table))
 }

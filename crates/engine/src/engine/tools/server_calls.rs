@@ -38,7 +38,7 @@ impl Run {
         if self.options.mocks.refuses_effects {
             return Ok(false);
         }
-        let known = &self.state.instance(self.state.instance_of(at)).servers;
+        let known = &self.state.instance_around(at).servers;
         let unknown: Vec<&String> = needed.iter().filter(|name| !known.contains_key(*name)).collect();
         for (place, name) in unknown.iter().enumerate() {
             // What finds no permit is asked when the first ones have come.
@@ -56,8 +56,7 @@ impl Run {
         let request = CallRequest::Tools(server);
         self.permit(at, None, None, &request)?;
         let call = self.state.last_call + 1;
-        let step = self.state.node(at).path.clone();
-        self.emit(Happening::ToolsAsked { step, call, server: name.to_string(), timeout_at_ms });
+        self.emit(Happening::ToolsAsked { step: self.path(at), call, server: name.to_string(), timeout_at_ms });
         self.send_out(at, name, call, request);
         Ok(())
     }
@@ -99,7 +98,7 @@ impl Run {
 
     /// What the step needs of a list must be there, and as it was pinned.
     fn list_taken(&mut self, at: NodeRef, call: u64, result: Result<CallReply, Failure>, came_ms: u64) {
-        let step = self.state.node(at).path.clone();
+        let step = self.path(at);
         let started = self.state.calls.get(&call).map_or(came_ms, |open| open.started_ms);
         let duration_ms = came_ms.saturating_sub(started);
         let Some(server) = self.state.listing(call) else { return };
@@ -184,7 +183,7 @@ impl Run {
 
     /// Why a tool by this name is not called, if it is one that waits to be pinned. A model may have made the name up from the usual form.
     pub(crate) fn refused_unpinned(&self, at: NodeRef, called: &str) -> Option<Failure> {
-        let unpinned = &self.state.instance(self.state.instance_of(at)).unpinned;
+        let unpinned = &self.state.instance_around(at).unpinned;
         let name = unpinned.iter().find(|name| *name == called || wire_name(name, &[]) == called)?;
         Some(Failure::new(FailureKind::Denied, not_pinned(name)))
     }
@@ -213,7 +212,7 @@ impl Run {
 
     /// A tool of a server that was asked.
     pub(crate) fn server_tool(&self, at: NodeRef, server: &str, part: &str) -> Option<&Arc<ServerTool>> {
-        let instance = self.state.instance(self.state.instance_of(at));
+        let instance = self.state.instance_around(at);
         instance.servers.get(server)?.iter().find(|tool| tool.name == part)
     }
 
@@ -225,7 +224,7 @@ impl Run {
         if tool.allow.is_none() {
             return vec![];
         }
-        let instance = self.state.instance(self.state.instance_of(at));
+        let instance = self.state.instance_around(at);
         match instance.servers.get(server) {
             Some(listed) => listed.iter().filter(|found| opens(tool, &found.name, None).allowed).map(|found| found.name.clone()).collect(),
             // In a test no server is asked: names without patterns are known.
@@ -292,7 +291,7 @@ impl Run {
 
     fn note(&mut self, at: NodeRef, call: u64, server: &str, notes: &[String]) {
         for what in notes {
-            let step = self.state.node(at).path.clone();
+            let step = self.path(at);
             self.emit(Happening::ServerNoted { step, call, server: server.to_string(), what: cut(&visible(what), 500) });
         }
     }
