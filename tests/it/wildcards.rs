@@ -102,7 +102,7 @@ fn arms_for_the_rest_are_seen_wherever_they_stand() {
     }
     for fine in [
         "StepKind::Set(_) => 1, StepKind::Broken => 2",
-        "_ if b => 1, Provider::OpenAi => 2",
+        "_ if b => 1, Provider::Broken => 2",
         "Some(x) => 1, _ => 2",
         "Ok(1) => 1, _ => f(ToolKind::X)",
     ] {

@@ -1,12 +1,13 @@
-//! What follows from the kind of a step or a tool. Each fact is answered here once, by a function that names every kind.
+//! What follows from the kind of a step or a tool. Each is answered once, by a function that names every kind: of a step by `StepKind::facts`
+//! beside its type, of a tool here.
 
 use std::time::Duration;
 
 use super::{
-    Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, Filling, MODEL_TIMEOUT, Method, Pipeline, PipelineId, QUERY_TIMEOUT, Shape, StepKind, Text,
+    Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, Filling, Method, Pipeline, PipelineId, QUERY_TIMEOUT, Shape, StepFacts, StepKind, Text,
     TextKey, Tool, ToolKind, work::ServerKind,
 };
-use crate::source::Spanned;
+use crate::source::{Span, Spanned};
 
 /// The receiver of `send` that is the program's own output.
 pub const STDOUT: &str = "stdout";
@@ -42,10 +43,10 @@ pub struct Effects {
 }
 
 impl Effects {
-    const NONE: Effects = Effects { changes: false, reaches_out: false, prints: false };
+    pub(super) const NONE: Effects = Effects { changes: false, reaches_out: false, prints: false };
     const UNKNOWN: Effects = Effects { changes: true, reaches_out: true, prints: false };
 
-    fn of_request(method: Method) -> Effects {
+    pub(super) fn of_request(method: Method) -> Effects {
         Effects { changes: !method.is_safe(), reaches_out: true, prints: false }
     }
 
@@ -80,96 +81,25 @@ pub enum CallTime {
     Never,
 }
 
-/// What follows from the kind of a step, but for what depends on its tools. Most kinds have few of these; the rest is empty.
-struct StepFacts<'s> {
-    calls_when: CallTime,
-    /// Time for one call; of one that has a receiver that of the tool.
-    timeout: Option<Duration>,
-    agents: [Option<&'s Spanned<String>>; 2],
-    may_use: &'s [Spanned<String>],
-    cases: (&'s [Case], Option<&'s Case>),
-    with: &'s [(Spanned<String>, Filling)],
-    output: Option<&'s Shape>,
-    receiver: Option<&'s Spanned<String>>,
-    work: Option<&'static str>,
-}
-
-impl StepFacts<'_> {
-    fn of(calls_when: CallTime) -> Self {
-        let agents = [None; 2];
-        StepFacts {
-            calls_when,
-            timeout: None,
-            agents,
-            may_use: &[],
-            cases: (&[], None),
-            with: &[],
-            output: None,
-            receiver: None,
-            work: None,
-        }
-    }
-}
-
 impl StepKind {
-    /// The one place where a kind says what it has.
-    fn facts(&self) -> StepFacts<'_> {
-        use CallTime::{Later, Never, Start};
-        let (at_start, never) = (|| StepFacts::of(Start), || StepFacts::of(Never));
-        match self {
-            StepKind::Agent(step) => {
-                let (timeout, agents) = (Some(MODEL_TIMEOUT), [Some(&step.agent), None]);
-                StepFacts { timeout, agents, output: step.output.as_ref(), ..at_start() }
-            }
-            StepKind::Plan(step) => StepFacts {
-                agents: [Some(&step.agent), step.check.as_ref()],
-                may_use: &step.may_use,
-                work: Some("the steps inside"),
-                ..at_start()
-            },
-            StepKind::Tool(step) => StepFacts {
-                may_use: std::slice::from_ref(&step.tool),
-                receiver: Some(&step.tool),
-                with: &step.with,
-                output: step.output.as_ref(),
-                ..at_start()
-            },
-            StepKind::Http(step) => StepFacts { timeout: Some(CALL_TIMEOUT), output: step.output.as_ref(), ..at_start() },
-            StepKind::Sql(step) => StepFacts { timeout: Some(QUERY_TIMEOUT), with: &step.with, ..at_start() },
-            StepKind::Read(_) => StepFacts { timeout: Some(QUERY_TIMEOUT), ..at_start() },
-            StepKind::Send(step) => StepFacts { with: &step.with, receiver: Some(&step.to), work: Some("the sending"), ..at_start() },
-            StepKind::Call(step) => StepFacts { with: &step.with, work: Some("the steps inside"), ..StepFacts::of(Later) },
-            StepKind::Gate(step) => StepFacts { with: &step.with, work: Some("the judging"), ..StepFacts::of(Later) },
-            StepKind::Route(step) => StepFacts { cases: (&step.cases, step.otherwise.as_ref()), work: Some("the steps inside"), ..never() },
-            StepKind::Wait(_) => StepFacts { work: Some("the waiting"), ..never() },
-            StepKind::Stop(_) => StepFacts { work: Some("the stopping"), ..never() },
-            StepKind::Set(_) | StepKind::Format(_) | StepKind::Broken => never(),
-        }
-    }
-
     /// What the step's own call does; what its agents and the steps inside it do is asked of those.
     pub fn effects(&self, pipeline: &Pipeline) -> Effects {
-        match self {
-            StepKind::Http(http) => Effects::of_request(http.method),
-            StepKind::Tool(tool) => pipeline.tool(&tool.tool.value).map_or(Effects::NONE, |(tool, part)| tool.effects(part)),
-            StepKind::Send(send) if send.to.value == STDOUT => Effects { prints: true, ..Effects::NONE },
-            StepKind::Send(send) => {
-                let is_folder = pipeline.tool(&send.to.value).is_some_and(|(tool, _)| matches!(tool.kind, ToolKind::File(_)));
-                Effects { reaches_out: !is_folder, ..Effects::UNKNOWN }
+        if let StepKind::Send(send) = self {
+            if send.to.value == STDOUT {
+                return Effects { prints: true, ..Effects::NONE };
             }
-            StepKind::Agent(_)
-            | StepKind::Set(_)
-            | StepKind::Sql(_)
-            | StepKind::Read(_)
-            | StepKind::Plan(_)
-            | StepKind::Route(_)
-            | StepKind::Call(_)
-            | StepKind::Format(_)
-            | StepKind::Gate(_)
-            | StepKind::Wait(_)
-            | StepKind::Stop(_)
-            | StepKind::Broken => Effects::NONE,
+            let is_folder = pipeline.tool(&send.to.value).is_some_and(|(tool, _)| matches!(tool.kind, ToolKind::File(_)));
+            return Effects { reaches_out: !is_folder, ..Effects::UNKNOWN };
         }
+        match self.own_tool() {
+            Some(name) => pipeline.tool(&name.value).map_or(Effects::NONE, |(tool, part)| tool.effects(part)),
+            None => self.facts().effects,
+        }
+    }
+
+    /// Whether it makes a value of what it reads and does nothing else.
+    pub fn only_computes(&self) -> bool {
+        self.facts().only_computes
     }
 
     /// When it needs a permit for a call.
@@ -179,9 +109,8 @@ impl StepKind {
 
     /// Time for one call when the step says none; of an agent when its model says none. `None`: it makes no call of its own, or several.
     pub fn default_timeout(&self, pipeline: &Pipeline) -> Option<Duration> {
-        let facts = self.facts();
-        let of_tool = |name: &str| pipeline.tool(name).map_or(CALL_TIMEOUT, |(tool, _)| tool.call_timeout());
-        facts.timeout.or_else(|| facts.receiver.map(|receiver| of_tool(&receiver.value)))
+        let StepFacts { receiver, timeout, .. } = self.facts();
+        receiver.map(|name| pipeline.tool(&name.value).map_or(CALL_TIMEOUT, |(tool, _)| tool.call_timeout())).or(timeout)
     }
 
     /// The agents it asks itself, in the order of the file. Steps of a plan ask others: [`StepKind::may_use`].
@@ -192,6 +121,13 @@ impl StepKind {
     /// The same without judges, who have no tools.
     pub fn agents_with_tools(&self) -> Vec<&Spanned<String>> {
         self.facts().agents.into_iter().flatten().collect()
+    }
+
+    /// The text under a key of which a step has one.
+    fn text_under(&self, key: TextKey) -> Option<&Text> {
+        let mut found = None;
+        self.each_text(Span::default(), &mut |authored| found = found.or(authored.text().filter(|_| authored.key == key)));
+        found
     }
 
     /// The web address that it calls itself.

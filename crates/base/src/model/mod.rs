@@ -2,6 +2,7 @@
 //!
 //! A broken file gives these types too, as far as it could be read; the diagnostics beside them say what is wrong.
 //! How to add a key: a field here (one that holds a text: its `TextKey` in `visit.rs`), its reading in `lower`, its use in `engine`, a line in `docs/language.md`.
+//! How to add a step kind: see `step_kind.rs`; a provider: see [`Service`]; a body: see `channel/body`.
 
 mod channel;
 mod defaults;
@@ -18,6 +19,7 @@ mod pipeline;
 mod planning;
 mod settings;
 mod step;
+mod step_kind;
 pub mod step_path;
 mod testing;
 mod text;
@@ -49,10 +51,8 @@ pub use pipeline::{
 };
 pub use planning::{PlanRules, PlanStep, PlanStrategy, ToolParameters, Usable, WrittenPlan, WrittenStep};
 pub use settings::{JournalSettings, Lint, LintPath, Settings};
-pub use step::{
-    AgentStep, Backoff, CallStep, Case, FailureKind, ForEach, FormatStep, HttpStep, OnFailure, ReadStep, Retry, RouteStep, SendStep,
-    SqlStep, Step, StepKind, StopStep, ToolStep,
-};
+pub use step::{Backoff, FailureKind, ForEach, OnFailure, Retry, Step};
+pub use step_kind::*;
 pub use testing::{Channels, Expect, Layered, Mock, Replies, ReplyBody, ReplySet, ScriptedReply, TestCase, TestFile};
 pub use text::{Filling, Form, Read, Text, TextPlace};
 pub use visit::{Authored, Leaf, TextKey, Visit, with_inner};

@@ -9,9 +9,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    Agent, AgentStep, CallStep, Case, Check, Criterion, Filling, ForEach, FormatStep, GateStep, HttpStep, Judging, Model, Outputs, Person,
-    PersonSource, Pipeline, PlanStep, Provider, ReadStep, ReplyBody, ReplySet, RouteStep, Scorecard, ScorecardRef, ScriptedReply,
-    SecretReader, SendStep, ServerKind, SqlStep, Step, StepKind, StopStep, Text, Tool, ToolKind, ToolStep,
+    Agent, Check, Criterion, Filling, ForEach, Judging, Model, Outputs, Person, PersonSource, Pipeline, Provider, ReplyBody, ReplySet,
+    Scorecard, ScriptedReply, SecretReader, ServerKind, Step, Text, Tool, ToolKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -60,16 +59,12 @@ pub enum TextKey {
     /// `with` of a `tool` step.
     Argument,
     IdempotencyKey,
-    Set,
+    /// A value that only the work of its step reads (`set`, `read`, `with` of `sql` and `call`).
+    Value,
     Wait,
     Sql,
-    /// `with` of a `sql` step.
-    SqlValue,
-    Read,
     Route,
     CaseWhen,
-    /// `with` of a `call` step.
-    CallInput,
     Format,
     Gate,
     /// A scorecard that a step wrote.
@@ -93,8 +88,8 @@ impl TextKey {
             ModelName | BaseUrl | ApiKey | Url | Header | Query | Body | Fixed | FixedInput | MailServer | Sender | User | Password
             | ProgramArgument | Env => true,
             Reply | Instructions | Check | CheckExpression | PersonId | PersonField | Name | When | ForEach | Prompt | StepModel
-            | Attach | Argument | IdempotencyKey | Set | Wait | Sql | SqlValue | Read | Route | CaseWhen | CallInput | Format | Gate
-            | WrittenScorecard | GateValue | Otherwise | Send | SendValue | StopReason | Output => false,
+            | Attach | Argument | IdempotencyKey | Value | Wait | Sql | Route | CaseWhen | Format | Gate | WrittenScorecard | GateValue
+            | Otherwise | Send | SendValue | StopReason | Output => false,
         }
     }
 }
@@ -136,7 +131,7 @@ impl<'p> Authored<'p> {
 /// Told of each place, in the order of the file as far as the model keeps it.
 pub type Visit<'v, 'p> = &'v mut dyn FnMut(Authored<'p>);
 
-fn texts<'p>(key: TextKey, texts: impl IntoIterator<Item = &'p Text>, visit: Visit<'_, 'p>) {
+pub(super) fn texts<'p>(key: TextKey, texts: impl IntoIterator<Item = &'p Text>, visit: Visit<'_, 'p>) {
     texts.into_iter().for_each(|text| named_text(key, "", text, visit));
 }
 
@@ -144,11 +139,11 @@ fn named_text<'p>(key: TextKey, name: &'p str, text: &'p Text, visit: Visit<'_, 
     visit(Authored { key, name, owner: text.place.span, is_whole: true, leaf: Leaf::Text(text) });
 }
 
-fn named<'p>(key: TextKey, list: &'p [(Spanned<String>, Filling)], visit: Visit<'_, 'p>) {
+pub(super) fn named<'p>(key: TextKey, list: &'p [(Spanned<String>, Filling)], visit: Visit<'_, 'p>) {
     list.iter().for_each(|(name, value)| filling(key, &name.value, name.span, value, true, visit));
 }
 
-fn filling<'p>(key: TextKey, name: &'p str, owner: Span, value: &'p Filling, is_whole: bool, visit: Visit<'_, 'p>) {
+pub(super) fn filling<'p>(key: TextKey, name: &'p str, owner: Span, value: &'p Filling, is_whole: bool, visit: Visit<'_, 'p>) {
     match value {
         Filling::Constant(value) => visit(Authored { key, name, owner, is_whole, leaf: Leaf::Constant(value) }),
         Filling::Text(text) => visit(Authored { key, name, owner, is_whole, leaf: Leaf::Text(text) }),
@@ -158,7 +153,7 @@ fn filling<'p>(key: TextKey, name: &'p str, owner: Span, value: &'p Filling, is_
 }
 
 /// The parts of a request: its address, and what is sent there.
-fn request<'p>(
+pub(super) fn request<'p>(
     owner: Span,
     url: &'p Text,
     headers: &'p [(String, Text)],
@@ -420,69 +415,5 @@ impl Step {
         }
         texts(TextKey::Name, name, visit);
         kind.each_text(id.span, visit);
-    }
-}
-
-impl StepKind {
-    /// The text under a key of which a step has one.
-    pub(super) fn text_under(&self, key: TextKey) -> Option<&Text> {
-        let mut found = None;
-        self.each_text(Span::default(), &mut |authored| found = found.or(authored.text().filter(|_| authored.key == key)));
-        found
-    }
-
-    fn each_text<'p>(&'p self, owner: Span, visit: Visit<'_, 'p>) {
-        match self {
-            StepKind::Agent(AgentStep { agent: _, prompt, model, output: _, attach }) => {
-                texts(TextKey::Prompt, [prompt], visit);
-                texts(TextKey::StepModel, model, visit);
-                attach.iter().for_each(|value| filling(TextKey::Attach, "", owner, value, true, visit));
-            }
-            StepKind::Tool(ToolStep { tool: _, with, output: _, idempotency_key }) => {
-                named(TextKey::Argument, with, visit);
-                texts(TextKey::IdempotencyKey, idempotency_key, visit);
-            }
-            StepKind::Plan(PlanStep { agent: _, prompt, may_use: _, attach, max_steps: _, max_parallel: _, rounds: _, check: _ }) => {
-                texts(TextKey::Prompt, [prompt], visit);
-                attach.iter().for_each(|value| filling(TextKey::Attach, "", owner, value, true, visit));
-            }
-            StepKind::Set(value) => filling(TextKey::Set, "", owner, value, true, visit),
-            StepKind::Wait(value) => filling(TextKey::Wait, "", owner, value, true, visit),
-            StepKind::Http(HttpStep { method: _, url, headers, query, body, output: _, idempotency_key }) => {
-                request(owner, url, headers, query, body.as_ref(), visit);
-                texts(TextKey::IdempotencyKey, idempotency_key, visit);
-            }
-            StepKind::Sql(SqlStep { query, with, one: _, max_rows: _ }) => {
-                texts(TextKey::Sql, [query], visit);
-                named(TextKey::SqlValue, with, visit);
-            }
-            StepKind::Read(ReadStep { paths, kind: _ }) => filling(TextKey::Read, "", owner, paths, true, visit),
-            StepKind::Route(RouteStep { subject, cases, otherwise }) => {
-                texts(TextKey::Route, [subject], visit);
-                for Case { id: _, phrases: _, when, steps: _, has_steps: _ } in cases.iter().chain(otherwise) {
-                    texts(TextKey::CaseWhen, when, visit);
-                }
-            }
-            StepKind::Call(CallStep { file: _, pipeline: _, with, channel: _ }) => named(TextKey::CallInput, with, visit),
-            StepKind::Format(FormatStep { text, channel: _, style_guide: _ }) => texts(TextKey::Format, [text], visit),
-            StepKind::Gate(GateStep { scorecards, of, with, judge: _, refine: _, otherwise }) => {
-                for scorecard in scorecards {
-                    match scorecard {
-                        ScorecardRef::Named(_) => {}
-                        ScorecardRef::Written(text) => texts(TextKey::WrittenScorecard, [text], visit),
-                    }
-                }
-                texts(TextKey::Gate, [of], visit);
-                named(TextKey::GateValue, with, visit);
-                texts(TextKey::Otherwise, otherwise, visit);
-            }
-            StepKind::Send(SendStep { to: _, of, with, idempotency_key }) => {
-                texts(TextKey::Send, [of], visit);
-                named(TextKey::SendValue, with, visit);
-                texts(TextKey::IdempotencyKey, idempotency_key, visit);
-            }
-            StepKind::Stop(StopStep { succeeds: _, reason }) => texts(TextKey::StopReason, reason, visit),
-            StepKind::Broken => {}
-        }
     }
 }

@@ -22,9 +22,10 @@ pub fn each_seat(pipeline: &Pipeline, visit: &mut dyn FnMut(&str, bool, &Text)) 
             Password => ("password", true),
             Header | Env | Query | Body | Fixed | FixedInput | Argument => (name, false),
             ModelName | BaseUrl | Reply | Instructions | Url | MailServer | Sender | User | ProgramArgument | Check | CheckExpression
-            | PersonId | PersonField | Name | When | ForEach | Prompt | StepModel | Attach | IdempotencyKey | Set | Wait | Sql
-            | SqlValue | Read | Route | CaseWhen | CallInput | Format | Gate | WrittenScorecard | GateValue | Otherwise | Send
-            | SendValue | StopReason | Output => return,
+            | PersonId | PersonField | Name | When | ForEach | Prompt | StepModel | Attach | IdempotencyKey | Value | Wait | Sql
+            | Route | CaseWhen | Format | Gate | WrittenScorecard | GateValue | Otherwise | Send | SendValue | StopReason | Output => {
+                return;
+            }
         };
         match leaf {
             Leaf::Text(text) if is_password || names_a_secret(name) => visit(name, is_password, text),

@@ -3,12 +3,13 @@
 //!
 //! [`read`] takes a text apart as far as names go, with the clauses of SQLite and DuckDB: brackets first (`nodes`), then what stands beside each
 //! other by its keywords. It is no parser of SQL: it passes over what it does not know.
+//! How to add a clause: its keyword among those below that it is like, and a case in the tests here.
 
 mod nodes;
 
 use std::rc::Rc;
 
-use nodes::{Node, nodes};
+use nodes::{QueryNode, nodes};
 
 /// What a query names.
 #[derive(Debug)]
@@ -100,10 +101,10 @@ struct QueryReader<'q> {
 
 impl<'q> QueryReader<'q> {
     /// Reads a query and returns what it gives. `names`: the names of its columns, as far as they are written beside it.
-    fn query(&mut self, nodes: &[Node<'q>], mut names: Vec<&'q str>) -> Vec<GivenColumn<'q>> {
+    fn query(&mut self, nodes: &[QueryNode<'q>], mut names: Vec<&'q str>) -> Vec<GivenColumn<'q>> {
         let (around, read) = (self.own.len(), self.tables.len());
         let rest = self.own_tables(nodes);
-        let selects = rest.split(|node| *node == Node::Mark(';') || node.is_one_of(&BETWEEN));
+        let selects = rest.split(|node| *node == QueryNode::Mark(';') || node.is_one_of(&BETWEEN));
         let gives = selects.flat_map(|select| self.select(select, &mut names)).collect();
         // One of its own may read itself, or one that comes later.
         let own = self.own.split_off(around);
@@ -113,7 +114,7 @@ impl<'q> QueryReader<'q> {
     }
 
     /// Reads the tables in front of a query (`with name(columns) as (…)`); the rest of it.
-    fn own_tables<'n>(&mut self, nodes: &'n [Node<'q>]) -> &'n [Node<'q>] {
+    fn own_tables<'n>(&mut self, nodes: &'n [QueryNode<'q>]) -> &'n [QueryNode<'q>] {
         let Some(mut rest) = behind(nodes, "with") else { return nodes };
         rest = behind(rest, "recursive").unwrap_or(rest);
         while let Some(at) = rest.iter().position(|node| node.is("as")) {
@@ -125,7 +126,7 @@ impl<'q> QueryReader<'q> {
             self.own.extend(name.map(|name| (name, gives.into())));
             rest = &tail[at + 1..];
             match rest {
-                [Node::Mark(','), more @ ..] => rest = more,
+                [QueryNode::Mark(','), more @ ..] => rest = more,
                 _ => break,
             }
         }
@@ -133,7 +134,7 @@ impl<'q> QueryReader<'q> {
     }
 
     /// Reads one `select` or `values`. The first one names the columns.
-    fn select(&mut self, nodes: &[Node<'q>], names: &mut Vec<&'q str>) -> Vec<GivenColumn<'q>> {
+    fn select(&mut self, nodes: &[QueryNode<'q>], names: &mut Vec<&'q str>) -> Vec<GivenColumn<'q>> {
         let (mut sources, mut given) = (vec![], vec![]);
         let parts = clauses(nodes);
         for (clause, part) in &parts {
@@ -144,9 +145,9 @@ impl<'q> QueryReader<'q> {
             }
         }
         let items = parts.iter().filter(|(clause, _)| *clause == Clause::Items);
-        for (place, item) in items.flat_map(|(_, part)| part.split(|node| *node == Node::Mark(',')).enumerate()) {
+        for (place, item) in items.flat_map(|(_, part)| part.split(|node| *node == QueryNode::Mark(',')).enumerate()) {
             if place == names.len() {
-                names.push(item.last().and_then(Node::name).map_or("", |name| name.text));
+                names.push(item.last().and_then(QueryNode::name).map_or("", |name| name.text));
             }
             let before = given.len();
             self.item(without_alias(item), &sources, &mut given);
@@ -158,7 +159,7 @@ impl<'q> QueryReader<'q> {
     }
 
     /// Reads what stands after `from`.
-    fn sources(&mut self, mut nodes: &[Node<'q>], sources: &mut Vec<Source<'q>>) {
+    fn sources(&mut self, mut nodes: &[QueryNode<'q>], sources: &mut Vec<Source<'q>>) {
         while let [node, after @ ..] = nodes {
             nodes = after;
             if node.is("lateral") {
@@ -167,23 +168,25 @@ impl<'q> QueryReader<'q> {
             let (beside, columns) = alias(after);
             match (node, after) {
                 // DuckDB: `p: people`.
-                (Node::Word(_), [Node::Mark(':'), more @ ..]) => {
+                (QueryNode::Word(_), [QueryNode::Mark(':'), more @ ..]) => {
                     nodes = more;
                     continue;
                 }
-                (Node::Word(name) | Node::Quoted(name), _) if !matches!(after, [Node::Group('(', _) | Node::Mark('.'), ..]) => {
+                (QueryNode::Word(name) | QueryNode::Quoted(name), _)
+                    if !matches!(after, [QueryNode::Group('(', _) | QueryNode::Mark('.'), ..]) =>
+                {
                     let columns = self.table(*name);
                     sources.push((beside.or(Some(name.text)), columns));
                 }
-                (Node::Group('(', inner), _) if node.is_query() => {
+                (QueryNode::Group('(', inner), _) if node.is_query() => {
                     let columns = self.query(inner, columns);
                     sources.push((beside, columns.into()));
                 }
-                (Node::Group('(', inner), _) => self.sources(inner, sources),
+                (QueryNode::Group('(', inner), _) => self.sources(inner, sources),
                 // A function, a table of a named database, a file.
                 _ => sources.push((beside, [].into())),
             }
-            let end = nodes.iter().position(|node| *node == Node::Mark(',') || node.is("join")).unwrap_or(nodes.len());
+            let end = nodes.iter().position(|node| *node == QueryNode::Mark(',') || node.is("join")).unwrap_or(nodes.len());
             self.decide(&nodes[..end]);
             nodes = nodes.get(end + 1..).unwrap_or_default();
         }
@@ -199,7 +202,7 @@ impl<'q> QueryReader<'q> {
     }
 
     /// Reads the queries among nodes that are not given.
-    fn decide(&mut self, nodes: &[Node<'q>]) {
+    fn decide(&mut self, nodes: &[QueryNode<'q>]) {
         for node in nodes {
             let inner = node.inner().unwrap_or_default();
             if node.is_query() { drop(self.query(inner, vec![])) } else { self.decide(inner) }
@@ -207,33 +210,33 @@ impl<'q> QueryReader<'q> {
     }
 
     /// Reads a column of a result.
-    fn item(&mut self, nodes: &[Node<'q>], sources: &[Source<'q>], given: &mut Vec<GivenColumn<'q>>) {
+    fn item(&mut self, nodes: &[QueryNode<'q>], sources: &[Source<'q>], given: &mut Vec<GivenColumn<'q>>) {
         for (at, node) in nodes.iter().enumerate() {
             let (before, next) = (at.checked_sub(1).map(|at| &nodes[at]), nodes.get(at + 1));
             match node {
-                Node::Group(_, inner) if before.is_some_and(|before| before.is_one_of(&DECIDING)) => match node.is_query() {
+                QueryNode::Group(_, inner) if before.is_some_and(|before| before.is_one_of(&DECIDING)) => match node.is_query() {
                     true => drop(self.query(inner, vec![])),
                     false => self.decide(inner),
                 },
-                Node::Group(_, inner) if node.is_query() => given.extend(self.query(inner, vec![])),
-                Node::Group(_, inner) => self.item(inner, sources, given),
+                QueryNode::Group(_, inner) if node.is_query() => given.extend(self.query(inner, vec![])),
+                QueryNode::Group(_, inner) => self.item(inner, sources, given),
                 // `string_agg(name order by day)`
-                Node::Word(word) if word.is("order") => return self.decide(&nodes[at..]),
+                QueryNode::Word(word) if word.is("order") => return self.decide(&nodes[at..]),
                 _ if node.is_one_of(RESERVED) => {}
-                Node::Word(name) | Node::Quoted(name) => {
-                    let is_owned = before == Some(&Node::Mark('.'));
+                QueryNode::Word(name) | QueryNode::Quoted(name) => {
+                    let is_owned = before == Some(&QueryNode::Mark('.'));
                     let owner = at.checked_sub(2).filter(|_| is_owned).and_then(|at| nodes[at].name());
-                    let is_function = matches!(next, Some(Node::Group('(', _)));
+                    let is_function = matches!(next, Some(QueryNode::Group('(', _)));
                     let multiplies = name.text == "*" && at > 0 && !is_owned;
                     // What follows `as` is a new name, or a type.
                     let is_new = before.is_some_and(|before| before.is("as"));
-                    if !is_function && !multiplies && !is_new && next != Some(&Node::Mark('.')) {
+                    if !is_function && !multiplies && !is_new && next != Some(&QueryNode::Mark('.')) {
                         let before = given.len();
                         given.extend(columns(sources, owner, *name).take(self.left));
                         self.left -= given.len() - before;
                     }
                 }
-                Node::Value | Node::Mark(_) => {}
+                QueryNode::Value | QueryNode::Mark(_) => {}
             }
         }
     }
@@ -262,16 +265,16 @@ fn columns<'s, 'q>(
 }
 
 /// The parts of a select, each behind its keyword.
-fn clauses<'n, 'q>(nodes: &'n [Node<'q>]) -> Vec<(Clause, &'n [Node<'q>])> {
+fn clauses<'n, 'q>(nodes: &'n [QueryNode<'q>]) -> Vec<(Clause, &'n [QueryNode<'q>])> {
     // `(select …) union …`
-    let mut clause = if nodes.first().is_some_and(Node::is_query) { Clause::Items } else { Clause::Other };
+    let mut clause = if nodes.first().is_some_and(QueryNode::is_query) { Clause::Items } else { Clause::Other };
     let (mut parts, mut start) = (vec![], 0);
     for (at, node) in nodes.iter().enumerate() {
         let before = |back: usize| at.checked_sub(back).map(|at| &nodes[at]);
         let is_comparison =
             before(1).is_some_and(|node| node.is("distinct")) && before(2).is_some_and(|node| node.is_one_of(&["is", "not"]));
         let begun = match node {
-            _ if before(1).is_some_and(|node| *node == Node::Mark('.') || node.is("as")) => continue,
+            _ if before(1).is_some_and(|node| *node == QueryNode::Mark('.') || node.is("as")) => continue,
             _ if node.is_one_of(&["select", "values"]) => Clause::Items,
             _ if node.is("from") && !is_comparison => Clause::Sources,
             _ if node.is_one_of(&["where", "group", "having", "qualify", "window", "order", "limit", "offset"]) => Clause::Other,
@@ -285,23 +288,23 @@ fn clauses<'n, 'q>(nodes: &'n [Node<'q>]) -> Vec<(Clause, &'n [Node<'q>])> {
 }
 
 /// The nodes behind a keyword that they begin with.
-fn behind<'n, 'q>(nodes: &'n [Node<'q>], keyword: &str) -> Option<&'n [Node<'q>]> {
+fn behind<'n, 'q>(nodes: &'n [QueryNode<'q>], keyword: &str) -> Option<&'n [QueryNode<'q>]> {
     nodes.split_first().filter(|(first, _)| first.is(keyword)).map(|(_, rest)| rest)
 }
 
 /// The name that nodes begin with, perhaps behind `as`, and the names of columns in brackets behind it.
-fn alias<'q>(nodes: &[Node<'q>]) -> (Option<&'q str>, Vec<&'q str>) {
+fn alias<'q>(nodes: &[QueryNode<'q>]) -> (Option<&'q str>, Vec<&'q str>) {
     let nodes = behind(nodes, "as").unwrap_or(nodes);
-    let name = nodes.first().filter(|node| !node.is_one_of(RESERVED)).and_then(Node::name);
-    let columns = nodes.get(1).and_then(Node::inner).filter(|_| name.is_some()).unwrap_or_default();
-    (name.map(|name| name.text), columns.iter().filter_map(Node::name).map(|name| name.text).collect())
+    let name = nodes.first().filter(|node| !node.is_one_of(RESERVED)).and_then(QueryNode::name);
+    let columns = nodes.get(1).and_then(QueryNode::inner).filter(|_| name.is_some()).unwrap_or_default();
+    (name.map(|name| name.text), columns.iter().filter_map(QueryNode::name).map(|name| name.text).collect())
 }
 
 /// An item without the name that stands behind it.
-fn without_alias<'n, 'q>(item: &'n [Node<'q>]) -> &'n [Node<'q>] {
+fn without_alias<'n, 'q>(item: &'n [QueryNode<'q>]) -> &'n [QueryNode<'q>] {
     match item {
-        [inner @ .., Node::Word(_) | Node::Quoted(_)] => match inner.last() {
-            Some(Node::Mark(_)) | None => item,
+        [inner @ .., QueryNode::Word(_) | QueryNode::Quoted(_)] => match inner.last() {
+            Some(QueryNode::Mark(_)) | None => item,
             Some(before) if before.is("*") || before.is_one_of(RESERVED) => item,
             Some(_) => inner,
         },

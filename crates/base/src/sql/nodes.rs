@@ -7,22 +7,22 @@ const DEEPEST: usize = 64;
 
 /// A piece of a query.
 #[derive(Debug, PartialEq)]
-pub(super) enum Node<'q> {
+pub(super) enum QueryNode<'q> {
     /// A keyword, a name, or `*`.
     Word(Name<'q>),
     /// A name in quotes.
     Quoted(Name<'q>),
     /// Brackets of this kind and what stands in them.
-    Group(char, Vec<Node<'q>>),
+    Group(char, Vec<QueryNode<'q>>),
     /// A text, a number, or a place for a value.
     Value,
     Mark(char),
 }
 
-impl<'q> Node<'q> {
+impl<'q> QueryNode<'q> {
     /// Whether it is this keyword.
     pub(super) fn is(&self, keyword: &str) -> bool {
-        matches!(self, Node::Word(word) if word.is(keyword))
+        matches!(self, QueryNode::Word(word) if word.is(keyword))
     }
 
     /// Whether it is one of these keywords.
@@ -33,15 +33,15 @@ impl<'q> Node<'q> {
     /// The name it may be.
     pub(super) fn name(&self) -> Option<Name<'q>> {
         match self {
-            Node::Word(name) | Node::Quoted(name) => Some(*name),
-            Node::Group(..) | Node::Value | Node::Mark(_) => None,
+            QueryNode::Word(name) | QueryNode::Quoted(name) => Some(*name),
+            QueryNode::Group(..) | QueryNode::Value | QueryNode::Mark(_) => None,
         }
     }
 
     /// What stands in the brackets.
-    pub(super) fn inner(&self) -> Option<&[Node<'q>]> {
+    pub(super) fn inner(&self) -> Option<&[QueryNode<'q>]> {
         match self {
-            Node::Group(_, inner) => Some(inner),
+            QueryNode::Group(_, inner) => Some(inner),
             _ => None,
         }
     }
@@ -54,8 +54,8 @@ impl<'q> Node<'q> {
 }
 
 /// The pieces of a text. `None`: a quote or a bracket has no other end, or brackets are too deep.
-pub(super) fn nodes(text: &str) -> Option<Vec<Node<'_>>> {
-    let mut open: Vec<(char, Vec<Node>)> = vec![];
+pub(super) fn nodes(text: &str) -> Option<Vec<QueryNode<'_>>> {
+    let mut open: Vec<(char, Vec<QueryNode>)> = vec![];
     let (mut nodes, mut start) = (vec![], 0);
     while let Some(rest) = text.get(start..).filter(|rest| !rest.is_empty()) {
         let first = rest.chars().next()?;
@@ -72,21 +72,21 @@ pub(super) fn nodes(text: &str) -> Option<Vec<Node<'_>>> {
         };
         let name = Name { text: rest.get(..length)?, start };
         match first {
-            '"' | '`' => nodes.push(Node::Quoted(Name { text: rest.get(1..length - 1)?, start: start + 1 })),
+            '"' | '`' => nodes.push(QueryNode::Quoted(Name { text: rest.get(1..length - 1)?, start: start + 1 })),
             '-' | '/' if length > 1 => {}
-            '\'' => nodes.push(Node::Value),
+            '\'' => nodes.push(QueryNode::Value),
             '(' | '[' | '{' if open.len() == DEEPEST => return None,
             '(' | '[' | '{' => open.push((first, std::mem::take(&mut nodes))),
             ')' | ']' | '}' => {
                 let (bracket, around) =
                     open.pop().filter(|(bracket, _)| matches!((bracket, first), ('(', ')') | ('[', ']') | ('{', '}')))?;
                 let inner = std::mem::replace(&mut nodes, around);
-                nodes.push(Node::Group(bracket, inner));
+                nodes.push(QueryNode::Group(bracket, inner));
             }
-            c if c.is_alphabetic() || matches!(c, '_' | '*') => nodes.push(Node::Word(name)),
-            c if c.is_numeric() || length > 1 => nodes.push(Node::Value),
+            c if c.is_alphabetic() || matches!(c, '_' | '*') => nodes.push(QueryNode::Word(name)),
+            c if c.is_numeric() || length > 1 => nodes.push(QueryNode::Value),
             c if c.is_whitespace() => {}
-            c => nodes.push(Node::Mark(c)),
+            c => nodes.push(QueryNode::Mark(c)),
         }
         start += length;
     }

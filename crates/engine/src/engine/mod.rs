@@ -15,7 +15,7 @@
 //! | `names`, `preview`, `inputs`, `reach` | what templates read; what of it is known before a run; who named a value |
 //! | `hiding`, `secrets`, `marks` | what is secret or personal |
 //!
-//! How to add a step kind: its type in `model`, a file in `steps/` with its `Kind`, and tests in `tests/`; the compiler names the other places.
+//! How to add a step kind: see `model/step_kind.rs`; here a file in `steps/` with its `Kind`, and tests in `tests/`.
 
 mod command;
 #[cfg(test)]

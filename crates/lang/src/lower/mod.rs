@@ -2,7 +2,7 @@
 //! the rest is read on.
 //!
 //! How to add a key: a line in its table in [`keys`], its reading in the file of its place, a field in `model`.
-//! How to add a step kind: a table in `keys::steps`, an arm in `kinds`.
+//! How to add a step kind: see `model/step_kind.rs`.
 
 mod agents;
 mod aliases;

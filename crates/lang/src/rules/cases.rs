@@ -166,9 +166,8 @@ fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: Block
             (block, parts) = (pipeline.main, rest);
         } else {
             // What a tool, an agent or a plan runs is known only in the run.
-            let holds_steps =
-                matches!(kind, StepKind::Tool(_) | StepKind::Plan(_) | StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Broken);
-            return if holds_steps { PathEnd::Inside } else { PathEnd::Nowhere };
+            let is_alone = matches!(kind, StepKind::Http(_) | StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_));
+            return if is_alone || kind.only_computes() { PathEnd::Nowhere } else { PathEnd::Inside };
         }
     }
 }

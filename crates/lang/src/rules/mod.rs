@@ -2,8 +2,8 @@
 //! from `plan`.
 //!
 //! How to add a rule: a file named by what it finds, which begins with its code and has
-//! `pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>)`; its name in [`RULES`], a failing and a passing
-//! file in `tests/check/`, a page in `docs/codes/`. A rule that asks what a text reads, or what a value is, uses the symbol table in
+//! `pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>)`; its name below and in [`RULES`]; its code
+//! (`diagnostic` says what belongs to one). A rule that asks what a text reads, or what a value is, uses the symbol table in
 //! `names`; work stays in step with the size of the file. A code that other rooms report too has its constructor in `diagnostic/shared.rs`.
 
 mod cache_hides_effect;

@@ -15,7 +15,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
             // An agent with tools may act by them.
             file.agents.get(&agent.agent.value).is_none_or(|agent| !agent.tools.is_empty())
         } else {
-            matches!(kind, StepKind::Send(_) | StepKind::Tool(_) | StepKind::Call(_) | StepKind::Plan(_) | StepKind::Broken)
+            let only_leads = matches!(kind, StepKind::Route(_) | StepKind::Gate(_) | StepKind::Wait(_) | StepKind::Stop(_));
+            !kind.only_computes() && !only_leads
         }
     });
     if !acts_outside {

@@ -36,9 +36,7 @@ impl SinkRole {
             Check | CheckExpression | When | Route | CaseWhen | WrittenScorecard => SinkRole::Condition,
             Name | IdempotencyKey | StopReason => SinkRole::Log,
             Format | Gate | Otherwise | Send | SendValue | Output => SinkRole::Output,
-            FixedInput | PersonId | PersonField | ForEach | StepModel | Argument | Set | Wait | SqlValue | Read | CallInput => {
-                SinkRole::Record
-            }
+            FixedInput | PersonId | PersonField | ForEach | StepModel | Argument | Value | Wait => SinkRole::Record,
             Sql => SinkRole::Code,
             ProgramArgument => SinkRole::CommandLine,
             Reply => return None,

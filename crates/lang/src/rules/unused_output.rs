@@ -21,8 +21,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         let only_computes = if let StepKind::Agent(agent) = &step.kind {
             only_answers(names, &agent.agent.value)
         } else {
-            matches!(step.kind, StepKind::Set(_) | StepKind::Sql(_) | StepKind::Format(_))
-                || matches!(step.kind, StepKind::Read(_)) && !has_sql
+            step.kind.only_computes() && !(has_sql && matches!(step.kind, StepKind::Read(_)))
         };
         if only_computes && !is_last && !stands_in && !read.contains(step.id.value.as_str()) {
             let message = format!("no one reads the output of \"{}\"", step.id.value);

@@ -401,7 +401,7 @@ fn source_code_and_lock_files_have_hardly_any() {
         include_str!("../../../../../Cargo.lock"),
         include_str!("../../../../lang/src/channel/split.rs"),
         include_str!("../../../../lang/src/channel/parse.rs"),
-        include_str!("../../model/step.rs"),
+        include_str!("../../model/step_kind.rs"),
         include_str!("../../port/model.rs"),
         include_str!("../../diagnostic/codes.rs"),
     ];

@@ -48,7 +48,7 @@ struct JudgedCard {
 
 /// What a judge says about one criterion; see `shape::verdicts_schema`.
 #[derive(Clone, Default, Deserialize)]
-pub(crate) struct Judgement {
+pub(crate) struct JudgedCriterion {
     id: String,
     passed: bool,
     feedback: String,
@@ -56,7 +56,7 @@ pub(crate) struct Judgement {
 }
 
 /// What a judge says about all that it is asked, or why that cannot be used.
-type JudgeAnswer = Result<Vec<Judgement>, Failure>;
+type JudgeAnswer = Result<Vec<JudgedCriterion>, Failure>;
 
 /// Fills in checks with the names of a gate and of what it judges.
 struct CheckFiller<'a> {
@@ -443,7 +443,7 @@ fn judgements(text: &str, ids: &[&str]) -> JudgeAnswer {
     if let Some(problem) = shape::problems(&shape::verdicts_schema(ids), &value).into_iter().next() {
         return Err(wrong(problem));
     }
-    let found: Vec<Judgement> = serde_json::from_value(value["verdicts"].take()).map_err(|error| wrong(error.to_string()))?;
+    let found: Vec<JudgedCriterion> = serde_json::from_value(value["verdicts"].take()).map_err(|error| wrong(error.to_string()))?;
     for id in ids {
         match found.iter().filter(|judgement| judgement.id == *id).count() {
             0 => return Err(wrong(format!("the verdict on \"{id}\" is missing"))),

@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+pub(crate) use plans::{OnePlan, PlanResult, Planning};
 use talk::{AskedStage, ModelTalk, RequestedCall};
 
 use crate::engine::state::consents::ConsentDecision;
@@ -27,7 +27,7 @@ use crate::event::{
     Bound, Failure, FailureKind, RunEnd, RunStart, ServerTool, SharedValue, Stage, StepDetails, StepFailure, StepPath, StepStatus, Usage,
     Verdict,
 };
-use crate::model::{PipelineId, WrittenPlan};
+use crate::model::PipelineId;
 use crate::plan::{BlockIx, PipelinePlan, StepIx};
 
 /// Everything a run knows.
@@ -275,53 +275,6 @@ impl<T> PartialEq for Cached<T> {
     fn eq(&self, _: &Cached<T>) -> bool {
         true
     }
-}
-
-/// The plans of a `plan` step.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Planning {
-    pub(crate) plans: Vec<OnePlan>,
-    /// What is wrong with the last plan, until that is sent back.
-    pub(crate) findings: Vec<String>,
-    /// What was decided, in sentences.
-    pub(crate) log: Vec<String>,
-    /// Conversations that are over, and their tries and last model.
-    pub(crate) talks: Vec<Talk>,
-    pub(crate) attempts: u32,
-    pub(crate) model: Option<String>,
-}
-
-/// A conversation of a `plan` step that is over: who was asked, what it cost, and the tool calls.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Talk {
-    pub(crate) agent: String,
-    pub(crate) usage: Usage,
-    #[serde(default, skip_serializing_if = "SetAside::is_nothing")]
-    pub(crate) untold: SetAside,
-    pub(crate) uses: Vec<SharedValue>,
-}
-
-/// One plan of a `plan` step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct OnePlan {
-    pub(crate) plan: Arc<WrittenPlan>,
-    /// One a step, once all are over.
-    pub(crate) results: Option<Vec<PlanResult>>,
-    /// What the `check` agent said: whether the work is done, and how far it is.
-    pub(crate) check: Option<(bool, String)>,
-}
-
-/// What became of a step of a plan, as in the output of its `plan` step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PlanResult {
-    pub(crate) id: String,
-    #[serde(rename = "use")]
-    pub(crate) uses: String,
-    pub(crate) with: Value,
-    pub(crate) depends_on: Vec<String>,
-    pub(crate) status: StepStatus,
-    pub(crate) output: SharedValue,
-    pub(crate) error: Option<StepError>,
 }
 
 /// `error` of a step that failed.

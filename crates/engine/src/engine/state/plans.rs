@@ -4,13 +4,62 @@ use std::cell::OnceCell;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::births::nodes;
-use super::{Cached, Frame, FrameKind, Mood, NodeRef, OnePlan, PlanResult, Planning, RunState, StepNode, StepWork, Talk, WrittenFrame};
-use crate::event::StepStatus;
+use super::tally::SetAside;
+use super::{Cached, Frame, FrameKind, Mood, NodeRef, RunState, StepError, StepNode, StepWork, WrittenFrame};
+use crate::event::{SharedValue, StepStatus, Usage};
 use crate::model::{MOST_PARALLEL, Step, StepKind, WrittenPlan, WrittenStep, step_path};
 use crate::plan::{PipelinePlan, Plan};
+
+/// The plans of a `plan` step.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Planning {
+    pub(crate) plans: Vec<OnePlan>,
+    /// What is wrong with the last plan, until that is sent back.
+    pub(crate) findings: Vec<String>,
+    /// What was decided, in sentences.
+    pub(crate) log: Vec<String>,
+    /// Conversations that are over, and their tries and last model.
+    pub(crate) talks: Vec<PlanTalk>,
+    pub(crate) attempts: u32,
+    pub(crate) model: Option<String>,
+}
+
+/// A conversation of a `plan` step that is over: who was asked, what it cost, and the tool calls.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PlanTalk {
+    pub(crate) agent: String,
+    pub(crate) usage: Usage,
+    #[serde(default, skip_serializing_if = "SetAside::is_nothing")]
+    pub(crate) untold: SetAside,
+    pub(crate) uses: Vec<SharedValue>,
+}
+
+/// One plan of a `plan` step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OnePlan {
+    pub(crate) plan: Arc<WrittenPlan>,
+    /// One a step, once all are over.
+    pub(crate) results: Option<Vec<PlanResult>>,
+    /// What the `check` agent said: whether the work is done, and how far it is.
+    pub(crate) check: Option<(bool, String)>,
+}
+
+/// What became of a step of a plan, as in the output of its `plan` step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PlanResult {
+    pub(crate) id: String,
+    #[serde(rename = "use")]
+    pub(crate) uses: String,
+    pub(crate) with: Value,
+    pub(crate) depends_on: Vec<String>,
+    pub(crate) status: StepStatus,
+    pub(crate) output: SharedValue,
+    pub(crate) error: Option<StepError>,
+}
 
 /// The graph that the steps of a frame belong to.
 pub(crate) enum FrameGraph<'p> {
@@ -141,7 +190,7 @@ impl RunState {
         let node = self.node_mut(at);
         if let StepWork::Asking(asking) = std::mem::take(&mut node.work) {
             let planning = node.planning.get_or_insert_default();
-            planning.talks.push(Talk { agent: asking.agent, usage: asking.usage, untold: asking.untold, uses: asking.uses });
+            planning.talks.push(PlanTalk { agent: asking.agent, usage: asking.usage, untold: asking.untold, uses: asking.uses });
             planning.attempts += asking.attempts;
             planning.model = Some(asking.answered_by.unwrap_or(asking.model));
         }

@@ -1,0 +1,304 @@
+//! The kinds of steps: what their authors write, and what follows from it.
+//!
+//! How to add a kind: all of it here (its variant, its type, its arms of `facts` and `each_text`); in `lower` its table and the place of that in
+//! the list (`keys/steps.rs`) and its reading (`kinds.rs`); in the engine a file in `steps/`; a row in docs/language.md, section 6. The compiler
+//! names the rest: what it gives (`rules/known.rs`), the engine's table (`steps/mod.rs`), its words (`report/graph/words.rs`). A text takes the
+//! [`TextKey`] whose facts it shares, `Value` if only the step's own work reads it; else a new one, and the compiler names what is decided by it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::visit::{filling, named, request, texts};
+use super::{
+    CALL_TIMEOUT, CallTime, Effects, Filling, GateStep, MODEL_TIMEOUT, Method, PipelineId, PlanStep, QUERY_TIMEOUT, ScorecardRef, Shape,
+    Step, StyleGuide, Text, TextKey, Visit,
+};
+use crate::source::{Span, Spanned};
+
+/// The kinds of steps.
+#[derive(Debug, Clone, PartialEq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+#[expect(missing_docs, reason = "each is the kind of that name in docs/language.md, section 6")]
+pub enum StepKind {
+    Agent(AgentStep),
+    Tool(ToolStep),
+    Set(Filling),
+    Http(HttpStep),
+    Sql(SqlStep),
+    Read(ReadStep),
+    Plan(PlanStep),
+    Route(RouteStep),
+    Call(CallStep),
+    Format(FormatStep),
+    Gate(GateStep),
+    Send(SendStep),
+    /// `wait: 5m`, or a time as text.
+    Wait(Filling),
+    Stop(StopStep),
+    /// The kind could not be read or is not yet available; reported. It still counts as a known step.
+    #[strum(serialize = "?")]
+    Broken,
+}
+
+impl StepKind {
+    /// The key of the kind.
+    pub fn word(&self) -> &'static str {
+        self.into()
+    }
+
+    /// The one place where a kind says what it has.
+    pub(super) fn facts(&self) -> StepFacts<'_> {
+        use CallTime::{Later, Never, Start};
+        let of = StepFacts::of;
+        let value = |calls_when| StepFacts { only_computes: true, ..of(calls_when) };
+        match self {
+            StepKind::Agent(step) => {
+                let (timeout, agents) = (Some(MODEL_TIMEOUT), [Some(&step.agent), None]);
+                StepFacts { timeout, agents, output: step.output.as_ref(), ..of(Start) }
+            }
+            StepKind::Plan(step) => StepFacts {
+                agents: [Some(&step.agent), step.check.as_ref()],
+                may_use: &step.may_use,
+                work: Some("the steps inside"),
+                ..of(Start)
+            },
+            StepKind::Tool(step) => StepFacts {
+                may_use: std::slice::from_ref(&step.tool),
+                receiver: Some(&step.tool),
+                with: &step.with,
+                output: step.output.as_ref(),
+                ..of(Start)
+            },
+            StepKind::Http(step) => {
+                let (effects, output) = (Effects::of_request(step.method), step.output.as_ref());
+                StepFacts { effects, timeout: Some(CALL_TIMEOUT), output, ..of(Start) }
+            }
+            StepKind::Sql(step) => StepFacts { timeout: Some(QUERY_TIMEOUT), with: &step.with, ..value(Start) },
+            StepKind::Read(_) => StepFacts { timeout: Some(QUERY_TIMEOUT), ..value(Start) },
+            StepKind::Send(step) => StepFacts { with: &step.with, receiver: Some(&step.to), work: Some("the sending"), ..of(Start) },
+            StepKind::Call(step) => StepFacts { with: &step.with, work: Some("the steps inside"), ..of(Later) },
+            StepKind::Gate(step) => StepFacts { with: &step.with, work: Some("the judging"), ..of(Later) },
+            StepKind::Route(step) => {
+                StepFacts { cases: (&step.cases, step.otherwise.as_ref()), work: Some("the steps inside"), ..of(Never) }
+            }
+            StepKind::Wait(_) => StepFacts { work: Some("the waiting"), ..of(Never) },
+            StepKind::Stop(_) => StepFacts { work: Some("the stopping"), ..of(Never) },
+            StepKind::Set(_) | StepKind::Format(_) => value(Never),
+            StepKind::Broken => of(Never),
+        }
+    }
+
+    /// Everything that its author wrote under the keys of the kind.
+    pub fn each_text<'p>(&'p self, owner: Span, visit: Visit<'_, 'p>) {
+        match self {
+            StepKind::Agent(AgentStep { agent: _, prompt, model, output: _, attach }) => {
+                texts(TextKey::Prompt, [prompt], visit);
+                texts(TextKey::StepModel, model, visit);
+                attach.iter().for_each(|value| filling(TextKey::Attach, "", owner, value, true, visit));
+            }
+            StepKind::Tool(ToolStep { tool: _, with, output: _, idempotency_key }) => {
+                named(TextKey::Argument, with, visit);
+                texts(TextKey::IdempotencyKey, idempotency_key, visit);
+            }
+            StepKind::Plan(PlanStep { agent: _, prompt, may_use: _, attach, max_steps: _, max_parallel: _, rounds: _, check: _ }) => {
+                texts(TextKey::Prompt, [prompt], visit);
+                attach.iter().for_each(|value| filling(TextKey::Attach, "", owner, value, true, visit));
+            }
+            StepKind::Set(value) => filling(TextKey::Value, "", owner, value, true, visit),
+            StepKind::Wait(value) => filling(TextKey::Wait, "", owner, value, true, visit),
+            StepKind::Http(HttpStep { method: _, url, headers, query, body, output: _, idempotency_key }) => {
+                request(owner, url, headers, query, body.as_ref(), visit);
+                texts(TextKey::IdempotencyKey, idempotency_key, visit);
+            }
+            StepKind::Sql(SqlStep { query, with, one: _, max_rows: _ }) => {
+                texts(TextKey::Sql, [query], visit);
+                named(TextKey::Value, with, visit);
+            }
+            StepKind::Read(ReadStep { paths, kind: _ }) => filling(TextKey::Value, "", owner, paths, true, visit),
+            StepKind::Route(RouteStep { subject, cases, otherwise }) => {
+                texts(TextKey::Route, [subject], visit);
+                for Case { id: _, phrases: _, when, steps: _, has_steps: _ } in cases.iter().chain(otherwise) {
+                    texts(TextKey::CaseWhen, when, visit);
+                }
+            }
+            StepKind::Call(CallStep { file: _, pipeline: _, with, channel: _ }) => named(TextKey::Value, with, visit),
+            StepKind::Format(FormatStep { text, channel: _, style_guide: _ }) => texts(TextKey::Format, [text], visit),
+            StepKind::Gate(GateStep { scorecards, of, with, judge: _, refine: _, otherwise }) => {
+                for scorecard in scorecards {
+                    match scorecard {
+                        ScorecardRef::Named(_) => {}
+                        ScorecardRef::Written(text) => texts(TextKey::WrittenScorecard, [text], visit),
+                    }
+                }
+                texts(TextKey::Gate, [of], visit);
+                named(TextKey::GateValue, with, visit);
+                texts(TextKey::Otherwise, otherwise, visit);
+            }
+            StepKind::Send(SendStep { to: _, of, with, idempotency_key }) => {
+                texts(TextKey::Send, [of], visit);
+                named(TextKey::SendValue, with, visit);
+                texts(TextKey::IdempotencyKey, idempotency_key, visit);
+            }
+            StepKind::Stop(StopStep { succeeds: _, reason }) => texts(TextKey::StopReason, reason, visit),
+            StepKind::Broken => {}
+        }
+    }
+}
+
+/// What follows from the kind of a step, but for what depends on its tools. Most kinds have few of these; the rest is empty.
+pub(super) struct StepFacts<'s> {
+    pub calls_when: CallTime,
+    /// Whether it makes a value of what it reads and does nothing else.
+    pub only_computes: bool,
+    /// What its own call does, where no tool says it.
+    pub effects: Effects,
+    /// Time for its one call, where no tool says it.
+    pub timeout: Option<Duration>,
+    pub agents: [Option<&'s Spanned<String>>; 2],
+    pub may_use: &'s [Spanned<String>],
+    pub cases: (&'s [Case], Option<&'s Case>),
+    pub with: &'s [(Spanned<String>, Filling)],
+    pub output: Option<&'s Shape>,
+    pub receiver: Option<&'s Spanned<String>>,
+    /// What is not done again when an equal step's result is used.
+    pub work: Option<&'static str>,
+}
+
+impl StepFacts<'_> {
+    fn of(calls_when: CallTime) -> Self {
+        let (only_computes, effects, timeout, agents, cases) = (false, Effects::NONE, None, [None; 2], (&[][..], None));
+        let (may_use, with, output, receiver, work) = (&[], &[], None, None, None);
+        StepFacts { calls_when, only_computes, effects, timeout, agents, may_use, cases, with, output, receiver, work }
+    }
+}
+
+/// `agent`: one model with a prompt.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the keys of the language page")]
+pub struct AgentStep {
+    pub agent: Spanned<String>,
+    pub prompt: Text,
+    pub model: Option<Text>,
+    pub output: Option<Shape>,
+    pub attach: Option<Filling>,
+}
+
+/// `tool`: one call of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolStep {
+    /// `tool` or `server.tool`.
+    pub tool: Spanned<String>,
+    /// Arguments.
+    pub with: Vec<(Spanned<String>, Filling)>,
+    /// Shape of the result.
+    pub output: Option<Shape>,
+    /// Key for receivers that know keys.
+    pub idempotency_key: Option<Text>,
+}
+
+/// `http`: one request.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the keys of the language page")]
+pub struct HttpStep {
+    pub method: Method,
+    pub url: Text,
+    pub headers: Vec<(String, Text)>,
+    pub query: Vec<(String, Filling)>,
+    pub body: Option<Filling>,
+    pub output: Option<Shape>,
+    pub idempotency_key: Option<Text>,
+}
+
+/// `sql`: one query over `data` and tables read before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SqlStep {
+    /// The query; plain text, never a template.
+    pub query: Text,
+    /// Values for `$name`.
+    pub with: Vec<(Spanned<String>, Filling)>,
+    /// Only the first row.
+    pub one: bool,
+    /// Most rows (1,000).
+    pub max_rows: Option<u64>,
+}
+
+/// `read`: files into text and tables.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReadStep {
+    /// A path or a list of paths.
+    pub paths: Filling,
+    /// `text`, `table`, `document` or `image`, when guessing is wrong.
+    pub kind: Option<Spanned<String>>,
+}
+
+/// `route`: the first case that fits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RouteStep {
+    /// Where phrases are looked for.
+    pub subject: Text,
+    /// The cases in order.
+    pub cases: Vec<Case>,
+    /// What is done when none fits; its id is `otherwise`.
+    pub otherwise: Option<Case>,
+}
+
+/// One case of a route.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// Its id.
+    pub id: Spanned<String>,
+    /// Fits when one of these occurs in the subject.
+    pub phrases: Vec<Spanned<String>>,
+    /// Fits when this is true.
+    pub when: Option<Text>,
+    /// The one step it is (with the case's own id), or its `steps`.
+    pub steps: Vec<Arc<Step>>,
+    /// Whether it has `steps`: then paths are `route/case/step`, else `route/case`.
+    pub has_steps: bool,
+}
+
+/// `call`: another pipeline as a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallStep {
+    /// The file as written.
+    pub file: Spanned<String>,
+    /// What it names; `None`: could not be read, reported.
+    pub pipeline: Option<PipelineId>,
+    /// Its inputs.
+    pub with: Vec<(Spanned<String>, Filling)>,
+    /// Its channel; `None`: the run's, if it lists that.
+    pub channel: Option<Spanned<String>>,
+}
+
+/// `format`: a text for one channel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FormatStep {
+    /// The text.
+    pub text: Text,
+    /// Another channel than the run's.
+    pub channel: Option<Arc<super::Channel>>,
+    /// Another style guide than the file's.
+    pub style_guide: Option<Arc<StyleGuide>>,
+}
+
+/// `send`: to `stdout` or a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SendStep {
+    /// `stdout` or the name of a tool.
+    pub to: Spanned<String>,
+    /// Parts (of a `format` output) or text.
+    pub of: Text,
+    /// `to`, `subject`, `name`.
+    pub with: Vec<(Spanned<String>, Filling)>,
+    /// Key for receivers that know keys.
+    pub idempotency_key: Option<Text>,
+}
+
+/// `stop`: ends the run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StopStep {
+    /// `succeeded` (true) or `failed`.
+    pub succeeds: bool,
+    /// Becomes the failure's message.
+    pub reason: Option<Text>,
+}
