@@ -16,6 +16,7 @@ use crate::check::{Checked, check_file};
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
 use crate::engine::{secret_values, servers};
+use crate::event::Failure;
 use crate::lower::FileKind;
 use crate::model::{Pipeline, Tool};
 use crate::port::{Secret, ToolServer, ToolServers};
@@ -48,12 +49,12 @@ pub(super) fn look(
     };
     let world = world::servers(private_hosts.to_vec(), Arc::clone(agreed));
     runtime.block_on(async {
-        let one = async |(name, server)| match server {
+        let one = async |(name, server): (String, Result<ToolServer, Failure>)| match server {
             Ok(server) => match world.look(&server).await {
                 Ok(look) => (name, Seen::Is(Box::new((server, look)))),
                 Err(failure) => (name, Seen::Fails(failure.message)),
             },
-            Err(why) => (name, Seen::OnlyInARun(why)),
+            Err(failure) => (name, Seen::OnlyInARun(failure.message)),
         };
         let seen = futures_util::future::join_all(found.into_iter().map(one)).await;
         let _ = world.close().await;

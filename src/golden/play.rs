@@ -12,7 +12,7 @@ use super::mutate::{Mutant, mutants};
 use super::outcome::Complaint;
 use super::suite::{Suite, Trial, TrialOptions};
 use super::taping::TrialTape;
-use crate::driver::{Blocking, CallResult, FoundPerson};
+use crate::driver::{Blocking, CallResult, FoundPerson, PersonError};
 use crate::engine::{CallReply, CallRequest, Noted, PersonFrom, check_inputs, person};
 use crate::event::{Event, Failure, FailureKind, Happening, RunEnd};
 use crate::journal::{Record, record};
@@ -75,7 +75,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
     let (found, mocks_used) = find_person(pipeline, case, &inputs, world);
     let found = match found {
         Ok(found) => found,
-        Err(problem) => return Played { noted: Noted { mocks_used, ..Noted::default() }, ..not_started(vec![problem]) },
+        Err(problem) => return Played { noted: Noted { mocks_used, ..Noted::default() }, ..not_started(vec![problem.to_string()]) },
     };
     let now = case.now.as_ref().map_or(NOW, |now| now.as_str());
     let now = DateTime::parse_from_rfc3339(now).map(|now| now.with_timezone(&Utc)).unwrap_or_default();
@@ -87,7 +87,7 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
     let mut stage = TrialStage { world, sent: vec![], tape, goes_live: taping.goes_live() };
     let ending = match played.play(start, &mut |events, call, request| stage.answer(events, call, request)) {
         Ok(end) => TrialEnding::Over(Box::new(end)),
-        Err(why) => TrialEnding::Endless(why),
+        Err(endless) => TrialEnding::Endless(endless.to_string()),
     };
     let mut noted = played.run.noted();
     noted.mocks_used.extend(mocks_used);
@@ -109,27 +109,36 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
     }
 }
 
+/// Why nobody can be told whom a case is for.
+#[derive(Debug, thiserror::Error)]
+enum CasePersonError {
+    #[error(transparent)]
+    Person(#[from] PersonError),
+    #[error("the mock of \"person\" must hold the person's fields, or be empty, or an error")]
+    Mock,
+}
+
 /// Who the run is for, and the mocks that said so: `person` stands for the table of people, unless a step has that name.
 fn find_person(
     pipeline: &Pipeline,
     case: &TestCase,
     inputs: &Map<String, Value>,
     world: &Blocking,
-) -> (Result<FoundPerson, String>, BTreeSet<String>) {
+) -> (Result<FoundPerson, CasePersonError>, BTreeSet<String>) {
     const MOCK: &str = "person";
     let is_step = pipeline.steps.iter().any(|step| step.id.value == MOCK);
     let mock = case.mocks.get(MOCK).filter(|_| !is_step);
     let (Some(mock), Ok(PersonFrom::Row { id, table, .. })) = (mock, person(pipeline, inputs)) else {
-        return (world.find_person(pipeline, inputs).map_err(|error| error.to_string()), BTreeSet::new());
+        return (world.find_person(pipeline, inputs).map_err(CasePersonError::from), BTreeSet::new());
     };
     let used = BTreeSet::from([MOCK.to_string()]);
     let found = match &mock.value {
         Mock::Error(kind) => FoundPerson::of_row(&id, &table, Err(Failure::new(*kind, "mocked failure"))),
         Mock::Output(Value::Object(fields)) => FoundPerson::of_row(&id, &table, Ok(Some(fields.clone()))),
         Mock::Output(Value::Null) => FoundPerson::of_row(&id, &table, Ok(None)),
-        Mock::Output(_) => return (Err("the mock of \"person\" must hold the person's fields, or be empty, or an error".into()), used),
+        Mock::Output(_) => return (Err(CasePersonError::Mock), used),
     };
-    (found.map_err(|error| error.to_string()), used)
+    (found.map_err(CasePersonError::from), used)
 }
 
 /// The inputs of a case. A path in a test file is relative to that file.

@@ -14,6 +14,15 @@ use crate::port::Tape;
 /// Most answers and timers of one run.
 const MOST_TURNS: usize = 200_000;
 
+/// Why a run does not end.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+pub(crate) enum EndlessRunError {
+    #[error("the run does not end: nothing is awaited, and no timer is set")]
+    NothingAwaited,
+    #[error("the run does not end: {MOST_TURNS} answers and timers were not enough")]
+    TooManyTurns,
+}
+
 /// A run in virtual time.
 pub(crate) struct VirtualRun {
     pub(crate) run: Run,
@@ -42,12 +51,12 @@ impl VirtualRun {
         VirtualRun { run, events: vec![], now, ms: 0, out: VecDeque::new(), tape, door, order }
     }
 
-    /// Runs to the end. `answer` is given the events so far, and a request with the number of its call. Errors: it does not end, and why.
+    /// Runs to the end. `answer` is given the events so far, and a request with the number of its call.
     pub(crate) fn play(
         &mut self,
         start: RunStart,
         answer: &mut dyn FnMut(&[Event], u64, CallRequest) -> CallResult,
-    ) -> Result<RunEnd, String> {
+    ) -> Result<RunEnd, EndlessRunError> {
         self.take(Input::Start(Box::new(start)));
         for _ in 0..MOST_TURNS {
             if let Some(end) = self.run.state().finished.clone() {
@@ -60,10 +69,10 @@ impl VirtualRun {
                 self.ms = self.ms.max(at);
                 self.take(Input::Tick);
             } else {
-                return Err("the run does not end: nothing is awaited, and no timer is set".into());
+                return Err(EndlessRunError::NothingAwaited);
             }
         }
-        Err(format!("the run does not end: {MOST_TURNS} answers and timers were not enough"))
+        Err(EndlessRunError::TooManyTurns)
     }
 
     fn next_out(&mut self) -> Option<(u64, CallRequest)> {

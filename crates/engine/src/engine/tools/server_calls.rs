@@ -170,10 +170,10 @@ impl Run {
         for found in list.tools.iter().filter(|found| is_wanted(&found.name) && is_pinned(&found.name)) {
             let description = cut(&clean(&found.description).0, LONGEST_DESCRIPTION);
             for schema in [Some(&found.input), found.output.as_ref()].into_iter().flatten() {
-                check_schema(schema).map_err(|why| {
+                if let Some(why) = too_much_of(schema) {
                     let message = format!("tool \"{name}.{}\" cannot be used: its schema {why}", visible(&found.name));
-                    Failure::new(FailureKind::BadResponse, message)
-                })?;
+                    return Err(Failure::new(FailureKind::BadResponse, message));
+                }
             }
             tools.push(Arc::new(ServerTool { description, ..found.clone() }));
         }
@@ -341,14 +341,13 @@ fn visible(text: &str) -> String {
     clean(text).0.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a schema of others can be used without growing beyond bounds.
-fn check_schema(schema: &Value) -> Result<(), String> {
+/// What is said of a schema of others that cannot be used; `None`: it can be, without growing beyond bounds.
+fn too_much_of(schema: &Value) -> Option<String> {
     match SCHEMA_BOUNDS.exceeded(schema) {
-        Some(ExceededBound::Bytes(size)) => Err(format!("has {size} bytes, and {} are the most", SCHEMA_BOUNDS.bytes)),
-        Some(ExceededBound::Levels) => Err(format!("is nested deeper than {}", SCHEMA_BOUNDS.levels)),
-        Some(ExceededBound::Ways) => Err("leads more ways than can be followed".to_owned()),
-        None if leads_out(schema) => Err("refers to another document".to_owned()),
-        None => Ok(()),
+        Some(ExceededBound::Bytes(size)) => Some(format!("has {size} bytes, and {} are the most", SCHEMA_BOUNDS.bytes)),
+        Some(ExceededBound::Levels) => Some(format!("is nested deeper than {}", SCHEMA_BOUNDS.levels)),
+        Some(ExceededBound::Ways) => Some("leads more ways than can be followed".to_owned()),
+        None => leads_out(schema).then(|| "refers to another document".to_owned()),
     }
 }
 

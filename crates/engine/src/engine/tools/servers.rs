@@ -20,7 +20,7 @@ pub fn servers(
     inputs: &Map<String, Value>,
     secrets: &BTreeMap<String, Secret>,
     env: &BTreeMap<String, Secret>,
-) -> Vec<(String, Result<ToolServer, String>)> {
+) -> Vec<(String, Result<ToolServer, Failure>)> {
     let inputs = template::from_json(&Value::Object(inputs.clone()));
     let scope = |text: &Text| {
         let mut scope = Scope::new();
@@ -38,9 +38,7 @@ pub fn servers(
         Ok((filled.text, HostSource::Input))
     };
     let names = pipeline.tools.iter().filter(|(_, tool)| tool.is_server()).map(|(name, _)| name);
-    names
-        .map(|name| (name.clone(), of_file(pipeline, name, "look".into(), secrets, &fill, &address).map_err(|failure| failure.message)))
-        .collect()
+    names.map(|name| (name.clone(), of_file(pipeline, name, "look".into(), secrets, &fill, &address))).collect()
 }
 
 /// A server as the file writes it.
