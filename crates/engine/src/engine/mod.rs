@@ -12,7 +12,7 @@
 //! | `tools/` | the tools that agents ask for, servers of tools, policies and the people who allow a call |
 //! | `gates/` | judging, the one refinement, gates of a run that is over |
 //! | `plans/` | plans that an agent writes: what is decided, what agents are told |
-//! | `names`, `preview`, `inputs`, `reach` | what templates read; what of it is known before a run; who named a value |
+//! | `names`, `preview`, `inputs`, `opening`, `reach` | what templates read; what of it is known before a run; what a called pipeline begins with; who named a value |
 //! | `hiding`, `secrets`, `marks` | what is secret or personal |
 //!
 //! How to add a step kind: see `model/step_kind.rs`; here a file in `steps/` with its `Kind`, and tests in `tests/`.
@@ -26,6 +26,7 @@ mod inputs;
 mod marks;
 mod model_calls;
 mod names;
+mod opening;
 mod plans;
 mod preview;
 mod reach;

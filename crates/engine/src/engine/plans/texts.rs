@@ -12,7 +12,7 @@ use crate::event::{Failure, Purpose};
 use crate::model::{FieldKind, PipelineId, PlanStep, PlanStrategy, Shape, ToolParameters, Usable};
 
 /// The input of a pipeline that gets the outputs of the steps it depends on.
-pub(crate) const PREVIOUS: &str = "previous";
+const PREVIOUS: &str = "previous";
 /// Characters of an agent's instructions that a planner is shown.
 const MOST_ABOUT: usize = 1_000;
 
@@ -98,17 +98,18 @@ impl Run {
     }
 
     /// The outputs of the steps that a pipeline in a plan depends on, if it takes them, in the form it takes.
-    pub(crate) fn previous(&self, at: NodeRef, called: PipelineId) -> Option<Value> {
+    pub(crate) fn previous(&self, at: NodeRef, called: PipelineId) -> Option<(String, Value)> {
         let kind = self.previous_of(Some(called))?;
         let results = self.depended_on(at);
         if results.is_empty() {
             return None;
         }
-        Some(match kind {
+        let value = match kind {
             FieldKind::List => results.into_iter().map(|(_, output)| output).collect(),
             FieldKind::Text => Value::String(self.below_prompt(at).trim_start().to_string()),
             _ => Value::Object(results.into_iter().collect()),
-        })
+        };
+        Some((PREVIOUS.to_owned(), value))
     }
 }
 

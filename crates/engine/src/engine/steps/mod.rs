@@ -1,7 +1,7 @@
 //! What each kind of step does, behind one table ([`of`]); how any of them starts, and what is common to their calls. Kinds that talk with
 //! models stand in `model_calls`, `gates` and `plans`.
 
-pub(crate) mod call;
+mod call;
 mod computed;
 pub(crate) mod http;
 pub(crate) mod kept;

@@ -10,9 +10,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::engine::command::{CallReply, CallRequest};
+use crate::engine::opening::Opening;
 use crate::engine::state::NodeRef;
 use crate::engine::state::talk::{AskedStage, ModelTalk, RequestedCall};
-use crate::engine::steps::call::Opening;
 use crate::engine::words::ms;
 use crate::engine::{Run, shape};
 use crate::event::{AskedCall, Failure, FailureKind, Happening, MessageRole, Note, SharedValue};

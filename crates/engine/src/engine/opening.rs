@@ -1,0 +1,68 @@
+//! What a called pipeline begins with: its inputs, its channel, and who it is for.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::Run;
+use super::inputs::{PersonFrom, PersonTextError, check_inputs, person, person_fields};
+use super::state::NodeRef;
+use crate::event::{Failure, FailureKind, SharedValue};
+use crate::model::PipelineId;
+use crate::port::{QueryRequest, Rows};
+use crate::source::Spanned;
+
+/// What a called pipeline starts with.
+pub(crate) struct Opening {
+    pub(crate) inputs: SharedValue,
+    pub(crate) channel: Option<String>,
+    /// Who it is for, or the query that finds that out.
+    pub(crate) person: Result<SharedValue, QueryRequest>,
+}
+
+impl Run {
+    /// The fields of a person from the row that was found.
+    pub(crate) fn person_found(&self, called: PipelineId, rows: Rows) -> Result<SharedValue, Failure> {
+        let name = &self.plan.pipeline(called).pipeline.name.value;
+        let missing = || Failure::new(FailureKind::BadRequest, format!("pipeline \"{name}\": its table of people has no such person"));
+        let row = rows.rows.first().ok_or_else(missing)?;
+        Ok(Arc::new(Value::Object(person_fields(row))))
+    }
+
+    /// Checks what a pipeline is given, and works out its channel and who it is for: its own `person`, else the caller's.
+    pub(crate) fn opening(
+        &self,
+        at: NodeRef,
+        called: PipelineId,
+        given: Map<String, Value>,
+        own_channel: Option<&Spanned<String>>,
+    ) -> Result<Opening, Failure> {
+        let pipeline = &self.plan.pipeline(called).pipeline;
+        let name = &pipeline.name.value;
+        let inputs = check_inputs(pipeline, given)
+            .map_err(|problems| Failure::new(FailureKind::BadRequest, format!("call of \"{name}\": {}", problems.join("; "))))?;
+        let caller = self.state.instance_around(at);
+        let wanted = own_channel.map(|c| c.value.clone()).or_else(|| caller.channel.clone());
+        let listed = |name: &String| pipeline.channels.iter().any(|c| c.name == *name);
+        let channel = match (wanted.filter(listed), own_channel) {
+            (Some(name), _) => Some(name),
+            (None, Some(channel)) => {
+                let message = format!("pipeline \"{name}\" does not list channel \"{}\"", channel.value);
+                return Err(Failure::new(FailureKind::BadRequest, message));
+            }
+            (None, None) => pipeline.channels.first().map(|c| c.name.clone()),
+        };
+        let person = match &pipeline.person {
+            None => Ok(caller.person.clone()),
+            Some(_) => {
+                let wrong =
+                    |problem: PersonTextError| Failure::new(FailureKind::BadRequest, format!("person of pipeline \"{name}\": {problem}"));
+                match person(pipeline, &inputs).map_err(wrong)? {
+                    PersonFrom::Known(person) => Ok(Arc::new(Value::Object(person))),
+                    PersonFrom::Row { query, .. } => Err(query),
+                }
+            }
+        };
+        Ok(Opening { inputs: Arc::new(Value::Object(inputs)), channel, person })
+    }
+}
