@@ -135,6 +135,6 @@ proptest! {
         if rounds == 1 && world.status() == RunStatus::Succeeded {
             prop_assert!(passed);
         }
-        world.check();
+        world.check_at(16);
     }
 }

@@ -144,7 +144,7 @@ proptest! {
         }
         while world.is_stopping() { world.wait(); commits.push(world.events.len()) }
         prop_assert_eq!(world.status(), RunStatus::Cancelled);
-        world.check();
+        world.check_at(16);
 
         let asked = world.place(|h| matches!(h, Happening::CancelRequested { .. })).unwrap();
         let waited = world.place(|h| matches!(h, Happening::GraceEnded)).unwrap_or(asked);
@@ -169,7 +169,7 @@ proptest! {
             while !resumed.is_over() && !resumed.run.is_paused() {
                 if resumed.out.is_empty() { resumed.wait() } else { resumed.answer_one(0) }
             }
-            resumed.check();
+            resumed.check_at(16);
             let once: Vec<String> = (0..drawn.len()).filter(|place| drawn[*place].0 % 8 == ONCE).map(|place| format!("s{place}")).collect();
             let before: BTreeSet<&str> = world.posted.iter().map(|(_, _, key)| key.as_str()).collect();
             for (_, step, key) in &resumed.posted {
