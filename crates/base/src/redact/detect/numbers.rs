@@ -1,5 +1,7 @@
 //! Everything made of digits: cards, social security numbers, bank accounts, IPv4 addresses, phone numbers.
 
+use std::net::Ipv4Addr;
+
 use super::super::{Detection, PiiKind};
 use super::{add, before, byte, has_word, iban, phone, words_before};
 
@@ -122,6 +124,10 @@ fn digits(text: &[u8], groups: &[Group]) -> Vec<u32> {
     groups.iter().flat_map(|group| &text[group.start..group.end]).map(|byte| u32::from(byte - b'0')).collect()
 }
 
+fn number(digits: &[u32]) -> u32 {
+    digits.iter().fold(0, |number, digit| number * 10 + digit)
+}
+
 /// Not part of a word, an id or a decimal number.
 fn is_free(text: &[u8], start: usize, end: usize) -> bool {
     let (left, right) = (before(text, start), byte(text, end));
@@ -131,7 +137,7 @@ fn is_free(text: &[u8], start: usize, end: usize) -> bool {
 }
 
 fn is_card(digits: &[u32]) -> bool {
-    let prefix = |count: usize| digits.iter().take(count).fold(0, |number, digit| number * 10 + digit);
+    let prefix = |count: usize| number(&digits[..count.min(digits.len())]);
     let of_network = match (prefix(1), prefix(2), prefix(3), prefix(4), digits.len()) {
         (4, .., 13 | 16 | 19) => true,                                                             // Visa
         (_, 51..=55, _, _, 16) | (_, _, _, 2221..=2720, 16) => true,                               // Mastercard
@@ -164,20 +170,14 @@ fn luhn(digits: &[u32]) -> bool {
 /// Four numbers below 256 that are neither a loopback address, a mask, "any address", nor a version.
 fn ipv4(text: &[u8], groups: &[Group], is_joined: bool) -> Option<(usize, usize)> {
     let four = groups.get(..4)?;
-    let is_dotted = four.iter().skip(1).all(|group| group.gap() == b".") && four.iter().all(|group| group.len() <= 3);
-    if !is_dotted {
-        return None;
-    }
     let (start, end) = (four[0].start, four[3].end);
-    let numbers: Vec<u32> = four.iter().map(|group| digits(text, std::slice::from_ref(group)).iter().fold(0, |n, d| n * 10 + d)).collect();
-    let has_zeros = four.iter().any(|group| group.len() > 1 && text[group.start] == b'0');
+    let address: Ipv4Addr = std::str::from_utf8(&text[start..end]).ok()?.parse().ok()?;
     let goes_on = groups.get(4).is_some_and(|next| next.gap() == b".") || byte(text, end).is_ascii_alphabetic() || byte(text, end) == b'_';
     let is_joined = is_joined && matches!(four[0].gap(), b"." | b"-" | b"/");
     let left = before(text, start);
     let is_part =
         left.is_ascii_alphanumeric() || matches!(left, b'.' | b'_') || left == b'/' && before(text, start - 1).is_ascii_alphanumeric();
-    let is_special = matches!(numbers.as_slice(), [0 | 127 | 255, ..]);
-    if numbers.iter().any(|number| *number > 255) || has_zeros || goes_on || is_joined || is_part || is_special {
+    if goes_on || is_joined || is_part || matches!(address.octets(), [0 | 127 | 255, ..]) {
         return None;
     }
     let near = words_before(text, start);
@@ -197,7 +197,7 @@ fn ssn(text: &[u8], groups: &[Group], is_joined: bool) -> Option<(usize, usize)>
     }
     let sizes: Vec<usize> = groups.iter().take(3).map(Group::len).collect();
     let gaps: Vec<&[u8]> = groups.iter().take(3).skip(1).map(Group::gap).collect();
-    let named = || has_word(&words_before(text, first.start), &["ssn", "social security", "social security number"]);
+    let named = || has_word(&words_before(text, first.start), ["ssn", "social security"]);
     let used = match (sizes.as_slice(), gaps.as_slice()) {
         ([3, 2, 4], [b"-", b"-"]) => 3,
         ([3, 2, 4], [b" ", b" "] | [b".", b"."]) if named() => 3,
@@ -210,8 +210,7 @@ fn ssn(text: &[u8], groups: &[Group], is_joined: bool) -> Option<(usize, usize)>
         return None;
     }
     let digits = digits(text, &groups[..used]);
-    let number = |range: std::ops::Range<usize>| digits.get(range).unwrap_or_default().iter().fold(0, |n, d| n * 10 + d);
-    let (area, group, serial) = (number(0..3), number(3..5), number(5..9));
+    let (area, group, serial) = (number(&digits[..3]), number(&digits[3..5]), number(&digits[5..]));
     (!matches!(area, 0 | 666 | 900..) && group != 0 && serial != 0).then_some((end, used))
 }
 

@@ -4,30 +4,8 @@ use super::numbers::Group;
 use super::{before, byte, has_word, words_before};
 
 /// Words that say a phone number follows, so that it needs no shape of its own.
-const WORDS: &[&str] = &[
-    "phone",
-    "telephone",
-    "telefon",
-    "tel",
-    "mobile",
-    "mobil",
-    "móvil",
-    "teléfono",
-    "téléphone",
-    "cell",
-    "cellphone",
-    "fax",
-    "whatsapp",
-    "handy",
-    "call me",
-    "call us",
-    "ring me",
-    "text me",
-    "reach me",
-    "hotline",
-    "phone_number",
-    "phonenumber",
-];
+const WORDS: &str = "phone, telephone, telefon, tel, mobile, mobil, móvil, teléfono, téléphone, cell, cellphone, fax, whatsapp, handy, \
+call me, call us, ring me, text me, reach me, hotline, phonenumber";
 
 /// The number that these groups begin with: where it starts (before a `+` or bracket) and ends, and how many groups it takes.
 pub(super) fn find(text: &[u8], groups: &[Group], is_joined: bool) -> Option<(usize, usize, usize)> {
@@ -65,21 +43,26 @@ fn is_mark(gap: &[u8]) -> bool {
     matches!(gap, b" " | b"-" | b"." | b"/" | b"(" | b")" | b" (" | b") " | b")-" | b"-(" | b")/" | b"")
 }
 
+/// How many groups belong together, and how many digits they have: as long as the next one joins, and up to `most` digits.
+fn together(groups: &[Group], most: usize, joins: impl Fn(&Group) -> bool) -> (usize, usize) {
+    let (mut used, mut digits) = (0, 0);
+    for group in groups {
+        if used > 0 && !joins(group) || digits + group.len() > most {
+            break;
+        }
+        digits += group.len();
+        used += 1;
+    }
+    (used, digits)
+}
+
 /// As many groups as make 8 to 15 digits after the `+`; 11 in North America.
 fn international(text: &[u8], groups: &[Group]) -> Option<usize> {
     let most = if byte(text, groups.first()?.start) == b'1' { 11 } else { 15 };
     if byte(text, groups.first()?.start) == b'0' {
         return None;
     }
-    let (mut used, mut digits) = (0, 0);
-    for group in groups {
-        let joins = used == 0 || is_mark(group.gap());
-        if !joins || digits + group.len() > most {
-            break;
-        }
-        digits += group.len();
-        used += 1;
-    }
+    let (used, digits) = together(groups, most, |group| is_mark(group.gap()));
     (digits >= 8).then_some(used)
 }
 
@@ -95,7 +78,7 @@ fn american(text: &[u8], groups: &[Group], start: usize) -> Option<usize> {
     let area = text.get(three[0].start).copied().unwrap_or(0);
     let exchange = text.get(three[1].start).copied().unwrap_or(0);
     // Only spaces between: also three columns of a table, so both parts must begin as such numbers do.
-    let is_plain = gaps.0 != b" " || exchange >= b'2' || in_brackets || has_word(&words_before(text, start), WORDS);
+    let is_plain = gaps.0 != b" " || exchange >= b'2' || in_brackets || has_word(&words_before(text, start), WORDS.split(", "));
     let next = groups.get(from + 3).is_some_and(|next| matches!(next.gap(), b"-" | b"." | b"/"));
     (is_shaped && (same || in_brackets && matches!(gaps.1, b"-" | b"." | b" ")) && area >= b'2' && is_plain && !next).then_some(from + 3)
 }
@@ -114,15 +97,8 @@ fn national(text: &[u8], groups: &[Group], is_joined: bool) -> Option<usize> {
     if !(is_foreign || is_area) || is_joined {
         return None;
     }
-    let (mut used, mut count) = (0, 0);
-    for group in groups {
-        let joins = used == 0 || matches!(group.gap(), b" " | b"-" | b"/" | b") " | b")" | b")-" | b")/");
-        if !joins || count + group.len() > if is_foreign { 16 } else { 12 } || used > 0 && group.len() < 2 {
-            break;
-        }
-        count += group.len();
-        used += 1;
-    }
+    let joins = |group: &Group| group.len() >= 2 && matches!(group.gap(), b" " | b"-" | b"/" | b") " | b")" | b")-" | b")/");
+    let (used, count) = together(groups, if is_foreign { 16 } else { 12 }, joins);
     // A group of at least three digits follows: "020 7946 0958", not "012 10 11 12".
     let is_long = groups.get(1).is_some_and(|next| next.len() >= 3);
     (used >= 2 && is_long && (9..=16).contains(&count)).then_some(used)
@@ -130,16 +106,9 @@ fn national(text: &[u8], groups: &[Group], is_joined: bool) -> Option<usize> {
 
 /// Any 7 to 15 digits after a word that says so.
 fn named(text: &[u8], groups: &[Group], start: usize) -> Option<usize> {
-    let (mut used, mut digits) = (0, 0);
-    for group in groups {
-        if used > 0 && !is_mark(group.gap()) || digits + group.len() > 15 {
-            break;
-        }
-        digits += group.len();
-        used += 1;
-    }
+    let (used, digits) = together(groups, 15, |group| is_mark(group.gap()));
     let is_long = groups.iter().take(used).any(|group| group.len() >= 3);
-    (digits >= 7 && is_long && has_word(&words_before(text, start), WORDS)).then_some(used)
+    (digits >= 7 && is_long && has_word(&words_before(text, start), WORDS.split(", "))).then_some(used)
 }
 
 /// `01.02.2024`, `2024-01-02`: a date, perhaps with a time behind it.
