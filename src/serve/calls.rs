@@ -1,10 +1,9 @@
 //! Calls under way: how many at once, progress, cancelling.
 
-use crate::event::Canceller;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use rmcp::model::{ErrorCode, ErrorData, ProtocolVersion, Tool};
 use serde_json::{Map, Value, json};
@@ -14,6 +13,8 @@ use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_ch
 use super::messages;
 use super::protocol::{ServedCall, complete};
 use super::{Bounds, CallLine, InvalidArguments, PipelineService, ServedOutcome};
+use crate::adapter::held;
+use crate::event::Canceller;
 
 /// Before the names of what a result says of its run.
 const META: &str = "flow/";
@@ -23,7 +24,7 @@ pub(super) struct CallServer {
     work: Arc<dyn PipelineService>,
     bounds: Bounds,
     permits: Arc<Semaphore>,
-    waiting: AtomicUsize,
+    waiting: Semaphore,
     is_ending: AtomicBool,
     /// Everything under way, by a number of its own.
     under_way: Mutex<HashMap<u64, UnboundedSender<Canceller>>>,
@@ -44,8 +45,11 @@ struct Running {
     is_unwanted: Arc<AtomicBool>,
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+impl Running {
+    fn cancel(self) {
+        self.is_unwanted.store(true, Ordering::Relaxed);
+        let _ = self.stop.send(Canceller::Client);
+    }
 }
 
 impl ClientSession {
@@ -59,21 +63,15 @@ impl ClientSession {
 
     /// Takes a message that wants no answer.
     pub(super) fn notice(&self, method: &str, params: &Map<String, Value>) {
-        if method != "notifications/cancelled" {
-            return;
-        }
-        if let Some(running) = params.get("requestId").and_then(|id| held(&self.running).remove(&id.to_string())) {
-            running.is_unwanted.store(true, Ordering::Relaxed);
-            let _ = running.stop.send(Canceller::Client);
+        let id = params.get("requestId").filter(|_| method == "notifications/cancelled");
+        if let Some(running) = id.and_then(|id| held(&self.running).remove(&id.to_string())) {
+            running.cancel();
         }
     }
 
     /// Ends everything that was asked for here; no answer is wanted.
     pub(super) fn leave(&self) {
-        for (_, running) in held(&self.running).drain() {
-            running.is_unwanted.store(true, Ordering::Relaxed);
-            let _ = running.stop.send(Canceller::Client);
-        }
+        held(&self.running).drain().for_each(|(_, running)| running.cancel());
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -104,30 +102,13 @@ impl Drop for Entered {
     }
 }
 
-/// One that waits for others to end.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    /// `None`: too many wait.
-    fn begin(count: &'a AtomicUsize, most: usize) -> Option<Waiting<'a>> {
-        let waiting = Waiting(count);
-        (count.fetch_add(1, Ordering::Relaxed) < most).then_some(waiting)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl CallServer {
     pub(super) fn new(work: Arc<dyn PipelineService>, bounds: Bounds) -> CallServer {
         CallServer {
             work,
             bounds,
             permits: Arc::new(Semaphore::new(bounds.running)),
-            waiting: AtomicUsize::new(0),
+            waiting: Semaphore::new(bounds.waiting),
             is_ending: AtomicBool::new(false),
             under_way: Mutex::default(),
             last: AtomicU64::new(0),
@@ -204,7 +185,7 @@ impl Entered {
             Err(_) => {
                 let Bounds { running, waiting, .. } = server.bounds;
                 let full = || fault(&format!("{running} calls are under way and {waiting} wait; try again later"));
-                let _waiting = Waiting::begin(&server.waiting, waiting).ok_or_else(full)?;
+                let _waiting = server.waiting.try_acquire().map_err(|_| full())?;
                 tokio::select! {
                     biased;
                     _ = self.stopped.recv() => return self.never_began(),
