@@ -39,6 +39,7 @@ pub(super) struct ClientSession {
     running: Mutex<HashMap<String, Running>>,
 }
 
+#[derive(Clone)]
 struct Running {
     stop: UnboundedSender<Canceller>,
     /// Whoever cancelled it wants no answer.
@@ -85,9 +86,8 @@ pub(super) struct Entered {
     session: Arc<ClientSession>,
     call: ServedCall,
     number: u64,
-    stop: UnboundedSender<Canceller>,
+    running: Running,
     stopped: UnboundedReceiver<Canceller>,
-    is_unwanted: Arc<AtomicBool>,
 }
 
 impl Drop for Entered {
@@ -96,7 +96,7 @@ impl Drop for Entered {
         let id = self.call.id.to_string();
         let mut running = held(&self.session.running);
         // One that was cancelled is off the list already, and its id may have been used again.
-        if running.get(&id).is_some_and(|running| Arc::ptr_eq(&running.is_unwanted, &self.is_unwanted)) {
+        if running.get(&id).is_some_and(|running| Arc::ptr_eq(&running.is_unwanted, &self.running.is_unwanted)) {
             running.remove(&id);
         }
     }
@@ -138,7 +138,7 @@ impl CallServer {
             return Err(fault("flow is ending and takes no more calls"));
         }
         let (stop, stopped) = unbounded_channel();
-        let is_unwanted = Arc::new(AtomicBool::new(false));
+        let running = Running { stop, is_unwanted: Arc::default() };
         let id = call.id.to_string();
         match held(&session.running).entry(id.clone()) {
             Entry::Occupied(_) => {
@@ -146,12 +146,12 @@ impl CallServer {
                 return Err(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None));
             }
             Entry::Vacant(free) => {
-                free.insert(Running { stop: stop.clone(), is_unwanted: Arc::clone(&is_unwanted) });
+                free.insert(running.clone());
             }
         }
         let number = self.last.fetch_add(1, Ordering::Relaxed);
-        held(&self.under_way).insert(number, stop.clone());
-        Ok(Entered { server: Arc::clone(self), session: Arc::clone(session), call, number, stop, stopped, is_unwanted })
+        held(&self.under_way).insert(number, running.stop.clone());
+        Ok(Entered { server: Arc::clone(self), session: Arc::clone(session), call, number, running, stopped })
     }
 }
 
@@ -169,7 +169,7 @@ impl Entered {
     }
 
     fn is_wanted(&self) -> bool {
-        !self.is_unwanted.load(Ordering::Relaxed)
+        !self.running.is_unwanted.load(Ordering::Relaxed)
     }
 
     /// It was ended before it began.
@@ -216,7 +216,7 @@ impl Entered {
                 Some(text) = told.recv() => if self.is_wanted() { tell(text) },
                 () = out.closed(), if ends_with_reader && has_reader => {
                     has_reader = false;
-                    let _ = self.stop.send(Canceller::Client);
+                    let _ = self.running.stop.send(Canceller::Client);
                 }
             }
         };

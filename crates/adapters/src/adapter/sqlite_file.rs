@@ -88,13 +88,13 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
 /// Does something as long as others are in its way, within bounds. SQLite itself does not wait where a new file is made ready for several
 /// processes (`journal_mode`).
 pub(super) fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-    for tries in 0.. {
+    let mut tries = 0;
+    loop {
         match work() {
-            Err(error) if is_busy(&error) && waits(tries) => {}
+            Err(error) if is_busy(&error) && waits(tries) => tries += 1,
             done => return done,
         }
     }
-    work()
 }
 
 /// The turn to write: whoever waits for SQLite's lock has it, and the others wait for it. So a process that writes again and again lets

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
+use std::str::FromStr;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use regex::Regex;
@@ -66,6 +67,6 @@ static MASKS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\*{3,}|<([
 /// The places of markers and stars: what was masked before is left alone.
 pub(super) fn masked(text: &str) -> Vec<Range<usize>> {
     let masks = MASKS.iter().flat_map(|masks| masks.captures_iter(text));
-    let known = masks.filter(|mask| mask.get(1).is_none_or(|word| PiiKind::named(word.as_str()).is_some()));
+    let known = masks.filter(|mask| mask.get(1).is_none_or(|word| PiiKind::from_str(word.as_str()).is_ok()));
     known.filter_map(|mask| mask.get(0)).map(|mask| mask.range()).collect()
 }

@@ -63,11 +63,6 @@ pub enum PiiKind {
 has_word!(PiiKind);
 
 impl PiiKind {
-    /// The kind with that word.
-    pub fn named(word: &str) -> Option<PiiKind> {
-        word.parse().ok()
-    }
-
     /// In a sentence: "the text holds an e-mail address".
     pub fn described(self) -> &'static str {
         match self {

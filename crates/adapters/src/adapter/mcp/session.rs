@@ -113,7 +113,7 @@ impl ServerSession {
     /// The first words: the new version, or a handshake.
     async fn agree(&self, until: Instant) -> Result<(), HttpFault> {
         if let ServerLink::Web(web) = &self.link {
-            web.agree(STATELESS.as_str(), true);
+            web.agree(STATELESS);
         }
         // An old server may leave a word it does not know unanswered.
         let half = until.saturating_duration_since(Instant::now()) / 2;
@@ -150,7 +150,7 @@ impl ServerSession {
         let result = self.request("initialize", protocol::initialize()).await?.map_err(|error| self.refused("initialize", &error))?;
         let version = protocol::agreed(&result).map_err(HttpFault::before_sending)?;
         if let ServerLink::Web(web) = &self.link {
-            web.agree(version.as_str(), false);
+            web.agree(version.clone());
         }
         self.speak(version);
         self.notify(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await?;

@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base64::Engine;
-use rmcp::model::ErrorData;
+use rmcp::model::{ErrorData, ProtocolVersion};
 use serde_json::Value;
 use tokio::task::AbortHandle;
 
 use super::inbox::{Inbox, Said, error_of, said};
+use super::protocol::STATELESS;
 use crate::adapter::held;
 use crate::adapter::http::{Http, HttpAnswer, HttpCall, HttpFault, ReadProgress, SseMarks, read_json, status_class};
 use crate::adapter::wording::Scrub;
@@ -71,8 +72,7 @@ impl WebEndpoint {
 /// What was agreed on with the server.
 #[derive(Default, Clone)]
 struct Handshake {
-    version: Option<String>,
-    is_stateless: bool,
+    version: Option<ProtocolVersion>,
     session: Option<String>,
 }
 
@@ -114,10 +114,8 @@ impl Web {
     }
 
     /// From now on this version is spoken.
-    pub(super) fn agree(&self, version: &str, is_stateless: bool) {
-        let mut agreed = held(&self.agreed);
-        agreed.version = Some(version.to_owned());
-        agreed.is_stateless = is_stateless;
+    pub(super) fn agree(&self, version: ProtocolVersion) {
+        held(&self.agreed).version = Some(version);
     }
 
     /// The session, if the server keeps one.
@@ -132,9 +130,9 @@ impl Web {
         let mut headers = self.headers.clone();
         let mut add = |name: &str, value: &str| headers.push((name.to_owned(), Secret::new(value)));
         add("Accept", if message.is_some() { "application/json, text/event-stream" } else { "text/event-stream" });
-        agreed.version.iter().for_each(|version| add("MCP-Protocol-Version", version));
+        agreed.version.iter().for_each(|version| add("MCP-Protocol-Version", version.as_str()));
         agreed.session.iter().for_each(|session| add("Mcp-Session-Id", session));
-        if let (Some(message), true) = (message, agreed.is_stateless) {
+        if let (Some(message), true) = (message, agreed.version == Some(STATELESS)) {
             message.get("method").and_then(Value::as_str).iter().for_each(|method| add("Mcp-Method", method));
             message.pointer("/params/name").and_then(Value::as_str).iter().for_each(|name| add("Mcp-Name", &header_value(name)));
             more.iter().for_each(|(name, value)| add(&format!("Mcp-Param-{name}"), &header_value(value)));

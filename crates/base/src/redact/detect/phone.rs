@@ -19,8 +19,7 @@ pub(super) fn find(text: &[u8], groups: &[Group], is_joined: bool) -> Option<(us
         start -= 1;
     }
     let left = before(text, start);
-    if left.is_ascii_alphanumeric() || matches!(left, b'_' | b'#' | b'$') || is_joined && !has_plus && !matches!(first.gap(), b" " | b" (")
-    {
+    if left.is_ascii_alphanumeric() || matches!(left, b'_' | b'#' | b'$') || is_joined && !has_plus && !matches!(first.gap, b" " | b" (") {
         return None;
     }
     let count = |used: usize| groups.iter().take(used).map(Group::len).sum::<usize>();
@@ -62,7 +61,7 @@ fn international(text: &[u8], groups: &[Group]) -> Option<usize> {
     if byte(text, groups.first()?.start) == b'0' {
         return None;
     }
-    let (used, digits) = together(groups, most, |group| is_mark(group.gap()));
+    let (used, digits) = together(groups, most, |group| is_mark(group.gap));
     (digits >= 8).then_some(used)
 }
 
@@ -71,7 +70,7 @@ fn american(text: &[u8], groups: &[Group], start: usize) -> Option<usize> {
     let with_country = groups.first().is_some_and(|group| group.len() == 1 && text.get(group.start) == Some(&b'1'));
     let from = usize::from(with_country);
     let three = groups.get(from..from + 3)?;
-    let gaps = (three[1].gap(), three[2].gap());
+    let gaps = (three[1].gap, three[2].gap);
     let in_brackets = before(text, three[0].start) == b'(' && gaps.0.starts_with(b")");
     let is_shaped = three[0].len() == 3 && three[1].len() == 3 && three[2].len() == 4;
     let same = gaps.0 == gaps.1 && matches!(gaps.0, b"-" | b"." | b" " | b"/");
@@ -79,7 +78,7 @@ fn american(text: &[u8], groups: &[Group], start: usize) -> Option<usize> {
     let exchange = text.get(three[1].start).copied().unwrap_or(0);
     // Only spaces between: also three columns of a table, so both parts must begin as such numbers do.
     let is_plain = gaps.0 != b" " || exchange >= b'2' || in_brackets || has_word(&words_before(text, start), WORDS.split(", "));
-    let next = groups.get(from + 3).is_some_and(|next| matches!(next.gap(), b"-" | b"." | b"/"));
+    let next = groups.get(from + 3).is_some_and(|next| matches!(next.gap, b"-" | b"." | b"/"));
     (is_shaped && (same || in_brackets && matches!(gaps.1, b"-" | b"." | b" ")) && area >= b'2' && is_plain && !next).then_some(from + 3)
 }
 
@@ -89,15 +88,15 @@ fn national(text: &[u8], groups: &[Group], is_joined: bool) -> Option<usize> {
     let digits = text.get(first.start..first.end)?;
     let is_pairs = groups.len() == 5 && groups.iter().all(|group| group.len() == 2);
     if is_pairs && !is_joined {
-        let same = groups.iter().skip(2).all(|group| group.gap() == groups[1].gap());
-        return (same && digits[0] == b'0' && digits[1] != b'0' && matches!(groups[1].gap(), b" " | b"." | b"-")).then_some(5);
+        let same = groups.iter().skip(2).all(|group| group.gap == groups[1].gap);
+        return (same && digits[0] == b'0' && digits[1] != b'0' && matches!(groups[1].gap, b" " | b"." | b"-")).then_some(5);
     }
     let is_foreign = digits.starts_with(b"00") && digits.get(2).is_none_or(|digit| *digit != b'0') && digits.len() >= 3;
     let is_area = (3..=5).contains(&digits.len()) && digits.first() == Some(&b'0') && digits.get(1).is_some_and(|digit| *digit != b'0');
     if !(is_foreign || is_area) || is_joined {
         return None;
     }
-    let joins = |group: &Group| group.len() >= 2 && matches!(group.gap(), b" " | b"-" | b"/" | b") " | b")" | b")-" | b")/");
+    let joins = |group: &Group| group.len() >= 2 && matches!(group.gap, b" " | b"-" | b"/" | b") " | b")" | b")-" | b")/");
     let (used, count) = together(groups, if is_foreign { 16 } else { 12 }, joins);
     // A group of at least three digits follows: "020 7946 0958", not "012 10 11 12".
     let is_long = groups.get(1).is_some_and(|next| next.len() >= 3);
@@ -106,7 +105,7 @@ fn national(text: &[u8], groups: &[Group], is_joined: bool) -> Option<usize> {
 
 /// Any 7 to 15 digits after a word that says so.
 fn named(text: &[u8], groups: &[Group], start: usize) -> Option<usize> {
-    let (used, digits) = together(groups, 15, |group| is_mark(group.gap()));
+    let (used, digits) = together(groups, 15, |group| is_mark(group.gap));
     let is_long = groups.iter().take(used).any(|group| group.len() >= 3);
     (digits >= 7 && is_long && has_word(&words_before(text, start), WORDS.split(", "))).then_some(used)
 }
@@ -114,6 +113,6 @@ fn named(text: &[u8], groups: &[Group], start: usize) -> Option<usize> {
 /// `01.02.2024`, `2024-01-02`: a date, perhaps with a time behind it.
 fn is_date(groups: &[Group]) -> bool {
     let sizes: Vec<usize> = groups.iter().take(3).map(Group::len).collect();
-    let same = groups.len() >= 3 && groups[1].gap() == groups[2].gap() && matches!(groups[1].gap(), b"-" | b"." | b"/");
+    let same = groups.len() >= 3 && groups[1].gap == groups[2].gap && matches!(groups[1].gap, b"-" | b"." | b"/");
     same && matches!(sizes.as_slice(), [1..=2, 1..=2, 4] | [4, 1..=2, 1..=2])
 }
