@@ -1,10 +1,9 @@
 //! Calls under way: how many at once, progress, cancelling.
 
-use crate::event::Canceller;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use rmcp::model::{ErrorCode, ErrorData, ProtocolVersion, Tool};
 use serde_json::{Map, Value, json};
@@ -14,6 +13,8 @@ use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_ch
 use super::messages;
 use super::protocol::{ServedCall, complete};
 use super::{Bounds, CallLine, InvalidArguments, PipelineService, ServedOutcome};
+use crate::adapter::held;
+use crate::event::Canceller;
 
 /// Before the names of what a result says of its run.
 const META: &str = "flow/";
@@ -23,7 +24,7 @@ pub(super) struct CallServer {
     work: Arc<dyn PipelineService>,
     bounds: Bounds,
     permits: Arc<Semaphore>,
-    waiting: AtomicUsize,
+    waiting: Semaphore,
     is_ending: AtomicBool,
     /// Everything under way, by a number of its own.
     under_way: Mutex<HashMap<u64, UnboundedSender<Canceller>>>,
@@ -38,14 +39,18 @@ pub(super) struct ClientSession {
     running: Mutex<HashMap<String, Running>>,
 }
 
+#[derive(Clone)]
 struct Running {
     stop: UnboundedSender<Canceller>,
     /// Whoever cancelled it wants no answer.
     is_unwanted: Arc<AtomicBool>,
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+impl Running {
+    fn cancel(self) {
+        self.is_unwanted.store(true, Ordering::Relaxed);
+        let _ = self.stop.send(Canceller::Client);
+    }
 }
 
 impl ClientSession {
@@ -59,21 +64,15 @@ impl ClientSession {
 
     /// Takes a message that wants no answer.
     pub(super) fn notice(&self, method: &str, params: &Map<String, Value>) {
-        if method != "notifications/cancelled" {
-            return;
-        }
-        if let Some(running) = params.get("requestId").and_then(|id| held(&self.running).remove(&id.to_string())) {
-            running.is_unwanted.store(true, Ordering::Relaxed);
-            let _ = running.stop.send(Canceller::Client);
+        let id = params.get("requestId").filter(|_| method == "notifications/cancelled");
+        if let Some(running) = id.and_then(|id| held(&self.running).remove(&id.to_string())) {
+            running.cancel();
         }
     }
 
     /// Ends everything that was asked for here; no answer is wanted.
     pub(super) fn leave(&self) {
-        for (_, running) in held(&self.running).drain() {
-            running.is_unwanted.store(true, Ordering::Relaxed);
-            let _ = running.stop.send(Canceller::Client);
-        }
+        held(&self.running).drain().for_each(|(_, running)| running.cancel());
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -87,9 +86,8 @@ pub(super) struct Entered {
     session: Arc<ClientSession>,
     call: ServedCall,
     number: u64,
-    stop: UnboundedSender<Canceller>,
+    running: Running,
     stopped: UnboundedReceiver<Canceller>,
-    is_unwanted: Arc<AtomicBool>,
 }
 
 impl Drop for Entered {
@@ -98,26 +96,9 @@ impl Drop for Entered {
         let id = self.call.id.to_string();
         let mut running = held(&self.session.running);
         // One that was cancelled is off the list already, and its id may have been used again.
-        if running.get(&id).is_some_and(|running| Arc::ptr_eq(&running.is_unwanted, &self.is_unwanted)) {
+        if running.get(&id).is_some_and(|running| Arc::ptr_eq(&running.is_unwanted, &self.running.is_unwanted)) {
             running.remove(&id);
         }
-    }
-}
-
-/// One that waits for others to end.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    /// `None`: too many wait.
-    fn begin(count: &'a AtomicUsize, most: usize) -> Option<Waiting<'a>> {
-        let waiting = Waiting(count);
-        (count.fetch_add(1, Ordering::Relaxed) < most).then_some(waiting)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -127,7 +108,7 @@ impl CallServer {
             work,
             bounds,
             permits: Arc::new(Semaphore::new(bounds.running)),
-            waiting: AtomicUsize::new(0),
+            waiting: Semaphore::new(bounds.waiting),
             is_ending: AtomicBool::new(false),
             under_way: Mutex::default(),
             last: AtomicU64::new(0),
@@ -157,7 +138,7 @@ impl CallServer {
             return Err(fault("flow is ending and takes no more calls"));
         }
         let (stop, stopped) = unbounded_channel();
-        let is_unwanted = Arc::new(AtomicBool::new(false));
+        let running = Running { stop, is_unwanted: Arc::default() };
         let id = call.id.to_string();
         match held(&session.running).entry(id.clone()) {
             Entry::Occupied(_) => {
@@ -165,12 +146,12 @@ impl CallServer {
                 return Err(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None));
             }
             Entry::Vacant(free) => {
-                free.insert(Running { stop: stop.clone(), is_unwanted: Arc::clone(&is_unwanted) });
+                free.insert(running.clone());
             }
         }
         let number = self.last.fetch_add(1, Ordering::Relaxed);
-        held(&self.under_way).insert(number, stop.clone());
-        Ok(Entered { server: Arc::clone(self), session: Arc::clone(session), call, number, stop, stopped, is_unwanted })
+        held(&self.under_way).insert(number, running.stop.clone());
+        Ok(Entered { server: Arc::clone(self), session: Arc::clone(session), call, number, running, stopped })
     }
 }
 
@@ -188,7 +169,7 @@ impl Entered {
     }
 
     fn is_wanted(&self) -> bool {
-        !self.is_unwanted.load(Ordering::Relaxed)
+        !self.running.is_unwanted.load(Ordering::Relaxed)
     }
 
     /// It was ended before it began.
@@ -204,7 +185,7 @@ impl Entered {
             Err(_) => {
                 let Bounds { running, waiting, .. } = server.bounds;
                 let full = || fault(&format!("{running} calls are under way and {waiting} wait; try again later"));
-                let _waiting = Waiting::begin(&server.waiting, waiting).ok_or_else(full)?;
+                let _waiting = server.waiting.try_acquire().map_err(|_| full())?;
                 tokio::select! {
                     biased;
                     _ = self.stopped.recv() => return self.never_began(),
@@ -235,7 +216,7 @@ impl Entered {
                 Some(text) = told.recv() => if self.is_wanted() { tell(text) },
                 () = out.closed(), if ends_with_reader && has_reader => {
                     has_reader = false;
-                    let _ = self.stop.send(Canceller::Client);
+                    let _ = self.running.stop.send(Canceller::Client);
                 }
             }
         };

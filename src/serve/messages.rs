@@ -80,6 +80,7 @@ pub(super) fn error(id: Option<&Value>, error: &ErrorData) -> Value {
     message
 }
 
-fn refusal(id: Option<&Value>, code: ErrorCode, what: impl Into<String>) -> Value {
+/// The answer with an error of our own.
+pub(super) fn refusal(id: Option<&Value>, code: ErrorCode, what: impl Into<String>) -> Value {
     error(id, &ErrorData::new(code, what.into(), None))
 }

@@ -22,12 +22,13 @@ mod stdio;
 mod tests;
 mod tool;
 
-use crate::event::Canceller;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
+
+use crate::event::Canceller;
 
 pub use http::{Doors, serve_http};
 pub use rmcp::model::Tool;

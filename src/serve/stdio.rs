@@ -1,9 +1,9 @@
 //! Lines in, lines out: one client, one process.
 
-use crate::event::Canceller;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read, Write};
 use std::sync::Arc;
 
+use rmcp::model::ErrorCode;
 use serde_json::Value;
 use tokio::sync::mpsc::{Receiver, Sender, UnboundedReceiver, channel};
 use tokio::task::JoinSet;
@@ -12,15 +12,13 @@ use super::calls::{CallServer, ClientSession};
 use super::messages::{self, ClientMessage};
 use super::protocol::{self, Todo};
 use super::{Bounds, LONGEST_MESSAGE, PipelineService};
+use crate::event::Canceller;
 
 /// Lines that wait to be handled, and answers that wait to be written; then reading waits.
 const MOST_WAITING: usize = 256;
 
-/// A line that came.
-enum Came {
-    Line(Vec<u8>),
-    TooLong,
-}
+/// A line that came; `None`: one that is too long.
+type Line = Option<Vec<u8>>;
 
 /// Serves until the input ends, nobody reads any more, or `stop` says so (then by whom). All calls have ended then.
 ///
@@ -51,7 +49,9 @@ pub async fn serve_stdio(
             Some(_) = calls.join_next() => {}
             line = came.recv() => match line {
                 None => break None,
-                Some(line) => take(line, &server, &session, &out, &mut calls).await,
+                Some(line) => if let Some(answer) = take(line, &server, &session, &out, &mut calls) {
+                    let _ = out.send(answer).await;
+                },
             },
         }
     };
@@ -65,77 +65,52 @@ pub async fn serve_stdio(
     Ok(by)
 }
 
-async fn take(came: Came, server: &Arc<CallServer>, session: &Arc<ClientSession>, out: &Sender<Value>, calls: &mut JoinSet<()>) {
-    let line = match came {
-        Came::Line(line) => line,
-        Came::TooLong => {
-            let message = format!("a line has more than {LONGEST_MESSAGE} bytes");
-            let error = rmcp::model::ErrorData::new(rmcp::model::ErrorCode::INVALID_REQUEST, message, None);
-            let _ = out.send(messages::error(None, &error)).await;
-            return;
-        }
+/// Takes a line; what is answered at once.
+fn take(line: Line, server: &Arc<CallServer>, session: &Arc<ClientSession>, out: &Sender<Value>, calls: &mut JoinSet<()>) -> Option<Value> {
+    let Some(line) = line else {
+        let message = format!("a line has more than {LONGEST_MESSAGE} bytes");
+        return Some(messages::refusal(None, ErrorCode::INVALID_REQUEST, message));
     };
     let request = match messages::read(&line) {
         Ok(ClientMessage::Request(request)) => request,
-        Ok(ClientMessage::Notice { method, params }) => return session.notice(&method, &params),
-        Ok(ClientMessage::Answer) => return,
-        Err(answer) => {
-            let _ = out.send(answer).await;
-            return;
+        Ok(ClientMessage::Notice { method, params }) => {
+            session.notice(&method, &params);
+            return None;
         }
+        Ok(ClientMessage::Answer) => return None,
+        Err(answer) => return Some(answer),
     };
     let id = request.id.clone();
-    let answer = match protocol::todo(server.tools(), request, session.version().as_ref()) {
+    Some(match protocol::todo(server.tools(), request, session.version().as_ref()) {
         Ok(Todo::Answer(result)) => messages::result(&id, result),
         Ok(Todo::Agreed(version, result)) => {
             session.agree(version);
             messages::result(&id, result)
         }
-        Ok(Todo::Call(call)) => {
-            // It is on the lists before the next line is read, so that this can cancel it.
-            match server.enter(session, call) {
-                Ok(entered) => {
-                    calls.spawn(entered.carry(out.clone(), false));
-                    return;
-                }
-                Err(error) => messages::error(Some(&id), &error),
+        // It is on the lists before the next line is read, so that this can cancel it.
+        Ok(Todo::Call(call)) => match server.enter(session, call) {
+            Ok(entered) => {
+                calls.spawn(entered.carry(out.clone(), false));
+                return None;
             }
-        }
+            Err(error) => messages::error(Some(&id), &error),
+        },
         Err(refused) => messages::error(Some(&id), &refused.error),
-    };
-    let _ = out.send(answer).await;
+    })
 }
 
 /// Reads lines up to their bound; what is longer is passed over.
-fn read_lines(mut input: impl BufRead, lines: &Sender<Came>) {
-    let mut line = vec![];
-    let mut is_long = false;
+fn read_lines(mut input: impl BufRead, lines: &Sender<Line>) {
     loop {
-        let (used, is_whole) = match input.fill_buf() {
-            Ok([]) => (0, true),
-            Ok(bytes) => {
-                let end = bytes.iter().position(|byte| *byte == b'\n');
-                let part = &bytes[..end.unwrap_or(bytes.len())];
-                is_long |= line.len() + part.len() > LONGEST_MESSAGE;
-                if is_long {
-                    line.clear();
-                } else {
-                    line.extend_from_slice(part);
-                }
-                (part.len() + usize::from(end.is_some()), end.is_some())
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(_) => return,
-        };
-        input.consume(used);
-        if !is_whole {
-            continue;
+        let mut line = vec![];
+        // One byte more than the bound: the end of the line.
+        let Ok(1..) = input.by_ref().take(LONGEST_MESSAGE as u64 + 1).read_until(b'\n', &mut line) else { return };
+        let is_long = line.pop_if(|last| *last == b'\n').is_none() && line.len() > LONGEST_MESSAGE;
+        if is_long && input.skip_until(b'\n').is_err() {
+            return;
         }
-        let came = match std::mem::take(&mut is_long) {
-            true => Some(Came::TooLong),
-            false => Some(std::mem::take(&mut line)).filter(|line| !line.trim_ascii().is_empty()).map(Came::Line),
-        };
-        if came.is_some_and(|came| lines.blocking_send(came).is_err()) || used == 0 {
+        let is_something = !line.trim_ascii().is_empty();
+        if (is_long || is_something) && lines.blocking_send((!is_long).then_some(line)).is_err() {
             return;
         }
     }

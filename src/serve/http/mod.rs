@@ -5,7 +5,6 @@ mod doors;
 mod seats;
 mod sessions;
 
-use crate::event::Canceller;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io::{Read, Write};
@@ -31,6 +30,7 @@ use super::calls::{CallServer, ClientSession};
 use super::messages::{self, ClientMessage};
 use super::protocol::{self, Refused, Todo};
 use super::{Bounds, LONGEST_MESSAGE, PipelineService};
+use crate::event::Canceller;
 
 /// Most bytes of all headers.
 const LARGEST_HEAD: usize = 64 << 10;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::io::{Error, ErrorKind, Result};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use hyper::body::{Body, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep};
+
+use crate::adapter::held;
 
 /// Most connections.
 pub(super) const MOST: usize = 256;
@@ -49,13 +51,9 @@ pub(super) struct ServedRequest {
 }
 
 impl Seats {
-    fn inner(&self) -> MutexGuard<'_, SeatCounts> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A place; if all are taken, that of the one that was idle longest. `None`: all are served.
     pub(super) fn take(self: &Arc<Seats>) -> Option<RequestSeat> {
-        let mut inner = self.inner();
+        let mut inner = held(&self.inner);
         if inner.taken.len() >= MOST {
             let idle = inner.taken.iter().filter(|(_, place)| place.requests == 0);
             let longest = idle.min_by_key(|(_, place)| place.idle_since).map(|(number, _)| *number)?;
@@ -76,7 +74,7 @@ impl RequestSeat {
 
     /// A request has come.
     pub(super) fn serve(&self) -> ServedRequest {
-        if let Some(place) = self.seats.inner().taken.get_mut(&self.number) {
+        if let Some(place) = held(&self.seats.inner).taken.get_mut(&self.number) {
             place.requests += 1;
         }
         ServedRequest { seats: Arc::clone(&self.seats), number: self.number }
@@ -85,13 +83,13 @@ impl RequestSeat {
 
 impl Drop for RequestSeat {
     fn drop(&mut self) {
-        self.seats.inner().taken.remove(&self.number);
+        held(&self.seats.inner).taken.remove(&self.number);
     }
 }
 
 impl Drop for ServedRequest {
     fn drop(&mut self) {
-        if let Some(place) = self.seats.inner().taken.get_mut(&self.number) {
+        if let Some(place) = held(&self.seats.inner).taken.get_mut(&self.number) {
             place.requests = place.requests.saturating_sub(1);
             place.idle_since = Instant::now();
         }

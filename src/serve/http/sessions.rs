@@ -1,13 +1,13 @@
 //! Clients of older versions, by the number that each was given.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::super::calls::ClientSession;
-use crate::adapter::environment;
+use crate::adapter::{environment, held};
 
 /// Most sessions; then the one that was silent longest is forgotten.
 const MOST: usize = 1_000;
@@ -20,14 +20,10 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    fn held(&self) -> MutexGuard<'_, HashMap<String, (Arc<ClientSession>, Instant)>> {
-        self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A new one; silent ones are forgotten.
     pub(super) fn begin(&self) -> (String, Arc<ClientSession>) {
         let now = Instant::now();
-        let mut sessions = self.held();
+        let mut sessions = held(&self.by_name);
         sessions.retain(|_, (session, used)| !session.is_idle() || now.duration_since(*used) < LONGEST_SILENCE);
         while sessions.len() >= MOST {
             let oldest = sessions.iter().min_by_key(|(_, (session, used))| (!session.is_idle(), *used)).map(|(name, _)| name.clone());
@@ -41,7 +37,7 @@ impl Sessions {
     }
 
     pub(super) fn get(&self, name: &str) -> Option<Arc<ClientSession>> {
-        let mut sessions = self.held();
+        let mut sessions = held(&self.by_name);
         let (session, used) = sessions.get_mut(name)?;
         let now = Instant::now();
         if session.is_idle() && now.duration_since(*used) >= LONGEST_SILENCE {
@@ -53,6 +49,6 @@ impl Sessions {
     }
 
     pub(super) fn remove(&self, name: &str) -> Option<Arc<ClientSession>> {
-        self.held().remove(name).map(|(session, _)| session)
+        held(&self.by_name).remove(name).map(|(session, _)| session)
     }
 }

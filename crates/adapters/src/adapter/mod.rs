@@ -44,6 +44,13 @@ mod store_tables;
 pub mod trusted;
 mod wording;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What a mutex holds, whatever became of a thread that held it before.
+pub fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[cfg(test)]
 #[cfg(feature = "http")]
 mod faultd;

@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
+use super::held;
 use super::sealing::Sealing;
 use super::sqlite_file::Identity;
 use super::sqlite_store::SqliteStore;
@@ -43,7 +44,7 @@ impl SharedStores {
     /// # Errors
     /// The file cannot be opened, see [`SqliteStore::open_sealed`].
     pub fn log(&self, file: &Path, sealing: &Sealing) -> Result<SharedLog, StoreError> {
-        let mut writers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writers = held(&self.0);
         let writer = match writers.get(file).filter(|writer| writer.identity.loss().is_none()) {
             Some(writer) => Arc::clone(writer),
             None => {

@@ -76,7 +76,7 @@ impl Cache for SqliteCache {
             let found: Option<Vec<u8>> =
                 cache.query_row("select value from results where key = ?1", params![key], |row| row.get(0)).optional()?;
             // One that is encrypted with another key is as good as none.
-            let text = found.and_then(|body| unpacked(key.as_bytes(), &body, sealing.key.as_ref()).ok());
+            let text = found.and_then(|body| unpacked(key.as_bytes(), &body, sealing.key.as_ref()));
             Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
         })
     }

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
 use super::files;
+use super::held;
 use super::os::{self, FileId};
 
 /// How long is waited for other processes that write.
@@ -19,9 +20,6 @@ const PATIENCE_TO_ERASE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
 /// Pages that one step of an erasure moves: bounds how long others wait for it.
 const STEP: u32 = 512;
-
-/// What SQLite keeps beside a file in use.
-const BESIDE: [&str; 2] = ["-wal", "-shm"];
 
 /// Makes a file that only its owner can read. One that is there is not opened: closing it would let go of the locks that SQLite has on it
 /// in this process.
@@ -34,13 +32,18 @@ pub(super) fn make_private_file(file: &Path) -> std::io::Result<()> {
 
 /// Removes a file and what SQLite keeps beside it.
 pub(super) fn remove_whole(file: &Path) -> std::io::Result<()> {
-    for part in std::iter::once(file.to_path_buf()).chain(BESIDE.map(|end| beside(file, end))) {
+    for part in parts(file) {
         match std::fs::remove_file(part) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
     }
     Ok(())
+}
+
+/// A file and what SQLite keeps beside it in use.
+fn parts(file: &Path) -> impl Iterator<Item = PathBuf> {
+    ["", "-wal", "-shm"].into_iter().map(|end| beside(file, end))
 }
 
 /// The name of what SQLite keeps beside a file.
@@ -62,7 +65,7 @@ pub(super) fn connect(file: &Path) -> rusqlite::Result<Connection> {
 
 /// Whether only plain files stand where SQLite opens one by its name: it would wait at a pipe for ever.
 fn plain(file: &Path) -> rusqlite::Result<()> {
-    for part in std::iter::once(file.to_path_buf()).chain(["-journal", "-wal", "-shm"].map(|end| beside(file, end))) {
+    for part in parts(file).chain([beside(file, "-journal")]) {
         let Ok(what) = std::fs::metadata(&part) else { continue };
         if let Err(why) = files::regular(&what) {
             let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
@@ -85,13 +88,13 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
 /// Does something as long as others are in its way, within bounds. SQLite itself does not wait where a new file is made ready for several
 /// processes (`journal_mode`).
 pub(super) fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-    for tries in 0.. {
+    let mut tries = 0;
+    loop {
         match work() {
-            Err(error) if is_busy(&error) && waits(tries) => {}
+            Err(error) if is_busy(&error) && waits(tries) => tries += 1,
             done => return done,
         }
     }
-    work()
 }
 
 /// The turn to write: whoever waits for SQLite's lock has it, and the others wait for it. So a process that writes again and again lets
@@ -122,8 +125,7 @@ pub(super) struct Identity {
 impl Identity {
     /// Of a file that is open and was read.
     pub(super) fn of(file: &Path) -> std::io::Result<Identity> {
-        let all = std::iter::once(file.to_path_buf()).chain(BESIDE.map(|end| beside(file, end)));
-        let parts = all.map(|part| std::fs::metadata(&part).map(|data| (part, os::file_id(&data))));
+        let parts = parts(file).map(|part| std::fs::metadata(&part).map(|data| (part, os::file_id(&data))));
         Ok(Identity { parts: parts.collect::<Result<_, _>>()?, index: index(&beside(file, "-shm"))? })
     }
 
@@ -179,7 +181,7 @@ const LOOKS: u32 = 10;
 /// The index of a log. It is opened once in a process and never closed: closing it would let go of the locks that SQLite has on it.
 fn index(path: &Path) -> std::io::Result<&'static File> {
     static OPEN: Mutex<BTreeMap<FileId, &'static File>> = Mutex::new(BTreeMap::new());
-    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut open = held(&OPEN);
     let id = |data: std::fs::Metadata| os::file_id(&data);
     if let Some(known) = open.get(&id(std::fs::metadata(path)?)) {
         return Ok(known);

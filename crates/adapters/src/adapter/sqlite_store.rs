@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::files;
 use super::sealing::Sealing;
 use super::sqlite_file::{Identity, WriteTurn, connect, erase};
-use super::store_block::{BlockError, EventBlock, OfRun, Unwritten, WAITING, checksum, place, unpacked};
-use super::store_tables::{StoreFile, look, make, migrate, put};
+use super::store_block::{EventBlock, OfRun, Unwritten, WAITING, checksum, place, unpacked};
+use super::store_tables::{StoreFile, look, make, migrate, put, told};
 use crate::event::{Event, VERSION as EVENTS};
 use crate::model::read_own;
 use crate::port::{RunSummary, Store, StoreError};
@@ -46,7 +46,7 @@ impl SqliteStore {
         }
         match SqliteStore::existing(file, sealing) {
             Err(StoreError::Empty { .. }) => {
-                make(file, &|e| told(file, e))?;
+                make(file)?;
                 SqliteStore::existing(file, sealing)
             }
             done => done,
@@ -71,11 +71,11 @@ impl SqliteStore {
             let found = look(&connection)?;
             Ok((connection, found))
         };
-        let (mut connection, found) = ready().map_err(|e| told(file, &e))?;
+        let (mut connection, found) = ready().map_err(told(file))?;
         match found {
             StoreFile::Store => {}
             StoreFile::Nothing => return Err(empty()),
-            StoreFile::Old => migrate(&mut connection, file, &|e| told(file, e))?,
+            StoreFile::Old => migrate(&mut connection, file)?,
             StoreFile::Other(message) => return Err(StoreError::unusable(file, message)),
         }
         let identity = Identity::of(file).map_err(|e| StoreError::unusable(file, e))?;
@@ -105,7 +105,7 @@ impl SqliteStore {
     /// # Errors
     /// The first damage that was found.
     pub fn check_pages(&self) -> Result<(), StoreError> {
-        let says: String = self.connection.query_row("pragma integrity_check(1)", [], |row| row.get(0)).map_err(|e| self.told(&e))?;
+        let says: String = self.connection.query_row("pragma integrity_check(1)", [], |row| row.get(0)).map_err(told(&self.file))?;
         if says != "ok" {
             // The first line may be a heading of SQLite's own.
             let found = says.lines().find(|line| !line.starts_with("***")).unwrap_or_default();
@@ -150,7 +150,7 @@ impl SqliteStore {
 
     /// Does all or nothing, durably. The lock is held for no longer than `work` takes; what can be worked out before stands in no `work`.
     fn atomically<T>(&self, work: impl FnOnce(&SqliteStore) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let run = |statement: &str| self.connection.prepare_cached(statement).and_then(|mut s| s.execute([])).map_err(|e| self.told(&e));
+        let run = |statement: &str| self.connection.prepare_cached(statement).and_then(|mut s| s.execute([])).map_err(told(&self.file));
         {
             let _turn = WriteTurn::wait(&self.file);
             run("begin immediate")?;
@@ -164,13 +164,13 @@ impl SqliteStore {
     }
 
     fn put(&self, block: &EventBlock) -> Result<(), StoreError> {
-        let number = self.number(block).map_err(|e| self.told(&e))?;
-        let last = self.last(number).map_err(|e| self.told(&e))?;
+        let number = self.number(block).map_err(told(&self.file))?;
+        let last = self.last(number).map_err(told(&self.file))?;
         if block.first != last + 1 {
             let message = format!("run {} has {last} events there, and event {} does not follow them", block.run, block.first);
             return Err(StoreError::unusable(&self.file, message));
         }
-        put(&self.connection, number, block).map_err(|e| self.told(&e))
+        put(&self.connection, number, block).map_err(told(&self.file))
     }
 
     /// The number of a block's run; what the block changes in the list is changed.
@@ -225,10 +225,6 @@ impl SqliteStore {
         let rows = query.query_map([number], |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?)))?;
         rows.collect()
     }
-
-    fn told(&self, error: &rusqlite::Error) -> StoreError {
-        told(&self.file, error)
-    }
 }
 
 /// Number of the last event, checksum, body of a block.
@@ -273,7 +269,7 @@ impl Store for SqliteStore {
             })?;
             rows.collect()
         };
-        list().map_err(|e| self.told(&e))
+        list().map_err(told(&self.file))
     }
 
     fn events(&mut self, run: &str) -> Result<Vec<Event>, StoreError> {
@@ -285,7 +281,7 @@ impl Store for SqliteStore {
             moment.commit()?;
             Ok((listed, blocks))
         };
-        let (listed, blocks) = read().map_err(|e| self.told(&e))?;
+        let (listed, blocks) = read().map_err(told(&self.file))?;
         let Some(listed) = listed else { return Ok(vec![]) };
         let file = || self.file.display().to_string();
         let key = self.sealing.key.as_ref();
@@ -307,10 +303,7 @@ impl Store for SqliteStore {
             if sum != checksum(run, last, &body) {
                 return Err(damaged(next));
             }
-            let text = match unpacked(&place(run, last), &body, key) {
-                Ok(text) => text,
-                Err(BlockError::Damaged | BlockError::NoKey | BlockError::OtherKey) => return Err(damaged(next)),
-            };
+            let text = unpacked(&place(run, last), &body, key).ok_or_else(|| damaged(next))?;
             for line in text.lines() {
                 let seq = events.len() as u64 + 1;
                 match read_own::<Event>(line) {
@@ -338,8 +331,8 @@ impl Store for SqliteStore {
             }
             Ok(())
         };
-        self.atomically(|store| remove(store).map_err(|e| store.told(&e)))?;
-        match erase(&mut self.connection).map_err(|e| told(&self.file, &e))? {
+        self.atomically(|store| remove(store).map_err(told(&store.file)))?;
+        match erase(&mut self.connection).map_err(told(&self.file))? {
             true => Ok(()),
             false => Err(StoreError::Unerased { file: self.file.display().to_string() }),
         }
@@ -362,22 +355,6 @@ fn is_so(listed: &ListedRun, events: &[Event]) -> bool {
 fn version(body: &str) -> u32 {
     let value: Option<serde_json::Value> = serde_json::from_str(body).ok();
     value.and_then(|value| value.get("v")?.as_u64()).and_then(|v| u32::try_from(v).ok()).unwrap_or_default()
-}
-
-fn told(file: &Path, error: &rusqlite::Error) -> StoreError {
-    const FULL: [std::ffi::c_int; 2] = [rusqlite::ffi::SQLITE_FULL, rusqlite::ffi::SQLITE_IOERR_SHMSIZE];
-    match error.sqlite_error_code() {
-        Some(_) if error.sqlite_error().is_some_and(|error| FULL.contains(&error.extended_code)) => {
-            let message = "the disk is full; free as much as the file takes (cache.db beside it may go at any time), then flow runs rm or prune shrinks it";
-            StoreError::unusable(file, message)
-        }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { file: file.display().to_string() },
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            let help = "move it, and the files that begin with its name, to another folder: the next run makes a new store";
-            StoreError::unusable(file, format!("{error}; {help}"))
-        }
-        _ => StoreError::unusable(file, error),
-    }
 }
 
 #[cfg(test)]

@@ -54,20 +54,10 @@ impl OfRun {
     }
 }
 
-/// Why a body cannot be read.
-#[derive(Debug, PartialEq)]
-pub(super) enum BlockError {
-    Damaged,
-    /// It is encrypted, and there is no key.
-    NoKey,
-    /// Or not this one.
-    OtherKey,
-}
-
 impl EventBlock {
     /// A block of the texts of events, for a store that is brought to this format.
     pub(super) fn of_texts(run: &str, first: u64, texts: &[String]) -> Result<EventBlock, StoreError> {
-        let mut open = OpenBlock { run: run.into(), first, last: first - 1, text: vec![], of_run: vec![] };
+        let mut open = OpenBlock::new(run.into(), first);
         texts.iter().for_each(|text| open.add(text.as_bytes()));
         open.close(None)
     }
@@ -87,13 +77,7 @@ impl Unwritten {
             let line = serde_json::to_vec(event).map_err(|error| unusable(&event.run, error.to_string()))?;
             let open = match self.0.last_mut() {
                 Some(open) if open.run == event.run && open.last + 1 == event.seq && open.text.len() < FULL => open,
-                _ => self.0.push_mut(OpenBlock {
-                    run: event.run.clone(),
-                    first: event.seq,
-                    last: event.seq - 1,
-                    text: vec![],
-                    of_run: vec![],
-                }),
+                _ => self.0.push_mut(OpenBlock::new(event.run.clone(), event.seq)),
             };
             open.add(&line);
             open.of_run.extend(OfRun::new(event));
@@ -124,6 +108,10 @@ struct OpenBlock {
 }
 
 impl OpenBlock {
+    fn new(run: Arc<str>, first: u64) -> OpenBlock {
+        OpenBlock { run, first, last: first - 1, text: vec![], of_run: vec![] }
+    }
+
     fn add(&mut self, line: &[u8]) {
         self.text.extend_from_slice(line);
         self.text.push(b'\n');
@@ -142,35 +130,31 @@ fn unusable(run: &str, message: String) -> StoreError {
     StoreError::Unusable { file: format!("of {run}"), message }
 }
 
-fn deflated(text: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut encoder = DeflateEncoder::new(Vec::with_capacity(text.len() / 4), Compression::new(4));
-    encoder.write_all(text)?;
-    encoder.finish()
-}
-
 /// Compresses a text, and encrypts it if there is a key.
 pub(super) fn packed(place: &[u8], text: &[u8], key: Option<&JournalKey>) -> Option<Vec<u8>> {
-    let packed = deflated(text).ok()?;
+    let mut encoder = DeflateEncoder::new(Vec::with_capacity(text.len() / 4), Compression::new(4));
+    encoder.write_all(text).ok()?;
+    let packed = encoder.finish().ok()?;
     Some(match key {
         None => [&[DEFLATED][..], &packed].concat(),
         Some(key) => [&[SEALED][..], &key.seal(place, packed)?].concat(),
     })
 }
 
-/// The text again.
-pub(super) fn unpacked(place: &[u8], body: &[u8], key: Option<&JournalKey>) -> Result<String, BlockError> {
+/// The text again. `None`: it was changed, or is encrypted with another key or one that is not there.
+pub(super) fn unpacked(place: &[u8], body: &[u8], key: Option<&JournalKey>) -> Option<String> {
     let opened;
-    let packed = match body.split_first() {
-        Some((&DEFLATED, packed)) => packed,
-        Some((&SEALED, sealed)) => {
-            opened = key.ok_or(BlockError::NoKey)?.open(place, sealed).ok_or(BlockError::OtherKey)?;
+    let packed = match body.split_first()? {
+        (&DEFLATED, packed) => packed,
+        (&SEALED, sealed) => {
+            opened = key?.open(place, sealed)?;
             &opened
         }
-        _ => return Err(BlockError::Damaged),
+        _ => return None,
     };
     let mut text = String::new();
-    DeflateDecoder::new(packed).read_to_string(&mut text).map_err(|_| BlockError::Damaged)?;
-    Ok(text)
+    DeflateDecoder::new(packed).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// What a block is bound to.

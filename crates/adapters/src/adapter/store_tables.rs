@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ErrorCode, params};
 
 use super::run_lock::RunLock;
 use super::sqlite_file::{WriteTurn, connect, erase, make_private_file, remove_whole};
-use super::store_block::{EventBlock, OfRun, checksum};
+use super::store_block::{EventBlock, OfRun, WAITING, checksum};
 use crate::event::Event;
 use crate::port::StoreError;
 
@@ -52,12 +52,12 @@ pub(super) fn look(connection: &Connection) -> rusqlite::Result<StoreFile> {
 }
 
 /// Makes an empty store where there is nothing. Whoever makes it has the turn.
-pub(super) fn make(file: &Path, told: &dyn Fn(&rusqlite::Error) -> StoreError) -> Result<(), StoreError> {
+pub(super) fn make(file: &Path) -> Result<(), StoreError> {
     let unusable = |error: std::io::Error| StoreError::unusable(file, error);
     let _turn = WriteTurn::wait(file);
     let is_there = std::fs::metadata(file).is_ok_and(|data| data.len() > 0);
     let is_nothing = |found: StoreFile| matches!(found, StoreFile::Nothing);
-    if is_there && !connect(file).and_then(|connection| look(&connection)).map(is_nothing).map_err(|e| told(&e))? {
+    if is_there && !connect(file).and_then(|connection| look(&connection)).map(is_nothing).map_err(told(file))? {
         return Ok(());
     }
     remove_whole(file).map_err(unusable)?;
@@ -67,16 +67,16 @@ pub(super) fn make(file: &Path, told: &dyn Fn(&rusqlite::Error) -> StoreError) -
         Connection::open(file)?.execute_batch("pragma auto_vacuum = incremental; vacuum;")?;
         connect(file)?.execute_batch(&format!("begin immediate; {TABLES} commit;"))
     };
-    make().map_err(|e| told(&e))
+    make().map_err(told(file))
 }
 
 /// Brings a store of version 1 to this one: all of it or nothing. What is damaged in it stays damaged.
-pub(super) fn migrate(connection: &mut Connection, file: &Path, told: &dyn Fn(&rusqlite::Error) -> StoreError) -> Result<(), StoreError> {
+pub(super) fn migrate(connection: &mut Connection, file: &Path) -> Result<(), StoreError> {
     let _turn = WriteTurn::wait(file);
-    let told = |error: rusqlite::Error| told(&error);
+    let told = told(file);
     connection.execute_batch("begin immediate").map_err(told)?;
     let done = match look(connection).map_err(told) {
-        Ok(StoreFile::Old) => copy(connection, file, &told),
+        Ok(StoreFile::Old) => copy(connection, file),
         other => other.map(drop),
     };
     if let Err(error) = done.and_then(|()| connection.execute_batch("commit").map_err(told)) {
@@ -89,7 +89,8 @@ pub(super) fn migrate(connection: &mut Connection, file: &Path, told: &dyn Fn(&r
     Ok(())
 }
 
-fn copy(connection: &Connection, file: &Path, told: &dyn Fn(rusqlite::Error) -> StoreError) -> Result<(), StoreError> {
+fn copy(connection: &Connection, file: &Path) -> Result<(), StoreError> {
+    let told = told(file);
     let begin = || -> rusqlite::Result<Vec<(i64, String)>> {
         connection.execute_batch("alter table runs rename to runs_1; alter table events rename to events_1;")?;
         connection.execute_batch(TABLES)?;
@@ -105,13 +106,13 @@ fn copy(connection: &Connection, file: &Path, told: &dyn Fn(rusqlite::Error) -> 
             let message = format!("it has format 1, and an older flow is running {run}; try again when that has ended");
             return Err(StoreError::unusable(file, message));
         }
-        for block in old_blocks(connection, run, told)? {
+        for block in old_blocks(connection, file, run)? {
             put(connection, *number, &block).map_err(told)?;
         }
         let status = |row: &rusqlite::Row| row.get::<_, Option<String>>(0);
         let status = connection.query_row("select status from runs where number = ?1", [number], status).map_err(told)?;
         if status.is_none() && waits(connection, run).map_err(told)? {
-            connection.execute("update runs set status = 'waiting' where number = ?1", [number]).map_err(told)?;
+            connection.execute("update runs set status = ?2 where number = ?1", params![number, WAITING]).map_err(told)?;
         }
     }
     connection.execute_batch("drop table events_1; drop table runs_1;").map_err(told)
@@ -124,14 +125,15 @@ fn waits(connection: &Connection, run: &str) -> rusqlite::Result<bool> {
     while let Some(row) = rows.next()? {
         let event: Option<Event> = serde_json::from_str(&row.get::<_, String>(0)?).ok();
         if let Some(of_run) = event.as_ref().and_then(OfRun::new) {
-            return Ok(matches!(of_run, OfRun::Is(Some(super::store_block::WAITING))));
+            return Ok(matches!(of_run, OfRun::Is(Some(WAITING))));
         }
     }
     Ok(false)
 }
 
 /// The events of a run of version 1 as blocks.
-fn old_blocks(connection: &Connection, run: &str, told: &dyn Fn(rusqlite::Error) -> StoreError) -> Result<Vec<EventBlock>, StoreError> {
+fn old_blocks(connection: &Connection, file: &Path, run: &str) -> Result<Vec<EventBlock>, StoreError> {
+    let told = told(file);
     let mut query = connection.prepare_cached("select seq, body, checksum from events_1 where run = ?1 order by seq").map_err(told)?;
     let mut rows = query.query([run]).map_err(told)?;
     let (mut blocks, mut texts, mut first): (Vec<EventBlock>, Vec<String>, u64) = (vec![], vec![], 1);
@@ -163,4 +165,21 @@ fn old_blocks(connection: &Connection, run: &str, told: &dyn Fn(rusqlite::Error)
 pub(super) fn put(connection: &Connection, number: i64, block: &EventBlock) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached("insert into blocks (run, last, checksum, body) values (?1, ?2, ?3, ?4)")?;
     insert.execute(params![number, block.last as i64, block.checksum, block.body]).map(drop)
+}
+
+/// What an error of SQLite means for this store.
+pub(super) fn told(file: &Path) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
+    const FULL: [std::ffi::c_int; 2] = [rusqlite::ffi::SQLITE_FULL, rusqlite::ffi::SQLITE_IOERR_SHMSIZE];
+    move |error| match error.sqlite_error_code() {
+        Some(_) if error.sqlite_error().is_some_and(|error| FULL.contains(&error.extended_code)) => {
+            let message = "the disk is full; free as much as the file takes (cache.db beside it may go at any time), then flow runs rm or prune shrinks it";
+            StoreError::unusable(file, message)
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { file: file.display().to_string() },
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            let help = "move it, and the files that begin with its name, to another folder: the next run makes a new store";
+            StoreError::unusable(file, format!("{error}; {help}"))
+        }
+        _ => StoreError::unusable(file, error),
+    }
 }

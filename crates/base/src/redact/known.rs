@@ -46,12 +46,9 @@ pub(super) struct KnownValues {
 
 impl KnownValues {
     /// Secrets, in all the forms of [`secret_forms`].
-    pub fn secrets<'a>(secrets: impl IntoIterator<Item = &'a str>) -> KnownValues {
-        let forms: Vec<_> = secrets
-            .into_iter()
-            .enumerate()
-            .flat_map(|(owner, secret)| secret_forms(secret).into_iter().map(move |form| (form, owner)))
-            .collect();
+    pub fn secrets(secrets: impl Iterator<Item = String>) -> KnownValues {
+        let forms = |(owner, secret): (usize, String)| secret_forms(&secret).into_iter().map(move |form| (form, owner));
+        let forms: Vec<_> = secrets.enumerate().flat_map(forms).collect();
         let patterns = forms.iter().map(|(form, _)| form.clone()).collect();
         KnownValues { patterns, ..KnownValues::build(forms.into_iter(), false) }
     }

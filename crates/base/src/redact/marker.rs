@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::str::FromStr;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use regex::Regex;
 use unicode_normalization::UnicodeNormalization;
 
 use super::PiiKind;
@@ -60,34 +62,11 @@ pub(super) fn marker(kind: PiiKind, number: usize) -> String {
     format!("<{}_{number}>", kind.word())
 }
 
+static MASKS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\*{3,}|<([A-Z]{1,16})_[0-9]{1,20}>").ok());
+
 /// The places of markers and stars: what was masked before is left alone.
 pub(super) fn masked(text: &str) -> Vec<Range<usize>> {
-    let bytes = text.as_bytes();
-    let mut ranges = vec![];
-    let mut at = 0;
-    while let Some(start) =
-        bytes.get(at..).and_then(|rest| rest.iter().position(|byte| matches!(byte, b'<' | b'*'))).map(|offset| at + offset)
-    {
-        let length = if bytes[start] == b'*' {
-            bytes[start..].iter().take_while(|byte| **byte == b'*').count()
-        } else {
-            marker_length(&bytes[start..])
-        };
-        let is_mask = bytes[start] == b'<' && length > 0 || length >= 3;
-        if is_mask {
-            ranges.push(start..start + length);
-        }
-        at = start + length.max(1);
-    }
-    ranges
-}
-
-/// The length of the marker that these bytes begin with, else 0.
-fn marker_length(bytes: &[u8]) -> usize {
-    let Some(end) = bytes.iter().take(32).position(|byte| *byte == b'>') else { return 0 };
-    let inside = bytes.get(1..end).unwrap_or_default();
-    let digits = inside.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
-    let word = &inside[..inside.len() - digits];
-    let is_known = word.strip_suffix(b"_").and_then(|word| PiiKind::named(std::str::from_utf8(word).ok()?)).is_some();
-    if digits > 0 && is_known { end + 1 } else { 0 }
+    let masks = MASKS.iter().flat_map(|masks| masks.captures_iter(text));
+    let known = masks.filter(|mask| mask.get(1).is_none_or(|word| PiiKind::from_str(word.as_str()).is_ok()));
+    known.filter_map(|mask| mask.get(0)).map(|mask| mask.range()).collect()
 }

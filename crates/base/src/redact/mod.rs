@@ -63,11 +63,6 @@ pub enum PiiKind {
 has_word!(PiiKind);
 
 impl PiiKind {
-    /// The kind with that word.
-    pub fn named(word: &str) -> Option<PiiKind> {
-        word.parse().ok()
-    }
-
     /// In a sentence: "the text holds an e-mail address".
     pub fn described(self) -> &'static str {
         match self {
@@ -86,13 +81,43 @@ impl PiiKind {
     }
 }
 
-/// A place in a text, in bytes.
+/// A place in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Detection {
+pub struct Detection<K = PiiKind> {
     /// What stands there.
-    pub kind: PiiKind,
-    /// Where.
+    pub kind: K,
+    /// Where, in bytes.
     pub range: Range<usize>,
+}
+
+/// Joins places that overlap: the graver kind counts, of equal ones that of the longer.
+fn merged<K>(mut places: Vec<Detection<K>>, is_graver: impl Fn(&K, &K) -> bool) -> Vec<Detection<K>> {
+    places.sort_by_key(|place| (place.range.start, std::cmp::Reverse(place.range.end)));
+    let mut merged: Vec<Detection<K>> = Vec::with_capacity(places.len());
+    for place in places {
+        match merged.last_mut() {
+            Some(last) if place.range.start < last.range.end => {
+                last.range.end = last.range.end.max(place.range.end);
+                if is_graver(&place.kind, &last.kind) {
+                    last.kind = place.kind;
+                }
+            }
+            _ => merged.push(place),
+        }
+    }
+    merged
+}
+
+/// A piece of a text with other texts at these places, which are in order and apart.
+fn replaced<T: AsRef<str>>(text: &str, piece: Range<usize>, others: impl IntoIterator<Item = (Range<usize>, T)>) -> String {
+    let (mut out, mut at) = (String::with_capacity(piece.len()), piece.start);
+    for (place, other) in others {
+        out.push_str(text.get(at..place.start).unwrap_or_default());
+        out.push_str(other.as_ref());
+        at = place.end;
+    }
+    out.push_str(text.get(at..piece.end).unwrap_or_default());
+    out
 }
 
 /// A place to mask.

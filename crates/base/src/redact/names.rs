@@ -1,5 +1,8 @@
 //! Which personal values are names, and the names inside a longer text.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::common::is_common;
@@ -13,48 +16,12 @@ const PARTICLES: &[&str] = &[
     "von", "y", "zu", "zum", "zur",
 ];
 /// Words before a name.
-const TITLES: &[&str] = &[
-    "caballero",
-    "caro",
-    "cara",
-    "cher",
-    "chère",
-    "dear",
-    "doctor",
-    "don",
-    "doña",
-    "dottor",
-    "dr",
-    "estimada",
-    "estimado",
-    "frau",
-    "hallo",
-    "hello",
-    "herr",
-    "herrn",
-    "hi",
-    "hola",
-    "liebe",
-    "lieber",
-    "madame",
-    "mademoiselle",
-    "miss",
-    "mme",
-    "monsieur",
-    "mr",
-    "mrs",
-    "ms",
-    "prof",
-    "professor",
-    "querida",
-    "querido",
-    "señor",
-    "señora",
-    "signor",
-    "signora",
-    "sr",
-    "sra",
-];
+static TITLES: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    "caballero caro cara cher chère dear doctor don doña dottor dr estimada estimado frau hallo hello herr herrn hi hola liebe lieber \
+madame mademoiselle miss mme monsieur mr mrs ms prof professor querida querido señor señora signor signora sr sra"
+        .split(' ')
+        .collect()
+});
 /// Keys of fields and columns that hold names, beside those that end in `name`.
 const KEYS: &[&str] = &["apellido", "apellidos", "cognome", "nachname", "nom", "nombre", "nome", "prenom", "prénom", "vorname"];
 
@@ -94,7 +61,7 @@ pub(super) fn names_in(text: &str) -> Vec<&str> {
         let is_initial = words.get(at).is_some_and(|(_, word)| word.chars().count() == 1);
         matches!(gap, " " | "-" | "’" | "'") || gap == ". " && is_initial
     };
-    let is_title = |word: &str| TITLES.contains(&word.to_lowercase().as_str());
+    let is_title = |word: &str| TITLES.contains(word.to_lowercase().as_str());
     let mut names = vec![];
     let mut at = 0;
     while let Some((start, word)) = words.get(at) {

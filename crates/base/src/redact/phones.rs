@@ -34,9 +34,10 @@ impl Phones {
         for run in groups(text) {
             let mut first = 0;
             while first < run.len() {
-                let last = self.longest(text, &run[first..]);
-                if let Some((count, owner)) = last {
-                    found.push((with_marks(text, run[first].start)..run[first + count - 1].end, owner));
+                if let Some((count, owner)) = self.longest(text, &run[first..]) {
+                    // With the marks before its first digit.
+                    let start = text[..run[first].start].trim_end_matches(['(', '+']).len();
+                    found.push((start..run[first + count - 1].end, owner));
                     first += count;
                 } else {
                     first += 1;
@@ -100,12 +101,6 @@ fn groups(text: &str) -> impl Iterator<Item = Vec<Range<usize>>> + '_ {
         }
         (!run.is_empty()).then_some(run)
     })
-}
-
-/// Where a number begins with the marks before its first digit.
-fn with_marks(text: &str, start: usize) -> usize {
-    let before = text[..start].trim_end_matches(['(', '+']);
-    before.len()
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ use super::known::{KnownValues, PersonalValue, is_wide};
 use super::marker::{Numbers, marker, masked};
 use super::names::{is_name_key, is_short, looks_like_name, names_in};
 use super::phones::Phones;
-use super::{PersonalPlace, PiiKind, Secrets, find_pii};
+use super::secrets::STARS;
+use super::{Detection, PersonalPlace, PiiKind, Secrets, find_pii, merged, replaced};
 
 /// Knows the secrets and personal values of a run. A value has the same marker everywhere in the run.
 #[derive(Debug, Clone, Default)]
@@ -31,19 +32,14 @@ pub struct Redactor {
 
 /// A place to mask. Of places that overlap the first in this order gives the mask.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum MaskPlace {
+pub(super) enum MaskPlace {
     /// Of a personal value: its place in `values`.
     Personal(usize),
     Found(PiiKind),
     Secret,
 }
 
-#[derive(Debug, Clone)]
-pub(super) struct Hit {
-    pub start: usize,
-    pub end: usize,
-    mask: MaskPlace,
-}
+pub(super) type Hit = Detection<MaskPlace>;
 
 impl Redactor {
     /// With these secrets (4 bytes or longer) and personal values (texts and numbers; those in lists and objects too), which are masked
@@ -122,17 +118,12 @@ impl Redactor {
     pub(crate) fn redact_whole(&self, text: &str) -> String {
         let redacted = self.redact(text);
         let value = text.trim();
-        let is_masked = |text: &str| {
-            let mut at = 0;
-            let masked = masked(text);
-            let plain = masked.iter().all(|range| {
-                let gap = text.get(at..range.start).unwrap_or_default();
-                at = range.end;
-                !gap.contains(char::is_alphanumeric)
-            });
-            plain && !masked.is_empty() && !text.get(at..).unwrap_or_default().contains(char::is_alphanumeric)
+        let masked = masked(&redacted);
+        let is_all = !masked.is_empty() && {
+            let rest = replaced(&redacted, 0..redacted.len(), masked.into_iter().map(|mask| (mask, "")));
+            !rest.contains(char::is_alphanumeric)
         };
-        if value.is_empty() || is_masked(&redacted) { redacted } else { marker(PiiKind::Person, self.numbers.of(PiiKind::Person, value)) }
+        if value.is_empty() || is_all { redacted } else { marker(PiiKind::Person, self.numbers.of(PiiKind::Person, value)) }
     }
 
     /// The value with all its texts and keys masked; a number that is a personal value or a secret becomes a text.
@@ -153,14 +144,10 @@ impl Redactor {
     /// What [`redact`](Self::redact) would mask in a text, in order and apart.
     pub fn places(&self, text: &str) -> Vec<PersonalPlace> {
         let place = |hit: Hit| {
-            let raw = text.get(hit.start..hit.end).unwrap_or_default();
-            let (kind, whole) = match hit.mask {
-                MaskPlace::Secret | MaskPlace::Found(PiiKind::Url) => (None, ""),
-                MaskPlace::Found(kind) => (Some(kind), raw),
-                MaskPlace::Personal(owner) => self.values.get(owner).map_or((None, ""), |value| (Some(value.kind), value.text.as_str())),
-            };
+            let (kind, whole) = self.value_of(&hit.kind, text.get(hit.range.clone()).unwrap_or_default()).unzip();
+            let whole = whole.unwrap_or_default();
             let number = kind.map_or(0, |kind| self.numbers.of(kind, whole));
-            PersonalPlace { range: hit.start..hit.end, kind, number, whole: whole.to_owned() }
+            PersonalPlace { range: hit.range, kind, number, whole: whole.to_owned() }
         };
         self.hits(text).into_iter().map(place).collect()
     }
@@ -174,13 +161,7 @@ impl Redactor {
     /// All places to mask, in order and apart. What a mask uncovers (a number that stood next to a secret, say) is looked for again,
     /// so that a second redaction finds nothing new.
     pub(super) fn hits(&self, text: &str) -> Vec<Hit> {
-        let mut hits: Vec<Hit> = self
-            .secrets
-            .places(text)
-            .into_iter()
-            .map(|range| Hit { start: range.start, end: range.end, mask: MaskPlace::Secret })
-            .collect();
-        merge(&mut hits);
+        let mut hits: Vec<Hit> = self.secrets.places(text).into_iter().map(|range| Hit { range, kind: MaskPlace::Secret }).collect();
         for _ in 0..4 {
             let covered = (!hits.is_empty()).then(|| cover(text, &hits));
             let now = covered.as_deref().unwrap_or(text);
@@ -189,17 +170,16 @@ impl Redactor {
                 break;
             }
             hits.append(&mut new);
-            merge(&mut hits);
+            hits = merged(hits, is_graver);
         }
         hits
     }
 
     fn look(&self, text: &str) -> Vec<Hit> {
-        let mut hits: Vec<Hit> = find_pii(text)
-            .into_iter()
-            .map(|found| Hit { start: found.range.start, end: found.range.end, mask: MaskPlace::Found(found.kind) })
-            .collect();
-        hits.extend(self.named(text).map(|(range, owner)| Hit { start: range.start, end: range.end, mask: MaskPlace::Personal(owner) }));
+        let found = |found: Detection| Hit { range: found.range, kind: MaskPlace::Found(found.kind) };
+        let mut hits: Vec<Hit> = find_pii(text).into_iter().map(found).collect();
+        let personal = |(range, owner)| Hit { range, kind: MaskPlace::Personal(owner) };
+        hits.extend(self.named(text).map(personal));
         if !self.values.is_empty() {
             let mut read = inside(text);
             let again = read.iter().filter_map(|outer| alike(&outer.text)?.within(outer));
@@ -207,7 +187,7 @@ impl Redactor {
             read.extend(again);
             for inside in read {
                 let named = self.named(&inside.text).filter_map(|(range, owner)| Some((inside.place(&range)?, owner)));
-                hits.extend(named.map(|(range, owner)| Hit { start: range.start, end: range.end, mask: MaskPlace::Personal(owner) }));
+                hits.extend(named.map(personal));
                 self.add_phones(&inside.text, |range| inside.place(&range), &mut hits);
             }
             self.add_phones(text, Some, &mut hits);
@@ -226,12 +206,13 @@ impl Redactor {
             let is_same =
                 self.values.get(owner).is_some_and(|value| digits(&value.text) == digits(text.get(range.clone()).unwrap_or_default()));
             let Some(range) = place(range) else { continue };
-            let is_inside = |hit: &Hit| hit.mask == MaskPlace::Found(PiiKind::Phone) && range.start <= hit.start && hit.end <= range.end;
+            let is_inside =
+                |hit: &Hit| hit.kind == MaskPlace::Found(PiiKind::Phone) && range.start <= hit.range.start && hit.range.end <= range.end;
             if is_same && hits.iter().any(is_inside) {
                 continue;
             }
             hits.retain(|hit| !is_inside(hit));
-            hits.push(Hit { start: range.start, end: range.end, mask: MaskPlace::Personal(owner) });
+            hits.push(Hit { range, kind: MaskPlace::Personal(owner) });
         }
     }
 
@@ -243,22 +224,22 @@ impl Redactor {
 
     /// Writes a piece of the text with its hits masked.
     pub(super) fn write(&self, text: &str, hits: &[Hit], piece: Range<usize>) -> String {
-        let mut out = String::with_capacity(piece.len());
-        let mut at = piece.start;
-        for hit in hits.iter().filter(|hit| piece.start < hit.end && hit.end <= piece.end) {
-            let start = hit.start.max(at);
-            out.push_str(text.get(at..start).unwrap_or_default());
-            let known = |owner: usize| self.values.get(owner).map(|value| (value.kind, value.text.as_str()));
-            let value = match hit.mask {
-                MaskPlace::Secret | MaskPlace::Found(PiiKind::Url) => None,
-                MaskPlace::Found(kind) => Some((kind, text.get(start..hit.end).unwrap_or_default())),
-                MaskPlace::Personal(owner) => known(owner),
-            };
-            out.push_str(&value.map_or("***".to_owned(), |(kind, value)| marker(kind, self.numbers.of(kind, value))));
-            at = hit.end;
+        let mask = |hit: &Hit| {
+            let range = hit.range.start.max(piece.start)..hit.range.end;
+            let value = self.value_of(&hit.kind, text.get(range.clone()).unwrap_or_default());
+            (range, value.map_or(STARS.to_owned(), |(kind, value)| marker(kind, self.numbers.of(kind, value))))
+        };
+        let inside = hits.iter().filter(|hit| piece.start < hit.range.end && hit.range.end <= piece.end);
+        replaced(text, piece.clone(), inside.map(mask))
+    }
+
+    /// The value that a mask stands for, with its kind; `None`: a secret. What was found by its shape is what is `written`.
+    fn value_of<'a>(&'a self, mask: &MaskPlace, written: &'a str) -> Option<(PiiKind, &'a str)> {
+        match mask {
+            MaskPlace::Secret | MaskPlace::Found(PiiKind::Url) => None,
+            MaskPlace::Found(kind) => Some((*kind, written)),
+            MaskPlace::Personal(owner) => self.values.get(*owner).map(|value| (value.kind, value.text.as_str())),
         }
-        out.push_str(text.get(at..piece.end).unwrap_or_default());
-        out
     }
 }
 
@@ -276,13 +257,13 @@ fn texts_of(value: &Value, is_name: bool, texts: &mut Vec<(String, bool)>) {
 /// The pieces of a place that are not masked already and have something to mask.
 fn without(text: &str, hit: Hit, masked: &[Range<usize>]) -> Vec<Hit> {
     let mut pieces = vec![];
-    let mut at = hit.start;
-    let first = masked.partition_point(|range| range.end <= hit.start);
-    let inside = masked.iter().skip(first).take_while(|range| range.start < hit.end).cloned();
-    for gap in inside.chain(std::iter::once(hit.end..hit.end)) {
+    let Hit { range: Range { start: mut at, end }, kind } = hit;
+    let first = masked.partition_point(|range| range.end <= at);
+    let inside = masked.iter().skip(first).take_while(|range| range.start < end).cloned();
+    for gap in inside.chain(std::iter::once(end..end)) {
         let is_something = |piece: &str| piece.contains(char::is_alphanumeric);
         if at < gap.start && text.get(at..gap.start).is_some_and(is_something) {
-            pieces.push(Hit { start: at, end: gap.start, mask: hit.mask.clone() });
+            pieces.push(Hit { range: at..gap.start, kind: kind.clone() });
         }
         at = at.max(gap.end);
     }
@@ -310,37 +291,12 @@ fn is_a_word(text: &str, range: &Range<usize>) -> bool {
     before.chars().next_back().is_none_or(|c| matches!(c, '.' | '!' | '?' | ':' | '\n' | '\r' | '…'))
 }
 
-/// Joins places that overlap; the gravest mask counts, of equal ones that of the longer.
-fn merge(hits: &mut Vec<Hit>) {
-    hits.sort_by_key(|hit| (hit.start, std::cmp::Reverse(hit.end)));
-    let mut merged: Vec<Hit> = Vec::with_capacity(hits.len());
-    for hit in hits.drain(..) {
-        match merged.last_mut() {
-            Some(last) if hit.start < last.end => {
-                last.end = last.end.max(hit.end);
-                let is_graver = match (&hit.mask, &last.mask) {
-                    (MaskPlace::Personal(_), MaskPlace::Personal(_)) => false,
-                    (new, old) => new > old,
-                };
-                if is_graver {
-                    last.mask = hit.mask;
-                }
-            }
-            _ => merged.push(hit),
-        }
-    }
-    *hits = merged;
+/// Whether a mask counts before another at the same place.
+fn is_graver(new: &MaskPlace, old: &MaskPlace) -> bool {
+    !matches!((new, old), (MaskPlace::Personal(_), MaskPlace::Personal(_))) && new > old
 }
 
 /// The text with stars over the hits, of the same length.
 fn cover(text: &str, hits: &[Hit]) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    for hit in hits {
-        out.push_str(text.get(at..hit.start).unwrap_or_default());
-        out.extend(std::iter::repeat_n('*', hit.end - hit.start));
-        at = hit.end;
-    }
-    out.push_str(text.get(at..).unwrap_or_default());
-    out
+    replaced(text, 0..text.len(), hits.iter().map(|hit| (hit.range.clone(), "*".repeat(hit.range.len()))))
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::encoded::{inside, joined, of_each_kind, seen};
 use super::known::KnownValues;
 use super::written::{looks_random, names_a_secret};
+use super::{Detection, merged, replaced};
 
 /// What is put in the place of a secret.
 pub(crate) const STARS: &str = "***";
@@ -62,14 +63,13 @@ pub struct Secrets {
 impl Secrets {
     /// Those that are recognised, see [`is_recognised`]: for texts that work goes on with.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Secrets {
-        let all: Vec<String> = secrets.into_iter().flat_map(with_parts).filter(|secret| is_recognised(secret)).collect();
-        Secrets { known: Arc::new(KnownValues::secrets(all.iter().map(String::as_str))) }
+        let all = secrets.into_iter().flat_map(with_parts).filter(|secret| is_recognised(secret));
+        Secrets { known: Arc::new(KnownValues::secrets(all)) }
     }
 
     /// All of 4 bytes or more: for texts that people read, where a word too much is hidden rather than a secret shown.
     pub fn for_logs<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Secrets {
-        let all: Vec<String> = secrets.into_iter().flat_map(with_parts).collect();
-        Secrets { known: Arc::new(KnownValues::secrets(all.iter().map(String::as_str))) }
+        Secrets { known: Arc::new(KnownValues::secrets(secrets.into_iter().flat_map(with_parts))) }
     }
 
     /// Where secrets stand, in order and apart.
@@ -88,7 +88,8 @@ impl Secrets {
                 places.extend(found.map(|range| piece.start + range.start..piece.start + range.end));
             }
         }
-        merged(places)
+        let places = places.into_iter().map(|range| Detection { kind: (), range }).collect();
+        merged(places, |(), ()| false).into_iter().map(|place| place.range).collect()
     }
 
     /// The text with stars for each secret.
@@ -174,14 +175,14 @@ impl Secrets {
         let shown = &whole[..self.begun(whole)];
         // A secret that begins before what is looked at ends before what is shown.
         let reach = 6 * self.known.longest;
-        let seen = &shown[boundary(shown, shown.len().saturating_sub(LONGEST_END + reach))..];
-        let from = if seen.len() == shown.len() { 0 } else { boundary(seen, reach) };
+        let seen = &shown[shown.floor_char_boundary(shown.len().saturating_sub(LONGEST_END + reach))..];
+        let from = if seen.len() == shown.len() { 0 } else { seen.floor_char_boundary(reach) };
         starred(seen, &self.places(seen), from)
     }
 
     /// Where the beginning of a secret stands that the end of the text cuts off; else the end.
     fn begun(&self, text: &str) -> usize {
-        let from = boundary(text, text.len().saturating_sub(self.known.longest));
+        let from = text.floor_char_boundary(text.len().saturating_sub(self.known.longest));
         let starts = text[from..].char_indices().map(|(at, _)| from + at);
         starts.into_iter().find(|at| self.known.begins(&text[*at..])).unwrap_or(text.len())
     }
@@ -193,15 +194,7 @@ impl Secrets {
 
 /// The text from a place on, with stars for each of these places.
 fn starred(text: &str, places: &[Range<usize>], from: usize) -> String {
-    let mut out = String::with_capacity(text.len() - from);
-    let mut at = from;
-    for place in places.iter().filter(|place| place.end > from) {
-        out.push_str(text.get(at..place.start).unwrap_or_default());
-        out.push_str(STARS);
-        at = place.end;
-    }
-    out.push_str(&text[at..]);
-    out
+    replaced(text, from..text.len(), places.iter().filter(|place| place.end > from).map(|place| (place.clone(), STARS)))
 }
 
 /// A text in pieces of so many bytes that overlap by so many.
@@ -209,26 +202,8 @@ fn pieces(text: &str, size: usize, overlap: usize) -> impl Iterator<Item = Range
     let mut next = Some(0);
     std::iter::from_fn(move || {
         let start = next?;
-        let end = boundary(text, (start + size + overlap).min(text.len()));
-        next = (end < text.len()).then(|| boundary(text, start + size));
+        let end = text.floor_char_boundary(start + size + overlap);
+        next = (end < text.len()).then(|| text.floor_char_boundary(start + size));
         Some(start..end)
     })
-}
-
-/// The last boundary of a character at or before a place.
-fn boundary(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
-}
-
-/// Joins places that overlap or touch.
-fn merged(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
-    places.sort_by_key(|place| (place.start, place.end));
-    let mut merged: Vec<Range<usize>> = Vec::with_capacity(places.len());
-    for place in places {
-        match merged.last_mut() {
-            Some(last) if place.start < last.end => last.end = last.end.max(place.end),
-            _ => merged.push(place),
-        }
-    }
-    merged
 }

@@ -41,10 +41,7 @@ impl<'a> Stream<'a> {
         let must_go = waiting > MOST_HELD.max(4 * held);
         let Some(cut) = self.cut(self.text.len() - held, &hits, must_go) else { return String::new() };
         let out = self.redactor.write(&self.text, &hits, self.gone..cut);
-        let mut keep = cut.saturating_sub(CONTEXT);
-        while !self.text.is_char_boundary(keep) {
-            keep += 1;
-        }
+        let keep = self.text.ceil_char_boundary(cut.saturating_sub(CONTEXT));
         self.text.drain(..keep);
         self.gone = cut - keep;
         self.enough = 0;
@@ -65,17 +62,15 @@ impl<'a> Stream<'a> {
             most = most.min(open);
         }
         loop {
-            while !self.text.is_char_boundary(most) {
-                most -= 1;
-            }
-            let before = self.text.get(..most)?;
+            most = self.text.floor_char_boundary(most);
+            let before = &self.text[..most];
             let cut = match before.char_indices().rev().find(|(_, c)| c.is_whitespace()) {
                 Some((at, space)) => at + space.len_utf8(),
                 None if must_go => most,
                 None => return None,
             };
-            match hits.iter().find(|hit| hit.start < cut && cut < hit.end) {
-                Some(hit) => most = hit.start,
+            match hits.iter().find(|hit| hit.range.start < cut && cut < hit.range.end) {
+                Some(hit) => most = hit.range.start,
                 None => return (cut > self.gone).then_some(cut),
             }
             if most <= self.gone {

@@ -50,7 +50,7 @@ impl Placeholder {
         let inside = text.get(..end)?.strip_prefix('<')?;
         let (inside, is_number) = inside.strip_suffix('#').map_or((inside, false), |inside| (inside, true));
         let (kind, rest) = inside.split_once('_')?;
-        let kind = PiiKind::named(kind)?.word();
+        let kind = kind.parse::<PiiKind>().ok()?.word();
         let (rest, form) = rest.split_once('~').unwrap_or((rest, "0"));
         let (number, variant) = rest.split_once('.').unwrap_or((rest, "0"));
         let (word, style) = match variant.strip_suffix(['l', 'u', 't']) {

@@ -1,12 +1,13 @@
 //! What comes from a server, sorted: answers to those who wait, requests refused, notifications counted. Bounded everywhere.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use crate::adapter::held;
 use crate::adapter::http::HttpFault;
 use crate::adapter::wording::{Scrub, visible};
 use crate::event::Failure;
@@ -56,13 +57,9 @@ impl Inbox {
         Inbox { inner: Mutex::default(), scrub }
     }
 
-    fn inner(&self) -> MutexGuard<'_, InboxState> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A number for a new request, and where its answer will come.
     pub(super) fn expect(&self) -> Result<(u64, oneshot::Receiver<Result<Said, HttpFault>>), Failure> {
-        let mut inner = self.inner();
+        let mut inner = held(&self.inner);
         if let Some(failure) = &inner.closed {
             return Err(failure.clone());
         }
@@ -75,19 +72,19 @@ impl Inbox {
 
     /// Nobody waits for this answer any more; it is dropped when it comes late.
     pub(super) fn forget(&self, id: u64) {
-        let mut inner = self.inner();
+        let mut inner = held(&self.inner);
         inner.waiting.remove(&id);
         inner.last_progress = inner.progress.remove(&id);
     }
 
     /// What the server had last said of the progress of the request that was forgotten last.
     pub(super) fn take_progress(&self) -> Option<String> {
-        self.inner().last_progress.take()
+        held(&self.inner).last_progress.take()
     }
 
     /// Whether somebody still waits for this answer.
     pub(super) fn awaits(&self, id: u64) -> bool {
-        self.inner().waiting.contains_key(&id)
+        held(&self.inner).waiting.contains_key(&id)
     }
 
     /// Takes one text in that should be a message. Gives what must be sent back.
@@ -101,10 +98,9 @@ impl Inbox {
         let message = match crate::adapter::http::read_json(bytes) {
             Ok(message @ (Value::Object(_) | Value::Array(_))) => message,
             _ => {
-                let mut inner = self.inner();
+                let mut inner = held(&self.inner);
                 inner.noise += 1;
-                let noise = inner.noise;
-                if noise > MOST_NOISE {
+                if inner.noise > MOST_NOISE {
                     let first = self.scrub.quote(&String::from_utf8_lossy(&bytes[..bytes.len().min(200)]), bytes.len() > 200);
                     let message = format!("wrote more than {MOST_NOISE} lines that are no messages, such as: {first}");
                     return Err(Failure::new(FailureKind::BadResponse, message));
@@ -127,14 +123,14 @@ impl Inbox {
     }
 
     fn message(&self, mut message: Value) -> Result<Option<Value>, Failure> {
-        let mut inner = self.inner();
+        let mut inner = held(&self.inner);
         let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
         let id = message.get("id").filter(|id| !id.is_null()).cloned();
         let Some(method) = method else {
             let number = id.as_ref().and_then(Value::as_u64);
             let Some(sender) = number.and_then(|number| inner.waiting.remove(&number)) else {
                 // An answer to nobody, or twice, or too late.
-                return InboxState::unasked(&mut inner, "answers that nobody waits for").map(|()| None);
+                return inner.count_unasked("answers that nobody waits for").map(|()| None);
             };
             (inner.unasked, inner.progressed) = (0, 0);
             if let Some(number) = number {
@@ -153,7 +149,7 @@ impl Inbox {
             inner.progress.insert(id, self.scrub.quote(&told, false));
             return Ok(None);
         }
-        InboxState::unasked(&mut inner, "messages that nobody asked for")?;
+        inner.count_unasked("messages that nobody asked for")?;
         match (id, method.as_str()) {
             (Some(id), "ping") => Ok(Some(json!({ "jsonrpc": "2.0", "id": id, "result": {} }))),
             (Some(id), method) => {
@@ -171,7 +167,7 @@ impl Inbox {
 
     /// The server is gone: everybody who waits hears why, and nobody can ask any more.
     pub(super) fn close(&self, failure: Failure) {
-        let mut inner = self.inner();
+        let mut inner = held(&self.inner);
         if inner.closed.is_some() {
             return;
         }
@@ -183,12 +179,12 @@ impl Inbox {
 
     /// Why nobody can ask any more.
     pub(super) fn closed(&self) -> Option<Failure> {
-        self.inner().closed.clone()
+        held(&self.inner).closed.clone()
     }
 
     /// What was seen besides answers since this run was told the last time, a sentence each. Every run that uses the server hears it.
     pub(super) fn notes(&self, run: &Arc<str>) -> Vec<String> {
-        let mut inner = self.inner();
+        let mut inner = held(&self.inner);
         let noise = std::mem::take(&mut inner.noise);
         if noise > 0 {
             let noun = if noise == 1 { "line that is no message" } else { "lines that are no messages" };
@@ -196,39 +192,39 @@ impl Inbox {
         }
         let from = inner.heard.get(run).copied().unwrap_or(inner.told);
         let notes = inner.notes.iter().filter(|(number, _)| *number > from).map(|(_, what)| what.clone()).collect();
-        let last = inner.last_note;
-        inner.told = last;
-        inner.heard.insert(Arc::clone(run), last);
+        inner.told = inner.last_note;
+        let told = inner.told;
+        inner.heard.insert(Arc::clone(run), told);
         inner.tidy();
         notes
     }
 
     /// A run uses the server no more.
     pub(super) fn leave(&self, run: &str) {
-        let mut inner = self.inner();
+        let mut inner = held(&self.inner);
         inner.heard.remove(run);
         inner.tidy();
     }
 
     /// How often the server said, or had a chance to say unheard, that its tools are others now.
     pub(super) fn changes(&self) -> u64 {
-        self.inner().changes
+        held(&self.inner).changes
     }
 
     /// Its tools may be others now.
     pub(super) fn may_have_changed(&self) {
-        self.inner().changes += 1;
+        held(&self.inner).changes += 1;
     }
 
     /// The server has answered somebody in a way of its own.
     pub(super) fn answered(&self) {
-        let mut inner = self.inner();
+        let mut inner = held(&self.inner);
         (inner.unasked, inner.progressed) = (0, 0);
     }
 
     /// Notes something for the record.
     pub(super) fn note(&self, what: String) {
-        self.inner().note(what);
+        held(&self.inner).note(what);
     }
 }
 
@@ -251,9 +247,9 @@ impl InboxState {
         self.notes.retain(|(number, _)| *number > all);
     }
 
-    fn unasked(inner: &mut MutexGuard<'_, InboxState>, what: &str) -> Result<(), Failure> {
-        inner.unasked += 1;
-        if inner.unasked > MOST_UNASKED {
+    fn count_unasked(&mut self, what: &str) -> Result<(), Failure> {
+        self.unasked += 1;
+        if self.unasked > MOST_UNASKED {
             return Err(Failure::new(FailureKind::TooLarge, format!("sent more than {MOST_UNASKED} {what}")));
         }
         Ok(())

@@ -32,19 +32,19 @@ mod tools;
 mod web;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
 use self::pins::{Difference, Pins};
 use self::pool::{PooledServer, ServerPool};
-use self::program::{ProgramStart, ServerProgram};
-use self::session::{ServerLink, ServerSession};
+use self::program::ServerProgram;
+use self::session::{ListedTools, ServerLink, ServerSession};
 pub use self::shared::{Lent, SharedServers};
-use self::tools::ListedTools;
-use self::web::{ServerAddress, Web};
-use super::http::{Http, HttpFault, honest};
+use self::web::Web;
+use super::held;
+use super::http::{Http, HttpFault, honest, in_words};
 use super::started::{Agreed, Started};
 use super::wording::visible;
 use crate::event::Failure;
@@ -114,11 +114,8 @@ impl McpServers {
     async fn session(&self, server: &ToolServer) -> Result<(Arc<ServerSession>, bool), HttpFault> {
         let until = Instant::now() + server.connect_timeout;
         let late = || {
-            let message = format!(
-                "server \"{}\" did not start within {} (connect_timeout)",
-                server.name,
-                super::http::in_words(server.connect_timeout)
-            );
+            let time = in_words(server.connect_timeout);
+            let message = format!("server \"{}\" did not start within {time} (connect_timeout)", server.name);
             HttpFault::before_sending(Failure::new(FailureKind::Timeout, message))
         };
         let entry = self.entry(server);
@@ -179,14 +176,12 @@ impl McpServers {
     fn link(&self, server: &ToolServer) -> Result<ServerLink, HttpFault> {
         Ok(match &server.transport {
             ServerTransport::Program { command, args, env, folder } => {
-                let start = ProgramStart { name: &server.name, command, args, env, folder, secrets: &server.secrets };
-                let program = ServerProgram::start(&start).map_err(HttpFault::before_sending)?;
+                let program = ServerProgram::start(server, command, args, env, folder).map_err(HttpFault::before_sending)?;
                 self.pool.started(program.ended());
                 ServerLink::Program(program)
             }
             ServerTransport::Http { url, headers, .. } => {
-                let address = ServerAddress { url, headers, secrets: &server.secrets, connect_timeout: server.connect_timeout };
-                ServerLink::Web(Arc::new(Web::new(self.http.clone(), Arc::clone(&self.clock), &address)))
+                ServerLink::Web(Arc::new(Web::new(self.http.clone(), Arc::clone(&self.clock), server, url, headers)))
             }
         })
     }
@@ -200,8 +195,8 @@ impl McpServers {
         let listed = tokio::time::timeout(server.connect_timeout, session.list()).await;
         let late = || Failure::new(FailureKind::Timeout, format!("server \"{}\" did not tell its tools in time", server.name));
         let listed = listed.map_err(|_| late())?.map_err(|fault| named(server, fault))?;
-        let _alone = self.pinning.lock().unwrap_or_else(PoisonError::into_inner);
-        let pins = Pins::read(&server.project).map_err(|problem| Failure::new(FailureKind::Unavailable, problem))?;
+        let _alone = held(&self.pinning);
+        let pins = Pins::read(&server.project)?;
         Ok(ServerLook {
             version: session.version().to_string(),
             tools: listed.tools.iter().map(|tool| (visible(&tool.name), visible(&tool.description))).collect(),
@@ -247,8 +242,8 @@ impl McpServers {
         let (pinning, said) = (Arc::clone(&self.pinning), without_secrets(server, listed));
         let (project, identity) = (server.project.clone(), server.identity.clone());
         // The disk must not hold up what others say with their servers.
-        let compared = tokio::task::spawn_blocking(move || {
-            let _alone = pinning.lock().unwrap_or_else(PoisonError::into_inner);
+        let compared = tokio::task::spawn_blocking(move || -> Result<Difference, Failure> {
+            let _alone = held(&pinning);
             let mut pins = Pins::read(&project)?;
             let difference = pins.difference(&identity, &said);
             if difference.is_first {
@@ -257,8 +252,7 @@ impl McpServers {
             }
             Ok(difference)
         });
-        let compared = compared.await.unwrap_or_else(|_| Err("flow ends".to_owned()));
-        compared.map_err(|problem: String| Failure::new(FailureKind::Unavailable, problem))
+        compared.await.unwrap_or_else(|_| Err(Failure::new(FailureKind::Unavailable, "flow ends")))
     }
 
     async fn called(&self, call: &ServerCall) -> Result<ServerReply, Failure> {

@@ -5,16 +5,15 @@
 //! anew before the next call.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::inbox::Inbox;
-use super::web::{LONGEST_ID, LONGEST_WAIT, RESUME_AFTER, Web};
-use crate::adapter::http::{Http, HttpAnswer, HttpCall, HttpFault, ReadProgress, SseMarks};
-use crate::adapter::wording::Scrub;
+use super::web::{LONGEST_ID, LONGEST_WAIT, RESUME_AFTER, Web, WebEndpoint};
+use crate::adapter::held;
+use crate::adapter::http::{HttpAnswer, HttpFault, ReadProgress, SseMarks};
 use crate::event::Failure;
 use crate::port::Secret;
 
@@ -31,14 +30,10 @@ const LONG_ENOUGH: Duration = Duration::from_secs(10);
 struct ServerListener {
     /// Whoever lets go of the server ends the listening, too.
     web: Weak<Web>,
-    inbox: Arc<Inbox>,
-    http: Http,
-    url: String,
+    endpoint: WebEndpoint,
     headers: Vec<(String, Secret)>,
     /// What asks for the stream; `None`: a GET.
     request: Option<Vec<u8>>,
-    scrub: Scrub,
-    connect_timeout: Duration,
 }
 
 /// How a stream ended.
@@ -56,22 +51,13 @@ impl Web {
     pub(super) fn listen(self: &Arc<Web>, request: Option<Value>) {
         let listener = ServerListener {
             web: Arc::downgrade(self),
-            inbox: Arc::clone(&self.inbox),
-            http: self.http.with_idle(LONGEST_SILENCE),
-            url: self.url.clone(),
+            endpoint: WebEndpoint { http: self.endpoint.http.with_idle(LONGEST_SILENCE), ..self.endpoint.clone() },
             headers: self.headers(request.as_ref(), &BTreeMap::new()),
             request: request.map(|request| request.to_string().into_bytes()),
-            scrub: self.scrub.clone(),
-            connect_timeout: self.connect_timeout,
         };
         let task = tokio::spawn(listener.listen()).abort_handle();
-        let before = self.listening.lock().unwrap_or_else(PoisonError::into_inner).replace(task);
+        let before = held(&self.listening).replace(task);
         before.iter().for_each(tokio::task::AbortHandle::abort);
-    }
-
-    pub(super) fn stop_listening(&self) {
-        let task = self.listening.lock().unwrap_or_else(PoisonError::into_inner).take();
-        task.iter().for_each(tokio::task::AbortHandle::abort);
     }
 }
 
@@ -84,14 +70,14 @@ impl ServerListener {
                 Ended::NotOffered => return,
                 Ended::After { is_useful } => failed = if is_useful { 0 } else { failed + 1 },
                 Ended::Flood(failure) => {
-                    return self.inbox.close(Failure { message: format!("the server {}", failure.message), ..failure });
+                    return self.endpoint.inbox.close(Failure { message: format!("the server {}", failure.message), ..failure });
                 }
             }
             let wait = marks.retry_ms.map_or(RESUME_AFTER, Duration::from_millis).clamp(SHORTEST_WAIT, LONGEST_WAIT);
             tokio::time::sleep(wait).await;
-            self.inbox.may_have_changed();
+            self.endpoint.inbox.may_have_changed();
         }
-        self.inbox.note("it tells no more when its tools change: its streams end at once".to_owned());
+        self.endpoint.inbox.note("it tells no more when its tools change: its streams end at once".to_owned());
     }
 
     async fn one_stream(&self, marks: &mut SseMarks) -> Ended {
@@ -99,7 +85,7 @@ impl ServerListener {
         if answer.content_type() != "text/event-stream" || answer.status() != 200 {
             return if answer.status() < 500 { Ended::NotOffered } else { Ended::After { is_useful: false } };
         }
-        let (began, before) = (Instant::now(), self.inbox.changes());
+        let (began, before) = (Instant::now(), self.endpoint.inbox.changes());
         let mut flood = None;
         // However it ends, it is taken up again.
         let _ = answer
@@ -107,14 +93,14 @@ impl ServerListener {
                 if !event.event.is_empty() && event.event != "message" {
                     return Ok(ReadProgress::Nothing);
                 }
-                let back = self.inbox.take(event.data.as_bytes()).inspect_err(|failure| flood = Some(failure.clone()))?;
+                let back = self.endpoint.inbox.take(event.data.as_bytes()).inspect_err(|failure| flood = Some(failure.clone()))?;
                 if let Some(web) = self.web.upgrade() {
                     back.into_iter().for_each(|message| web.notify_soon(message));
                 }
                 Ok(ReadProgress::More)
             })
             .await;
-        let is_useful = self.inbox.changes() > before || began.elapsed() >= LONG_ENOUGH;
+        let is_useful = self.endpoint.inbox.changes() > before || began.elapsed() >= LONG_ENOUGH;
         flood.map_or(Ended::After { is_useful }, Ended::Flood)
     }
 
@@ -123,14 +109,7 @@ impl ServerListener {
         if let Some(last) = marks.last_id.as_ref().filter(|last| self.request.is_none() && !last.is_empty() && last.len() <= LONGEST_ID) {
             headers.push(("Last-Event-ID".to_owned(), Secret::new(last)));
         }
-        let call = HttpCall {
-            method: if self.request.is_some() { "POST" } else { "GET" },
-            url: &self.url,
-            headers,
-            body: self.request.clone().map(|body| ("application/json".to_owned(), body)),
-            connect_timeout: self.connect_timeout,
-            scrub: &self.scrub,
-        };
-        self.http.send_any(call).await
+        let method = if self.request.is_some() { "POST" } else { "GET" };
+        self.endpoint.ask(method, headers, self.request.clone()).await
     }
 }

@@ -9,14 +9,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use similar::{ChangeTag, TextDiff};
 
 use super::super::files;
 use super::super::os;
 use super::protocol::{hash, said_of};
 use crate::diagnostic::cut;
-use crate::model::read_json;
+use crate::event::Failure;
+use crate::model::{FailureKind, JsonError, read_json};
 
 /// The file's name.
 pub const FILE: &str = "flow.lock";
@@ -25,6 +26,51 @@ const VERSION: u64 = 1;
 const LARGEST: u64 = 64 << 20;
 /// Characters of one difference that are told.
 const LONGEST: usize = 2_000;
+
+/// The pins of a project cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PinsError {
+    /// The file is there and cannot be opened or read.
+    #[error("cannot read {}: {}", .0.display(), .1)]
+    Unreadable(PathBuf, #[source] std::io::Error),
+    /// It is not as it was written.
+    #[error("cannot read {}: {}", .0.display(), .1)]
+    Broken(PathBuf, #[source] PinsProblem),
+    /// It cannot be written.
+    #[error("cannot write {}: {}", .0.display(), .1)]
+    Unwritable(PathBuf, #[source] std::io::Error),
+}
+
+impl From<PinsError> for Failure {
+    fn from(error: PinsError) -> Failure {
+        Failure::new(FailureKind::Unavailable, error.to_string())
+    }
+}
+
+const FIX: &str = "restore it from version control, or delete it and run: flow tools pin";
+
+/// How a file of pins is not as `flow tools pin` writes it.
+#[derive(Debug, thiserror::Error)]
+pub enum PinsProblem {
+    /// A line was written by a merge that found no way.
+    #[error("line {0} is the mark of a merge conflict; keep one side, then run: flow tools pin --check")]
+    Conflict(usize),
+    /// It is no JSON.
+    #[error("{}; {}", .0, FIX)]
+    Json(#[from] JsonError),
+    /// A later flow wrote it.
+    #[error("version {0} is not known; install a newer flow")]
+    Newer(u64),
+    /// The first place that is of another shape.
+    #[error("{}; {}", .0, FIX)]
+    Misshapen(String),
+    /// A value is none that is written there.
+    #[error("{}; {}", .0, FIX)]
+    Value(#[from] serde_json::Error),
+    /// Of this tool of this server, the hash is not that of the text beside it.
+    #[error("what is pinned of tool \"{}\" of \"{}\" was changed by hand: text and sha256 do not agree; {}", .0, .1, FIX)]
+    Altered(String, String),
+}
 
 /// What was pinned, by server, then tool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -77,36 +123,30 @@ impl Pins {
     /// Of a project; none yet if there is no file.
     ///
     /// # Errors
-    /// The file cannot be read, as a sentence.
-    pub fn read(project: &Path) -> Result<Pins, String> {
+    /// The file cannot be read, or is not as `flow tools pin` wrote it.
+    pub fn read(project: &Path) -> Result<Pins, PinsError> {
         let path = file(project);
-        let cannot = |e: &dyn std::fmt::Display| format!("cannot read {}: {e}", path.display());
-        let text = match files::read_text(&path, LARGEST) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Pins { flow: VERSION, ..Pins::default() }),
-            Err(error) => return Err(cannot(&error)),
-        };
-        const FIX: &str = "restore it from version control, or delete it and run: flow tools pin";
-        if let Some(line) = text.lines().position(is_conflict) {
-            return Err(cannot(&format!(
-                "line {} is the mark of a merge conflict; keep one side, then run: flow tools pin --check",
-                line + 1
-            )));
+        match files::read_text(&path, LARGEST) {
+            Ok(text) => Pins::of(&text).map_err(|source| PinsError::Broken(path, source)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Pins { flow: VERSION, ..Pins::default() }),
+            Err(source) => Err(PinsError::Unreadable(path, source)),
         }
-        let value = read_json(&text).map_err(|e| cannot(&format!("{e}; {FIX}")))?;
+    }
+
+    fn of(text: &str) -> Result<Pins, PinsProblem> {
+        if let Some(line) = text.lines().position(is_conflict) {
+            return Err(PinsProblem::Conflict(line + 1));
+        }
+        let value = read_json(text)?;
         // What a later version holds is its own.
         if let Some(version) = value.get("flow").and_then(Value::as_u64).filter(|version| *version != VERSION) {
-            return Err(cannot(&format!("version {version} is not known; install a newer flow")));
+            return Err(PinsProblem::Newer(version));
         }
-        if let Some(problem) = misshapen(&value) {
-            return Err(cannot(&format!("{problem}; {FIX}")));
-        }
-        let pins: Pins = serde_json::from_value(value).map_err(|e| cannot(&format!("{e}; {FIX}")))?;
+        check_shape(&value)?;
+        let pins: Pins = serde_json::from_value(value)?;
         for (server, tools) in &pins.servers {
-            let mut altered = tools.iter().filter(|(name, pin)| !pin.is_of(name));
-            if let Some((tool, _)) = altered.next() {
-                let what = format!("what is pinned of tool \"{tool}\" of \"{server}\" was changed by hand");
-                return Err(cannot(&format!("{what}: text and sha256 do not agree; {FIX}")));
+            if let Some((tool, _)) = tools.iter().find(|(name, pin)| !pin.is_of(name)) {
+                return Err(PinsProblem::Altered(tool.clone(), server.clone()));
             }
         }
         Ok(pins)
@@ -139,10 +179,10 @@ impl Pins {
     /// Writes the file, whole or not at all.
     ///
     /// # Errors
-    /// It cannot be written, as a sentence.
-    pub fn write(&self, project: &Path) -> Result<(), String> {
+    /// It cannot be written.
+    pub fn write(&self, project: &Path) -> Result<(), PinsError> {
         let path = file(project);
-        let cannot = |e: std::io::Error| format!("cannot write {}: {e}", path.display());
+        let cannot = |source: std::io::Error| PinsError::Unwritable(path.clone(), source);
         let text = serde_json::to_string_pretty(&json!(self)).map_err(|e| cannot(e.into()))?;
         // A file for the whole team: the mask of the process decides who reads it.
         let everybody = os::permissions(0o666);
@@ -154,37 +194,34 @@ impl Pins {
     }
 }
 
-/// What of a file is not as `flow tools pin` writes it: the first place, as a clause.
-fn misshapen(value: &Value) -> Option<String> {
-    fn keys<'v>(value: &'v Value, place: &str, wanted: &[&str]) -> Result<&'v serde_json::Map<String, Value>, String> {
-        let map = value.as_object().ok_or_else(|| format!("{place} must be a JSON object"))?;
+/// Whether all is where `flow tools pin` writes it.
+fn check_shape(value: &Value) -> Result<(), PinsProblem> {
+    fn object<'v>(value: &'v Value, place: &str) -> Result<&'v Map<String, Value>, PinsProblem> {
+        value.as_object().ok_or_else(|| PinsProblem::Misshapen(format!("{place} must be a JSON object")))
+    }
+    fn keys<'v>(value: &'v Value, place: &str, wanted: &[&str]) -> Result<&'v Map<String, Value>, PinsProblem> {
+        let map = object(value, place)?;
         if let Some(unknown) = map.keys().find(|key| !wanted.contains(&key.as_str())) {
-            return Err(format!("{place} has the unknown key {unknown:?}"));
+            return Err(PinsProblem::Misshapen(format!("{place} has the unknown key {unknown:?}")));
         }
         match wanted.iter().find(|key| !map.contains_key(**key)) {
-            Some(missing) => Err(format!("{place} has no \"{missing}\"")),
+            Some(missing) => Err(PinsProblem::Misshapen(format!("{place} has no \"{missing}\""))),
             None => Ok(map),
         }
     }
-    fn named(value: &Value, place: &str) -> Result<serde_json::Map<String, Value>, String> {
-        value.as_object().cloned().ok_or_else(|| format!("{place} must be a JSON object"))
+    let file = keys(value, "the file", &["flow", "servers"])?;
+    if !file["flow"].is_u64() {
+        return Err(PinsProblem::Misshapen(format!("\"flow\" must be {VERSION}")));
     }
-    let look = || -> Result<(), String> {
-        let file = keys(value, "the file", &["flow", "servers"])?;
-        if !file["flow"].is_u64() {
-            return Err(format!("\"flow\" must be {VERSION}"));
-        }
-        for (server, tools) in named(&file["servers"], "\"servers\"")? {
-            for (tool, pin) in named(&tools, &format!("server {server:?}"))? {
-                let place = format!("tool {tool:?} of server {server:?}");
-                if !keys(&pin, &place, &["sha256", "said"])?["sha256"].is_string() {
-                    return Err(format!("\"sha256\" of {place} must be a text"));
-                }
+    for (server, tools) in object(&file["servers"], "\"servers\"")? {
+        for (tool, pin) in object(tools, &format!("server {server:?}"))? {
+            let place = format!("tool {tool:?} of server {server:?}");
+            if !keys(pin, &place, &["sha256", "said"])?["sha256"].is_string() {
+                return Err(PinsProblem::Misshapen(format!("\"sha256\" of {place} must be a text")));
             }
         }
-        Ok(())
-    };
-    look().err()
+    }
+    Ok(())
 }
 
 /// Whether a line was written by a merge that found no way.
@@ -247,14 +284,14 @@ mod tests {
         {
             assert!(kept.contains(from), "{from}");
             std::fs::write(file(home.path()), kept.replace(from, to)).unwrap();
-            let told = Pins::read(home.path()).unwrap_err();
+            let told = Pins::read(home.path()).unwrap_err().to_string();
             assert!(told.contains("of \"srv\" was changed by hand") && told.contains("flow tools pin"), "{told}");
         }
         // Tools that sort their keys another way keep the meaning.
         let value: Value = serde_json::from_str(&kept).unwrap();
         let turned = json!({ "servers": value["servers"], "flow": value["flow"] });
         std::fs::write(file(home.path()), turned.to_string()).unwrap();
-        assert_eq!(Pins::read(home.path()), Ok(pins));
+        assert_eq!(Pins::read(home.path()).unwrap(), pins);
     }
 
     #[test]
@@ -282,7 +319,7 @@ mod tests {
             ("{\"flow\": 1, \"servers\": {\"a\": {\"t\": {\"sha256\": \"\", \"said\": 1, \"x\": 1}}}}", "has the unknown key \"x\""),
         ] {
             std::fs::write(file(home.path()), text).unwrap();
-            assert!(Pins::read(home.path()).unwrap_err().contains(told), "{text}");
+            assert!(Pins::read(home.path()).unwrap_err().to_string().contains(told), "{text}");
         }
     }
 }

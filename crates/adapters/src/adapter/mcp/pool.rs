@@ -5,20 +5,17 @@
 //! server that a run without them uses.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::session::ServerSession;
+use crate::adapter::held;
 use crate::port::{Secret, ServerTransport, ToolServer};
 
 /// Servers that are kept though no run uses them.
 pub(super) const MOST_IDLE: usize = 8;
-
-/// What makes two servers the same.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct ServerKey(Vec<String>);
 
 /// All servers that were started and not ended.
 #[derive(Default)]
@@ -28,7 +25,7 @@ pub(super) struct ServerPool {
 
 #[derive(Default)]
 struct PoolState {
-    servers: HashMap<ServerKey, Arc<PooledServer>>,
+    servers: HashMap<Vec<String>, Arc<PooledServer>>,
     /// Programs that were started; each becomes true when nothing of it is left.
     programs: Vec<watch::Receiver<bool>>,
     /// How often a run has left.
@@ -53,35 +50,38 @@ struct Uses {
     left: u64,
 }
 
-impl ServerPool {
-    fn inner(&self) -> MutexGuard<'_, PoolState> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+impl Uses {
+    fn stop_opening(&mut self) {
+        if let Some(task) = self.opening.take() {
+            task.abort();
+        }
     }
+}
 
+impl ServerPool {
     /// The place of a server; from now on its run is one of those that use it.
     pub(super) fn entry(&self, server: &ToolServer, private_hosts: &[String]) -> Arc<PooledServer> {
-        let mut inner = self.inner();
+        let mut inner = held(&self.inner);
         let entry = Arc::clone(inner.servers.entry(key(server, private_hosts)).or_default());
-        entry.uses().runs.entry(Arc::clone(&server.run)).or_default();
+        held(&entry.uses).runs.entry(Arc::clone(&server.run)).or_default();
         entry
     }
 
     /// Keeps in mind that a program runs.
     pub(super) fn started(&self, ended: watch::Receiver<bool>) {
-        let mut inner = self.inner();
+        let mut inner = held(&self.inner);
         inner.programs.retain(|ended| !*ended.borrow());
         inner.programs.push(ended);
     }
 
     /// A run needs its servers no more: those that it has used and that are kept, and those that are too many now.
     pub(super) fn leave(&self, run: &str) -> (Vec<Arc<PooledServer>>, Vec<Arc<PooledServer>>) {
-        let mut inner = self.inner();
+        let mut inner = held(&self.inner);
         inner.left += 1;
         let now = inner.left;
         let used = inner.servers.values().filter(|entry| entry.leave(run, now)).cloned().collect();
         inner.servers.retain(|_, entry| !entry.is_empty());
-        let mut idle: Vec<(u64, ServerKey)> =
-            inner.servers.iter().filter_map(|(key, entry)| Some((entry.idle_since()?, key.clone()))).collect();
+        let mut idle: Vec<_> = inner.servers.iter().filter_map(|(key, entry)| Some((entry.idle_since()?, key.clone()))).collect();
         idle.sort_by_key(|(since, _)| *since);
         let surplus = idle.len().saturating_sub(MOST_IDLE);
         let surplus = idle.into_iter().take(surplus).filter_map(|(_, key)| inner.servers.remove(&key)).collect();
@@ -90,21 +90,17 @@ impl ServerPool {
 
     /// Everything, to be ended.
     pub(super) fn drain(&self) -> (Vec<Arc<PooledServer>>, Vec<watch::Receiver<bool>>) {
-        let mut inner = self.inner();
+        let mut inner = held(&self.inner);
         let entries: Vec<Arc<PooledServer>> = inner.servers.drain().map(|(_, entry)| entry).collect();
-        entries.iter().for_each(|entry| entry.stop_opening());
+        entries.iter().for_each(|entry| held(&entry.uses).stop_opening());
         (entries, std::mem::take(&mut inner.programs))
     }
 }
 
 impl PooledServer {
-    fn uses(&self) -> MutexGuard<'_, Uses> {
-        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Counts that a run sees the server begin, and says how often it had before.
     pub(super) fn begins_for(&self, run: &Arc<str>) -> u32 {
-        let mut uses = self.uses();
+        let mut uses = held(&self.uses);
         let begun = uses.runs.entry(Arc::clone(run)).or_default();
         *begun += 1;
         *begun - 1
@@ -112,44 +108,36 @@ impl PooledServer {
 
     /// Whether a run has not used it yet.
     pub(super) fn is_new_to(&self, run: &str) -> bool {
-        self.uses().runs.get(run).is_none_or(|begun| *begun == 0)
+        held(&self.uses).runs.get(run).is_none_or(|begun| *begun == 0)
     }
 
     /// Whether several runs use it.
     pub(super) fn is_shared(&self) -> bool {
-        self.uses().runs.len() > 1
+        held(&self.uses).runs.len() > 1
     }
 
     /// It is being started, whoever waits for that.
     pub(super) fn opens(&self, task: AbortHandle) {
-        self.uses().opening = Some(task);
-    }
-
-    fn stop_opening(&self) {
-        if let Some(task) = self.uses().opening.take() {
-            task.abort();
-        }
+        held(&self.uses).opening = Some(task);
     }
 
     fn leave(&self, run: &str, now: u64) -> bool {
-        let mut uses = self.uses();
+        let mut uses = held(&self.uses);
         let has_used = uses.runs.remove(run).is_some();
         if has_used && uses.runs.is_empty() {
             uses.left = now;
-            if let Some(task) = uses.opening.take() {
-                task.abort();
-            }
+            uses.stop_opening();
         }
         has_used
     }
 
     /// Whether nobody uses it and nothing runs.
     fn is_empty(&self) -> bool {
-        self.uses().runs.is_empty() && self.session.try_lock().is_ok_and(|open| open.as_ref().is_none_or(|session| !session.is_open()))
+        held(&self.uses).runs.is_empty() && self.session.try_lock().is_ok_and(|open| open.as_ref().is_none_or(|session| !session.is_open()))
     }
 
     fn idle_since(&self) -> Option<u64> {
-        let uses = self.uses();
+        let uses = held(&self.uses);
         uses.runs.is_empty().then_some(uses.left)
     }
 
@@ -170,7 +158,8 @@ impl PooledServer {
     }
 }
 
-fn key(server: &ToolServer, private_hosts: &[String]) -> ServerKey {
+/// What makes two servers the same.
+fn key(server: &ToolServer, private_hosts: &[String]) -> Vec<String> {
     let mut parts = vec![server.project.display().to_string(), server.secrets.len().to_string()];
     parts.extend(server.secrets.iter().map(|secret| secret.reveal().to_owned()));
     let named = |values: &[(String, Secret)]| -> Vec<String> {
@@ -188,5 +177,5 @@ fn key(server: &ToolServer, private_hosts: &[String]) -> ServerKey {
             parts.extend(named(headers));
         }
     }
-    ServerKey(parts)
+    parts
 }

@@ -3,24 +3,25 @@
 //! Four tasks serve a program, so that nothing blocks it: one writes to it, one reads its lines, one drains what it writes to standard
 //! error, one keeps it. A fifth, small process watches: it ends the group when this process is gone, even if that was killed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::timeout;
 
 use super::inbox::Inbox;
 use crate::adapter::environment::program_path;
+use crate::adapter::held;
 use crate::adapter::os::{self, ProcessGroup};
 use crate::adapter::wording::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
-use crate::port::Secret;
+use crate::port::{Secret, ToolServer};
 
 /// Most bytes of one line of a server, and of one message to it.
 pub(super) const LONGEST_LINE: usize = 1 << 20;
@@ -58,48 +59,39 @@ struct Tail {
     is_mixed: bool,
 }
 
-/// What a program is started with.
-pub(super) struct ProgramStart<'a> {
-    pub(super) name: &'a str,
-    pub(super) command: &'a str,
-    pub(super) args: &'a [String],
-    pub(super) env: &'a [(String, Secret)],
-    pub(super) folder: &'a PathBuf,
-    /// Further values that it may repeat and nobody may see.
-    pub(super) secrets: &'a [Secret],
-}
-
 impl ServerProgram {
-    /// Starts a program.
+    /// Starts the program of a server.
     ///
     /// # Errors
     /// It is not there, or cannot be started.
-    pub(super) fn start(start: &ProgramStart) -> Result<ServerProgram, Failure> {
+    pub(super) fn start(
+        server: &ToolServer,
+        command: &str,
+        args: &[String],
+        env: &[(String, Secret)],
+        folder: &Path,
+    ) -> Result<ServerProgram, Failure> {
         let unavailable = |message: String| Failure::new(FailureKind::Unavailable, message);
-        let program = find(start.command).ok_or_else(|| {
-            unavailable(format!(
-                "the program \"{}\" of server \"{}\" is not on this machine (flow looks in PATH)",
-                start.command, start.name
-            ))
-        })?;
+        let name = &server.name;
+        let missing = || unavailable(format!("the program \"{command}\" of server \"{name}\" is not on this machine (flow looks in PATH)"));
+        let program = find(command).ok_or_else(missing)?;
         let mut command = Command::new(SHELL);
-        command.arg("-c").arg(BECOME).arg("sh").arg(&program).args(start.args);
+        command.arg("-c").arg(BECOME).arg("sh").arg(&program).args(args);
         command.env_clear().env("PATH", program_path());
-        command.envs(start.env.iter().map(|(name, value)| (name, value.reveal())));
-        if start.folder.is_dir() {
-            command.current_dir(start.folder);
+        command.envs(env.iter().map(|(name, value)| (name, value.reveal())));
+        if folder.is_dir() {
+            command.current_dir(folder);
         }
         command.process_group(0).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let cannot = |e: std::io::Error| unavailable(format!("server \"{}\" cannot be started: {e}", start.name));
+        let cannot = |e: std::io::Error| unavailable(format!("server \"{name}\" cannot be started: {e}"));
         let mut child = command.spawn().map_err(cannot)?;
         let group = child.id().and_then(ProcessGroup::of).ok_or_else(|| unavailable("a program has no number".into()))?;
-        let watcher = watcher(group).inspect_err(|_| group.kill());
-        let watcher = watcher.map_err(cannot)?;
+        let watcher = watcher(group).inspect_err(|_| group.kill()).map_err(cannot)?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
             return Err(unavailable("a program has no input or output".into()));
         };
-        let inbox = Arc::new(Inbox::new(Scrub::new(start.env.iter().map(|(_, value)| value).chain(start.secrets))));
+        let inbox = Arc::new(Inbox::new(Scrub::new(env.iter().map(|(_, value)| value).chain(&server.secrets))));
         let (lines, to_write) = mpsc::channel(MOST_WAITING);
         let (end, tail) = (Arc::new(Notify::new()), Arc::new(Mutex::new(Tail::default())));
         let (told, ended) = watch::channel(false);
@@ -141,7 +133,7 @@ impl ServerProgram {
 
     /// A run begins to use it, alone or beside others: what it wrote for others is not told.
     pub(super) fn joined(&self, is_shared: bool) {
-        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tail = held(&self.tail);
         tail.is_mixed = is_shared;
         if !is_shared {
             tail.bytes.clear();
@@ -196,7 +188,7 @@ impl Keeper {
             },
         };
         if status.is_some() {
-            tokio::time::sleep(LAST_WORDS.min(Duration::from_millis(50))).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
         // What the program has started may live on without it.
         self.group.kill();
@@ -215,7 +207,7 @@ impl Keeper {
     }
 
     fn failure(&self, how: &str) -> Failure {
-        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let tail = held(&self.tail);
         // Before lines are joined and signs escaped: a secret may be broken over both.
         let text = String::from_utf8_lossy(&tail.bytes);
         let text = self.inbox.scrub.hidden(&text);
@@ -247,7 +239,7 @@ async fn drain(mut stderr: impl AsyncRead + Unpin, tail: Arc<Mutex<Tail>>) {
         if read == 0 {
             return;
         }
-        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tail = held(&tail);
         tail.bytes.extend_from_slice(&piece[..read]);
         let over = tail.bytes.len().saturating_sub(KEPT_OF_STDERR);
         tail.bytes.drain(..over);
@@ -255,32 +247,22 @@ async fn drain(mut stderr: impl AsyncRead + Unpin, tail: Arc<Mutex<Tail>>) {
 }
 
 /// Reads lines until the output ends or the program is given up.
-async fn read(mut stdout: impl AsyncRead + Unpin, inbox: Arc<Inbox>, answers: mpsc::Sender<Vec<u8>>, end: Arc<Notify>) {
-    let (mut line, mut piece) = (Vec::new(), vec![0; 64 << 10]);
-    let fault = 'reading: loop {
-        let read = match stdout.read(&mut piece).await {
-            Ok(0) | Err(_) => break None,
-            Ok(read) => read,
+async fn read(stdout: impl AsyncRead + Unpin, inbox: Arc<Inbox>, answers: mpsc::Sender<Vec<u8>>, end: Arc<Notify>) {
+    let (mut stdout, mut line) = (BufReader::with_capacity(64 << 10, stdout), vec![]);
+    let fault = loop {
+        line.clear();
+        // One byte more than the bound: the end of the line.
+        let Ok(1..) = (&mut stdout).take(LONGEST_LINE as u64 + 1).read_until(b'\n', &mut line).await else { break None };
+        let Some(line) = line.strip_suffix(b"\n") else {
+            let too_long = || Failure::new(FailureKind::TooLarge, format!("wrote a line of more than {LONGEST_LINE} bytes"));
+            break (line.len() > LONGEST_LINE).then(too_long);
         };
-        let mut rest = &piece[..read];
-        while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
-            line.extend_from_slice(&rest[..at]);
-            rest = &rest[at + 1..];
-            if line.len() > LONGEST_LINE {
-                break 'reading Some(too_long());
-            }
-            match inbox.take(&line) {
-                // Nobody waits for a program that reads nothing.
-                Ok(back) => back.into_iter().for_each(|message| {
-                    let _ = answers.try_send(format!("{message}\n").into_bytes());
-                }),
-                Err(failure) => break 'reading Some(failure),
-            }
-            line.clear();
-        }
-        line.extend_from_slice(rest);
-        if line.len() > LONGEST_LINE {
-            break Some(too_long());
+        match inbox.take(line) {
+            // Nobody waits for a program that reads nothing.
+            Ok(back) => back.into_iter().for_each(|message| {
+                let _ = answers.try_send(format!("{message}\n").into_bytes());
+            }),
+            Err(failure) => break Some(failure),
         }
     };
     match fault {
@@ -291,11 +273,7 @@ async fn read(mut stdout: impl AsyncRead + Unpin, inbox: Arc<Inbox>, answers: mp
     inbox.close(Failure::new(FailureKind::Connection, "the server closed its output"));
     end.notify_one();
     // Its output is read to the end, whatever it writes.
-    while stdout.read(&mut piece).await.is_ok_and(|read| read > 0) {}
-}
-
-fn too_long() -> Failure {
-    Failure::new(FailureKind::TooLarge, format!("wrote a line of more than {LONGEST_LINE} bytes"))
+    let _ = tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await;
 }
 
 /// A small process that ends the group when this one is gone.

@@ -14,7 +14,7 @@ use crate::port::ServerReply;
 pub(super) const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 /// The version that a handshake asks for.
 pub(super) const WITH_HANDSHAKE: ProtocolVersion = ProtocolVersion::V_2025_11_25;
-/// Names of a tool and bytes of its description that are taken.
+/// Most bytes of the name of a tool that can be called.
 const LONGEST_NAME: usize = 128;
 
 /// Who we are.
@@ -85,23 +85,15 @@ pub(super) fn tool(item: &Value) -> Option<ServerTool> {
     })
 }
 
-/// What a server says of a tool, as far as it is pinned.
+/// What a server says of a tool, as far as it is pinned, with the keys inside in order.
 pub(super) fn said_of(item: &Value) -> Value {
     let parts = ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
-    let given = parts.iter().filter_map(|part| Some(((*part).to_owned(), sorted(item.get(*part)?))));
+    let given = parts.iter().filter_map(|part| {
+        let mut said = item.get(*part)?.clone();
+        said.sort_all_objects();
+        Some(((*part).to_owned(), said))
+    });
     Value::Object(given.collect())
-}
-
-/// The same value with its keys in order.
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Array(list) => list.iter().map(sorted).collect(),
-        Value::Object(map) => {
-            let ordered: std::collections::BTreeMap<&String, Value> = map.iter().map(|(key, value)| (key, sorted(value))).collect();
-            Value::Object(ordered.into_iter().map(|(key, value)| (key.clone(), value)).collect())
-        }
-        other => other.clone(),
-    }
 }
 
 /// SHA-256 of a value, in hexadecimal.

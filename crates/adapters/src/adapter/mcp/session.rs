@@ -1,7 +1,7 @@
 //! One server that was reached: the first words, and requests.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rmcp::model::{ErrorCode, ProtocolVersion};
@@ -11,13 +11,16 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::inbox::{Inbox, Said};
 use super::program::ServerProgram;
 use super::protocol::{self, STATELESS};
-use super::tools::ListedTools;
 use super::web::{Trouble, Web};
+use crate::adapter::held;
 use crate::adapter::http::HttpFault;
-use crate::event::{Failure, FailureKind};
+use crate::event::{Failure, FailureKind, ServerTool};
 
 /// How long a program that missed a call's time has to show that it still reads and answers.
 const PROOF_OF_LIFE: Duration = Duration::from_secs(2);
+
+/// That a handshake was answered as if it belonged to a session.
+pub(super) const NO_SESSION: &str = "it has no session for the first word";
 
 /// The way to a server.
 pub(super) enum ServerLink {
@@ -34,6 +37,16 @@ pub(super) struct ServerSession {
     pub(super) again: tokio::sync::Mutex<()>,
 }
 
+/// The tools of a server as it last told them.
+pub(super) struct ListedTools {
+    pub(super) tools: Vec<ServerTool>,
+    /// What it said of each, as far as it is pinned.
+    pub(super) said: BTreeMap<String, Value>,
+    pub(super) hash: String,
+    /// How often it had said before that they are others now.
+    pub(super) changes: u64,
+}
+
 impl ServerSession {
     /// Agrees on a version with a server.
     ///
@@ -42,15 +55,15 @@ impl ServerSession {
     pub(super) async fn open(link: ServerLink, until: Instant) -> Result<ServerSession, HttpFault> {
         let version = Mutex::new(STATELESS);
         let session = ServerSession { link, version, listed: Mutex::default(), again: tokio::sync::Mutex::default() };
-        match timeout_at(until, session.agree(until)).await {
-            Ok(Ok(())) => Ok(session),
-            Ok(Err(fault)) => {
+        let late = |_| {
+            let message = "it did not say hello in time (connect_timeout)";
+            Err(HttpFault::before_sending(Failure::new(FailureKind::Timeout, message)))
+        };
+        match timeout_at(until, session.agree(until)).await.unwrap_or_else(late) {
+            Ok(()) => Ok(session),
+            Err(fault) => {
                 session.give_up();
                 Err(fault)
-            }
-            Err(_) => {
-                session.give_up();
-                Err(HttpFault::before_sending(Failure::new(FailureKind::Timeout, "it did not say hello in time (connect_timeout)")))
             }
         }
     }
@@ -58,17 +71,17 @@ impl ServerSession {
     pub(super) fn inbox(&self) -> &Inbox {
         match &self.link {
             ServerLink::Program(program) => &program.inbox,
-            ServerLink::Web(web) => &web.inbox,
+            ServerLink::Web(web) => &web.endpoint.inbox,
         }
     }
 
     /// The version that is spoken.
     pub(super) fn version(&self) -> ProtocolVersion {
-        self.version.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        held(&self.version).clone()
     }
 
     fn speak(&self, version: ProtocolVersion) {
-        *self.version.lock().unwrap_or_else(PoisonError::into_inner) = version;
+        *held(&self.version) = version;
     }
 
     /// Whether it can still be asked.
@@ -100,7 +113,7 @@ impl ServerSession {
     /// The first words: the new version, or a handshake.
     async fn agree(&self, until: Instant) -> Result<(), HttpFault> {
         if let ServerLink::Web(web) = &self.link {
-            web.agree(STATELESS.as_str(), true);
+            web.agree(STATELESS);
         }
         // An old server may leave a word it does not know unanswered.
         let half = until.saturating_duration_since(Instant::now()) / 2;
@@ -118,9 +131,8 @@ impl ServerSession {
             Ok(Err(_)) => {}
         }
         let fault = match self.shake_hands().await {
-            Err(Trouble::Fault(fault)) => fault,
-            Err(Trouble::SessionGone) => return Err(self.fault(FailureKind::BadResponse, "it has no session for the first word")),
             Ok(()) => return Ok(()),
+            Err(trouble) => trouble.or_gone(NO_SESSION),
         };
         // One that was only slow to start has heard the new version first.
         if !first_was_slow {
@@ -138,7 +150,7 @@ impl ServerSession {
         let result = self.request("initialize", protocol::initialize()).await?.map_err(|error| self.refused("initialize", &error))?;
         let version = protocol::agreed(&result).map_err(HttpFault::before_sending)?;
         if let ServerLink::Web(web) = &self.link {
-            web.agree(version.as_str(), false);
+            web.agree(version.clone());
         }
         self.speak(version);
         self.notify(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await?;

@@ -2,12 +2,13 @@
 //! they outlive the run that started them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::McpServers;
+use crate::adapter::held;
 use crate::adapter::http::{Http, HttpSettings};
 use crate::adapter::started::Agreed;
 use crate::event::Failure;
@@ -39,7 +40,7 @@ impl SharedServers {
 
     /// The servers for a run, which may reach these hosts in private networks, and starts what was agreed to.
     pub fn lend(&self, run: &str, private_hosts: &[String], agreed: Option<Arc<Agreed>>) -> Lent {
-        let mut https = self.https.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut https = held(&self.https);
         let http = https.entry(private_hosts.to_vec()).or_insert_with(|| connections(private_hosts, &self.clock)).clone();
         Lent { servers: McpServers { http, agreed, ..self.servers.clone() }, on: self.on.clone(), run: run.into() }
     }

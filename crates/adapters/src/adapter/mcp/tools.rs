@@ -1,7 +1,7 @@
 //! The tools of one server: asked for, and called if they are as they were.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -10,8 +10,9 @@ use tokio::time::{Instant, timeout_at};
 use super::inbox::Said;
 use super::program::LONGEST_LINE;
 use super::protocol;
-use super::session::{ServerLink, ServerSession};
+use super::session::{ListedTools, NO_SESSION, ServerLink, ServerSession};
 use super::web::{Trouble, repeated};
+use crate::adapter::held;
 use crate::adapter::http::{HttpFault, in_words};
 use crate::event::{Failure, FailureKind, ServerTool};
 use crate::port::ServerReply;
@@ -21,15 +22,6 @@ const MOST_TOOLS: usize = 1_000;
 const MOST_PAGES: usize = 100;
 /// Most bytes of a whole list.
 const LARGEST_LIST: usize = 8 << 20;
-/// The tools of a server as it last told them.
-pub(super) struct ListedTools {
-    pub(super) tools: Vec<ServerTool>,
-    /// What it said of each, as far as it is pinned.
-    pub(super) said: BTreeMap<String, Value>,
-    pub(super) hash: String,
-    /// How often it had said before that they are others now.
-    changes: u64,
-}
 
 impl ServerSession {
     /// Its tools, asked for anew.
@@ -46,7 +38,7 @@ impl ServerSession {
                 return Err(self.fault(FailureKind::TooLarge, &format!("its list of tools has more than {MOST_PAGES} pages")));
             }
             let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-            let mut result = match self.again_if_gone("tools/list", params, &BTreeMap::new()).await? {
+            let mut result = match self.ask("tools/list", params).await? {
                 Ok(result) => result,
                 Err(error) => return Err(self.refused("tools/list", &error)),
             };
@@ -81,7 +73,7 @@ impl ServerSession {
                 .note(format!("{} of its tools cannot be called: a name or a schema is missing or broken", items.len() - tools.len()));
         }
         let listed = Arc::new(ListedTools { hash: protocol::hash(&json!(said)), said, tools, changes });
-        let mut last = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = held(&self.listed);
         if last.as_ref().is_none_or(|last| last.changes <= changes) {
             *last = Some(Arc::clone(&listed));
         }
@@ -90,7 +82,7 @@ impl ServerSession {
 
     /// Its tools as it last told them; asked for anew if it said that they changed.
     async fn known(&self) -> Result<Arc<ListedTools>, HttpFault> {
-        let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let listed = held(&self.listed).clone();
         match listed {
             Some(listed) if listed.changes == self.inbox().changes() => Ok(listed),
             _ => self.list().await,
@@ -140,28 +132,31 @@ impl ServerSession {
         arguments: &Map<String, Value>,
     ) -> Result<Said, HttpFault> {
         let params = json!({ "name": tool, "arguments": arguments });
-        let before = self.web_session();
         let more = headers_of(&listed, tool, hash, &params)?;
-        match self.request_with("tools/call", params.clone(), &more).await {
-            Ok(said) => return Ok(said),
-            Err(Trouble::Fault(fault)) => return Err(fault),
-            Err(Trouble::SessionGone) => self.begin_again(before).await?,
+        if let Some(said) = self.ask_or_begin_again("tools/call", params.clone(), &more).await? {
+            return Ok(said);
         }
         let listed = self.list().await?;
         let more = headers_of(&listed, tool, hash, &params)?;
-        self.request_in_new_session("tools/call", params, &more).await
+        self.ask_in_new_session("tools/call", params, &more).await
     }
 
     /// A request. If the session is gone, there is one new handshake.
-    async fn again_if_gone(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Said, HttpFault> {
+    async fn ask(&self, method: &str, params: Value) -> Result<Said, HttpFault> {
+        let more = BTreeMap::new();
+        match self.ask_or_begin_again(method, params.clone(), &more).await? {
+            Some(said) => Ok(said),
+            None => self.ask_in_new_session(method, params, &more).await,
+        }
+    }
+
+    /// A request; `None`: the session was gone, and a new one has begun.
+    async fn ask_or_begin_again(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Option<Said>, HttpFault> {
         let before = self.web_session();
-        match self.request_with(method, params.clone(), more).await {
-            Ok(said) => Ok(said),
+        match self.request_with(method, params, more).await {
+            Ok(said) => Ok(Some(said)),
             Err(Trouble::Fault(fault)) => Err(fault),
-            Err(Trouble::SessionGone) => {
-                self.begin_again(before).await?;
-                self.request_in_new_session(method, params, more).await
-            }
+            Err(Trouble::SessionGone) => self.begin_again(before).await.map(|()| None),
         }
     }
 
@@ -178,26 +173,16 @@ impl ServerSession {
         if self.web_session() != gone {
             return Ok(());
         }
-        match self.shake_hands().await {
-            Ok(()) => {}
-            Err(Trouble::Fault(fault)) => return Err(fault),
-            Err(Trouble::SessionGone) => return Err(self.fault(FailureKind::BadResponse, "it has no session for the first word")),
-        }
+        self.shake_hands().await.map_err(|trouble| trouble.or_gone(NO_SESSION))?;
         self.inbox().may_have_changed();
         self.inbox().note("its session was gone; a new one was begun".to_owned());
         Ok(())
     }
 
-    async fn request_in_new_session(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Said, HttpFault> {
+    async fn ask_in_new_session(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Said, HttpFault> {
         // A server that does not know the session has not read the request.
-        match self.request_with(method, params, more).await {
-            Ok(said) => Ok(said),
-            Err(Trouble::Fault(fault)) => Err(fault),
-            Err(Trouble::SessionGone) => Err(HttpFault::before_sending(Failure::new(
-                FailureKind::BadResponse,
-                "its session is gone again, right after a new one was begun",
-            ))),
-        }
+        let gone = "its session is gone again, right after a new one was begun";
+        self.request_with(method, params, more).await.map_err(|trouble| trouble.or_gone(gone))
     }
 }
 

@@ -4,20 +4,22 @@
 //! by [`Http`], as for every other request.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base64::Engine;
-use rmcp::model::ErrorData;
+use rmcp::model::{ErrorData, ProtocolVersion};
 use serde_json::Value;
 use tokio::task::AbortHandle;
 
-use super::inbox::{Inbox, Said, error_of};
-use crate::adapter::http::{Http, HttpAnswer, HttpCall, HttpFault, ReadProgress, SseMarks};
+use super::inbox::{Inbox, Said, error_of, said};
+use super::protocol::STATELESS;
+use crate::adapter::held;
+use crate::adapter::http::{Http, HttpAnswer, HttpCall, HttpFault, ReadProgress, SseMarks, read_json, status_class};
 use crate::adapter::wording::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
-use crate::port::Secret;
+use crate::port::{Clock, Secret, ToolServer};
 
 /// How often a stream is taken up again, and how long is waited before when the server does not say.
 const MOST_RESUMED: usize = 10;
@@ -31,34 +33,46 @@ pub(super) const LONGEST_ID: usize = 1024;
 /// Headers that belong to the protocol; a file cannot set them.
 const OWN: [&str; 7] = ["accept", "content-type", "last-event-id", "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"];
 
-/// A web address that is spoken to.
+/// A server that is spoken to.
 pub(super) struct Web {
-    pub(super) inbox: Arc<Inbox>,
-    pub(super) http: Http,
-    clock: Arc<dyn crate::port::Clock>,
-    pub(super) url: String,
+    pub(super) endpoint: WebEndpoint,
+    clock: Arc<dyn Clock>,
     headers: Vec<(String, Secret)>,
-    pub(super) scrub: Scrub,
-    pub(super) connect_timeout: Duration,
     agreed: Mutex<Handshake>,
     /// The task that listens to what the server tells of its own accord.
     pub(super) listening: Mutex<Option<AbortHandle>>,
 }
 
-/// What a web server is asked with.
-pub(super) struct ServerAddress<'a> {
-    pub(super) url: &'a str,
-    pub(super) headers: &'a [(String, Secret)],
-    /// Further values that it may repeat and nobody may see.
-    pub(super) secrets: &'a [Secret],
+/// Its address, and where what it says goes.
+#[derive(Clone)]
+pub(super) struct WebEndpoint {
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) http: Http,
+    pub(super) url: String,
     pub(super) connect_timeout: Duration,
+}
+
+impl WebEndpoint {
+    fn call(&self, method: &'static str, headers: Vec<(String, Secret)>, message: Option<Vec<u8>>) -> HttpCall<'_> {
+        let body = message.map(|message| ("application/json".to_owned(), message));
+        HttpCall { method, url: &self.url, headers, body, connect_timeout: self.connect_timeout, scrub: &self.inbox.scrub }
+    }
+
+    /// Sends a message, or asks without one; the answer may have any status.
+    pub(super) async fn ask(
+        &self,
+        method: &'static str,
+        headers: Vec<(String, Secret)>,
+        message: Option<Vec<u8>>,
+    ) -> Result<HttpAnswer, HttpFault> {
+        self.http.send_any(self.call(method, headers, message)).await
+    }
 }
 
 /// What was agreed on with the server.
 #[derive(Default, Clone)]
 struct Handshake {
-    version: Option<String>,
-    is_stateless: bool,
+    version: Option<ProtocolVersion>,
     session: Option<String>,
 }
 
@@ -76,25 +90,32 @@ impl From<HttpFault> for Trouble {
     }
 }
 
+impl Trouble {
+    /// As a fault; that the session is gone is told so.
+    pub(super) fn or_gone(self, gone: &str) -> HttpFault {
+        match self {
+            Trouble::SessionGone => HttpFault::before_sending(Failure::new(FailureKind::BadResponse, gone)),
+            Trouble::Fault(fault) => fault,
+        }
+    }
+}
+
 impl Web {
-    pub(super) fn new(http: Http, clock: Arc<dyn crate::port::Clock>, address: &ServerAddress) -> Web {
-        let headers = address.headers.iter().filter(|(name, _)| !OWN.contains(&name.to_ascii_lowercase().as_str()));
+    pub(super) fn new(http: Http, clock: Arc<dyn Clock>, server: &ToolServer, url: &str, headers: &[(String, Secret)]) -> Web {
+        let headers = headers.iter().filter(|(name, _)| !OWN.contains(&name.to_ascii_lowercase().as_str()));
         let headers: Vec<(String, Secret)> = headers.cloned().collect();
-        let scrub = Scrub::new(headers.iter().map(|(_, value)| value).chain(address.secrets));
-        let inbox = Arc::new(Inbox::new(scrub.clone()));
-        let (url, connect_timeout) = (address.url.to_owned(), address.connect_timeout);
-        Web { inbox, http, clock, url, headers, scrub, connect_timeout, agreed: Mutex::default(), listening: Mutex::default() }
+        let inbox = Arc::new(Inbox::new(Scrub::new(headers.iter().map(|(_, value)| value).chain(&server.secrets))));
+        let endpoint = WebEndpoint { inbox, http, url: url.to_owned(), connect_timeout: server.connect_timeout };
+        Web { endpoint, clock, headers, agreed: Mutex::default(), listening: Mutex::default() }
     }
 
     fn agreed(&self) -> Handshake {
-        self.agreed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        held(&self.agreed).clone()
     }
 
     /// From now on this version is spoken.
-    pub(super) fn agree(&self, version: &str, is_stateless: bool) {
-        let mut agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
-        agreed.version = Some(version.to_owned());
-        agreed.is_stateless = is_stateless;
+    pub(super) fn agree(&self, version: ProtocolVersion) {
+        held(&self.agreed).version = Some(version);
     }
 
     /// The session, if the server keeps one.
@@ -109,9 +130,9 @@ impl Web {
         let mut headers = self.headers.clone();
         let mut add = |name: &str, value: &str| headers.push((name.to_owned(), Secret::new(value)));
         add("Accept", if message.is_some() { "application/json, text/event-stream" } else { "text/event-stream" });
-        agreed.version.iter().for_each(|version| add("MCP-Protocol-Version", version));
+        agreed.version.iter().for_each(|version| add("MCP-Protocol-Version", version.as_str()));
         agreed.session.iter().for_each(|session| add("Mcp-Session-Id", session));
-        if let (Some(message), true) = (message, agreed.is_stateless) {
+        if let (Some(message), true) = (message, agreed.version == Some(STATELESS)) {
             message.get("method").and_then(Value::as_str).iter().for_each(|method| add("Mcp-Method", method));
             message.pointer("/params/name").and_then(Value::as_str).iter().for_each(|name| add("Mcp-Name", &header_value(name)));
             more.iter().for_each(|(name, value)| add(&format!("Mcp-Param-{name}"), &header_value(value)));
@@ -120,15 +141,7 @@ impl Web {
     }
 
     async fn post(&self, message: &Value, more: &BTreeMap<String, String>) -> Result<HttpAnswer, HttpFault> {
-        let call = HttpCall {
-            method: "POST",
-            url: &self.url,
-            headers: self.headers(Some(message), more),
-            body: Some(("application/json".to_owned(), message.to_string().into_bytes())),
-            connect_timeout: self.connect_timeout,
-            scrub: &self.scrub,
-        };
-        self.http.send_any(call).await
+        self.endpoint.ask("POST", self.headers(Some(message), more), Some(message.to_string().into_bytes())).await
     }
 
     /// Sends a message that has no answer.
@@ -159,7 +172,7 @@ impl Web {
         if greets(message) {
             let is_fine = |session: &&str| session.len() <= LONGEST_ID && session.bytes().all(|byte| byte.is_ascii_graphic());
             let session = answer.headers().get("mcp-session-id").and_then(|value| value.to_str().ok()).filter(is_fine);
-            self.agreed.lock().unwrap_or_else(PoisonError::into_inner).session = session.map(str::to_owned);
+            held(&self.agreed).session = session.map(str::to_owned);
         }
         match answer.content_type().as_str() {
             "text/event-stream" => self.stream(id, answer).await,
@@ -186,8 +199,8 @@ impl Web {
             if let Some(error) = error.filter(|error: &ErrorData| error.code.0 != 0) {
                 return Ok(Err(error));
             }
-            let message = format!("answered {status}: {}", self.scrub.quote(&String::from_utf8_lossy(&bytes), false));
-            let failure = answer.failure(crate::adapter::http::status_class(status), message);
+            let message = format!("answered {status}: {}", self.endpoint.inbox.scrub.quote(&String::from_utf8_lossy(&bytes), false));
+            let failure = answer.failure(status_class(status), message);
             return Err(HttpFault { failure, may_have_acted: status >= 500 }.into());
         }
         match answer.checked(self.clock.now()).await {
@@ -198,24 +211,23 @@ impl Web {
 
     /// Takes messages in, and sends what they want back. The answer to a request, if it is among them.
     fn taken(&self, id: u64, bytes: &[u8]) -> Result<(Vec<Value>, Option<Said>), Failure> {
-        let message: Value =
-            crate::adapter::http::read_json(bytes).map_err(|fault| Failure::new(FailureKind::BadResponse, format!("sent {fault}")))?;
+        let message: Value = read_json(bytes).map_err(|fault| Failure::new(FailureKind::BadResponse, format!("sent {fault}")))?;
         let list = match message {
             Value::Array(list) => list,
             one => vec![one],
         };
-        let (mut back, mut said) = (vec![], None);
+        let (mut back, mut answer) = (vec![], None);
         for mut message in list {
             let is_answer = message.get("method").is_none() && message.get("id").and_then(Value::as_u64) == Some(id);
-            if is_answer && said.is_none() {
-                self.inbox.answered();
+            if is_answer && answer.is_none() {
+                self.endpoint.inbox.answered();
                 let neither = || Failure::new(FailureKind::BadResponse, "sent an answer with neither result nor error");
-                said = Some(super::inbox::said(&mut message).ok_or_else(neither)?);
+                answer = Some(said(&mut message).ok_or_else(neither)?);
             } else {
-                back.extend(self.inbox.take(message.to_string().as_bytes())?);
+                back.extend(self.endpoint.inbox.take(message.to_string().as_bytes())?);
             }
         }
-        Ok((back, said))
+        Ok((back, answer))
     }
 
     /// Reads a stream until the answer has come; one that breaks off is taken up again.
@@ -246,13 +258,16 @@ impl Web {
             tokio::time::sleep(wait).await;
             let mut headers = self.headers(None, &BTreeMap::new());
             headers.push(("Last-Event-ID".to_owned(), Secret::new(last_id)));
-            let call =
-                HttpCall { method: "GET", url: &self.url, headers, body: None, connect_timeout: self.connect_timeout, scrub: &self.scrub };
             // What was asked may have been done, whatever becomes of the stream.
             let acted = |fault: HttpFault| HttpFault { may_have_acted: true, ..fault };
-            answer = self.http.send(call).await.map_err(acted)?;
+            answer = self.endpoint.http.send(self.endpoint.call("GET", headers, None)).await.map_err(acted)?;
         }
         Err(HttpFault::after_sending(answer.failure(FailureKind::BadResponse, format!("broke its answer off {MOST_RESUMED} times"))).into())
+    }
+
+    pub(super) fn stop_listening(&self) {
+        let task = held(&self.listening).take();
+        task.iter().for_each(AbortHandle::abort);
     }
 
     /// Ends the session, if there is one.
@@ -261,10 +276,8 @@ impl Web {
         if self.agreed().session.is_none() {
             return;
         }
-        let headers = self.headers(None, &BTreeMap::new());
-        let call =
-            HttpCall { method: "DELETE", url: &self.url, headers, body: None, connect_timeout: self.connect_timeout, scrub: &self.scrub };
-        let _ = tokio::time::timeout(NOTICE_TIME, self.http.send_any(call)).await;
+        let goodbye = self.endpoint.ask("DELETE", self.headers(None, &BTreeMap::new()), None);
+        let _ = tokio::time::timeout(NOTICE_TIME, goodbye).await;
     }
 }
 

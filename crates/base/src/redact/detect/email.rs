@@ -18,10 +18,7 @@ pub(super) fn find(text: &str, found: &mut Vec<Detection>) {
 
 fn address(text: &str, floor: usize, at: usize) -> Option<(usize, usize)> {
     let (left, right) = (text.get(floor..at)?, text.get(at + 1..)?);
-    let mut local = 0;
-    for character in left.chars().rev().take(64).take_while(|c| is_local(*c)) {
-        local += character.len_utf8();
-    }
+    let local: usize = left.chars().rev().take(64).take_while(|c| is_local(*c)).map(char::len_utf8).sum();
     let local = left.get(left.len() - local..)?.trim_start_matches(['.', '-', '\'', '/', '=', '&']);
     // `a%40b` and `name=ana@…`: what stands before the last `=` is not part of an address in a query.
     let local = local.rsplit(['=', '/', '&']).next().unwrap_or(local);

@@ -13,31 +13,23 @@ SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30";
 pub(super) fn end(text: &[u8], start: usize) -> Option<usize> {
     let country = [byte(text, start).to_ascii_uppercase(), byte(text, start + 1).to_ascii_uppercase()];
     let length = length(&country)?;
-    let mut remainder = 0_u32;
-    let mut head = vec![];
+    let mut read = vec![];
     let mut at = start;
-    let mut read = 0;
-    while read < length {
+    while read.len() < length {
         let now = byte(text, at);
-        if matches!(now, b' ' | b'-') && read > 0 && byte(text, at + 1).is_ascii_alphanumeric() {
+        if matches!(now, b' ' | b'-') && !read.is_empty() && byte(text, at + 1).is_ascii_alphanumeric() {
             at += 1;
             continue;
         }
         if !now.is_ascii_alphanumeric() {
             return None;
         }
-        // The first four characters are read last (ISO 7064, mod 97-10).
-        if read < 4 {
-            head.push(now)
-        } else {
-            remainder = step(remainder, now)
-        }
-        read += 1;
+        read.push(now);
         at += 1;
     }
-    for now in head {
-        remainder = step(remainder, now);
-    }
+    // The first four characters are read last (ISO 7064, mod 97-10).
+    read.rotate_left(4);
+    let remainder = read.into_iter().fold(0, step);
     (remainder == 1 && !byte(text, at).is_ascii_alphanumeric()).then_some(at)
 }
 

@@ -9,7 +9,7 @@ mod phone;
 
 pub(super) use keys::begins_as_key;
 
-use super::{Detection, PiiKind};
+use super::{Detection, PiiKind, merged};
 
 /// Everything in a text that has the shape of personal data or of a secret, in order; places that overlap are one, of the graver
 /// kind. Shapes with a checksum are checked.
@@ -19,23 +19,7 @@ pub fn find_pii(text: &str) -> Vec<Detection> {
     address::find(text, &mut found);
     email::find(text, &mut found);
     numbers::find(text, &mut found);
-    merge(found)
-}
-
-/// Joins places that overlap.
-fn merge(mut found: Vec<Detection>) -> Vec<Detection> {
-    found.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
-    let mut merged: Vec<Detection> = Vec::with_capacity(found.len());
-    for next in found {
-        match merged.last_mut() {
-            Some(last) if next.range.start < last.range.end => {
-                last.range.end = last.range.end.max(next.range.end);
-                last.kind = last.kind.max(next.kind);
-            }
-            _ => merged.push(next),
-        }
-    }
-    merged
+    merged(found, PiiKind::gt)
 }
 
 fn add(found: &mut Vec<Detection>, kind: PiiKind, start: usize, end: usize) {
@@ -59,8 +43,8 @@ fn words_before(text: &[u8], at: usize) -> String {
 }
 
 /// Whether one of the words ends somewhere in `near` and begins a word there.
-fn has_word(near: &str, words: &[&str]) -> bool {
-    words.iter().any(|word| {
+fn has_word<'w>(near: &str, words: impl IntoIterator<Item = &'w str>) -> bool {
+    words.into_iter().any(|word| {
         near.match_indices(word).any(|(at, _)| {
             let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphabetic());
             edge(near[..at].chars().next_back()) && edge(near[at + word.len()..].chars().next())

@@ -1,25 +1,22 @@
 //! Everything made of digits: cards, social security numbers, bank accounts, IPv4 addresses, phone numbers.
 
+use std::net::Ipv4Addr;
+
 use super::super::{Detection, PiiKind};
 use super::{add, before, byte, has_word, iban, phone, words_before};
 
-/// Digits, and what stands between them and the group before.
+/// Digits.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Group {
+pub(super) struct Group<'t> {
     pub start: usize,
     pub end: usize,
-    gap: [u8; 3],
-    gap_length: usize,
+    /// The marks before it, empty for the first of a chain.
+    pub gap: &'t [u8],
 }
 
-impl Group {
+impl Group<'_> {
     pub fn len(&self) -> usize {
         self.end - self.start
-    }
-
-    /// The marks before it, empty for the first of a chain.
-    pub fn gap(&self) -> &[u8] {
-        self.gap.get(..self.gap_length).unwrap_or_default()
     }
 }
 
@@ -42,23 +39,26 @@ pub(super) fn find(text: &str, found: &mut Vec<Detection>) {
 }
 
 /// Groups of digits with at most a few marks between them.
-fn read_chain(text: &[u8], start: usize, groups: &mut Vec<Group>) {
+fn read_chain<'t>(text: &'t [u8], start: usize, groups: &mut Vec<Group<'t>>) {
     groups.clear();
-    let (mut start, mut gap, mut gap_length) = (start, [0; 3], 0);
+    let (mut start, mut gap) = (start, &b""[..]);
     loop {
         let end = start + text[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        groups.push(Group { start, end, gap, gap_length });
-        let marks = text[end..].iter().take(4).take_while(|byte| matches!(byte, b' ' | b'-' | b'.' | b'/' | b'(' | b')')).count();
-        // A hard space or hyphen is a space or hyphen.
-        let (next, length, marks) = match text.get(end..).unwrap_or_default() {
-            [0xC2, 0xA0, ..] => (end + 2, 1, [b' ', 0, 0]),
-            [0xE2, 0x80, 0x91, ..] => (end + 3, 1, [b'-', 0, 0]),
-            _ => (end + marks, marks, [byte(text, end), byte(text, end + 1), byte(text, end + 2)]),
+        groups.push(Group { start, end, gap });
+        let rest = &text[end..];
+        let (next, marks): (usize, &[u8]) = match rest {
+            // A hard space or hyphen is a space or hyphen.
+            [0xC2, 0xA0, ..] => (end + 2, b" "),
+            [0xE2, 0x80, 0x91, ..] => (end + 3, b"-"),
+            _ => {
+                let marks = rest.iter().take(4).take_while(|byte| matches!(byte, b' ' | b'-' | b'.' | b'/' | b'(' | b')')).count();
+                (end + marks, &rest[..marks])
+            }
         };
-        if !(1..=3).contains(&length) || !byte(text, next).is_ascii_digit() || groups.len() >= LONGEST_CHAIN {
+        if !(1..=3).contains(&marks.len()) || !byte(text, next).is_ascii_digit() || groups.len() >= LONGEST_CHAIN {
             return;
         }
-        (start, gap, gap_length) = (next, marks, length);
+        (start, gap) = (next, marks);
     }
 }
 
@@ -103,8 +103,8 @@ fn card(text: &[u8], groups: &[Group]) -> Option<(usize, usize)> {
     }
     let sizes: Vec<usize> = groups.iter().take(5).map(Group::len).collect();
     let same_gap = |count: usize| {
-        let gap = groups.get(1).map(Group::gap).unwrap_or_default();
-        matches!(gap, b" " | b"-") && groups.iter().take(count).skip(1).all(|group| group.gap() == gap)
+        let gap = groups.get(1).map(|group| group.gap).unwrap_or_default();
+        matches!(gap, b" " | b"-") && groups.iter().take(count).skip(1).all(|group| group.gap == gap)
     };
     let used = match sizes.as_slice() {
         [13..=19, ..] => 1,
@@ -122,6 +122,10 @@ fn digits(text: &[u8], groups: &[Group]) -> Vec<u32> {
     groups.iter().flat_map(|group| &text[group.start..group.end]).map(|byte| u32::from(byte - b'0')).collect()
 }
 
+fn number(digits: &[u32]) -> u32 {
+    digits.iter().fold(0, |number, digit| number * 10 + digit)
+}
+
 /// Not part of a word, an id or a decimal number.
 fn is_free(text: &[u8], start: usize, end: usize) -> bool {
     let (left, right) = (before(text, start), byte(text, end));
@@ -131,7 +135,7 @@ fn is_free(text: &[u8], start: usize, end: usize) -> bool {
 }
 
 fn is_card(digits: &[u32]) -> bool {
-    let prefix = |count: usize| digits.iter().take(count).fold(0, |number, digit| number * 10 + digit);
+    let prefix = |count: usize| number(&digits[..count.min(digits.len())]);
     let of_network = match (prefix(1), prefix(2), prefix(3), prefix(4), digits.len()) {
         (4, .., 13 | 16 | 19) => true,                                                             // Visa
         (_, 51..=55, _, _, 16) | (_, _, _, 2221..=2720, 16) => true,                               // Mastercard
@@ -164,20 +168,14 @@ fn luhn(digits: &[u32]) -> bool {
 /// Four numbers below 256 that are neither a loopback address, a mask, "any address", nor a version.
 fn ipv4(text: &[u8], groups: &[Group], is_joined: bool) -> Option<(usize, usize)> {
     let four = groups.get(..4)?;
-    let is_dotted = four.iter().skip(1).all(|group| group.gap() == b".") && four.iter().all(|group| group.len() <= 3);
-    if !is_dotted {
-        return None;
-    }
     let (start, end) = (four[0].start, four[3].end);
-    let numbers: Vec<u32> = four.iter().map(|group| digits(text, std::slice::from_ref(group)).iter().fold(0, |n, d| n * 10 + d)).collect();
-    let has_zeros = four.iter().any(|group| group.len() > 1 && text[group.start] == b'0');
-    let goes_on = groups.get(4).is_some_and(|next| next.gap() == b".") || byte(text, end).is_ascii_alphabetic() || byte(text, end) == b'_';
-    let is_joined = is_joined && matches!(four[0].gap(), b"." | b"-" | b"/");
+    let address: Ipv4Addr = std::str::from_utf8(&text[start..end]).ok()?.parse().ok()?;
+    let goes_on = groups.get(4).is_some_and(|next| next.gap == b".") || byte(text, end).is_ascii_alphabetic() || byte(text, end) == b'_';
+    let is_joined = is_joined && matches!(four[0].gap, b"." | b"-" | b"/");
     let left = before(text, start);
     let is_part =
         left.is_ascii_alphanumeric() || matches!(left, b'.' | b'_') || left == b'/' && before(text, start - 1).is_ascii_alphanumeric();
-    let is_special = matches!(numbers.as_slice(), [0 | 127 | 255, ..]);
-    if numbers.iter().any(|number| *number > 255) || has_zeros || goes_on || is_joined || is_part || is_special {
+    if goes_on || is_joined || is_part || matches!(address.octets(), [0 | 127 | 255, ..]) {
         return None;
     }
     let near = words_before(text, start);
@@ -196,8 +194,8 @@ fn ssn(text: &[u8], groups: &[Group], is_joined: bool) -> Option<(usize, usize)>
         return None;
     }
     let sizes: Vec<usize> = groups.iter().take(3).map(Group::len).collect();
-    let gaps: Vec<&[u8]> = groups.iter().take(3).skip(1).map(Group::gap).collect();
-    let named = || has_word(&words_before(text, first.start), &["ssn", "social security", "social security number"]);
+    let gaps: Vec<&[u8]> = groups.iter().take(3).skip(1).map(|group| group.gap).collect();
+    let named = || has_word(&words_before(text, first.start), ["ssn", "social security"]);
     let used = match (sizes.as_slice(), gaps.as_slice()) {
         ([3, 2, 4], [b"-", b"-"]) => 3,
         ([3, 2, 4], [b" ", b" "] | [b".", b"."]) if named() => 3,
@@ -206,12 +204,11 @@ fn ssn(text: &[u8], groups: &[Group], is_joined: bool) -> Option<(usize, usize)>
     };
     let end = groups.get(used - 1)?.end;
     let joined = |gap: &[u8]| matches!(gap, b"-" | b"." | b"/");
-    if is_joined && joined(first.gap()) || groups.get(used).is_some_and(|next| joined(next.gap())) || !is_free(text, first.start, end) {
+    if is_joined && joined(first.gap) || groups.get(used).is_some_and(|next| joined(next.gap)) || !is_free(text, first.start, end) {
         return None;
     }
     let digits = digits(text, &groups[..used]);
-    let number = |range: std::ops::Range<usize>| digits.get(range).unwrap_or_default().iter().fold(0, |n, d| n * 10 + d);
-    let (area, group, serial) = (number(0..3), number(3..5), number(5..9));
+    let (area, group, serial) = (number(&digits[..3]), number(&digits[3..5]), number(&digits[5..]));
     (!matches!(area, 0 | 666 | 900..) && group != 0 && serial != 0).then_some((end, used))
 }
 

@@ -112,8 +112,7 @@ fn a_full_disk_leaves_the_old_store_as_it_was() {
     let mut connection = crate::adapter::sqlite_file::connect(&file).unwrap();
     let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
     connection.pragma_update_and_check(None, "max_page_count", pages + 3, |_| Ok(())).unwrap();
-    let told = |e: &rusqlite::Error| super::super::told(&file, e);
-    let error = super::super::migrate(&mut connection, &file, &told).unwrap_err();
+    let error = super::super::migrate(&mut connection, &file).unwrap_err();
     assert!(error.to_string().contains("full"), "{error}");
     drop(connection);
     assert_eq!(version(&file), 1);
