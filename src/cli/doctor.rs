@@ -263,15 +263,8 @@ fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Res
     let mut exit = Exit::Ok;
     let mut lines: Vec<(String, String, String)> = vec![];
     let variables = [
-        "FLOW_MODEL",
-        "FLOW_MODEL_BASE_URL",
-        "FLOW_MODEL_PROVIDER",
-        "FLOW_MODEL_API",
-        "FLOW_MODEL_TOOL_CALLS",
-        "FLOW_API_KEY",
-        "FLOW_CONFIG",
-        "FLOW_STATE_DIR",
-        "FLOW_LOG",
+        "FLOW_MODEL", "FLOW_MODEL_BASE_URL", "FLOW_MODEL_PROVIDER", "FLOW_MODEL_API", "FLOW_MODEL_TOOL_CALLS", "FLOW_API_KEY",
+        "FLOW_CONFIG", "FLOW_STATE_DIR", "FLOW_LOG",
     ];
     for name in variables {
         let shown = match env.get(name) {

@@ -248,20 +248,8 @@ mod tests {
         let properties = json!({ "list": { "type": "array" }, "object": { "type": "object" }, "number": { "type": "number" } });
         let schema = Shape::Schema(Arc::new(json!({ "properties": properties })));
         let broken = [
-            "[\"a\",\"b\",]",
-            "[1,2",
-            " [1,2] x",
-            "{\"a\":1",
-            "{\"a\":1} x",
-            "[1e999]",
-            "{\"a\":1e999}",
-            "\"\\ud800\"",
-            "\"a",
-            "1e999",
-            "-1e999",
-            "NaN",
-            "[NaN]",
-            "{}{}",
+            "[\"a\",\"b\",]", "[1,2", " [1,2] x", "{\"a\":1", "{\"a\":1} x", "[1e999]", "{\"a\":1e999}", "\"\\ud800\"", "\"a", "1e999",
+            "-1e999", "NaN", "[NaN]", "{}{}",
         ];
         for value in broken {
             for name in ["list", "object", "any", "number"] {

@@ -412,17 +412,7 @@ outputs: {{ joined: '{{{{ steps.joined.output }}}}', wide: '{{{{ steps.wide.outp
     };
     let (left, right) = (format!("left={left}"), format!("right={right}"));
     let run = told(&[
-        "run",
-        "p.yaml",
-        "--input",
-        &left,
-        "--input",
-        &right,
-        "--trust",
-        "--output",
-        "outputs.json",
-        "--events",
-        "e.jsonl",
+        "run", "p.yaml", "--input", &left, "--input", &right, "--trust", "--output", "outputs.json", "--events", "e.jsonl",
         "--events-content",
     ]);
     assert_eq!(run.exit, 0, "{}{}", run.out, run.err);

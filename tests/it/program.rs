@@ -12,19 +12,8 @@ pub(crate) struct Ran {
 
 /// Variables that change what the program does.
 const CHANGE: [&str; 13] = [
-    "FLOW_LOG",
-    "FLOW_STATE_DIR",
-    "CI",
-    "CLICOLOR_FORCE",
-    "GITHUB_ACTIONS",
-    "NO_COLOR",
-    "FLOW_MODEL",
-    "FLOW_MODEL_BASE_URL",
-    "FLOW_MODEL_PROVIDER",
-    "FLOW_MODEL_API",
-    "FLOW_MODEL_TOOL_CALLS",
-    "FLOW_API_KEY",
-    "FLOW_JOURNAL_KEY",
+    "FLOW_LOG", "FLOW_STATE_DIR", "CI", "CLICOLOR_FORCE", "GITHUB_ACTIONS", "NO_COLOR", "FLOW_MODEL", "FLOW_MODEL_BASE_URL",
+    "FLOW_MODEL_PROVIDER", "FLOW_MODEL_API", "FLOW_MODEL_TOOL_CALLS", "FLOW_API_KEY", "FLOW_JOURNAL_KEY",
 ];
 
 /// A call of the program in a folder, without settings of a person.

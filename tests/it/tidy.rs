@@ -143,20 +143,8 @@ fn the_table_of_rooms_says_what_the_code_does() {
 
 /// What a browser has not. Every target has a standard library with these names in it, so only a test keeps them out.
 const OF_A_MACHINE: &[&str] = &[
-    "std::fs",
-    "std::process",
-    "std::thread",
-    "std::net::Tcp",
-    "std::net::Udp",
-    "ToSocketAddrs",
-    "std::env",
-    "std::os",
-    "Instant::now",
-    "SystemTime",
-    "Utc::now",
-    "Local::now",
-    "tokio",
-    "rustix",
+    "std::fs", "std::process", "std::thread", "std::net::Tcp", "std::net::Udp", "ToSocketAddrs", "std::env", "std::os", "Instant::now",
+    "SystemTime", "Utc::now", "Local::now", "tokio", "rustix",
 ];
 
 #[test]

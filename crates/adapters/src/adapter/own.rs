@@ -252,29 +252,13 @@ mod tests {
             assert_eq!(kinds(path), (false, false), "{path}");
         }
         for path in [
-            "p/data/deep/x.py",
-            "p/data/__main__.py",
-            "p/data/package.json",
-            "p/servers/new.py",
-            "p/servers/lib/deep/new",
-            "p/notes/lib/x.py",
-            "p/p.md",
-            "p/P.md",
-            "p/json.py",
-            "p/.git/config",
-            "p/.new",
+            "p/data/deep/x.py", "p/data/__main__.py", "p/data/package.json", "p/servers/new.py", "p/servers/lib/deep/new",
+            "p/notes/lib/x.py", "p/p.md", "p/P.md", "p/json.py", "p/.git/config", "p/.new",
         ] {
             assert_eq!(kinds(path), (true, false), "{path}");
         }
         for path in [
-            "p/data/a.json",
-            "p/data/deep/a",
-            "p/notes/a.md",
-            "p/notes/d.md",
-            "p/notes/new.py",
-            "p/a.txt",
-            "user/other",
-            "p/servers.md",
+            "p/data/a.json", "p/data/deep/a", "p/notes/a.md", "p/notes/d.md", "p/notes/new.py", "p/a.txt", "user/other", "p/servers.md",
             "p/notes/flow",
         ] {
             assert_eq!(kinds(path), (true, true), "{path}");

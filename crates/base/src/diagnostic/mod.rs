@@ -7,6 +7,7 @@
 mod about;
 mod codes;
 mod quote;
+mod sentence;
 mod shared;
 mod suggest;
 mod suppress;
@@ -15,6 +16,7 @@ mod visible;
 pub use about::About;
 pub use codes::{Code, Severity};
 pub use quote::{LONGEST_MESSAGE, LONGEST_QUOTE, cut, quoted};
+pub use sentence::{counted, grouped, listed};
 pub use suggest::{Hints, Near, did_you_mean, did_you_mean_zone, nearest};
 pub use suppress::{Suppressed, Suppression, SuppressionResult, suppress};
 pub use visible::{all_visible, escaped, is_invisible, visible, visible_drawn, visible_lines};

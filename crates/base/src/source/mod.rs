@@ -108,10 +108,7 @@ impl SourceFile {
 
     /// Line and column of a byte offset; an offset past the end counts as the end, one inside a character as its start.
     pub fn position(&self, offset: u32) -> Position {
-        let mut offset = (offset as usize).min(self.text.len());
-        while !self.text.is_char_boundary(offset) {
-            offset -= 1;
-        }
+        let offset = self.text.floor_char_boundary(offset as usize);
         let line = self.line_starts.partition_point(|start| *start as usize <= offset);
         let start = self.line_starts[line - 1] as usize;
         Position { line, column: (self.characters_before(offset) - self.characters_before(start)) as usize + 1 }
@@ -172,10 +169,7 @@ impl Unit {
 impl SourceFile {
     /// Line and column of a byte offset as editors count: both from 0.
     pub fn editor_position(&self, offset: u32, unit: Unit) -> (usize, usize) {
-        let mut offset = (offset as usize).min(self.text.len());
-        while !self.text.is_char_boundary(offset) {
-            offset -= 1;
-        }
+        let offset = self.text.floor_char_boundary(offset as usize);
         let line = self.line_starts.partition_point(|start| *start as usize <= offset) - 1;
         (line, unit.count(&self.text[self.line_start(line + 1)..offset]))
     }

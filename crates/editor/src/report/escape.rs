@@ -1,5 +1,6 @@
 //! Texts inside other formats.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 /// JSON on one line, or on many with two blanks for each level; see [`json_visible`].
@@ -29,15 +30,8 @@ pub fn xml(text: &str) -> String {
 
 /// A path as a relative URI reference (RFC 3986, section 2.3: letters, digits and `-._~` stay).
 pub(super) fn uri(path: &str) -> String {
-    let mut out = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
+    const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+    utf8_percent_encode(path, KEPT).to_string()
 }
 
 fn replace(text: &str, with: impl Fn(char) -> Option<String>) -> String {

@@ -26,7 +26,7 @@ pub use record::{how_to_decide, record, show_command};
 pub use sarif::sarif;
 pub use wishes::wish_lines;
 
-use crate::diagnostic::{Diagnostic, Severity, Suppressed};
+use crate::diagnostic::{Diagnostic, Severity, Suppressed, counted, listed};
 use crate::source::Sources;
 
 /// What a check found, for drawing. Nothing is left out or sorted here.
@@ -74,21 +74,14 @@ impl<'a> Findings<'a> {
 /// One line for the end, without line end: `2 errors and 1 warning in 3 files`.
 pub fn summary(findings: &Findings<'_>) -> String {
     let counts = findings.counts();
-    let parts: Vec<String> = [(counts.errors, "error"), (counts.warnings, "warning"), (counts.remarks, "remark")]
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| many(count, word))
-        .collect();
-    let what = match &parts[..] {
-        [] => "no findings".to_owned(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    };
-    format!("{what} in {}", many(counts.files, "file"))
-}
-
-fn many(count: usize, word: &str) -> String {
-    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+    let parts: Vec<String> =
+        [(counts.errors, "error", "errors"), (counts.warnings, "warning", "warnings"), (counts.remarks, "remark", "remarks")]
+            .into_iter()
+            .filter(|(count, _, _)| *count > 0)
+            .map(|(count, one, several)| counted(count, one, several))
+            .collect();
+    let what = if parts.is_empty() { "no findings".to_owned() } else { listed(&parts, "and") };
+    format!("{what} in {}", counted(counts.files, "file", "files"))
 }
 
 #[cfg(test)]

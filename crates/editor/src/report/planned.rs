@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::graph::words::{many, number, time};
-use crate::diagnostic::{visible, visible_lines};
+use super::graph::words::time;
+use crate::diagnostic::{counted, grouped, visible, visible_lines};
 use crate::plan::{AgentPart, Cost, Tokens};
 
 /// A run before it begins.
@@ -192,7 +192,7 @@ fn asks(out: &mut String, plan: &PlannedRun) {
             place(ask),
             visible(&ask.agent),
             visible(&models.join(", then ")),
-            many(ask.calls, "call", "calls"),
+            counted(ask.calls, "call", "calls"),
             factors(ask)
         ));
     }
@@ -201,14 +201,14 @@ fn asks(out: &mut String, plan: &PlannedRun) {
             "  {}: with pipeline {}: {} in all\n",
             visible(step),
             visible(&pipelines.join(", ")),
-            many(*calls, "call", "calls")
+            counted(*calls, "call", "calls")
         ));
     }
     let calls = match (plan.model_calls, plan.open_calls.as_slice()) {
         (0, []) => "none".to_string(),
-        (calls, []) => number(calls),
+        (calls, []) => grouped(calls),
         (0, open) => open.iter().map(open_calls).collect::<Vec<_>>().join(", and "),
-        (calls, open) => format!("{}, and {}", number(calls), open.iter().map(open_calls).collect::<Vec<_>>().join(", and ")),
+        (calls, open) => format!("{}, and {}", grouped(calls), open.iter().map(open_calls).collect::<Vec<_>>().join(", and ")),
     };
     let has_cases = plan.stages.iter().flat_map(|stage| stage.waves.iter().flatten()).any(|start| !start.cases.is_empty());
     let dearest = if has_cases { " (of a route's cases only the one with the most counts)" } else { "" };
@@ -223,7 +223,7 @@ fn place(ask: &Ask) -> String {
 
 fn open_calls((calls, of): &(u64, Vec<String>)) -> String {
     let of: Vec<String> = of.iter().map(|of| format!("for each {}", visible(of))).collect();
-    format!("{} {}", number(*calls), of.join(" "))
+    format!("{} {}", grouped(*calls), of.join(" "))
 }
 
 /// `3 tries × 3 answers (the first, 2 sent back for its shape) × 2 rounds`. The next model takes over for good, so its predecessors are
@@ -238,8 +238,8 @@ fn factors(ask: &Ask) -> String {
         .collect();
     let answers = 1 + ask.repairs + ask.turns;
     let mut factors = match (tries.len(), more.is_empty()) {
-        (0 | 1, true) => vec![many(most, "try", "tries")],
-        (0 | 1, false) => vec![many(most, "try", "tries"), format!("{answers} answers (the first, {})", more.join(", "))],
+        (0 | 1, true) => vec![counted(most, "try", "tries")],
+        (0 | 1, false) => vec![counted(most, "try", "tries"), format!("{answers} answers (the first, {})", more.join(", "))],
         (_, true) => vec![format!("{} tries", tries.join(" + "))],
         (_, false) => vec![format!("({} tries for the first answer and {most} for each of {})", tries.join(" + "), more.join(" and "))],
     };
@@ -249,12 +249,12 @@ fn factors(ask: &Ask) -> String {
         }
     }
     match ask.part {
-        AgentPart::Plans | AgentPart::Checks if ask.times > 1 => factors.push(many(ask.times, "plan", "plans")),
-        AgentPart::Planned => factors.push(many(ask.times, "step of a plan", "steps of plans")),
+        AgentPart::Plans | AgentPart::Checks if ask.times > 1 => factors.push(counted(ask.times, "plan", "plans")),
+        AgentPart::Planned => factors.push(counted(ask.times, "step of a plan", "steps of plans")),
         _ => {}
     }
     if let Some(count) = ask.elements {
-        factors.push(many(count, "element", "elements"));
+        factors.push(counted(count, "element", "elements"));
     }
     factors.join(" × ")
 }
@@ -263,8 +263,8 @@ fn factors(ask: &Ask) -> String {
 pub(super) fn tokens(tokens: &Tokens) -> String {
     match tokens {
         Tokens::Nothing => "none, no model is asked".into(),
-        Tokens::Limit { tokens } => format!("{} in and out (max_tokens)", number(*tokens)),
-        Tokens::Answers { tokens } => format!("{} in answers (max_output_tokens); prompts come on top", number(*tokens)),
+        Tokens::Limit { tokens } => format!("{} in and out (max_tokens)", grouped(*tokens)),
+        Tokens::Answers { tokens } => format!("{} in answers (max_output_tokens); prompts come on top", grouped(*tokens)),
         Tokens::Open => "not bounded; limits.max_tokens would bound them".into(),
     }
 }

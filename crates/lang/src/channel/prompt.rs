@@ -1,5 +1,6 @@
 //! The rules of a channel and of a style guide, in sentences for a model.
 
+use crate::diagnostic::{grouped, listed};
 use crate::model::{Channel, Features, LengthUnit, StyleGuide};
 
 /// What a length counts, as people say it.
@@ -16,7 +17,7 @@ pub(crate) fn unit_name(unit: LengthUnit) -> &'static str {
 pub fn prompt(channel: &Channel) -> String {
     let mut said = vec![format!("The reply is sent over the channel \"{}\".", channel.name)];
     if let Some(most) = channel.max_length {
-        let most = format!("{} {}", thousands(most), unit_name(channel.length_unit));
+        let most = format!("{} {}", grouped(most), unit_name(channel.length_unit));
         said.push(match channel.split.as_ref().map(|split| split.most_parts).filter(|parts| *parts > 1) {
             Some(parts) => format!("One message holds {most}; keep to one if you can, and to {parts} at most."),
             None => format!("It holds {most}; a longer reply is cut off."),
@@ -84,30 +85,7 @@ fn quoted(words: &[String]) -> Vec<String> {
     words.iter().map(|word| format!("\"{word}\"")).collect()
 }
 
-/// `a, b and c`.
-fn listed(words: &[impl AsRef<str>], last: &str) -> String {
-    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-    match words.split_last() {
-        Some((end, start)) if !start.is_empty() => format!("{} {last} {end}", start.join(", ")),
-        Some((only, _)) => (*only).to_owned(),
-        None => String::new(),
-    }
-}
-
 fn sentence(text: &str) -> String {
     let text = text.trim();
     if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
-}
-
-/// `28,000`.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }

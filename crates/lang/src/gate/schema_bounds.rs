@@ -80,20 +80,8 @@ impl<'v> Ways<'v> {
 /// The schemas directly inside a schema, each with the way to it.
 pub fn inner_schemas(schema: &Map<String, Value>) -> impl Iterator<Item = (Vec<String>, &Value)> {
     const ONE: [&str; 14] = [
-        "not",
-        "if",
-        "then",
-        "else",
-        "items",
-        "additionalItems",
-        "additionalProperties",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-        "contains",
-        "propertyNames",
-        "contentSchema",
-        "prefixItems",
-        "extends",
+        "not", "if", "then", "else", "items", "additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties",
+        "contains", "propertyNames", "contentSchema", "prefixItems", "extends",
     ];
     const MANY: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
     const NAMED: [&str; 6] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];

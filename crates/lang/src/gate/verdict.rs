@@ -84,22 +84,25 @@ pub(super) fn quoted(text: &str) -> String {
 
 /// A text on one line, cut where it is long.
 pub(super) fn shortened(text: &str) -> String {
-    let mut shown: String = text.chars().take(LONGEST_QUOTE).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().nth(LONGEST_QUOTE).is_some() {
-        shown.push('…');
-    }
-    shown
+    let shown = text.chars().take(LONGEST_QUOTE).map(|c| if c.is_control() { ' ' } else { c });
+    shown.chain(text.chars().nth(LONGEST_QUOTE).map(|_| '…')).collect()
 }
 
 /// `a, b and c`, at most three of them.
 pub(super) fn listed(items: &[String]) -> String {
     match items {
-        [] => String::new(),
-        [only] => only.clone(),
-        [start @ .., last] if items.len() <= 3 => format!("{} and {last}", start.join(", ")),
-        [a, b, c, rest @ ..] => format!("{a}, {b}, {c} and {} more", rest.len()),
-        [..] => items.join(", "),
+        [a, b, c, _, ..] => format!("{a}, {b}, {c} and {} more", items.len() - 3),
+        few => crate::diagnostic::listed(few, "and"),
     }
+}
+
+/// Passed if nothing is missing in the text.
+pub(super) fn all_occur(missing: &[String], text: &str) -> CheckResult {
+    if missing.is_empty() {
+        return CheckResult::passed();
+    }
+    let verb = if missing.len() == 1 { "does" } else { "do" };
+    CheckResult::failed(format!("{} {verb} not occur in the text.", listed(missing)), beginning(text))
 }
 
 /// `1 emoji`, `2 emojis`.

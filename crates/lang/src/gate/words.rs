@@ -3,7 +3,7 @@
 use regex::Regex;
 use serde_json::Value;
 
-use super::verdict::{CheckResult, JudgedText, beginning, listed, place, quoted};
+use super::verdict::{CheckResult, JudgedText, all_occur, beginning, place, quoted};
 
 /// Said when a check looks for an empty text: that would always or never be found.
 const NOTHING: &str = "There is nothing to look for: the text of the check is empty.";
@@ -14,11 +14,7 @@ pub(super) fn contains(wanted: &[String], text: &str) -> CheckResult {
         return CheckResult::failed(NOTHING, "");
     }
     let missing: Vec<String> = wanted.iter().filter(|wanted| !text.contains(*wanted)).map(|wanted| quoted(wanted)).collect();
-    if missing.is_empty() {
-        return CheckResult::passed();
-    }
-    let verb = if missing.len() == 1 { "does" } else { "do" };
-    CheckResult::failed(format!("{} {verb} not occur in the text.", listed(&missing)), beginning(text))
+    all_occur(&missing, text)
 }
 
 /// None of them occurs, letter by letter.
@@ -51,7 +47,7 @@ pub(super) fn equals(expected: &Value, judged: &JudgedText) -> CheckResult {
     let wanted = expected.as_str().map_or_else(|| expected.to_string(), str::to_owned);
     // A text that differs somewhere inside is shown there.
     let differs = wanted.bytes().zip(judged.text.bytes()).take_while(|(a, b)| a == b).count();
-    let differs = (0..=differs.min(judged.text.len())).rev().find(|at| judged.text.is_char_boundary(*at)).unwrap_or_default();
+    let differs = judged.text.floor_char_boundary(differs);
     CheckResult::failed(format!("The value is not {}.", quoted(&wanted)), place(judged.text, differs..differs))
 }
 

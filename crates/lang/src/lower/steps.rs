@@ -16,32 +16,8 @@ use crate::syntax::Node;
 
 /// Names a loop element cannot have: they mean something else in every step, or in every template.
 const TAKEN: [&str; 26] = [
-    "inputs",
-    "steps",
-    "channel",
-    "style",
-    "person",
-    "conversation",
-    "run",
-    "refinement",
-    "failure",
-    "value",
-    "text",
-    "with",
-    "secrets",
-    "env",
-    "loop",
-    "range",
-    "true",
-    "false",
-    "none",
-    "and",
-    "or",
-    "not",
-    "in",
-    "is",
-    "if",
-    "else",
+    "inputs", "steps", "channel", "style", "person", "conversation", "run", "refinement", "failure", "value", "text", "with", "secrets",
+    "env", "loop", "range", "true", "false", "none", "and", "or", "not", "in", "is", "if", "else",
 ];
 /// Ids a step cannot have: they are answers to `on_failure`.
 const TAKEN_IDS: [&str; 2] = ["stop", "continue"];

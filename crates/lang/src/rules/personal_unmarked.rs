@@ -182,22 +182,8 @@ mod tests {
     #[test]
     fn any_text_is_read_to_its_end() {
         for query in [
-            "",
-            "'",
-            "\"",
-            "/*",
-            "--",
-            "select ((((",
-            "select é from people",
-            "))))",
-            "`",
-            "select * from",
-            "$",
-            "with",
-            "with x",
-            "with x as (",
-            "with x(a as (select",
-            "with x as )(,",
+            "", "'", "\"", "/*", "--", "select ((((", "select é from people", "))))", "`", "select * from", "$", "with", "with x",
+            "with x as (", "with x(a as (select", "with x as )(,",
         ] {
             given_by(query);
         }

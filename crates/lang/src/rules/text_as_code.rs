@@ -26,18 +26,7 @@ fn in_queries(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
 
 /// Options behind which interpreters take code.
 const TAKE_CODE: [&str; 13] = [
-    "--eval",
-    "--exec",
-    "--print",
-    "--command",
-    "--init-command",
-    "--execute",
-    "--run",
-    "-command",
-    "-encodedcommand",
-    "/c",
-    "/k",
-    "eval",
+    "--eval", "--exec", "--print", "--command", "--init-command", "--execute", "--run", "-command", "-encodedcommand", "/c", "/k", "eval",
     "exec",
 ];
 /// The letters of such options; several stand together (`-lc`).

@@ -94,11 +94,7 @@ pub(super) fn read(file: FileId, source: &SourceFile, text: &str, quoted: &Brace
 
 impl TreeBuilder<'_> {
     fn clamp(&self, offset: Option<usize>) -> usize {
-        let mut offset = offset.unwrap_or(0).min(self.text.len());
-        while !self.text.is_char_boundary(offset) {
-            offset -= 1;
-        }
-        offset
+        self.text.floor_char_boundary(offset.unwrap_or(0))
     }
 
     pub(super) fn span(&self, place: &Range<usize>) -> Span {

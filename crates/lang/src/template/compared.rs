@@ -1,9 +1,11 @@
 //! What an expression compares with what, for checks of types before the run.
 
+use minijinja::machinery::ast::CompareOpKind;
+
 use crate::model::{Form, Text};
 
 use super::build;
-use super::tree::{ComparisonKind, Expr, Statement};
+use super::tree::{Expr, Statement};
 use super::value::to_json;
 
 /// One side of a comparison.
@@ -71,7 +73,7 @@ fn expression(tree: &Expr, found: &mut Vec<(Side, Side)>) {
         Expr::Compare(first, rest) => {
             let mut left = &**first;
             for (comparison, right) in rest {
-                if !matches!(comparison, ComparisonKind::In | ComparisonKind::NotIn)
+                if !matches!(comparison, CompareOpKind::In | CompareOpKind::NotIn)
                     && let (Some(one), Some(other)) = (side(left), side(right))
                 {
                     found.push((one, other));

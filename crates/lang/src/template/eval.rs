@@ -3,6 +3,7 @@
 //! Strictness is one rule: what is not there is a [`Stop`] that is missing. A path hands it on, `default` and `is defined`
 //! catch it, everything else hardens it into a mistake.
 
+use minijinja::machinery::ast::CompareOpKind;
 use minijinja::value::ValueKind;
 
 use crate::diagnostic::did_you_mean;
@@ -14,7 +15,7 @@ use super::operators::{calculate, concatenate, contains, holds, negative, passes
 use super::print::{PrintedText, key_text, kind, kind_and_value, too_deep};
 use super::scope::Scope;
 use super::stop::FillStop;
-use super::tree::{ComparisonKind, Expr, FilterArguments, For, LoopField, SourceRange, Statement, Test};
+use super::tree::{Expr, FilterArguments, For, LoopField, SourceRange, Statement, Test};
 use super::value::{StepValue, is_nothing};
 
 /// How many keys of an object are looked at for a name an author may have meant.
@@ -261,7 +262,7 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    fn compare(&mut self, first: &Expr, rest: &[(ComparisonKind, Expr)]) -> Result<Value, FillStop> {
+    fn compare(&mut self, first: &Expr, rest: &[(CompareOpKind, Expr)]) -> Result<Value, FillStop> {
         let mut left = self.value(first)?;
         for (comparison, right) in rest {
             let right = self.value(right)?;
@@ -361,8 +362,8 @@ impl<'a> Evaluation<'a> {
             LoopField::First => Value::from(at == 0),
             LoopField::Last => Value::from(at + 1 == length),
             LoopField::Length => Value::from(length),
-            LoopField::Previous => at.checked_sub(1).and_then(|at| current.elements.get(at)).cloned().ok_or_else(unknown)?,
-            LoopField::Next => current.elements.get(at + 1).cloned().ok_or_else(unknown)?,
+            LoopField::PrevItem => at.checked_sub(1).and_then(|at| current.elements.get(at)).cloned().ok_or_else(unknown)?,
+            LoopField::NextItem => current.elements.get(at + 1).cloned().ok_or_else(unknown)?,
         })
     }
 }

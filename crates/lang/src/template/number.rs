@@ -61,6 +61,14 @@ impl Number {
         }
     }
 
+    /// As JSON has it, unless it is too large there.
+    pub(super) fn json(self) -> Option<serde_json::Number> {
+        match self {
+            Number::Whole(whole) => serde_json::Number::from_i128(whole),
+            Number::Float(float) => serde_json::Number::from_f64(float),
+        }
+    }
+
     /// A value, unless the number is too large for JSON readers.
     pub(super) fn into_value(self) -> Result<Value, FillStop> {
         let too_large = || FillStop::failed("a number grows too large here");

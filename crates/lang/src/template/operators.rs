@@ -1,5 +1,6 @@
 //! Operators: each pays for the size of what it makes before it makes it.
 
+use minijinja::machinery::ast::CompareOpKind;
 use minijinja::value::ValueKind;
 
 use super::Value;
@@ -8,7 +9,7 @@ use super::filters::{compare, equal};
 use super::number::{Arithmetic, Number};
 use super::print::{kind, kind_and_value, printed};
 use super::stop::FillStop;
-use super::tree::{ComparisonKind, Test};
+use super::tree::Test;
 
 /// `+ - * / // % **`.
 pub(super) fn calculate(operator: Arithmetic, a: &Value, b: &Value, budget: &mut Budget) -> Result<Value, FillStop> {
@@ -87,16 +88,16 @@ pub(super) fn negative(value: &Value) -> Result<Value, FillStop> {
 }
 
 /// `== != < <= > >= in not in`.
-pub(super) fn holds(comparison: ComparisonKind, a: &Value, b: &Value, budget: &mut Budget) -> Result<bool, FillStop> {
+pub(super) fn holds(comparison: CompareOpKind, a: &Value, b: &Value, budget: &mut Budget) -> Result<bool, FillStop> {
     match comparison {
-        ComparisonKind::Equal => equal(a, b, budget),
-        ComparisonKind::Unequal => Ok(!equal(a, b, budget)?),
-        ComparisonKind::Less => Ok(compare(a, b)?.is_lt()),
-        ComparisonKind::LessOrEqual => Ok(compare(a, b)?.is_le()),
-        ComparisonKind::Greater => Ok(compare(a, b)?.is_gt()),
-        ComparisonKind::GreaterOrEqual => Ok(compare(a, b)?.is_ge()),
-        ComparisonKind::In => contains(b, a, budget),
-        ComparisonKind::NotIn => Ok(!contains(b, a, budget)?),
+        CompareOpKind::Eq => equal(a, b, budget),
+        CompareOpKind::Ne => Ok(!equal(a, b, budget)?),
+        CompareOpKind::Lt => Ok(compare(a, b)?.is_lt()),
+        CompareOpKind::Lte => Ok(compare(a, b)?.is_le()),
+        CompareOpKind::Gt => Ok(compare(a, b)?.is_gt()),
+        CompareOpKind::Gte => Ok(compare(a, b)?.is_ge()),
+        CompareOpKind::In => contains(b, a, budget),
+        CompareOpKind::NotIn => Ok(!contains(b, a, budget)?),
     }
 }
 

@@ -166,11 +166,8 @@ pub(super) fn kind_and_value(value: &Value) -> String {
 
 /// At most 40 characters of a text, on one line, for messages.
 pub(super) fn shortened(text: &str) -> String {
-    let mut short: String = text.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
+    let shown = text.chars().take(40).map(|c| if c.is_control() { ' ' } else { c });
+    shown.chain(text.chars().nth(40).map(|_| '…')).collect()
 }
 
 /// The reason for values above the limit of depth.

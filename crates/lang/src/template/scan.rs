@@ -15,20 +15,7 @@ use super::tree::SourceRange;
 
 /// Statements that make names or load other files; a step does that here.
 const FORBIDDEN: &[&str] = &[
-    "set",
-    "with",
-    "macro",
-    "call",
-    "filter",
-    "block",
-    "include",
-    "import",
-    "from",
-    "extends",
-    "autoescape",
-    "do",
-    "continue",
-    "break",
+    "set", "with", "macro", "call", "filter", "block", "include", "import", "from", "extends", "autoescape", "do", "continue", "break",
     "namespace",
 ];
 const STATEMENTS: &[&str] = &["if", "elif", "else", "endif", "for", "endfor", "raw", "endraw"];

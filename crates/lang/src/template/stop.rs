@@ -46,11 +46,7 @@ impl FillError {
     pub(super) fn new(stop: FillStop, span: Option<Span>) -> FillError {
         let mut message = stop.message;
         if message.len() > MESSAGE_BYTES {
-            let mut end = MESSAGE_BYTES - '…'.len_utf8();
-            while !message.is_char_boundary(end) {
-                end -= 1;
-            }
-            message.truncate(end);
+            message.truncate(message.floor_char_boundary(MESSAGE_BYTES - '…'.len_utf8()));
             message.push('…');
         }
         FillError { message, span }

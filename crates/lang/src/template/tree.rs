@@ -1,5 +1,8 @@
 //! A text ready to be filled: every name, filter and test is resolved, nothing borrows from the source.
 
+use minijinja::machinery::ast::CompareOpKind;
+use strum::{EnumString, VariantNames};
+
 use super::Value;
 use super::filters::Filter;
 use super::number::Arithmetic;
@@ -61,7 +64,7 @@ pub(super) enum Expr {
     Arithmetic(Arithmetic, Box<Expr>, Box<Expr>),
     Concatenate(Box<Expr>, Box<Expr>),
     /// `a < b < c`: true when every pair is.
-    Compare(Box<Expr>, Vec<(ComparisonKind, Expr)>),
+    Compare(Box<Expr>, Vec<(CompareOpKind, Expr)>),
     /// `a if condition else b`.
     If(Box<[Expr; 2]>, Option<Box<Expr>>),
     /// What a guarded `a if condition` gives without `else`.
@@ -91,21 +94,9 @@ pub(super) enum Expr {
 /// The values given to a filter, in the order of its parameters; what was left out is `None`.
 pub(super) type FilterArguments = Vec<Option<Expr>>;
 
-/// How two values are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ComparisonKind {
-    Equal,
-    Unequal,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-    In,
-    NotIn,
-}
-
 /// What `is …` asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, VariantNames)]
+#[strum(serialize_all = "lowercase")]
 pub(super) enum Test {
     Defined,
     Undefined,
@@ -118,28 +109,9 @@ pub(super) enum Test {
     In,
 }
 
-impl Test {
-    /// Every test with the name authors write.
-    pub(super) const ALL: &'static [(&'static str, Test)] = &[
-        ("defined", Test::Defined),
-        ("undefined", Test::Undefined),
-        ("none", Test::None),
-        ("number", Test::Number),
-        ("string", Test::String),
-        ("boolean", Test::Boolean),
-        ("sequence", Test::Sequence),
-        ("mapping", Test::Mapping),
-        ("in", Test::In),
-    ];
-
-    /// The test of this name.
-    pub(super) fn named(name: &str) -> Option<Test> {
-        Test::ALL.iter().find(|(known, _)| *known == name).map(|(_, test)| *test)
-    }
-}
-
 /// What `loop.` knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, VariantNames)]
+#[strum(serialize_all = "lowercase")]
 pub(super) enum LoopField {
     Index,
     Index0,
@@ -148,23 +120,8 @@ pub(super) enum LoopField {
     First,
     Last,
     Length,
-    Previous,
-    Next,
-}
-
-impl LoopField {
-    /// Every field with the name authors write.
-    pub(super) const ALL: &'static [(&'static str, LoopField)] = &[
-        ("index", LoopField::Index),
-        ("index0", LoopField::Index0),
-        ("revindex", LoopField::RevIndex),
-        ("revindex0", LoopField::RevIndex0),
-        ("first", LoopField::First),
-        ("last", LoopField::Last),
-        ("length", LoopField::Length),
-        ("previtem", LoopField::Previous),
-        ("nextitem", LoopField::Next),
-    ];
+    PrevItem,
+    NextItem,
 }
 
 impl Expr {

@@ -59,7 +59,10 @@ fn to_json_at(value: &Value, depth: usize) -> Result<serde_json::Value, FillStop
     Ok(match value.kind() {
         ValueKind::None | ValueKind::Undefined => serde_json::Value::Null,
         ValueKind::Bool => serde_json::Value::from(value.is_true()),
-        ValueKind::Number => number_json(value)?,
+        ValueKind::Number => {
+            let number = Number::of(value).and_then(Number::json);
+            number.ok_or_else(|| FillStop::failed("a number is too large here"))?.into()
+        }
         ValueKind::Seq | ValueKind::Iterable => {
             let items = value.try_iter().map_err(|_| FillStop::failed("a list here cannot be read"))?;
             items.map(|item| to_json_at(&item, depth + 1)).collect::<Result<Vec<_>, _>>()?.into()
@@ -72,19 +75,6 @@ fn to_json_at(value: &Value, depth: usize) -> Result<serde_json::Value, FillStop
         ValueKind::Invalid => return Err(too_deep()),
         _ => return Err(FillStop::failed("a value here has no form in JSON")),
     })
-}
-
-fn number_json(value: &Value) -> Result<serde_json::Value, FillStop> {
-    let too_large = || FillStop::failed("a number is too large here");
-    match Number::of(value) {
-        Some(Number::Whole(whole)) => match (i64::try_from(whole), u64::try_from(whole)) {
-            (Ok(small), _) => Ok(small.into()),
-            (_, Ok(large)) => Ok(large.into()),
-            _ => Err(too_large()),
-        },
-        Some(Number::Float(float)) => serde_json::Number::from_f64(float).map(Into::into).ok_or_else(too_large),
-        None => Err(too_large()),
-    }
 }
 
 /// A step as templates see it.

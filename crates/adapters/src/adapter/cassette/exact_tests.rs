@@ -74,19 +74,7 @@ fn texts() -> impl Strategy<Value = String> {
     let value = (prop::sample::select(VALUES), 0usize..14).prop_map(|(value, how)| encoded(value, how));
     let secret = (prop::sample::select(SECRETS), 0usize..10).prop_map(|(value, how)| encoded(value, how));
     let literal = prop::sample::select(vec![
-        "<PERSON_1>",
-        "<PERSON_1.2u>",
-        "<PERSON_1~1>",
-        "<\\PERSON_2>",
-        "<RUN>",
-        "***",
-        "*",
-        "r_1",
-        "<EMAIL_1>",
-        "<",
-        "\\",
-        ">",
-        "#",
+        "<PERSON_1>", "<PERSON_1.2u>", "<PERSON_1~1>", "<\\PERSON_2>", "<RUN>", "***", "*", "r_1", "<EMAIL_1>", "<", "\\", ">", "#",
         "x@y.example",
     ]);
     let mark = prop::sample::select(vec![" ", ".", ", ", "\n", "", "-", "/", "_", " said to "]);

@@ -1,11 +1,12 @@
 //! How a text is checked, and what happens when it does not pass or something breaks.
 
 use super::{ended, listed, of_pipeline, quoted};
+use crate::diagnostic::{counted, grouped};
 use crate::model::{
     Check, Criterion, FormatStep, GateStep, Judging, OnFailure, OnJudgeError, Pipeline, PlainCheck, ScorecardRef, StepKind,
 };
 use crate::plan::{PipelinePlan, Plan};
-use crate::report::graph::words::{many, number, source};
+use crate::report::graph::words::source;
 
 /// The gates of a pipeline with their ids.
 fn gates(planned: &PipelinePlan) -> impl Iterator<Item = (&str, &GateStep)> {
@@ -79,8 +80,8 @@ fn plain(check: &PlainCheck, pipeline: &Pipeline) -> String {
     match check {
         PlainCheck::Regex(pattern) => format!("fits the pattern {}", pattern.as_str()),
         PlainCheck::JsonSchema(_) => "has the right shape".into(),
-        PlainCheck::MaxLength(most) => format!("at most {} long", number(*most)),
-        PlainCheck::MinLength(least) => format!("at least {} long", number(*least)),
+        PlainCheck::MaxLength(most) => format!("at most {} long", grouped(*most)),
+        PlainCheck::MinLength(least) => format!("at least {} long", grouped(*least)),
         PlainCheck::FitsChannel => "fits the channel".into(),
         PlainCheck::StyleGuide => match &pipeline.style_guide {
             Some(style) => format!("the rules of style guide {}", style.name),
@@ -91,7 +92,7 @@ fn plain(check: &PlainCheck, pipeline: &Pipeline) -> String {
             words => format!("of Markdown only {}", listed(words)),
         },
         PlainCheck::Emojis(0) => "no emojis".into(),
-        PlainCheck::Emojis(most) => format!("at most {}", many(*most, "emoji", "emojis")),
+        PlainCheck::Emojis(most) => format!("at most {}", counted(*most, "emoji", "emojis")),
         PlainCheck::Language(code) => format!("the language is {code}"),
         PlainCheck::PiiNone => "no personal data is found".into(),
         PlainCheck::Links(hosts) if hosts.is_empty() => "no links".into(),

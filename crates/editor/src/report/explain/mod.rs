@@ -8,10 +8,10 @@ mod people;
 mod reach;
 mod steps;
 
-use super::graph::words::{many, number, source, time};
+use super::graph::words::{source, time};
 use super::planned::{cost, tokens};
 use super::wish_lines;
-use crate::diagnostic::{cut, visible};
+use crate::diagnostic::{counted, cut, grouped, visible};
 use crate::model::{Pipeline, STAGE_TIME, Text};
 use crate::plan::{self, PipelineBounds, PipelinePlan, Plan, Wishes};
 
@@ -62,14 +62,15 @@ fn most(plan: &Plan, bounds: &[PipelineBounds], planned: &PipelinePlan) -> Vec<S
     let Some(all) = bounds.first().map(|bounds| &bounds.calls) else { return vec![] };
     let limits = planned.pipeline.bounds();
     let mut said = vec![];
-    let open: Vec<String> = all.open.iter().map(|open| format!("{} for each {}", number(open.calls), open.of.join(" and each "))).collect();
+    let open: Vec<String> =
+        all.open.iter().map(|open| format!("{} for each {}", grouped(open.calls), open.of.join(" and each "))).collect();
     match (all.calls, open.is_empty()) {
         (0, true) => said.push("It asks no model.".into()),
         (calls, true) => {
-            said.push(format!("Models: {}, if every try fails or has to be repaired; usually far fewer.", many(calls, "call", "calls")))
+            said.push(format!("Models: {}, if every try fails or has to be repaired; usually far fewer.", counted(calls, "call", "calls")))
         }
         (calls, false) => {
-            let fixed = if calls == 0 { String::new() } else { format!("{}, and ", many(calls, "call", "calls")) };
+            let fixed = if calls == 0 { String::new() } else { format!("{}, and ", counted(calls, "call", "calls")) };
             said.push(format!("Calls of models: {fixed}{}.", open.join(", and ")));
         }
     }
@@ -87,7 +88,7 @@ fn most(plan: &Plan, bounds: &[PipelineBounds], planned: &PipelinePlan) -> Vec<S
         Some(deadline) => format!("Time: {}{after}.", time(deadline)),
         None => format!("Time: no limit is written (limits.deadline){after}."),
     });
-    said.extend(limits.max_steps.map(|steps| format!("Steps: {} in all.", number(steps))));
+    said.extend(limits.max_steps.map(|steps| format!("Steps: {} in all.", grouped(steps))));
     said
 }
 
@@ -115,12 +116,8 @@ fn lines(out: &mut String, lead: &str, sentence: &str) {
 }
 
 /// `a, b and c`.
-fn listed<S: AsRef<str>>(names: &[S]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.as_ref().to_string(),
-        [first @ .., last] => format!("{} and {}", first.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", "), last.as_ref()),
-    }
+fn listed<S: std::borrow::Borrow<str>>(names: &[S]) -> String {
+    crate::diagnostic::listed(names, "and")
 }
 
 /// A text in quotes, at most so long.

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::{ended, listed};
+use crate::diagnostic::grouped;
 use crate::model::{Channel, Features, Field, FieldKind, Filling, LengthUnit, Outputs, PersonSource, Pipeline, Shape};
-use crate::report::graph::words::{filling, number, source};
+use crate::report::graph::words::{filling, source};
 
 /// One sentence an input.
 pub(super) fn inputs(pipeline: &Pipeline) -> Vec<String> {
@@ -96,8 +97,8 @@ fn told(channel: &Channel) -> String {
     };
     let length = match (channel.max_length, &channel.split) {
         (None, _) => "of any length".into(),
-        (Some(most), None) => format!("at most {} {unit}; the rest is left out", number(most)),
-        (Some(most), Some(split)) => format!("at most {} messages of {} {unit}", split.most_parts, number(most)),
+        (Some(most), None) => format!("at most {} {unit}; the rest is left out", grouped(most)),
+        (Some(most), Some(split)) => format!("at most {} messages of {} {unit}", split.most_parts, grouped(most)),
     };
     let form = match channel.markdown {
         features if features == Features::NONE => "plain text".to_string(),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{EdgeKind, Graph, GraphArrow, GraphNode, GraphSection, List, NodeState, VERSION, words};
+use crate::diagnostic::counted;
 use crate::journal::{Record, StepRecord};
 use crate::model::{PlanStrategy, step_path};
 
@@ -134,7 +135,7 @@ impl<'a> RecordedSteps<'a> {
         let each: Vec<String> = counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
         let durations: Vec<u64> = elements.iter().filter_map(|element| element.details().duration_ms()).collect();
         let attempts = elements.iter().filter_map(|element| attempts(element)).max();
-        let note = Some(format!("{}: {}", words::many(elements.len() as u64, "element", "elements"), each.join(", ")));
+        let note = Some(format!("{}: {}", counted(elements.len() as u64, "element", "elements"), each.join(", ")));
         NodeState { status, duration_ms: durations.into_iter().max(), attempts, note, ..empty() }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use crate::diagnostic::counted;
 use crate::model::{Case, Filling, ForEach, Form, GateStep, Outputs, ScorecardRef, Step, StepKind, Text};
 use crate::plan::{PipelinePlan, Plan};
 
@@ -32,11 +33,11 @@ pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
         StepKind::Plan(own) => {
             let names: Vec<&str> = own.may_use.iter().map(|name| name.as_str()).collect();
             let mut said = vec![
-                format!("lets agent {} plan at most {}", own.agent.value, many(own.most_steps(), "step", "steps")),
+                format!("lets agent {} plan at most {}", own.agent.value, counted(own.most_steps(), "step", "steps")),
                 format!("may use {}", names.join(", ")),
             ];
             if let Some(check) = &own.check {
-                let plans = many(own.most_plans(), "plan", "plans");
+                let plans = counted(own.most_plans(), "plan", "plans");
                 said.push(format!("agent {} says whether it is done (at most {plans})", check.value));
             }
             said
@@ -68,7 +69,7 @@ fn checks(planned: &PipelinePlan, gate: &GateStep) -> Vec<String> {
     let name = |reference: &ScorecardRef| match reference {
         ScorecardRef::Named(name) => {
             let criteria = planned.pipeline.scorecards.get(&name.value).map_or(0, |card| card.criteria.len());
-            format!("{} ({})", name.value, many(criteria as u64, "criterion", "criteria"))
+            format!("{} ({})", name.value, counted(criteria as u64, "criterion", "criteria"))
         }
         ScorecardRef::Written(text) => source(text),
     };
@@ -123,33 +124,15 @@ pub fn source(text: &Text) -> String {
 pub fn filling(value: &Filling) -> String {
     match value {
         Filling::Constant(serde_json::Value::String(text)) => text.clone(),
-        Filling::Constant(serde_json::Value::Array(list)) => many(list.len() as u64, "element", "elements"),
+        Filling::Constant(serde_json::Value::Array(list)) => counted(list.len() as u64, "element", "elements"),
         Filling::Constant(value) => value.to_string(),
         Filling::Text(text) => source(text),
         Filling::List(list) => match list.as_slice() {
             [one] => filling(one),
-            several => many(several.len() as u64, "element", "elements"),
+            several => counted(several.len() as u64, "element", "elements"),
         },
         Filling::Map(map) => map.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", "),
     }
-}
-
-/// `1 step`, `2 steps`.
-pub fn many(count: u64, one: &str, several: &str) -> String {
-    format!("{} {}", number(count), if count == 1 { one } else { several })
-}
-
-/// A number with commas: `12,000`.
-pub fn number(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// A time as people say it: `12 ms`, `3.4 s`, `2 min`.
@@ -168,10 +151,10 @@ pub fn time(duration: Duration) -> String {
         [(86_400_000, "day", "days"), (3_600_000, "hour", "hours"), (60_000, "minute", "minutes"), (1_000, "second", "seconds")]
     {
         if ms >= unit && ms.is_multiple_of(unit) {
-            return many(ms / unit, one, several);
+            return counted(ms / unit, one, several);
         }
     }
-    many(ms, "millisecond", "milliseconds")
+    counted(ms, "millisecond", "milliseconds")
 }
 
 /// What a box with boxes beside each other means.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::births::nodes;
 use super::tally::SetAside;
 use super::{Cached, Frame, FrameKind, Mood, NodeRef, RunState, StepError, StepNode, StepWork, WrittenFrame};
+use crate::diagnostic::counted;
 use crate::event::{SharedValue, StepStatus, Usage};
 use crate::model::{MOST_PARALLEL, Step, StepKind, WrittenPlan, WrittenStep, step_path};
 use crate::plan::{PipelinePlan, Plan};
@@ -279,8 +280,7 @@ impl PlanResult {
 
 /// A plan in sentences: what it is, why, and which step uses what.
 fn told_plan(agent: &str, round: u32, plan: &WrittenPlan) -> Vec<String> {
-    let count = plan.steps.len();
-    let steps = if count == 1 { "1 step".to_string() } else { format!("{count} steps") };
+    let steps = counted(plan.steps.len(), "step", "steps");
     let mut told = vec![format!("Plan {round} by {agent}: {steps}, {}. Reason: {}", plan.strategy.word(), plan.reasoning)];
     let after = |step: &WrittenStep| match step.depends_on.is_empty() {
         true => String::new(),

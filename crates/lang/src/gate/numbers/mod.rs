@@ -29,7 +29,7 @@ use serde_json::Value;
 use self::key::FigureKey;
 use self::normal::normal;
 use self::scan::figures;
-use super::verdict::{CheckResult, JudgedText, beginning, listed, place, shortened};
+use super::verdict::{CheckResult, JudgedText, all_occur, listed, place, shortened};
 use crate::channel::{Phrases, format, greeting, greets, sign_off};
 
 /// Every figure of the text occurs in the value.
@@ -75,11 +75,7 @@ pub(super) fn states_numbers(value: &Value, text: &str) -> CheckResult {
             _ => {}
         }
     }
-    if missing.is_empty() {
-        return CheckResult::passed();
-    }
-    let verb = if missing.len() == 1 { "does" } else { "do" };
-    CheckResult::failed(format!("{} {verb} not occur in the text.", listed(&missing)), beginning(text))
+    all_occur(&missing, text)
 }
 
 /// All that the figures of a value mean: its numbers, and the figures inside its texts and names.

@@ -120,11 +120,7 @@ fn syntax(place: &MistakePlace<'_>) -> Option<Diagnostic> {
 
 impl<'a> MistakePlace<'a> {
     fn span(&self, start: usize, end: usize) -> Span {
-        let mut end = end.clamp(start, self.text.len().max(start));
-        while !self.text.is_char_boundary(end) {
-            end += 1;
-        }
-        Span::new(self.file, start, end)
+        Span::new(self.file, start, self.text.ceil_char_boundary(end).max(start))
     }
 
     fn line_of(&self, offset: usize) -> usize {

@@ -1,11 +1,14 @@
 //! Expressions.
 
-use minijinja::machinery::ast;
+use std::str::FromStr;
+
+use minijinja::machinery::ast::{self, CompareOpKind};
+use strum::VariantNames;
 
 use super::super::number::Arithmetic;
 use super::super::problem::TemplateProblem;
 use super::super::scan;
-use super::super::tree::{ComparisonKind, Expr, Test};
+use super::super::tree::{Expr, Test};
 use super::TemplateBuilder;
 
 /// Functions an expression may call.
@@ -28,7 +31,7 @@ impl<'s> TemplateBuilder<'s> {
             ast::Expr::BinOp(binary) => self.binary(binary),
             ast::Expr::Compare(compare) => {
                 let first = self.boxed(&compare.expr);
-                let rest = compare.ops.iter().map(|next| (comparison(next.op), self.expression(&next.expr))).collect();
+                let rest = compare.ops.iter().map(|next| (next.op, self.expression(&next.expr))).collect();
                 Expr::Compare(first, rest)
             }
             ast::Expr::IfExpr(choice) => self.choice(choice, false),
@@ -79,13 +82,13 @@ impl<'s> TemplateBuilder<'s> {
             Kind::Rem => calculate(Arithmetic::Remainder, left, right),
             Kind::Pow => calculate(Arithmetic::Power, left, right),
             Kind::Concat => Expr::Concatenate(left, right),
-            Kind::Eq => Expr::Compare(left, vec![(ComparisonKind::Equal, *right)]),
-            Kind::Ne => Expr::Compare(left, vec![(ComparisonKind::Unequal, *right)]),
-            Kind::Lt => Expr::Compare(left, vec![(ComparisonKind::Less, *right)]),
-            Kind::Lte => Expr::Compare(left, vec![(ComparisonKind::LessOrEqual, *right)]),
-            Kind::Gt => Expr::Compare(left, vec![(ComparisonKind::Greater, *right)]),
-            Kind::Gte => Expr::Compare(left, vec![(ComparisonKind::GreaterOrEqual, *right)]),
-            Kind::In => Expr::Compare(left, vec![(ComparisonKind::In, *right)]),
+            Kind::Eq => Expr::Compare(left, vec![(CompareOpKind::Eq, *right)]),
+            Kind::Ne => Expr::Compare(left, vec![(CompareOpKind::Ne, *right)]),
+            Kind::Lt => Expr::Compare(left, vec![(CompareOpKind::Lt, *right)]),
+            Kind::Lte => Expr::Compare(left, vec![(CompareOpKind::Lte, *right)]),
+            Kind::Gt => Expr::Compare(left, vec![(CompareOpKind::Gt, *right)]),
+            Kind::Gte => Expr::Compare(left, vec![(CompareOpKind::Gte, *right)]),
+            Kind::In => Expr::Compare(left, vec![(CompareOpKind::In, *right)]),
             Kind::ScAnd => Expr::And(left, right),
             Kind::ScOr => Expr::Or(left, right),
         }
@@ -125,10 +128,9 @@ impl<'s> TemplateBuilder<'s> {
 
     /// The test of this name; a mistake is noted where there is none.
     pub(super) fn test_named(&mut self, name: &str, at: super::SourceRange) -> Option<Test> {
-        let found = Test::named(name);
+        let found = Test::from_str(name).ok();
         if found.is_none() {
-            let known: Vec<&'static str> = Test::ALL.iter().map(|(name, _)| *name).collect();
-            let problem = self.unknown(at, "test", name, &known);
+            let problem = self.unknown(at, "test", name, Test::VARIANTS);
             self.problems.push(problem);
         }
         found
@@ -165,18 +167,5 @@ impl<'s> TemplateBuilder<'s> {
                 self.wrong(TemplateProblem::unknown(at, "only a function can be called; the only one is range"))
             }
         }
-    }
-}
-
-fn comparison(operator: ast::CompareOpKind) -> ComparisonKind {
-    match operator {
-        ast::CompareOpKind::Eq => ComparisonKind::Equal,
-        ast::CompareOpKind::Ne => ComparisonKind::Unequal,
-        ast::CompareOpKind::Lt => ComparisonKind::Less,
-        ast::CompareOpKind::Lte => ComparisonKind::LessOrEqual,
-        ast::CompareOpKind::Gt => ComparisonKind::Greater,
-        ast::CompareOpKind::Gte => ComparisonKind::GreaterOrEqual,
-        ast::CompareOpKind::In => ComparisonKind::In,
-        ast::CompareOpKind::NotIn => ComparisonKind::NotIn,
     }
 }

@@ -1,6 +1,9 @@
 //! Which names a text reads, and which of these reads may meet something missing without harm.
 
+use std::str::FromStr;
+
 use minijinja::machinery::ast;
+use strum::VariantNames;
 
 use super::super::Value;
 use super::super::problem::TemplateProblem;
@@ -101,18 +104,17 @@ impl<'s> TemplateBuilder<'s> {
     fn loop_field(&mut self, span: minijinja::machinery::Span, parts: Vec<Lookup<'_, 's>>) -> Expr {
         let mut parts = parts.into_iter();
         let at = place(span);
-        let known: Vec<&'static str> = LoopField::ALL.iter().map(|(name, _)| *name).collect();
         match parts.next() {
-            Some(Lookup::Attribute(name, part)) => match LoopField::ALL.iter().find(|(known, _)| *known == name) {
-                Some((_, field)) => self.look_up(Expr::Loop(self.loops - 1, *field), parts.collect()),
-                None => {
-                    let problem = self.unknown((at.0, part.1), "field of loop", name, &known);
+            Some(Lookup::Attribute(name, part)) => match LoopField::from_str(name) {
+                Ok(field) => self.look_up(Expr::Loop(self.loops - 1, field), parts.collect()),
+                Err(_) => {
+                    let problem = self.unknown((at.0, part.1), "field of loop", name, LoopField::VARIANTS);
                     self.wrong(problem)
                 }
             },
             _ => self.wrong(
                 TemplateProblem::syntax(at, "loop is read with a field, such as loop.index")
-                    .help(format!("use one of: {}", known.join(", "))),
+                    .help(format!("use one of: {}", LoopField::VARIANTS.join(", "))),
             ),
         }
     }

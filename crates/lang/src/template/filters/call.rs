@@ -42,12 +42,12 @@ pub(super) struct FilterCall<'a> {
     pub(super) scope: &'a Scope,
 }
 
-impl FilterCall<'_> {
-    pub(super) fn argument(&self, index: usize) -> Option<&Value> {
+impl<'a> FilterCall<'a> {
+    pub(super) fn argument(&self, index: usize) -> Option<&'a Value> {
         self.arguments.get(index)?.as_ref().filter(|value| !value.is_none())
     }
 
-    pub(super) fn text_argument(&self, index: usize) -> Result<Option<&str>, FillStop> {
+    pub(super) fn text_argument(&self, index: usize) -> Result<Option<&'a str>, FillStop> {
         match self.argument(index) {
             Some(value) => match value.as_str() {
                 Some(text) => Ok(Some(text)),
@@ -80,15 +80,20 @@ impl FilterCall<'_> {
 
     /// The value as a text: texts, numbers, true, false and empty have one.
     pub(super) fn text(&mut self) -> Result<String, FillStop> {
-        let text = match self.value.as_str() {
+        match self.value.as_str() {
             Some(text) => {
                 self.budget.text(text.len())?;
-                text.to_owned()
+                Ok(text.to_owned())
             }
-            None if matches!(kind(&self.value), "a list" | "an object") => return Err(self.wrong_value("a text")),
-            None => printed(&self.value)?,
-        };
-        Ok(text)
+            None if matches!(kind(&self.value), "a list" | "an object") => Err(self.wrong_value("a text")),
+            None => printed(&self.value),
+        }
+    }
+
+    /// Gives a text that it made.
+    pub(super) fn give(self, text: String) -> Result<Value, FillStop> {
+        self.budget.text(text.len())?;
+        Ok(Value::from(text))
     }
 
     /// The value as a list; empty is a list of nothing.

@@ -51,8 +51,7 @@ pub(super) fn date(call: FilterCall<'_>) -> Result<Value, FillStop> {
     let mut shown = String::new();
     write!(shown, "{}", time.format(format))
         .map_err(|_| FillStop::failed(format!("the format \"{}\" cannot show this date", shortened(format))))?;
-    call.budget.text(shown.len())?;
-    Ok(Value::from(shown))
+    call.give(shown)
 }
 
 fn time_zone(call: &FilterCall<'_>) -> Result<Tz, FillStop> {

@@ -64,17 +64,15 @@ fn none_of(call: &FilterCall<'_>) -> FillStop {
 }
 
 pub(super) fn join(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
-    let separator = call.text_argument(0)?.unwrap_or_default().to_owned();
+    let separator = call.text_argument(0)?.unwrap_or_default();
     let mut output = PrintedText::default();
     for (index, (value, _)) in call.judged(1)?.iter().enumerate() {
         if index > 0 {
-            output.push(&separator)?;
+            output.push(separator)?;
         }
         output.print(value)?;
     }
-    let text = output.into_text();
-    call.budget.text(text.len())?;
-    Ok(Value::from(text))
+    call.give(output.into_text())
 }
 
 pub(super) fn sort(mut call: FilterCall<'_>) -> Result<Value, FillStop> {

@@ -40,7 +40,7 @@ pub(super) fn table(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
             line(&mut output, columns.iter().map(|(_, key)| printed(&row.get_item(key).unwrap_or_default())))?;
         }
     }
-    finished(call, output)
+    call.give(output.into_text())
 }
 
 fn line(output: &mut PrintedText, cells: impl Iterator<Item = Result<String, FillStop>>) -> Result<(), FillStop> {
@@ -66,7 +66,7 @@ pub(super) fn bullets(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
             bullet(&mut output, &escape(&printed(&element)?))?;
         }
     }
-    finished(call, output)
+    call.give(output.into_text())
 }
 
 fn bullet(output: &mut PrintedText, text: &str) -> Result<(), FillStop> {
@@ -77,12 +77,5 @@ fn bullet(output: &mut PrintedText, text: &str) -> Result<(), FillStop> {
 /// Markdown that reads as the value, wherever in a line it is put. Blanks around its lines, and empty lines, go.
 pub(super) fn escape_markdown(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let text = escape(&call.text()?);
-    call.budget.text(text.len())?;
-    Ok(Value::from(text))
-}
-
-fn finished(call: FilterCall<'_>, output: PrintedText) -> Result<Value, FillStop> {
-    let text = output.into_text();
-    call.budget.text(text.len())?;
-    Ok(Value::from(text))
+    call.give(text)
 }

@@ -7,12 +7,12 @@ use super::call::FilterCall;
 
 pub(super) fn upper(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let text = call.text()?;
-    made(&mut call, text.to_uppercase())
+    call.give(text.to_uppercase())
 }
 
 pub(super) fn lower(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let text = call.text()?;
-    made(&mut call, text.to_lowercase())
+    call.give(text.to_lowercase())
 }
 
 /// Each word with a capital; words are parted as in Jinja, by blanks, hyphens and opening brackets.
@@ -28,15 +28,14 @@ pub(super) fn title(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
         }
         begins = character.is_whitespace() || matches!(character, '-' | '(' | '{' | '[' | '<');
     }
-    made(&mut call, titled)
+    call.give(titled)
 }
 
 pub(super) fn trim(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let text = call.text()?;
     let trimmed = match call.text_argument(0)? {
         Some(characters) => {
-            call.budget_for(text.len().saturating_mul(characters.len()) / 8)?;
-            let characters = call.text_argument(0)?.unwrap_or_default();
+            call.budget.bytes(text.len().saturating_mul(characters.len()) / 8)?;
             text.trim_matches(|c| characters.contains(c))
         }
         None => text.trim(),
@@ -46,24 +45,24 @@ pub(super) fn trim(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
 
 pub(super) fn replace(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let text = call.text()?;
-    let old = call.text_argument(0)?.unwrap_or_default().to_owned();
-    let new = call.text_argument(1)?.unwrap_or_default().to_owned();
+    let old = call.text_argument(0)?.unwrap_or_default();
+    let new = call.text_argument(1)?.unwrap_or_default();
     if old.is_empty() {
         return Err(FillStop::failed("the filter replace cannot look for an empty text"));
     }
-    let count = text.matches(&old).count();
+    let count = text.matches(old).count();
     call.budget.text((text.len() - count * old.len()).saturating_add(count.saturating_mul(new.len())))?;
-    Ok(Value::from(text.replace(&old, &new)))
+    Ok(Value::from(text.replace(old, new)))
 }
 
 pub(super) fn split(mut call: FilterCall<'_>) -> Result<Value, FillStop> {
     let text = call.text()?;
-    let separator = call.text_argument(0)?.map(str::to_owned);
+    let separator = call.text_argument(0)?;
     let most = match call.whole_argument(1)? {
         Some(splits) => usize::try_from(splits).map_or(usize::MAX, |splits| splits.saturating_add(1)),
         None => usize::MAX,
     };
-    let parts: Vec<&str> = match separator.as_deref() {
+    let parts: Vec<&str> = match separator {
         Some("") => return Err(FillStop::failed("the filter split cannot part a text at an empty text")),
         Some(separator) => text.splitn(most, separator).collect(),
         None => split_at_blanks(&text, most),
@@ -107,18 +106,5 @@ pub(super) fn tojson(call: FilterCall<'_>) -> Result<Value, FillStop> {
     let indent = call.whole_argument(0)?.map(|width| usize::try_from(width).unwrap_or(0));
     let mut output = PrintedText::default();
     output.json(&call.value, indent)?;
-    let text = output.into_text();
-    call.budget.text(text.len())?;
-    Ok(Value::from(text))
-}
-
-fn made(call: &mut FilterCall<'_>, text: String) -> Result<Value, FillStop> {
-    call.budget.text(text.len())?;
-    Ok(Value::from(text))
-}
-
-impl FilterCall<'_> {
-    fn budget_for(&mut self, bytes: usize) -> Result<(), FillStop> {
-        self.budget.bytes(bytes)
-    }
+    call.give(output.into_text())
 }

@@ -80,15 +80,7 @@ fn what_only_looks_like_a_placeholder_is_text() {
 fn a_text_that_only_looks_like_a_placeholder_stays_what_it_is() {
     let redactor = redactor(&["Ana Lopez"]);
     for literal in [
-        "<PERSON_1>",
-        "<\\PERSON_1>",
-        "<\\\\PERSON_1.2u>",
-        "<EMAIL_7#>",
-        "<RUN>",
-        "<\\RUN>",
-        "<<PERSON_1>>",
-        "<\\",
-        "<PERSON_x>",
+        "<PERSON_1>", "<\\PERSON_1>", "<\\\\PERSON_1.2u>", "<EMAIL_7#>", "<RUN>", "<\\RUN>", "<<PERSON_1>>", "<\\", "<PERSON_x>",
         "a < b > c",
     ] {
         let text = format!("Write {literal} for Ana Lopez, {literal}!");
