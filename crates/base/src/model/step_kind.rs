@@ -4,6 +4,7 @@
 //! the list (`keys/steps.rs`) and its reading (`kinds.rs`); in the engine a file in `steps/`; a row in docs/language.md, section 6. The compiler
 //! names the rest: what it gives (`rules/known.rs`), the engine's table (`steps/mod.rs`), its words (`report/graph/words.rs`). A text takes the
 //! [`TextKey`] whose facts it shares, `Value` if only the step's own work reads it; else a new one, and the compiler names what is decided by it.
+//! Messages that list all kinds change: `INSTA_UPDATE=always FLOW_UPDATE=1 cargo test` writes them anew.
 
 use std::sync::Arc;
 use std::time::Duration;

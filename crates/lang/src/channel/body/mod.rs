@@ -1,8 +1,9 @@
 //! Document → what is sent, one file per kind of body.
 //!
 //! How to add a body: its variant of `model::Body`, a file here with `render`, and what the compiler then asks for: its facts beside `Body`, its arm in each
-//! `match` below and in `rules/channel_conflict.rs` (what a channel file may not ask of it). Its word in `docs/language.md`, section 10. If its lists keep Markdown's
-//! own marks, `gate/markdown.rs` must know.
+//! `match` below and in `rules/channel_conflict.rs` (what a channel file may not ask of it). Its word in `docs/language.md`, section 10; the ending
+//! of its golden files in `docs/testing.md`. If its lists keep Markdown's own marks, `gate/markdown.rs` must know. Messages that list all bodies change:
+//! `INSTA_UPDATE=always FLOW_UPDATE=1 cargo test` writes them anew.
 
 mod card;
 mod html;
