@@ -46,14 +46,17 @@ fn main() -> Done {
         ["floor-start", file] => floor_start(Path::new(file)),
         ["floor-wide", url] => floor_wide(url),
         ["conversation", kind, url] => conversation::run_all(kind, url),
+        ["floor-conversations", url] => conversation::count_by_hand(url),
         ["server"] => tools::serve(),
         ["floor-tools", calls] => tools::by_hand(calls.parse()?),
         // Only one of them; a name that `cargo bench` adds is none.
         ["tools", ..] => tool_calls(),
+        ["one-run", ..] => conversations_in_one_run(),
         _ => {
             starts()?;
             wide()?;
             conversations()?;
+            conversations_in_one_run()?;
             tool_calls()
         }
     }
@@ -218,6 +221,27 @@ fn conversations() -> Done {
             }
             print!("W5 {delay:>2} ms a call, {}", String::from_utf8_lossy(&output.stdout));
         }
+    }
+    Ok(())
+}
+
+/// W5 in one run: whole processes, the run in its journal.
+fn conversations_in_one_run() -> Done {
+    let url = format!("http://{}/v1", mock::serve(Duration::ZERO, conversation::says)?);
+    let folder = tempfile::tempdir()?;
+    conversation::write_as_one(folder.path(), &url)?;
+    let floor = once(7, conversation::RUNS, &mut this(&["floor-conversations", &url], folder.path())?)?;
+    let mut command = Command::new(FLOW);
+    command.args(["run", "all.yaml", "--trust", "--quiet"]).current_dir(folder.path()).env_clear();
+    let flow = once(7, conversation::RUNS, &mut command)?;
+    for (what, cost) in [("floor", floor), ("flow", flow)] {
+        println!(
+            "W5 in one run, {} calls, {what:<5} {:>7.1} ms wall, {:>6.1} us CPU a call, {:.1} x the floor",
+            conversation::CALLS,
+            ms(cost.wall),
+            us_each(cost.cpu, conversation::CALLS),
+            cost.wall.as_secs_f64() / floor.wall.as_secs_f64()
+        );
     }
     Ok(())
 }

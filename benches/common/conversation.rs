@@ -32,9 +32,18 @@ use crate::measure::{clock, cost_of, ms, peak_mb};
 use crate::memory::planned;
 
 /// Conversations at once; half of them are refined.
-const RUNS: usize = 200;
+pub const RUNS: usize = 200;
 /// Their model calls.
-const CALLS: usize = RUNS / 2 * 4 + RUNS / 2 * 7;
+pub const CALLS: usize = RUNS / 2 * 4 + RUNS / 2 * 7;
+
+/// Writes a pipeline that has all of these conversations in one run: it prints how many had a good reply, which is [`RUNS`].
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write_as_one(folder: &Path, url: &str) -> std::io::Result<()> {
+    std::fs::write(folder.join("talk.yaml"), PIPELINE.replace("URL", url))?;
+    std::fs::write(folder.join("all.yaml"), ALL.replace("RUNS", &RUNS.to_string()))
+}
 
 /// Runs all conversations at once and prints what they cost.
 ///
@@ -102,6 +111,16 @@ async fn by_hand(url: &str) -> Result<Vec<Duration>, String> {
         Err("the second round was not better".to_owned())
     };
     join_all((0..RUNS).map(talk)).await.into_iter().collect()
+}
+
+/// The floor of all conversations in one process: prints how many had a good reply.
+///
+/// # Errors
+/// A sentence about what went wrong.
+pub fn count_by_hand(url: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    println!("{}", runtime.block_on(by_hand(url))?.len());
+    Ok(())
 }
 
 async fn by_flow(url: &str, is_durable: bool) -> Result<Vec<Duration>, String> {
@@ -191,6 +210,19 @@ impl EventLog for Nowhere {
         Box::pin(std::future::ready(Ok(())))
     }
 }
+
+const ALL: &str = r#"
+flow: 1
+name: all
+limits: { max_parallel: RUNS }
+steps:
+  - id: each
+    for_each: range(RUNS)
+    max_parallel: RUNS
+    call: talk.yaml
+    with: { number: "{{ item }}", message: "Question {{ item }}, {{ 'plain' if item % 2 else 'rough' }}" }
+outputs: { fine: "{{ steps.each.output | selectattr('reply', 'in', ['a fine reply']) | length }}" }
+"#;
 
 const PIPELINE: &str = r#"
 flow: 1

@@ -468,7 +468,6 @@ impl MarkdownReader {
         self.html = RunStyle::default();
         self.hidden = None;
         self.is_gap = false;
-        self.links.clear();
     }
 
     fn add(&mut self, kind: BlockKind, runs: Vec<StyledRun>) {

@@ -48,25 +48,16 @@ impl<'a> FilterCall<'a> {
     }
 
     pub(super) fn text_argument(&self, index: usize) -> Result<Option<&'a str>, FillStop> {
-        match self.argument(index) {
-            Some(value) => match value.as_str() {
-                Some(text) => Ok(Some(text)),
-                None => Err(self.wrong_argument(index, "a text", value)),
-            },
-            None => Ok(None),
-        }
+        let text = |value: &'a Value| value.as_str().ok_or_else(|| self.wrong_argument(index, "a text", value));
+        self.argument(index).map(text).transpose()
     }
 
     pub(super) fn whole_argument(&self, index: usize) -> Result<Option<i64>, FillStop> {
-        match self.argument(index) {
-            Some(value) => match Number::of(value) {
-                Some(Number::Whole(whole)) => {
-                    i64::try_from(whole).map(Some).map_err(|_| self.wrong_argument(index, "a smaller number", value))
-                }
-                _ => Err(self.wrong_argument(index, "a whole number", value)),
-            },
-            None => Ok(None),
-        }
+        let whole = |value: &Value| match Number::of(value) {
+            Some(Number::Whole(whole)) => i64::try_from(whole).map_err(|_| self.wrong_argument(index, "a smaller number", value)),
+            _ => Err(self.wrong_argument(index, "a whole number", value)),
+        };
+        self.argument(index).map(whole).transpose()
     }
 
     pub(super) fn flag(&self, index: usize) -> bool {
@@ -98,10 +89,7 @@ impl<'a> FilterCall<'a> {
 
     /// The value as a list; empty is a list of nothing.
     pub(super) fn list(&mut self) -> Result<Vec<Value>, FillStop> {
-        match list_of(&self.value, self.budget)? {
-            Some(list) => Ok(list),
-            None => Err(self.wrong_value("a list")),
-        }
+        list_of(&self.value, self.budget)?.ok_or_else(|| self.wrong_value("a list"))
     }
 
     pub(super) fn wrong_value(&self, wanted: &str) -> FillStop {
