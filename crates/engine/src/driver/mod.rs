@@ -23,7 +23,7 @@ pub use door::Door;
 pub use person::{FoundPerson, PersonError, find_person};
 pub use runtime::Runtime;
 
-use crate::engine::{CallReply, CallRequest, Command, Input, Moment, Run};
+use crate::engine::{CallReply, Command, Input, Moment, Run};
 use crate::event::{Canceller, Event, Failure, RunEnd, RunStatus};
 use crate::journal::Journal;
 use crate::port::{Clock, StoreError};
@@ -71,8 +71,9 @@ pub async fn drive(
     let mut spans = Spans::of(run);
     let mut keeps = FuturesUnordered::new();
     let mut dirty_since: Option<Duration> = None;
-    // Calls that act outside wait for a commit with all that came before them: the next one, or the one that is under way. Others leave at once.
-    let (mut held, mut leaving, mut ready): (Vec<Outgoing>, Vec<Outgoing>, Vec<Outgoing>) = (vec![], vec![], vec![]);
+    // Calls that act outside wait for a commit with all that came before them. The last call whose events are durable, and the one that they are
+    // written up to by the commit that is under way.
+    let (mut kept_to, mut writing_to) = (0, 0);
     let mut taken_in = 0;
     let mut show = |kept: Vec<Event>| {
         for event in &kept {
@@ -84,15 +85,13 @@ pub async fn drive(
     };
     run.handle(ports.door.pass(first), moment(&*ports.clock));
     loop {
-        while let Some(command) = run.next_command() {
+        let mut ready = vec![];
+        while let Some(command) = run.next_kept_command(kept_to) {
             match command {
                 // A result that cannot be kept costs a call next time and nothing now.
                 Command::Keep { key, until, value } => keeps.push(ports.cache.keep(key, until, value)),
-                Command::Call { call, request } if acts_outside(&request) => held.push((call, request)),
                 Command::Call { call, request } => ready.push((call, request)),
                 Command::Cancel { call } => {
-                    held.retain(|(id, _)| *id != call);
-                    leaving.retain(|(id, _)| *id != call);
                     if let Some(handle) = handles.remove(&call) {
                         handle.abort();
                     }
@@ -117,7 +116,7 @@ pub async fn drive(
             .await;
             return Ok(end);
         }
-        for (call, request) in ready.drain(..) {
+        for (call, request) in ready {
             let (handle, registration) = AbortHandle::new_pair();
             handles.insert(call, handle);
             let span = spans.call(call, &request);
@@ -126,16 +125,17 @@ pub async fn drive(
             calls.push(Abortable::new(work, registration));
         }
         // What has come already shares the commit.
-        let early = if !held.is_empty() && taken_in < MOST_AT_ONCE { calls.next().now_or_never().flatten() } else { None };
+        let unsent = run.last_unsent();
+        let early = if unsent.is_some() && taken_in < MOST_AT_ONCE { calls.next().now_or_never().flatten() } else { None };
         let input = if let Some(answer) = early {
             taken_in += 1;
             replied(answer)
         } else {
             dirty_since = journal.is_dirty().then(|| dirty_since.unwrap_or_else(|| ports.clock.elapsed()));
             let has_waited = dirty_since.is_some_and(|since| ports.clock.elapsed().saturating_sub(since) >= UNWRITTEN);
-            if (!held.is_empty() || has_waited) && journal.commit() {
+            if (unsent.is_some() || has_waited) && journal.commit() {
                 (taken_in, dirty_since) = (0, None);
-                leaving.append(&mut held);
+                writing_to = unsent.unwrap_or(writing_to);
             }
             let now = moment(&*ports.clock);
             let sleep = run.next_timeout().map_or(IDLE, |at| Duration::from_millis(at.saturating_sub(now.ms)));
@@ -144,7 +144,7 @@ pub async fn drive(
                 Some(by) = stop.recv() => Some(Input::Cancel { by }),
                 kept = journal.committed() => {
                     show(kept?);
-                    ready.append(&mut leaving);
+                    kept_to = writing_to;
                     None
                 }
                 Some(answer) = calls.next(), if !calls.is_empty() => replied(answer),
@@ -165,28 +165,9 @@ pub async fn drive(
     }
 }
 
-/// A call that may leave when a commit allows it.
-type Outgoing = (u64, Box<CallRequest>);
-
 /// What came of a call; `None`: it was given up.
 fn replied(answer: Result<(u64, CallResult), Aborted>) -> Option<Input> {
     answer.ok().map(|(call, result)| Input::Reply { call, result })
-}
-
-/// Whether a request costs or changes something outside, so that what came before must be on disk.
-fn acts_outside(request: &CallRequest) -> bool {
-    if let CallRequest::Held { request, .. } = request {
-        return acts_outside(request);
-    }
-    !matches!(
-        request,
-        CallRequest::Scripted(_)
-            | CallRequest::Recall { .. }
-            | CallRequest::Query(_)
-            | CallRequest::Read(_)
-            | CallRequest::List { .. }
-            | CallRequest::Open { .. }
-    )
 }
 
 /// What a call gave.

@@ -134,6 +134,28 @@ pub enum CallRequest {
     },
 }
 
+impl CallRequest {
+    /// Whether it costs or changes something outside, so that what came before must be durable.
+    pub(crate) fn acts_outside(&self) -> bool {
+        match self {
+            CallRequest::Held { request, .. } => request.acts_outside(),
+            CallRequest::Model(_)
+            | CallRequest::Http(_)
+            | CallRequest::Tools(_)
+            | CallRequest::Tool(_)
+            | CallRequest::Mail(_)
+            | CallRequest::Print(_)
+            | CallRequest::Write { .. } => true,
+            CallRequest::Scripted(_)
+            | CallRequest::Recall { .. }
+            | CallRequest::Query(_)
+            | CallRequest::Read(_)
+            | CallRequest::List { .. }
+            | CallRequest::Open { .. } => false,
+        }
+    }
+}
+
 /// What came back.
 #[derive(Debug)]
 pub enum CallReply {

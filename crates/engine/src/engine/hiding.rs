@@ -19,7 +19,12 @@ impl Run {
     /// Sends a request out, of a tool if it has that name.
     pub(crate) fn send_out(&mut self, at: NodeRef, tool: &str, call: u64, mut request: CallRequest) {
         hide_in_request(&self.unwritten(at, tool), &mut request);
-        self.commands.push_back(Command::Call { call, request: Box::new(request) });
+        let request = Box::new(request);
+        if request.acts_outside() {
+            self.unsent.insert(call, request);
+        } else {
+            self.commands.push_back(Command::Call { call, request });
+        }
     }
 
     /// All secrets but those that the author's own texts of this tool or step read: these go where the author sends them.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use crate::engine::command::{CallReply, Command, Input};
+use crate::engine::command::{CallReply, CallRequest, Command, Input};
 #[cfg(test)]
 use crate::engine::faults;
 use crate::engine::state::live::Live;
@@ -110,6 +110,8 @@ pub struct Run {
     pub(crate) state: Live,
     pub(crate) now: Moment,
     pub(crate) commands: VecDeque<Command>,
+    /// Calls that act outside and have not been taken yet.
+    pub(crate) unsent: BTreeMap<u64, Box<CallRequest>>,
     events: VecDeque<Event>,
     /// An event is being applied. After a panic it stays so: the state may hold half of what nobody will hear of, and nothing may go on from it.
     pub(crate) is_torn: bool,
@@ -137,6 +139,7 @@ impl Run {
             state: Live::default(),
             now,
             commands: VecDeque::new(),
+            unsent: BTreeMap::new(),
             events: VecDeque::new(),
             is_torn: false,
             woken: BTreeSet::new(),
@@ -180,15 +183,20 @@ impl Run {
     /// Takes an input in and decides everything that follows from it at this moment.
     pub fn handle(&mut self, input: Input, now: Moment) {
         self.now = Moment { wall: now.wall, ms: now.ms.max(self.now.ms) };
-        if self.state.finished.is_some() && !matches!(input, Input::Resume { .. }) {
+        if self.is_torn || self.state.finished.is_some() && !matches!(input, Input::Resume { .. }) {
             return;
         }
         self.woken.append(&mut self.waiting_for_budget);
         match input {
             Input::Start(start) => self.emit(Happening::RunStarted(start)),
-            Input::Reply { call, result } => self.replied(call, result),
+            Input::Reply { call, result } => {
+                let at = self.state.calls.get(&call).map(|open| open.node);
+                self.guarded(at, |run| run.replied(call, result));
+            }
             Input::Resume { away_ms } => self.go_on_after(away_ms),
-            Input::Decided { step, approved, comment } => self.person_decided(&step, approved, comment),
+            Input::Decided { step, approved, comment } => {
+                self.guarded(self.state.find(&step), |run| run.person_decided(&step, approved, comment));
+            }
             Input::Tick => {}
             Input::Cancel { by } => self.asked_to_end(by),
         }
@@ -200,7 +208,21 @@ impl Run {
 
     /// The next thing to do outside. Write the events that came before to the journal first.
     pub fn next_command(&mut self) -> Option<Command> {
-        self.commands.pop_front()
+        self.next_kept_command(u64::MAX)
+    }
+
+    /// The same, where the journal is written meanwhile: of the calls that act outside only those up to the call `kept`, whose events are durable.
+    pub fn next_kept_command(&mut self, kept: u64) -> Option<Command> {
+        self.commands.pop_front().or_else(|| {
+            let call = self.unsent.first_entry().filter(|call| *call.key() <= kept)?;
+            let (call, request) = call.remove_entry();
+            Some(Command::Call { call, request })
+        })
+    }
+
+    /// The last call that waits to be taken because it acts outside.
+    pub fn last_unsent(&self) -> Option<u64> {
+        self.unsent.last_key_value().map(|(call, _)| *call)
     }
 
     /// The next event, once.
@@ -268,12 +290,15 @@ impl Run {
             let due = self.state.timers.iter().take_while(|(time, _)| *time <= self.now.ms).find(|(_, timer)| !self.is_woken(timer));
             let Some((_, timer)) = due.copied() else { return };
             match timer {
-                Timer::Call(call) => self.call_timed_out(call),
+                Timer::Call(call) => {
+                    let at = self.state.calls.get(&call).map(|open| open.node);
+                    self.guarded(at, |run| run.call_timed_out(call));
+                }
                 Timer::Grace => return,
                 Timer::Backoff(at) => self.wake(at),
-                Timer::Pause(at) => self.succeed(at, Value::Null, None),
-                Timer::Attempt(at) => self.step_timed_out(at, Bound::Timeout),
-                Timer::StepDeadline(at) => self.step_timed_out(at, Bound::Deadline),
+                Timer::Pause(at) => self.guarded(Some(at), |run| run.succeed(at, Value::Null, None)),
+                Timer::Attempt(at) => self.guarded(Some(at), |run| run.step_timed_out(at, Bound::Timeout)),
+                Timer::StepDeadline(at) => self.guarded(Some(at), |run| run.step_timed_out(at, Bound::Deadline)),
                 Timer::Deadline(ix) | Timer::Stage(ix) => {
                     let instance = self.state.instance(ix);
                     let step: StepPath = instance.prefix.trim_end_matches('/').into();

@@ -9,7 +9,7 @@ use super::excel::Workbook;
 use super::names::{file_id, sheet_id, unique};
 use super::query::Answers;
 use super::sentence::{counted, file_name, listed, too_large, wrong_type};
-use super::source::{Content, decode, read_all};
+use super::source::{Content, content_of, decode, read_all};
 use super::summary::summary;
 use super::{document, pdf, picture};
 use crate::event::Failure;
@@ -70,15 +70,15 @@ fn kind_of(path: &Path, cancel: &CancelFlag) -> Result<ReadKind, Failure> {
 }
 
 fn by_content(path: &Path, cancel: &CancelFlag) -> Result<ReadKind, Failure> {
-    let (bytes, _) = read_all(path, MOST_FILE)?;
-    Ok(match Content::of(&bytes) {
+    let holds = |entry| Ok(document::holds(path, &read_all(path, MOST_FILE)?.0, entry, cancel));
+    Ok(match content_of(path)?.0 {
         Content::Sqlite => ReadKind::Table(DataKind::Sqlite),
         Content::Parquet => ReadKind::Table(DataKind::Parquet),
         Content::DuckDb => ReadKind::Table(DataKind::DuckDb),
         Content::Pdf => ReadKind::Pdf,
         Content::Image => ReadKind::Picture,
-        Content::Zip if document::holds(path, &bytes, "xl/workbook.xml", cancel) => ReadKind::Table(DataKind::Excel),
-        Content::Zip if document::holds(path, &bytes, "word/document.xml", cancel) => ReadKind::Word,
+        Content::Zip if holds("xl/workbook.xml")? => ReadKind::Table(DataKind::Excel),
+        Content::Zip if holds("word/document.xml")? => ReadKind::Word,
         Content::Zip | Content::OldOffice | Content::Other => ReadKind::Text,
     })
 }

@@ -37,10 +37,16 @@ pub(super) fn open(path: &Path) -> Result<(File, Stamp), Failure> {
 
 /// Checks that a file holds what its ending says, by its first bytes. `what` ends the sentence of the failure.
 pub(super) fn checked(path: &Path, content: Content, what: &str) -> Result<Stamp, Failure> {
+    let (found, stamp) = content_of(path)?;
+    if found == content { Ok(stamp) } else { Err(wrong_type(format!("{} is not {what}.", file_name(path)))) }
+}
+
+/// What a file is by its first bytes.
+pub(super) fn content_of(path: &Path) -> Result<(Content, Stamp), Failure> {
     let (file, stamp) = open(path)?;
     let mut start = Vec::new();
     file.take(512).read_to_end(&mut start).map_err(|error| cannot_open(path, &error))?;
-    if Content::of(&start) == content { Ok(stamp) } else { Err(wrong_type(format!("{} is not {what}.", file_name(path)))) }
+    Ok((Content::of(&start), stamp))
 }
 
 /// The path from the root, as text: never taken for an address with options.

@@ -18,8 +18,10 @@ const PICTURE: u64 = 5_000;
 pub(crate) enum Over {
     /// Of the agent: the step fails.
     Agent(String),
-    /// Of a pipeline; calls that are out may turn out cheaper than what is set aside for them.
-    Pipeline { step: StepPath, limit: Limit, message: String, others_are_out: bool },
+    /// Of a pipeline, but calls that are out may turn out cheaper than what is set aside for them.
+    Perhaps,
+    /// Of a pipeline.
+    Pipeline { step: StepPath, limit: Limit, message: String },
 }
 
 /// The bound that would be passed: its key and a sentence. `aside` is set aside for other calls; `next` are the tokens of this one, `price`
@@ -68,9 +70,12 @@ impl Run {
             let mut aside = instance.untold;
             aside.add(&out);
             if let Some((bound, message)) = passed(&bounds, &instance.usage, &aside, reserved, price) {
+                if !out.is_nothing() {
+                    return Some(Over::Perhaps);
+                }
                 let step: StepPath = instance.prefix.trim_end_matches('/').into();
                 let limit = Limit { bound, of_called: parent.is_some() };
-                return Some(Over::Pipeline { step, limit, message, others_are_out: !out.is_nothing() });
+                return Some(Over::Pipeline { step, limit, message });
             }
         }
         None

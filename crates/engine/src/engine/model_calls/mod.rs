@@ -12,8 +12,10 @@ use serde_json::{Value, json};
 use crate::engine::command::CallRequest;
 use crate::engine::model_calls::budget::{Over, worst_case, worst_price};
 use crate::engine::model_calls::scripted::replies_of;
+use crate::engine::names::style_names;
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
+use crate::engine::state::talk::ModelTalk;
 use crate::engine::steps::Kind;
 use crate::engine::tools::{Offered, known_name};
 use crate::engine::words::plain;
@@ -101,7 +103,7 @@ impl Run {
     }
 
     fn agent_brief(&self, at: NodeRef, step: &AgentStep, shape: Option<&Shape>) -> Result<Brief, Failure> {
-        let mut prompt = self.with_refinement(at, &step.prompt)?;
+        let mut prompt = self.with_refinement(at, &step.agent.value, &step.prompt)?;
         let attached = self.attached(at, step.attach.as_ref())?;
         prompt.push_str(&attached.text);
         prompt.push_str(&self.below_prompt(at));
@@ -116,8 +118,8 @@ impl Run {
     }
 
     /// A prompt, in the second round with what was wrong if it does not say so itself.
-    pub(crate) fn with_refinement(&self, at: NodeRef, prompt: &Text) -> Result<String, Failure> {
-        let filled = self.fill_text(at, prompt)?;
+    pub(crate) fn with_refinement(&self, at: NodeRef, agent: &str, prompt: &Text) -> Result<String, Failure> {
+        let filled = self.fill_for_agent(at, self.agent(at, agent)?, prompt)?;
         let reads_refinement = prompt.reads.iter().any(|r| r.path.first().is_some_and(|p| p == "refinement"));
         Ok(match (self.state.node(at).round, reads_refinement) {
             (2, false) => match self.refinement_note(at) {
@@ -145,7 +147,7 @@ impl Run {
             }
             _ => plain(&round.original),
         };
-        Some(format!("Your first answer was:\n{original}\n\nIt was not good enough:\n{}\n\nAnswer again, and mend this.", round.feedback))
+        Some(format!("Your first answer was:\n{original}\n\nIt was not good enough:\n{}\n\nAnswer again, and fix this.", round.feedback))
     }
 
     /// Puts a brief together: the agent's instructions are filled in with the step's names.
@@ -159,7 +161,7 @@ impl Run {
         purpose: Purpose,
     ) -> Result<Brief, Failure> {
         let found = self.agent(at, agent)?;
-        let system = found.instructions.as_ref().map(|text| self.fill_text(at, text)).transpose()?;
+        let system = found.instructions.as_ref().map(|text| self.fill_for_agent(at, found, text)).transpose()?;
         let model = model.or_else(|| found.model.as_ref().map(|m| m.value.clone()));
         let bounds = self.planned_of(at).pipeline.bounds_of(found);
         Ok(Brief {
@@ -174,6 +176,13 @@ impl Run {
             tools: vec![],
             bounds,
         })
+    }
+
+    /// Fills in a text that an agent is sent: `style` is the agent's own style guide, if it has one.
+    pub(crate) fn fill_for_agent(&self, at: NodeRef, agent: &Agent, text: &Text) -> Result<String, Failure> {
+        let reads_style = text.reads.iter().any(|read| read.path.first().is_some_and(|root| root == "style"));
+        let own = agent.style_guide.as_deref().filter(|_| reads_style).map(|style| ("style", style_names(Some(style))));
+        self.fill_text_with(at, text, own.as_slice())
     }
 
     pub(crate) fn agent(&self, at: NodeRef, name: &str) -> Result<&Agent, Failure> {
@@ -244,23 +253,24 @@ impl Run {
                 return Err(Failure::new(FailureKind::Unavailable, message));
             }
         };
-        self.permit_model(at, &brief.agent, &request)?;
-        if fresh && brief.purpose == Purpose::Turn && self.recalls(at, &request) {
-            return Ok(());
-        }
         let (reserved_tokens, timeout) = match &request {
             CallRequest::Model(request) => (worst_case(request), request.timeout),
             _ => (0, MODEL_TIMEOUT),
         };
         let reserved_usd = worst_price(model, reserved_tokens);
-        match self.over_budget(at, brief, fresh, reserved_tokens, reserved_usd) {
-            None => {}
+        let over = self.over_budget(at, brief, fresh, reserved_tokens, reserved_usd);
+        if matches!(over, Some(Over::Perhaps)) {
+            self.waiting_for_budget.insert(self.state.key(at));
+            return Ok(());
+        }
+        self.permit_model(at, &brief.agent, &request)?;
+        if fresh && brief.purpose == Purpose::Turn && self.recalls(at, &request) {
+            return Ok(());
+        }
+        match over {
+            None | Some(Over::Perhaps) => {}
             Some(Over::Agent(message)) => return Err(Failure::new(FailureKind::Limit, message)),
-            Some(Over::Pipeline { others_are_out: true, .. }) => {
-                self.waiting_for_budget.insert(self.state.key(at));
-                return Ok(());
-            }
-            Some(Over::Pipeline { step, limit, message, .. }) => {
+            Some(Over::Pipeline { step, limit, message }) => {
                 self.emit(Happening::LimitReached { step, limit, message });
                 return Ok(());
             }
@@ -360,7 +370,7 @@ impl Run {
         }
         let earlier = || planning.iter().flat_map(|planning| &planning.talks);
         let mut usage = Usage::default();
-        earlier().map(|talk| &talk.usage).chain(talk.map(|talk| &talk.usage)).for_each(|one| usage.add(one));
+        earlier().map(|talk| talk.usage).chain(talk.map(ModelTalk::all_usage)).for_each(|one| usage.add(&one));
         let uses = earlier().flat_map(|talk| &talk.uses).chain(talk.into_iter().flat_map(|talk| &talk.uses));
         let answered_by = talk.map(|talk| talk.answered_by.as_ref().unwrap_or(&talk.model));
         json!({

@@ -19,7 +19,7 @@ const MOST_ABOUT: usize = 1_000;
 impl Run {
     pub(crate) fn plan_brief(&self, at: NodeRef, own: &PlanStep) -> Result<Brief, Failure> {
         let usable = self.usable(at, own)?;
-        let mut prompt = self.with_refinement(at, &own.prompt)?;
+        let mut prompt = self.with_refinement(at, &own.agent.value, &own.prompt)?;
         let attached = self.attached(at, own.attach.as_ref())?;
         prompt.push_str(&attached.text);
         let schema = plan_schema(&usable, own.most_steps());
@@ -35,7 +35,7 @@ impl Run {
     }
 
     pub(crate) fn check_brief(&self, at: NodeRef, own: &PlanStep, checker: &str) -> Result<Brief, Failure> {
-        let asked = self.fill_text(at, &own.prompt)?;
+        let asked = self.fill_for_agent(at, self.agent(at, checker)?, &own.prompt)?;
         let so_far = self.state.planning(at).map(so_far).unwrap_or_default();
         let schema = check_schema();
         let prompt = format!(
@@ -52,7 +52,8 @@ impl Run {
         let mut usable: Vec<Usable> = vec![];
         for name in &own.may_use {
             if let Some(agent) = planned.pipeline.agents.get(&name.value) {
-                let instructions = agent.instructions.as_ref().map(|text| self.fill_text(at, text)).transpose()?.unwrap_or_default();
+                let instructions =
+                    agent.instructions.as_ref().map(|text| self.fill_for_agent(at, agent, text)).transpose()?.unwrap_or_default();
                 let about = instructions.trim().chars().take(MOST_ABOUT).collect();
                 usable.push(Usable { name: name.value.clone(), about, takes: None });
                 continue;

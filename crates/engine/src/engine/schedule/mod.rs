@@ -34,11 +34,11 @@ impl Run {
             if let Some(frame) = self.frame_to_sweep() {
                 self.sweep(frame);
             } else if let Some(frame) = self.state.done.first().copied() {
-                self.frame_over(frame);
+                self.guarded(self.state.frame(frame).parent, |run| run.frame_over(frame));
             } else if let Some(at) = self.next_woken() {
-                self.guarded(at, |run| run.go_on(at));
+                self.guarded(Some(at), |run| run.go_on(at));
             } else if let Some(key) = self.next_ready() {
-                self.guarded(key.at, |run| run.begin(key.at));
+                self.guarded(Some(key.at), |run| run.begin(key.at));
             } else {
                 break;
             }
@@ -99,13 +99,11 @@ impl Run {
         if is_open { Some(key.at) } else { self.next_woken() }
     }
 
-    /// Does a step's own work; a panic in it is caught at its edge and fails that step alone. One in the middle of an event ends the process as
-    /// a crash does: the journal ends before the event, and the run can be resumed from there.
-    fn guarded(&mut self, at: NodeRef, work: impl FnOnce(&mut Run)) {
+    /// Does a step's own work; a panic in it is caught at its edge and fails that step alone. One in the middle of an event, or in the work of
+    /// no step, ends the process as a crash does: the journal ends before the event, and the run can be resumed from there.
+    pub(crate) fn guarded(&mut self, at: Option<NodeRef>, work: impl FnOnce(&mut Run)) {
         let Err(fault) = std::panic::catch_unwind(AssertUnwindSafe(|| work(self))) else { return };
-        if self.is_torn {
-            std::panic::resume_unwind(fault);
-        }
+        let Some(at) = at.filter(|_| !self.is_torn) else { std::panic::resume_unwind(fault) };
         if !self.state.node(at).status.is_final() {
             self.fail(at, Failure::new(FailureKind::Internal, "this step hit a fault of flow itself; please report it"), None);
         }
@@ -263,18 +261,19 @@ impl Run {
     /// Ends a step badly with this failure, whatever round it is in.
     pub(crate) fn fail_as_it_is(&mut self, at: NodeRef, failure: Failure, details: Option<Value>) {
         self.stop_calls(at);
-        let node = self.state.node(at);
-        let attempts = node.attempt.max(1);
-        let step = node.path.clone();
         let details = details.map(|d| self.details(at, Some(d)).into());
-        self.emit(Happening::StepFailed { step, failure, attempts, details });
+        self.emit(Happening::StepFailed { step: self.path(at), failure, attempts: self.attempts(at), details });
+    }
+
+    /// Tries so far: of the step, or of all its requests to a model.
+    fn attempts(&self, at: NodeRef) -> u32 {
+        self.state.talk(at).map_or(self.state.node(at).attempt, |talk| talk.attempts).max(1)
     }
 
     /// What every step's details hold, and what its kind adds.
     fn details(&self, at: NodeRef, own: Option<Value>) -> Value {
-        let node = self.state.node(at);
-        let attempts = self.state.talk(at).map_or(node.attempt, |talk| talk.attempts).max(1);
-        let mut details = json!({ "attempts": attempts, "duration_ms": self.now.ms.saturating_sub(node.started_ms) });
+        let duration_ms = self.now.ms.saturating_sub(self.state.node(at).started_ms);
+        let mut details = json!({ "attempts": self.attempts(at), "duration_ms": duration_ms });
         if let (Value::Object(details), Some(Value::Object(own))) = (&mut details, own) {
             details.extend(own);
         }

@@ -71,9 +71,7 @@ impl Run {
         if only_acting && !acts {
             return;
         }
-        let waiting = self.commands.len();
-        self.commands.retain(|c| !matches!(c, Command::Call { call: pending, .. } if *pending == call));
-        let has_gone_out = self.commands.len() == waiting;
+        let has_gone_out = self.unsent.remove(&call).is_none();
         self.commands.push_back(Command::Cancel { call });
         if acts && has_gone_out {
             self.emit(Happening::OutcomeUnknown { step: self.path(at), call });

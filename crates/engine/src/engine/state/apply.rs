@@ -87,7 +87,7 @@ impl RunState {
             }
             Happening::ToolsAsked { step, call, server, timeout_at_ms } => {
                 let at = self.find(step)?;
-                self.goes_on(at);
+                self.goes_on(plan, at, now);
                 self.listings.insert(*call, server.clone());
                 self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());
                 match &mut self.node_mut(at).work {
@@ -107,7 +107,7 @@ impl RunState {
             Happening::PlanRefused { step, round, findings } => self.plan_refused(self.find(step)?, *round, findings),
             Happening::PlanEnded { step, .. } => self.plan_ended(self.find(step)?),
             Happening::PlanChecked { step, fulfilled, progress, .. } => self.plan_checked(plan, self.find(step)?, *fulfilled, progress)?,
-            Happening::ModelCalled { .. } => self.model_called(&event.happening, now)?,
+            Happening::ModelCalled { .. } => self.model_called(plan, &event.happening, now)?,
             Happening::ModelReplied { call, reply, usage, .. } => {
                 if let Some(open) = self.calls.get_mut(call).filter(|_| !may_have_cost(reply, usage)) {
                     open.reserved = SetAside::default();
@@ -122,7 +122,7 @@ impl RunState {
             Happening::ToolCalled { step, call, timeout_at_ms, asked, .. } => {
                 let at = self.find(step)?;
                 self.consent_used(step, true);
-                self.goes_on(at);
+                self.goes_on(plan, at, now);
                 self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());
                 match (*asked, &mut self.node_mut(at).work) {
                     (Some(place), StepWork::Asking(asking)) => asking.uses(place, *call, now),
@@ -299,11 +299,13 @@ impl RunState {
         Some(())
     }
 
-    /// A step that waited for its next try goes on.
-    fn goes_on(&mut self, at: NodeRef) {
+    /// A step that waited for its next try goes on; the time of a try begins anew.
+    fn goes_on(&mut self, plan: &Plan, at: NodeRef, now: u64) {
         if let Some(retry_at) = self.node_mut(at).retry_at.take() {
             self.timers.remove(&(retry_at, Timer::Backoff(at)));
             self.take_place_again(at);
+            let ends = self.step(plan, at).timeout.map(|time| now + time.as_millis() as u64);
+            self.start_timers(at, ends, None);
         }
         let node = self.node_mut(at);
         node.status = StepStatus::Running;
@@ -319,19 +321,22 @@ impl RunState {
         self.clear_timers(at, false);
         let node = self.node_mut(at);
         node.status = StepStatus::Waiting;
-        node.attempt = attempt;
         node.failure = Some(failure.clone());
         node.retry_at = Some(retry_at);
         node.ended_by = None;
         match &mut node.work {
+            // Tries of a request are counted by the talk.
             StepWork::Asking(asking) => asking.fails(),
-            work => *work = StepWork::None,
+            work => {
+                *work = StepWork::None;
+                node.attempt = attempt;
+            }
         }
         self.timers.insert((retry_at, Timer::Backoff(at)));
         self.free_place(plan, at);
     }
 
-    fn model_called(&mut self, happening: &Happening, now: u64) -> Option<()> {
+    fn model_called(&mut self, plan: &Plan, happening: &Happening, now: u64) -> Option<()> {
         let Happening::ModelCalled {
             step,
             call,
@@ -354,7 +359,7 @@ impl RunState {
         if *scripted {
             *self.replies_used.entry(step.to_string()).or_default() += 1;
         }
-        self.goes_on(at);
+        self.goes_on(plan, at, now);
         let node = self.node_mut(at);
         if let Some(planning) = &mut node.planning {
             planning.findings.clear();

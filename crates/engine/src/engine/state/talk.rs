@@ -25,6 +25,9 @@ pub(crate) struct ModelTalk {
     pub(crate) repairs: u32,
     pub(crate) answered_by: Option<String>,
     pub(crate) usage: Usage,
+    /// Of the judges that were asked before this one.
+    #[serde(default)]
+    pub(crate) usage_before: Usage,
     /// Of its calls that never told what they cost.
     #[serde(default, skip_serializing_if = "SetAside::is_nothing")]
     pub(crate) untold: SetAside,
@@ -99,6 +102,13 @@ impl ModelTalk {
         if let TalkStage::Using { asked, .. } = &self.stage { asked } else { &[] }
     }
 
+    /// With the judges that were asked before.
+    pub(crate) fn all_usage(&self) -> Usage {
+        let mut usage = self.usage_before;
+        usage.add(&self.usage);
+        usage
+    }
+
     fn asked_mut(&mut self) -> &mut [RequestedCall] {
         if let TalkStage::Using { asked, .. } = &mut self.stage { asked } else { &mut [] }
     }
@@ -108,7 +118,7 @@ impl ModelTalk {
         if is_fresh && !self.messages.is_empty() {
             let mut heard = std::mem::take(&mut self.heard);
             heard.push(std::mem::take(&mut self.stage));
-            *self = ModelTalk { heard, usage: self.usage, untold: self.untold, attempts: self.attempts, ..ModelTalk::default() };
+            *self = ModelTalk { heard, usage_before: self.all_usage(), attempts: self.attempts, ..ModelTalk::default() };
         }
         self.stage = TalkStage::Out(call);
     }

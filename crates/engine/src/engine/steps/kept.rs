@@ -73,6 +73,8 @@ fn key(request: &CallRequest, form: &str) -> Option<String> {
     };
     add(form);
     match request {
+        // What is in a picture is not known here.
+        CallRequest::Model(request) if request.messages.iter().any(|message| !message.pictures.is_empty()) => return None,
         CallRequest::Model(request) => add_model(request, &mut add),
         CallRequest::Query(query) => {
             add("query");
@@ -115,10 +117,9 @@ fn add_model(request: &ModelRequest, add: &mut dyn FnMut(&str)) {
     add(&request.base_url);
     add(&request.model);
     add(&format!("{:?} {:?} {:?} {:?}", request.wire, request.temperature, request.max_output_tokens, request.seed));
-    for Message { role, text, pictures, .. } in &request.messages {
+    for Message { role, text, .. } in &request.messages {
         add(&format!("{role:?}"));
         add(text);
-        pictures.iter().for_each(|picture| add(&picture.display().to_string()));
     }
     add(&request.schema.as_ref().map(Value::to_string).unwrap_or_default());
     for tool in &request.tools {

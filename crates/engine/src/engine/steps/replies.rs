@@ -80,7 +80,8 @@ impl Run {
     pub(crate) fn call_timed_out(&mut self, call: u64) {
         let Some(open) = self.state.calls.get(&call) else { return };
         let seconds = crate::engine::words::duration(std::time::Duration::from_millis(open.timeout_at.saturating_sub(open.started_ms)));
-        let kind = if self.call_acts(call) { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
+        let has_gone_out = self.unsent.remove(&call).is_none();
+        let kind = if has_gone_out && self.call_acts(call) { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
         self.commands.push_back(Command::Cancel { call });
         self.replied(call, Err(Failure::new(kind, format!("no answer after {seconds}"))));
     }

@@ -113,6 +113,15 @@ fn attached(attach: &str) -> Result<(String, Vec<String>), (FailureKind, String)
 }
 
 #[test]
+fn an_answer_about_a_picture_is_not_kept() {
+    let mut world = world(vec![read("files"), cached(attaching("steps.files.output"))]);
+    let picture = FileContent { path: "plan.png".into(), kind: "image".into(), ..FileContent::default() };
+    let (call, _) = world.out.pop().expect("the files are read");
+    world.handle(Input::Reply { call, result: Ok(CallReply::Files(vec![(picture, vec![])])) });
+    assert_eq!((world.count("model_called"), world.recalls.len()), (1, 0), "{:?}", world.lines());
+}
+
+#[test]
 fn an_agent_sees_pictures_and_pages_of_files_that_were_read() {
     let pages = "What is this?\n\nFile notes.pdf:\nPage 1:\nPage one.\n";
     assert_eq!(attached("steps.files.output"), Ok((pages.to_string(), vec!["plan.png".to_string()])));

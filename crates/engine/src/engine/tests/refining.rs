@@ -297,3 +297,33 @@ fn a_gate_that_no_criterion_was_found_for_lets_nothing_through() {
         world.check();
     }
 }
+
+#[test]
+fn style_in_the_texts_of_an_agent_is_the_agents_own_style_guide() {
+    use crate::model::{Emojis, Formatting, Humor, StyleGuide, Tone, Words};
+    let emojis = Emojis { enabled: false, success: None, warning: None, error: None, info: None };
+    let style = |name: &str| {
+        Some(std::sync::Arc::new(StyleGuide {
+            name: name.into(),
+            span: crate::source::Span::default(),
+            version: None,
+            brand_name: None,
+            personality: None,
+            tone: Tone::default(),
+            emojis: emojis.clone(),
+            humor: Humor::default(),
+            formatting: Formatting::default(),
+            words: Words::default(),
+        }))
+    };
+    let mut p = pipeline("p", vec![agent("a", "Write as {{ style.name }}."), set("b", "{{ style.name }}")]);
+    p.style_guide = style("formal");
+    let writer = p.agents.get_mut("writer").unwrap();
+    (writer.style_guide, writer.instructions) = (style("friendly"), Some(text("You are {{ style.name }}.")));
+    let mut world = World::new(planned(vec![p]));
+    let texts: Vec<String> = world.told().into_iter().map(|(_, text)| text).collect();
+    assert_eq!(texts, ["You are friendly.", "Write as friendly."]);
+    world.answer("a", Says::Yes);
+    assert_eq!(world.output("b"), Some(serde_json::json!("formal")));
+    world.check();
+}

@@ -1,7 +1,7 @@
 //! Tokens and money: set aside before a call, settled after it, kept aside when nobody told what it cost.
 
 use super::build::*;
-use super::tools::says;
+use super::tools::{asks, says, tool, with_tools};
 use super::world::{Says, World, options};
 use crate::event::{Canceller, FailureKind, Happening, RunStatus, StepStatus, Usage};
 use crate::model::{Agent, Limits, Model, Price, Provider, Service, Step};
@@ -78,6 +78,101 @@ fn an_agents_own_bound_counts_what_was_lost() {
     world.wait();
     assert_eq!(world.status(), RunStatus::Failed);
     assert_eq!(world.end().failure.as_ref().unwrap().failure.kind, FailureKind::Limit);
+    world.check();
+}
+
+#[test]
+fn the_bound_of_a_judge_does_not_count_what_other_judges_used() {
+    let judged_by = |judge: &str, id: &str| {
+        let mut card = good();
+        card.judge = Some(named(judge));
+        card.criteria[0].id = named(id);
+        card.criteria[0].judging = crate::model::Judging::Judge;
+        card
+    };
+    let mut check = gate("check", "'a text'", None, None);
+    if let crate::model::StepKind::Gate(gate) = &mut check.kind {
+        gate.scorecards.push(crate::model::ScorecardRef::Named(named("other")));
+    }
+    let mut p = pipeline("p", vec![check]);
+    p.scorecards.insert("card".into(), judged_by("first", "good"));
+    p.scorecards.insert("other".into(), judged_by("second", "fine"));
+    p.agents.insert("first".into(), Agent::default());
+    p.agents.insert("second".into(), Agent { limits: Limits { max_tokens: Some(8_000), ..Limits::default() }, ..Agent::default() });
+    let mut world = World::new(planned(vec![p]));
+    let verdict = |id: &str, tokens: u64| {
+        let usage = Some(Usage { input_tokens: tokens, output_tokens: 0, cost_usd: None });
+        let text = format!(r#"{{"verdicts": [{{"id": "{id}", "passed": true, "feedback": "", "evidence": ""}}]}}"#);
+        Ok(crate::engine::CallReply::Model(ModelReply { text, usage, ..ModelReply::default() }))
+    };
+    world.reply_with(verdict("good", 9_000));
+    world.answer("check", Says::No(FailureKind::RateLimited));
+    world.wait();
+    world.reply_with(verdict("fine", 50));
+    assert_eq!(world.status(), RunStatus::Succeeded, "{:?}", world.lines());
+    assert_eq!(world.details("check")["usage"]["total_tokens"], 9_050);
+    world.check();
+}
+
+#[test]
+fn a_call_that_waits_for_the_budget_is_decided_about_once() {
+    let mut p = pipeline("p", vec![needs(agent("a", "Go."), &[]), needs(agent("b", "Go."), &[])]);
+    p.models.insert(
+        "default".into(),
+        Model {
+            model: Some(text("m")),
+            base_url: Some(text("https://{{ inputs.host }}/v1")),
+            ..Model::new(Provider::Service(Service::OpenAi))
+        },
+    );
+    let policy = crate::model::Policy { hosts: Some(vec![named("example.com")]), ..crate::model::Policy::default() };
+    p.policies.insert("net".into(), policy);
+    p.policy = Some(named("net"));
+    p.limits.max_tokens = Some(6_000);
+    let mut world = World::given(planned(vec![p]), options(), serde_json::json!({ "host": "example.com" }));
+    assert_eq!((world.out.len(), world.count("policy_decided")), (1, 1), "{:?}", world.decisions());
+    world.handle(crate::engine::Input::Tick);
+    world.handle(crate::engine::Input::Tick);
+    assert_eq!(world.count("policy_decided"), 1);
+    world.reply_with(used(100));
+    assert_eq!((world.out.len(), world.count("policy_decided")), (1, 2));
+    world.reply_with(used(100));
+    assert_eq!(world.status(), RunStatus::Succeeded);
+    world.check();
+}
+
+#[test]
+fn tries_of_a_request_are_counted_and_each_has_the_time_of_a_try() {
+    let second = std::time::Duration::from_secs(1);
+    let patient = Step { retry: Some(retry(3)), timeout: Some(5 * second), ..agent("a", "Go.") };
+    let mut world = World::new(planned(vec![pipeline("p", vec![patient.clone()])]));
+    for _ in 0..2 {
+        world.answer("a", Says::No(FailureKind::Connection));
+        world.wait();
+    }
+    world.answer("a", Says::No(FailureKind::Connection));
+    let failed = world.events.iter().find_map(|e| match &e.happening {
+        Happening::StepFailed { attempts, details, .. } => Some((*attempts, details.as_ref()?["attempts"].as_u64())),
+        _ => None,
+    });
+    assert_eq!(failed, Some((3, Some(3))));
+    world.check();
+    // After a retry the step's own timeout bounds the new try with all its turns, and not only each request.
+    let hook = tool(crate::model::ToolKind::Pipeline { file: named("inner.yaml"), pipeline: Some(crate::model::PipelineId(1)) });
+    let outer = with_tools(vec![patient], vec![("look_up", hook)]);
+    let mut world = World::new(planned(vec![outer, pipeline("inner", vec![query("q")])]));
+    world.answer("a", Says::No(FailureKind::Connection));
+    world.wait();
+    let turn = |world: &mut World| {
+        world.ms += 3_000;
+        world.reply_with(asks(&[("c1", "look_up", serde_json::json!({}))]));
+    };
+    let began = world.ms;
+    turn(&mut world);
+    let inner = world.out[0].1.clone();
+    world.answer(&inner, Says::Yes);
+    world.wait();
+    assert_eq!((world.count("attempt_failed"), world.ms), (2, began + 5_000), "{:?}", world.lines());
     world.check();
 }
 

@@ -299,6 +299,21 @@ fn a_call_that_had_not_gone_out_is_not_told_as_unknown() {
 }
 
 #[test]
+fn a_call_that_still_waits_for_the_journal_has_no_unknown_outcome() {
+    let second = std::time::Duration::from_secs(1);
+    let begin = || World::that_keeps_nothing(planned(vec![pipeline("p", vec![Step { timeout: Some(second), ..post("pay") }])]));
+    // Its time is up before it was taken, or a signal comes.
+    let mut late = begin();
+    late.wait();
+    assert_eq!(late.end().failure.as_ref().unwrap().failure.kind, FailureKind::Timeout);
+    late.check();
+    let mut ended = begin();
+    ended.cancel(Canceller::Interrupt);
+    assert_eq!((ended.status(), ended.posted.len(), ended.count("outcome_unknown")), (RunStatus::Cancelled, 0, 0));
+    ended.check();
+}
+
+#[test]
 fn a_process_that_is_killed_while_it_waits_leaves_a_run_that_goes_on() {
     let mut world = World::new(planned(vec![pipeline("p", vec![post("pay"), set("after", "x")])]));
     world.handle(Input::Cancel { by: Canceller::Interrupt });

@@ -47,6 +47,8 @@ pub(super) struct World {
     /// Calls that are out: number and step path.
     pub(super) out: Vec<(u64, String)>,
     pub(super) cancelled: Vec<u64>,
+    /// The journal does not answer: calls that act outside stay in the run.
+    pub(super) keeps_nothing: bool,
     pub(super) most_out: usize,
     /// Keys that kept results were looked for under, and what was kept.
     pub(super) recalls: Vec<String>,
@@ -63,20 +65,25 @@ impl World {
     }
 
     pub(super) fn with(plan: Arc<Plan>, options: RunSettings) -> World {
-        World::started(plan, options, None, json!({}))
+        World::started(plan, options, None, json!({}), false)
     }
 
     /// A world whose run has inputs.
     pub(super) fn given(plan: Arc<Plan>, options: RunSettings, inputs: Value) -> World {
-        World::started(plan, options, None, inputs)
+        World::started(plan, options, None, inputs, false)
     }
 
     /// A world whose run cannot start a step.
     pub(super) fn that_cannot_start(plan: Arc<Plan>, failure: Failure) -> World {
-        World::started(plan, options(), Some(failure), json!({}))
+        World::started(plan, options(), Some(failure), json!({}), false)
     }
 
-    fn started(plan: Arc<Plan>, options: RunSettings, failure: Option<Failure>, inputs: Value) -> World {
+    /// A world whose journal does not answer.
+    pub(super) fn that_keeps_nothing(plan: Arc<Plan>) -> World {
+        World::started(plan, options(), None, json!({}), true)
+    }
+
+    fn started(plan: Arc<Plan>, options: RunSettings, failure: Option<Failure>, inputs: Value, keeps_nothing: bool) -> World {
         let moment = Moment { wall: start(), ms: 0 };
         let run = Run::new("r_test", plan.clone(), options, moment);
         let mut world = World {
@@ -86,6 +93,7 @@ impl World {
             events: vec![],
             out: vec![],
             cancelled: vec![],
+            keeps_nothing,
             most_out: 0,
             recalls: vec![],
             kept: BTreeMap::new(),
@@ -132,7 +140,7 @@ impl World {
             }
             self.events.push(event);
         }
-        while let Some(command) = self.run.next_command() {
+        while let Some(command) = self.run.next_kept_command(if self.keeps_nothing { 0 } else { u64::MAX }) {
             match command {
                 Command::Cancel { call } => {
                     self.cancelled.push(call);

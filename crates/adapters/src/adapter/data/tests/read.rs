@@ -141,6 +141,15 @@ fn a_type_that_was_asked_for_is_kept_or_fails() {
 }
 
 #[test]
+fn a_table_may_be_larger_than_other_files_whatever_its_ending() {
+    let rows = format!("a,b\n{}", format!("1,{}\n", "x".repeat(60_000)).repeat(560));
+    assert!(rows.len() > 32 << 20);
+    for name in ["big.csv", "big.dat"] {
+        assert_eq!(read(name, rows.as_str(), Some("table")).unwrap().0.tables[0].row_count, 560, "{name}");
+    }
+}
+
+#[test]
 fn missing_large_and_packed_files_fail() {
     assert_eq!(read_with(&DataFiles::default(), Path::new("nowhere/x.txt"), None).unwrap_err().kind, FailureKind::Unavailable);
     assert_eq!(read("big.txt", vec![b'a'; (8 << 20) + 1], None).unwrap_err().kind, FailureKind::TooLarge);
