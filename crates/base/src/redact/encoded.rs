@@ -13,10 +13,41 @@ const DEEPEST: usize = 3;
 
 /// A text that was read back.
 #[derive(Debug)]
-pub(super) struct DecodedText {
+pub(super) struct DecodedText<P = Vec<Range<usize>>> {
     pub text: String,
     /// Of each byte: where it stood.
-    pub places: Vec<Range<usize>>,
+    pub places: P,
+}
+
+/// Where the bytes of a text stood, or `()`: nobody asks. Most texts hold nothing, and places take sixteen times as much memory as a text.
+pub(super) trait Places: Default {
+    /// Adds those of the next bytes.
+    fn add(&mut self, places: impl Iterator<Item = Range<usize>>);
+    /// The same, when the text was read out of another with these places.
+    fn within(self, outer: &Self) -> Option<Self>;
+}
+
+impl Places for () {
+    fn add(&mut self, _: impl Iterator<Item = Range<usize>>) {}
+
+    fn within(self, _: &()) -> Option<()> {
+        Some(())
+    }
+}
+
+impl Places for Vec<Range<usize>> {
+    fn add(&mut self, places: impl Iterator<Item = Range<usize>>) {
+        self.extend(places);
+    }
+
+    fn within(self, outer: &Self) -> Option<Self> {
+        self.iter().map(|range| as_one(outer, range)).collect()
+    }
+}
+
+/// The place of the bytes `range`.
+fn as_one(places: &[Range<usize>], range: &Range<usize>) -> Option<Range<usize>> {
+    Some(places.get(range.start)?.start..places.get(range.end.checked_sub(1)?)?.end)
 }
 
 impl DecodedText {
@@ -26,22 +57,21 @@ impl DecodedText {
         self.places.extend(std::iter::repeat_n(place, c.len_utf8()));
     }
 
-    /// The same, when it was read out of a text that was itself read out of another.
-    pub fn within(self, outer: &DecodedText) -> Option<DecodedText> {
-        let places = self.places.iter().map(|range| outer.place(range)).collect::<Option<_>>()?;
-        Some(DecodedText { text: self.text, places })
-    }
-
     /// Where the bytes `range` stood, as one place.
     pub fn place(&self, range: &Range<usize>) -> Option<Range<usize>> {
-        let first = self.places.get(range.start)?;
-        let last = self.places.get(range.end.checked_sub(1)?)?;
-        Some(first.start..last.end)
+        as_one(&self.places, range)
+    }
+}
+
+impl<P: Places> DecodedText<P> {
+    /// The same, when it was read out of a text that was itself read out of another.
+    pub fn within(self, outer: &DecodedText<P>) -> Option<DecodedText<P>> {
+        Some(DecodedText { text: self.text, places: self.places.within(&outer.places)? })
     }
 }
 
 /// All texts inside a text.
-pub(super) fn inside(text: &str) -> Vec<DecodedText> {
+pub(super) fn inside<P: Places>(text: &str) -> Vec<DecodedText<P>> {
     let mut found = unescaped(text);
     for blob in blobs(text) {
         // What was encoded may itself hold escapes: JSON in base64.
@@ -54,7 +84,7 @@ pub(super) fn inside(text: &str) -> Vec<DecodedText> {
 }
 
 /// The text without its white space, if it has some between characters of base64 or hex: encoded lines are broken, bytes written apart.
-pub(super) fn joined(text: &str) -> Option<DecodedText> {
+pub(super) fn joined<P: Places>(text: &str) -> Option<DecodedText<P>> {
     let is_code = |byte: Option<&u8>| byte.is_some_and(|byte| six_bits(*byte).is_some());
     let bytes = text.as_bytes();
     let is_broken = |at: usize| bytes[at].is_ascii_whitespace() && is_code(bytes.get(at.wrapping_sub(1))) && is_code(bytes.get(at + 1));
@@ -63,7 +93,9 @@ pub(super) fn joined(text: &str) -> Option<DecodedText> {
     }
     let kept: Vec<usize> = (0..bytes.len()).filter(|at| !bytes[*at].is_ascii_whitespace()).collect();
     let text = readable(kept.iter().map(|at| bytes[*at]).collect());
-    Some(DecodedText { text, places: kept.into_iter().map(|at| at..at + 1).collect() })
+    let mut places = P::default();
+    places.add(kept.into_iter().map(|at| at..at + 1));
+    Some(DecodedText { text, places })
 }
 
 /// A character that is not drawn.
@@ -84,18 +116,18 @@ static COMMANDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// The text without the characters that nobody sees, if it has some, and without the commands to a terminal that such a character begins:
 /// what it goes through later may take them out.
-pub(super) fn seen(text: &str) -> Vec<DecodedText> {
+pub(super) fn seen<P: Places>(text: &str) -> Vec<DecodedText<P>> {
     if !text.contains(is_unseen) {
         return vec![];
     }
     let without = |commands: &[Range<usize>]| {
         let mut commands = commands.iter().peekable();
-        let mut seen = DecodedText { text: String::with_capacity(text.len()), places: Vec::with_capacity(text.len()) };
+        let mut seen = DecodedText { text: String::with_capacity(text.len()), places: P::default() };
         for (at, c) in text.char_indices() {
             while commands.next_if(|command| command.end <= at).is_some() {}
             if !is_unseen(c) && commands.peek().is_none_or(|command| at < command.start) {
                 seen.text.push(c);
-                seen.places.extend((at..at + c.len_utf8()).map(|byte| byte..byte + 1));
+                seen.places.add((at..at + c.len_utf8()).map(|byte| byte..byte + 1));
             }
         }
         seen
@@ -106,8 +138,8 @@ pub(super) fn seen(text: &str) -> Vec<DecodedText> {
 }
 
 /// The text with its escapes read, then with those that were inside them.
-fn unescaped(text: &str) -> Vec<DecodedText> {
-    let mut found: Vec<DecodedText> = vec![];
+fn unescaped<P: Places>(text: &str) -> Vec<DecodedText<P>> {
+    let mut found: Vec<DecodedText<P>> = vec![];
     for _ in 0..DEEPEST {
         let (now, outer) = found.last().map_or((text, None), |last| (last.text.as_str(), Some(last)));
         let Some(mut read) = unescape(now, b"%\\&+") else { break };
@@ -121,38 +153,37 @@ fn unescaped(text: &str) -> Vec<DecodedText> {
 }
 
 /// The text with the escapes of one kind read, once for each kind: what looks like one of another kind may belong to a secret.
-pub(super) fn of_each_kind(text: &str) -> impl Iterator<Item = DecodedText> + '_ {
+pub(super) fn of_each_kind<P: Places>(text: &str) -> impl Iterator<Item = DecodedText<P>> {
     [&b"%"[..], b"%+", b"\\", b"&"].into_iter().filter_map(|marks| unescape(text, marks))
 }
 
 /// Reads `%C3%AB`, `\u00eb`, `\n`, `\*`, `&#39;` and `+` between words, as far as they begin with these marks; `None`: there is nothing of it.
-fn unescape(text: &str, marks: &[u8]) -> Option<DecodedText> {
-    if !text.bytes().any(|byte| marks.contains(&byte)) {
-        return None;
-    }
-    let mut bytes: Vec<u8> = Vec::with_capacity(text.len());
-    let mut places: Vec<Range<usize>> = Vec::with_capacity(text.len());
-    let mut has_changed = false;
-    let mut at = 0;
-    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        let read = match rest.as_bytes()[0] {
-            mark if !marks.contains(&mark) => None,
+fn unescape<P: Places>(text: &str, marks: &[u8]) -> Option<DecodedText<P>> {
+    let is_mark = |byte: &u8| marks.contains(byte);
+    let mut next = text.bytes().position(|byte| is_mark(&byte))?;
+    let (mut bytes, mut places, mut has_changed, mut at) = (Vec::with_capacity(text.len()), P::default(), false, 0);
+    loop {
+        bytes.extend_from_slice(&text.as_bytes()[at..next]);
+        places.add((at..next).map(|byte| byte..byte + 1));
+        at = next;
+        let Some(mark) = text.as_bytes().get(at) else { break };
+        let rest = &text[at..];
+        let read = match mark {
             b'%' => percent(rest).map(|byte| (vec![byte], 3)),
             b'\\' => backslash(rest),
             b'&' => reference(rest),
-            b'+' if bytes.last().is_some_and(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii()) => Some((vec![b' '], 1)),
-            _ => None,
+            _ => bytes.last().is_some_and(|byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii()).then(|| (vec![b' '], 1)),
         };
-        has_changed |= read.is_some();
-        let (new, length) = read.unwrap_or_else(|| {
-            let length = rest.chars().next().map_or(1, char::len_utf8);
-            (rest.as_bytes()[..length].to_vec(), length)
-        });
-        // A character of several bytes that was written as it is has a place a byte, so that a part of it is no place.
-        let is_plain = new.len() == length && length > 1;
-        places.extend((0..new.len()).map(|byte| if is_plain { at + byte..at + byte + 1 } else { at..at + length }));
-        bytes.extend(new);
-        at += length;
+        let from = if let Some((new, length)) = read {
+            has_changed = true;
+            places.add(std::iter::repeat_n(at..at + length, new.len()));
+            bytes.extend(new);
+            at += length;
+            at
+        } else {
+            at + 1
+        };
+        next = text.as_bytes()[from..].iter().position(is_mark).map_or(text.len(), |mark| from + mark);
     }
     has_changed.then(|| DecodedText { text: readable(bytes), places })
 }
@@ -225,7 +256,7 @@ fn reference(rest: &str) -> Option<(Vec<u8>, usize)> {
 }
 
 /// The texts in runs that look like base64 or hex.
-fn blobs(text: &str) -> Vec<DecodedText> {
+fn blobs<P: Places>(text: &str) -> Vec<DecodedText<P>> {
     let bytes = text.as_bytes();
     let mut found = vec![];
     for run in runs(bytes, 4, |byte| six_bits(byte).is_some()) {
@@ -272,7 +303,13 @@ fn six_bits(byte: u8) -> Option<u32> {
 }
 
 /// Reads characters of so many bits each as bytes, and keeps what can be read as text.
-fn blob(run: Range<usize>, from_its_start: bool, bits: usize, value: &dyn Fn(usize) -> Option<u32>, found: &mut Vec<DecodedText>) {
+fn blob<P: Places>(
+    run: Range<usize>,
+    from_its_start: bool,
+    bits: usize,
+    value: &dyn Fn(usize) -> Option<u32>,
+    found: &mut Vec<DecodedText<P>>,
+) {
     let (start, end) = (run.start, run.end);
     let mut bytes: Vec<u8> = Vec::with_capacity(run.len() * bits / 8 + 1);
     let (mut held, mut count) = (0_u32, 0);
@@ -292,7 +329,9 @@ fn blob(run: Range<usize>, from_its_start: bool, bits: usize, value: &dyn Fn(usi
             let text = piece.trim_end_matches(|c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
             let is_all = from_its_start && text.len() == bytes.len();
             if text.len() >= SHORTEST || is_all && !text.is_empty() {
-                found.push(DecodedText { text: text.to_owned(), places: (from..from + text.len()).map(place).collect() });
+                let mut places = P::default();
+                places.add((from..from + text.len()).map(place));
+                found.push(DecodedText { text: text.to_owned(), places });
             }
             from += piece.len();
         }
@@ -305,7 +344,7 @@ mod tests {
     use super::*;
 
     fn texts(text: &str) -> Vec<String> {
-        inside(text).into_iter().map(|inside| inside.text).collect()
+        inside::<()>(text).into_iter().map(|inside| inside.text).collect()
     }
 
     #[test]
@@ -319,7 +358,7 @@ mod tests {
     #[test]
     fn a_place_is_that_of_the_whole_escape() {
         let text = "a%20Zo%C3%ABx";
-        let read = &inside(text)[0];
+        let read: &DecodedText = &inside(text)[0];
         let at = read.text.find("Zoë").unwrap();
         assert_eq!(read.place(&(at..at + 4)).map(|range| &text[range]), Some("Zo%C3%AB"));
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::encoded::{inside, joined, of_each_kind, seen};
+use super::encoded::{DecodedText, Places, inside, joined, of_each_kind, seen};
 use super::known::KnownValues;
 use super::written::{looks_random, names_a_secret};
 use super::{Detection, merged, replaced};
@@ -80,16 +80,21 @@ impl Secrets {
         let mut places: Vec<Range<usize>> = self.known.find(text).map(|(range, _)| range).collect();
         for piece in pieces(text, PIECE, 6 * self.known.longest) {
             let here = &text[piece.clone()];
-            let decoded = inside(here).into_iter().chain(of_each_kind(here)).map(|read| (read, 0));
-            // A short one is made by chance where words are joined.
-            for (read, least) in decoded.chain(joined(here).into_iter().chain(seen(here)).map(|read| (read, SHORTEST))) {
-                let found = self.known.find(&read.text).filter(|(range, _)| range.len() >= least);
-                let found = found.filter_map(|(range, _)| read.place(&range));
+            if decoded::<()>(here).all(|(read, least)| self.at_least(&read.text, least).next().is_none()) {
+                continue;
+            }
+            for (read, least) in decoded::<Vec<Range<usize>>>(here) {
+                let found = self.at_least(&read.text, least).filter_map(|range| read.place(&range));
                 places.extend(found.map(|range| piece.start + range.start..piece.start + range.end));
             }
         }
         let places = places.into_iter().map(|range| Detection { kind: (), range }).collect();
         merged(places, |(), ()| false).into_iter().map(|place| place.range).collect()
+    }
+
+    /// Where those stand that have so many bytes.
+    fn at_least<'a>(&'a self, text: &'a str, least: usize) -> impl Iterator<Item = Range<usize>> + 'a {
+        self.known.find(text).map(|(range, _)| range).filter(move |range| range.len() >= least)
     }
 
     /// The text with stars for each secret.
@@ -107,6 +112,9 @@ impl Secrets {
 
     /// Whether a value holds one, in a text, a key or a number.
     pub fn are_in(&self, value: &Value) -> bool {
+        if self.longest() == 0 {
+            return false;
+        }
         let is_in = |text: &str| !self.places(text).is_empty();
         match value {
             Value::Null | Value::Bool(_) => false,
@@ -119,6 +127,9 @@ impl Secrets {
 
     /// Hides them in all texts of a value, in keys of objects, and in numbers, which become texts then.
     pub fn hide_in_value(&self, value: &mut Value) {
+        if self.longest() == 0 {
+            return;
+        }
         match value {
             Value::Null | Value::Bool(_) => {}
             Value::Number(number) => {
@@ -190,6 +201,12 @@ impl Secrets {
     pub(super) fn longest(&self) -> usize {
         self.known.longest
     }
+}
+
+/// What can be read in a text, and how long a secret is at least that counts in it: a short one is made by chance where words are joined.
+fn decoded<P: Places>(text: &str) -> impl Iterator<Item = (DecodedText<P>, usize)> {
+    let read = inside(text).into_iter().chain(of_each_kind(text)).map(|read| (read, 0));
+    read.chain(joined(text).into_iter().chain(seen(text)).map(|read| (read, SHORTEST)))
 }
 
 /// The text from a place on, with stars for each of these places.

@@ -18,7 +18,7 @@ use crate::redact::Secrets;
 impl Run {
     /// Sends a request out, of a tool if it has that name.
     pub(crate) fn send_out(&mut self, at: NodeRef, tool: &str, call: u64, mut request: CallRequest) {
-        hide_in_request(&self.unwritten(at, tool), &mut request);
+        hide_in_request(&|| self.unwritten(at, tool), &mut request);
         let request = Box::new(request);
         if request.acts_outside() {
             self.unsent.insert(call, request);
@@ -143,14 +143,20 @@ impl Run {
     }
 }
 
-fn hide_in_request(secrets: &Secrets, request: &mut CallRequest) {
-    let texts = |texts: &mut dyn Iterator<Item = &mut String>| texts.for_each(|text| secrets.hide_in(text));
+/// `secrets`: all that must not be in it, worked out for the requests that hold texts of the data.
+fn hide_in_request<'s>(secrets: &dyn Fn() -> Cow<'s, Secrets>, request: &mut CallRequest) {
+    let hidden_in = |texts: &mut dyn Iterator<Item = &mut String>| {
+        let secrets = secrets();
+        texts.for_each(|text| secrets.hide_in(text));
+    };
     match request {
         CallRequest::Query(QueryRequest { query, with, .. }) => {
+            let secrets = secrets();
             secrets.hide_in(query);
             with.values_mut().for_each(|value| secrets.hide_in_value(value));
         }
         CallRequest::Http(HttpRequest { method: _, url, host_from: _, headers, body, timeout: _, connect_timeout: _ }) => {
+            let secrets = secrets();
             secrets.hide_in(url);
             for (_, value) in headers {
                 if let Cow::Owned(hidden) = secrets.hide(value.reveal()) {
@@ -164,11 +170,11 @@ fn hide_in_request(secrets: &Secrets, request: &mut CallRequest) {
                 *bytes = hidden.into_bytes();
             }
         }
-        CallRequest::Tool(ServerCall { arguments, .. }) => secrets.hide_in_map(arguments),
-        CallRequest::Mail(Mail { to, subject, text, html, key, .. }) => texts(&mut [to, subject, text, key].into_iter().chain(html)),
-        CallRequest::Print(parts) => texts(&mut parts.iter_mut()),
-        CallRequest::Write { folder: _, name, text } => texts(&mut [name, text].into_iter()),
-        CallRequest::Open { folder: _, name } => secrets.hide_in(name),
+        CallRequest::Tool(ServerCall { arguments, .. }) => secrets().hide_in_map(arguments),
+        CallRequest::Mail(Mail { to, subject, text, html, key, .. }) => hidden_in(&mut [to, subject, text, key].into_iter().chain(html)),
+        CallRequest::Print(parts) => hidden_in(&mut parts.iter_mut()),
+        CallRequest::Write { folder: _, name, text } => hidden_in(&mut [name, text].into_iter()),
+        CallRequest::Open { folder: _, name } => secrets().hide_in(name),
         CallRequest::Held { request, .. } => hide_in_request(secrets, request),
         // Messages were looked at when they were added; paths and servers are the author's, or were decided on as they are; a scripted
         // reply passes the driver's door.

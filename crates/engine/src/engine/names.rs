@@ -170,7 +170,9 @@ impl Run {
             name == "item" || step.for_each.as_ref().and_then(|f| f.name.as_ref()).is_some_and(|own| own.value == name)
         };
         let at = self.state.holders(at?).find(|at| self.state.node(*at).item.is_some() && is_named(at))?;
-        self.state.node(at).item.as_deref().map(template::from_json)
+        let node = self.state.node(at);
+        let item = node.item.as_deref()?;
+        Some(node.cached_item.get(|| template::from_json(item)))
     }
 
     /// `refinement`: filled in the second round for the steps on the way; empty otherwise.
@@ -211,7 +213,8 @@ impl Run {
         let node = self.state.node(at);
         let make = || {
             let output = node.output.as_ref().filter(|_| node.status == StepStatus::Succeeded).map(|output| template::from_json(output));
-            let (error, details) = (template::from_json(&json!(node.error)), template::from_json(&json!(node.details)));
+            let (error, details) =
+                (template::from_json(&json!(node.error)), template::from_json(node.details.as_deref().unwrap_or(&Value::Null)));
             template::step_value(&self.own_plan(at).step(node.step).id, node.status.word(), output, error, details)
         };
         if node.status.is_final() { node.cached.get(make) } else { make() }

@@ -70,7 +70,7 @@ fn kind_of(path: &Path, cancel: &CancelFlag) -> Result<ReadKind, Failure> {
 }
 
 fn by_content(path: &Path, cancel: &CancelFlag) -> Result<ReadKind, Failure> {
-    let holds = |entry| Ok(document::holds(path, &read_all(path, MOST_FILE)?.0, entry, cancel));
+    let holds = |entry| read_all(path, MOST_FILE).map(|(bytes, _)| document::holds(path, &bytes, entry, cancel));
     Ok(match content_of(path)?.0 {
         Content::Sqlite => ReadKind::Table(DataKind::Sqlite),
         Content::Parquet => ReadKind::Table(DataKind::Parquet),

@@ -17,7 +17,7 @@ mod step;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub(crate) use address::is_loopback_host;
@@ -76,6 +76,8 @@ pub struct Http {
     settings: Arc<HttpSettings>,
     connections: Arc<Connections>,
     clock: Arc<dyn Clock>,
+    /// Of the secrets that were sent last: most calls send the same.
+    last_scrub: Arc<Mutex<(Vec<Secret>, Scrub)>>,
 }
 
 /// One request.
@@ -108,12 +110,22 @@ impl Http {
     pub(crate) fn with_lookup(settings: HttpSettings, clock: Arc<dyn Clock>, lookup: Arc<dyn HostLookup>) -> Http {
         let settings = Arc::new(settings);
         let connections = Arc::new(Connections::new(Arc::clone(&settings), lookup));
-        Http { settings, connections, clock }
+        Http { settings, connections, clock, last_scrub: Arc::default() }
     }
 
     /// The same connections for answers that may be silent for this long.
     pub(crate) fn with_idle(&self, idle: Duration) -> Http {
         Http { settings: Arc::new(HttpSettings { idle, ..(*self.settings).clone() }), ..self.clone() }
+    }
+
+    /// Takes the secrets that a call sends out of texts.
+    pub(crate) fn scrub<'a>(&self, secrets: impl IntoIterator<Item = &'a Secret>) -> Scrub {
+        let secrets: Vec<Secret> = secrets.into_iter().cloned().collect();
+        let mut last = self.last_scrub.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.0 != secrets {
+            *last = (secrets.clone(), Scrub::new(&secrets));
+        }
+        last.1.clone()
     }
 
     /// Hosts in private networks that may be reached.

@@ -32,7 +32,7 @@ impl HttpClient for StepHttpClient {
         Box::pin(async move {
             let is_safe = request.method.is_safe();
             let is_plain = |name: &str| PLAIN_HEADERS.iter().any(|plain| plain.eq_ignore_ascii_case(name));
-            let scrub = Scrub::new(request.headers.iter().filter(|(name, _)| !is_plain(name)).map(|(_, value)| value));
+            let scrub = http.scrub(request.headers.iter().filter(|(name, _)| !is_plain(name)).map(|(_, value)| value));
             let time = request.timeout;
             let too_slow =
                 |_| HttpFault::after_sending(scrub.failure(FailureKind::Timeout, format!("no whole answer within {}", in_words(time))));

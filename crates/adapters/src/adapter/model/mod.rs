@@ -46,7 +46,7 @@ impl ModelClient for HttpModelClient {
     fn call(&self, request: ModelRequest) -> Pending<ModelReply> {
         let client = self.clone();
         Box::pin(async move {
-            let scrub = Scrub::new(&request.api_key);
+            let scrub = client.http.scrub(&request.api_key);
             let too_slow = |_| {
                 let message = format!("model {:?} did not finish its answer within {}", request.model, time_in_words(request.timeout));
                 scrub.failure(FailureKind::Timeout, message)

@@ -97,11 +97,12 @@ impl Run {
                 let chain = self.models(at, &brief);
                 let own = chain.get(fallback).and_then(|(_, model)| model.retry.clone());
                 let policy = self.step(at).retry.clone().or(own).unwrap_or_else(Retry::of_model_calls);
+                let has_another = fallback + 1 < chain.len();
                 if let Some(retry_at_ms) = self.retry_at(at, &policy, attempt, &failure) {
                     self.emit(Happening::AttemptFailed { step: self.path(at), attempt, failure, retry_at_ms });
                     return Ok(CallOutcome::Waiting);
                 }
-                if policy.on.contains(&failure.kind) && fallback + 1 < chain.len() {
+                if policy.on.contains(&failure.kind) && has_another {
                     self.send(at, &brief, TalkTurn::Again { attempt: 1, fallback: fallback + 1 })?;
                     return Ok(CallOutcome::Waiting);
                 }

@@ -200,16 +200,11 @@ impl Run {
     }
 
     /// The model of a brief and those tried after it, by name.
-    pub(crate) fn models(&self, at: NodeRef, brief: &Brief) -> Vec<(String, Model)> {
+    pub(crate) fn models<'a>(&'a self, at: NodeRef, brief: &'a Brief) -> Vec<(&'a str, &'a Model)> {
         let name = brief.model_name();
-        let find = |name: &str| self.model(at, name).cloned();
-        let mut chain = vec![];
-        if let Some(first) = find(name) {
-            let fallback = first.fallback.clone();
-            chain.push((name.to_string(), first));
-            chain.extend(fallback.into_iter().filter_map(|f| find(&f.value).map(|model| (f.value, model))));
-        }
-        chain
+        let find = |name: &'a str| Some((name, self.model(at, name)?));
+        let Some(first) = find(name) else { return vec![] };
+        std::iter::once(first).chain(first.1.fallback.iter().filter_map(|other| find(&other.value))).collect()
     }
 
     pub(crate) fn send(&mut self, at: NodeRef, brief: &Brief, turn: TalkTurn) -> Result<(), Failure> {
@@ -233,16 +228,13 @@ impl Run {
         };
         self.hide_in_notes(&mut messages);
         let of_test = self.options.replies.clone();
-        let provider = chain.get(fallback).map(|(_, model)| &model.provider);
+        let (name, model) = chain.get(fallback).map_or((brief.model_name(), None), |(name, model)| (*name, Some(*model)));
+        let provider = model.map(|model| &model.provider);
         let is_recorded = provider.is_some_and(|provider| provider.recorded().is_some());
         let or_nobody = of_test.clone().filter(|_| self.options.unscripted == Unscripted::Nobody && !is_recorded);
         let of_model = || provider.and_then(Provider::scripted).cloned();
         let path = &self.state.node(at).path;
         let scripted = of_test.filter(|replies| replies_of(replies, path).is_some()).or_else(of_model).or(or_nobody);
-        let (name, model) = match chain.get(fallback) {
-            Some((name, model)) => (name.clone(), Some(model)),
-            None => (brief.model_name().to_string(), None),
-        };
         let before = self.state.talk(at).filter(|_| !fresh).map(|talk| talk.messages.as_slice()).unwrap_or_default();
         let all: Vec<&Note> = before.iter().chain(&messages).collect();
         let request = match (&scripted, model) {
@@ -258,6 +250,7 @@ impl Run {
             _ => (0, MODEL_TIMEOUT),
         };
         let reserved_usd = worst_price(model, reserved_tokens);
+        let model = name.to_string();
         let over = self.over_budget(at, brief, fresh, reserved_tokens, reserved_usd);
         if matches!(over, Some(Over::Perhaps)) {
             self.waiting_for_budget.insert(self.state.key(at));
@@ -280,7 +273,7 @@ impl Run {
             step: self.path(at),
             call,
             agent: brief.agent.clone(),
-            model: name,
+            model,
             purpose,
             attempt,
             fresh,
@@ -346,7 +339,8 @@ impl Run {
             Ok(_) => self.priced(at, Usage { output_tokens: reserved, ..Usage::default() }),
             Err(_) => Usage::default(),
         };
-        let tools = self.tools_of(at);
+        let is_asking = result.as_ref().is_ok_and(|reply| !reply.calls.is_empty());
+        let tools = if is_asking { self.tools_of(at) } else { vec![] };
         let failed = |message: &str| ModelAnswer::Failed(Failure::new(FailureKind::BadResponse, message));
         let reply = match result {
             Ok(reply) if reply.text.trim().is_empty() && reply.calls.is_empty() => failed("the answer is empty"),

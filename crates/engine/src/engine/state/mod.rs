@@ -326,6 +326,8 @@ pub(crate) struct StepNode {
     pub(crate) work: StepWork,
     #[serde(skip)]
     pub(crate) cached: CachedValue,
+    #[serde(skip)]
+    pub(crate) cached_item: CachedValue,
 }
 
 impl StepNode {
