@@ -21,7 +21,7 @@ use crate::adapter::shared_store::SharedStores;
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
 use crate::event::{Canceller, Event, RunStatus};
-use crate::journal::PersonalMask;
+use crate::journal::RunMask;
 use crate::model::Limits;
 use crate::port::Secret;
 use crate::redact::Redactor;
@@ -192,10 +192,10 @@ impl ServedPipeline {
         };
         session.on.ports.servers = Arc::new(common.servers.lend(&session.id, &private_hosts, self.runner.agreed.clone()));
         let played = session.play(&mut line.stop, &mut Called { signals: &common.signals, progress: &line.progress });
-        let outcome = played.outcome;
+        let outcome = &played.outcome;
         let mut given = match (&outcome.ending, &outcome.loss) {
             (RunEnding::Lost, Some(loss)) => return Err(Refusal::new(Exit::Failed, visible(&loss.to_string()))),
-            (RunEnding::Over(status), _) => of_end(&outcome, *status, played.mask.redactor()),
+            (RunEnding::Over(status), _) => of_end(outcome, *status, played.redactor()),
             _ => {
                 let mut given = failed(to_decide(&outcome.events).join("\n"), meta("waiting"));
                 given.texts.splice(0..0, outcome.printed.iter().cloned());
@@ -228,9 +228,9 @@ struct Called<'a> {
 }
 
 impl Attend for Called<'_> {
-    fn see(&mut self, event: &Event, mask: &PersonalMask) {
+    fn see(&mut self, event: &Event, mask: RunMask<'_>) {
         self.signals.watch(event);
-        if let Some(told) = progress::line(event, false, mask.redactor()) {
+        if let Some(told) = progress::line(event, false, mask) {
             let _ = self.progress.send(visible(&told).into_owned());
         }
     }

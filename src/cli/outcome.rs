@@ -12,11 +12,11 @@ use crate::adapter::files::{self, cannot};
 use crate::adapter::stdout::Stdout;
 use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, RunStatus};
-use crate::journal::{PersonalMask, StepRecord, record};
+use crate::journal::{RunMask, StepRecord, record};
 use crate::port::Printer;
 use crate::redact::Redactor;
 use crate::report::escape::json_visible;
-use crate::runtime::{RunOutcome, shown};
+use crate::runtime::{PlayedRun, RunOutcome, shown};
 
 /// Where a run writes: its events, its outputs, standard output. Whether they can be written is known before it begins.
 pub(super) struct OutputTargets<'a> {
@@ -58,7 +58,7 @@ impl OutputTargets<'_> {
 
     /// One JSON object a line; texts of prompts and replies are left out, or masked with `--events-content`. Once they cannot be written
     /// any more, that is told, and the run goes on.
-    pub(super) fn event(&mut self, event: &Event, mask: &PersonalMask) {
+    pub(super) fn event(&mut self, event: &Event, mask: RunMask<'_>) {
         let Some(out) = &mut self.events else { return };
         let line = json_visible(&crate::journal::public_line(event, mask, self.options.events_content));
         if let Err(error) = writeln!(out, "{line}").and_then(|()| out.flush()) {
@@ -71,7 +71,8 @@ impl OutputTargets<'_> {
     }
 
     /// Prints and writes what a run gave, and gives the exit code.
-    pub(super) fn finish(self, shared: &SharedOptions, outcome: &RunOutcome, sends: bool, redactor: &Redactor) -> Exit {
+    pub(super) fn finish(self, shared: &SharedOptions, played: &PlayedRun, sends: bool) -> Exit {
+        let outcome = &played.outcome;
         let (options, on_stdout) = (self.options, self.options.events_on_stdout());
         let outputs = || serde_json::to_string_pretty(&*outcome.outputs).unwrap_or_default();
         let mut is_lost = self.is_cut;
@@ -87,7 +88,7 @@ impl OutputTargets<'_> {
             }
         }
         let text = match options.json {
-            true => Some(stdout::json(&summary(outcome, redactor)).trim_end().to_owned()),
+            true => Some(stdout::json(&summary(outcome, played.redactor())).trim_end().to_owned()),
             false => outcome.text().filter(|_| is_printed),
         };
         if let Some(Err(why)) = text.map(|text| Stdout::default().print(&[text])) {
@@ -97,6 +98,10 @@ impl OutputTargets<'_> {
         // With `--quiet` only why there is no result.
         let status = outcome.status().unwrap_or(RunStatus::Cancelled);
         let is_good = matches!(status, RunStatus::Succeeded | RunStatus::Partial);
+        if !is_good {
+            // What is told has the numbers that it has in the record.
+            played.redactor();
+        }
         line_of_end(outcome).filter(|_| !(shared.quiet && is_good)).iter().for_each(|line| tell!("{line}"));
         let by_whom = outcome
             .events

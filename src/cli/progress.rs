@@ -15,7 +15,7 @@ use crate::adapter::environment;
 use crate::diagnostic::visible;
 use crate::driver::AnswerListener;
 use crate::event::{Event, Happening, StepDetails};
-use crate::journal::PersonalMask;
+use crate::journal::RunMask;
 use crate::model::step_path;
 use crate::port::{Clock, PrintError, Printer};
 use crate::redact::Redactor;
@@ -107,14 +107,14 @@ impl ProgressDisplay {
     }
 
     /// Shows what an event means to people.
-    pub(super) fn show(&self, event: &Event, mask: &PersonalMask) {
+    pub(super) fn show(&self, event: &Event, mask: RunMask<'_>) {
         let mut awaited = held(&self.awaited);
         let now = self.clock.elapsed();
         awaited.take(event, now);
         if self.is_live && matches!(event.happening, Happening::ModelCalled { .. }) {
             awaited.redactor = mask.redactor().clone();
         }
-        let Some(line) = line(event, self.is_verbose, mask.redactor()) else { return };
+        let Some(line) = line(event, self.is_verbose, mask) else { return };
         awaited.told = now;
         self.bar.suspend(|| tell_as_written!("{line}"));
     }
@@ -210,8 +210,8 @@ impl Awaited {
 }
 
 /// The line of an event, if it has one; what people, models and tools said is masked in it.
-pub(super) fn line(event: &Event, is_verbose: bool, redactor: &Redactor) -> Option<String> {
-    let masked = |text: &str| redactor.redact(text);
+pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option<String> {
+    let masked = |text: &str| mask.redactor().redact(text);
     Some(match &event.happening {
         Happening::StepSucceeded { step, details, .. } => {
             let details = StepDetails::of(details);

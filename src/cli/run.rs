@@ -13,7 +13,7 @@ use crate::adapter::started::Agreed;
 use crate::adapter::stdout::{Silent, Stdout};
 use crate::diagnostic::visible;
 use crate::event::Event;
-use crate::journal::{PersonalMask, masked, record};
+use crate::journal::{PersonalMask, RunMask, masked, record};
 use crate::redact::Redactor;
 use crate::report::{how_to_decide, show_command};
 use crate::runtime::{
@@ -41,7 +41,11 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
     let session = match RunSession::begin(on, given) {
         Err(RunError::Lacking(failure)) => {
             let outcome = RunOutcome::lacking(failure);
-            return Ok(OutputTargets::open(&options.printed)?.finish(shared, &outcome, true, &Redactor::default()));
+            return Ok(OutputTargets::open(&options.printed)?.finish(
+                shared,
+                &PlayedRun::new(outcome, PersonalMask::default(), None),
+                true,
+            ));
         }
         Err(RunError::Inputs(mut problems)) => {
             problems.extend((!has_all).then(|| "give it with --input name=value, or in a file with --inputs FILE".to_string()));
@@ -103,7 +107,7 @@ impl Attend for AtTerminal<'_> {
         tell::hide_with(redactor);
     }
 
-    fn see(&mut self, event: &Event, mask: &PersonalMask) {
+    fn see(&mut self, event: &Event, mask: RunMask<'_>) {
         self.signals.watch(event);
         self.progress.iter().for_each(|progress| progress.show(event, mask));
         self.printed.event(event, mask);
@@ -153,8 +157,8 @@ pub(super) fn play(mut session: RunSession, printed: OutputTargets, shared: &Sha
 }
 
 /// Tells what became of a run. `sends`: its steps print what it has to say.
-pub(super) fn told(played: PlayedRun, printed: OutputTargets, sends: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    let mut outcome = played.outcome;
+pub(super) fn told(mut played: PlayedRun, printed: OutputTargets, sends: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let outcome = &mut played.outcome;
     if let (Ok(Some(recorded)), false) = (&outcome.recorded, shared.quiet) {
         let calls = recorded.calls;
         tell!("recorded {calls} call{} in {}", if calls == 1 { "" } else { "s" }, recorded.folder.display());
@@ -165,7 +169,8 @@ pub(super) fn told(played: PlayedRun, printed: OutputTargets, sends: bool, share
         to_decide(&outcome.events).iter().filter(|_| loss.is_none()).for_each(|line| tell!("{line}"));
         return loss.map_or(Ok(Exit::Waiting), Err);
     }
-    let exit = printed.finish(shared, &outcome, sends, played.mask.redactor());
+    let exit = printed.finish(shared, &played, sends);
+    let outcome = played.outcome;
     let is_lost = loss.is_some();
     loss.iter().flat_map(|Refusal(_, lines)| lines).for_each(|line| tell!("{line}"));
     outcome.recorded?;

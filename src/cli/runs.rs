@@ -144,7 +144,7 @@ fn resume(id: &str, output: &OutputOptions, is_allowed: bool, shared: &SharedOpt
         tell!("run {} has ended; this is its outcome", stored.id);
         let sends = stored.events.iter().any(has_printed);
         let played = stored.played();
-        tell::hide_with(played.mask.redactor());
+        tell::hide_with(played.redactor());
         return run::told(played, printed, sends, shared);
     }
     let failed = |why: String| Refusal::new(Exit::Failed, why);

@@ -12,7 +12,7 @@ use super::session::{Answer, Attend, Decided, RunQuestion, RunSession};
 use super::{RunError, RunOutcome};
 use crate::driver::StopReceiver;
 use crate::event::{Canceller, Event};
-use crate::journal::PersonalMask;
+use crate::journal::RunMask;
 
 /// A run that goes on in a thread of its own, whatever runtime its owner has, or none.
 ///
@@ -156,7 +156,7 @@ struct Hearing {
 }
 
 impl Attend for Hearing {
-    fn see(&mut self, event: &Event, _: &PersonalMask) {
+    fn see(&mut self, event: &Event, _: RunMask<'_>) {
         let _ = self.events.send(event.clone());
     }
 

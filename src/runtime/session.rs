@@ -16,7 +16,7 @@ use crate::diagnostic::visible;
 use crate::driver::{FoundPerson, StopReceiver, drive, find_person, moment};
 use crate::engine::{Input, Run, check_inputs, marks};
 use crate::event::{Event, Happening, RunStart, StyleUsed};
-use crate::journal::{Journal, PersonalMask};
+use crate::journal::{Journal, PersonalMask, RunMask};
 use crate::model::{Pipeline, Program};
 use crate::port::{EventLog, Secret};
 use crate::redact::Redactor;
@@ -85,7 +85,7 @@ pub(crate) trait Attend {
     fn masks(&mut self, _: &Redactor) {}
 
     /// Sees each event once it is kept.
-    fn see(&mut self, event: &Event, mask: &PersonalMask);
+    fn see(&mut self, event: &Event, mask: RunMask<'_>);
 
     /// A person must decide, and until then there is nothing else to do. Without an answer the run is over for now.
     fn decide(&mut self, _: RunQuestion) -> Decided<'_> {
@@ -96,10 +96,21 @@ pub(crate) trait Attend {
 /// What became of a run, and what whoever tells it must know.
 pub(crate) struct PlayedRun {
     pub(crate) outcome: RunOutcome,
-    /// What must not be shown.
-    pub(crate) mask: PersonalMask,
+    mask: PersonalMask,
     /// As long as this is kept, no other process goes on with it.
-    pub(super) _lock: Option<RunLock>,
+    _lock: Option<RunLock>,
+}
+
+impl PlayedRun {
+    /// What became of a run whose events the mask knows.
+    pub(crate) fn new(outcome: RunOutcome, mask: PersonalMask, lock: Option<RunLock>) -> PlayedRun {
+        PlayedRun { outcome, mask, _lock: lock }
+    }
+
+    /// What must not be shown.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        self.mask.of(&self.outcome.events).redactor()
+    }
 }
 
 impl RunSession {
@@ -160,22 +171,22 @@ impl RunSession {
         let RunSession { id, on, mut run, mut begin, before, log, lock } = self;
         let mut journal = Journal::new(log);
         let mut mask = PersonalMask::new(on.hidden.iter().map(Secret::reveal));
-        for event in &before {
-            mask.take(event);
-            if let Some(tape) = &on.ports.tape {
-                tape.watch(event);
-            }
+        mask.take(&before);
+        if let Some(tape) = &on.ports.tape {
+            before.iter().for_each(|event| tape.watch(event));
         }
-        attend.masks(mask.redactor());
+        attend.masks(mask.of(&before).redactor());
         let mut events = before;
         let driven = on.runtime.block_on(async {
             let driven = loop {
-                let mut watch = |event: &Event| {
-                    if mask.take(event) {
-                        attend.masks(mask.redactor());
+                let mut watch = |event: Event| {
+                    events.push(event);
+                    let is_new = mask.take(&events);
+                    let known = mask.of(&events);
+                    if is_new {
+                        attend.masks(known.redactor());
                     }
-                    attend.see(event, &mask);
-                    events.push(event.clone());
+                    events.last().into_iter().for_each(|event| attend.see(event, known));
                 };
                 let driven = drive(&mut run, begin, &on.ports, &mut journal, stop, &mut watch).await;
                 let asked = if matches!(driven, Ok(None)) { run.state().undecided().next() } else { None };
@@ -212,7 +223,7 @@ impl RunSession {
         if is_lost {
             outcome.ending = RunEnding::Lost;
         }
-        PlayedRun { outcome, mask, _lock: lock }
+        PlayedRun::new(outcome, mask, lock)
     }
 }
 

@@ -80,10 +80,8 @@ impl StoredRun {
     /// What became of it, as far as it went.
     pub(crate) fn played(self) -> PlayedRun {
         let mut mask = PersonalMask::default();
-        for event in &self.events {
-            mask.take(event);
-        }
+        mask.take(&self.events);
         let end = self.end().cloned();
-        PlayedRun { outcome: RunOutcome::of(&self.id, self.events, end), mask, _lock: Some(self.lock) }
+        PlayedRun::new(RunOutcome::of(&self.id, self.events, end), mask, Some(self.lock))
     }
 }

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
 use crate::program::{Ran, flow};
@@ -54,6 +56,49 @@ fn what_a_format_step_made_is_sent_in_parts_however_it_was_handed_on() {
     let outer = "flow: 1\nname: p\nchannels: [sms]\nsteps:\n  - { id: c, call: inner.yaml }\n  - { id: s, send: stdout, of: steps.c.output.reply }\noutputs: {}\n";
     let called = ran(&[("p.yaml", outer), ("inner.yaml", inner)]);
     assert_eq!((called.exit, called.out.as_str()), (0, direct.as_str()), "{}", called.err);
+}
+
+/// Takes one mail, and gives its lines.
+fn mailbox() -> (SocketAddr, std::thread::JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let taken = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let from = BufReader::new(stream.try_clone().unwrap());
+        let mut say = |line: &str| stream.write_all(format!("{line}\r\n").as_bytes()).unwrap();
+        let (mut mail, mut is_data) = (vec![], false);
+        say("220 here");
+        for line in from.lines().map_while(Result::ok) {
+            if is_data && line != "." {
+                mail.push(line);
+                continue;
+            }
+            is_data = line == "DATA";
+            match line.as_str() {
+                "QUIT" => break,
+                "DATA" => say("354 go on"),
+                line if line.starts_with("EHLO") => say("250-here\r\n250 8BITMIME"),
+                _ => say("250 ok"),
+            }
+        }
+        mail
+    });
+    (address, taken)
+}
+
+#[test]
+fn html_is_mailed_as_html_beside_its_text() {
+    let (address, taken) = mailbox();
+    let pipeline = format!(
+        "flow: 1\nname: p\nchannels: [mail]\ntools: {{ post: {{ smtp: \"{address}\", from: flow@sender.example }} }}\nsteps:\n  \
+         - {{ id: f, format: \"Hello **you**.\" }}\n  \
+         - {{ id: s, send: post, of: steps.f.output, with: {{ to: ana@example.org, subject: Hello }} }}\noutputs: {{}}\n"
+    );
+    let channel = "flow: 1\nchannel: mail\nbody: html\nmarkdown: [bold]\n";
+    let ran = ran(&[("p.yaml", &pipeline), ("channels/mail.yaml", channel)]);
+    assert_eq!(ran.exit, 0, "{}", ran.err);
+    let mail = taken.join().unwrap().join("\n");
+    assert!(mail.contains("multipart/alternative") && mail.contains("Hello you.") && mail.contains("<strong>you</strong>"), "{mail}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::PersonalMask;
+use super::RunMask;
 use crate::event::{Event, Happening};
 
 /// How a field is masked.
@@ -82,7 +82,7 @@ pub(super) const VALUES: [&str; 2] = ["arguments", "with"];
 
 /// One event as a JSON object on one line; what is told of a failure is masked. Texts of people, models and tools are left out, or
 /// `with_content`, masked. What names the event, its step and its author's things stays as it is.
-pub fn public_line(event: &Event, mask: &PersonalMask, with_content: bool) -> String {
+pub fn public_line(event: &Event, mask: RunMask<'_>, with_content: bool) -> String {
     let mut value = serde_json::to_value(event).unwrap_or(Value::Null);
     let Value::Object(fields) = &mut value else { return value.to_string() };
     for (name, holds) in content(&event.happening) {
@@ -91,13 +91,13 @@ pub fn public_line(event: &Event, mask: &PersonalMask, with_content: bool) -> St
             (_, Holds::Hash) => {
                 fields.remove(*name);
             }
-            _ if with_content || *holds == Holds::Sentence => mask.hide(event, name, *holds, field),
+            _ if with_content || *holds == Holds::Sentence => mask.mask().hide(event, name, *holds, field),
             ("details", _) => {
                 if let Value::Object(details) = field {
                     details.remove("verdicts");
                     details.remove("plan");
                 }
-                mask.hide(event, name, *holds, field);
+                mask.mask().hide(event, name, *holds, field);
             }
             ("plan", _) => {
                 if let Value::Object(plan) = field {

@@ -7,7 +7,7 @@ mod personal;
 mod record;
 
 pub use content::public_line;
-pub use personal::{PersonalMask, masked};
+pub use personal::{PersonalMask, RunMask, masked};
 pub use record::{
     DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, StepRecord, record,
 };

@@ -1,5 +1,6 @@
 //! The personal values of a run, found by what its author marked, and the mask made of them.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
@@ -16,39 +17,81 @@ use crate::redact::Redactor;
 pub struct PersonalMask {
     personal: PersonalTexts,
     redactor: Redactor,
+    /// Events that were taken in.
+    taken: usize,
+    /// Events whose texts have their numbers: most runs show nothing that needs one.
+    numbered: Cell<usize>,
+}
+
+/// A mask with the events of its run.
+#[derive(Debug, Clone, Copy)]
+pub struct RunMask<'a> {
+    mask: &'a PersonalMask,
+    events: &'a [Event],
 }
 
 impl PersonalMask {
     /// A mask that knows secrets only.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> PersonalMask {
-        PersonalMask { personal: PersonalTexts::default(), redactor: Redactor::new(secrets, []) }
+        PersonalMask { redactor: Redactor::new(secrets, []), ..PersonalMask::default() }
     }
 
-    /// Takes an event in; whether there was something personal in it that was not known.
-    pub fn take(&mut self, event: &Event) -> bool {
-        let new = self.personal.take(event);
-        if !new.is_empty() {
-            self.redactor.learn(&new);
-            self.redactor.number_learned();
+    /// Takes in what has come, of all events of the run; whether there was something personal in it that was not known.
+    pub fn take(&mut self, events: &[Event]) -> bool {
+        let mut is_new = false;
+        for event in events.get(self.taken..).unwrap_or_default() {
+            let new = self.personal.take(event);
+            if !new.is_empty() || !self.personal.placed.is_empty() {
+                self.number(events);
+            }
+            if !new.is_empty() {
+                self.redactor.learn(&new);
+                self.redactor.number_learned();
+                is_new = true;
+            }
+            self.personal.placed.drain(..).for_each(|value| self.redactor.number_whole(&value));
+            self.taken += 1;
         }
-        self.personal.placed.drain(..).for_each(|value| self.redactor.number_whole(&value));
-        // In the order of the events, so that a value has the same number wherever the run is shown, whatever is shown first.
-        let content = content(&event.happening);
-        if let (false, Ok(Value::Object(fields))) = (content.is_empty(), serde_json::to_value(&event.happening)) {
-            content
-                .iter()
-                .filter(|(_, holds)| *holds != Holds::Hash)
-                .filter_map(|(name, _)| fields.get(*name))
-                .for_each(|value| self.redactor.number(value));
-        }
-        !new.is_empty()
+        is_new
     }
 
+    /// With all events of the run.
+    pub fn of<'a>(&'a self, events: &'a [Event]) -> RunMask<'a> {
+        RunMask { mask: self, events }
+    }
+
+    /// Numbers what has the shape of personal data in the events that were taken in. In their order, so that a value has the same number wherever
+    /// the run is shown, whatever is shown first.
+    fn number(&self, events: &[Event]) {
+        let from = self.numbered.replace(self.taken);
+        for event in events.get(from..self.taken).unwrap_or_default() {
+            let content = content(&event.happening);
+            if let (false, Ok(Value::Object(fields))) = (content.is_empty(), serde_json::to_value(&event.happening)) {
+                content
+                    .iter()
+                    .filter(|(_, holds)| *holds != Holds::Hash)
+                    .filter_map(|(name, _)| fields.get(*name))
+                    .for_each(|value| self.redactor.number(value));
+            }
+        }
+    }
+}
+
+impl<'a> RunMask<'a> {
     /// Masks texts with all that is known so far.
-    pub fn redactor(&self) -> &Redactor {
-        &self.redactor
+    pub fn redactor(&self) -> &'a Redactor {
+        self.mask.number(self.events);
+        &self.mask.redactor
     }
 
+    /// The mask, to hide fields of events.
+    pub(super) fn mask(&self) -> &'a PersonalMask {
+        self.mask.number(self.events);
+        self.mask
+    }
+}
+
+impl PersonalMask {
     /// Masks a field of an event.
     pub(super) fn hide(&self, event: &Event, name: &str, holds: Holds, value: &mut Value) {
         match (holds, &event.happening) {
@@ -160,10 +203,8 @@ impl PersonalMask {
 /// A record for others: everything that people, models and tools said is masked.
 pub fn masked(mut record: Record, events: &[Event]) -> Record {
     let mut mask = PersonalMask::default();
-    events.iter().for_each(|event| {
-        mask.take(event);
-    });
-    let redactor = mask.redactor();
+    mask.take(events);
+    let redactor = mask.of(events).redactor();
     let none = BTreeSet::new();
     mask.hide_given("inputs", &mut record.inputs);
     mask.hide_given("outputs", &mut record.outputs);
@@ -241,8 +282,10 @@ impl PersonalTexts {
             // Before the step or the pipeline has it: lines about a run are written as it goes on.
             Happening::ModelReplied { step, reply: ModelAnswer::Said { text, calls, .. }, .. } => {
                 calls.iter().for_each(|call| self.arguments(&call.arguments, &mut found));
-                let said = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
-                self.output(step, &said, std::iter::empty(), &mut found);
+                if !self.marks.columns.is_empty() || self.is_personal(step) {
+                    let said = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
+                    self.output(step, &said, std::iter::empty(), &mut found);
+                }
             }
             Happening::ToolCalled { with, .. } => self.arguments(with, &mut found),
             Happening::ToolReplied { step, result: Some(result), personal, .. } => {
@@ -330,6 +373,9 @@ fn leaves(key: &str, value: &Value, into: &mut KeyedValues) {
 }
 
 fn columns(value: &Value, marked: &[String], into: &mut KeyedValues) {
+    if marked.is_empty() {
+        return;
+    }
     match value {
         Value::Array(list) => list.iter().for_each(|v| columns(v, marked, into)),
         Value::Object(object) => {

@@ -59,7 +59,7 @@ pub async fn drive(
     ports: &Ports,
     journal: &mut Journal,
     stop: &mut StopReceiver,
-    watch: &mut dyn FnMut(&Event),
+    watch: &mut dyn FnMut(Event),
 ) -> Result<Option<RunEnd>, StoreError> {
     let (began, before) = (ports.clock.elapsed(), run.state().last_ms());
     let moment = |clock: &dyn Clock| {
@@ -76,10 +76,8 @@ pub async fn drive(
     let (mut kept_to, mut writing_to) = (0, 0);
     let mut taken_in = 0;
     let mut show = |kept: Vec<Event>| {
-        for event in &kept {
-            if let Some(tape) = &ports.tape {
-                tape.watch(event);
-            }
+        for event in kept {
+            ports.tape.iter().for_each(|tape| tape.watch(&event));
             watch(event);
         }
     };

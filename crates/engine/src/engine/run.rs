@@ -15,7 +15,7 @@ use crate::engine::state::live::Live;
 use crate::engine::state::plans::FrameGraph;
 use crate::engine::state::{NodeRef, ReadyKey, RunState, Timer};
 use crate::event::{Bound, Event, Failure, FailureKind, Happening, Limit, StepPath, VERSION};
-use crate::model::{Mock, Replies, Step};
+use crate::model::{Mock, Pipeline, Replies, Step};
 use crate::plan::{PipelinePlan, Plan};
 use crate::port::{Secret, WrittenCheck};
 use crate::redact::Secrets;
@@ -301,7 +301,7 @@ impl Run {
                 Timer::StepDeadline(at) => self.guarded(Some(at), |run| run.step_timed_out(at, Bound::Deadline)),
                 Timer::Deadline(ix) | Timer::Stage(ix) => {
                     let instance = self.state.instance(ix);
-                    let step: StepPath = instance.prefix.trim_end_matches('/').into();
+                    let step = instance.path();
                     let is_deadline = matches!(timer, Timer::Deadline(_));
                     let limit = Limit { bound: Bound::Deadline, of_called: !step.is_empty() };
                     let message = if is_deadline {
@@ -347,6 +347,12 @@ impl Run {
     /// Lets a step go on as soon as it can.
     pub(crate) fn wake(&mut self, at: NodeRef) {
         self.woken.insert(self.state.key(at));
+    }
+
+    /// The pipeline that the run began with.
+    pub(crate) fn own_pipeline(&self) -> Option<&Pipeline> {
+        let own = self.state.instances.first()?.as_ref()?;
+        Some(&self.plan.pipeline(own.pipeline).pipeline)
     }
 
     pub(crate) fn planned(&self, instance: u32) -> &PipelinePlan {

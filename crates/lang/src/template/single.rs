@@ -88,7 +88,8 @@ fn named(part: &str) -> Vec<(SourceRange, SourceRange)> {
         let roots = roots.join("|");
         Regex::new(&format!(r"\$?\{{\s*((?:{roots})[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*(?:\s*\|[^{{}}]*?)?)\s*\}}")).ok()
     });
-    let Some(pattern) = NAMED.as_ref() else { return vec![] };
+    // Most files have none, and the pattern takes longer to make than they take to check.
+    let Some(pattern) = part.contains('{').then(|| NAMED.as_ref()).flatten() else { return vec![] };
     let found = pattern.captures_iter(part).filter_map(|found| Some((found.get(0)?, found.get(1)?)));
     let single = found.filter(|(whole, _)| !part[..whole.start()].ends_with('{') && !part[whole.end()..].starts_with('}'));
     single.map(|(whole, name)| ((whole.start(), whole.end()), (name.start(), name.end()))).collect()

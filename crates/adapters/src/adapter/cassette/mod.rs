@@ -55,6 +55,7 @@ pub struct Cassette {
 #[derive(Default)]
 struct CassetteState {
     mask: PersonalMask,
+    events: Vec<Event>,
     run: String,
     /// Texts that the run was started with, by where they stand: `person.name`, `inputs.phone`.
     given: BTreeMap<String, String>,
@@ -151,7 +152,7 @@ impl Cassette {
     fn keep<T: Recordable + Send + 'static>(&self, call: u64, asked: Value, live: Pending<T>) -> Pending<T> {
         let mut inner = self.inner();
         let Some((step, number)) = inner.calls.get(&call).cloned() else { return live };
-        let (then, place) = (inner.mask.redactor().clone(), inner.kept.len());
+        let (then, place) = (inner.redactor().clone(), inner.kept.len());
         inner.kept.push(TakenCall { step, call: number, asked, then, answer: None });
         let own = self.clone();
         Box::pin(async move {
@@ -175,7 +176,7 @@ impl Cassette {
 impl TakenCall {
     /// The recording of the call in a run, and what of it a replay cannot give back.
     fn recording(&self, of: &CassetteState) -> (Recording, Option<String>) {
-        let mut masker = Masker::new(of.mask.redactor(), &of.run).since(&self.then);
+        let mut masker = Masker::new(of.redactor(), &of.run).since(&self.then);
         let asked = masker.value(&self.asked);
         let in_asked = std::mem::take(&mut masker.used);
         let late = in_asked.iter().filter(|(place, _)| masker.late.contains(place));
@@ -219,7 +220,7 @@ impl TakenCall {
             (RecordedAnswer::Failure(masked), Some(Err(failure))) => (masked.message.clone().into(), failure.message.clone().into()),
             _ => return Replayed::Same,
         };
-        let best = || with_counts(placeholder::without_secrets(&wanted, of.mask.redactor()), &wanted);
+        let best = || with_counts(placeholder::without_secrets(&wanted, of.redactor()), &wanted);
         match bindings.restored(&masked) == wanted {
             true => Replayed::Same,
             false if bindings.with(&masker.used).restored(&masked) == best() => Replayed::Placeholders,
@@ -261,6 +262,11 @@ impl CassetteState {
         *last
     }
 
+    /// What must not be kept.
+    fn redactor(&self) -> &Redactor {
+        self.mask.of(&self.events).redactor()
+    }
+
     fn steps(&mut self, folder: &Path) -> Arc<Result<Steps, CassetteError>> {
         self.folders.entry(folder.to_path_buf()).or_insert_with(|| Arc::new(folder::read(folder))).clone()
     }
@@ -274,7 +280,7 @@ impl CassetteState {
         let found = steps.get(&*step).and_then(|list| list.iter().find(|recording| recording.call == number));
         let fits = found.and_then(|recording| {
             let recorded = comparable(&recording.asked, asked);
-            Some((recording, Bindings::of(&recorded, asked, self.mask.redactor(), &self.run, &recording.lengths)?))
+            Some((recording, Bindings::of(&recorded, asked, self.redactor(), &self.run, &recording.lengths)?))
         });
         if let Some((recording, mut bindings)) = fits {
             bindings.know(&recording.origins, &self.given);
@@ -284,7 +290,7 @@ impl CassetteState {
                 RecordedAnswer::Failure(failure) => Err(Failure { message: bindings.restored_text(&failure.message), ..failure.clone() }),
             };
         }
-        let masked = Masker::new(self.mask.redactor(), &self.run).value(asked);
+        let masked = Masker::new(self.redactor(), &self.run).value(asked);
         let told = nearest::sentence(steps, &step, number, &masked);
         Err(self.miss(format!("{told} (recordings in {}; nothing was asked live)", folder.display())))
     }
@@ -316,7 +322,9 @@ fn comparable(recorded: &Value, asked: &Value) -> Value {
 impl Tape for Cassette {
     fn watch(&self, event: &Event) {
         let mut inner = self.inner();
-        inner.mask.take(event);
+        inner.events.push(event.clone());
+        let CassetteState { mask, events, .. } = &mut *inner;
+        mask.take(events);
         match &event.happening {
             Happening::RunStarted(start) => {
                 inner.run = event.run.to_string();

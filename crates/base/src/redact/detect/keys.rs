@@ -40,7 +40,7 @@ pub(in super::super) fn begins_as_key(text: &str) -> bool {
 /// All of them in one pass; a prefix counts only as it is written here.
 static SHAPES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let shapes = PREFIXES.iter().map(|(prefix, _)| *prefix).chain([JWT, PEM]).chain(NAMES.split(' '));
-    AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(shapes).ok()
+    AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::ContiguousNFA)).build(shapes).ok()
 });
 
 pub(in super::super) fn find(text: &str, found: &mut Vec<Detection>) {

@@ -89,7 +89,7 @@ fn ended(step: &'static str, deadline: &'static str, stop_by: Option<Canceller>)
         let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
         let runtime = Runtime::new().unwrap();
         let (mut run, ports) = (run(plan), hanging());
-        let mut watch = |event: &crate::event::Event| {
+        let mut watch = |event: crate::event::Event| {
             if let (Happening::ToolCalled { .. }, Some(by)) = (&event.happening, stop_by) {
                 sender.send(by).unwrap();
             }

@@ -73,9 +73,8 @@ impl Run {
                 if !out.is_nothing() {
                     return Some(Over::Perhaps);
                 }
-                let step: StepPath = instance.prefix.trim_end_matches('/').into();
                 let limit = Limit { bound, of_called: parent.is_some() };
-                return Some(Over::Pipeline { step, limit, message });
+                return Some(Over::Pipeline { step: instance.path(), limit, message });
             }
         }
         None

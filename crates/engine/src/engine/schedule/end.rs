@@ -132,7 +132,7 @@ impl Run {
             _ => None,
         };
         if let Some(stage) = next {
-            let step = instance.prefix.trim_end_matches('/').into();
+            let step = instance.path();
             self.emit(Happening::StageStarted { step, stage, status, failure });
         } else if instance.parent.is_some() {
             self.call_over(ix, status, failure);

@@ -50,8 +50,7 @@ impl Run {
 
     /// Whether one more call may go out in this run.
     fn has_any_permit(&self) -> bool {
-        let own = self.state.instances.first().and_then(Option::as_ref).map(|i| self.plan.pipeline(i.pipeline));
-        let file = own.and_then(|p| p.pipeline.limits.max_parallel);
+        let file = self.own_pipeline().and_then(|own| own.limits.max_parallel);
         let most = [file, self.options.limits.max_parallel].into_iter().flatten().min().unwrap_or(MOST_PARALLEL);
         self.state.stopping.is_none() && (self.state.calls.len() as u64) < most
     }

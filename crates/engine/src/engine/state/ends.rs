@@ -303,7 +303,7 @@ impl RunState {
         let instance = self.instance_mut(ix);
         let frame = instance.frame;
         if instance.stage == Stage::Steps {
-            let path = instance.prefix.trim_end_matches('/').into();
+            let path = instance.path();
             instance.ending.limit.get_or_insert(bound);
             instance.ending.failure.get_or_insert(StepFailure { step: path, failure });
         } else {

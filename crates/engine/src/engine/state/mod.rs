@@ -182,6 +182,13 @@ pub(crate) struct Instance {
     pub(crate) cached: CachedNames,
 }
 
+impl Instance {
+    /// The path of the call; empty for the run's own.
+    pub(crate) fn path(&self) -> StepPath {
+        self.prefix.trim_end_matches('/').into()
+    }
+}
+
 /// What is known about how a pipeline ends. The status is a pure function of this.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Ending {
@@ -474,7 +481,7 @@ impl RunState {
 
     /// The pipeline that runs under a path: of the call, or empty for the run's own.
     pub(crate) fn instance_at(&self, path: &str) -> Option<u32> {
-        let fits = |i: &Option<Instance>| i.as_ref().is_some_and(|i| i.prefix.trim_end_matches('/') == path);
+        let fits = |i: &Option<Instance>| i.as_ref().is_some_and(|i| *i.path() == *path);
         self.instances.iter().rposition(fits).map(|ix| ix as u32)
     }
 

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::requests::add_key;
 use super::{Kind, Taken, other};
 use crate::engine::Run;
 use crate::engine::command::{CallReply, CallRequest};
@@ -21,8 +20,7 @@ impl Kind for HttpStep {
         let timeout = step.timeout.unwrap_or(CALL_TIMEOUT);
         let parts = HttpParts { method: self.method, url: &self.url, headers: &self.headers, query: &self.query, body: self.body.as_ref() };
         let mut request = run.http_request(at, &parts, (Giver::NOBODY, &[]), timeout, CONNECT_TIMEOUT)?;
-        let key = run.idempotency_key(at, self.idempotency_key.as_ref(), 0)?;
-        add_key(&mut request, key.filter(|_| self.idempotency_key.is_some() || !self.method.is_safe()));
+        run.repeat_key(at, self.idempotency_key.as_ref(), 0)?.add_to(&mut request);
         let shown = json!({ "method": request.method.as_str(), "url": shown_url(&request.url) });
         let request = CallRequest::Http(request);
         run.permit(at, None, None, &request)?;

@@ -233,8 +233,7 @@ impl Run {
     }
 
     fn step_limit(&self) -> Option<String> {
-        let own = self.state.instances.first().and_then(Option::as_ref).map(|i| self.plan.pipeline(i.pipeline));
-        let file = own.and_then(|p| p.pipeline.limits.max_steps);
+        let file = self.own_pipeline().and_then(|own| own.limits.max_steps);
         let started = self.state.steps_started;
         if let Some(most) = [file, self.options.limits.max_steps].into_iter().flatten().min() {
             return (started >= most).then(|| format!("max_steps is {most}, and that many steps have started"));

@@ -10,16 +10,12 @@ use crate::port::{HttpRequest, Secret};
 use crate::source::Spanned;
 
 impl Run {
-    /// The key a receiver may know a repeated call by: equal for all tries of one call.
-    pub(crate) fn idempotency_key(&self, at: NodeRef, own: Option<&Text>, part: u64) -> Result<Option<String>, Failure> {
-        match own {
-            Some(text) => {
-                let key = self.fill_text(at, text)?;
-                Ok(Some(if part > 1 { format!("{key}-{part}") } else { key }))
-            }
-            None if part > 0 => Ok(Some(format!("{}-{part}", self.own_key(at)))),
-            None => Ok(Some(self.own_key(at))),
-        }
+    /// The key of a call, or of a part of several.
+    pub(crate) fn repeat_key(&self, at: NodeRef, written: Option<&Text>, part: u64) -> Result<RepeatKey, Failure> {
+        let key = written.map_or_else(|| Ok(self.own_key(at)), |text| self.fill_text(at, text))?;
+        let first = u64::from(written.is_some());
+        let text = if part > first { format!("{key}-{part}") } else { key };
+        Ok(RepeatKey { text, is_written: written.is_some() })
     }
 
     /// What no other step, element or round of this run has: run, path, and the rounds of the pipelines around it, from the first that
@@ -40,8 +36,18 @@ impl Run {
     }
 }
 
-pub(crate) fn add_key(request: &mut HttpRequest, key: Option<String>) {
-    if let Some(key) = key {
-        request.headers.push(("Idempotency-Key".to_string(), Secret::new(key)));
+/// What a receiver may know a repeated call by: equal for all tries of one call.
+pub(crate) struct RepeatKey {
+    pub(crate) text: String,
+    /// By the author.
+    pub(crate) is_written: bool,
+}
+
+impl RepeatKey {
+    /// Adds it to a request that a second time could do twice, or whose author wants it.
+    pub(crate) fn add_to(self, request: &mut HttpRequest) {
+        if (self.is_written || !request.method.is_safe()) && !self.text.is_empty() {
+            request.headers.push(("Idempotency-Key".to_string(), Secret::new(self.text)));
+        }
     }
 }

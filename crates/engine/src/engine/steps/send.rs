@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::http::HttpParts;
-use super::requests::add_key;
 use super::{Kind, Taken, other};
 use crate::channel::{MessagePart, Output};
 use crate::engine::Run;
@@ -12,7 +11,7 @@ use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind, Happening};
-use crate::model::{CALL_TIMEOUT, CONNECT_TIMEOUT, STDOUT, SendStep, Step, Text, ToolKind};
+use crate::model::{Body, CALL_TIMEOUT, CONNECT_TIMEOUT, STDOUT, SendStep, Step, Text, ToolKind};
 use crate::port::{Mail, Secret};
 use crate::template;
 
@@ -33,26 +32,21 @@ impl Kind for SendStep {
 
 impl Run {
     fn start_send(&mut self, at: NodeRef, step: &Step, send: &SendStep) -> Result<(), Failure> {
-        let parts = parts_of(&self.state.output(self.fill(at, &send.of)?));
-        if send.to.value == STDOUT {
-            let texts: Vec<String> = parts.iter().map(content_text).collect();
-            self.call_out(at, STDOUT, json!({ "parts": texts.len() }), CallRequest::Print(texts), ms(CALL_TIMEOUT));
+        let output = self.state.output(self.fill(at, &send.of)?);
+        let (to, parts, with) = (&send.to.value, parts_of(&output), self.arguments(at, &send.with)?);
+        let contents = || parts.iter().map(content_text).collect::<Vec<_>>();
+        if to == STDOUT || self.options.mocks.refuses_effects {
+            self.call_out(at, to, json!({ "parts": parts.len() }), CallRequest::Print(contents()), ms(CALL_TIMEOUT));
             return Ok(());
         }
-        let with = self.arguments(at, &send.with)?;
-        if self.options.mocks.refuses_effects {
-            let texts: Vec<String> = parts.iter().map(content_text).collect();
-            self.call_out(at, &send.to.value, json!({ "parts": texts.len() }), CallRequest::Print(texts), ms(CALL_TIMEOUT));
-            return Ok(());
-        }
-        let tool = self.tool(at, &send.to.value)?.clone();
+        let tool = self.tool(at, to)?.clone();
         let timeout = step.timeout.unwrap_or(tool.call_timeout());
         let done = self.state.node(at).delivered.len();
         let Some(part) = parts.get(done) else {
             self.succeed(at, json!({ "delivered": [] }), None);
             return Ok(());
         };
-        let key = self.idempotency_key(at, send.idempotency_key.as_ref(), done as u64 + 1)?;
+        let key = self.repeat_key(at, send.idempotency_key.as_ref(), done as u64 + 1)?;
         let text = |key: &str| with.get(key).and_then(Value::as_str).map(str::to_string);
         let request = match &tool.kind {
             ToolKind::Http { method, url, headers, query, body, .. } => {
@@ -71,13 +65,12 @@ impl Run {
                     let own = json!({ "part": done + 1, "parts": parts.len(), "content": part.content });
                     request.body = Some(("application/json".into(), own.to_string().into_bytes()));
                 }
-                add_key(&mut request, Some(key.clone().unwrap_or_default()).filter(|k| !k.is_empty()));
+                key.add_to(&mut request);
                 CallRequest::Http(request)
             }
             ToolKind::File(folder) => {
                 let name = text("name").ok_or_else(|| Failure::new(FailureKind::BadRequest, "send to a file needs with: { name: … }"))?;
-                let all: Vec<String> = parts.iter().map(content_text).collect();
-                CallRequest::Write { folder: folder.clone(), name, text: all.join("\n\n") }
+                CallRequest::Write { folder: folder.clone(), name, text: contents().join("\n\n") }
             }
             ToolKind::Smtp { address, from, user, password } => {
                 let secrets = self.secret_names();
@@ -89,7 +82,8 @@ impl Run {
                 let need = |key: &str| {
                     text(key).ok_or_else(|| Failure::new(FailureKind::BadRequest, format!("send by mail needs with: {{ {key}: … }}")))
                 };
-                let all: Vec<String> = parts.iter().map(content_text).collect();
+                let html = self.is_html(at, &output).then(|| contents().join("\n"));
+                let texts = if html.is_some() { parts.iter().map(|part| part.text.clone()).collect() } else { contents() };
                 CallRequest::Mail(Mail {
                     server: fill(address)?,
                     host_from: self.text_named_by(at, address, Giver::NOBODY),
@@ -97,32 +91,37 @@ impl Run {
                     from: fill(from)?,
                     to: need("to")?,
                     subject: need("subject")?,
-                    text: all.join("\n\n"),
-                    html: None,
-                    key: key.clone().unwrap_or_default(),
+                    text: texts.join("\n\n"),
+                    html,
+                    key: key.text,
                     timeout,
                 })
             }
             ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Server(_) | ToolKind::Broken => {
-                return Err(Failure::new(FailureKind::BadRequest, format!("nothing can be sent to tool \"{}\"", send.to.value)));
+                return Err(Failure::new(FailureKind::BadRequest, format!("nothing can be sent to tool \"{to}\"")));
             }
         };
         let shown = json!({ "part": done + 1, "parts": parts.len() });
-        let to = send.to.value.clone();
-        let mut told = with.clone();
+        let mut told = with;
         told.extend(shown.as_object().cloned().unwrap_or_default());
         let told = Value::Object(told);
-        if to != STDOUT && done == 0 {
+        if done == 0 {
             // What is asked about is the whole, once.
             let mut whole = told.clone();
-            whole["content"] = parts.iter().map(content_text).collect::<Vec<_>>().join("\n\n").into();
-            if !self.agreed(at, None, &to, &whole)? {
+            whole["content"] = contents().join("\n\n").into();
+            if !self.agreed(at, None, to, &whole)? {
                 return Ok(());
             }
         }
-        self.permit(at, None, Some((&to, &told)), &request)?;
-        self.call_out(at, &to, shown, request, ms(timeout));
+        self.permit(at, None, Some((to, &told)), &request)?;
+        self.call_out(at, to, shown, request, ms(timeout));
         Ok(())
+    }
+
+    /// Whether what a `format` step made is HTML.
+    fn is_html(&self, at: NodeRef, output: &Output) -> bool {
+        let channels = &self.planned_of(at).pipeline.channels;
+        output.made().is_some_and(|made| channels.iter().any(|channel| channel.name == made.channel && channel.body == Body::Html))
     }
 
     /// One sending is done. Gives the step's output, or goes on with the next part.

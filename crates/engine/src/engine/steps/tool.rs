@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::http::HttpParts;
-use super::requests::add_key;
+use super::requests::RepeatKey;
 use super::sql::sql_output;
 use super::{Kind, Taken, other};
 use crate::engine::Run;
@@ -26,7 +26,7 @@ impl Kind for ToolStep {
         }
         let given = run.arguments(at, &self.with)?;
         let timeout = step.timeout.unwrap_or(run.tool(at, name)?.call_timeout());
-        let key = (run.idempotency_key(at, self.idempotency_key.as_ref(), 0)?, self.idempotency_key.is_some());
+        let key = run.repeat_key(at, self.idempotency_key.as_ref(), 0)?;
         let (request, shown) = run.tool_request(at, name, given, key, timeout)?;
         let planner = run.planner_of(at);
         if !run.agreed(at, planner.as_deref(), name, &shown)? {
@@ -49,13 +49,13 @@ impl Kind for ToolStep {
 }
 
 impl Run {
-    /// A call of a tool (`tool` or `tool.part`) as a request with a key by which a receiver knows it again (and whether the author wrote that), and its arguments as the record shows them: without secrets.
+    /// A call of a tool (`tool` or `tool.part`) as a request, and its arguments as the record shows them: without secrets.
     pub(crate) fn tool_request(
         &self,
         at: NodeRef,
         name: &str,
         given: Map<String, Value>,
-        (key, own_key): (Option<String>, bool),
+        key: RepeatKey,
         timeout: Duration,
     ) -> Result<(CallRequest, Value), Failure> {
         let part = ToolName::of(name).part.unwrap_or_default();
@@ -76,7 +76,7 @@ impl Run {
                 let giver = self.giver(at, name, &step.kind);
                 let connect_timeout = tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
                 let mut request = self.http_request(at, &parts, (giver, &extra), timeout, connect_timeout)?;
-                add_key(&mut request, key.filter(|_| own_key || !method.is_safe()));
+                key.add_to(&mut request);
                 CallRequest::Http(request)
             }
             ToolKind::Sql(tables) => {

@@ -13,6 +13,7 @@ use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::opening::Opening;
 use crate::engine::state::NodeRef;
 use crate::engine::state::talk::{AskedStage, ModelTalk, RequestedCall};
+use crate::engine::steps::requests::RepeatKey;
 use crate::engine::words::ms;
 use crate::engine::{Run, shape};
 use crate::event::{AskedCall, Failure, FailureKind, Happening, MessageRole, Note, SharedValue};
@@ -238,8 +239,8 @@ impl Run {
             0 => String::new(),
             number => format!("{number}-"),
         };
-        let key = format!("{}-{conversation}{turn}-{}", self.own_key(at), place + 1);
-        let (request, shown) = self.tool_request(at, &asked.tool, given.clone(), (Some(key), false), timeout)?;
+        let key = RepeatKey { text: format!("{}-{conversation}{turn}-{}", self.own_key(at), place + 1), is_written: false };
+        let (request, shown) = self.tool_request(at, &asked.tool, given.clone(), key, timeout)?;
         if !self.agreed(at, Some(&agent_name), &asked.tool, &shown)? {
             return Ok(());
         }
