@@ -10,7 +10,7 @@ const MOST_WAITS: u64 = 1_000;
 
 /// F501: all attempts and their waits together can outlast the deadline. Goes by a `retry` that is written out.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    let whole = pipeline.pipeline.limits.deadline;
+    let whole = pipeline.pipeline.bounds().deadline;
     for step in &pipeline.pipeline.steps {
         let Some(deadline) = step.deadline.into_iter().chain(whole).min() else { continue };
         let Some(retry) = step.retry.as_ref().filter(|retry| retry.max_attempts > 1) else { continue };
@@ -77,6 +77,8 @@ mod tests {
         let found = "F501 4:15 \"a\": 3 attempts of 60s and their waits can take 183s; the deadline is 120s\n";
         assert_eq!(step("limits: { deadline: 120s }\n", "max_attempts: 3"), found);
         assert_eq!(step("limits: { deadline: 183s }\n", "max_attempts: 3"), "");
+        let policy = "policies: { p: { resource_limits: { time: 120s }, permission_mode: auto } }\npolicy: p\n";
+        assert_eq!(step(policy, "max_attempts: 3"), found.replace("4:15", "5:15"));
         assert_eq!(step("", "max_attempts: 3"), "", "silent without a deadline");
         let fixed = step("limits: { deadline: 1h }\n", "max_attempts: 100000, delay: 10s, backoff: fixed");
         assert!(fixed.contains("can take 6999990s"), "{fixed}");
