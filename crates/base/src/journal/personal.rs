@@ -28,8 +28,7 @@ impl PersonalMask {
     pub fn take(&mut self, event: &Event) -> bool {
         let new = self.personal.take(event);
         if !new.is_empty() {
-            self.redactor.learn(&new);
-            self.redactor.number_learned();
+            self.redactor.learn_in_order(&new);
         }
         self.personal.placed.drain(..).for_each(|value| self.redactor.number_whole(&value));
         // In the order of the events, so that a value has the same number wherever the run is shown, whatever is shown first.
