@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use crate::model::html_character;
+
 /// A piece of HTML.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HtmlPiece {
@@ -199,7 +201,7 @@ fn read_references(text: &str) -> String {
         made.push_str(&rest[..at]);
         rest = &rest[at..];
         let end = rest.bytes().take(12).position(|byte| byte == b';');
-        let read = end.and_then(|end| Some((character(rest.get(1..end)?)?, end + 1)));
+        let read = end.and_then(|end| Some((html_character(rest.get(1..end)?).filter(|c| *c != '\0')?, end + 1)));
         match read {
             Some((character, length)) => {
                 made.push(character);
@@ -213,25 +215,6 @@ fn read_references(text: &str) -> String {
     }
     made.push_str(rest);
     made
-}
-
-fn character(name: &str) -> Option<char> {
-    match name {
-        "amp" => Some('&'),
-        "lt" => Some('<'),
-        "gt" => Some('>'),
-        "quot" => Some('"'),
-        "apos" => Some('\''),
-        "nbsp" => Some('\u{A0}'),
-        _ => {
-            let digits = name.strip_prefix('#')?;
-            let code = match digits.strip_prefix(['x', 'X']) {
-                Some(hex) => u32::from_str_radix(hex, 16).ok()?,
-                None => digits.parse().ok()?,
-            };
-            char::from_u32(code).filter(|c| *c != '\0')
-        }
-    }
 }
 
 #[cfg(test)]

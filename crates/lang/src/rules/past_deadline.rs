@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Backoff, Form, Pipeline, Retry, StepKind};
+use crate::model::{Backoff, Pipeline, Retry, StepKind};
 
 /// Waits that are added up one by one; the rest count like the last of them.
 const MOST_WAITS: u64 = 1_000;
@@ -35,11 +35,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 /// The time that an agent's model says for one call.
 fn of_model(file: &Pipeline, kind: &StepKind) -> Option<Duration> {
     let StepKind::Agent(asked) = kind else { return None };
-    let name = match &asked.model {
-        Some(model) => (model.form == Form::Plain).then_some(&*model.source)?,
-        None => file.agents.get(&asked.agent.value)?.model_name(),
-    };
-    file.models.get(name)?.timeout
+    file.models.get(file.asked_model(kind, &asked.agent.value)?)?.timeout
 }
 
 /// All waits together, at their longest.

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Agent, Form, Pipeline, StepKind};
+use crate::model::{Agent, Pipeline};
+use crate::source::Spanned;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
@@ -12,15 +13,10 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     let key = if limits.any(|limits| limits.max_cost_usd.is_some()) { "max_cost_usd" } else { "resource_limits.cost_usd" };
     let mut used: Vec<&str> = vec![];
     for planned in &pipeline.steps {
-        let names = planned.step.kind.agents(file).into_iter().chain(planned.step.kind.may_use());
-        let own = if let StepKind::Agent(step) = &planned.step.kind { step.model.as_ref() } else { None };
-        for agent in names.filter_map(|name| file.agents.get(&name.value)).filter(|agent| is_bounded(agent)) {
-            match own {
-                Some(model) if model.form == Form::Plain => used.push(&model.source),
-                Some(_) => {}
-                None => used.push(agent.model_name()),
-            }
-        }
+        let kind = &planned.step.kind;
+        let names = kind.agents(file).into_iter().chain(kind.may_use()).map(Spanned::as_str);
+        let bounded = names.filter(|name| file.agents.get(*name).is_some_and(is_bounded));
+        used.extend(bounded.filter_map(|name| file.asked_model(kind, name)));
     }
     for name in with_fallbacks(file, used) {
         let Some(model) = file.models.get(name) else { continue };
