@@ -2,16 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Whether a character would not show, or would change how others show: all that Unicode calls a control, a format character, ignorable by
-/// default, or an end of a line or paragraph. U+200C, U+200D, U+FE0E and U+FE0F stay, since words and emoji need them, and so do the signs of
-/// Arabic, Syriac and Kaithi that enclose the figures behind them: they are seen.
-pub fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}')
-        || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}')
-        || matches!(c, '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}')
-        || matches!(c, '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
-}
+pub use crate::source::is_invisible;
+use crate::source::is_unseen;
 
 /// A character as YAML writes it in double quotes: `\x1B`, `\u202E`, `\U000E0041`; `\t`, `\n` and `\r` by name.
 pub fn escaped(c: char) -> String {
@@ -53,17 +45,13 @@ pub fn all_visible(text: &str) -> String {
         match c {
             ' ' if blanks > MOST_BLANKS => out.push_str(&format!("\\{{{blanks} blanks}}")),
             ' ' => out.push_str(&rest[..blanks]),
-            _ if is_invisible(c) || is_unseen(c) || c.is_whitespace() => out.push_str(&escaped(c)),
+            // Two signs are drawn as a blank.
+            _ if is_unseen(c) || matches!(c, '\u{2800}' | '\u{1d159}') || c.is_whitespace() => out.push_str(&escaped(c)),
             _ => out.push(c),
         }
         rest = &rest[taken..];
     }
     out
-}
-
-/// What words and emoji may need (joiners, variants), or a sign that is drawn as a blank.
-fn is_unseen(c: char) -> bool {
-    matches!(c, '\u{200c}' | '\u{200d}' | '\u{2800}' | '\u{fe0e}' | '\u{fe0f}' | '\u{1d159}')
 }
 
 /// The same for a text of several lines: line ends and tabs stay.

@@ -362,7 +362,7 @@ pub enum Happening {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         id: String,
     },
-    /// The run is over; always the last, once.
+    /// The run ended: the last event, unless a cancelled run continues (`run_resumed`).
     RunFinished(Box<RunEnd>),
 }
 

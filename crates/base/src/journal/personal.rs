@@ -45,8 +45,7 @@ impl PersonalMask {
                 self.number(events);
             }
             if !new.is_empty() {
-                self.redactor.learn(&new);
-                self.redactor.number_learned();
+                self.redactor.learn_in_order(&new);
                 is_new = true;
             }
             self.personal.placed.drain(..).for_each(|value| self.redactor.number_whole(&value));

@@ -425,7 +425,7 @@ impl RecordBuilder {
         let record = &mut self.record;
         if record.ended.take().is_some() {
             (record.status, record.failure, record.outputs) = (None, None, Value::Null);
-            record.phases.pop_if(|last| last.name == "failed");
+            record.phases.pop_if(|last| last.name == "failed" && last.step.is_empty());
             for step in record.steps.iter_mut().filter(|step| step.status == "cancelled") {
                 (step.status, step.error) = ("pending".into(), None);
             }
@@ -450,5 +450,32 @@ impl RecordBuilder {
             self.record.steps.len() - 1
         });
         &mut self.record.steps[place]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_of_the_author_stays_when_a_cancelled_run_continues() {
+        let event = |seq: u64, mut fields: Value| {
+            fields["v"] = json!(crate::event::VERSION);
+            fields["seq"] = json!(seq);
+            fields["time"] = json!("2026-01-01T00:00:00Z");
+            fields["at_ms"] = json!(0);
+            fields["run"] = json!("r");
+            serde_json::from_value::<Event>(fields).unwrap()
+        };
+        let started = json!({
+            "type": "run_started", "pipeline": "p", "hash": "h", "inputs": {}, "channel": null, "person": {}, "now": "2026-01-01T00:00:00Z",
+            "seed": 0,
+        });
+        let step = json!({ "type": "step_started", "step": "a", "attempt": 1, "round": 1, "phase": "failed" });
+        let ended = json!({ "type": "run_finished", "status": "cancelled", "outputs": null, "usage": Usage::default() });
+        let resumed = json!({ "type": "run_resumed", "away_ms": 0 });
+        let events: Vec<Event> = (1..).zip([started, step, ended, resumed]).map(|(seq, fields)| event(seq, fields)).collect();
+        let record = record(&events).unwrap();
+        assert_eq!(record.phases.iter().map(|phase| &*phase.name).collect::<Vec<_>>(), ["created", "failed"]);
     }
 }

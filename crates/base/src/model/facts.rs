@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use super::{
-    Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, Filling, Method, Pipeline, PipelineId, QUERY_TIMEOUT, Shape, StepFacts, StepKind, Text,
-    TextKey, Tool, ToolKind, work::ServerKind,
+    Agent, AgentStep, CALL_TIMEOUT, Case, DEFAULT_MODEL, Filling, Form, Method, Pipeline, PipelineId, QUERY_TIMEOUT, Shape, StepFacts,
+    StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -260,6 +260,14 @@ impl Agent {
 }
 
 impl Pipeline {
+    /// The model that a step asks first through this agent: its own, else the agent's. `None`: only a run knows.
+    pub fn asked_model<'a>(&'a self, step: &'a StepKind, agent: &str) -> Option<&'a str> {
+        if let StepKind::Agent(AgentStep { model: Some(model), .. }) = step {
+            return (model.form == Form::Plain).then_some(&*model.source);
+        }
+        self.agents.get(agent).map(Agent::model_name)
+    }
+
     /// The tool of `tool` or `tool.part`, and the part.
     pub fn tool<'n>(&self, name: &'n str) -> Option<(&Tool, Option<&'n str>)> {
         let ToolName { tool, part } = ToolName::of(name);

@@ -1,25 +1,13 @@
 //! Paths as policies see them: from the project's folder.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
+
+use crate::source::normalised;
 
 /// A path from the project's folder, tidied as text; one outside stays whole.
 pub fn from_project(project: &Path, path: &Path) -> String {
-    let (project, path) = (tidy(project), tidy(path));
+    let (project, path) = (normalised(project), normalised(path));
     path.strip_prefix(&project).unwrap_or(&path).to_string_lossy().into_owned()
-}
-
-fn tidy(path: &Path) -> PathBuf {
-    let mut tidied = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if tidied.file_name().is_some_and(|name| name != "..") => {
-                tidied.pop();
-            }
-            part => tidied.push(part),
-        }
-    }
-    tidied
 }
 
 #[cfg(test)]

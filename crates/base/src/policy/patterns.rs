@@ -1,6 +1,7 @@
 //! What the entries of a policy's lists fit.
 
 use crate::model::ToolName;
+use crate::source::is_unseen;
 use globset::GlobBuilder;
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
@@ -87,22 +88,13 @@ fn text_fits(pattern: &str, text: &str) -> bool {
 /// A text as a lenient reader reads it: letters of one form, small, without accents, one space between words, nothing that is not seen.
 fn folded(text: &str) -> String {
     let letters = text.nfkd().flat_map(char::to_lowercase).nfkd();
-    let seen: String = letters.filter(|c| c.is_whitespace() || !is_unseen(*c) && !is_combining_mark(*c)).collect();
+    let seen: String = letters.filter(|c| c.is_whitespace() || !is_unseen(*c) && !is_drawn_blank(*c) && !is_combining_mark(*c)).collect();
     seen.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Blanks that are no white space: of Braille, and the fillers of Hangul.
 fn is_drawn_blank(c: char) -> bool {
     matches!(c, '\u{2800}' | '\u{115F}' | '\u{1160}' | '\u{3164}' | '\u{FFA0}')
-}
-
-/// Control characters, and those that are not drawn (Unicode's Default_Ignorable_Code_Point).
-fn is_unseen(c: char) -> bool {
-    c.is_control()
-        || is_drawn_blank(c)
-        || matches!(c, '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}'
-            | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}'
-            | '\u{FFF0}'..='\u{FFF8}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
 /// Whether a pattern fits; one that cannot be read fits everything.

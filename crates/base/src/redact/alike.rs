@@ -3,7 +3,8 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::encoded::{DecodedText, is_unseen};
+use super::encoded::DecodedText;
+use crate::source::is_unseen;
 
 /// A text in that form; `None`: it is so already, but for the case of A to Z, which the search knows itself.
 pub(super) fn alike(text: &str) -> Option<DecodedText> {

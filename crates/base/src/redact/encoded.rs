@@ -6,6 +6,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::model::html_character;
+use crate::source::is_unseen;
+
 /// A text inside a longer one that is no encoded value by chance has at least so many bytes, or is all there is.
 const SHORTEST: usize = 6;
 /// One encoding inside another, at most.
@@ -96,15 +99,6 @@ pub(super) fn joined<P: Places>(text: &str) -> Option<DecodedText<P>> {
     let mut places = P::default();
     places.add(kept.into_iter().map(|at| at..at + 1));
     Some(DecodedText { text, places })
-}
-
-/// A character that is not drawn.
-pub(super) fn is_unseen(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}')
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}')
-        || matches!(c, '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}')
-        || matches!(c, '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// What a terminal takes as a command (ECMA-48, 5.3 to 5.6): a control sequence, a control string to its end, or one sign behind ESC.
@@ -236,22 +230,8 @@ fn backslash(rest: &str) -> Option<(Vec<u8>, usize)> {
 /// A character reference of HTML: its bytes and its length.
 fn reference(rest: &str) -> Option<(Vec<u8>, usize)> {
     let end = rest.bytes().take(12).position(|byte| byte == b';')?;
-    let read = match rest.get(1..end)? {
-        "amp" => '&',
-        "lt" => '<',
-        "gt" => '>',
-        "quot" => '"',
-        "apos" => '\'',
-        "nbsp" => ' ',
-        name => {
-            let digits = name.strip_prefix('#')?;
-            let code = match digits.strip_prefix(['x', 'X']) {
-                Some(hex) => u32::from_str_radix(hex, 16).ok()?,
-                None => digits.parse().ok()?,
-            };
-            char::from_u32(code)?
-        }
-    };
+    let read = html_character(rest.get(1..end)?)?;
+    let read = if read == '\u{A0}' { ' ' } else { read };
     Some((read.to_string().into_bytes(), end + 1))
 }
 

@@ -28,7 +28,7 @@ pub use seats::{each_seat, placed};
 pub use secrets::{Secrets, is_recognised};
 pub use stream::Stream;
 pub(crate) use written::names_a_secret;
-pub use written::{keys_in, keys_in_source, looks_like_key, parts_of_key};
+pub use written::{keys_in, keys_in_source, looks_like_key, parts_of_key, private_keys_in};
 
 use std::ops::Range;
 

@@ -15,14 +15,14 @@ const MOST: usize = 17;
 pub(super) struct Phones(Vec<(String, usize)>);
 
 impl Phones {
-    /// Of the values that are phone numbers.
-    pub fn of(values: &[PersonalValue]) -> Phones {
+    /// Adds the values that are phone numbers; the place of the first is `first`.
+    pub fn add(&mut self, values: &[PersonalValue], first: usize) {
         let digits = |(owner, value): (usize, &PersonalValue)| {
             let digits: String = groups(&value.text).flatten().map(|group| value.text[group].to_owned()).collect();
             let digits = digits.trim_start_matches('0').to_owned();
-            (is_phone(value) && (FEWEST..=MOST).contains(&digits.len())).then_some((digits, owner))
+            (is_phone(value) && (FEWEST..=MOST).contains(&digits.len())).then_some((digits, first + owner))
         };
-        Phones(values.iter().enumerate().filter_map(digits).collect())
+        self.0.extend(values.iter().enumerate().filter_map(digits));
     }
 
     /// Where the numbers stand, with their owners; places may overlap.

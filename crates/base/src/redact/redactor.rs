@@ -19,15 +19,23 @@ use super::{Detection, PersonalPlace, PiiKind, Secrets, find_pii, merged, replac
 #[derive(Debug, Clone, Default)]
 pub struct Redactor {
     secrets: Secrets,
-    personal: KnownValues,
-    /// Words of names that are also common words, such as `An` and `Will`: found only as they are written.
-    exact: KnownValues,
+    /// The personal values in parts, each longer than the next: a new value makes few of them anew.
+    known: Vec<KnownPart>,
     phones: Phones,
     /// The personal values, by owner: what counts is the value as it was made known.
     values: Arc<Vec<PersonalValue>>,
     /// Those values, and whether each counts as a name.
     learned: Arc<HashMap<String, bool>>,
     numbers: Numbers,
+}
+
+/// The personal values from one on, up to the next part.
+#[derive(Debug, Clone)]
+struct KnownPart {
+    first: usize,
+    personal: KnownValues,
+    /// Words of names that are also common words, such as `An` and `Will`: found only as they are written.
+    exact: KnownValues,
 }
 
 /// A place to mask. Of places that overlap the first in this order gives the mask.
@@ -50,8 +58,8 @@ impl Redactor {
         redactor
     }
 
-    /// Adds personal values, such as those of a table that was read. Keys of objects that say `name` make their values names. Costs as
-    /// much as all values are long: better many at once.
+    /// Adds personal values, such as those of a table that was read. Keys of objects that say `name` make their values names. Costs
+    /// less for many at once.
     pub(crate) fn learn<'a>(&mut self, personal: impl IntoIterator<Item = &'a Value>) {
         let mut texts = vec![];
         personal.into_iter().for_each(|value| texts_of(value, false, &mut texts));
@@ -77,17 +85,23 @@ impl Redactor {
         for value in &new {
             learned.insert(value.text.clone(), value.is_name);
         }
+        let mut first = self.values.len();
+        self.phones.add(&new, first);
         Arc::make_mut(&mut self.values).append(&mut new);
-        self.personal = KnownValues::personal(&self.values);
-        self.exact = KnownValues::exact(&self.values);
-        self.phones = Phones::of(&self.values);
+        while let Some(part) = self.known.pop_if(|part| first - part.first <= self.values.len() - first) {
+            first = part.first;
+        }
+        let values = &self.values[first..];
+        self.known.push(KnownPart { first, personal: KnownValues::personal(values), exact: KnownValues::exact(values) });
     }
 
-    /// Numbers what was learned, in that order. What is not numbered so gets its number where it is masked first.
-    pub(crate) fn number_learned(&self) {
-        for value in self.values.iter() {
+    /// Learns values and numbers them in that order. What is not numbered so gets its number where it is masked first.
+    pub(crate) fn learn_in_order(&mut self, personal: &[Value]) {
+        let first = self.values.len();
+        self.learn(personal);
+        self.values.iter().skip(first).for_each(|value| {
             self.numbers.of(value.kind, &value.text);
-        }
+        });
     }
 
     /// Numbers a value that is masked as a whole at its place.
@@ -155,7 +169,7 @@ impl Redactor {
     /// The longest value that is known, in bytes.
     pub(super) fn longest(&self) -> usize {
         // The longest way to write a byte is `\u00eb` for two.
-        self.secrets.longest().max(6 * self.personal.longest)
+        self.secrets.longest().max(6 * self.known.iter().map(|part| part.personal.longest).max().unwrap_or(0))
     }
 
     /// All places to mask, in order and apart. What a mask uncovers (a number that stood next to a secret, say) is looked for again,
@@ -218,8 +232,11 @@ impl Redactor {
 
     /// Where personal values stand by themselves, with their owners.
     fn named<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (Range<usize>, usize)> + 'a {
-        let exact = self.exact.find(text).filter(|(range, _)| !is_a_word(text, range));
-        self.personal.find(text).chain(exact).filter(|(range, _)| is_whole(text, range.start, range.end))
+        let found = self.known.iter().flat_map(|part| {
+            let exact = part.exact.find(text).filter(|(range, _)| !is_a_word(text, range));
+            part.personal.find(text).chain(exact).map(|(range, owner)| (range, part.first + owner))
+        });
+        found.filter(|(range, _)| is_whole(text, range.start, range.end))
     }
 
     /// Writes a piece of the text with its hits masked.

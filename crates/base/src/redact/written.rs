@@ -35,6 +35,17 @@ pub fn looks_like_key(value: &str) -> bool {
         && !bare.contains(char::is_whitespace)
 }
 
+/// What has the shape of a key or token, or is a private key; not what is made to be public.
+pub fn private_keys_in(text: &str) -> Vec<Range<usize>> {
+    let mut found = vec![];
+    keys::find(text, &mut found);
+    let is_private = |range: &Range<usize>| {
+        let found = &text[range.clone()];
+        !found.starts_with("pk_") && (!found.starts_with(keys::PEM) || found.contains("PRIVATE KEY-----"))
+    };
+    found.into_iter().map(|found| found.range).filter(is_private).collect()
+}
+
 /// What has the shape of a key, of a token, of a private key, or of a log-in in a web address.
 pub fn keys_in(text: &str) -> Vec<Range<usize>> {
     let mut found = vec![];

@@ -2,8 +2,14 @@
 //!
 //! How to add a fact about places: put it on [`SourceFile`]; nobody else turns a byte offset into a line.
 
+mod characters;
+mod paths;
+
 use std::ops::Range;
 use std::sync::Arc;
+
+pub use characters::{is_invisible, is_unseen};
+pub use paths::normalised;
 
 /// Which file of a [`Sources`] a span lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use crate::model::html_character;
+
 /// A piece of HTML.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HtmlPiece {
@@ -86,10 +88,18 @@ pub(super) fn scan(html: &str, pairs: &Pairs) -> Vec<HtmlPiece> {
     let mut pieces = vec![];
     let mut text = String::new();
     let mut rest = html;
+    // Where the last of each ends: an end that does not follow is not looked for again behind every `<`.
+    let [last, comment, data] = [">", "-->", "]]>"].map(|end| html.rfind(end));
     while let Some(at) = rest.find('<') {
         text.push_str(&rest[..at]);
         rest = &rest[at..];
-        match tag(rest, pairs) {
+        let at = Some(html.len() - rest.len());
+        let is_ended = match rest {
+            _ if rest.starts_with("<!--") => at < comment,
+            _ if rest.starts_with("<![CDATA[") => at < data,
+            _ => at < last,
+        };
+        match is_ended.then(|| tag(rest, pairs)).flatten() {
             Some((piece, length)) => {
                 flush(&mut text, &mut pieces);
                 pieces.push(piece);
@@ -135,7 +145,7 @@ fn tag(html: &str, pairs: &Pairs) -> Option<(HtmlPiece, usize)> {
     }
     let (mut href, mut src, mut alt) = (None, None, None);
     let mut at = from + length;
-    // Attributes: name, name=value, name="value". What has no end is no tag.
+    // Attributes: name, name=value, name="value". What has no end is no tag, and neither is what another `<` stands in without quotes.
     loop {
         let left = html.get(at..).unwrap_or_default();
         let skipped = left.find(|c: char| !c.is_whitespace() && c != '/').unwrap_or(left.len());
@@ -148,7 +158,7 @@ fn tag(html: &str, pairs: &Pairs) -> Option<(HtmlPiece, usize)> {
             at += 1;
             break;
         }
-        let key_length = left.find(|c: char| c.is_whitespace() || matches!(c, '=' | '>' | '/')).unwrap_or(left.len()).max(1);
+        let key_length = left.find(|c: char| c.is_whitespace() || matches!(c, '=' | '>' | '/' | '<')).unwrap_or(left.len()).max(1);
         let key_length = if left.is_char_boundary(key_length) { key_length } else { left.chars().next().map_or(1, char::len_utf8) };
         let key = left[..key_length].to_ascii_lowercase();
         at += key_length;
@@ -164,7 +174,7 @@ fn tag(html: &str, pairs: &Pairs) -> Option<(HtmlPiece, usize)> {
         let value = value.trim_start();
         let (value, rest) = match value.chars().next() {
             Some(quote @ ('"' | '\'')) => value[1..].split_once(quote).unwrap_or((&value[1..], "")),
-            _ => value.split_at(value.find(|c: char| c.is_whitespace() || c == '>').unwrap_or(value.len())),
+            _ => value.split_at(value.find(|c: char| c.is_whitespace() || matches!(c, '>' | '<')).unwrap_or(value.len())),
         };
         at = html.len() - rest.len();
         match key.as_str() {
@@ -191,7 +201,7 @@ fn read_references(text: &str) -> String {
         made.push_str(&rest[..at]);
         rest = &rest[at..];
         let end = rest.bytes().take(12).position(|byte| byte == b';');
-        let read = end.and_then(|end| Some((character(rest.get(1..end)?)?, end + 1)));
+        let read = end.and_then(|end| Some((html_character(rest.get(1..end)?).filter(|c| *c != '\0')?, end + 1)));
         match read {
             Some((character, length)) => {
                 made.push(character);
@@ -205,25 +215,6 @@ fn read_references(text: &str) -> String {
     }
     made.push_str(rest);
     made
-}
-
-fn character(name: &str) -> Option<char> {
-    match name {
-        "amp" => Some('&'),
-        "lt" => Some('<'),
-        "gt" => Some('>'),
-        "quot" => Some('"'),
-        "apos" => Some('\''),
-        "nbsp" => Some('\u{A0}'),
-        _ => {
-            let digits = name.strip_prefix('#')?;
-            let code = match digits.strip_prefix(['x', 'X']) {
-                Some(hex) => u32::from_str_radix(hex, 16).ok()?,
-                None => digits.parse().ok()?,
-            };
-            char::from_u32(code).filter(|c| *c != '\0')
-        }
-    }
 }
 
 #[cfg(test)]
@@ -249,6 +240,17 @@ mod tests {
                 HtmlPiece::Nothing,
             ]
         );
+    }
+
+    #[test]
+    fn tags_that_never_end_are_text_in_time_with_their_number() {
+        for tag in ["<!--", "<a", "<a/href=", "<b id=", "<![CDATA[", "<!doctype "] {
+            for end in ["", ">"] {
+                let text = tag.repeat(200_000 / tag.len()) + end;
+                let pieces = alone(&text);
+                assert!(pieces.len() <= 2, "{tag}{end}");
+            }
+        }
     }
 
     #[test]

@@ -94,7 +94,7 @@ pub(super) fn style_guide(judged: &JudgedText) -> CheckResult {
 }
 
 fn signed(style: &StyleGuide, judged: &JudgedText) -> CheckResult {
-    let was_cut = judged.value.get("shortened").is_some_and(|cut| cut == true);
+    let was_cut = judged.formatted.is_some_and(|formatted| formatted.shortened);
     match sign_off(style).filter(|sign_off| !was_cut && !is_signed(judged.text, sign_off)) {
         Some(sign_off) => CheckResult::failed(format!("The text does not end with the sign-off {}.", quoted(&sign_off)), end(judged.text)),
         None => CheckResult::passed(),

@@ -127,12 +127,16 @@ pub fn json_in(text: &str) -> Result<Value, NotJsonError> {
 pub(crate) fn accept_tasks(shape: &Shape, value: &mut Value) {
     let Shape::Fields(fields) = shape else { return };
     for field in fields.iter().filter(|f| f.kind == FieldKind::Plan) {
-        if let Some(Value::Object(plan)) = value.get_mut(&field.name)
-            && !plan.contains_key("steps")
-            && let Some(tasks) = plan.remove("tasks")
-        {
-            plan.insert("steps".into(), tasks);
-        }
+        value.get_mut(&field.name).and_then(Value::as_object_mut).into_iter().for_each(tasks_as_steps);
+    }
+}
+
+/// The same in one plan.
+pub(crate) fn tasks_as_steps(plan: &mut serde_json::Map<String, Value>) {
+    if !plan.contains_key("steps")
+        && let Some(tasks) = plan.remove("tasks")
+    {
+        plan.insert("steps".into(), tasks);
     }
 }
 

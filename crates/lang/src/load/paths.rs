@@ -1,8 +1,9 @@
 //! Paths: tidied as text, and held inside the project by where they really lead.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::port::Files;
+pub use crate::source::normalised;
 
 /// The project of a file: the nearest folder upwards with a `flow.toml`, else `current`.
 pub fn project_of(path: &Path, current: &Path, files: &dyn Files) -> PathBuf {
@@ -32,23 +33,6 @@ pub fn says_flow(text: &str) -> bool {
     let first = lines.find(|line| *line != "{").map(|line| line.trim_start_matches(['{', ' ']));
     let has_version = |line: &str| value(line).is_some_and(|value| value.starts_with(|c: char| c.is_ascii_digit()));
     first.is_some_and(|line| value(line).is_some()) || text.lines().any(has_version)
-}
-
-/// Without `.` and, as far as text can tell, without `..`.
-pub fn normalised(path: &Path) -> PathBuf {
-    let mut tidy = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => match tidy.components().next_back() {
-                Some(Component::Normal(_)) => drop(tidy.pop()),
-                Some(Component::RootDir | Component::Prefix(_)) => {}
-                _ => tidy.push(".."),
-            },
-            other => tidy.push(other),
-        }
-    }
-    tidy
 }
 
 /// A path as people see it, with `/`.

@@ -3,6 +3,8 @@
 use std::cell::Cell;
 
 use regex::{Regex, RegexBuilder};
+use regex_syntax::ast::ErrorKind;
+use regex_syntax::hir::ErrorKind as ClassErrorKind;
 
 /// Bytes that a compiled pattern may take: most take the least, and no pattern may take more than the last.
 const SIZES: [usize; 3] = [16 * 1024, 256 * 1024, 4 * 1024 * 1024];
@@ -29,8 +31,8 @@ pub(crate) enum PatternError {
     #[error("is too large; make its repetitions smaller")]
     TooLarge,
     /// It cannot be read.
-    #[error("{}", explain(&.0.to_string()))]
-    Syntax(#[from] regex::Error),
+    #[error("{0}")]
+    Syntax(&'static str),
 }
 
 impl Room {
@@ -43,7 +45,7 @@ impl Room {
                     return Ok(regex);
                 }
                 Err(regex::Error::CompiledTooBig(_)) => {}
-                Err(error) => return Err(error.into()),
+                Err(_) => return Err(PatternError::Syntax(explain(pattern))),
             }
         }
         let is_full = self.0.get() < SIZES[SIZES.len() - 1];
@@ -56,23 +58,34 @@ pub fn compile(pattern: &str) -> Result<Regex, PatternError> {
     Room::default().compile(pattern)
 }
 
-fn explain(error: &str) -> &'static str {
-    const KNOWN: &[(&str, &str)] = &[
-        ("unclosed group", "has a \"(\" that is never closed"),
-        ("unopened group", "has a \")\" that closes nothing"),
-        ("unclosed character class", "has a \"[\" that is never closed"),
-        ("missing expression", "has a \"*\", \"+\" or \"?\" with nothing before it to repeat"),
-        ("look-around", "looks ahead or behind (such as \"(?=\"), which is not possible here"),
-        ("backreferences", "refers back to a group (such as \"\\1\"), which is not possible here"),
-        ("repetition quantifier", "has a \"{\" that is no repetition such as {2,5}; write \\{ for the sign"),
-        ("decimal literal", "has a \"{\" that is no repetition such as {2,5}; write \\{ for the sign"),
-        ("character class range", "has a range such as [z-a] that runs backwards"),
-        ("count range", "has a repetition such as {5,2} that runs backwards"),
-        ("incomplete escape", "ends with a single \"\\\""),
-        ("unrecognized escape", "has a \"\\\" before a letter that means nothing there"),
-        ("Unicode property", "names a class of characters that does not exist"),
-    ];
-    KNOWN.iter().find(|(part, _)| error.contains(part)).map_or("cannot be read", |(_, words)| words)
+/// What is wrong with a pattern that cannot be read.
+fn explain(pattern: &str) -> &'static str {
+    match regex_syntax::parse(pattern) {
+        Err(regex_syntax::Error::Parse(error)) => match error.kind() {
+            ErrorKind::GroupUnclosed => "has a \"(\" that is never closed",
+            ErrorKind::GroupUnopened => "has a \")\" that closes nothing",
+            ErrorKind::ClassUnclosed => "has a \"[\" that is never closed",
+            ErrorKind::RepetitionMissing => "has a \"*\", \"+\" or \"?\" with nothing before it to repeat",
+            ErrorKind::UnsupportedLookAround => "looks ahead or behind (such as \"(?=\"), which is not possible here",
+            ErrorKind::UnsupportedBackreference => "refers back to a group (such as \"\\1\"), which is not possible here",
+            ErrorKind::RepetitionCountUnclosed
+            | ErrorKind::RepetitionCountDecimalEmpty
+            | ErrorKind::DecimalEmpty
+            | ErrorKind::DecimalInvalid => "has a \"{\" that is no repetition such as {2,5}; write \\{ for the sign",
+            ErrorKind::ClassRangeInvalid => "has a range such as [z-a] that runs backwards",
+            ErrorKind::RepetitionCountInvalid => "has a repetition such as {5,2} that runs backwards",
+            ErrorKind::EscapeUnexpectedEof => "ends with a single \"\\\"",
+            ErrorKind::EscapeUnrecognized => "has a \"\\\" before a letter that means nothing there",
+            _ => "cannot be read",
+        },
+        Err(regex_syntax::Error::Translate(error)) => match error.kind() {
+            ClassErrorKind::UnicodePropertyNotFound | ClassErrorKind::UnicodePropertyValueNotFound => {
+                "names a class of characters that does not exist"
+            }
+            _ => "cannot be read",
+        },
+        _ => "cannot be read",
+    }
 }
 
 #[cfg(test)]
@@ -91,6 +104,12 @@ mod tests {
             ("[z-a]", "has a range such as [z-a] that runs backwards"),
             ("a{5,2}", "has a repetition such as {5,2} that runs backwards"),
             ("a\\", "ends with a single \"\\\""),
+            ("unclosed group[z-a]", "has a range such as [z-a] that runs backwards"),
+            ("decimal literal(a", "has a \"(\" that is never closed"),
+            ("a{x", "has a \"{\" that is no repetition such as {2,5}; write \\{ for the sign"),
+            ("a{2", "has a \"{\" that is no repetition such as {2,5}; write \\{ for the sign"),
+            ("\\y", "has a \"\\\" before a letter that means nothing there"),
+            ("\\p{Foo}", "names a class of characters that does not exist"),
             ("\\w{1000}{1000}", "is too large; make its repetitions smaller"),
         ] {
             assert_eq!(compile(pattern).unwrap_err().to_string(), why, "{pattern}");

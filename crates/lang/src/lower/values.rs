@@ -156,13 +156,15 @@ impl Lower<'_> {
         });
     }
 
-    /// A whole number, 0 or more.
+    /// A whole number, 0 or more, that is also an `i64`.
     pub fn whole(&self, label: &str, node: &Node) -> Option<u64> {
         let number = node.as_scalar().and_then(|scalar| scalar.value.as_u64());
-        if number.is_none() {
-            self.wrong(label, node, "a whole number, 0 or more");
+        let must_be = if number.is_none() { "a whole number, 0 or more" } else { "a whole number up to 9223372036854775807" };
+        let kept = number.filter(|number| i64::try_from(*number).is_ok());
+        if kept.is_none() {
+            self.wrong(label, node, must_be);
         }
-        number
+        kept
     }
 
     /// A whole number, 1 or more (F505).

@@ -8,6 +8,7 @@ use super::keys;
 use super::reader::KeyReader;
 use super::written::{Nowhere, node};
 use crate::diagnostic::Diagnostic;
+use crate::gate::shape::tasks_as_steps;
 use crate::model::{WrittenPlan, WrittenStep};
 use crate::source::{FileId, Span};
 use crate::syntax::Node;
@@ -76,11 +77,7 @@ fn is_short(lower: &Lower, what: &str, text: &str, most: usize) -> bool {
 fn tidied(value: &Value) -> Value {
     let mut value = value.clone();
     let Value::Object(plan) = &mut value else { return value };
-    if !plan.contains_key("steps")
-        && let Some(tasks) = plan.remove("tasks")
-    {
-        plan.insert("steps".into(), tasks);
-    }
+    tasks_as_steps(plan);
     for step in plan.get_mut("steps").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Value::Object(step) = step {
             step.retain(|_, value| !value.is_null());

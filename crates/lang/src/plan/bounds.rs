@@ -70,6 +70,11 @@ impl AgentUse {
     }
 }
 
+/// Chains of lists that are told apart; calls for all others are one number.
+const MOST_CHAINS: usize = 64;
+/// What stands for them.
+const OTHER_LISTS: &str = "element of other lists";
+
 /// Calls of models, as far as they are bounded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calls {
@@ -104,12 +109,18 @@ impl Calls {
         self
     }
 
-    /// What is open on top; equal ones are one.
+    /// What is open on top; equal ones are one, and so is all that is beyond [`MOST_CHAINS`].
     fn adds(&mut self, open: Vec<OpenCalls>) {
         for one in open {
-            match self.open.iter_mut().find(|known| known.of == one.of) {
-                Some(known) => known.calls = known.calls.saturating_add(one.calls),
+            let same = self.open.iter().position(|known| known.of == one.of);
+            match same.or((self.open.len() == MOST_CHAINS).then_some(MOST_CHAINS - 1)).and_then(|at| self.open.get_mut(at)) {
                 None => self.open.push(one),
+                Some(known) => {
+                    known.calls = known.calls.saturating_add(one.calls);
+                    if same.is_none() {
+                        known.of = vec![OTHER_LISTS.to_owned()];
+                    }
+                }
             }
         }
     }

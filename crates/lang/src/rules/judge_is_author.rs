@@ -1,7 +1,7 @@
 //! F414: the agent that judges wrote the text.
 
 use super::giving::output_of;
-use super::scorecards::{asks_judge, gate_scorecards};
+use super::scorecards::gate_scorecards;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{StepKind, Text};
 use crate::plan::BlockIx;
@@ -13,10 +13,10 @@ const LONGEST_WAY: usize = 32;
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for planned in &pipeline.steps {
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
-        let Some(cards) = gate_scorecards(pipeline, gate) else { continue };
-        let fallback = gate.judge.as_ref().or_else(|| cards.iter().find_map(|(_, card)| card.judge.as_ref()));
-        let asking = cards.iter().filter(|(_, card)| card.criteria.iter().any(|c| asks_judge(&c)));
-        let judges: Vec<&Spanned<String>> = asking.filter_map(|(_, card)| card.judge.as_ref().or(fallback)).collect();
+        if gate_scorecards(pipeline, gate).is_none() {
+            continue;
+        }
+        let judges = gate.judges(&pipeline.pipeline.scorecards);
         let Some((step, author)) = author(pipeline, planned.block, &gate.of) else { continue };
         if let Some(judge) = judges.into_iter().find(|judge| judge.value == author.value) {
             let message = format!("agent {} judges its own text in gate {}", quoted(&author.value), quoted(&planned.step.id.value));

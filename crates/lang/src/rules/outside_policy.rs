@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Filling, Form, ReadStep, STDOUT, StepKind, Text};
-use crate::policy::{Act, decide, from_project};
+use crate::model::{Filling, Form, ReadStep, STDOUT, StepKind};
+use crate::plan::known_address;
+use crate::policy::{Act, Origin, decide, from_project};
 use crate::source::Span;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -29,16 +30,16 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             }
         }
         if let StepKind::Http(http) = &step.kind
-            && let Some((scheme, host, port)) = host(&http.url)
-            && refuses(Act::Host { scheme, host, port })
+            && let Some(Origin { scheme, host, port }) = known_address(&http.url.source).and_then(|url| Origin::of(url.as_str()))
+            && refuses(Act::Host { scheme: &scheme, host: &host, port })
         {
             // An entry without a port means https on 443.
             let entry = match port {
-                Some(port) if (scheme, port) != ("https", 443) => quoted(&format!("{host}:{port}")),
+                Some(port) if (scheme.as_str(), port) != ("https", 443) => quoted(&format!("{host}:{port}")),
                 _ => "the host".to_owned(),
             };
             let help = format!("add {entry} to network_access.hosts, or remove the step");
-            report(&step.id.value, http.url.place.span, format!("host {}", quoted(host)), &help);
+            report(&step.id.value, http.url.place.span, format!("host {}", quoted(&host)), &help);
         }
     }
 }
@@ -57,17 +58,9 @@ fn files(read: &ReadStep) -> Vec<&str> {
     written(&read.paths)
 }
 
-/// Scheme, host and port of an address, if they are written out.
-fn host(url: &Text) -> Option<(&str, &str, Option<u16>)> {
-    let (scheme, rest) = url.source.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
-    let (host, port) = authority.split_once(':').unwrap_or((authority, if scheme == "http" { "80" } else { "443" }));
-    (!host.is_empty() && !authority.contains(['{', '['])).then_some((scheme, host, port.parse().ok()))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::testing::with_policy;
+    use super::super::testing::{says, with_policy};
     use super::*;
 
     #[test]
@@ -88,5 +81,29 @@ mod tests {
         ] {
             assert_eq!(with_policy(check, fine), "", "{fine}");
         }
+    }
+
+    #[test]
+    fn a_host_is_compared_as_the_run_compares_it() {
+        let with = |url: &str| {
+            says(
+                check,
+                &format!(
+                    "inputs: {{ id: text }}\npolicies: {{ p: {{ network_access: {{ hosts: [example.org, '[::1]'] }} }} }}\npolicy: p\nsteps:\n  - id: get\n    http: GET {url}\n"
+                ),
+            )
+        };
+        for fine in [
+            "HTTPS://example.org/x",
+            "https://EXAMPLE.org./{{ inputs.id }}",
+            "https://a:b@example.org:443",
+            "https://[::1]/",
+            "https://{{ inputs.id }}/",
+        ] {
+            assert_eq!(with(fine), "", "{fine}");
+        }
+        let other = "F613 8:11 step \"get\" uses host \"example.com\", which policy \"p\" does not allow\n";
+        assert_eq!(with("https://example.org@EXAMPLE.com/"), other);
+        assert_eq!(with("https://example.com\\@example.org/"), other);
     }
 }

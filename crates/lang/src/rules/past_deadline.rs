@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Backoff, Form, Pipeline, Retry, StepKind};
+use crate::model::{Backoff, Pipeline, Retry, StepKind};
 
 /// Waits that are added up one by one; the rest count like the last of them.
 const MOST_WAITS: u64 = 1_000;
 
 /// F501: all attempts and their waits together can outlast the deadline. Goes by a `retry` that is written out.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    let whole = pipeline.pipeline.limits.deadline;
+    let whole = pipeline.pipeline.bounds().deadline;
     for step in &pipeline.pipeline.steps {
         let Some(deadline) = step.deadline.into_iter().chain(whole).min() else { continue };
         let Some(retry) = step.retry.as_ref().filter(|retry| retry.max_attempts > 1) else { continue };
@@ -35,11 +35,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 /// The time that an agent's model says for one call.
 fn of_model(file: &Pipeline, kind: &StepKind) -> Option<Duration> {
     let StepKind::Agent(asked) = kind else { return None };
-    let name = match &asked.model {
-        Some(model) => (model.form == Form::Plain).then_some(&*model.source)?,
-        None => file.agents.get(&asked.agent.value)?.model_name(),
-    };
-    file.models.get(name)?.timeout
+    file.models.get(file.asked_model(kind, &asked.agent.value)?)?.timeout
 }
 
 /// All waits together, at their longest.
@@ -77,6 +73,8 @@ mod tests {
         let found = "F501 4:15 \"a\": 3 attempts of 60s and their waits can take 183s; the deadline is 120s\n";
         assert_eq!(step("limits: { deadline: 120s }\n", "max_attempts: 3"), found);
         assert_eq!(step("limits: { deadline: 183s }\n", "max_attempts: 3"), "");
+        let policy = "policies: { p: { resource_limits: { time: 120s }, permission_mode: auto } }\npolicy: p\n";
+        assert_eq!(step(policy, "max_attempts: 3"), found.replace("4:15", "5:15"));
         assert_eq!(step("", "max_attempts: 3"), "", "silent without a deadline");
         let fixed = step("limits: { deadline: 1h }\n", "max_attempts: 100000, delay: 10s, backoff: fixed");
         assert!(fixed.contains("can take 6999990s"), "{fixed}");

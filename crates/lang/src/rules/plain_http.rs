@@ -1,36 +1,24 @@
 //! F615: texts that travel unprotected.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::Text;
+use crate::plan::known_address;
+use crate::policy::Origin;
 
 /// F615: an address with `http://` that leaves this machine.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for url in pipeline.addresses() {
-        if let Some(host) = host(url).filter(|host| !is_near(host)) {
-            let message = format!("http:// sends the text to {} unprotected; write https://", quoted(host));
+        let origin = known_address(&url.source).and_then(|url| Origin::of(url.as_str())).filter(|origin| origin.scheme == "http");
+        if let Some(Origin { host, .. }) = origin.filter(|origin| !is_near(&origin.host)) {
+            let message = format!("http:// sends the text to {} unprotected; write https://", quoted(&host));
             out.push(finding(Code::PlainHttp, url.place.inside(0, "http://".len()), &message).help("write https://"));
         }
     }
 }
 
-/// The host of an `http://` address, if it is written out.
-fn host(url: &Text) -> Option<&str> {
-    let scheme = url.source.get(.."http://".len()).filter(|scheme| scheme.eq_ignore_ascii_case("http://"))?;
-    let rest = url.source.get(scheme.len()..)?;
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    let host = match host.strip_prefix('[') {
-        Some(address) => address.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    (!host.is_empty() && !authority.contains("{{")).then_some(host)
-}
-
 /// This machine, or a name that only a private network knows (RFC 6761, RFC 8375 and names without a dot).
 fn is_near(host: &str) -> bool {
-    let host = host.trim_end_matches('.').to_ascii_lowercase();
     let ends = [".localhost", ".local", ".internal", ".home.arpa", ".test"];
-    let is_loopback = host == "::1" || host.starts_with("127.") && host.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let is_loopback = host == "[::1]" || host.starts_with("127.") && host.chars().all(|c| c.is_ascii_digit() || c == '.');
     let is_public_v6 = host.contains(':');
     is_loopback || !is_public_v6 && !host.contains('.') || ends.iter().any(|end| host.ends_with(end))
 }
@@ -46,6 +34,7 @@ mod tests {
         let found = "F615 6:15 http:// sends the text to \"example.com\" unprotected; write https://\n";
         assert_eq!(step("http://example.com/x"), found);
         assert_eq!(step("http://user@example.com:8080"), found);
+        assert_eq!(step("HTTP://localhost@EXAMPLE.com\\@localhost/"), found);
         for near in [
             "https://example.com",
             "http://localhost:3000/",
@@ -53,6 +42,8 @@ mod tests {
             "http://[::1]/",
             "http://ollama:11434",
             "http://{{ inputs.host }}/",
+            "http://0x7f.1/",
+            "HTTP://LOCALHOST./",
         ] {
             assert_eq!(step(near), "", "{near}");
         }

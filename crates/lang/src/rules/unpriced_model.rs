@@ -3,27 +3,25 @@
 use std::collections::HashSet;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Agent, Form, Pipeline, StepKind};
+use crate::model::{Agent, Pipeline};
+use crate::source::Spanned;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
-    let is_bounded = |agent: &Agent| file.limits.max_cost_usd.is_some() || agent.limits.max_cost_usd.is_some();
+    let is_bounded = |agent: &Agent| file.bounds().max_cost_usd.is_some() || file.bounds_of(agent).max_cost_usd.is_some();
+    let mut limits = std::iter::once(&file.limits).chain(file.agents.values().map(|agent| &agent.limits));
+    let key = if limits.any(|limits| limits.max_cost_usd.is_some()) { "max_cost_usd" } else { "resource_limits.cost_usd" };
     let mut used: Vec<&str> = vec![];
     for planned in &pipeline.steps {
-        let names = planned.step.kind.agents(file).into_iter().chain(planned.step.kind.may_use());
-        let own = if let StepKind::Agent(step) = &planned.step.kind { step.model.as_ref() } else { None };
-        for agent in names.filter_map(|name| file.agents.get(&name.value)).filter(|agent| is_bounded(agent)) {
-            match own {
-                Some(model) if model.form == Form::Plain => used.push(&model.source),
-                Some(_) => {}
-                None => used.push(agent.model_name()),
-            }
-        }
+        let kind = &planned.step.kind;
+        let names = kind.agents(file).into_iter().chain(kind.may_use()).map(Spanned::as_str);
+        let bounded = names.filter(|name| file.agents.get(*name).is_some_and(is_bounded));
+        used.extend(bounded.filter_map(|name| file.asked_model(kind, name)));
     }
     for name in with_fallbacks(file, used) {
         let Some(model) = file.models.get(name) else { continue };
         if model.price.is_none() && model.provider.preset().is_some_and(|preset| preset.is_paid) {
-            let message = format!("max_cost_usd is set, but model {} has no price; add price, 0 if it is free", quoted(name));
+            let message = format!("{key} is set, but model {} has no price; add price, 0 if it is free", quoted(name));
             out.push(
                 finding(Code::UnpricedModel, model.span, &message)
                     .help("add price: { input: …, output: … }, in US dollars per million tokens"),
@@ -59,6 +57,11 @@ mod tests {
         let found = "F506 5:3 max_cost_usd is set, but model \"big\" has no price; add price, 0 if it is free\n";
         assert_eq!(models(money, openai), found);
         assert_eq!(models("", openai), "");
+        let policy = "policies: { p: { resource_limits: { cost_usd: 1 } } }\npolicy: p\n";
+        assert_eq!(
+            models(policy, openai),
+            "F506 6:3 resource_limits.cost_usd is set, but model \"big\" has no price; add price, 0 if it is free\n"
+        );
         assert_eq!(models(money, "  big: { provider: ollama, model: m }\n"), "");
         assert_eq!(models(money, "  big: { provider: openai, model: m, price: { input: 0, output: 0 } }\n"), "");
         let fallback = "  big: { provider: ollama, model: m, fallback: [other] }\n  other: { provider: anthropic, model: m }\n  unused: { provider: openai, model: m }\n";

@@ -344,6 +344,7 @@ impl<'a> Evaluation<'a> {
             Expr::Item(base, key) => {
                 let below = self.path(base)?;
                 let key = self.expression(key)?;
+                self.budget.bytes(below.as_str().map_or(0, str::len))?;
                 item(&below, &key).ok_or_else(|| missing(base, &below, &key_text(&key)))
             }
             other => self.expression(other),

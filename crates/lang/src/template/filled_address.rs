@@ -91,8 +91,8 @@ impl AddressOutput {
             return Ok(text);
         }
         if next_part(so_far) == AddressPart::Path {
-            let read = decoded(&text);
             let shown = shortened(&text);
+            let Some(read) = decoded(&text) else { return wrong(&format!("is \"{shown}\", which is percent-encoded too often")) };
             if matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map) {
                 return wrong(&format!("is {}", kind(value)));
             } else if text.is_empty() {
@@ -121,7 +121,9 @@ impl AddressOutput {
         let is_filled = !self.last.is_empty();
         // As a server may read it: `x%2f..` has two parts.
         let path = path(&text);
-        let read = decoded(path);
+        let Some(read) = decoded(path) else {
+            return Err(FillStop::failed(format!("the path of the address is percent-encoded too often: \"{}\"", shortened(path))));
+        };
         if is_filled && read.split(['/', '\\']).any(is_dots) {
             return Err(FillStop::failed(format!("the address leads to another path: \"{}\" holds . or .. as a part", shortened(path))));
         }
@@ -147,16 +149,20 @@ fn path(text: &str) -> &str {
     rest.find(['/', '\\']).map_or("", |start| &rest[start..])
 }
 
-/// A text as a server reads it that decodes more often than once.
-fn decoded(text: &str) -> String {
+/// How often a server may decode an address, at most.
+const MOST_DECODINGS: usize = 8;
+
+/// A text as a server reads it that decodes more often than once. `None`: it is encoded more than [`MOST_DECODINGS`] times.
+fn decoded(text: &str) -> Option<String> {
     let mut text = text.to_owned();
-    loop {
+    for _ in 0..=MOST_DECODINGS {
         let next = percent_decode_str(&text).decode_utf8_lossy().into_owned();
         if next == text {
-            return text;
+            return Some(text);
         }
         text = next;
     }
+    None
 }
 
 /// Whether a segment is `.` or `..`, also with parameters, blanks or control characters around it, which some servers take off first.

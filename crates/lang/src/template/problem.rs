@@ -66,8 +66,19 @@ pub(super) fn excerpt(source: &str, (start, end): SourceRange) -> String {
     let text = source.get(start..end).unwrap_or_default();
     let line = text.lines().next().unwrap_or_default().trim_end();
     let mut short: String = line.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if short.len() < line.len() {
+    if line.chars().nth(60).is_some() {
         short.push('…');
     }
     short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::excerpt;
+
+    #[test]
+    fn an_excerpt_tells_only_of_what_is_left_out() {
+        assert_eq!(excerpt("a\u{85}b", (0, 4)), "a b");
+        assert_eq!(excerpt(&"é".repeat(61), (0, 122)), format!("{}…", "é".repeat(60)));
+    }
 }

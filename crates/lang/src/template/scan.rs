@@ -49,9 +49,15 @@ pub(super) fn expression(source: &str) -> Result<(), TemplateProblem> {
     scan.run(true)
 }
 
-/// Whether the text at a place, behind the token at `before`, stands in `{% raw %}`.
+/// Whether the text at a place, behind the token at `before`, stands in `{% raw %}`: the last tag that was passed over, if it is no comment.
 pub(super) fn is_raw(source: &str, before: SourceRange, at: SourceRange) -> bool {
-    source.get(before.1..at.0).is_some_and(|skipped| skipped.contains("raw"))
+    let mut rest = source.get(before.1..at.0).unwrap_or_default().trim_start();
+    let mut is_raw = false;
+    while let Some((tag, after)) = rest.strip_prefix("{#").and_then(|rest| rest.split_once("#}")).or_else(|| rest.split_once("%}")) {
+        is_raw = if rest.starts_with("{#") { is_raw } else { !tag.contains("endraw") };
+        rest = after.trim_start();
+    }
+    is_raw
 }
 
 /// The help for everything that would make a name inside a template.

@@ -95,6 +95,9 @@ mod tests {
         ] {
             assert_eq!(found(text), [missing], "{text}");
         }
+        for text in ["{{ a }}{# drawing #}{ inputs.b }}", "{% raw %}x{% endraw %} { inputs.b }}", "{# {% raw %} #}{ inputs.b }}"] {
+            assert_eq!(found(text), [missing], "{text}");
+        }
         assert_eq!(found("{{ a }} x endif %}"), ["\"%}\" closes nothing; is a \"{%\" missing before it?"]);
         assert_eq!(found("{{ a }}} b"), ["this \"}\" is one too many; an expression ends with \"}}\""]);
     }
@@ -110,6 +113,7 @@ mod tests {
             "{{ \"}}\" }} ends it",
             "{% raw %}steps.a.output }}{% endraw %}",
             "{{ 1 }} and {% raw %}{{ a }}}{% endraw %}",
+            "{{ 1 }}{# raw #}{%- raw -%}{ inputs.b }}{% endraw %}{% raw %}{ inputs.b }}{% endraw %}",
             "100 %}",
         ] {
             assert_eq!(found(text), [""; 0], "{text}");

@@ -27,7 +27,7 @@ const BEGINNINGS: [(usize, &str); 12] = [
 static PREFIXES: LazyLock<Vec<(&str, usize)>> =
     LazyLock::new(|| BEGINNINGS.iter().flat_map(|(least, all)| all.split(' ').map(|prefix| (prefix, *least))).collect());
 const JWT: &str = "eyJ";
-const PEM: &str = "-----BEGIN ";
+pub(in super::super) const PEM: &str = "-----BEGIN ";
 /// Names that are followed by `=` or `:` and a key, in any case.
 const NAMES: &str = "api_key apikey api-key secret token password passwd access_key accesskey private_key auth_key authkey account_key \
 accountkey credential bearer x-api-key signing_key encryption_key";

@@ -300,3 +300,24 @@ fn values_keep_their_shape() {
     let value: Value = json!({ "a": [1, 2.5, "x"], "b": { "c": null } });
     assert_eq!(Redactor::default().redact_value(&value), value);
 }
+
+#[test]
+fn values_that_are_learned_one_by_one_are_masked_as_those_learned_at_once() {
+    let letters = |number: usize| [number / 26, number % 26].map(|n| char::from(b'a' + n as u8)).iter().collect::<String>();
+    let person =
+        |n: usize| json!({ "name": format!("Zor{} Quib{}", letters(n), letters(n + 200)), "phone": format!("+49 151 23{:06}", n * 4111) });
+    let people: Vec<Value> = (0..200).map(person).collect();
+    let at_once = Redactor::new([], &people);
+    let mut one_by_one = Redactor::default();
+    for person in &people {
+        one_by_one.learn_in_order(std::slice::from_ref(person));
+    }
+    for person in &people {
+        let text = format!("{} or 0151 23{}", person["name"].as_str().unwrap().to_uppercase(), &person["phone"].as_str().unwrap()[10..]);
+        let masked = [&one_by_one, &at_once].map(|redactor| redactor.redact(&text));
+        assert!(masked.iter().all(|masked| masked.starts_with("<PERSON_") && masked.contains("<PHONE_")), "{text} {masked:?}");
+    }
+    let all: Vec<&str> = people.iter().filter_map(|person| person["name"].as_str()).collect();
+    let shape = |text: String| text.replace(|c: char| c.is_ascii_digit(), "");
+    assert_eq!(shape(one_by_one.redact(&all.join(" and "))), shape(at_once.redact(&all.join(" and "))));
+}

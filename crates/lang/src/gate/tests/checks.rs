@@ -177,6 +177,11 @@ fn a_text_that_format_made_keeps_to_the_style_guide() {
         )
         .feedback
     };
+    let own = json!({ "shortened": true });
+    let judged =
+        JudgedText { value: &own, text: "Hello, done.", formatted: None, channel: None, style: Some(&guide), person_name: Some("Ana") };
+    let found = check(&FilledCheck::Plain(PlainCheck::StyleGuide), &judged).feedback;
+    assert_eq!(found, "The text does not end with the sign-off \"Acme 24/7\".", "a field of a step's own value says nothing of a text");
     assert_eq!(raw(&guide, "Hello, done ✅ Acme 24/7"), "The style guide allows no emojis.");
     assert_eq!(raw(&guide, "Done. Acme 24/7"), "The text does not begin with the greeting \"Hi Ana,\".");
     assert_eq!(raw(&guide, "Hello, done."), "The text does not end with the sign-off \"Acme 24/7\".");

@@ -24,6 +24,33 @@ fn a_misspelt_key_is_read_as_what_was_meant() {
 }
 
 #[test]
+fn a_whole_number_that_is_too_large_to_keep_is_reported() {
+    let (_, found) = read(
+        "flow: 1\nname: a\nmodels: { m: { provider: ollama, model: x, seed: 18446744073709551615 } }\nsteps: [{ id: a, set: 1 }]\n",
+        pipeline,
+    );
+    assert_eq!(
+        found,
+        "F005 3:50 \"seed\" must be a whole number up to 9223372036854775807, found the number 18446744073709551615 = write a whole number up to 9223372036854775807\n"
+    );
+}
+
+/// What the table of keys names, the reader of kinds knows.
+#[test]
+fn every_kind_of_the_tables_is_read_or_reported() {
+    let silent = |name: &&str| {
+        let step = read(&format!("flow: 1\nname: a\nsteps: [{{ id: a, {name}: {{}} }}]\n"), pipeline);
+        let tool = read(&format!("flow: 1\nname: a\ntools: {{ t: {{ {name}: {{}} }} }}\nsteps: [{{ id: a, set: 1 }}]\n"), pipeline);
+        [step, tool].iter().any(|(pipeline, found)| {
+            found.is_empty()
+                && (pipeline.steps[0].kind == StepKind::Broken || pipeline.tools.values().any(|tool| tool.kind == ToolKind::Broken))
+        })
+    };
+    let kinds = keys::KINDS.iter().chain(keys::TOOL_KINDS).map(|kind| kind.name);
+    assert_eq!(kinds.collect::<Vec<_>>().iter().filter(|name| silent(name)).collect::<Vec<_>>(), [&""; 0]);
+}
+
+#[test]
 fn defaults_are_those_of_the_language_page() {
     let pipeline = pipeline_of("flow: 1\nname: a\nsteps: [{ id: a, set: 1, retry: {} }]\n");
     let retry = pipeline.steps[0].retry.clone().unwrap();

@@ -15,3 +15,12 @@ fn calls_for_each_of_the_same_are_one_count_however_often_they_come_together() {
     let either = elements.clone().or(elements.clone().each("element of inputs.outer")).or(elements);
     assert_eq!(either.open, [open(4, &["element of inputs.list"]), open(2, &["element of inputs.outer", "element of inputs.list"])]);
 }
+
+#[test]
+fn chains_of_open_lists_are_told_apart_up_to_a_number() {
+    let one = Calls { calls: 1, answer_tokens: Some(1), open: vec![] };
+    let deep = (0..20).fold(one, |below, depth| below.clone().each(&format!("a{depth}")).and(below.each(&format!("b{depth}"))));
+    assert_eq!(deep.open.len(), MOST_CHAINS);
+    assert_eq!(deep.open.iter().map(|open| open.calls).sum::<u64>(), 1 << 20);
+    assert_eq!(deep.open.last().unwrap().of, [OTHER_LISTS]);
+}

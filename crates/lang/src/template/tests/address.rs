@@ -48,6 +48,17 @@ fn a_value_in_the_path_is_a_part_of_one_segment() {
 }
 
 #[test]
+fn a_value_that_is_encoded_more_often_than_any_server_decodes_is_rejected() {
+    let encoded = |times: usize| json!(format!("%{}20", "25".repeat(times)));
+    assert!(one("https://x.example/{{ a }}", encoded(4)).is_ok());
+    let found = one("https://x.example/{{ a }}", encoded(400_000)).unwrap_err();
+    assert!(found.contains("is percent-encoded too often"), "{found}");
+    let found =
+        filled("{{ a }}/{{ b }}", &[("a", json!(format!("https://x.example/%{}20", "25".repeat(20)))), ("b", json!(1))]).unwrap_err();
+    assert!(found.contains("the path of the address is percent-encoded too often"), "{found}");
+}
+
+#[test]
 fn a_value_that_would_lead_to_another_path_is_rejected_with_its_name() {
     for value in [
         json!(""),

@@ -235,3 +235,13 @@ proptest! {
         prop_assert_eq!(found.is_empty(), compile(&text).is_ok());
     }
 }
+
+#[test]
+fn a_look_into_a_text_costs_what_it_reads() {
+    let (text, found) = checked("{% for i in range(100) %}{{ a[-1] }}{% endfor %}");
+    assert!(found.is_empty());
+    let mut scope = Scope::new();
+    scope.set("a", from_json(&json!("é".repeat(200_000))));
+    let stopped = compile(&text).unwrap().fill(&scope).unwrap_err();
+    assert!(stopped.message.contains("works on more than 16 MiB"), "{}", stopped.message);
+}
