@@ -1,8 +1,8 @@
 //! `flow fix`.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use similar::TextDiff;
@@ -90,15 +90,16 @@ impl FixCounts {
     }
 }
 
-/// Which files the checks of a project's files read.
+/// Which files the checks of each project's files read.
 #[derive(Default)]
-struct Readers(OnceCell<Vec<(PathBuf, BTreeSet<PathBuf>)>>);
+struct Readers(RefCell<BTreeMap<PathBuf, Vec<(PathBuf, BTreeSet<PathBuf>)>>>);
 
 impl Readers {
     /// The other files of the project whose check reads this one.
     fn of(&self, path: &Path, project: &Path, shared: &SharedOptions) -> Vec<PathBuf> {
         let Some(own) = DiskFiles.real_path(path) else { return vec![] };
-        let all = self.0.get_or_init(|| {
+        let mut projects = self.0.borrow_mut();
+        let all = projects.entry(project.to_path_buf()).or_insert_with(|| {
             let mut all = vec![];
             find(project, &mut all);
             let reads = |path: &PathBuf| {

@@ -33,11 +33,11 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
     let pipeline = on.pipeline().clone();
     let (mut given, beside) = inputs::read(&pipeline, wanted.inputs_file.as_deref(), &wanted.inputs)?;
     on.runner.channel = channel(&pipeline, wanted.channel.as_deref().or(beside.as_deref()))?;
-    let at_question = inputs::ask(&pipeline, &mut given);
-    let has_all = inputs::missing(&pipeline, &given).is_empty();
     on.runner.now = wanted.now.as_deref().map(inputs::time).transpose()?;
     let flags = inputs::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
     on.runner.limits = settings::narrowest(&flags, &on.runner.limits);
+    let at_question = inputs::ask(&pipeline, &mut given);
+    let has_all = inputs::missing(&pipeline, &given).is_empty();
     let session = match RunSession::begin(on, given) {
         Err(RunError::Lacking(failure)) => {
             let outcome = RunOutcome::lacking(failure);

@@ -35,7 +35,7 @@ pub use kept::Storage;
 pub(crate) use outcome::drawn;
 pub use outcome::{RunEnding, RunError, RunOutcome, Untrusted};
 pub(crate) use own::own_files;
-pub(crate) use project::{find, project, shown};
+pub(crate) use project::{find, has_keys, project, shown};
 pub use runner::Runner;
 pub use running::{Control, RunHandle};
 pub use session::{Answer, RunQuestion};
@@ -51,7 +51,7 @@ pub(crate) use world::{know_prices, lacking};
 
 pub use crate::check::Checked;
 pub use crate::driver::Ports;
-pub use crate::model::{Limits, Policy};
+pub use crate::model::{Limits, Policy, Price};
 pub use crate::plan::{Wish, Wishes};
 
 /// Stack of a thread that holds the engine and all template work, in bytes.

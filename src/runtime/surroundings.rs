@@ -80,6 +80,7 @@ impl Runner {
         let recordings = |is: fn(&Head) -> bool| replayed.as_ref().filter(|head| is(head)).and_then(|_| self.taping.model());
         let of_variables = world::default_model(env)?;
         runner.default_model = runner.default_model.or(of_variables).or_else(|| recordings(|head| head.default_model_replaced));
+        runner.default_model.iter_mut().for_each(|model| model.price = runner.model_price.or(model.price));
         let given = recordings(|head| head.default_model_given).or_else(|| settled.model.clone());
         let own = own_files(project, Some((checked, env)), self.env_file.as_deref())?;
         let is_given = runner.workflow.give_model(given.as_ref()) && !given.as_ref().is_some_and(is_file);
@@ -158,7 +159,8 @@ impl Surroundings {
         if self.runner.taping.is_replay() {
             return Ok(());
         }
-        know_prices(&self.runner.workflow.checked, self.runner.default_model.as_ref(), &self.runner.limits)
+        let Runner { workflow, default_model, default_model_from, limits, .. } = &self.runner;
+        know_prices(&workflow.checked, default_model.as_ref().map(|model| (model, *default_model_from)), limits)
     }
 
     /// What to tell about declared secrets that cannot be told from ordinary text.

@@ -33,7 +33,7 @@ use crate::event::Canceller;
 pub use http::{Doors, serve_http};
 pub use rmcp::model::Tool;
 pub use stdio::serve_stdio;
-pub use tool::{takes_channel, tool};
+pub use tool::tool;
 
 /// What is served.
 pub trait PipelineService: Send + Sync + 'static {

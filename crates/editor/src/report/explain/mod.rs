@@ -1,7 +1,7 @@
 //! `flow explain FILE`: a pipeline in plain words, for someone who has to stand up for what it does and never read the file.
 //!
-//! How to add a topic: a function that gives sentences, in the file it fits, and its heading in [`explain`]. A topic without a sentence
-//! is left out, but for those whose emptiness says something.
+//! How to add a topic: a function that gives sentences, in the file it fits, and its heading in [`explain`]. Each tab before a sentence sets it
+//! deeper. A topic without a sentence is left out, but for those whose emptiness says something.
 
 mod checks;
 mod people;
@@ -50,8 +50,8 @@ pub fn explain(plan: &Plan) -> Option<String> {
     for (heading, sentences) in topics.into_iter().filter(|(_, sentences)| !sentences.is_empty()) {
         out.push_str(&format!("\n{heading}\n"));
         for sentence in sentences {
-            let (depth, sentence) = sentence.split_once('\t').map_or((0, sentence.as_str()), |(tabs, rest)| (tabs.len() + 1, rest));
-            lines(&mut out, &format!("{}- ", "  ".repeat(depth + 1)), sentence);
+            let text = sentence.trim_start_matches('\t');
+            lines(&mut out, &format!("{}- ", "  ".repeat(sentence.len() - text.len() + 1)), text);
         }
     }
     Some(out)
