@@ -18,7 +18,7 @@ use crate::adapter::sealing::Sealing;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
 use crate::check::Checked;
-use crate::diagnostic::{has_errors, visible};
+use crate::diagnostic::{counted, has_errors, visible};
 use crate::engine::secret_values;
 use crate::load::{SettingsOf, load_settings};
 use crate::model::{Model, Pipeline, Program, Provider, RequestAddress, Settings, Tool, VARIABLES, is_own_variable};
@@ -77,8 +77,7 @@ pub(super) fn run(options: &DoctorOptions, shared: &SharedOptions) -> Result<Exi
         let before = looked.signs.len();
         match checked.errors().len() {
             0 => looked.pipeline(checked, trust::consent(checked, path, options.trust.is_given, shared)),
-            1 => looked.fault("it has an error; see flow validate"),
-            errors => looked.fault(format!("it has {errors} errors; see flow validate")),
+            errors => looked.fault(format!("it has {}; see flow validate", counted(errors, "error", "errors"))),
         }
         if looked.signs.len() == before {
             looked.ok("needs nothing that is not here");

@@ -13,7 +13,7 @@ use super::validate::{files, is_input, with_input};
 use super::{Exit, stdout};
 use crate::adapter::files::{DiskFiles, replace_if};
 use crate::check::{Fixed, check_file, fix_file};
-use crate::diagnostic::visible;
+use crate::diagnostic::{counted, visible};
 use crate::port::Files;
 use crate::redact::keys_in_source;
 use crate::runtime::{find, shown};
@@ -79,14 +79,13 @@ struct FixCounts {
 
 impl FixCounts {
     fn summary(&self, is_diff: bool) -> String {
-        let noun = |count: usize, one: &'static str, more: &'static str| if count == 1 { one } else { more };
         let verb = if is_diff { "to write" } else { "written" };
+        let files = |count: usize| counted(count, "file", "files");
         let left = match self.left {
             0 => String::new(),
-            count => format!("; {count} {} left as {} was, see above", noun(count, "file", "files"), noun(count, "it", "each")),
+            count => format!("; {} left as {} was, see above", files(count), if count == 1 { "it" } else { "each" }),
         };
-        let (edit, files) = (noun(self.edits, "edit", "edits"), noun(self.files, "file", "files"));
-        format!("{} {edit} {verb} in {} {files}{left}; flow validate shows what else there is", self.edits, self.files)
+        format!("{} {verb} in {}{left}; flow validate shows what else there is", counted(self.edits, "edit", "edits"), files(self.files))
     }
 }
 

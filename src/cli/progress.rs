@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
-use crate::diagnostic::visible;
+use crate::diagnostic::{counted, visible};
 use crate::driver::AnswerListener;
 use crate::event::{Event, Happening, StepDetails};
 use crate::journal::PersonalMask;
@@ -226,11 +226,7 @@ pub(super) fn line(event: &Event, is_verbose: bool, redactor: &Redactor) -> Opti
         }
         Happening::CaseChosen { step, case } => format!("{step}: {case}"),
         Happening::PlanAccepted { step, plan, .. } => {
-            let steps = match plan.steps.len() {
-                1 => "1 step".to_string(),
-                count => format!("{count} steps"),
-            };
-            format!("{step}: a plan of {steps}, {}", plan.strategy.word())
+            format!("{step}: a plan of {}, {}", counted(plan.steps.len(), "step", "steps"), plan.strategy.word())
         }
         Happening::PlanRefused { step, findings, .. } => format!("{step}: plan refused: {}", masked(&findings.join("; "))),
         Happening::PlanChecked { step, fulfilled, .. } => {

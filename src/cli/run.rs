@@ -11,7 +11,7 @@ use super::signals::{self, Attended, listen};
 use super::{Exit, inputs, tell, trust};
 use crate::adapter::started::Agreed;
 use crate::adapter::stdout::{Silent, Stdout};
-use crate::diagnostic::visible;
+use crate::diagnostic::{counted, visible};
 use crate::event::Event;
 use crate::journal::{PersonalMask, masked, record};
 use crate::redact::Redactor;
@@ -156,8 +156,7 @@ pub(super) fn play(mut session: RunSession, printed: OutputTargets, shared: &Sha
 pub(super) fn told(played: PlayedRun, printed: OutputTargets, sends: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let mut outcome = played.outcome;
     if let (Ok(Some(recorded)), false) = (&outcome.recorded, shared.quiet) {
-        let calls = recorded.calls;
-        tell!("recorded {calls} call{} in {}", if calls == 1 { "" } else { "s" }, recorded.folder.display());
+        tell!("recorded {} in {}", counted(recorded.calls, "call", "calls"), recorded.folder.display());
         recorded.lost.iter().for_each(|lost| tell!("not word for word: {}", visible(lost)));
     }
     let loss = outcome.loss.take().map(Refusal::from);
