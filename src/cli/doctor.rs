@@ -89,7 +89,7 @@ pub(super) fn run(options: &DoctorOptions, shared: &SharedOptions) -> Result<Exi
     let printed = tell(&signs, options.json);
     let faults = signs.iter().filter(|sign| sign.is == "fault").count();
     if !shared.quiet {
-        tell!("{}", if faults == 0 { "all is well".to_string() } else { format!("{faults} to mend") });
+        tell!("{}", if faults == 0 { "all is well".to_string() } else { format!("{faults} to fix") });
     }
     Ok(if faults == 0 { printed } else { printed.or(Exit::Findings) })
 }

@@ -386,7 +386,7 @@ fn messages_and_help_are_plain_words() {
     const JARGON: [&str; 12] =
         ["mapping", "sequence", "string", "scalar", "integer", "boolean", "null", "node", "graph", "regex", "invalid", "illegal"];
     const VERBS: [&str; 45] = [
-        "add", "ask", "change", "check", "choose", "compare", "correct", "fill", "give", "keep", "leave", "look", "make", "mend", "move",
+        "add", "ask", "change", "check", "choose", "compare", "correct", "fill", "give", "keep", "leave", "look", "make", "fix", "move",
         "name", "pass", "put", "quote", "read", "remove", "rename", "split", "take", "use", "write", "do", "spell", "close", "begin",
         "indent", "replace", "delete", "define", "set", "say", "show", "turn", "end", "insert", "lower", "raise", "declare", "save",
         "install",

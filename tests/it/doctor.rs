@@ -39,7 +39,7 @@ fn what_a_pipeline_needs_and_is_not_here_is_found() {
     std::fs::write(folder.path().join("p.yaml"), PIPELINE.replace("PORT", &port.to_string())).unwrap();
     std::fs::write(folder.path().join("replies.yaml"), "flow: 1\nreplies: { compose: Hello. }\n").unwrap();
     let (exit, out, told) = doctor(folder.path(), &[], &[]);
-    assert_eq!((exit, told.as_str()), (1, "2 to mend\n"), "{out}");
+    assert_eq!((exit, told.as_str()), (1, "2 to fix\n"), "{out}");
     for part in [
         "fault  secret CRM_TOKEN is not set (Token of the CRM)",
         "people.csv",

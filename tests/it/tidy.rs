@@ -449,3 +449,23 @@ fn every_dependency_is_used() {
     wrong.extend(shared.difference(&all).map(|name| format!("no package asks for {name}")));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Words that texts for people do not have, by their beginnings.
+const UNWANTED_WORDS: &[&str] = &["mend"];
+
+#[test]
+fn messages_and_manual_use_the_words_of_the_field() {
+    let root = root();
+    let (mut pages, mut wrong) = (vec![root.join("README.md")], vec![]);
+    files(&root.join("docs"), "md", &mut pages);
+    let texts = pages.iter().map(|page| (page.display().to_string(), std::fs::read_to_string(page).unwrap()));
+    let quoted = |code: &str| code.split('"').skip(1).step_by(2).collect::<Vec<_>>().join(" ");
+    let messages = sources().into_iter().map(|source| (source.path.display().to_string(), source.code.lines().map(quoted).collect()));
+    for (place, text) in texts.chain(messages) {
+        let text: String = text;
+        for word in text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase) {
+            wrong.extend(UNWANTED_WORDS.iter().filter(|unwanted| word.starts_with(**unwanted)).map(|_| format!("{place}: {word}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -79,7 +79,7 @@ pub enum FlowCommand {
     Validate(ValidateOptions),
     /// Runs tests with scripted replies and compares with goldens
     Test(TestOptions),
-    /// Mends what has only one possible meaning, in the files
+    /// Fixes what has only one possible meaning, in the files
     Fix(FixOptions),
     /// Shows the order, the filled prompts and the upper bounds of a run, and starts nothing
     Plan(PlanOptions),

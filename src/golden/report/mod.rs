@@ -44,7 +44,7 @@ pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
             out.extend(paths.iter().map(|path| format!("  {}\n", shown(path))));
         }
     };
-    list("These goldens or recordings belong to no case; remove them, or mend the case", report.orphans.iter().collect());
+    list("These goldens or recordings belong to no case; remove them, or correct the case", report.orphans.iter().collect());
     if !only_bad {
         list("Written; look at the changes before you keep them", written(report).collect());
         let recorded = report.outcomes.iter().filter_map(|outcome| outcome.recorded.as_ref());

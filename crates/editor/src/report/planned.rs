@@ -243,7 +243,7 @@ fn factors(ask: &Ask) -> String {
         (_, true) => vec![format!("{} tries", tries.join(" + "))],
         (_, false) => vec![format!("({} tries for the first answer and {most} for each of {})", tries.join(" + "), more.join(" and "))],
     };
-    for (count, what) in [(ask.rounds, "rounds, the second to mend what a gate found"), (ask.restarts, "starts of the step")] {
+    for (count, what) in [(ask.rounds, "rounds, the second to fix what a gate found"), (ask.restarts, "starts of the step")] {
         if count > 1 {
             factors.push(format!("{count} {what}"));
         }

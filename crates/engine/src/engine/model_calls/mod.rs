@@ -145,7 +145,7 @@ impl Run {
             }
             _ => plain(&round.original),
         };
-        Some(format!("Your first answer was:\n{original}\n\nIt was not good enough:\n{}\n\nAnswer again, and mend this.", round.feedback))
+        Some(format!("Your first answer was:\n{original}\n\nIt was not good enough:\n{}\n\nAnswer again, and fix this.", round.feedback))
     }
 
     /// Puts a brief together: the agent's instructions are filled in with the step's names.
