@@ -35,7 +35,7 @@ pub use kept::Storage;
 pub(crate) use outcome::drawn;
 pub use outcome::{RunEnding, RunError, RunOutcome, Untrusted};
 pub(crate) use own::own_files;
-pub(crate) use project::{find, has_keys, project, shown};
+pub(crate) use project::{find, has_keys, project};
 pub use runner::Runner;
 pub use running::{Control, RunHandle};
 pub use session::{Answer, RunQuestion};
@@ -49,6 +49,7 @@ pub(crate) use workflow::place;
 pub use workflow::{CheckError, Workflow};
 pub(crate) use world::{know_prices, lacking};
 
+pub(crate) use crate::adapter::files::shown;
 pub use crate::check::Checked;
 pub use crate::driver::Ports;
 pub use crate::model::{Limits, Policy, Price};

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use crate::adapter::files::{DiskFiles, read, yaml_files};
-use crate::diagnostic::visible;
 use crate::load::{in_our_folder, project_of, says_flow};
 use crate::port::Files;
 use crate::source::{FileId, SourceFile};
@@ -25,11 +24,6 @@ pub(crate) fn project(path: &Path, named: Option<&Path>) -> PathBuf {
 pub(crate) fn has_keys(text: &str, keys: &[&str]) -> bool {
     let tree = syntax::parse(FileId(0), &SourceFile::new("", text), &mut vec![]);
     tree.as_map().is_some_and(|map| keys.iter().all(|key| map.get(key).is_some()))
-}
-
-/// A path as people read it: on one line, without characters that cannot be seen.
-pub(crate) fn shown(path: &Path) -> String {
-    visible(&path.display().to_string()).into_owned()
 }
 
 /// A file that cannot be read as one of this language is looked at up to so many bytes, whether it says that it is one.

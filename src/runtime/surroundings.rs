@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
@@ -16,6 +16,7 @@ use super::world::{self, is_file, is_scripted, know_prices};
 use super::{RunError, Runner, Taping, Workflow};
 use crate::adapter::cassette::{Cassette, Head};
 use crate::adapter::environment;
+use crate::adapter::held;
 use crate::adapter::sealing::Sealing;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::diagnostic::visible;
@@ -172,12 +173,8 @@ impl Surroundings {
 
     pub(super) fn options(&self, limits: Limits) -> RunSettings {
         let Runner { workflow, env, default_model, policies, taping, .. } = &self.runner;
-        let pipelines = &workflow.checked.loaded.program.pipelines;
-        // A replay needs no secret, so that one that is not set is stars.
-        let all = pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
-        let stars = all.filter(|_| taping.is_replay()).map(|name| (name.clone(), Secret::new("***")));
         RunSettings {
-            secrets: stars.chain(declared(pipelines.iter().map(|pipeline| &**pipeline), env)).collect(),
+            secrets: taping.secrets(&workflow.checked.loaded.program.pipelines, env),
             hidden: self.hidden.clone(),
             env: env.clone(),
             default_model: default_model.clone(),
@@ -205,13 +202,13 @@ pub(crate) struct KeptPrinter(Mutex<Vec<String>>);
 impl KeptPrinter {
     /// What was printed so far.
     pub(super) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *held(&self.0))
     }
 }
 
 impl Printer for KeptPrinter {
     fn print(&self, parts: &[String]) -> Result<(), PrintError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(parts.iter().cloned());
+        held(&self.0).extend(parts.iter().cloned());
         Ok(())
     }
 }

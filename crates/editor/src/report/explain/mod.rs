@@ -14,6 +14,7 @@ use super::wish_lines;
 use crate::diagnostic::{counted, cut, grouped, visible};
 use crate::model::{Pipeline, STAGE_TIME, Text};
 use crate::plan::{self, PipelineBounds, PipelinePlan, Plan, Wishes};
+use crate::source::Spanned;
 
 /// Columns of a line.
 const WIDTH: usize = 100;
@@ -125,9 +126,18 @@ fn quoted(text: &Text) -> String {
     format!("“{}”", cut(&source(text), 240))
 }
 
-/// Where something stands, if it is not in the first pipeline.
-fn of_pipeline(at: usize, pipeline: &Pipeline) -> String {
-    if at == 0 { String::new() } else { format!(" (in pipeline {})", pipeline.name.value) }
+/// Each pipeline, with how to say that something stands in it: nothing for the first.
+fn pipelines(plan: &Plan) -> impl Iterator<Item = (&PipelinePlan, &Pipeline, String)> {
+    plan.pipelines.iter().enumerate().map(|(at, planned)| {
+        let whose = if at == 0 { String::new() } else { format!(" (in pipeline {})", planned.pipeline.name.value) };
+        (planned, &*planned.pipeline, whose)
+    })
+}
+
+/// Names of a list in a file, as [`listed`] writes them; `none` for an empty one.
+fn named<'a>(names: impl IntoIterator<Item = &'a Spanned<String>>) -> String {
+    let names: Vec<&str> = names.into_iter().map(Spanned::as_str).collect();
+    if names.is_empty() { "none".into() } else { listed(&names) }
 }
 
 /// With a point at its end, unless it ends with another sign.
