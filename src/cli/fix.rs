@@ -89,9 +89,12 @@ impl FixCounts {
     }
 }
 
+/// A file, and those that its check reads.
+type FileReads = (PathBuf, BTreeSet<PathBuf>);
+
 /// Which files the checks of each project's files read.
 #[derive(Default)]
-struct Readers(RefCell<BTreeMap<PathBuf, Vec<(PathBuf, BTreeSet<PathBuf>)>>>);
+struct Readers(RefCell<BTreeMap<PathBuf, Vec<FileReads>>>);
 
 impl Readers {
     /// The other files of the project whose check reads this one.
@@ -107,8 +110,7 @@ impl Readers {
             };
             all.into_iter().map(|path| (path.clone(), reads(&path))).collect()
         });
-        let is_reader =
-            |(other, read): &&(PathBuf, BTreeSet<PathBuf>)| read.contains(&own) && DiskFiles.real_path(other).as_ref() != Some(&own);
+        let is_reader = |(other, read): &&FileReads| read.contains(&own) && DiskFiles.real_path(other).as_ref() != Some(&own);
         all.iter().filter(is_reader).map(|(other, _)| other.clone()).collect()
     }
 }

@@ -14,7 +14,7 @@
 //!
 //! How to add something that an embedder may choose: a method of [`Runner`], what it does in `surroundings.rs`, a test in `tests/it/library.rs`.
 
-pub mod consent;
+pub(crate) mod consent;
 pub(crate) mod kept;
 mod outcome;
 mod own;

@@ -111,12 +111,33 @@ fn rooms() -> Vec<Room> {
 /// Rooms a piece of code names: `crate::room` and the rooms in `use crate::{…}`.
 fn named_rooms(code: &str) -> BTreeSet<String> {
     let mut rooms = BTreeSet::new();
+    let name = |text: &str| text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
     for (at, _) in code.match_indices("crate::") {
         let rest = &code[at + "crate::".len()..];
-        let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        rooms.insert(name);
+        let Some(group) = rest.strip_prefix('{') else {
+            rooms.insert(name(rest));
+            continue;
+        };
+        let mut depth = 0;
+        let is_inside = |c: &char| {
+            depth += i32::from(*c == '{') - i32::from(*c == '}');
+            depth >= 0
+        };
+        // What stands in brackets inside is no room.
+        let mut depth_of_part = 0;
+        let outer = group.chars().take_while(is_inside).filter(|c| {
+            depth_of_part += i32::from(*c == '{') - i32::from(*c == '}');
+            depth_of_part == 0
+        });
+        rooms.extend(outer.collect::<String>().split(',').map(name));
     }
     rooms
+}
+
+#[test]
+fn rooms_in_a_group_are_named_too() {
+    let named = named_rooms("use crate::{model, plan::{Plan, Wish}, port as own}; crate::event::Event");
+    assert_eq!(named.iter().map(String::as_str).collect::<Vec<_>>(), ["event", "model", "plan", "port"]);
 }
 
 #[test]
