@@ -11,17 +11,17 @@ use super::arguments::{DoctorOptions, SharedOptions};
 use super::refusal::Refusal;
 use super::tools::{Seen, look, pipelines};
 use super::{Exit, stdout, tell, trust};
-use crate::adapter::environment;
+use crate::adapter::environment::{self, JOURNAL_KEY};
 use crate::adapter::files::DiskFiles;
 use crate::adapter::reach::{ReachError, reach};
 use crate::adapter::sealing::Sealing;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
 use crate::check::Checked;
-use crate::diagnostic::{has_errors, visible};
+use crate::diagnostic::{counted, has_errors, visible};
 use crate::engine::secret_values;
 use crate::load::{SettingsOf, load_settings};
-use crate::model::{Model, Pipeline, Program, Provider, RequestAddress, Settings, Tool};
+use crate::model::{Model, Pipeline, Program, Provider, RequestAddress, Settings, Tool, VARIABLES, is_own_variable};
 use crate::plan::{asks_default, known_address};
 use crate::policy::opens;
 use crate::port::Secret;
@@ -77,8 +77,7 @@ pub(super) fn run(options: &DoctorOptions, shared: &SharedOptions) -> Result<Exi
         let before = looked.signs.len();
         match checked.errors().len() {
             0 => looked.pipeline(checked, trust::consent(checked, path, options.trust.is_given, shared)),
-            1 => looked.fault("it has an error; see flow validate"),
-            errors => looked.fault(format!("it has {errors} errors; see flow validate")),
+            errors => looked.fault(format!("it has {}; see flow validate", counted(errors, "error", "errors"))),
         }
         if looked.signs.len() == before {
             looked.ok("needs nothing that is not here");
@@ -90,7 +89,7 @@ pub(super) fn run(options: &DoctorOptions, shared: &SharedOptions) -> Result<Exi
     let printed = tell(&signs, options.json);
     let faults = signs.iter().filter(|sign| sign.is == "fault").count();
     if !shared.quiet {
-        tell!("{}", if faults == 0 { "all is well".to_string() } else { format!("{faults} to mend") });
+        tell!("{}", if faults == 0 { "all is well".to_string() } else { format!("{faults} to fix") });
     }
     Ok(if faults == 0 { printed } else { printed.or(Exit::Findings) })
 }
@@ -173,7 +172,7 @@ impl Examination {
                 self.sign(is, what);
             }
             let Some(agreed) = &agreed else { continue };
-            for (name, seen) in look(pipeline, &self.env, &self.settled.private_hosts, agreed) {
+            for (name, seen) in look(pipeline, &self.env, self.settled.hosts_with(&self.env), agreed) {
                 self.server(&name, pipeline.tools.get(&name), seen);
             }
             for address in addresses(pipeline, &self.env, self.settled.model.as_ref()) {
@@ -258,80 +257,99 @@ fn host(text: &str) -> Result<(String, u16), String> {
     found.ok_or_else(|| text.to_string())
 }
 
+/// A setting, its value, and where that comes from.
+#[derive(Debug, Serialize)]
+struct SettingOrigin {
+    name: String,
+    value: String,
+    from: String,
+}
+
+impl SettingOrigin {
+    fn new(name: impl Into<String>, value: impl Into<String>, from: impl Into<String>) -> SettingOrigin {
+        SettingOrigin { name: name.into(), value: value.into(), from: from.into() }
+    }
+}
+
 /// Which value each setting has, and where it comes from. What a file of settings has as mistakes is told on standard error (exit 1).
 fn origins(project: &Path, env: &BTreeMap<String, Secret>, as_json: bool) -> Result<Exit, Refusal> {
     let mut exit = Exit::Ok;
-    let mut lines: Vec<(String, String, String)> = vec![];
-    let variables = [
-        "FLOW_MODEL", "FLOW_MODEL_BASE_URL", "FLOW_MODEL_PROVIDER", "FLOW_MODEL_API", "FLOW_MODEL_TOOL_CALLS", "FLOW_API_KEY",
-        "FLOW_CONFIG", "FLOW_STATE_DIR", "FLOW_LOG",
-    ];
-    for name in variables {
-        let shown = match env.get(name) {
-            Some(_) if name == "FLOW_API_KEY" => "***".to_string(),
-            Some(value) if name == "FLOW_CONFIG" && value.reveal().is_empty() => "(empty: no settings of your own)".to_string(),
-            Some(value) => value.reveal().to_string(),
-            None => continue,
-        };
-        lines.push((name.into(), shown, "variable".into()));
-    }
-    let secrets = secret_values(&Program::default(), env);
-    let hidden = Secrets::for_logs(secrets.iter().map(Secret::reveal));
-    lines.iter_mut().for_each(|(_, shown, _)| *shown = hidden.hide(shown).into_owned());
-    let mut has_model = lines.iter().any(|(name, ..)| name == "FLOW_MODEL" || name == "FLOW_MODEL_BASE_URL");
+    let mut origins = of_variables(env);
+    let mut has_model = origins.iter().any(|origin| origin.name == "FLOW_MODEL" || origin.name == "FLOW_MODEL_BASE_URL");
     for (path, of) in settings::files(project)? {
         let Some(found) = load_settings(&path, of, &DiskFiles) else { continue };
         if has_errors(&found.diagnostics) {
             tell::refused(&drawn(&found));
             exit = Exit::Findings;
         }
-        let from = path.display().to_string();
-        let Settings { default_model, limits, policy, private_hosts, state_dir, journal, lint, .. } = &found.settings;
-        if let Some(model) = default_model {
-            let name = model.model.as_ref().map_or("its provider's own", |text| &*text.source);
-            let shown = format!("{name}{}", if has_model { " (not used: something stronger names one)" } else { "" });
-            lines.push(("models.default".into(), shown, from.clone()));
-            has_model = true;
-        }
-        let bounds = [
-            ("deadline", limits.deadline.map(|time| format!("{time:?}"))),
-            ("max_parallel", limits.max_parallel.map(|n| n.to_string())),
-            ("max_tokens", limits.max_tokens.map(|n| n.to_string())),
-            ("max_cost_usd", limits.max_cost_usd.map(|n| n.to_string())),
-            ("max_steps", limits.max_steps.map(|n| n.to_string())),
-        ];
-        let of_several = format!("{from}; of several the smallest counts");
-        lines.extend(bounds.into_iter().filter_map(|(name, value)| Some((format!("limits.{name}"), value?, of_several.clone()))));
-        let mut set = |name: &str, shown: String| lines.push((name.into(), shown, from.clone()));
-        if let Some(policy) = policy {
-            set("policy", policy.description.clone().unwrap_or_else(|| "in force".into()));
-        }
-        private_hosts.iter().for_each(|host| set("private_hosts", host.value.clone()));
-        if let Some(folder) = state_dir {
-            let is_used = environment::state_folder().is_none();
-            set("state_dir", format!("{}{}", folder.value, if is_used { "" } else { " (not used: FLOW_STATE_DIR is set)" }));
-        }
-        if journal.encrypt {
-            set("journal.encrypt", "true".into());
-        }
-        journal.key_file.iter().for_each(|file| set("journal.key_file", file.value.clone()));
-        lint.deny.iter().for_each(|code| set("lint.deny", code.value.clone()));
-        for path in &lint.paths {
-            let codes: Vec<&str> = path.ignore.iter().map(|code| code.value.as_str()).collect();
-            set(&format!("lint.paths.\"{}\"", path.pattern.value), format!("ignore {}", codes.join(", ")));
-        }
+        origins.extend(of_settings(&found.settings, &path.display().to_string(), has_model));
+        has_model |= found.settings.default_model.is_some();
     }
     if !has_model {
-        lines.push(("models.default".into(), "none".into(), "default".into()));
+        origins.push(SettingOrigin::new("models.default", "none", "default"));
     }
-    lines.push(("project".into(), project.display().to_string(), "the nearest folder upwards with flow.toml, or --project".into()));
+    origins.push(SettingOrigin::new("project", project.display().to_string(), "the nearest folder upwards with flow.toml, or --project"));
     if as_json {
-        let list: Vec<_> =
-            lines.iter().map(|(name, value, from)| serde_json::json!({ "name": name, "value": value, "from": from })).collect();
-        return Ok(stdout::print_json(&list).or(exit));
+        return Ok(stdout::print_json(&origins).or(exit));
     }
-    let drawn = lines.iter().map(|(name, value, from)| format!("{}\n", visible(&format!("{name} = {value}  ({from})"))));
+    let drawn = origins.iter().map(|SettingOrigin { name, value, from }| format!("{}\n", visible(&format!("{name} = {value}  ({from})"))));
     Ok(stdout::print(&drawn.collect::<String>()).or(exit))
+}
+
+/// The variables that are set; no key is shown.
+fn of_variables(env: &BTreeMap<String, Secret>) -> Vec<SettingOrigin> {
+    let secrets = secret_values(&Program::default(), env);
+    let hidden = Secrets::for_logs(secrets.iter().map(Secret::reveal));
+    let of_one = |name: &str| {
+        let value = match env.get(name).map(Secret::reveal) {
+            _ if is_own_variable(name) && environment::is_set(name) => "***",
+            Some("") if name == "FLOW_CONFIG" => "(empty: no settings of your own)",
+            value => value?,
+        };
+        Some(SettingOrigin::new(name, hidden.hide(value), "variable"))
+    };
+    VARIABLES.into_iter().filter_map(of_one).collect()
+}
+
+/// What a file sets. `has_model`: something stronger names one.
+fn of_settings(settings: &Settings, from: &str, has_model: bool) -> Vec<SettingOrigin> {
+    let Settings { default_model, limits, policy, private_hosts, state_dir, journal, lint, .. } = settings;
+    let mut origins = vec![];
+    let mut set = |name: &str, value: String, unless: Option<&str>| {
+        let unless = unless.map(|why| format!(" (not used: {why})")).unwrap_or_default();
+        origins.push(SettingOrigin::new(name, format!("{value}{unless}"), from));
+    };
+    if let Some(model) = default_model {
+        let name = model.model.as_ref().map_or("its provider's own", |text| &*text.source);
+        set("models.default", name.to_owned(), has_model.then_some("something stronger names one"));
+    }
+    if let Some(policy) = policy {
+        set("policy", policy.description.clone().unwrap_or_else(|| "in force".into()), None);
+    }
+    private_hosts.iter().for_each(|host| set("private_hosts", host.value.clone(), None));
+    if let Some(folder) = state_dir {
+        set("state_dir", folder.value.clone(), environment::state_folder().map(|_| "FLOW_STATE_DIR is set"));
+    }
+    if journal.encrypt {
+        set("journal.encrypt", "true".into(), None);
+    }
+    let is_replaced = environment::is_set(JOURNAL_KEY);
+    journal.key_file.iter().for_each(|file| set("journal.key_file", file.value.clone(), is_replaced.then_some("FLOW_JOURNAL_KEY is set")));
+    lint.deny.iter().for_each(|code| set("lint.deny", code.value.clone(), None));
+    for path in &lint.paths {
+        let codes: Vec<&str> = path.ignore.iter().map(|code| code.value.as_str()).collect();
+        set(&format!("lint.paths.\"{}\"", path.pattern.value), format!("ignore {}", codes.join(", ")), None);
+    }
+    let bounds = [
+        ("deadline", limits.deadline.map(|time| format!("{time:?}"))),
+        ("max_parallel", limits.max_parallel.map(|n| n.to_string())),
+        ("max_tokens", limits.max_tokens.map(|n| n.to_string())),
+        ("max_cost_usd", limits.max_cost_usd.map(|n| n.to_string())),
+        ("max_steps", limits.max_steps.map(|n| n.to_string())),
+    ];
+    let of_several = format!("{from}; of several the smallest counts");
+    origins.extend(bounds.into_iter().filter_map(|(name, value)| Some(SettingOrigin::new(format!("limits.{name}"), value?, &*of_several))));
+    origins
 }
 
 fn tell(signs: &[Sign], as_json: bool) -> Exit {

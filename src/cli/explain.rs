@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::CommandFactory;
 
-use super::arguments::{CommandLine, GraphFormat, GraphOptions, SchemaKind, SharedOptions};
+use super::arguments::{CommandLine, GraphFormat, GraphOptions, SharedOptions};
 use super::refusal::{Refusal, pipeline};
 use super::{Exit, runs, stdout};
 use crate::adapter::files::DiskFiles;
@@ -26,7 +26,7 @@ pub(super) fn run(what: &str, shared: &SharedOptions) -> Result<Exit, Refusal> {
         return text.map(|text| stdout::print(&text)).ok_or_else(|| Refusal::usage(CheckError::NoPipeline(workflow.file)));
     }
     if let Some(found) = Code::find(what) {
-        return Ok(stdout::print(&page(found)));
+        return Ok(stdout::print(found.page()));
     }
     if what.contains(['/', '\\']) || what.ends_with(".yaml") || what.ends_with(".yml") {
         return Err(Refusal::new(Exit::NothingRan, format!("no file found: {} does not exist", visible(what))));
@@ -35,26 +35,8 @@ pub(super) fn run(what: &str, shared: &SharedOptions) -> Result<Exit, Refusal> {
     Err(Refusal::usage(format!("there is no file and no code \"{}\"{}", visible(what), did_you_mean(what, names))))
 }
 
-fn page(code: Code) -> String {
-    match report::page(code) {
-        "" => {
-            let (id, name, severity) = (code.id(), code.name(), code.severity().word());
-            format!("# {id} {name}\n\nAn {severity} of a part of the language that is not yet available.\n")
-        }
-        page => page.to_string(),
-    }
-}
-
 /// Prints the JSON Schema of a kind of file, or of all.
-pub(super) fn schema(kind: Option<SchemaKind>) -> Exit {
-    let kind = kind.map(|kind| match kind {
-        SchemaKind::Pipeline => FileKind::Pipeline,
-        SchemaKind::Channel => FileKind::Channel,
-        SchemaKind::StyleGuide => FileKind::StyleGuide,
-        SchemaKind::Test => FileKind::Test,
-        SchemaKind::Replies => FileKind::Replies,
-        SchemaKind::Definitions => FileKind::Definitions,
-    });
+pub(super) fn schema(kind: Option<FileKind>) -> Exit {
     stdout::print(&format!("{:#}\n", json_schema(kind)))
 }
 

@@ -1,8 +1,8 @@
 //! `flow fix`.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use similar::TextDiff;
@@ -13,7 +13,7 @@ use super::validate::{files, is_input, with_input};
 use super::{Exit, stdout};
 use crate::adapter::files::{DiskFiles, replace_if};
 use crate::check::{Fixed, check_file, fix_file};
-use crate::diagnostic::visible;
+use crate::diagnostic::{counted, visible};
 use crate::port::Files;
 use crate::redact::keys_in_source;
 use crate::runtime::{find, shown};
@@ -79,26 +79,29 @@ struct FixCounts {
 
 impl FixCounts {
     fn summary(&self, is_diff: bool) -> String {
-        let noun = |count: usize, one: &'static str, more: &'static str| if count == 1 { one } else { more };
         let verb = if is_diff { "to write" } else { "written" };
+        let files = |count: usize| counted(count, "file", "files");
         let left = match self.left {
             0 => String::new(),
-            count => format!("; {count} {} left as {} was, see above", noun(count, "file", "files"), noun(count, "it", "each")),
+            count => format!("; {} left as {} was, see above", files(count), if count == 1 { "it" } else { "each" }),
         };
-        let (edit, files) = (noun(self.edits, "edit", "edits"), noun(self.files, "file", "files"));
-        format!("{} {edit} {verb} in {} {files}{left}; flow validate shows what else there is", self.edits, self.files)
+        format!("{} {verb} in {}{left}; flow validate shows what else there is", counted(self.edits, "edit", "edits"), files(self.files))
     }
 }
 
-/// Which files the checks of a project's files read.
+/// A file, and those that its check reads.
+type FileReads = (PathBuf, BTreeSet<PathBuf>);
+
+/// Which files the checks of each project's files read.
 #[derive(Default)]
-struct Readers(OnceCell<Vec<(PathBuf, BTreeSet<PathBuf>)>>);
+struct Readers(RefCell<BTreeMap<PathBuf, Vec<FileReads>>>);
 
 impl Readers {
     /// The other files of the project whose check reads this one.
     fn of(&self, path: &Path, project: &Path, shared: &SharedOptions) -> Vec<PathBuf> {
         let Some(own) = DiskFiles.real_path(path) else { return vec![] };
-        let all = self.0.get_or_init(|| {
+        let mut projects = self.0.borrow_mut();
+        let all = projects.entry(project.to_path_buf()).or_insert_with(|| {
             let mut all = vec![];
             find(project, &mut all);
             let reads = |path: &PathBuf| {
@@ -107,8 +110,7 @@ impl Readers {
             };
             all.into_iter().map(|path| (path.clone(), reads(&path))).collect()
         });
-        let is_reader =
-            |(other, read): &&(PathBuf, BTreeSet<PathBuf>)| read.contains(&own) && DiskFiles.real_path(other).as_ref() != Some(&own);
+        let is_reader = |(other, read): &&FileReads| read.contains(&own) && DiskFiles.real_path(other).as_ref() != Some(&own);
         all.iter().filter(is_reader).map(|(other, _)| other.clone()).collect()
     }
 }

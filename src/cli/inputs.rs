@@ -127,8 +127,13 @@ fn typed_line(text: &str) -> Option<String> {
 
 /// Whether questions can be asked: both ends are a terminal, and it is no build server.
 pub(super) fn is_at_terminal() -> bool {
+    std::io::stdin().is_terminal() && shows_lines()
+}
+
+/// Whether a person sees standard error on a terminal that can draw a line again.
+pub(super) fn shows_lines() -> bool {
     let is_dumb = environment::text("TERM").is_some_and(|term| term == "dumb");
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !environment::is_set("CI") && !is_dumb
+    std::io::stderr().is_terminal() && !environment::is_set("CI") && !is_dumb
 }
 
 /// Most bytes of one typed answer.

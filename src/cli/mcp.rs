@@ -27,7 +27,7 @@ use crate::port::Secret;
 use crate::redact::Redactor;
 use crate::runtime::{Attend, RunEnding, RunError, RunOutcome, RunSession, Runner, STACK};
 use crate::serve::{
-    Bounds, CallLine, Doors, InvalidArguments, PATIENCE, PipelineService, ServedOutcome, Tool, serve_http, serve_stdio, takes_channel, tool,
+    Bounds, CallLine, Doors, InvalidArguments, PATIENCE, PipelineService, ServedOutcome, Tool, serve_http, serve_stdio, tool,
 };
 
 /// Calls that may wait for others to end.
@@ -178,7 +178,8 @@ impl ServedPipeline {
         // What was right when the server began is not the client's mistake.
         let mut on = run::ready(&self.runner).map_err(|Refusal(_, lines)| Refusal(Exit::Failed, lines))?;
         let private_hosts = on.settled.hosts_with(&on.runner.env);
-        on.runner.channel = match takes_channel(on.pipeline()).then(|| arguments.remove("channel")).flatten() {
+        let channel = if on.pipeline().channels.is_empty() { None } else { arguments.remove("channel") };
+        on.runner.channel = match channel {
             None | Some(Value::Null) => None,
             Some(Value::String(name)) => Some(name),
             Some(_) => return Err(Refusal::usage("channel is a text")),

@@ -31,7 +31,7 @@ pub(super) fn run(wanted: &RunRequest, as_json: bool, shared: &SharedOptions) ->
     workflow.give_model(settled.model.as_ref());
     let Workflow { checked, pipeline, .. } = &workflow;
     let mut given = given(pipeline, wanted)?;
-    know_prices(checked, default_model.as_ref(), &flags)?;
+    know_prices(checked, default_model.as_ref().map(|model| (model, "FLOW_MODEL")), &flags)?;
     given.person = person(pipeline, &given, shared)?;
     if let Some(failure) = lacking(checked).filter(|_| !shared.quiet) {
         tell!("a run would not start here: {}", visible(&failure.message));
@@ -78,7 +78,7 @@ fn person(pipeline: &Pipeline, given: &PreviewInputs, shared: &SharedOptions) ->
     if hangs {
         return Ok(None);
     }
-    let runtime = Runtime::new().map_err(|e| Refusal::new(Exit::Internal, format!("flow cannot start: {e}")))?;
+    let runtime = Runtime::new().map_err(|e| Refusal::new(Exit::Failed, format!("flow cannot start: {e}")))?;
     let data = DataFiles::keeping(own_files(&pipeline.project, None, shared.env_file.as_deref())?);
     let found = runtime.block_on(find_person(pipeline, inputs, &data)).map_err(|error| Refusal::usage(visible(&error.to_string())))?;
     match found.failure {
@@ -227,13 +227,7 @@ fn ask(planned: &PipelinePlan, bounds: &plan::StepBounds, asking: &AgentUse, ste
     Ask {
         step,
         pipeline: None,
-        agent: asking.agent.clone(),
-        judges: asking.judges,
-        models: asking.models.clone(),
-        repairs: asking.repairs,
-        turns: asking.turns,
-        part: asking.part,
-        times: asking.times,
+        asking: asking.clone(),
         rounds: bounds.rounds,
         restarts: bounds.restarts,
         elements: if let Elements::Known(count) = bounds.elements { Some(count) } else { None },

@@ -2,17 +2,17 @@
 //! that is drawn again and again (with the end of an answer that is being written), elsewhere in a plain line after ten seconds of silence.
 
 use std::collections::HashMap;
-use std::io::IsTerminal;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::inputs;
 use crate::adapter::clock::SystemClock;
-use crate::adapter::environment;
-use crate::diagnostic::visible;
+use crate::adapter::held;
+use crate::diagnostic::{counted, visible};
 use crate::driver::AnswerListener;
 use crate::event::{Event, Happening, StepDetails};
 use crate::journal::RunMask;
@@ -59,7 +59,7 @@ impl ProgressDisplay {
     /// Shows the ends of steps and what is awaited; `is_verbose`, every event.
     pub(super) fn new(is_verbose: bool) -> ProgressDisplay {
         let clock = SystemClock::new();
-        let is_live = std::io::stderr().is_terminal() && !environment::is_set("CI") && environment::text("TERM").as_deref() != Some("dumb");
+        let is_live = inputs::shows_lines();
         let target = if is_live { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
         if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
@@ -147,10 +147,6 @@ impl Printer for PrinterBesideProgress {
     }
 }
 
-fn held(awaited: &Mutex<Awaited>) -> MutexGuard<'_, Awaited> {
-    awaited.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Awaited {
     fn take(&mut self, event: &Event, now: Duration) {
         match &event.happening {
@@ -226,11 +222,7 @@ pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option
         }
         Happening::CaseChosen { step, case } => format!("{step}: {case}"),
         Happening::PlanAccepted { step, plan, .. } => {
-            let steps = match plan.steps.len() {
-                1 => "1 step".to_string(),
-                count => format!("{count} steps"),
-            };
-            format!("{step}: a plan of {steps}, {}", plan.strategy.word())
+            format!("{step}: a plan of {}, {}", counted(plan.steps.len(), "step", "steps"), plan.strategy.word())
         }
         Happening::PlanRefused { step, findings, .. } => format!("{step}: plan refused: {}", masked(&findings.join("; "))),
         Happening::PlanChecked { step, fulfilled, .. } => {

@@ -8,7 +8,7 @@ use super::{Exit, tell};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::check::{Checked, add_edits, check_file};
-use crate::diagnostic::{Severity, visible};
+use crate::diagnostic::{Severity, counted, visible};
 use crate::lower::FileKind;
 use crate::port::{Secret, StoreError};
 use crate::report::{self, Findings};
@@ -105,8 +105,7 @@ fn report_findings(checked: &Checked, shared: &SharedOptions) -> Result<(), Refu
         tell_as_written!("{}: {} (steps that read it will fail)", place(&checked.loaded.sources, found), found.message);
     }
     if warnings > 0 {
-        let noun = if warnings == 1 { "warning" } else { "warnings" };
-        tell!("{warnings} {noun}; see flow validate");
+        tell!("{}; see flow validate", counted(warnings, "warning", "warnings"));
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use super::signals::{self, Attended, listen};
 use super::{Exit, inputs, tell, trust};
 use crate::adapter::started::Agreed;
 use crate::adapter::stdout::{Silent, Stdout};
-use crate::diagnostic::visible;
+use crate::diagnostic::{counted, visible};
 use crate::event::Event;
 use crate::journal::{PersonalMask, RunMask, masked, record};
 use crate::redact::Redactor;
@@ -33,11 +33,11 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
     let pipeline = on.pipeline().clone();
     let (mut given, beside) = inputs::read(&pipeline, wanted.inputs_file.as_deref(), &wanted.inputs)?;
     on.runner.channel = channel(&pipeline, wanted.channel.as_deref().or(beside.as_deref()))?;
-    let at_question = inputs::ask(&pipeline, &mut given);
-    let has_all = inputs::missing(&pipeline, &given).is_empty();
     on.runner.now = wanted.now.as_deref().map(inputs::time).transpose()?;
     let flags = inputs::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
     on.runner.limits = settings::narrowest(&flags, &on.runner.limits);
+    let at_question = inputs::ask(&pipeline, &mut given);
+    let has_all = inputs::missing(&pipeline, &given).is_empty();
     let session = match RunSession::begin(on, given) {
         Err(RunError::Lacking(failure)) => {
             let outcome = RunOutcome::lacking(failure);
@@ -160,8 +160,7 @@ pub(super) fn play(mut session: RunSession, printed: OutputTargets, shared: &Sha
 pub(super) fn told(mut played: PlayedRun, printed: OutputTargets, sends: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let outcome = &mut played.outcome;
     if let (Ok(Some(recorded)), false) = (&outcome.recorded, shared.quiet) {
-        let calls = recorded.calls;
-        tell!("recorded {calls} call{} in {}", if calls == 1 { "" } else { "s" }, recorded.folder.display());
+        tell!("recorded {} in {}", counted(recorded.calls, "call", "calls"), recorded.folder.display());
         recorded.lost.iter().for_each(|lost| tell!("not word for word: {}", visible(lost)));
     }
     let loss = outcome.loss.take().map(Refusal::from);

@@ -14,7 +14,7 @@ use crate::adapter::run_lock::RunLock;
 use crate::adapter::sealing::Sealing;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::sqlite_store::SqliteStore;
-use crate::diagnostic::visible;
+use crate::diagnostic::{counted, visible};
 use crate::event::{Event, Happening};
 use crate::journal::{Record, masked, record};
 use crate::model::parse_duration;
@@ -199,7 +199,7 @@ fn remove(store: &mut SqliteStore, file: &Path, wanted: &BTreeSet<&String>, leav
         return Err(Refusal::new(Exit::Failed, message));
     }
     if !shared.quiet && leaves {
-        tell!("{} run{} removed", runs.len(), if runs.len() == 1 { "" } else { "s" });
+        tell!("{} removed", counted(runs.len(), "run", "runs"));
     }
     for line in &held {
         tell!("{line}: it is not removed");

@@ -36,7 +36,7 @@ pub(super) enum Seen {
 pub(super) fn look(
     pipeline: &Pipeline,
     env: &BTreeMap<String, Secret>,
-    private_hosts: &[String],
+    private_hosts: Vec<String>,
     agreed: &Arc<Agreed>,
 ) -> Vec<(String, Seen)> {
     let found = servers(pipeline, &inputs_of_file(pipeline), &declared([pipeline], env), env);
@@ -47,7 +47,7 @@ pub(super) fn look(
         Ok(runtime) => runtime,
         Err(error) => return found.into_iter().map(|(name, _)| (name, Seen::Fails(error.to_string()))).collect(),
     };
-    let world = world::servers(private_hosts.to_vec(), Arc::clone(agreed));
+    let world = world::servers(private_hosts, Arc::clone(agreed));
     runtime.block_on(async {
         let one = async |(name, server): (String, Result<ToolServer, Failure>)| match server {
             Ok(server) => match world.look(&server).await {
@@ -100,8 +100,8 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
     }
     let (mut faults, mut differences, mut count) = (0, 0, 0);
     for ((path, checked), agreed) in pipelines.iter().zip(&all_agreed) {
-        let private_hosts = settings::read(&shared.project_of(path)).map(|settled| settled.private_hosts).unwrap_or_default();
-        let of_file = checked.loaded.program.pipelines.iter().flat_map(|pipeline| look(pipeline, &env, &private_hosts, agreed));
+        let hosts = settings::read(&shared.project_of(path)).unwrap_or_default().hosts_with(&env);
+        let of_file = checked.loaded.program.pipelines.iter().flat_map(|pipeline| look(pipeline, &env, hosts.clone(), agreed));
         for (name, seen) in of_file {
             count += 1;
             match seen {

@@ -1,6 +1,7 @@
 //! `flow validate`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
@@ -124,10 +125,13 @@ pub(super) fn files(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<Pat
 pub(super) fn with_input(paths: &[PathBuf]) -> Result<Overlay<'static>, Refusal> {
     let mut files = Overlay { below: &DiskFiles, texts: BTreeMap::new() };
     if let Some(path) = paths.iter().find(|path| is_input(path)) {
-        let mut text = String::new();
-        let read = std::io::stdin().take(MOST_INPUT).read_to_string(&mut text);
-        read.map_err(|error| Refusal::usage(format!("standard input cannot be read: {error}")))?;
-        files.texts.insert(path.clone(), text.into());
+        let mut bytes = vec![];
+        let cannot = |error: &dyn Display| Refusal::usage(format!("standard input cannot be read: {error}"));
+        std::io::stdin().take(MOST_INPUT).read_to_end(&mut bytes).map_err(|error| cannot(&error))?;
+        // A text that is too long may be cut inside a character.
+        let is_cut = bytes.len() as u64 == MOST_INPUT;
+        let text = if is_cut { Ok(String::from_utf8_lossy(&bytes).into_owned()) } else { String::from_utf8(bytes) };
+        files.texts.insert(path.clone(), text.map_err(|error| cannot(&error))?.into());
     }
     Ok(files)
 }

@@ -10,7 +10,7 @@
 use similar::{ChangeTag, DiffOp, DiffTag, TextDiff};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::diagnostic::{escaped, is_invisible};
+use crate::diagnostic::{counted, escaped, is_invisible};
 
 /// Equal lines shown around a change.
 const CONTEXT: usize = 2;
@@ -112,10 +112,8 @@ fn drawn(number: usize, sign: char, pieces: &[DiffPiece], marks: (&str, &str), c
 }
 
 fn folded(lines: &mut Vec<DiffLine>, count: usize) {
-    match count {
-        0 => {}
-        1 => lines.push(DiffLine::Note("… 1 equal line".into())),
-        _ => lines.push(DiffLine::Note(format!("… {count} equal lines"))),
+    if count > 0 {
+        lines.push(DiffLine::Note(format!("… {}", counted(count, "equal line", "equal lines"))));
     }
 }
 

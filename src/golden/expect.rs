@@ -1,6 +1,6 @@
 //! Compares a run with what its case expects.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::diff::Diff;
 use super::file::one_text;
@@ -227,15 +227,7 @@ impl Fill for ExpectFiller {
     }
 
     fn filling(&self, filling: &Filling) -> Result<Value, FillError> {
-        Ok(match filling {
-            Filling::Constant(value) => value.clone(),
-            Filling::Text(text) => self.text(text)?,
-            Filling::List(list) => Value::Array(list.iter().map(|filling| self.filling(filling)).collect::<Result<_, _>>()?),
-            Filling::Map(map) => {
-                let pairs = map.iter().map(|(name, value)| Ok((name.clone(), self.filling(value)?)));
-                Value::Object(pairs.collect::<Result<Map<_, _>, FillError>>()?)
-            }
-        })
+        filling.filled(&|text| self.text(text))
     }
 
     fn condition(&self, text: &Text) -> Result<bool, FillError> {

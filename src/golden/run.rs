@@ -13,7 +13,7 @@ use super::outcome::{Complaint, Golden, Outcome, Report, Tally};
 use super::play::{Played, TrialEnding, play};
 use super::suite::{Suite, Trial, TrialOptions};
 use super::{expect, leftover, taping};
-use crate::adapter::files;
+use crate::adapter::{files, held};
 use crate::driver::Blocking;
 use crate::runtime::STACK;
 
@@ -70,7 +70,7 @@ fn on_threads(suites: &[Suite], trials: &[&Trial], options: &TrialOptions) -> Ve
                 Ok(world) => guarded(&suites[trial.suite], trial, world, options),
                 Err(error) => fault(&suites[trial.suite], trial, format!("the test cannot be run: {error}")),
             };
-            *result.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(tried);
+            *held(result) = Some(tried);
         }
     };
     let threads = std::thread::available_parallelism().map_or(2, |n| n.get().max(2)).min(MOST_THREADS).min(trials.len());

@@ -12,6 +12,7 @@ use crate::load::Loaded;
 use crate::model::{Channel, Channels, Model, Pipeline, Policy, TestCase, TestFile};
 use crate::plan::Plan;
 use crate::port::{Files, Secret};
+use crate::runtime::has_keys;
 use crate::source::{Sources, Span};
 
 /// A test file without errors, and what it tests.
@@ -155,9 +156,7 @@ fn holds_tests(file: &Path) -> bool {
 
 /// Whether a file has `name` and `tests` at its outermost level. What it really is, its reader says.
 fn has_own_tests(file: &Path) -> bool {
-    let Ok(text) = DiskFiles.read_text(file) else { return false };
-    let has = |key: &str| text.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':')));
-    has("flow") && has("name") && has("tests")
+    DiskFiles.read_text(file).is_ok_and(|text| text.contains("tests") && has_keys(&text, &["flow", "name", "tests"]))
 }
 
 #[cfg(test)]
@@ -177,11 +176,14 @@ mod tests {
             ("node_modules/x.test.yaml", "flow: 1\n"),
             (".hidden/x.test.yaml", "flow: 1\n"),
             ("a/other.yaml", "services:\n  tests: 1\n"),
+            ("flow_style.yaml", "{flow: 1, name: own, tests: [{id: a}]}\n"),
+            ("quoted.yaml", "\"flow\": 1\n\"name\": own\n? \"tests\"\n: - id: a\n"),
         ];
         for (path, text) in files {
             crate::golden::file::write(&at(path), text).unwrap();
         }
-        assert_eq!(discover(&[home.path().to_path_buf(), at("own.yaml")]).unwrap(), [at("a/hours.test.yaml"), at("own.yaml")]);
+        let wanted = ["a/hours.test.yaml", "flow_style.yaml", "own.yaml", "quoted.yaml"].map(at);
+        assert_eq!(discover(&[home.path().to_path_buf(), at("own.yaml")]).unwrap(), wanted);
         assert_eq!(discover(&[at("a/hours.yaml")]).unwrap(), [at("a/hours.yaml")]);
         assert!(discover(&[at("gone")]).unwrap_err().to_string().contains("does not exist"));
     }

@@ -2,7 +2,7 @@
 //!
 //! A case whose folder `cassettes/<test file>/<case>/<channel>` is there is answered from it wherever it has no scripted reply.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::engine::{Mocks, RunSettings, Unscripted, secret_values};
 use crate::load::WrittenRules;
 use crate::model::{Limits, Replies, TestCase};
 use crate::port::{Secret, Tape};
-use crate::runtime::{Taping, declared};
+use crate::runtime::Taping;
 
 /// The folder of a test file's recordings.
 fn home(test: &Path) -> PathBuf {
@@ -67,15 +67,11 @@ impl<'a> TrialTape<'a> {
         let (live, is_replay) = (self.live, self.taping.is_replay());
         let by_step = case.replies.iter().map(|(step, set)| (step.clone(), set.clone())).collect();
         let by_name = case.mocks.iter().map(|(name, mock)| (name.clone(), mock.value.clone())).collect();
+        let env = live.map(|live| live.env.clone()).unwrap_or_default();
         RunSettings {
-            secrets: match live {
-                Some(live) => declared([suite.pipeline()], &live.env),
-                // A replay needs none.
-                None if is_replay => suite.pipeline().secrets.keys().map(|name| (name.clone(), Secret::new("***"))).collect(),
-                None => BTreeMap::new(),
-            },
+            secrets: self.taping.secrets(&suite.plan.program.pipelines[..1], &env),
             hidden: self.hidden.clone(),
-            env: live.map(|live| live.env.clone()).unwrap_or_default(),
+            env,
             default_model: match &self.taping {
                 Taping::Replay(folder) if head(folder).is_ok_and(|head| head.default_model_replaced) => self.taping.model(),
                 _ => live.and_then(|live| live.default_model.clone()),

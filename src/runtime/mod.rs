@@ -14,7 +14,7 @@
 //!
 //! How to add something that an embedder may choose: a method of [`Runner`], what it does in `surroundings.rs`, a test in `tests/it/library.rs`.
 
-pub mod consent;
+pub(crate) mod consent;
 pub(crate) mod kept;
 mod outcome;
 mod own;
@@ -35,7 +35,7 @@ pub use kept::Storage;
 pub(crate) use outcome::drawn;
 pub use outcome::{RunEnding, RunError, RunOutcome, Untrusted};
 pub(crate) use own::own_files;
-pub(crate) use project::{find, project, shown};
+pub(crate) use project::{find, has_keys, project};
 pub use runner::Runner;
 pub use running::{Control, RunHandle};
 pub use session::{Answer, RunQuestion};
@@ -49,9 +49,10 @@ pub(crate) use workflow::place;
 pub use workflow::{CheckError, Workflow};
 pub(crate) use world::{know_prices, lacking};
 
+pub(crate) use crate::adapter::files::shown;
 pub use crate::check::Checked;
 pub use crate::driver::Ports;
-pub use crate::model::{Limits, Policy};
+pub use crate::model::{Limits, Policy, Price};
 pub use crate::plan::{Wish, Wishes};
 
 /// Stack of a thread that holds the engine and all template work, in bytes.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::consent::{named, real as real_folder};
-use super::{RunError, find, kept, settings};
+use super::{RunError, find, has_keys, kept, settings};
 use crate::adapter::environment;
 use crate::adapter::files::DiskFiles;
 use crate::adapter::own::OwnFiles;
@@ -15,8 +15,6 @@ use crate::check::Checked;
 use crate::load::load;
 use crate::model::{Program, is_code, is_data, is_table};
 use crate::port::Secret;
-use crate::source::{FileId, SourceFile};
-use crate::syntax;
 
 /// The places of a project and, if there is one, of the program that runs with this environment. `env_file`: where variables of it stand.
 /// Errors: the user's settings have mistakes.
@@ -93,6 +91,5 @@ fn real(folder: &Path) -> PathBuf {
 
 /// Whether a file with this text would be one of this language.
 fn is_of_the_language(text: &str) -> bool {
-    let tree = syntax::parse(FileId(0), &SourceFile::new("", text), &mut vec![]);
-    tree.as_map().is_some_and(|map| map.get("flow").is_some())
+    has_keys(text, &["flow"])
 }

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::adapter::files::{DiskFiles, read, yaml_files};
-use crate::diagnostic::visible;
 use crate::load::{in_our_folder, project_of, says_flow};
 use crate::port::Files;
+use crate::source::{FileId, SourceFile};
+use crate::syntax;
 
 /// The project of a file: as named, else the nearest folder upwards with `flow.toml`, else the current one. Below the current folder it is named from
 /// there, as the files are, so that one file has one name.
@@ -19,9 +20,10 @@ pub(crate) fn project(path: &Path, named: Option<&Path>) -> PathBuf {
     }
 }
 
-/// A path as people read it: on one line, without characters that cannot be seen.
-pub(crate) fn shown(path: &Path) -> String {
-    visible(&path.display().to_string()).into_owned()
+/// Whether a YAML text has these keys at its outermost level, however they are written.
+pub(crate) fn has_keys(text: &str, keys: &[&str]) -> bool {
+    let tree = syntax::parse(FileId(0), &SourceFile::new("", text), &mut vec![]);
+    tree.as_map().is_some_and(|map| keys.iter().all(|key| map.get(key).is_some()))
 }
 
 /// A file that cannot be read as one of this language is looked at up to so many bytes, whether it says that it is one.

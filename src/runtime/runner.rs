@@ -16,7 +16,7 @@ use super::{RunError, RunOutcome, STACK, Storage, Taping, Workflow};
 use crate::adapter::shared_store::SharedStores;
 use crate::adapter::started::Agreed;
 use crate::driver::Ports;
-use crate::model::{Limits, Model, Policy, Provider, Service, Text};
+use crate::model::{Limits, Model, Policy, Price, Provider, Service, Text};
 use crate::port::{ModelClient, Secret};
 
 /// Makes runs of a workflow. Of what is not set here, nothing comes from outside but the project's `flow.toml`: no variable of the process, no
@@ -43,6 +43,8 @@ pub struct Runner {
     pub(crate) now: Option<DateTime<Utc>>,
     /// In place of what the variables say.
     pub(super) default_model: Option<Model>,
+    pub(super) default_model_from: &'static str,
+    pub(super) model_price: Option<Price>,
     pub(crate) taping: Taping,
     /// A client of `flow mcp` calls it.
     pub(crate) is_served: bool,
@@ -76,6 +78,8 @@ impl Workflow {
             channel: None,
             now: None,
             default_model: None,
+            default_model_from: "FLOW_MODEL",
+            model_price: None,
             taping: Taping::None,
             is_served: false,
             changes: vec![],
@@ -149,7 +153,14 @@ impl Runner {
     /// Answers in place of the model called `default`, and of every other one that is asked over the network.
     pub fn model_client(mut self, client: Arc<dyn ModelClient>) -> Runner {
         self.default_model = Some(Model { model: Some(Text::plain("own")), ..Model::new(Provider::Service(Service::Ollama)) });
+        self.default_model_from = "Runner::model_client; Runner::model_price sets its price";
         self.ports(move |ports| ports.models = client.clone())
+    }
+
+    /// What the model costs that the program, or a variable, puts in place of the one called `default`. Without it no bound on money can be held.
+    pub fn model_price(mut self, price: Price) -> Runner {
+        self.model_price = Some(price);
+        self
     }
 
     /// Puts own ports in the place of those that a run would use. The tape and the door that takes out secrets stay.

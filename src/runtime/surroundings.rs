@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
@@ -16,6 +16,7 @@ use super::world::{self, is_file, is_scripted, know_prices};
 use super::{RunError, Runner, Taping, Workflow};
 use crate::adapter::cassette::{Cassette, Head};
 use crate::adapter::environment;
+use crate::adapter::held;
 use crate::adapter::sealing::Sealing;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::diagnostic::visible;
@@ -80,6 +81,7 @@ impl Runner {
         let recordings = |is: fn(&Head) -> bool| replayed.as_ref().filter(|head| is(head)).and_then(|_| self.taping.model());
         let of_variables = world::default_model(env)?;
         runner.default_model = runner.default_model.or(of_variables).or_else(|| recordings(|head| head.default_model_replaced));
+        runner.default_model.iter_mut().for_each(|model| model.price = runner.model_price.or(model.price));
         let given = recordings(|head| head.default_model_given).or_else(|| settled.model.clone());
         let own = own_files(project, Some((checked, env)), self.env_file.as_deref())?;
         let is_given = runner.workflow.give_model(given.as_ref()) && !given.as_ref().is_some_and(is_file);
@@ -161,7 +163,8 @@ impl Surroundings {
         if self.runner.taping.is_replay() {
             return Ok(());
         }
-        know_prices(&self.runner.workflow.checked, self.runner.default_model.as_ref(), &self.runner.limits)
+        let Runner { workflow, default_model, default_model_from, limits, .. } = &self.runner;
+        know_prices(&workflow.checked, default_model.as_ref().map(|model| (model, *default_model_from)), limits)
     }
 
     /// What to tell about declared secrets that cannot be told from ordinary text.
@@ -173,12 +176,8 @@ impl Surroundings {
 
     pub(super) fn options(&self, limits: Limits) -> RunSettings {
         let Runner { workflow, env, default_model, policies, taping, .. } = &self.runner;
-        let pipelines = &workflow.checked.loaded.program.pipelines;
-        // A replay needs no secret, so that one that is not set is stars.
-        let all = pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
-        let stars = all.filter(|_| taping.is_replay()).map(|name| (name.clone(), Secret::new("***")));
         RunSettings {
-            secrets: stars.chain(declared(pipelines.iter().map(|pipeline| &**pipeline), env)).collect(),
+            secrets: taping.secrets(&workflow.checked.loaded.program.pipelines, env),
             hidden: self.hidden.clone(),
             env: env.clone(),
             default_model: default_model.clone(),
@@ -206,13 +205,13 @@ pub(crate) struct KeptPrinter(Mutex<Vec<String>>);
 impl KeptPrinter {
     /// What was printed so far.
     pub(super) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *held(&self.0))
     }
 }
 
 impl Printer for KeptPrinter {
     fn print(&self, parts: &[String]) -> Result<(), PrintError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(parts.iter().cloned());
+        held(&self.0).extend(parts.iter().cloned());
         Ok(())
     }
 }

@@ -1,12 +1,16 @@
 //! Recordings: where the traffic of a run is kept, or comes from.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::surroundings::declared;
 use crate::adapter::cassette::{Cassette, CassetteError, Head, Mode, head, is_free};
 use crate::adapter::files::{self, FileError, cannot};
 use crate::engine::Unscripted;
 use crate::event::TapeOf;
-use crate::model::{Model, Program, Provider, Read};
+use crate::model::{Model, Pipeline, Program, Provider, Read};
+use crate::port::Secret;
 
 /// Where the traffic of a run is kept, or comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -71,6 +75,13 @@ impl Taping {
     /// Who answers for a model that has no scripted reply.
     pub(crate) fn unscripted(&self) -> Unscripted {
         self.recordings().map_or(Unscripted::Live, |folder| Unscripted::Recorded(folder.clone()))
+    }
+
+    /// The secrets that pipelines declare. A replay needs none, so one that is not set is stars.
+    pub(crate) fn secrets(&self, pipelines: &[Arc<Pipeline>], env: &BTreeMap<String, Secret>) -> BTreeMap<String, Secret> {
+        let all = pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
+        let stars = all.filter(|_| self.is_replay()).map(|name| (name.clone(), Secret::new("***")));
+        stars.chain(declared(pipelines.iter().map(|pipeline| &**pipeline), env)).collect()
     }
 
     /// The recordings in the place of a model.

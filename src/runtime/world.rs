@@ -84,17 +84,17 @@ fn one_of<T: FromStr + VariantNames>(name: &str, value: Option<&str>, default: T
     })
 }
 
-/// A bound on money needs the price of every model that may be asked, also of the pipelines that are called.
-pub(crate) fn know_prices(checked: &Checked, default_model: Option<&Model>, limits: &Limits) -> Result<(), RunError> {
+/// A bound on money needs the price of every model that may be asked, also of the pipelines that are called. `default_model`: with whom it is from.
+pub(crate) fn know_prices(checked: &Checked, default_model: Option<(&Model, &str)>, limits: &Limits) -> Result<(), RunError> {
     let program = &checked.loaded.program;
     let has_bound = program.pipelines.iter().any(|pipeline| pipeline.bounds().max_cost_usd.is_some());
     if limits.max_cost_usd.is_none() && !has_bound {
         return Ok(());
     }
-    let unpriced = models(program, default_model.is_some()).filter(|(_, model)| model.price.is_none() && !is_file(model));
-    let replaced = default_model.map(|_| "default (from FLOW_MODEL)");
-    match unpriced.map(|(name, _)| name).chain(replaced).next() {
-        Some(name) => Err(RunError::usage(format!("a bound on money cannot be held: model {name} has no price"))),
+    let replaced = default_model.map(|(model, from)| (format!("{DEFAULT_MODEL} (from {from})"), model));
+    let mut all = models(program, replaced.is_some()).map(|(name, model)| (name.to_owned(), model)).chain(replaced);
+    match all.find(|(_, model)| model.price.is_none() && !is_file(model)) {
+        Some((name, _)) => Err(RunError::usage(format!("a bound on money cannot be held: model {name} has no price"))),
         None => Ok(()),
     }
 }

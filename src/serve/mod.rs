@@ -9,7 +9,7 @@
 //! | `stdio` | lines in, lines out |
 //! | `http` | streamable HTTP: who may ask, sessions, streams |
 //!
-//! How a call runs is not known here: [`Work`] is given from outside, and in tests it is a stand-in.
+//! How a call runs is not known here: [`PipelineService`] is given from outside, and in tests it is a stand-in.
 //!
 //! How to add a request of the protocol: its arm in `protocol`, a test there; if it takes time, in `calls`.
 
@@ -33,7 +33,7 @@ use crate::event::Canceller;
 pub use http::{Doors, serve_http};
 pub use rmcp::model::Tool;
 pub use stdio::serve_stdio;
-pub use tool::{takes_channel, tool};
+pub use tool::tool;
 
 /// What is served.
 pub trait PipelineService: Send + Sync + 'static {

@@ -25,7 +25,7 @@ pub fn tool(plan: &Plan) -> Tool {
 fn input(pipeline: &Pipeline) -> Map<String, Value> {
     let Value::Object(mut schema) = inputs_schema(pipeline) else { return Map::new() };
     schema.insert("type".into(), json!("object"));
-    if takes_channel(pipeline)
+    if !pipeline.channels.is_empty()
         && let Value::Object(properties) = schema.entry("properties").or_insert_with(|| json!({}))
     {
         let names: Vec<&str> = pipeline.channels.iter().map(|channel| channel.name.as_str()).collect();
@@ -34,11 +34,6 @@ fn input(pipeline: &Pipeline) -> Map<String, Value> {
         properties.insert("channel".into(), json!({ "type": "string", "enum": names, "default": first, "description": about }));
     }
     schema
-}
-
-/// Whether a call may name a channel. An input of that name is the input.
-pub fn takes_channel(pipeline: &Pipeline) -> bool {
-    !pipeline.channels.is_empty() && !pipeline.input_fields().iter().any(|field| field.name == "channel")
 }
 
 /// An output of a step that did not end well is left out, so that none is promised.

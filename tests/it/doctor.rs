@@ -39,7 +39,7 @@ fn what_a_pipeline_needs_and_is_not_here_is_found() {
     std::fs::write(folder.path().join("p.yaml"), PIPELINE.replace("PORT", &port.to_string())).unwrap();
     std::fs::write(folder.path().join("replies.yaml"), "flow: 1\nreplies: { compose: Hello. }\n").unwrap();
     let (exit, out, told) = doctor(folder.path(), &[], &[]);
-    assert_eq!((exit, told.as_str()), (1, "2 to mend\n"), "{out}");
+    assert_eq!((exit, told.as_str()), (1, "2 to fix\n"), "{out}");
     for part in [
         "fault  secret CRM_TOKEN is not set (Token of the CRM)",
         "people.csv",
@@ -85,5 +85,30 @@ fn each_setting_has_an_origin_and_keys_are_not_shown() {
         "lint.deny = F204  (",
     ] {
         assert!(out.contains(part), "{part}: {out}");
+    }
+}
+
+#[test]
+fn the_key_of_the_journal_has_its_origin_and_the_file_that_it_replaces_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("user.toml"), "[journal]\nkey_file = \"k\"\n").unwrap();
+    let (_, out, told) = doctor(folder.path(), &["--config"], &[]);
+    assert!(out.contains("journal.key_file = k  ("), "{out}{told}");
+    let (_, out, told) = doctor(folder.path(), &["--config"], &[("FLOW_JOURNAL_KEY", "canary-12345"), ("FLOW_MCP_TOKEN", "canary-67890")]);
+    assert!(out.contains("FLOW_JOURNAL_KEY = ***  (variable)") && out.contains("FLOW_MCP_TOKEN = ***"), "{out}{told}");
+    assert!(out.contains("journal.key_file = k (not used: FLOW_JOURNAL_KEY is set)") && !out.contains("canary"), "{out}{told}");
+}
+
+#[test]
+fn servers_may_stand_where_the_variables_put_the_model_as_in_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "flow: 1\nname: asks\ndescription: Asks a server.\ntools: { crm: { url: \"http://llm.invalid/mcp\", allow: [find] } }\n\
+        steps: [{ id: a, tool: crm.find }]\noutputs: { a: \"{{ steps.a.output }}\" }\n";
+    std::fs::write(folder.path().join("p.yaml"), text).unwrap();
+    let variables = [("FLOW_MODEL", "m"), ("FLOW_MODEL_BASE_URL", "http://llm.invalid/v1")];
+    let pinned = ran(command(folder.path(), &["tools", "pin", "--trust", "p.yaml"]).envs(variables));
+    let (_, out, _) = doctor(folder.path(), &["p.yaml"], &variables);
+    for shown in [pinned.err, out] {
+        assert!(shown.contains("crm") && !shown.contains("must begin with https"), "{shown}");
     }
 }

@@ -280,3 +280,23 @@ fn a_chain_of_calls_that_doubles_at_each_link_is_planned_and_explained() {
     let told = flow_in(folder.path(), &["explain", "p0.yaml"]);
     assert_eq!((told.exit, told.out.contains("for each element of inputs.list")), (0, true), "{}{}", told.out, told.err);
 }
+
+#[test]
+fn a_tab_in_a_text_stays_in_the_sentence_and_a_query_names_the_tables_it_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "flow: 1\nname: tabs\ndescription: Tabs.\ninputs: { m: { type: text, default: x, description: \"Say\\thello\" } }\n\
+        data: { hours: { file: h.csv }, entries: { file: e.csv } }\n\
+        steps:\n  - { id: rows, sql: select hours from entries }\n\
+        \x20 - { id: greet, route: inputs.m, cases: [{ id: one, when: inputs.m == 'x', steps: [{ id: a, set: \"x\\ty\" }] }], otherwise: { set: \"{{ steps.rows.output }}\" } }\n\
+        outputs: { text: \"{{ steps.greet.output }}\" }\n";
+    std::fs::write(folder.path().join("p.yaml"), text).unwrap();
+    for name in ["h.csv", "e.csv"] {
+        std::fs::write(folder.path().join(name), "hours\n1\n").unwrap();
+    }
+    for command in ["explain", "graph", "plan"] {
+        let ran = flow_in(folder.path(), &[command, "p.yaml"]);
+        assert_eq!(ran.exit, 0, "{}", ran.err);
+        assert!(ran.out.contains("queries entries") && !ran.out.contains("queries hours"), "{}", ran.out);
+        assert!(command != "explain" || ran.out.contains("\n  - m (x unless it is given). Say\\thello.\n"), "{}", ran.out);
+    }
+}

@@ -312,3 +312,18 @@ fn a_gate_that_was_not_met_is_named_with_what_it_wanted() {
     assert_eq!((said.exit, said.out.as_str()), (5, "Hi\n"), "{}", said.err);
     assert!(said.err.contains("quality_not_met: gate \"check\" was not met (short_enough); flow runs show tells why"), "{}", said.err);
 }
+
+#[test]
+fn standard_input_that_is_too_long_is_reported_also_where_it_is_cut_inside_a_character() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("in.yaml");
+    for (bytes, exit, told) in [
+        (format!("# {}", "é".repeat(600_000)).into_bytes(), 1, "larger than 1 MiB"),
+        (b"flow: 1 # \xff".to_vec(), 2, "standard input cannot be read"),
+        (b"flow: 1 # \xc3".to_vec(), 2, "standard input cannot be read"),
+    ] {
+        std::fs::write(&file, bytes).unwrap();
+        let said = ran(command(folder.path(), &["validate", "-"]).stdin(File::open(&file).unwrap()));
+        assert!(said.exit == exit && format!("{}{}", said.out, said.err).contains(told), "{}{}", said.out, said.err);
+    }
+}

@@ -344,3 +344,20 @@ fn a_patch_shows_no_key() {
     assert!(!ran.out.contains(key) && !ran.err.contains(key), "{}{}", ran.out, ran.err);
     assert!(ran.out.contains("x-token: ********") && ran.err.contains("does not apply"), "{}{}", ran.out, ran.err);
 }
+
+#[test]
+fn files_of_two_projects_are_each_held_to_the_readers_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let team = "flow: 1\nagents:\n  writer: { instructions: Speak {{ inputs.lang }}. }\n";
+    let user = "flow: 1\nname: user\nimports: [team.yaml]\ninputs: { LANG: text }\nsteps:\n  - { id: a, agent: writer, prompt: hi }\noutputs: { a: \"{{ steps.a.output }} {{ inputs.LANG }}\" }\n";
+    for (project, lang) in [("a", "lang"), ("b", "tongue")] {
+        std::fs::create_dir(at(project)).unwrap();
+        for (name, text) in [("flow.toml", ""), ("team.yaml", team), ("user.yaml", &user.replace("LANG", lang))] {
+            std::fs::write(at(project).join(name), text).unwrap();
+        }
+    }
+    let Ran { err, .. } = flow(folder.path(), &["fix", "a/team.yaml", "b/team.yaml"]);
+    assert!(err.contains("1 edit written in 1 file"), "{err}");
+    assert_eq!(std::fs::read_to_string(at("b/team.yaml")).unwrap(), team, "its reader has no input of that name");
+}

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use flow::event::{Happening, RunStatus};
 use flow::model::FailureKind;
 use flow::port::{ModelClient, ModelReply, ModelRequest, Pending};
-use flow::runtime::{Answer, CheckError, Consent, Policy, RunEnding, RunError, Runner, Storage, Workflow};
+use flow::runtime::{Answer, CheckError, Consent, Limits, Policy, Price, RunEnding, RunError, Runner, Storage, Workflow};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -300,4 +300,15 @@ async fn variables_of_a_file_reach_a_run_and_its_own_win() {
     for (runner, said) in [(runner.clone(), "of-file"), (runner.variable("WHICH_MODEL", "own"), "own")] {
         assert_eq!(runner.run(json!({ "who": "Ana" })).outcome().await.unwrap().outputs["said"], said);
     }
+}
+
+#[tokio::test]
+async fn a_bound_on_money_holds_for_an_own_model_whose_price_is_known() {
+    let place = Place::with(ASKS);
+    let limits = Limits { max_cost_usd: Some(0.5), ..Limits::default() };
+    let runner = place.runner().consent(Consent::Given).model_client(Arc::new(Parrot::default())).limits(limits);
+    let error = runner.run(json!({ "who": "Ana" })).outcome().await.unwrap_err().to_string();
+    assert!(error.contains("model_price") && !error.contains("FLOW_MODEL"), "{error}");
+    let priced = runner.model_price(Price { input: 1.0, output: 2.0 });
+    assert!(priced.run(json!({ "who": "Ana" })).outcome().await.unwrap().is_good());
 }

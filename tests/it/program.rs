@@ -10,12 +10,6 @@ pub(crate) struct Ran {
     pub(crate) err: String,
 }
 
-/// Variables that change what the program does.
-const CHANGE: [&str; 13] = [
-    "FLOW_LOG", "FLOW_STATE_DIR", "CI", "CLICOLOR_FORCE", "GITHUB_ACTIONS", "NO_COLOR", "FLOW_MODEL", "FLOW_MODEL_BASE_URL",
-    "FLOW_MODEL_PROVIDER", "FLOW_MODEL_API", "FLOW_MODEL_TOOL_CALLS", "FLOW_API_KEY", "FLOW_JOURNAL_KEY",
-];
-
 /// A call of the program in a folder, without settings of a person.
 pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_flow"));
@@ -28,7 +22,7 @@ pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
 
 /// Takes away what the surroundings of the tests have set.
 pub(crate) fn clean(command: &mut Command) {
-    for name in CHANGE {
+    for name in ["CI", "CLICOLOR_FORCE", "GITHUB_ACTIONS", "NO_COLOR"].iter().chain(&flow::model::VARIABLES) {
         command.env_remove(name);
     }
     command.env("FLOW_CONFIG", "").env("XDG_STATE_HOME", "/nonexistent");

@@ -157,3 +157,13 @@ fn a_call_that_needs_approval_is_asked_about_with_its_arguments() {
         assert!(shown.contains("says yes") && shown.contains("flow runs resume r_"), "{shown}");
     }
 }
+
+#[test]
+fn a_wrong_option_is_reported_before_anything_is_asked() {
+    for wrong in [["--now", "nonsense"], ["--deadline", "soon"]] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("p.yaml"), ASKS).unwrap();
+        let (exit, _, shown) = at(folder.path(), &["run", "p.yaml", wrong[0], wrong[1]], "Ben\n2\n", &[]);
+        assert!(exit == 2 && shown.contains(wrong[0]) && !shown.contains("Whom to greet"), "{shown}");
+    }
+}

@@ -111,12 +111,33 @@ fn rooms() -> Vec<Room> {
 /// Rooms a piece of code names: `crate::room` and the rooms in `use crate::{…}`.
 fn named_rooms(code: &str) -> BTreeSet<String> {
     let mut rooms = BTreeSet::new();
+    let name = |text: &str| text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
     for (at, _) in code.match_indices("crate::") {
         let rest = &code[at + "crate::".len()..];
-        let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        rooms.insert(name);
+        let Some(group) = rest.strip_prefix('{') else {
+            rooms.insert(name(rest));
+            continue;
+        };
+        let mut depth = 0;
+        let is_inside = |c: &char| {
+            depth += i32::from(*c == '{') - i32::from(*c == '}');
+            depth >= 0
+        };
+        // What stands in brackets inside is no room.
+        let mut depth_of_part = 0;
+        let outer = group.chars().take_while(is_inside).filter(|c| {
+            depth_of_part += i32::from(*c == '{') - i32::from(*c == '}');
+            depth_of_part == 0
+        });
+        rooms.extend(outer.collect::<String>().split(',').map(name));
     }
     rooms
+}
+
+#[test]
+fn rooms_in_a_group_are_named_too() {
+    let named = named_rooms("use crate::{model, plan::{Plan, Wish}, port as own}; crate::event::Event");
+    assert_eq!(named.iter().map(String::as_str).collect::<Vec<_>>(), ["event", "model", "plan", "port"]);
 }
 
 #[test]
@@ -447,5 +468,25 @@ fn every_dependency_is_used() {
     let shared =
         manifest(&root())["workspace"]["dependencies"].as_table().unwrap().iter().map(|(name, _)| name.to_owned()).collect::<BTreeSet<_>>();
     wrong.extend(shared.difference(&all).map(|name| format!("no package asks for {name}")));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Words that texts for people do not have, by their beginnings.
+const UNWANTED_WORDS: &[&str] = &["mend"];
+
+#[test]
+fn messages_and_manual_use_the_words_of_the_field() {
+    let root = root();
+    let (mut pages, mut wrong) = (vec![root.join("README.md")], vec![]);
+    files(&root.join("docs"), "md", &mut pages);
+    let texts = pages.iter().map(|page| (page.display().to_string(), std::fs::read_to_string(page).unwrap()));
+    let quoted = |code: &str| code.split('"').skip(1).step_by(2).collect::<Vec<_>>().join(" ");
+    let messages = sources().into_iter().map(|source| (source.path.display().to_string(), source.code.lines().map(quoted).collect()));
+    for (place, text) in texts.chain(messages) {
+        let text: String = text;
+        for word in text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase) {
+            wrong.extend(UNWANTED_WORDS.iter().filter(|unwanted| word.starts_with(**unwanted)).map(|_| format!("{place}: {word}")));
+        }
+    }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -1,4 +1,4 @@
-//! Options of the commands that check, draw, mend and test.
+//! Options of the commands that check, draw, fix and test.
 
 use std::path::PathBuf;
 

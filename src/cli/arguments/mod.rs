@@ -5,7 +5,11 @@ mod running;
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use strum::VariantNames;
+
+use crate::lower::FileKind;
 
 pub use checking::{
     DoctorOptions, FixOptions, Format, GraphFormat, GraphOptions, NoTests, TestFormat, TestOptions, ToolsCommand, ValidateOptions,
@@ -75,7 +79,7 @@ pub enum FlowCommand {
     Validate(ValidateOptions),
     /// Runs tests with scripted replies and compares with goldens
     Test(TestOptions),
-    /// Mends what has only one possible meaning, in the files
+    /// Fixes what has only one possible meaning, in the files
     Fix(FixOptions),
     /// Shows the order, the filled prompts and the upper bounds of a run, and starts nothing
     Plan(PlanOptions),
@@ -102,8 +106,8 @@ pub enum FlowCommand {
     /// Prints a JSON Schema for editors
     Schema {
         /// The kind of file [default: all, told apart by their keys]
-        #[arg(value_enum)]
-        kind: Option<SchemaKind>,
+        #[arg(value_parser = PossibleValuesParser::new(FileKind::VARIANTS).try_map(|word| word.parse::<FileKind>()))]
+        kind: Option<FileKind>,
     },
     /// Serves an editor over standard input and output
     Lsp,
@@ -120,22 +124,4 @@ pub enum FlowCommand {
     Runs(RunsCommand),
     /// Decides about a call that waits for a person, or a `once` step that had started before a crash
     Approve(ApproveOptions),
-}
-
-/// The kinds of files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum SchemaKind {
-    /// A pipeline.
-    Pipeline,
-    /// A channel.
-    Channel,
-    /// A style guide.
-    StyleGuide,
-    /// A test.
-    Test,
-    /// Scripted replies.
-    Replies,
-    /// Shared definitions, for imports.
-    Definitions,
 }

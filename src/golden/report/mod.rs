@@ -10,7 +10,7 @@ pub use machine::{json, junit};
 
 use super::mutate::{Mutant, Noticed, OutputMutation};
 use super::outcome::{Complaint, Golden, Outcome, Report};
-use crate::diagnostic::visible;
+use crate::diagnostic::{counted, visible};
 use crate::runtime::shown;
 
 /// All lines; with `only_bad`, nothing about what passed.
@@ -44,7 +44,7 @@ pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
             out.extend(paths.iter().map(|path| format!("  {}\n", shown(path))));
         }
     };
-    list("These goldens or recordings belong to no case; remove them, or mend the case", report.orphans.iter().collect());
+    list("These goldens or recordings belong to no case; remove them, or correct the case", report.orphans.iter().collect());
     if !only_bad {
         list("Written; look at the changes before you keep them", written(report).collect());
         let recorded = report.outcomes.iter().filter_map(|outcome| outcome.recorded.as_ref());
@@ -61,16 +61,14 @@ fn written(report: &Report) -> impl Iterator<Item = &PathBuf> {
 /// `12 passed, 1 failed`, and what else there is to count.
 pub fn summary(report: &Report) -> String {
     let (passed, failed) = report.counts();
-    let counted = |count: usize, one: &str, many: &str| match count {
-        0 => String::new(),
-        1 => format!(", 1 {one}"),
-        _ => format!(", {count} {many}"),
-    };
-    let broken = counted(report.broken.len(), "file with errors", "files with errors");
-    let orphans = counted(report.orphans.len(), "unused golden", "unused goldens");
-    let written = counted(written(report).count(), "golden written", "goldens written");
-    let survived = counted(survived(report), "broken output survived", "broken outputs survived");
-    format!("{passed} passed, {failed} failed{survived}{broken}{orphans}{written}")
+    let also = [
+        (survived(report), "broken output survived", "broken outputs survived"),
+        (report.broken.len(), "file with errors", "files with errors"),
+        (report.orphans.len(), "unused golden", "unused goldens"),
+        (written(report).count(), "golden written", "goldens written"),
+    ];
+    let also = also.into_iter().filter(|(count, ..)| *count > 0).map(|(count, one, many)| format!(", {}", counted(count, one, many)));
+    format!("{passed} passed, {failed} failed{}", also.collect::<String>())
 }
 
 /// A complaint as text: the sentence with its place, then how things differ.

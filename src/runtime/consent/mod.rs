@@ -24,7 +24,7 @@ use crate::port::{Clock, Secret};
 pub(crate) use content::{named, real};
 
 /// Whether a run may do what its file wants: start programs, connect to hosts, read secrets.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, strum::IntoStaticStr)]
 #[non_exhaustive]
 pub enum Consent {
     /// Only a file that wants nothing runs.
@@ -41,12 +41,7 @@ pub enum Consent {
 
 impl fmt::Debug for Consent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Consent::Refused => "Refused",
-            Consent::AsTrusted => "AsTrusted",
-            Consent::Decided(_) => "Decided",
-            Consent::Given => "Given",
-        })
+        f.write_str(self.into())
     }
 }
 

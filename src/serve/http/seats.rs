@@ -2,17 +2,19 @@
 //! leave an answer unread.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::io::{Error, ErrorKind, Result};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::body::{Body, Frame, SizeHint};
+use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::answer::AnswerBody;
 use crate::adapter::held;
 
 /// Most connections.
@@ -97,16 +99,16 @@ impl Drop for ServedRequest {
 }
 
 /// A body that keeps its connection's place as long as it is going out.
-pub(super) struct Held<B> {
-    pub(super) body: B,
+pub(super) struct Held {
+    pub(super) body: AnswerBody,
     pub(super) _served: ServedRequest,
 }
 
-impl<B: Body + Unpin> Body for Held<B> {
-    type Data = B::Data;
-    type Error = B::Error;
+impl Body for Held {
+    type Data = Bytes;
+    type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<std::result::Result<Frame<B::Data>, B::Error>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<std::result::Result<Frame<Bytes>, Infallible>>> {
         Pin::new(&mut self.body).poll_frame(context)
     }
 

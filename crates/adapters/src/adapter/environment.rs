@@ -69,7 +69,7 @@ pub fn of_file(file: &Path) -> Result<BTreeMap<String, Secret>, EnvironmentError
 }
 
 /// Holds the key that runs are encrypted with. It is no variable like others: no file may read it.
-const JOURNAL_KEY: &str = "FLOW_JOURNAL_KEY";
+pub const JOURNAL_KEY: &str = "FLOW_JOURNAL_KEY";
 
 /// The text of the key that runs are encrypted with: `FLOW_JOURNAL_KEY`, else what stands in the file. With it comes where it is from.
 /// `None`: there is neither.

@@ -26,8 +26,8 @@ pub struct FileError {
     source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// A path as a message shows it.
-pub(super) fn shown(path: &Path) -> String {
+/// A path as people read it: on one line, without characters that cannot be seen.
+pub fn shown(path: &Path) -> String {
     visible(&path.display().to_string()).into_owned()
 }
 

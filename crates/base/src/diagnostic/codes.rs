@@ -40,6 +40,11 @@ macro_rules! codes {
                 match self { $(Code::$variant => Severity::$severity,)* }
             }
 
+            /// The page that `flow explain CODE` shows, in Markdown.
+            pub fn page(self) -> &'static str {
+                match self { $(Code::$variant => include_str!(concat!("../../../../docs/codes/", $id, ".md")),)* }
+            }
+
             /// Whether `# flow-ignore` may hide it.
             pub fn is_suppressible(self) -> bool {
                 match self { $(Code::$variant => $suppressible,)* }

@@ -1,8 +1,8 @@
 //! What a diagnostic is: an author's mistake as data, with its place and what to do. No drawing here.
 //!
-//! How to add a code: one line in `codes.rs`, a page in `docs/codes/` and its name in the list of `report/pages.rs`, a failing and a passing file in
-//! `tests/check/`, and the one function that makes it, in the room that owns it (`syntax`, `lower`, `template`, `plan`, or a file of `rules` and its
-//! name in `rules/mod.rs`); of a code that several rooms report, in `shared.rs`. Tests ask for each.
+//! How to add a code: one line in `codes.rs`, a page in `docs/codes/` with a wrong and a right block, which a test runs (or a section "Why there is no
+//! example"), a failing and a passing file in `tests/check/`, and the one function that makes it, in the room that owns it (`syntax`, `lower`,
+//! `template`, `plan`, or a file of `rules` and its name in `rules/mod.rs`); of a code that several rooms report, in `shared.rs`. Tests ask for each.
 
 mod about;
 mod codes;

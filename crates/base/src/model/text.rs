@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::source::Span;
 
 /// A text an author wrote, with what it reads. Only these are ever compiled as templates.
@@ -79,7 +81,7 @@ pub struct Read {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filling {
     /// A value without templates.
-    Constant(serde_json::Value),
+    Constant(Value),
     /// A text to fill in.
     Text(Text),
     /// A list.
@@ -97,5 +99,21 @@ impl Filling {
             Filling::List(list) => list.iter().flat_map(Filling::texts).collect(),
             Filling::Map(map) => map.iter().flat_map(|(_, value)| value.texts()).collect(),
         }
+    }
+
+    /// The value, with each text as `fill` makes it.
+    ///
+    /// # Errors
+    /// The first of `fill`.
+    pub fn filled<E>(&self, fill: &dyn Fn(&Text) -> Result<Value, E>) -> Result<Value, E> {
+        Ok(match self {
+            Filling::Constant(value) => value.clone(),
+            Filling::Text(text) => fill(text)?,
+            Filling::List(list) => Value::Array(list.iter().map(|inner| inner.filled(fill)).collect::<Result<_, _>>()?),
+            Filling::Map(map) => {
+                let pairs = map.iter().map(|(name, inner)| Ok((name.clone(), inner.filled(fill)?)));
+                Value::Object(pairs.collect::<Result<_, E>>()?)
+            }
+        })
     }
 }

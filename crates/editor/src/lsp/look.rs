@@ -9,7 +9,6 @@ use crate::check::Checked;
 use crate::diagnostic::Diagnostic;
 use crate::lower::keys::{Takes, Thing};
 use crate::model::{Pipeline, Shape};
-use crate::report::page;
 use crate::source::{FileId, SourceFile, Span};
 use crate::syntax::{self, Node, Scalar};
 
@@ -38,9 +37,8 @@ fn parsed(source: &SourceFile) -> Node {
 
 /// The message of a finding and the beginning of its page.
 fn about_finding(found: &Diagnostic) -> String {
-    let page = page(found.code);
     let lines: Vec<&str> =
-        page.lines().skip(1).skip_while(|line| line.trim().is_empty()).take_while(|line| !line.starts_with("## ")).collect();
+        found.code.page().lines().skip(1).skip_while(|line| line.trim().is_empty()).take_while(|line| !line.starts_with("## ")).collect();
     format!("**{} {}**: {}\n\n{}", found.code.id(), found.code.name(), found.message, lines.join("\n").trim())
 }
 

@@ -4,7 +4,7 @@
 //! The way of a text: `documents` hold what is open over what is on disk → `check` (the same as `flow validate`) → `findings`. For a place
 //! in a text `spot` walks the tree with `slot`, which goes by the tables of `lower::keys`; `complete` and `look` say what belongs there.
 //!
-//! How to add a request: an arm in `Server::answer`, its line in the capabilities, a sentence in `tests/it/lsp.rs`.
+//! How to add a request: an arm in `LanguageServer::answer`, its line in the capabilities, a sentence in `tests/it/lsp.rs`.
 
 mod complete;
 mod documents;

@@ -58,14 +58,14 @@ fn finding(findings: &Findings<'_>, diagnostic: &Diagnostic) -> Value {
         json!({
             "related": related,
             "help": diagnostic.help,
-            "fix": diagnostic.fix.as_ref().map(|fix| mended(sources, fix)),
+            "fix": diagnostic.fix.as_ref().map(|fix| fixed(sources, fix)),
             "snippet": snippet(sources, diagnostic.span),
         }),
     );
     value
 }
 
-fn mended(sources: &Sources, fix: &Fix) -> Value {
+fn fixed(sources: &Sources, fix: &Fix) -> Value {
     let edits: Vec<Value> = fix
         .edits
         .iter()

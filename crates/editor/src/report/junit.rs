@@ -5,48 +5,77 @@ use super::escape::xml;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::source::FileId;
 
-/// One failed case for each error; a file without errors is one passed case. Warnings and remarks stand in the suite's output.
-pub fn junit(findings: &Findings<'_>) -> String {
-    let mut suites = String::new();
-    let (mut tests, mut failures) = (0, 0);
-    for (file, source) in findings.sources.files() {
-        let (suite, errors) = suite(findings, file, &source.name);
-        tests += errors.max(1);
-        failures += errors;
-        suites.push_str(&suite);
-    }
-    format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"flow validate\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\">\n{suites}</testsuites>\n"
-    )
+/// The tests of one file.
+pub struct JunitSuite {
+    /// The file.
+    pub name: String,
+    /// Its tests.
+    pub cases: Vec<JunitCase>,
+    /// What else there is to read.
+    pub output: Vec<String>,
 }
 
-fn suite(findings: &Findings<'_>, file: FileId, name: &str) -> (String, usize) {
-    let of_file = || findings.shown.iter().filter(|d| d.span.file == file);
-    let (errors, others): (Vec<_>, Vec<_>) = of_file().partition(|d| d.severity() == Severity::Error);
-    let name = xml(name);
-    let mut text = format!("  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\" errors=\"0\">\n", errors.len().max(1), errors.len());
-    if errors.is_empty() {
-        text.push_str(&format!("    <testcase name=\"validate\" classname=\"{name}\"/>\n"));
+/// One test.
+pub struct JunitCase {
+    /// What is tested.
+    pub name: String,
+    /// What is wrong; `None`: it passed.
+    pub failure: Option<JunitFailure>,
+}
+
+/// Why a test failed.
+pub struct JunitFailure {
+    /// The code of a finding.
+    pub code: Option<&'static str>,
+    /// In one line.
+    pub message: String,
+    /// All of it.
+    pub text: String,
+}
+
+/// What a command tested.
+pub fn junit_suites(command: &str, suites: &[JunitSuite]) -> String {
+    let (mut out, mut tests, mut failures) = (String::new(), 0, 0);
+    for JunitSuite { name, cases, output } in suites {
+        let (name, failed) = (xml(name), cases.iter().filter(|case| case.failure.is_some()).count());
+        (tests, failures) = (tests + cases.len(), failures + failed);
+        out.push_str(&format!("  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{failed}\" errors=\"0\">\n", cases.len()));
+        for case in cases {
+            out.push_str(&format!("    <testcase name=\"{}\" classname=\"{name}\"", xml(&case.name)));
+            let Some(JunitFailure { code, message, text }) = &case.failure else {
+                out.push_str("/>\n");
+                continue;
+            };
+            let code = code.map(|code| format!(" type=\"{code}\"")).unwrap_or_default();
+            let (message, text) = (xml(message), xml(text));
+            out.push_str(&format!(">\n      <failure{code} message=\"{message}\">{text}</failure>\n    </testcase>\n"));
+        }
+        if !output.is_empty() {
+            out.push_str(&format!("    <system-out>{}</system-out>\n", xml(&output.join("\n"))));
+        }
+        out.push_str("  </testsuite>\n");
     }
-    for d in &errors {
+    let counts = format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\"");
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{command}\" {counts}>\n{out}</testsuites>\n")
+}
+
+/// One failed case for each error; a file without errors is one passed case. Warnings and remarks stand in the suite's output.
+pub fn junit(findings: &Findings<'_>) -> String {
+    let suites: Vec<JunitSuite> = findings.sources.files().map(|(file, source)| suite(findings, file, &source.name)).collect();
+    junit_suites("flow validate", &suites)
+}
+
+fn suite(findings: &Findings<'_>, file: FileId, name: &str) -> JunitSuite {
+    let of_file = findings.shown.iter().filter(|d| d.span.file == file);
+    let (errors, others): (Vec<_>, Vec<_>) = of_file.partition(|d| d.severity() == Severity::Error);
+    let case = |d: &&Diagnostic| {
         let at = findings.sources.start(d.span);
-        text.push_str(&format!(
-            "    <testcase name=\"{} {} {}:{}\" classname=\"{name}\">\n      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>\n",
-            d.code.id(),
-            d.code.name(),
-            at.line,
-            at.column,
-            d.code.id(),
-            xml(&d.message),
-            xml(&line(findings, d)),
-        ));
-    }
-    if !others.is_empty() {
-        let lines: Vec<String> = others.iter().map(|d| xml(&format!("{} {}", d.severity().word(), line(findings, d)))).collect();
-        text.push_str(&format!("    <system-out>{}</system-out>\n", lines.join("\n")));
-    }
-    text.push_str("  </testsuite>\n");
-    (text, errors.len())
+        let failure = JunitFailure { code: Some(d.code.id()), message: d.message.clone(), text: line(findings, d) };
+        JunitCase { name: format!("{} {} {}:{}", d.code.id(), d.code.name(), at.line, at.column), failure: Some(failure) }
+    };
+    let passed = errors.is_empty().then(|| JunitCase { name: "validate".into(), failure: None });
+    let output = others.iter().map(|d| format!("{} {}", d.severity().word(), line(findings, d))).collect();
+    JunitSuite { name: name.into(), cases: errors.iter().map(case).chain(passed).collect(), output }
 }
 
 /// `F101 a.yaml:14:13: message; help`.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::graph::words::time;
 use crate::diagnostic::{counted, grouped, visible, visible_lines};
-use crate::plan::{AgentPart, Cost, Tokens};
+use crate::plan::{AgentPart, AgentUse, Cost, Tokens};
 
 /// A run before it begins.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -75,22 +75,9 @@ pub struct Ask {
     /// The called pipeline it stands in: its calls are those of one run of that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<String>,
-    /// The agent.
-    pub agent: String,
-    /// Whether it judges.
-    pub judges: bool,
-    /// Models that may answer, one after the other, with their tries.
-    pub models: Vec<(String, u64)>,
-    /// Answers sent back because of their shape.
-    pub repairs: u64,
-    /// Rounds of tool calls.
-    pub turns: u64,
-    /// What it is asked for, in a `plan` step.
-    #[serde(skip_serializing_if = "is_own", serialize_with = "part_word")]
-    pub part: AgentPart,
-    /// Of a `plan` step: plans, or the steps of all plans.
-    #[serde(skip_serializing_if = "is_one")]
-    pub times: u64,
+    /// Which agent, and how often.
+    #[serde(flatten)]
+    pub asking: AgentUse,
     /// 2 where the refinement may run it again.
     pub rounds: u64,
     /// How often `retry` may start it anew.
@@ -112,23 +99,6 @@ pub struct Ask {
 /// Pairs as an object, in their order.
 fn as_object<S: serde::Serializer>(pairs: &[(String, Option<Value>)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
-}
-
-fn is_own(part: &AgentPart) -> bool {
-    *part == AgentPart::Own
-}
-
-fn is_one(times: &u64) -> bool {
-    *times == 1
-}
-
-fn part_word<S: serde::Serializer>(part: &AgentPart, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(match part {
-        AgentPart::Own => "own",
-        AgentPart::Plans => "plans",
-        AgentPart::Checks => "checks",
-        AgentPart::Planned => "planned",
-    })
 }
 
 /// The plan for people.
@@ -177,20 +147,20 @@ fn waves(out: &mut String, waves: &[Vec<PlanEntry>], depth: usize) {
 
 fn asks(out: &mut String, plan: &PlannedRun) {
     for ask in &plan.asks {
-        let role = match ask.part {
-            _ if ask.judges => "judge",
+        let role = match ask.asking.part {
+            _ if ask.asking.judges => "judge",
             AgentPart::Own => "agent",
             AgentPart::Plans => "plans by agent",
             AgentPart::Checks => "asks whether it is done, agent",
             AgentPart::Planned => "in its plans, agent",
         };
-        let models: Vec<&str> = ask.models.iter().map(|(name, _)| name.as_str()).collect();
+        let models: Vec<&str> = ask.asking.models.iter().map(|(name, _)| name.as_str()).collect();
         let per = ask.for_each.as_ref().map(|list| format!(" for each element of {}", visible(list))).unwrap_or_default();
         let per_run = ask.pipeline.as_ref().map(|name| format!(" each time pipeline {} runs", visible(name))).unwrap_or_default();
         out.push_str(&format!(
             "  {}: {role} {} on {}: {}{per}{per_run} ({})\n",
             place(ask),
-            visible(&ask.agent),
+            visible(&ask.asking.agent),
             visible(&models.join(", then ")),
             counted(ask.calls, "call", "calls"),
             factors(ask)
@@ -229,28 +199,27 @@ fn open_calls((calls, of): &(u64, Vec<String>)) -> String {
 /// `3 tries × 3 answers (the first, 2 sent back for its shape) × 2 rounds`. The next model takes over for good, so its predecessors are
 /// tried once only.
 fn factors(ask: &Ask) -> String {
-    let tries: Vec<String> = ask.models.iter().map(|(_, tries)| tries.to_string()).collect();
-    let most = ask.models.iter().map(|(_, tries)| *tries).max().unwrap_or(0);
-    let more: Vec<String> = [(ask.repairs, "sent back for its shape"), (ask.turns, "after tools")]
+    let tries: Vec<String> = ask.asking.models.iter().map(|(_, tries)| tries.to_string()).collect();
+    let most = ask.asking.models.iter().map(|(_, tries)| *tries).max().unwrap_or(0);
+    let more: Vec<String> = [(ask.asking.repairs, "sent back for its shape"), (ask.asking.turns, "after tools")]
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
-    let answers = 1 + ask.repairs + ask.turns;
     let mut factors = match (tries.len(), more.is_empty()) {
         (0 | 1, true) => vec![counted(most, "try", "tries")],
-        (0 | 1, false) => vec![counted(most, "try", "tries"), format!("{answers} answers (the first, {})", more.join(", "))],
+        (0 | 1, false) => vec![counted(most, "try", "tries"), format!("{} answers (the first, {})", ask.asking.answers(), more.join(", "))],
         (_, true) => vec![format!("{} tries", tries.join(" + "))],
         (_, false) => vec![format!("({} tries for the first answer and {most} for each of {})", tries.join(" + "), more.join(" and "))],
     };
-    for (count, what) in [(ask.rounds, "rounds, the second to mend what a gate found"), (ask.restarts, "starts of the step")] {
+    for (count, what) in [(ask.rounds, "rounds, the second to fix what a gate found"), (ask.restarts, "starts of the step")] {
         if count > 1 {
             factors.push(format!("{count} {what}"));
         }
     }
-    match ask.part {
-        AgentPart::Plans | AgentPart::Checks if ask.times > 1 => factors.push(counted(ask.times, "plan", "plans")),
-        AgentPart::Planned => factors.push(counted(ask.times, "step of a plan", "steps of plans")),
+    match ask.asking.part {
+        AgentPart::Plans | AgentPart::Checks if ask.asking.times > 1 => factors.push(counted(ask.asking.times, "plan", "plans")),
+        AgentPart::Planned => factors.push(counted(ask.asking.times, "step of a plan", "steps of plans")),
         _ => {}
     }
     if let Some(count) = ask.elements {
@@ -301,7 +270,7 @@ fn prompts(out: &mut String, plan: &PlannedRun) {
     for ask in plan.asks.iter().filter(|ask| ask.prompt.is_some() || ask.instructions.is_some()) {
         for (what, text) in [("instructions", &ask.instructions), ("prompt", &ask.prompt)] {
             if let Some(text) = text {
-                out.push_str(&format!("\n--- {}: {what} of {} ---\n", place(ask), visible(&ask.agent)));
+                out.push_str(&format!("\n--- {}: {what} of {} ---\n", place(ask), visible(&ask.asking.agent)));
                 out.push_str(visible_lines(text).trim_end());
                 out.push('\n');
             }

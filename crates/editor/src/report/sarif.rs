@@ -63,7 +63,7 @@ fn result(findings: &Findings<'_>, d: &Diagnostic, codes: &[Code], suppressions:
         .enumerate()
         .map(|(i, (span, label))| json!({ "id": i + 1, "message": { "text": label }, "physicalLocation": location(sources, *span) }))
         .collect();
-    let fixes: Vec<Value> = d.fix.iter().map(|fix| mended(sources, fix)).collect();
+    let fixes: Vec<Value> = d.fix.iter().map(|fix| fixed(sources, fix)).collect();
     json!({
         "ruleId": d.code.id(),
         "ruleIndex": codes.iter().position(|code| *code == d.code),
@@ -96,7 +96,7 @@ fn region(sources: &Sources, span: Span) -> Value {
     json!({ "startLine": start.line, "startColumn": start.column, "endLine": end.line, "endColumn": end.column })
 }
 
-fn mended(sources: &Sources, fix: &Fix) -> Value {
+fn fixed(sources: &Sources, fix: &Fix) -> Value {
     let mut files: Vec<_> = fix.edits.iter().map(|(span, _)| span.file).collect();
     files.sort();
     files.dedup();

@@ -1,7 +1,7 @@
 //! The tokio loop: events to the journal, commands out, inputs in; time limits and stopping.
 //!
 //! One thread owns a run. Calls are futures of this loop; they only give inputs.
-//! How to add a command: its variant in `engine::Request`, its arm in [`carry_out`].
+//! How to add a command: its variant in `engine::CallRequest`, its arm in [`carry_out`].
 
 mod blocking;
 mod carry;

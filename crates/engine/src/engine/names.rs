@@ -81,7 +81,7 @@ impl Run {
 
     /// As `filling`, with more names.
     pub(crate) fn filling_with(&self, at: NodeRef, filling: &Filling, extra: Extra) -> Result<Value, Failure> {
-        bounded(map_filling(filling, &|text| self.fill_with(at, text, extra))?)
+        bounded(filling.filled(&|text| self.fill_with(at, text, extra))?)
     }
 
     /// Fills a text of the pipeline's head or end (`outputs`).
@@ -91,7 +91,7 @@ impl Run {
 
     /// As `fill_in_pipeline`, for a value.
     pub(crate) fn filling_in_pipeline(&self, instance: u32, filling: &Filling) -> Result<Value, Failure> {
-        bounded(map_filling(filling, &|text| self.fill_in_pipeline(instance, text))?)
+        bounded(filling.filled(&|text| self.fill_in_pipeline(instance, text))?)
     }
 
     /// The names that a text mentions.
@@ -352,19 +352,4 @@ fn bounded(value: Value) -> Result<Value, Failure> {
     }
     let message = format!("the value takes more than {} MiB; hand on less of what it is made of", MOST_VALUE >> 20);
     Err(Failure::new(FailureKind::TooLarge, message))
-}
-
-fn map_filling(filling: &Filling, fill: &dyn Fn(&Text) -> Result<Value, Failure>) -> Result<Value, Failure> {
-    Ok(match filling {
-        Filling::Constant(value) => value.clone(),
-        Filling::Text(text) => fill(text)?,
-        Filling::List(list) => Value::Array(list.iter().map(|f| map_filling(f, fill)).collect::<Result<_, _>>()?),
-        Filling::Map(map) => {
-            let mut object = Map::new();
-            for (name, value) in map {
-                object.insert(name.clone(), map_filling(value, fill)?);
-            }
-            Value::Object(object)
-        }
-    })
 }

@@ -1,6 +1,6 @@
 //! Text → parts for one channel, by the channel file's own limits and markup. Pure.
 //!
-//! The way of a text: [`clean`] → `parse` (Markdown → a flat document) → `words`, `emoji`, `greeting` → `degrade` (what the channel
+//! The way of a text: [`fn@clean`] → `parse` (Markdown → a flat document) → `words`, `emoji`, `greeting` → `degrade` (what the channel
 //! cannot show becomes plain text) → `split` at the places that `breaks` found → `body` (document → what is sent).
 //!
 //! How to add a Markdown feature: a field of `model::Features`, its reading in `parse`, its plain text in `degrade`, its writing in

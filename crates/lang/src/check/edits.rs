@@ -4,7 +4,7 @@
 //! - no error is at the place that was written,
 //! - every other value of the file is what it was ([`super::same`]).
 //!
-//! How to add a condition: a line in [`Trial::holds`].
+//! How to add a condition: a line in [`EditTrial::holds`].
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -55,18 +55,19 @@ pub(crate) use written_plan::written_plan;
 use crate::syntax::Node;
 
 /// What a file is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum FileKind {
     /// It has `name` (or `steps`, which only a pipeline can have).
     Pipeline,
     /// It has `channel`.
     Channel,
+    /// It has `style_guide`.
+    StyleGuide,
     /// It has `test`.
     Test,
     /// It has `replies`.
     Replies,
-    /// It has `style_guide`.
-    StyleGuide,
     /// None of these: definitions for `imports`.
     Definitions,
 }

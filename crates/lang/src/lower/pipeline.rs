@@ -96,18 +96,26 @@ fn values<T>(section: Section<T>) -> IndexMap<String, T> {
 fn inputs(keys: &KeyReader) -> Shape {
     let schema = keys.get("inputs").filter(|node| node.as_map().is_some_and(|map| map.get("schema_file").is_some()));
     if let Some(node) = schema {
-        let schema = KeyReader::of_key(keys.lower, ("inputs", "\"inputs\" with a schema_file".to_owned()), &[&keys::SCHEMA_INPUTS], node)
-            .and_then(|keys| keys.name("schema_file"))
-            .and_then(|path| keys.lower.schema_file(&path.value, path.span));
-        return schema.map_or(Shape::Fields(vec![]), Shape::Schema);
+        let path = KeyReader::of_key(keys.lower, ("inputs", "\"inputs\" with a schema_file".to_owned()), &[&keys::SCHEMA_INPUTS], node)
+            .and_then(|keys| keys.name("schema_file"));
+        let schema = path.and_then(|path| Some((keys.lower.schema_file(&path.value, path.span)?, path.span)));
+        let Some((schema, span)) = schema else { return Shape::Fields(vec![]) };
+        for name in schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()) {
+            check_input_name(keys.lower, &Spanned::new(name, span));
+        }
+        return Shape::Schema(schema);
     }
     let fields = keys.fields("inputs", "input", FieldRole::Input);
     for field in &fields {
         let name = Spanned::new(field.name.clone(), field.span);
         keys.lower.check_id("input", &name.value, name.span);
-        check_reserved(keys.lower, "an input name", &name, &["channel"], "it means the run's channel");
+        check_input_name(keys.lower, &name);
     }
     Shape::Fields(fields)
+}
+
+fn check_input_name(lower: &Lower, name: &Spanned<String>) {
+    check_reserved(lower, "an input name", name, &["channel"], "it means the run's channel");
 }
 
 fn channels(keys: &KeyReader) -> Vec<Arc<Channel>> {

@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use super::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::model::{
     Agent, AgentStep, DEFAULT_MODEL, FailureKind, Filling, Form, GateStep, MOST_PLAN_REPAIRS, MOST_REPAIRS, MOST_TURNS, Model, PipelineId,
@@ -24,7 +26,7 @@ pub enum Elements {
 }
 
 /// One agent that a step asks, as its work or as a judge.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AgentUse {
     /// The agent.
     pub agent: String,
@@ -37,13 +39,20 @@ pub struct AgentUse {
     /// Rounds of tool calls.
     pub turns: u64,
     /// What it is asked for.
+    #[serde(skip_serializing_if = "AgentPart::is_own")]
     pub part: AgentPart,
     /// How often: of a `plan` step, plans, and steps of all plans.
+    #[serde(skip_serializing_if = "is_one")]
     pub times: u64,
 }
 
+fn is_one(times: &u64) -> bool {
+    *times == 1
+}
+
 /// What an agent is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AgentPart {
     /// The work of its step, or a judgement.
     Own,
@@ -53,6 +62,12 @@ pub enum AgentPart {
     Checks,
     /// A step of a plan.
     Planned,
+}
+
+impl AgentPart {
+    fn is_own(&self) -> bool {
+        *self == AgentPart::Own
+    }
 }
 
 impl AgentUse {

@@ -84,7 +84,7 @@ fn suppression(
             Some(code) if code.is_suppressible() => codes.push(code),
             Some(code) => diagnostics.push(
                 Diagnostic::bad_suppression(place, format!("{} is an error and cannot be ignored", code.id()))
-                    .help("remove the code, and mend what it reports"),
+                    .help("remove the code, and fix what it reports"),
             ),
             None => {
                 let message = format!("there is no code \"{}\"", super::short(word));

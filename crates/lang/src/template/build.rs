@@ -1,4 +1,4 @@
-//! From minijinja's parser to our own tree: statements, and what a whole text comes to. [`Builder`] keeps what must be
+//! From minijinja's parser to our own tree: statements, and what a whole text comes to. [`TemplateBuilder`] keeps what must be
 //! known on the way: the names of loops, what the text reads, and what is wrong in it.
 
 mod arguments;

@@ -1,6 +1,6 @@
 //! Filling: walks the tree with the values of a scope.
 //!
-//! Strictness is one rule: what is not there is a [`Stop`] that is missing. A path hands it on, `default` and `is defined`
+//! Strictness is one rule: what is not there is a [`FillStop`] that is missing. A path hands it on, `default` and `is defined`
 //! catch it, everything else hardens it into a mistake.
 
 use minijinja::machinery::ast::CompareOpKind;

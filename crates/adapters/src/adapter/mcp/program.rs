@@ -118,7 +118,7 @@ impl ServerProgram {
         self.lines.send(line).await.map_err(|_| self.inbox.closed().unwrap_or_else(gone))
     }
 
-    /// As [`Program::send`], when nobody can wait: a message that finds no place is left out.
+    /// As [`ServerProgram::send`], when nobody can wait: a message that finds no place is left out.
     pub(super) fn send_soon(&self, message: &Value) {
         let mut line = message.to_string().into_bytes();
         line.push(b'\n');

@@ -1,6 +1,6 @@
 //! How a text is checked, and what happens when it does not pass or something breaks.
 
-use super::{ended, listed, of_pipeline, quoted};
+use super::{ended, listed, pipelines, quoted};
 use crate::diagnostic::{counted, grouped};
 use crate::model::{
     Check, Criterion, FormatStep, GateStep, Judging, OnFailure, OnJudgeError, Pipeline, PlainCheck, ScorecardRef, StepKind,
@@ -19,14 +19,13 @@ fn gates(planned: &PipelinePlan) -> impl Iterator<Item = (&str, &GateStep)> {
 /// Each gate with its criteria.
 pub(super) fn criteria(plan: &Plan) -> Vec<String> {
     let mut said = vec![];
-    for (at, planned) in plan.pipelines.iter().enumerate() {
-        let pipeline = &planned.pipeline;
+    for (planned, pipeline, whose) in pipelines(plan) {
         for (id, gate) in gates(planned) {
             let first = gate.scorecards.iter().find_map(|reference| match reference {
                 ScorecardRef::Named(name) => pipeline.scorecards.get(&name.value)?.judge.as_ref(),
                 ScorecardRef::Written(_) => None,
             });
-            said.push(format!("{id} looks at {}{}; all of these must hold:", source(&gate.of), of_pipeline(at, pipeline)));
+            said.push(format!("{id} looks at {}{}; all of these must hold:", source(&gate.of), whose));
             for reference in &gate.scorecards {
                 match reference {
                     ScorecardRef::Written(text) => said.push(format!("\tWhat was written while it ran, if anything: {}.", source(text))),
@@ -104,7 +103,7 @@ fn plain(check: &PlainCheck, pipeline: &Pipeline) -> String {
 /// What follows when a gate is not met.
 pub(super) fn not_met(plan: &Plan) -> Vec<String> {
     let mut said = vec![];
-    for (at, planned) in plan.pipelines.iter().enumerate() {
+    for (planned, _, whose) in pipelines(plan) {
         for (id, gate) in gates(planned) {
             let again = match &gate.refine {
                 Some(target) => format!(
@@ -118,7 +117,7 @@ pub(super) fn not_met(plan: &Plan) -> Vec<String> {
                 None => "nothing is let through, and what waits for it does not run.".into(),
             };
             let record = " The run ends as quality_not_met (exit 5), and the record says which criteria failed.";
-            said.push(format!("{id}{}: {again}{end}{record}", of_pipeline(at, &planned.pipeline)));
+            said.push(format!("{id}{}: {again}{end}{record}", whose));
         }
     }
     said

@@ -1,7 +1,7 @@
 //! `flow explain FILE`: a pipeline in plain words, for someone who has to stand up for what it does and never read the file.
 //!
-//! How to add a topic: a function that gives sentences, in the file it fits, and its heading in [`explain`]. A topic without a sentence
-//! is left out, but for those whose emptiness says something.
+//! How to add a topic: a function that gives sentences, in the file it fits, and its heading in [`explain`]. Each tab before a sentence sets it
+//! deeper. A topic without a sentence is left out, but for those whose emptiness says something.
 
 mod checks;
 mod people;
@@ -14,6 +14,7 @@ use super::wish_lines;
 use crate::diagnostic::{counted, cut, grouped, visible};
 use crate::model::{Pipeline, STAGE_TIME, Text};
 use crate::plan::{self, PipelineBounds, PipelinePlan, Plan, Wishes};
+use crate::source::Spanned;
 
 /// Columns of a line.
 const WIDTH: usize = 100;
@@ -50,8 +51,8 @@ pub fn explain(plan: &Plan) -> Option<String> {
     for (heading, sentences) in topics.into_iter().filter(|(_, sentences)| !sentences.is_empty()) {
         out.push_str(&format!("\n{heading}\n"));
         for sentence in sentences {
-            let (depth, sentence) = sentence.split_once('\t').map_or((0, sentence.as_str()), |(tabs, rest)| (tabs.len() + 1, rest));
-            lines(&mut out, &format!("{}- ", "  ".repeat(depth + 1)), sentence);
+            let text = sentence.trim_start_matches('\t');
+            lines(&mut out, &format!("{}- ", "  ".repeat(sentence.len() - text.len() + 1)), text);
         }
     }
     Some(out)
@@ -125,9 +126,18 @@ fn quoted(text: &Text) -> String {
     format!("“{}”", cut(&source(text), 240))
 }
 
-/// Where something stands, if it is not in the first pipeline.
-fn of_pipeline(at: usize, pipeline: &Pipeline) -> String {
-    if at == 0 { String::new() } else { format!(" (in pipeline {})", pipeline.name.value) }
+/// Each pipeline, with how to say that something stands in it: nothing for the first.
+fn pipelines(plan: &Plan) -> impl Iterator<Item = (&PipelinePlan, &Pipeline, String)> {
+    plan.pipelines.iter().enumerate().map(|(at, planned)| {
+        let whose = if at == 0 { String::new() } else { format!(" (in pipeline {})", planned.pipeline.name.value) };
+        (planned, &*planned.pipeline, whose)
+    })
+}
+
+/// Names of a list in a file, as [`listed`] writes them; `none` for an empty one.
+fn named<'a>(names: impl IntoIterator<Item = &'a Spanned<String>>) -> String {
+    let names: Vec<&str> = names.into_iter().map(Spanned::as_str).collect();
+    if names.is_empty() { "none".into() } else { listed(&names) }
 }
 
 /// With a point at its end, unless it ends with another sign.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ended, listed};
+use super::{ended, listed, named};
 use crate::diagnostic::grouped;
 use crate::model::{Channel, Features, Field, FieldKind, Filling, LengthUnit, Outputs, PersonSource, Pipeline, Shape};
 use crate::report::graph::words::{filling, source};
@@ -53,10 +53,7 @@ pub(super) fn person(pipeline: &Pipeline) -> Vec<String> {
         PersonSource::Table(table) => {
             vec![who, format!("Name, language and time zone come from the table {}; without a row there, no run starts.", table.value)]
         }
-        PersonSource::Fields(fields) => {
-            let names: Vec<&str> = fields.iter().map(|(name, _)| name.value.as_str()).collect();
-            vec![who, format!("Known of them: {}.", listed(&names))]
-        }
+        PersonSource::Fields(fields) => vec![who, format!("Known of them: {}.", named(fields.iter().map(|(name, _)| name)))],
     }
 }
 

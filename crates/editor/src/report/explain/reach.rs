@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{clause, listed, of_pipeline};
+use super::{clause, listed, named, pipelines};
 use crate::model::{DEFAULT_MODEL, DataKind, Model, STDOUT, ServerKind, Step, StepKind, Text, Tool, ToolKind};
 use crate::plan::{PipelineBounds, PipelinePlan, Plan, users};
 use crate::report::graph::words::{filling, source};
@@ -15,9 +15,7 @@ fn steps(planned: &PipelinePlan) -> impl Iterator<Item = &Step> {
 /// Tables, files and folders that are read.
 pub(super) fn reads(plan: &Plan) -> Vec<String> {
     let mut said = vec![];
-    for (at, planned) in plan.pipelines.iter().enumerate() {
-        let pipeline = &planned.pipeline;
-        let whose = of_pipeline(at, pipeline);
+    for (planned, pipeline, whose) in pipelines(plan) {
         for (name, data) in &pipeline.data {
             let kind = match data.kind {
                 DataKind::Csv | DataKind::Tsv => "a text file with columns",
@@ -26,8 +24,7 @@ pub(super) fn reads(plan: &Plan) -> Vec<String> {
                 DataKind::Parquet => "a Parquet file",
                 DataKind::DuckDb => "a DuckDB database",
             };
-            let personal: Vec<&str> = data.pii.iter().map(|column| column.value.as_str()).collect();
-            let personal = if personal.is_empty() { String::new() } else { format!("; personal: {}", listed(&personal)) };
+            let personal = if data.pii.is_empty() { String::new() } else { format!("; personal: {}", named(&data.pii)) };
             let file = data.file.value.strip_prefix(&pipeline.folder).unwrap_or(&data.file.value);
             said.push(format!("table {name}: {} ({kind}{personal}){whose}.", file.display()));
         }
@@ -42,8 +39,7 @@ pub(super) fn reads(plan: &Plan) -> Vec<String> {
                     said.push(format!("folder {} (tool {name}){whose}.", folder.display()));
                 }
                 ToolKind::Sql(tables) => {
-                    let tables: Vec<&str> = tables.iter().map(|table| table.value.as_str()).collect();
-                    said.push(format!("tables {} with queries that a model writes (tool {name}){whose}.", listed(&tables)));
+                    said.push(format!("tables {} with queries that a model writes (tool {name}){whose}.", named(tables)));
                 }
                 ToolKind::Http { .. }
                 | ToolKind::File(_)
@@ -72,8 +68,7 @@ struct AgentTask {
 /// Who answers for each agent, and in which steps it is asked.
 pub(super) fn models(plan: &Plan, bounds: &[PipelineBounds]) -> Vec<String> {
     let mut said = vec![];
-    for (at, (planned, bounds)) in plan.pipelines.iter().zip(bounds).enumerate() {
-        let pipeline = &planned.pipeline;
+    for ((planned, pipeline, whose), bounds) in pipelines(plan).zip(bounds) {
         let mut asked: BTreeMap<(usize, &str), AgentTask> = BTreeMap::new();
         for step in &bounds.steps {
             for asking in &step.askings {
@@ -89,22 +84,22 @@ pub(super) fn models(plan: &Plan, bounds: &[PipelineBounds]) -> Vec<String> {
             }
         }
         for ((_, agent), AgentTask { models, places }) in &asked {
-            let about = pipeline.agents.get(*agent).and_then(|agent| agent.instructions.as_ref()).map(first_sentence);
+            let own = pipeline.agents.get(*agent);
+            let about = own.and_then(|agent| agent.instructions.as_ref()).map(first_sentence);
             let about = about.map(|about| format!(" It is told: “{about}”")).unwrap_or_default();
-            let tools: Vec<&str> =
-                pipeline.agents.get(*agent).map(|a| a.tools.iter().map(|t| t.value.as_str()).collect()).unwrap_or_default();
-            let tools = if tools.is_empty() { String::new() } else { format!(" It may use the tools {}.", listed(&tools)) };
+            let tools = own.map(|agent| &agent.tools).filter(|tools| !tools.is_empty());
+            let tools = tools.map(|tools| format!(" It may use the tools {}.", named(tools))).unwrap_or_default();
             said.push(format!(
                 "agent {agent} on {}{}: {}.{about}{tools}",
                 listed(&models.iter().map(|name| format!("model {name}")).collect::<Vec<_>>()),
-                of_pipeline(at, pipeline),
+                whose,
                 listed(places)
             ));
         }
         let mut names: Vec<&String> = asked.values().flat_map(|asked| &asked.models).collect();
         names.sort();
         names.dedup();
-        said.extend(names.into_iter().map(|name| format!("{}{}.", model(name, pipeline.models.get(name)), of_pipeline(at, pipeline))));
+        said.extend(names.into_iter().map(|name| format!("{}{}.", model(name, pipeline.models.get(name)), whose)));
     }
     if said.is_empty() { vec!["None.".into()] } else { said }
 }
@@ -132,9 +127,7 @@ fn endpoint(model: &Model) -> Option<String> {
 /// Hosts, receivers and files that are written.
 pub(super) fn outside(plan: &Plan) -> Vec<String> {
     let mut said = vec![];
-    for (at, planned) in plan.pipelines.iter().enumerate() {
-        let pipeline = &planned.pipeline;
-        let whose = of_pipeline(at, pipeline);
+    for (planned, pipeline, whose) in pipelines(plan) {
         let mut endpoints: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for (name, model) in &pipeline.models {
             if let Some(at) = endpoint(model) {
@@ -182,13 +175,12 @@ fn tool(name: &str, tool: &Tool) -> Option<String> {
             } else {
                 format!("; allows {}", listed(&names))
             };
-            let denied: Vec<&str> = tool.deny.iter().map(|name| name.value.as_str()).collect();
-            let denied = if denied.is_empty() { String::new() } else { format!(", never {}", listed(&denied)) };
+            let denied = if tool.deny.is_empty() { String::new() } else { format!(", never {}", named(&tool.deny)) };
             Some(match server {
                 ServerKind::Program { command, args, env } => {
                     let args: String = args.iter().map(|text| format!(" {}", source(text))).collect();
-                    let env: Vec<&str> = env.iter().map(|(name, _)| name.value.as_str()).collect();
-                    let env = if env.is_empty() { String::new() } else { format!(" (its environment: {})", listed(&env)) };
+                    let names = || named(env.iter().map(|(name, _)| name));
+                    let env = if env.is_empty() { String::new() } else { format!(" (its environment: {})", names()) };
                     format!("Tool {name}{about}: starts the program {}{args}{env}, an MCP server{may}{denied}", command.value)
                 }
                 ServerKind::Url { url, .. } => format!("Tool {name}{about}: asks the MCP server {}{may}{denied}", source(url)),
@@ -202,9 +194,7 @@ fn tool(name: &str, tool: &Tool) -> Option<String> {
 /// What policies allow and forbid.
 pub(super) fn policies(plan: &Plan) -> Vec<String> {
     let mut said = vec![];
-    for (at, planned) in plan.pipelines.iter().enumerate() {
-        let pipeline = &planned.pipeline;
-        let whose = of_pipeline(at, pipeline);
+    for (_, pipeline, whose) in pipelines(plan) {
         let of_agents = pipeline.agents.iter().filter_map(|(name, agent)| Some((format!("agent {name}"), agent.policy.as_ref()?)));
         let of_file = pipeline.policy.iter().map(|policy| ("the whole pipeline".to_string(), policy));
         for (who, name) in of_file.chain(of_agents) {
@@ -219,13 +209,10 @@ pub(super) fn policies(plan: &Plan) -> Vec<String> {
                 ("may write", &policy.write),
             ];
             for (what, list) in lists {
-                let Some(list) = list else { continue };
-                let names: Vec<&str> = list.iter().map(|name| name.value.as_str()).collect();
-                said.push(format!("\t{what}: {}.", if names.is_empty() { "none".into() } else { listed(&names) }));
+                said.extend(list.iter().map(|list| format!("\t{what}: {}.", named(list))));
             }
             if !policy.disallowed_tools.is_empty() {
-                let names: Vec<&str> = policy.disallowed_tools.iter().map(|name| name.value.as_str()).collect();
-                said.push(format!("\tforbidden tools: {}.", listed(&names)));
+                said.push(format!("\tforbidden tools: {}.", named(&policy.disallowed_tools)));
             }
         }
     }
@@ -235,9 +222,7 @@ pub(super) fn policies(plan: &Plan) -> Vec<String> {
 /// Declared secrets and variables, with who uses them.
 pub(super) fn secrets(plan: &Plan) -> Vec<String> {
     let mut said = vec![];
-    for (at, planned) in plan.pipelines.iter().enumerate() {
-        let pipeline = &planned.pipeline;
-        let whose = of_pipeline(at, pipeline);
+    for (planned, pipeline, whose) in pipelines(plan) {
         let users = users(planned);
         let by = |kind: &str, name: &str| {
             users.iter().filter(|(k, n, _)| *k == kind && n == name).map(|(.., who)| who.clone()).collect::<Vec<_>>()

@@ -4,7 +4,7 @@ use crate::model::{OnFailure, Step, StepKind};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::report::graph::words;
 
-/// The steps of a pipeline, those inside others below them. A tab before a sentence sets it deeper.
+/// The steps of a pipeline, those inside others below them.
 pub(super) fn told(plan: &Plan, planned: &PipelinePlan) -> Vec<String> {
     let mut said = vec![];
     block(plan, planned, planned.main, 0, &mut said);
@@ -20,15 +20,10 @@ pub(super) fn block(plan: &Plan, planned: &PipelinePlan, block_ix: BlockIx, dept
             let ix = StepIx(list.first.0 + place as u32);
             let step = &planned.step(ix).step;
             let stands_in = if list.is_stand_in(place) { " Only if the step it stands in for failed." } else { "" };
-            said.push(format!("{}{}{together}.{stands_in}", tabs(depth), sentence(plan, planned, step)));
+            said.push(format!("{}{}{together}.{stands_in}", "\t".repeat(depth), sentence(plan, planned, step)));
             cases(plan, planned, ix, depth + 1, said);
         }
     }
-}
-
-fn tabs(depth: usize) -> String {
-    // One tab ends the depth, those before it count.
-    if depth == 0 { String::new() } else { format!("{}\t", " ".repeat(depth - 1)) }
 }
 
 fn sentence(plan: &Plan, planned: &PipelinePlan, step: &Step) -> String {
@@ -59,10 +54,10 @@ fn cases(plan: &Plan, planned: &PipelinePlan, ix: StepIx, depth: usize, said: &m
         match case.steps.as_slice() {
             [only] if !case.has_steps => {
                 let what = words::what(plan, planned, only).join("; ");
-                said.push(format!("{}{} ({condition}): {what}.", tabs(depth), case.id.value));
+                said.push(format!("{}{} ({condition}): {what}.", "\t".repeat(depth), case.id.value));
             }
             _ => {
-                said.push(format!("{}{} ({condition}):", tabs(depth), case.id.value));
+                said.push(format!("{}{} ({condition}):", "\t".repeat(depth), case.id.value));
                 block(plan, planned, *inner, depth + 1, said);
             }
         }

@@ -72,7 +72,7 @@ impl GraphBuilder<'_> {
             lines: vec![words::elements(each)],
             when: step.when.as_ref().map(words::source),
             inner: Some(List { nodes: vec![inner], ..List::default() }),
-            state: None,
+            ..GraphNode::default()
         }
     }
 
@@ -101,15 +101,14 @@ impl GraphBuilder<'_> {
         let nodes = cases.map(|(place, (case, block))| {
             let condition = words::condition(case, place >= count);
             if case.has_steps {
-                let inner = self.list(*block);
+                let (path, inner) = (case.path_in(path), Some(self.list(*block)));
                 return GraphNode {
-                    path: case.path_in(path),
+                    path,
                     title: case.id.value.clone(),
                     kind: "case",
                     lines: vec![condition],
-                    when: None,
-                    inner: Some(inner),
-                    state: None,
+                    inner,
+                    ..GraphNode::default()
                 };
             }
             let mut node = self.node(self.planned.block(*block).first);

@@ -66,7 +66,7 @@ pub struct List {
 }
 
 /// A step, or a case of a route that has steps of its own.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct GraphNode {
     /// Its path, as in events and tests.
     pub path: String,

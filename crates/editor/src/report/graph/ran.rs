@@ -30,10 +30,8 @@ pub fn ran_alone(record: &Record) -> Graph {
             path: step.step.clone(),
             title: step.step.clone(),
             kind: "step",
-            lines: vec![],
-            when: None,
-            inner: None,
             state: Some(known.state(&step.step)),
+            ..GraphNode::default()
         })
         .collect();
     let edges = (1..nodes.len()).map(|to| GraphArrow { from: to - 1, to, kind: EdgeKind::Order }).collect();

@@ -1,11 +1,11 @@
 //! What steps do, in a few words.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::diagnostic::counted;
 use crate::model::{Case, Filling, ForEach, Form, GateStep, Outputs, ScorecardRef, Step, StepKind, Text};
 use crate::plan::{PipelinePlan, Plan};
+use crate::sql;
 
 /// What a step does, in a few words.
 pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
@@ -59,10 +59,11 @@ pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
     }
 }
 
-/// The tables of `data` whose names stand in a query.
-pub fn tables<'p>(planned: &'p PipelinePlan, query: &str) -> Vec<&'p str> {
-    let words: HashSet<&str> = query.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
-    planned.pipeline.data.keys().map(String::as_str).filter(|name| words.contains(name)).collect()
+/// The tables of `data` that a query reads, as far as it can be read.
+fn tables<'p>(planned: &'p PipelinePlan, query: &str) -> Vec<&'p str> {
+    let read = sql::read(query).map(|query| query.tables).unwrap_or_default();
+    let is_read = |name: &&str| read.iter().any(|table| table.text.eq_ignore_ascii_case(name));
+    planned.pipeline.data.keys().map(String::as_str).filter(is_read).collect()
 }
 
 fn checks(planned: &PipelinePlan, gate: &GateStep) -> Vec<String> {

@@ -19,7 +19,7 @@ impl Deref for Live {
 }
 
 impl Live {
-    /// See [`State::apply`].
+    /// See [`RunState::apply`].
     pub(crate) fn apply(&mut self, plan: &Plan, event: &Event) {
         self.0.apply(plan, event);
     }

@@ -78,7 +78,7 @@ fn dated() -> String {
     )
 }
 
-/// The figures of a text in [`super::normal`] form, in order.
+/// The figures of a text in [`fn@super::normal`] form, in order.
 pub(super) fn figures(text: &str) -> Vec<Figure> {
     let has_names = NAME.as_ref().is_some_and(|name| name.is_match(text));
     let (Some(all), Some(plain)) = (if has_names { NAMED.as_ref() } else { UNNAMED.as_ref() }, PLAIN.as_ref()) else { return vec![] };

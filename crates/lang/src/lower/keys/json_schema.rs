@@ -1,7 +1,7 @@
 //! The tables as a JSON Schema (2020-12) for editors. It refuses nothing that a file may hold; what it cannot see (names that do not
 //! exist, waits in a circle) `flow validate` and the editor's own server tell.
 //!
-//! How to add something a key may take: its arm in [`Builder::takes`].
+//! How to add something a key may take: its arm in [`SchemaBuilder::takes`].
 
 use serde_json::{Map, Value, json};
 
