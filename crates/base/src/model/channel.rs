@@ -113,7 +113,7 @@ pub enum SplitAt {
 }
 
 /// What is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString, strum::VariantNames)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString, strum::VariantNames, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum Body {
     /// Plain text.
@@ -144,6 +144,22 @@ impl Body {
         match self {
             Body::Text | Body::Markup | Body::Markdown | Body::Html => false,
             Body::AdaptiveCard => true,
+        }
+    }
+
+    /// Whether the channel file says how it marks what is bold, a link, a list.
+    pub fn has_own_marks(self) -> bool {
+        match self {
+            Body::Markup => true,
+            Body::Text | Body::Markdown | Body::Html | Body::AdaptiveCard => false,
+        }
+    }
+
+    /// Whether its lists keep the marks of Markdown.
+    pub fn keeps_marks_of_lists(self) -> bool {
+        match self {
+            Body::Markdown => true,
+            Body::Text | Body::Markup | Body::Html | Body::AdaptiveCard => false,
         }
     }
 }

@@ -17,7 +17,7 @@ use super::measure::measure;
 use super::parse::parse;
 use super::split::{add_end, split};
 use super::words::Preferred;
-use crate::model::{Body, Channel, StyleGuide};
+use crate::model::{Channel, StyleGuide};
 
 /// The output of a `format` step (language, section 6).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -106,7 +106,7 @@ pub fn format_without(
         let changes: Vec<_> = hidden_in(&plain(runs)).into_iter().map(|range| (range, "***".to_owned())).collect();
         replace(runs, &changes);
     });
-    if channel.body == Body::Markup {
+    if channel.body.has_own_marks() {
         lookalike(&mut blocks, &channel.markup);
     }
     let parts = split(blocks, channel)?;

@@ -6,7 +6,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use super::verdict::{CheckResult, JudgedText, place};
 use crate::channel::markdown_options;
-use crate::model::{Body, Channel, Features, Markup};
+use crate::model::{Channel, Features, Markup};
 
 /// Uses no Markdown but what is allowed. Judged is the readable text, as CommonMark with tables and strike reads it: a single `*` or
 /// `_`, an indented line or a line that begins with `16.` is no mark. In a formatted text of a channel with its own marks, those count
@@ -22,8 +22,8 @@ pub(super) fn markdown(allowed: Features, judged: &JudgedText) -> CheckResult {
 
 /// The features used, each with its place.
 fn used(text: &str, channel: Option<&Channel>) -> Vec<(&'static str, Range<usize>)> {
-    let markup = channel.filter(|channel| channel.body == Body::Markup).map(|channel| &channel.markup);
-    let lines_are_plain = channel.is_some_and(|channel| channel.body != Body::Markdown && channel.markup.bullet.is_none());
+    let markup = channel.filter(|channel| channel.body.has_own_marks()).map(|channel| &channel.markup);
+    let lines_are_plain = channel.is_some_and(|channel| !channel.body.keeps_marks_of_lists() && channel.markup.bullet.is_none());
     let mut found: Vec<(&'static str, Range<usize>)> = vec![];
     // The open ordered lists that begin with another number than 1: where, and with how many elements so far.
     let mut numbered: Vec<Option<(Range<usize>, u32)>> = vec![];

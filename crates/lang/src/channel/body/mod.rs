@@ -1,9 +1,10 @@
 //! Document → what is sent, one file per kind of body.
 //!
 //! How to add a body: its variant of `model::Body`, a file here with `render`, and what the compiler then asks for: its facts beside `Body`, its arm in each
-//! `match` below and in `rules/channel_conflict.rs` (what a channel file may not ask of it). Its word in `docs/language.md`, section 10; the ending
-//! of its golden files in `docs/testing.md`. If its lists keep Markdown's own marks, `gate/markdown.rs` must know. Messages that list all bodies change:
-//! `INSTA_UPDATE=always FLOW_UPDATE=1 cargo test` writes them anew.
+//! `match` below and in `rules/channel_conflict.rs` (what a channel file may not ask of it). Its word in `docs/language.md`, section 10; a new ending
+//! of golden files in `docs/testing.md`; if it is an object, that it is measured as JSON in `docs/codes/F420.md`. A test with its text in
+//! `channel/tests/bodies.rs`; the properties take it up. The message that lists all bodies is an inline snapshot (`lower/tests/mistakes.rs`), which
+//! takes the new word by hand.
 
 mod card;
 mod html;
