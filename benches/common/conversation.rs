@@ -36,12 +36,14 @@ pub const RUNS: usize = 200;
 /// Their model calls.
 pub const CALLS: usize = RUNS / 2 * 4 + RUNS / 2 * 7;
 
-/// Writes a pipeline that has all of these conversations in one run: it prints how many had a good reply, which is [`RUNS`].
+/// Writes a pipeline that has all of these conversations in one run: it prints how many had a good reply, which is [`RUNS`]. Its model has a
+/// key, the variable `KEY`, as models of users do: texts are searched for it.
 ///
 /// # Errors
 /// A file cannot be written.
 pub fn write_as_one(folder: &Path, url: &str) -> std::io::Result<()> {
-    std::fs::write(folder.join("talk.yaml"), PIPELINE.replace("URL", url))?;
+    let pipeline = PIPELINE.replace("base_url: \"URL\"", &format!("base_url: \"{url}\", api_key: \"{{{{ env.KEY }}}}\""));
+    std::fs::write(folder.join("talk.yaml"), pipeline)?;
     std::fs::write(folder.join("all.yaml"), ALL.replace("RUNS", &RUNS.to_string()))
 }
 

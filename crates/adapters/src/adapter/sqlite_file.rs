@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode};
 
 use super::files;
@@ -60,6 +61,8 @@ pub(super) fn connect(file: &Path) -> rusqlite::Result<Connection> {
     connection.busy_handler(Some(waits))?;
     patiently(|| connection.pragma_update(None, "journal_mode", "wal"))?;
     connection.pragma_update(None, "secure_delete", true)?;
+    // A statement is planned once, whatever values it is given.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 

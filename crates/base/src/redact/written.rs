@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
 
 use super::detect::{address, begins_as_key, keys};
@@ -58,6 +59,12 @@ pub fn keys_in(text: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
+/// What all the names hold that are looked for below: most files have none, and the patterns take longer to make than such a file to check.
+static NAMES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let names = ["authorization", "key", "token", "secret", "passw", "headers", "journal", "smtp", "encrypt"];
+    AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::NoncontiguousNFA)).build(names).ok()
+});
+
 /// `name: value`, `name = value`, as YAML, TOML and JSON write them.
 static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r#"(?i)["']?([a-z0-9_-]*(?:authorization|api[_-]?key|token|secret|password|passwd|_key))["']?[ \t]*[:=][ \t]*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s,}\]#"'{$][^\n,}\]#]*))"#).ok()
@@ -68,9 +75,12 @@ pub fn keys_in_source(text: &str) -> Vec<Range<usize>> {
     let mut found = keys_in(text);
     found.extend(apart(text).iter().flat_map(|text| keys_in(text)));
     found.extend(in_braces(text));
-    found.extend(below_names(text));
-    found.extend(in_seats(text));
-    for captures in NAMED.iter().flat_map(|named| named.captures_iter(text)) {
+    let names = NAMES.as_ref().filter(|names| names.is_match(text));
+    if names.is_some() {
+        found.extend(below_names(text));
+        found.extend(in_seats(text));
+    }
+    for captures in names.and(NAMED.as_ref()).into_iter().flat_map(|named| named.captures_iter(text)) {
         let name = captures.get(1).map_or("", |name| name.as_str()).to_ascii_lowercase();
         let Some(value) = (2..5).find_map(|group| captures.get(group)) else { continue };
         let written = value.as_str().trim();

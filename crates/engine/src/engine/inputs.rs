@@ -54,7 +54,9 @@ pub fn check_inputs(pipeline: &Pipeline, given: Map<String, Value>) -> Result<Ma
             checked.insert(field.name.clone(), Value::Null);
             continue;
         };
-        let found = shape::problems(&shape::field_schema(field), value);
+        // A default was held to its field when the file was checked.
+        let is_checked = field.default.as_ref() == Some(value);
+        let found = if is_checked { vec![] } else { shape::problems(&shape::field_schema(field), value) };
         if !found.is_empty() {
             let what = if field.is_pii { "does not fit its rules".to_string() } else { found.join("; ") };
             problems.push(format!("input \"{}\": {what}", field.name));

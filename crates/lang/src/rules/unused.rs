@@ -15,7 +15,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         || names.pipeline.steps.iter().any(|planned| planned.step.kind == StepKind::Broken)
         || file.tools.values().any(|tool| tool.kind == ToolKind::Broken);
     // What a lost step would have read or used is not known.
-    if is_broken || reads_unknown(texts, "steps", |id| names.ids().any(|known| known == id)) {
+    if is_broken || reads_unknown(texts, "steps", |id| names.has_step(id)) {
         return;
     }
     unused_output::check(names, texts, out);

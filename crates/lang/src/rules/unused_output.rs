@@ -2,16 +2,13 @@
 
 use super::names::PipelineNames;
 use super::seat::Texts;
-use super::unused::{read_below, reads_unknown};
+use super::unused::read_below;
 use super::{Code, Diagnostic};
 use crate::model::{Provider, StepKind};
 use crate::plan::Edge;
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let Some(read) = read_below(texts, "steps") else { return };
-    if reads_unknown(texts, "steps", |id| names.has_step(id)) {
-        return;
-    }
     let has_sql = names.pipeline.steps.iter().any(|planned| matches!(planned.step.kind, StepKind::Sql(_)));
     for planned in &names.pipeline.steps {
         let step = &planned.step;
