@@ -8,15 +8,16 @@ mod measure;
 mod memory;
 #[path = "common/shapes.rs"]
 mod shapes;
+#[path = "common/started.rs"]
+mod started;
 
 use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
 use std::sync::Arc;
 
-use flow::engine::{CallReply, Command, Input, Mocks, Moment, Run, RunSettings, Unscripted};
-use flow::event::{RunStart, RunStatus};
-use flow::load::WrittenRules;
-use flow::model::{Filling, Limits, Outputs, Pipeline, Program, Step, StepKind, TextPlace};
+use flow::engine::{CallReply, Command, Input};
+use flow::event::RunStatus;
+use flow::model::{Filling, Outputs, Pipeline, Program, Step, StepKind, TextPlace};
 use flow::plan::{Plan, plan};
 use flow::port::ModelReply;
 use flow::source::{FileId, SourceFile, Span, Spanned};
@@ -24,6 +25,7 @@ use flow::syntax::parse;
 use measure::{Cost, cost_of, median, ms, peak_mb, us_each};
 use memory::planned;
 use nix::sys::resource::UsageWho::RUSAGE_SELF;
+use started::{begun, moment};
 
 /// Stack of the thread that holds the engine, as in the program itself.
 const STACK: usize = 64 * 1024 * 1024;
@@ -108,49 +110,6 @@ fn run(plan: &Arc<Plan>, steps: usize) {
     let events = std::iter::from_fn(|| run.next_event()).map(black_box).count();
     assert_eq!(run.state().finished.as_ref().map(|end| end.status), Some(RunStatus::Succeeded));
     assert!(events >= steps * 2, "each step starts and ends");
-}
-
-fn begun(plan: &Arc<Plan>) -> Run {
-    let now = moment();
-    let options = RunSettings {
-        secrets: BTreeMap::new(),
-        hidden: vec![],
-        env: BTreeMap::new(),
-        default_model: None,
-        user_policies: vec![],
-        unscripted: Unscripted::Live,
-        replies: None,
-        mocks: Mocks::default(),
-        written: Box::new(WrittenRules),
-        limits: Limits::default(),
-    };
-    let mut run = Run::new("r_bench", plan.clone(), options, now);
-    let empty = Arc::new(serde_json::json!({}));
-    let start = RunStart {
-        pipeline: "bench".into(),
-        hash: String::new(),
-        file: String::new(),
-        inputs: empty.clone(),
-        channel: None,
-        style_guide: None,
-        person: empty,
-        failure: None,
-        now: now.wall,
-        scripted: false,
-        served: false,
-        seed: 1,
-        deadline_ms: None,
-        files: Default::default(),
-        tape: None,
-        max_cost_usd: None,
-        marks: flow::event::Marks::default(),
-    };
-    run.handle(Input::Start(Box::new(start)), now);
-    run
-}
-
-fn moment() -> Moment {
-    Moment { wall: chrono::DateTime::from_timestamp(0, 0).unwrap_or_default(), ms: 0 }
 }
 
 /// Runs a plan that an agent writes: all steps beside each other, or each after the one before.

@@ -142,6 +142,13 @@ fn this(words: &[&str], folder: &Path) -> std::io::Result<Command> {
     Ok(command)
 }
 
+/// The floor in Python, where `FLOW_BENCH_PYTHON` names one that has aiohttp.
+fn in_python(kind: &str, url: &str) -> Option<Command> {
+    let mut command = Command::new(std::env::var_os("FLOW_BENCH_PYTHON")?);
+    command.args([concat!(env!("CARGO_MANIFEST_DIR"), "/benches/common/floor.py"), kind, url]);
+    Some(command)
+}
+
 fn floor_start(file: &Path) -> Done {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let text = runtime.block_on(async { std::fs::read_to_string(file) })?;
@@ -169,9 +176,10 @@ fn wide() -> Done {
     let mut command = Command::new(FLOW);
     command.args(["run", "wide.yaml", "--trust", "--quiet"]).current_dir(folder.path()).env_clear();
     let flow = once(7, WIDE, &mut command)?;
-    for (what, cost) in [("floor", floor), ("flow", flow)] {
+    let python = in_python("wide", &url).map(|mut command| once(7, WIDE, &mut command)).transpose()?;
+    for (what, cost) in [("floor", floor), ("flow", flow)].into_iter().chain(python.map(|cost| ("python", cost))) {
         println!(
-            "W3 1 -> {WIDE} -> 1 calls of 50 ms, {what:<5} {:>7.1} ms wall, {:>6.1} us CPU a call, {:.2} x the floor (ideal 150 ms)",
+            "W3 1 -> {WIDE} -> 1 calls of 50 ms, {what:<6} {:>7.1} ms wall, {:>6.1} us CPU a call, {:.2} x the floor (ideal 150 ms)",
             ms(cost.wall),
             us_each(cost.cpu, calls),
             cost.wall.as_secs_f64() / floor.wall.as_secs_f64()
@@ -234,9 +242,10 @@ fn conversations_in_one_run() -> Done {
     let mut command = Command::new(FLOW);
     command.args(["run", "all.yaml", "--trust", "--quiet"]).current_dir(folder.path()).env_clear().env("KEY", "key-6f1d0c47a2b95e83");
     let flow = once(7, conversation::RUNS, &mut command)?;
-    for (what, cost) in [("floor", floor), ("flow", flow)] {
+    let python = in_python("conversations", &url).map(|mut command| once(7, conversation::RUNS, &mut command)).transpose()?;
+    for (what, cost) in [("floor", floor), ("flow", flow)].into_iter().chain(python.map(|cost| ("python", cost))) {
         println!(
-            "W5 in one run, {} calls, {what:<5} {:>7.1} ms wall, {:>6.1} us CPU a call, {:.1} x the floor",
+            "W5 in one run, {} calls, {what:<6} {:>7.1} ms wall, {:>6.1} us CPU a call, {:.1} x the floor",
             conversation::CALLS,
             ms(cost.wall),
             us_each(cost.cpu, conversation::CALLS),

@@ -195,7 +195,7 @@ fn language_engine_and_editor_need_no_machine() {
 fn what_only_unix_has_stands_in_one_file_of_two_packages() {
     let seams = ["adapter/os.rs", "cli/signals.rs"];
     for source in sources().iter().filter(|source| !seams.iter().any(|seam| source.path.ends_with(seam))) {
-        for name in ["std::os::unix", "rustix", "tokio::signal"] {
+        for name in ["std::os::unix", "rustix", "tokio::signal", ".process_group("] {
             assert!(!source.code.contains(name), "{} names {name}", source.path.display());
         }
     }
@@ -453,8 +453,12 @@ fn every_dependency_is_used() {
             found.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect::<String>()
         };
         let (manifest, own, of_tests) = (manifest(&folder), code(&["src"]), code(&["src", "tests", "benches", "examples"]));
-        for (table, code) in [("dependencies", &own), ("dev-dependencies", &of_tests)] {
-            for (name, asked) in manifest.get(table).and_then(|table| table.as_table()).into_iter().flatten() {
+        let of_targets = manifest.get("target").and_then(|targets| targets.as_table()).into_iter().flatten().map(|(_, target)| target);
+        for (place, (table, code)) in std::iter::once(manifest.as_item())
+            .chain(of_targets)
+            .flat_map(|place| [("dependencies", &own), ("dev-dependencies", &of_tests)].map(|table| (place, table)))
+        {
+            for (name, asked) in place.get(table).and_then(|table| table.as_table()).into_iter().flatten() {
                 all.insert(name.to_owned());
                 let name = name.replace('-', "_");
                 // What only tests need cannot be optional among the dev-dependencies.

@@ -95,6 +95,11 @@ impl ProcessGroup {
         Pid::from_raw(leader.cast_signed()).map(ProcessGroup)
     }
 
+    /// Lets a program lead a group of its own.
+    pub(super) fn led_by(command: &mut tokio::process::Command) -> &mut tokio::process::Command {
+        command.process_group(0)
+    }
+
     pub(super) fn number(self) -> String {
         self.0.as_raw_nonzero().to_string()
     }

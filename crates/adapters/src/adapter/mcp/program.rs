@@ -82,7 +82,7 @@ impl ServerProgram {
         if folder.is_dir() {
             command.current_dir(folder);
         }
-        command.process_group(0).kill_on_drop(true);
+        ProcessGroup::led_by(&mut command).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let cannot = |e: std::io::Error| unavailable(format!("server \"{name}\" cannot be started: {e}"));
         let mut child = command.spawn().map_err(cannot)?;
@@ -280,7 +280,7 @@ async fn read(stdout: impl AsyncRead + Unpin, inbox: Arc<Inbox>, answers: mpsc::
 fn watcher(group: ProcessGroup) -> std::io::Result<Child> {
     let mut command = Command::new(SHELL);
     command.arg("-c").arg(WATCH).arg("sh").arg(group.number());
-    command.env_clear().env("PATH", "/usr/bin:/bin").process_group(0);
+    ProcessGroup::led_by(&mut command).env_clear().env("PATH", "/usr/bin:/bin");
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn()
 }
