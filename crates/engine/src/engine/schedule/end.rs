@@ -74,7 +74,7 @@ impl Run {
                     "item": node.item,
                     "status": node.status,
                     "output": node.output,
-                    "error": node.error,
+                    "error": node.error(),
                 })
             });
             let list: Value = list.collect();
