@@ -6,7 +6,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::channel::Output;
-use crate::engine::model_calls::attachments::Prompt;
 use crate::engine::model_calls::conversation::CallOutcome;
 use crate::engine::model_calls::{Brief, TalkTurn};
 use crate::engine::names::Extra;
@@ -202,8 +201,7 @@ impl Run {
 
     /// Opens the conversation with a judge.
     fn ask_judge(&mut self, at: NodeRef, question: &Question, place: usize) -> Result<Option<Vec<JudgeAnswer>>, Failure> {
-        let brief = self.judge_brief(at, question, place, true)?;
-        self.send(at, brief, TalkTurn::First)?;
+        self.send(at, self.judge_brief(at, question, place, true)?, TalkTurn::First)?;
         Ok(None)
     }
 
@@ -215,18 +213,17 @@ impl Run {
             let with = question.with.as_object().into_iter().flatten();
             let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
             let with: String = with.map(|(name, value)| format!("\n{name}: {}\n", plain(value))).collect();
-            let text = format!(
+            format!(
                 "Judge the text between the lines of equals signs.\n=====\n{}\n=====\n{with}\nCriteria:\n{criteria}\n\n\
                  For each criterion say whether the text passes it, what to do better, and the place it rests on. \
                  Answer with one JSON object and nothing else: \
                  {{\"verdicts\": [{{\"id\": …, \"passed\": true or false, \"feedback\": …, \"evidence\": …}}]}}",
                 question.text
-            );
-            Prompt { text, pictures: vec![] }
+            )
         };
         let ids: Vec<&str> = asked.iter().map(|c| c.id.as_str()).collect();
         let schema = Some(shape::verdicts_schema(&ids));
-        let mut brief = self.brief(at, &question.judges[place], None, opens.then(prompt), schema, Purpose::Judge)?;
+        let mut brief = self.brief(at, &question.judges[place], None, opens.then(|| prompt().into()), schema, Purpose::Judge)?;
         brief.criteria = ids.into_iter().map(str::to_string).collect();
         Ok(brief)
     }

@@ -14,10 +14,15 @@ use crate::model::{Filling, StepKind};
 const MOST_PICTURES: usize = 20;
 
 /// A prompt and the pictures beside it.
-#[derive(Debug, Default)]
 pub(crate) struct Prompt {
     pub(crate) text: String,
     pub(crate) pictures: Vec<PathBuf>,
+}
+
+impl From<String> for Prompt {
+    fn from(text: String) -> Prompt {
+        Prompt { text, pictures: vec![] }
+    }
 }
 
 impl Run {

@@ -35,8 +35,7 @@ impl Run {
             let agent = self.agent(at, agent)?.clone();
             let Some(results) = self.use_tools(at, &agent)? else { return Ok(None) };
             if !self.waits_for_permit(at) {
-                let brief = brief(self, false)?;
-                self.send(at, brief, TalkTurn::Results(results))?;
+                self.send(at, brief(self, false)?, TalkTurn::Results(results))?;
             }
             return Ok(None);
         }
@@ -47,8 +46,7 @@ impl Run {
             let mut listed = self.agent(at, agent)?.tools.clone();
             listed.extend_from_slice(self.step(at).kind.may_use());
             if !self.lists_tools(at, &self.servers_among(at, Some(agent), &listed))? {
-                let brief = brief(self, true)?;
-                self.send(at, brief, TalkTurn::First)?;
+                self.send(at, brief(self, true)?, TalkTurn::First)?;
             }
             return Ok(None);
         }
@@ -86,8 +84,7 @@ impl Run {
             TalkStage::Out(_) => Ok(CallOutcome::Waiting),
             TalkStage::Said(message) | TalkStage::Using { message, .. } => Ok(CallOutcome::Said(message.text.clone())),
             TalkStage::Unanswered => {
-                let brief = brief(self, false)?;
-                self.send(at, brief, TalkTurn::Again { attempt: attempt + 1, fallback })?;
+                self.send(at, brief(self, false)?, TalkTurn::Again { attempt: attempt + 1, fallback })?;
                 Ok(CallOutcome::Waiting)
             }
             TalkStage::Failed(failure) => {
@@ -116,8 +113,8 @@ impl Run {
             let message = format!("the answer has the wrong shape after {MOST_REPAIRS} repairs: {}", problems.join("; "));
             return Err(Failure::new(FailureKind::BadShape, message));
         }
-        let list: Vec<String> = problems.iter().map(|p| format!("- {p}")).collect();
-        let text = format!("Your answer does not fit:\n{}\nAnswer again with the whole JSON object, and nothing else.", list.join("\n"));
+        let list: String = problems.iter().map(|problem| format!("- {problem}\n")).collect();
+        let text = format!("Your answer does not fit:\n{list}Answer again with the whole JSON object, and nothing else.");
         self.send(at, brief, TalkTurn::Repair(text))
     }
 

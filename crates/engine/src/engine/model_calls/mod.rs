@@ -104,20 +104,14 @@ impl Run {
     }
 
     fn agent_brief(&self, at: NodeRef, step: &AgentStep, shape: Option<&Shape>, opens: bool) -> Result<Brief, Failure> {
-        let schema = shape.map(shape::schema);
-        let prompt = || {
-            let mut prompt = self.with_refinement(at, &step.agent.value, &step.prompt)?;
-            self.attach(at, step.attach.as_ref(), &mut prompt)?;
-            prompt.text.push_str(&self.below_prompt(at));
-            if let Some(schema) = &schema {
-                let own = prompt.text.trim_end();
-                prompt.text = format!("{own}\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}");
-            }
-            Ok(prompt)
-        };
-        let prompt = opens.then(prompt).transpose()?;
+        let mut prompt = None;
+        if opens {
+            let own = prompt.insert(self.with_refinement(at, &step.agent.value, &step.prompt)?);
+            self.attach(at, step.attach.as_ref(), own)?;
+            own.text.push_str(&self.below_prompt(at));
+        }
         let model = step.model.as_ref().map(|m| self.fill_text(at, m)).transpose()?;
-        self.brief(at, &step.agent.value, model, prompt, schema, Purpose::Turn)
+        self.brief(at, &step.agent.value, model, prompt, shape.map(shape::schema), Purpose::Turn)
     }
 
     /// A prompt, in the second round with what was wrong if it does not say so itself.
@@ -128,7 +122,7 @@ impl Run {
             Some(note) => format!("{}\n\n{note}", filled.trim_end()),
             None => filled,
         };
-        Ok(Prompt { text, pictures: vec![] })
+        Ok(text.into())
     }
 
     /// What an agent is told in the second round when its prompt does not mention `refinement`: only the target itself.
@@ -163,7 +157,12 @@ impl Run {
     ) -> Result<Brief, Failure> {
         let found = self.agent(at, agent)?;
         let mut first = vec![];
-        if let Some(Prompt { text, pictures }) = prompt {
+        if let Some(Prompt { mut text, pictures }) = prompt {
+            // A judge is told in its own words.
+            if let Some(schema) = schema.as_ref().filter(|_| purpose != Purpose::Judge) {
+                text.truncate(text.trim_end().len());
+                text.push_str(&format!("\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}"));
+            }
             if let Some(instructions) = &found.instructions {
                 first.push(message(MessageRole::System, self.fill_for_agent(at, found, instructions)?));
             }

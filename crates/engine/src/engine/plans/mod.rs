@@ -79,11 +79,9 @@ impl Run {
             self.fail_asking(at, Failure::new(FailureKind::BadShape, format!("the plan was refused: {}", findings.join("; "))));
             return Ok(());
         }
-        let brief = self.plan_brief(at, own, false)?;
-        let list: Vec<String> = findings.iter().map(|finding| format!("- {finding}")).collect();
-        let text =
-            format!("Your plan was refused:\n{}\nAnswer again with the whole plan as one JSON object, and nothing else.", list.join("\n"));
-        self.send(at, brief, TalkTurn::Repair(text))
+        let list: String = findings.iter().map(|finding| format!("- {finding}\n")).collect();
+        let text = format!("Your plan was refused:\n{list}Answer again with the whole plan as one JSON object, and nothing else.");
+        self.send(at, self.plan_brief(at, own, false)?, TalkTurn::Repair(text))
     }
 
     /// A plan that passed its check, or what is wrong with it.

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use strum::VariantNames;
 
 use crate::engine::model_calls::Brief;
-use crate::engine::model_calls::attachments::Prompt;
 use crate::engine::state::{NodeRef, Planning};
 use crate::engine::words::plain;
 use crate::engine::{Run, shape};
@@ -23,35 +22,25 @@ const MOST_ABOUT: usize = 1_000;
 impl Run {
     pub(crate) fn plan_brief(&self, at: NodeRef, own: &PlanStep, opens: bool) -> Result<Brief, Failure> {
         let usable = self.usable(at, own)?;
-        let schema = plan_schema(&usable, own.most_steps());
-        let prompt = || {
-            let mut prompt = self.with_refinement(at, &own.agent.value, &own.prompt)?;
-            self.attach(at, own.attach.as_ref(), &mut prompt)?;
+        let mut prompt = None;
+        if opens {
+            let asked = prompt.insert(self.with_refinement(at, &own.agent.value, &own.prompt)?);
+            self.attach(at, own.attach.as_ref(), asked)?;
             let so_far = self.state.planning(at).filter(|planning| !planning.plans.is_empty()).map(so_far).unwrap_or_default();
-            prompt.text = format!(
-                "{}\n\n{so_far}{}\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}",
-                prompt.text.trim_end(),
-                how_to_plan(&usable, own)
-            );
-            Ok(prompt)
-        };
-        let prompt = opens.then(prompt).transpose()?;
-        self.brief(at, &own.agent.value, None, prompt, Some(schema), Purpose::Plan)
+            asked.text = format!("{}\n\n{so_far}{}", asked.text.trim_end(), how_to_plan(&usable, own));
+        }
+        self.brief(at, &own.agent.value, None, prompt, Some(plan_schema(&usable, own.most_steps())), Purpose::Plan)
     }
 
     pub(crate) fn check_brief(&self, at: NodeRef, own: &PlanStep, checker: &str, opens: bool) -> Result<Brief, Failure> {
-        let schema = check_schema();
-        let prompt = || {
+        let mut prompt = None;
+        if opens {
             let asked = self.fill_for_agent(at, self.agent(at, checker)?, &own.prompt)?;
             let so_far = self.state.planning(at).map(so_far).unwrap_or_default();
-            let text = format!(
-                "This was asked:\n{}\n\n{so_far}Say whether this is fulfilled, and in \"progress\" what is done and what is missing.\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}",
-                asked.trim_end()
-            );
-            Ok(Prompt { text, pictures: vec![] })
-        };
-        let prompt = opens.then(prompt).transpose()?;
-        self.brief(at, checker, None, prompt, Some(schema), Purpose::Check)
+            let how = "Say whether this is fulfilled, and in \"progress\" what is done and what is missing.";
+            prompt = Some(format!("This was asked:\n{}\n\n{so_far}{how}", asked.trim_end()).into());
+        }
+        self.brief(at, checker, None, prompt, Some(check_schema()), Purpose::Check)
     }
 
     /// What a plan may use: names, what they are for, and what they take.

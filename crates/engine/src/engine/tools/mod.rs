@@ -224,7 +224,7 @@ impl Run {
             return Ok(());
         }
         if let Some(called) = self.planned_of(at).called_tool(&asked.tool) {
-            return self.use_pipeline(at, place, called, &asked.tool, given.clone(), &agent_name, timeout);
+            return self.use_pipeline(at, place, called, &asked, &agent_name);
         }
         let conversation = match self.conversation(at) {
             0 => String::new(),
@@ -250,18 +250,10 @@ impl Run {
     }
 
     /// A tool that is a pipeline. A person of its own is looked up first.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one call, named at the only place")]
-    fn use_pipeline(
-        &mut self,
-        at: NodeRef,
-        place: usize,
-        called: PipelineId,
-        tool: &str,
-        given: Map<String, Value>,
-        agent: &str,
-        timeout: Duration,
-    ) -> Result<(), Failure> {
-        let given = self.with_fixed(at, tool, given)?;
+    fn use_pipeline(&mut self, at: NodeRef, place: usize, called: PipelineId, asked: &ToolCall, agent: &str) -> Result<(), Failure> {
+        let tool = &asked.tool;
+        let timeout = self.tool(at, tool)?.call_timeout();
+        let given = self.with_fixed(at, tool, asked.arguments.as_object().cloned().unwrap_or_default())?;
         let opening = self.opening(at, called, given.clone(), None)?;
         let shown = Value::Object(given);
         if !self.agreed(at, Some(agent), tool, &shown)? {
