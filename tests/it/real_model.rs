@@ -28,7 +28,7 @@ fn real_model(test: &str) -> Option<String> {
 }
 
 fn request(wire: WireFormat, url: &str) -> ModelRequest {
-    let message = |role, text: &str| Message { role, text: text.to_owned(), pictures: Vec::new(), calls: Vec::new(), call_id: None };
+    let message = |role, text: &str| Message { role, text: text.to_owned(), ..Message::default() }.into();
     ModelRequest {
         wire,
         base_url: format!("{url}/v1"),
@@ -138,7 +138,7 @@ async fn a_model_without_tool_calls_asks_for_tools_by_a_schema() {
     let parameters = json!({ "type": "object", "properties": zone, "required": ["zone"], "additionalProperties": false });
     let clock = ToolDescription { name: "clock".into(), description: "Tells the time in a zone.".into(), parameters };
     let schema = Some(schema());
-    let asked = ModelRequest { tools: vec![clock], tool_calls: ToolCalls::Schema, schema, ..request(WireFormat::OpenAiChat, &url) };
+    let asked = ModelRequest { tools: vec![clock.into()], tool_calls: ToolCalls::Schema, schema, ..request(WireFormat::OpenAiChat, &url) };
     let Some(reply) = reply(ModelRequest { max_output_tokens: Some(600), ..asked }).await else { return };
     // What it decides is its affair; that it is one of the two, and well formed, is ours.
     if reply.calls.is_empty() {
@@ -162,7 +162,7 @@ async fn a_prompt_longer_than_the_context_is_a_bad_request() {
     let Some(url) = real_model("a_prompt_longer_than_the_context_is_a_bad_request") else { return };
     for wire in [WireFormat::OpenAiChat, WireFormat::AnthropicMessages] {
         let mut long = request(wire, &url);
-        long.messages.iter_mut().for_each(|message| message.text = "word ".repeat(6000));
+        long.messages.iter_mut().for_each(|message| Arc::make_mut(message).text = "word ".repeat(6000));
         let failure = call(long).await.expect_err("12,000 words do not fit");
         assert_eq!(failure.kind, FailureKind::BadRequest, "{}", failure.message);
         assert!(failure.message.contains("context"), "{}", failure.message);
@@ -174,7 +174,7 @@ async fn a_call_that_takes_too_long_is_cut_and_the_server_serves_on() {
     let Some(url) = real_model("a_call_that_takes_too_long_is_cut_and_the_server_serves_on") else { return };
     let mut long = request(WireFormat::OpenAiChat, &url);
     long.max_output_tokens = Some(3000);
-    long.messages.iter_mut().for_each(|message| message.text = "Count from one to a thousand in words.".to_owned());
+    long.messages.iter_mut().for_each(|message| Arc::make_mut(message).text = "Count from one to a thousand in words.".to_owned());
     let failure = call(ModelRequest { timeout: Duration::from_millis(300), ..long }).await.expect_err("300 ms are too short");
     assert_eq!(failure.kind, FailureKind::Timeout, "{}", failure.message);
     let _ = reply(ModelRequest { max_output_tokens: Some(8), ..request(WireFormat::OpenAiChat, &url) }).await;

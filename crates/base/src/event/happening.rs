@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Canceller, Failure, Limit, ModelAnswer, Purpose, RunStatus, ServerTool, Usage, Verdict};
+use super::{Canceller, Failure, Limit, Message, ModelAnswer, Purpose, RunStatus, ServerTool, Usage, Verdict};
 use crate::model::{ActKind, StyleGuide, WrittenPlan};
 
 /// Version of the event format, `v` in each line.
@@ -160,7 +160,7 @@ pub enum Happening {
         fallback: usize,
         timeout_at_ms: u64,
         /// Messages added to the ones before.
-        messages: Vec<crate::event::Note>,
+        messages: Vec<Arc<Message>>,
         /// Answered from a scripted reply.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         scripted: bool,

@@ -1,5 +1,7 @@
 //! What events say of models, tools and verdicts.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -31,7 +33,7 @@ pub enum ModelAnswer {
         text: String,
         /// Tool calls it asks for.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        calls: Vec<AskedCall>,
+        calls: Vec<ToolCall>,
         /// Who answered, as the endpoint gave it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
@@ -42,12 +44,12 @@ pub enum ModelAnswer {
 
 /// A tool call a model asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AskedCall {
+pub struct ToolCall {
     /// The model's id for it.
     pub id: String,
-    /// The name it used.
+    /// Its name: in events that of the file; in requests and replies the one it was offered under.
     pub tool: String,
-    /// Its arguments.
+    /// Its arguments; a text when they were not a JSON object.
     pub arguments: Value,
 }
 
@@ -82,19 +84,19 @@ pub enum MessageRole {
     Tool,
 }
 
-/// One message of a conversation with a model.
+/// One message of a conversation with a model. Roles come from the file's structure only, never from text.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Note {
+pub struct Message {
     /// Who speaks.
     pub role: MessageRole,
     /// The text.
     pub text: String,
-    /// Pictures beside it, by path.
+    /// Files of pictures beside it; the client reads them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pictures: Vec<String>,
+    pub pictures: Vec<PathBuf>,
     /// Tool calls the model made with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<AskedCall>,
+    pub calls: Vec<ToolCall>,
     /// Which call a tool message answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,

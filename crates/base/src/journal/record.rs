@@ -380,7 +380,7 @@ impl RecordBuilder {
             ModelAnswer::Said { text, calls, model } => {
                 interaction.success = true;
                 interaction.error = None;
-                let asked = |c: &crate::event::AskedCall| json!({ "tool": c.tool, "with": c.arguments });
+                let asked = |c: &crate::event::ToolCall| json!({ "tool": c.tool, "with": c.arguments });
                 interaction.output = match calls.is_empty() {
                     true => json!(text),
                     false => json!({ "text": text, "calls": calls.iter().map(asked).collect::<Value>() }),

@@ -18,6 +18,7 @@ mod written;
 use std::future::Future;
 use std::pin::Pin;
 
+pub use crate::event::{Message, ToolCall};
 pub use crate::model::WireFormat;
 pub use cache::Cache;
 pub use clock::Clock;
@@ -25,7 +26,7 @@ pub use data::{ColumnSummary, FileContent, FileReader, PageText, QueryRequest, R
 pub use files::{Files, MemoryFiles, Overlay, ReadFileError};
 pub use http::{HttpClient, HttpReply, HttpRequest};
 pub use mail::{Mail, MailSender};
-pub use model::{Listener, Message, ModelClient, ModelReply, ModelRequest, Secret, ToolCall, ToolDescription};
+pub use model::{Listener, ModelClient, ModelReply, ModelRequest, Secret, ToolDescription};
 pub use output::{Folder, PrintError, Printer};
 pub use server::{ServerCall, ServerReply, ServerTransport, ToolList, ToolServer, ToolServers};
 pub use store::{EventLog, RunSummary, Store, StoreError, Synced};

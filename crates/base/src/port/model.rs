@@ -1,6 +1,5 @@
 //! Calls of language models.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Pending;
-use crate::event::{MessageRole, Usage};
+use crate::event::{Message, ToolCall, Usage};
 use crate::model::{HostSource, ToolCalls, WireFormat};
 
 /// A secret value: `Debug`, `Display` and `Serialize` give `***`.
@@ -45,35 +44,6 @@ impl Serialize for Secret {
     }
 }
 
-/// One message of a request. Roles come from the file's structure only, never from text.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Message {
-    /// Who speaks.
-    pub role: MessageRole,
-    /// The text.
-    pub text: String,
-    /// Files of pictures beside it; the client reads them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pictures: Vec<PathBuf>,
-    /// Tool calls an assistant message made.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<ToolCall>,
-    /// Which call a tool message answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call_id: Option<String>,
-}
-
-/// A tool call a model asks for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ToolCall {
-    /// The model's id for it.
-    pub id: String,
-    /// The name it was offered under.
-    pub tool: String,
-    /// Arguments; `Err` text when they were not a JSON object.
-    pub arguments: Value,
-}
-
 /// A tool a model may call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolDescription {
@@ -99,11 +69,11 @@ pub struct ModelRequest {
     /// The key; `None`: no authorisation header.
     pub api_key: Option<Secret>,
     /// System, user, assistant and tool messages in order.
-    pub messages: Vec<Message>,
+    pub messages: Vec<Arc<Message>>,
     /// JSON Schema the answer must fit; asked of the endpoint where it can enforce it. The engine checks it again.
     pub schema: Option<Value>,
     /// Tools offered.
-    pub tools: Vec<ToolDescription>,
+    pub tools: Vec<Arc<ToolDescription>>,
     /// Whether tools are asked for in the endpoint's own way, or in the text of the answer.
     pub tool_calls: ToolCalls,
     /// Sampling temperature.

@@ -10,7 +10,7 @@ use crate::engine::Run;
 use crate::engine::command::{CallRequest, Command};
 use crate::engine::state::NodeRef;
 use crate::engine::tools::servers::reads;
-use crate::event::{Failure, Happening, Note, RunEnd, SharedValue, Verdict};
+use crate::event::{Failure, Happening, Message, RunEnd, SharedValue, Verdict};
 use crate::model::{StepKind, Text};
 use crate::port::{HttpRequest, Mail, QueryRequest, Secret, ServerCall};
 use crate::redact::Secrets;
@@ -57,8 +57,8 @@ impl Run {
     }
 
     /// What a model is told. Its tool calls are those that it made.
-    pub(crate) fn hide_in_notes(&self, notes: &mut [Note]) {
-        for Note { role: _, text, pictures: _, calls: _, call_id: _ } in notes {
+    pub(crate) fn hide_in_messages(&self, messages: &mut [Message]) {
+        for Message { role: _, text, pictures: _, calls: _, call_id: _ } in messages {
             self.hidden.hide_in(text);
         }
     }

@@ -214,7 +214,7 @@ impl Run {
         let make = || {
             let output = node.output.as_ref().filter(|_| node.status == StepStatus::Succeeded).map(|output| template::from_json(output));
             let (error, details) =
-                (template::from_json(&json!(node.error)), template::from_json(node.details.as_deref().unwrap_or(&Value::Null)));
+                (template::from_json(&json!(node.error())), template::from_json(node.details.as_deref().unwrap_or(&Value::Null)));
             template::step_value(&self.own_plan(at).step(node.step).id, node.status.word(), output, error, details)
         };
         if node.status.is_final() { node.cached.get(make) } else { make() }

@@ -26,7 +26,7 @@ pub fn model(request: &ModelRequest) -> Value {
         ];
         numbers.into_iter().filter_map(|(name, value)| Some((name, value?))).for_each(|(name, value)| asked[name] = value);
     }
-    asked["messages"] = request.messages.iter().map(message).collect();
+    asked["messages"] = request.messages.iter().map(|one| message(one)).collect();
     if let Some(schema) = &request.schema {
         asked["schema"] = schema.clone();
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::event::{Marks, MessageRole, Purpose, RunStart};
+use crate::event::{Marks, Purpose, RunStart};
 use crate::model::{Method, ToolCalls};
 use crate::port::Message;
 
@@ -44,7 +44,7 @@ pub(super) fn request(text: &str) -> ModelRequest {
         host_from: Default::default(),
         model: "m".into(),
         api_key: None,
-        messages: vec![Message { role: MessageRole::User, text: text.into(), pictures: vec![], calls: vec![], call_id: None }],
+        messages: vec![Message { text: text.into(), ..Message::default() }.into()],
         schema: None,
         tools: vec![],
         tool_calls: ToolCalls::Native,

@@ -7,6 +7,8 @@
 //!
 //! There is no seed in this format; one that is set is not sent.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::draft::{
@@ -63,7 +65,7 @@ pub(super) fn call(request: &ModelRequest, pictures: &Pictures) -> WireCall {
 }
 
 /// All but the system messages. Results of tools belong to the user's side, all of a round in one message.
-fn messages(messages: &[Message], pictures: &Pictures) -> Vec<Value> {
+fn messages(messages: &[Arc<Message>], pictures: &Pictures) -> Vec<Value> {
     let mut turns: Vec<(MessageRole, Vec<Value>)> = Vec::new();
     for message in messages.iter().filter(|message| message.role != MessageRole::System) {
         let blocks = blocks(message, pictures);

@@ -1,5 +1,7 @@
 //! A reply while it is put together, and what the wire formats have in common.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::AnswerFault;
@@ -31,7 +33,7 @@ pub(super) fn set(body: &mut Value, key: &str, value: Option<impl Into<Value>>) 
 }
 
 /// The system messages as one text, for formats that have a place of its own for it.
-pub(super) fn system_text(messages: &[Message], further: Option<String>) -> Option<String> {
+pub(super) fn system_text(messages: &[Arc<Message>], further: Option<String>) -> Option<String> {
     let system = messages.iter().filter(|message| message.role == MessageRole::System).map(|message| message.text.clone());
     let texts: Vec<String> = system.chain(further).filter(|text| !text.is_empty()).collect();
     (!texts.is_empty()).then(|| texts.join("\n\n"))

@@ -7,6 +7,8 @@
 //!
 //! There is no seed in this format; one that is set is not sent.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::draft::{
@@ -37,7 +39,7 @@ fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
         body["text"] = json!({ "format": { "type": "json_schema", "name": "answer", "schema": schema, "strict": is_strict(schema) } });
     }
     if !request.tools.is_empty() {
-        let tool = |tool: &ToolDescription| {
+        let tool = |tool: &Arc<ToolDescription>| {
             json!({
                 "type": "function", "name": tool.name, "description": tool.description, "parameters": tool.parameters,
                 "strict": is_strict(&tool.parameters),

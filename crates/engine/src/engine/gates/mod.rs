@@ -174,52 +174,56 @@ impl Run {
             return Ok(None);
         }
         let Some(talk) = self.state.talk(at) else {
-            let brief = self.judge_brief(at, question, 0)?;
-            self.send(at, &brief, TalkTurn::First)?;
-            return Ok(None);
+            return self.ask_judge(at, question, 0);
         };
         let place = talk.heard.len();
         let mut said: Vec<JudgeAnswer> = talk.heard.iter().enumerate().map(|(i, ended)| read_verdicts(ended, &question.ids(i))).collect();
-        let brief = self.judge_brief(at, question, place)?;
-        let answer = match self.hear(at, &|run| run.judge_brief(at, question, place))? {
+        let answer = match self.hear(at, &|run, opens| run.judge_brief(at, question, place, opens))? {
             CallOutcome::Waiting => return Ok(None),
             CallOutcome::Failed(failure) => Err(failure),
             CallOutcome::Said(text) => {
                 let answer = judgements(&text, &question.ids(place));
-                if let Err(problem) = &answer
-                    && self.repair(at, &brief, std::slice::from_ref(&problem.message)).is_ok()
-                {
-                    return Ok(None);
+                if let Err(problem) = &answer {
+                    let brief = self.judge_brief(at, question, place, false)?;
+                    if self.repair(at, brief, std::slice::from_ref(&problem.message)).is_ok() {
+                        return Ok(None);
+                    }
                 }
                 answer
             }
         };
         said.push(answer);
         if place + 1 < question.judges.len() {
-            let brief = self.judge_brief(at, question, place + 1)?;
-            self.send(at, &brief, TalkTurn::First)?;
-            return Ok(None);
+            return self.ask_judge(at, question, place + 1);
         }
         Ok(Some(said))
     }
 
-    fn judge_brief(&self, at: NodeRef, question: &Question, place: usize) -> Result<Brief, Failure> {
+    /// Opens the conversation with a judge.
+    fn ask_judge(&mut self, at: NodeRef, question: &Question, place: usize) -> Result<Option<Vec<JudgeAnswer>>, Failure> {
+        self.send(at, self.judge_brief(at, question, place, true)?, TalkTurn::First)?;
+        Ok(None)
+    }
+
+    fn judge_brief(&self, at: NodeRef, question: &Question, place: usize, opens: bool) -> Result<Brief, Failure> {
         let asked: Vec<&Criterion> = question.criteria.iter().filter(|a| a.judge == Some(place)).map(|a| &a.criterion).collect();
-        let criteria: Value =
-            asked.iter().map(|c| json!({ "id": c.id.value, "description": c.description, "expected": c.expected })).collect();
-        let mut prompt = format!("Judge the text between the lines of equals signs.\n=====\n{}\n=====\n", question.text);
-        for (name, value) in question.with.as_object().into_iter().flatten() {
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_string);
-            prompt.push_str(&format!("\n{name}: {value}\n"));
-        }
-        prompt.push_str(&format!(
-            "\nCriteria:\n{criteria}\n\nFor each criterion say whether the text passes it, what to do better, and the place it rests on. \
-             Answer with one JSON object and nothing else: \
-             {{\"verdicts\": [{{\"id\": …, \"passed\": true or false, \"feedback\": …, \"evidence\": …}}]}}"
-        ));
+        let prompt = || {
+            let criteria: Value =
+                asked.iter().map(|c| json!({ "id": c.id.value, "description": c.description, "expected": c.expected })).collect();
+            let with = question.with.as_object().into_iter().flatten();
+            let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
+            let with: String = with.map(|(name, value)| format!("\n{name}: {}\n", plain(value))).collect();
+            format!(
+                "Judge the text between the lines of equals signs.\n=====\n{}\n=====\n{with}\nCriteria:\n{criteria}\n\n\
+                 For each criterion say whether the text passes it, what to do better, and the place it rests on. \
+                 Answer with one JSON object and nothing else: \
+                 {{\"verdicts\": [{{\"id\": …, \"passed\": true or false, \"feedback\": …, \"evidence\": …}}]}}",
+                question.text
+            )
+        };
         let ids: Vec<&str> = asked.iter().map(|c| c.id.as_str()).collect();
         let schema = Some(shape::verdicts_schema(&ids));
-        let mut brief = self.brief(at, &question.judges[place], None, prompt, schema, Purpose::Judge)?;
+        let mut brief = self.brief(at, &question.judges[place], None, opens.then(|| prompt().into()), schema, Purpose::Judge)?;
         brief.criteria = ids.into_iter().map(str::to_string).collect();
         Ok(brief)
     }
@@ -430,7 +434,7 @@ fn failed_ids(verdicts: &[Verdict]) -> String {
 /// What a judge that is done with said.
 fn read_verdicts(answer: &TalkStage, ids: &[&str]) -> JudgeAnswer {
     match answer {
-        TalkStage::Said(text) | TalkStage::Using { text, .. } => judgements(text, ids),
+        TalkStage::Said(message) | TalkStage::Using { message, .. } => judgements(&message.text, ids),
         TalkStage::Failed(failure) => Err(failure.clone()),
         TalkStage::Unanswered | TalkStage::Out(_) => Err(Failure::new(FailureKind::NoAnswer, "no answer")),
     }

@@ -1,6 +1,7 @@
 //! Files that an agent sees beside its prompt.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -12,23 +13,26 @@ use crate::model::{Filling, StepKind};
 /// Most pictures of one prompt.
 const MOST_PICTURES: usize = 20;
 
-/// Attached files, as a model is given them.
-#[derive(Debug, Default)]
-pub(crate) struct Attached {
-    /// Texts, pages and tables, to stand below the prompt.
+/// A prompt and the pictures beside it.
+pub(crate) struct Prompt {
     pub(crate) text: String,
-    /// Paths of pictures.
-    pub(crate) pictures: Vec<String>,
+    pub(crate) pictures: Vec<PathBuf>,
+}
+
+impl From<String> for Prompt {
+    fn from(text: String) -> Prompt {
+        Prompt { text, pictures: vec![] }
+    }
 }
 
 impl Run {
-    /// The files of `attach`: what `read` steps gave. A path that no `read` step gave is not opened, whoever wrote it.
+    /// Adds the files of `attach`, which `read` steps gave: texts, pages and tables stand below the prompt. A path that no `read` step gave
+    /// is not opened, whoever wrote it.
     ///
     /// # Errors
     /// A value that is no file, a file that could not be read, or too many pictures.
-    pub(crate) fn attached(&self, at: NodeRef, attach: Option<&Filling>) -> Result<Attached, Failure> {
-        let Some(attach) = attach else { return Ok(Attached::default()) };
-        let mut attached = Attached::default();
+    pub(crate) fn attach(&self, at: NodeRef, attach: Option<&Filling>, prompt: &mut Prompt) -> Result<(), Failure> {
+        let Some(attach) = attach else { return Ok(()) };
         let mut files = vec![];
         flatten(self.filling(at, attach)?, &mut files);
         for file in files {
@@ -41,16 +45,16 @@ impl Run {
                 return Err(Failure::new(FailureKind::Denied, format!("attach: no read step of this run has read \"{path}\"")));
             }
             match kind {
-                "image" => attached.pictures.push(path.to_string()),
+                "image" => prompt.pictures.push(path.into()),
                 "unreadable" => return Err(wrong(format!("attach: \"{path}\" could not be read"))),
-                _ => attached.text.push_str(&as_text(path, &file)),
+                _ => prompt.text.push_str(&as_text(path, &file)),
             }
         }
-        if attached.pictures.len() > MOST_PICTURES {
-            let message = format!("attach: {} pictures; a prompt takes at most {MOST_PICTURES}", attached.pictures.len());
+        if prompt.pictures.len() > MOST_PICTURES {
+            let message = format!("attach: {} pictures; a prompt takes at most {MOST_PICTURES}", prompt.pictures.len());
             return Err(Failure::new(FailureKind::TooLarge, message));
         }
-        Ok(attached)
+        Ok(())
     }
 
     /// Whether a `read` step of this run gave a file of this path.

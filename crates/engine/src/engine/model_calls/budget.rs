@@ -4,9 +4,9 @@ use crate::engine::Run;
 use crate::engine::model_calls::Brief;
 use crate::engine::state::NodeRef;
 use crate::engine::state::tally::SetAside;
-use crate::event::{Bound, Limit, StepPath, Usage};
+use crate::event::{Bound, Limit, Message, StepPath, Usage};
 use crate::model::{Limits, Model, Price};
-use crate::port::{Message, ModelRequest};
+use crate::port::ModelRequest;
 
 /// Tokens set aside for an answer when nothing bounds it.
 const UNBOUNDED_ANSWER: u64 = 4096;

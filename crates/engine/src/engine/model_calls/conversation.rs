@@ -1,12 +1,16 @@
 //! A conversation with a model: its tools, retries, fallback, repair of answers of the wrong shape.
 
+use std::sync::Arc;
+
 use crate::engine::Run;
 use crate::engine::model_calls::{Brief, TalkTurn};
 use crate::engine::state::NodeRef;
-use crate::engine::state::talk::TalkStage;
-use crate::engine::tools::Offered;
+use crate::engine::state::talk::{Offered, TalkStage};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{MOST_REPAIRS, Retry};
+
+/// Makes what is asked; with the first messages if it opens a conversation.
+pub(crate) type BriefMaker<'b> = &'b dyn Fn(&Run, bool) -> Result<Brief, Failure>;
 
 /// What became of the last call.
 pub(crate) enum CallOutcome {
@@ -24,20 +28,14 @@ impl Run {
     ///
     /// # Errors
     /// A bound is passed, or a text cannot be filled in; the step fails.
-    pub(crate) fn converse(
-        &mut self,
-        at: NodeRef,
-        agent: &str,
-        brief: &dyn Fn(&Run) -> Result<Brief, Failure>,
-    ) -> Result<Option<String>, Failure> {
+    pub(crate) fn converse(&mut self, at: NodeRef, agent: &str, brief: BriefMaker) -> Result<Option<String>, Failure> {
         let talk = self.state.talk(at);
         let is_asking = talk.is_some();
         if talk.is_some_and(|talk| !talk.asked().is_empty()) {
             let agent = self.agent(at, agent)?.clone();
             let Some(results) = self.use_tools(at, &agent)? else { return Ok(None) };
             if !self.waits_for_permit(at) {
-                let brief = brief(self)?;
-                self.send(at, &brief, TalkTurn::Results(results))?;
+                self.send(at, brief(self, false)?, TalkTurn::Results(results))?;
             }
             return Ok(None);
         }
@@ -48,8 +46,7 @@ impl Run {
             let mut listed = self.agent(at, agent)?.tools.clone();
             listed.extend_from_slice(self.step(at).kind.may_use());
             if !self.lists_tools(at, &self.servers_among(at, Some(agent), &listed))? {
-                let brief = brief(self)?;
-                self.send(at, &brief, TalkTurn::First)?;
+                self.send(at, brief(self, true)?, TalkTurn::First)?;
             }
             return Ok(None);
         }
@@ -80,20 +77,19 @@ impl Run {
     }
 
     /// What the last call gave. A failure is tried again, then with the next model.
-    pub(crate) fn hear(&mut self, at: NodeRef, brief: &dyn Fn(&Run) -> Result<Brief, Failure>) -> Result<CallOutcome, Failure> {
+    pub(crate) fn hear(&mut self, at: NodeRef, brief: BriefMaker) -> Result<CallOutcome, Failure> {
         let Some(talk) = self.state.talk(at) else { return Ok(CallOutcome::Waiting) };
         let (attempt, fallback) = (talk.attempt, talk.fallbacks);
         match talk.stage() {
             TalkStage::Out(_) => Ok(CallOutcome::Waiting),
-            TalkStage::Said(text) | TalkStage::Using { text, .. } => Ok(CallOutcome::Said(text.clone())),
+            TalkStage::Said(message) | TalkStage::Using { message, .. } => Ok(CallOutcome::Said(message.text.clone())),
             TalkStage::Unanswered => {
-                let brief = brief(self)?;
-                self.send(at, &brief, TalkTurn::Again { attempt: attempt + 1, fallback })?;
+                self.send(at, brief(self, false)?, TalkTurn::Again { attempt: attempt + 1, fallback })?;
                 Ok(CallOutcome::Waiting)
             }
             TalkStage::Failed(failure) => {
                 let failure = failure.clone();
-                let brief = brief(self)?;
+                let brief = brief(self, false)?;
                 let chain = self.models(at, &brief);
                 let own = chain.get(fallback).and_then(|(_, model)| model.retry.clone());
                 let policy = self.step(at).retry.clone().or(own).unwrap_or_else(Retry::of_model_calls);
@@ -103,7 +99,7 @@ impl Run {
                     return Ok(CallOutcome::Waiting);
                 }
                 if policy.on.contains(&failure.kind) && has_another {
-                    self.send(at, &brief, TalkTurn::Again { attempt: 1, fallback: fallback + 1 })?;
+                    self.send(at, brief, TalkTurn::Again { attempt: 1, fallback: fallback + 1 })?;
                     return Ok(CallOutcome::Waiting);
                 }
                 Ok(CallOutcome::Failed(failure))
@@ -112,20 +108,26 @@ impl Run {
     }
 
     /// Sends an answer of the wrong shape back, or gives up.
-    pub(crate) fn repair(&mut self, at: NodeRef, brief: &Brief, problems: &[String]) -> Result<(), Failure> {
+    pub(crate) fn repair(&mut self, at: NodeRef, brief: Brief, problems: &[String]) -> Result<(), Failure> {
         if self.state.talk(at).is_none_or(|talk| talk.repairs >= MOST_REPAIRS) {
             let message = format!("the answer has the wrong shape after {MOST_REPAIRS} repairs: {}", problems.join("; "));
             return Err(Failure::new(FailureKind::BadShape, message));
         }
-        let list: Vec<String> = problems.iter().map(|p| format!("- {p}")).collect();
-        let text = format!("Your answer does not fit:\n{}\nAnswer again with the whole JSON object, and nothing else.", list.join("\n"));
+        let list: String = problems.iter().map(|problem| format!("- {problem}\n")).collect();
+        let text = format!("Your answer does not fit:\n{list}Answer again with the whole JSON object, and nothing else.");
         self.send(at, brief, TalkTurn::Repair(text))
     }
 
-    /// The tools of the agent that a step asks; a judge has none.
-    pub(crate) fn tools_of(&self, at: NodeRef) -> Vec<Offered> {
-        let talk = self.state.talk(at).filter(|_| !self.step(at).kind.agents_with_tools().is_empty());
-        let agent = talk.and_then(|talk| self.agent(at, &talk.agent).ok());
-        agent.map(|agent| self.offered(at, &agent.tools)).unwrap_or_default()
+    /// The tools of an agent that a step asks, worked out once in a conversation; a judge has none.
+    pub(crate) fn tools_of(&self, at: NodeRef, agent: &str) -> Arc<[Offered]> {
+        let has_tools = !self.step(at).kind.agents_with_tools().is_empty();
+        let work_out = || match self.agent(at, agent) {
+            Ok(agent) if has_tools => self.offered(at, &agent.tools).into(),
+            _ => Arc::default(),
+        };
+        match self.state.talk(at).filter(|talk| talk.agent == agent) {
+            Some(talk) => talk.tools.get(work_out),
+            None => work_out(),
+        }
     }
 }

@@ -5,43 +5,42 @@ pub(crate) mod budget;
 pub(crate) mod conversation;
 pub(crate) mod scripted;
 
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::engine::command::CallRequest;
+use crate::engine::model_calls::attachments::Prompt;
 use crate::engine::model_calls::budget::{Over, worst_case, worst_price};
 use crate::engine::model_calls::scripted::replies_of;
 use crate::engine::names::style_names;
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
-use crate::engine::state::talk::ModelTalk;
+use crate::engine::state::talk::{ModelTalk, Offered};
 use crate::engine::steps::Kind;
-use crate::engine::tools::{Offered, known_name};
+use crate::engine::tools::known_name;
 use crate::engine::words::plain;
 use crate::engine::{Run, Unscripted, shape};
-use crate::event::{AskedCall, Failure, FailureKind, Happening, MessageRole, ModelAnswer, Note, Purpose, Usage};
+use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, ModelAnswer, Purpose, ToolCall, Usage};
 use crate::gate::result;
 use crate::model::{
     Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, HostSource, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, Text,
 };
-use crate::port::{Message, ModelReply, ModelRequest, ToolCall, WireFormat};
+use crate::port::{ModelReply, ModelRequest, WireFormat};
 
 /// What is asked, worked out anew from the state whenever it is needed.
 pub(crate) struct Brief {
     pub(crate) agent: String,
     /// The model the step names instead of the agent's.
     pub(crate) model: Option<String>,
-    pub(crate) system: Option<String>,
-    pub(crate) prompt: String,
+    /// Instructions and prompt; empty where a conversation goes on.
+    pub(crate) first: Vec<Message>,
     pub(crate) schema: Option<Value>,
     pub(crate) purpose: Purpose,
     /// Criteria a judge is asked about; empty for agents.
     pub(crate) criteria: Vec<String>,
-    /// Pictures beside the prompt, by path.
-    pub(crate) pictures: Vec<String>,
     /// Tools the agent may call.
-    pub(crate) tools: Vec<Offered>,
+    pub(crate) tools: Arc<[Offered]>,
     /// Bounds of its own.
     pub(crate) bounds: Limits,
 }
@@ -61,7 +60,7 @@ pub(crate) enum TalkTurn {
     /// What is wrong with the answer.
     Repair(String),
     /// What the tools gave that the last answer asked for.
-    Results(Vec<Note>),
+    Results(Vec<Message>),
 }
 
 impl Kind for AgentStep {
@@ -70,13 +69,15 @@ impl Kind for AgentStep {
             return Ok(());
         }
         let shape = run.output_shape(at, self);
-        let Some(text) = run.converse(at, &self.agent.value, &|run| run.agent_brief(at, self, shape.as_ref()))? else { return Ok(()) };
+        let Some(text) = run.converse(at, &self.agent.value, &|run, opens| run.agent_brief(at, self, shape.as_ref(), opens))? else {
+            return Ok(());
+        };
         match run.read_answer(shape.as_ref(), Value::String(text)) {
             Ok(value) => {
                 run.succeed(at, value, Some(run.model_details(at)));
                 Ok(())
             }
-            Err(problems) => run.repair(at, &run.agent_brief(at, self, shape.as_ref())?, &problems),
+            Err(problems) => run.repair(at, run.agent_brief(at, self, shape.as_ref(), false)?, &problems),
         }
     }
 }
@@ -102,32 +103,26 @@ impl Run {
         if problems.is_empty() { Ok(value) } else { Err(problems) }
     }
 
-    fn agent_brief(&self, at: NodeRef, step: &AgentStep, shape: Option<&Shape>) -> Result<Brief, Failure> {
-        let mut prompt = self.with_refinement(at, &step.agent.value, &step.prompt)?;
-        let attached = self.attached(at, step.attach.as_ref())?;
-        prompt.push_str(&attached.text);
-        prompt.push_str(&self.below_prompt(at));
-        let schema = shape.map(shape::schema);
-        if let Some(schema) = &schema {
-            prompt =
-                format!("{}\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}", prompt.trim_end());
+    fn agent_brief(&self, at: NodeRef, step: &AgentStep, shape: Option<&Shape>, opens: bool) -> Result<Brief, Failure> {
+        let mut prompt = None;
+        if opens {
+            let own = prompt.insert(self.with_refinement(at, &step.agent.value, &step.prompt)?);
+            self.attach(at, step.attach.as_ref(), own)?;
+            own.text.push_str(&self.below_prompt(at));
         }
         let model = step.model.as_ref().map(|m| self.fill_text(at, m)).transpose()?;
-        let tools = self.offered(at, &self.agent(at, &step.agent.value)?.tools);
-        Ok(Brief { tools, pictures: attached.pictures, ..self.brief(at, &step.agent.value, model, prompt, schema, Purpose::Turn)? })
+        self.brief(at, &step.agent.value, model, prompt, shape.map(shape::schema), Purpose::Turn)
     }
 
     /// A prompt, in the second round with what was wrong if it does not say so itself.
-    pub(crate) fn with_refinement(&self, at: NodeRef, agent: &str, prompt: &Text) -> Result<String, Failure> {
+    pub(crate) fn with_refinement(&self, at: NodeRef, agent: &str, prompt: &Text) -> Result<Prompt, Failure> {
         let filled = self.fill_for_agent(at, self.agent(at, agent)?, prompt)?;
         let reads_refinement = prompt.reads.iter().any(|r| r.path.first().is_some_and(|p| p == "refinement"));
-        Ok(match (self.state.node(at).round, reads_refinement) {
-            (2, false) => match self.refinement_note(at) {
-                Some(note) => format!("{}\n\n{note}", filled.trim_end()),
-                None => filled,
-            },
-            _ => filled,
-        })
+        let text = match self.refinement_note(at).filter(|_| self.state.node(at).round == 2 && !reads_refinement) {
+            Some(note) => format!("{}\n\n{note}", filled.trim_end()),
+            None => filled,
+        };
+        Ok(text.into())
     }
 
     /// What an agent is told in the second round when its prompt does not mention `refinement`: only the target itself.
@@ -150,32 +145,33 @@ impl Run {
         Some(format!("Your first answer was:\n{original}\n\nIt was not good enough:\n{}\n\nAnswer again, and fix this.", round.feedback))
     }
 
-    /// Puts a brief together: the agent's instructions are filled in with the step's names.
+    /// Puts a brief together. Before a prompt the agent's instructions are filled in with the step's names.
     pub(crate) fn brief(
         &self,
         at: NodeRef,
         agent: &str,
         model: Option<String>,
-        prompt: String,
+        prompt: Option<Prompt>,
         schema: Option<Value>,
         purpose: Purpose,
     ) -> Result<Brief, Failure> {
         let found = self.agent(at, agent)?;
-        let system = found.instructions.as_ref().map(|text| self.fill_for_agent(at, found, text)).transpose()?;
+        let mut first = vec![];
+        if let Some(Prompt { mut text, pictures }) = prompt {
+            // A judge is told in its own words.
+            if let Some(schema) = schema.as_ref().filter(|_| purpose != Purpose::Judge) {
+                text.truncate(text.trim_end().len());
+                text.push_str(&format!("\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}"));
+            }
+            if let Some(instructions) = &found.instructions {
+                first.push(message(MessageRole::System, self.fill_for_agent(at, found, instructions)?));
+            }
+            first.push(Message { pictures, ..message(MessageRole::User, text) });
+        }
+        let tools = self.tools_of(at, agent);
         let model = model.or_else(|| found.model.as_ref().map(|m| m.value.clone()));
         let bounds = self.planned_of(at).pipeline.bounds_of(found);
-        Ok(Brief {
-            agent: agent.to_string(),
-            model,
-            system,
-            prompt,
-            schema,
-            purpose,
-            criteria: vec![],
-            pictures: vec![],
-            tools: vec![],
-            bounds,
-        })
+        Ok(Brief { agent: agent.to_string(), model, first, schema, purpose, criteria: vec![], tools, bounds })
     }
 
     /// Fills in a text that an agent is sent: `style` is the agent's own style guide, if it has one.
@@ -207,26 +203,24 @@ impl Run {
         std::iter::once(first).chain(first.1.fallback.iter().filter_map(|other| find(&other.value))).collect()
     }
 
-    pub(crate) fn send(&mut self, at: NodeRef, brief: &Brief, turn: TalkTurn) -> Result<(), Failure> {
+    pub(crate) fn send(&mut self, at: NodeRef, mut brief: Brief, turn: TalkTurn) -> Result<(), Failure> {
         if self.state.stopping.is_some() {
             // What it would send follows from the state; a resumed run does.
             self.wake(at);
             return Ok(());
         }
-        let chain = self.models(at, brief);
+        let (first, schema) = (std::mem::take(&mut brief.first), brief.schema.take());
+        let chain = self.models(at, &brief);
         let last_fallback = self.state.talk(at).map_or(0, |talk| talk.fallbacks);
         let fresh = matches!(turn, TalkTurn::First);
         let (attempt, fallback, purpose, mut messages) = match turn {
-            TalkTurn::First => {
-                let system = brief.system.iter().map(|text| note(MessageRole::System, text));
-                let prompt = Note { pictures: brief.pictures.clone(), ..note(MessageRole::User, &brief.prompt) };
-                (1, 0, brief.purpose, system.chain([prompt]).collect())
-            }
+            TalkTurn::First => (1, 0, brief.purpose, first),
             TalkTurn::Again { attempt, fallback } => (attempt, fallback, brief.purpose, vec![]),
-            TalkTurn::Repair(text) => (1, last_fallback, Purpose::Repair, vec![note(MessageRole::User, &text)]),
+            TalkTurn::Repair(text) => (1, last_fallback, Purpose::Repair, vec![message(MessageRole::User, text)]),
             TalkTurn::Results(results) => (1, last_fallback, brief.purpose, results),
         };
-        self.hide_in_notes(&mut messages);
+        self.hide_in_messages(&mut messages);
+        let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
         let of_test = self.options.replies.clone();
         let (name, model) = chain.get(fallback).map_or((brief.model_name(), None), |(name, model)| (*name, Some(*model)));
         let provider = model.map(|model| &model.provider);
@@ -236,10 +230,11 @@ impl Run {
         let path = &self.state.node(at).path;
         let scripted = of_test.filter(|replies| replies_of(replies, path).is_some()).or_else(of_model).or(or_nobody);
         let before = self.state.talk(at).filter(|_| !fresh).map(|talk| talk.messages.as_slice()).unwrap_or_default();
-        let all: Vec<&Note> = before.iter().chain(&messages).collect();
         let request = match (&scripted, model) {
-            (Some(replies), _) => CallRequest::Scripted(self.scripted_reply(at, replies, brief)?),
-            (None, Some(model)) => CallRequest::Model(self.model_request(at, model, brief, &all)?),
+            (Some(replies), _) => CallRequest::Scripted(self.scripted_reply(at, replies, &brief)?),
+            (None, Some(model)) => {
+                CallRequest::Model(self.model_request(at, model, &brief.tools, schema, before.iter().chain(&messages))?)
+            }
             (None, None) => {
                 let message = format!("there is no model \"{name}\"; add it to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL");
                 return Err(Failure::new(FailureKind::Unavailable, message));
@@ -251,7 +246,7 @@ impl Run {
         };
         let reserved_usd = worst_price(model, reserved_tokens);
         let model = name.to_string();
-        let over = self.over_budget(at, brief, fresh, reserved_tokens, reserved_usd);
+        let over = self.over_budget(at, &brief, fresh, reserved_tokens, reserved_usd);
         if matches!(over, Some(Over::Perhaps)) {
             self.waiting_for_budget.insert(self.state.key(at));
             return Ok(());
@@ -272,7 +267,7 @@ impl Run {
         self.emit(Happening::ModelCalled {
             step: self.path(at),
             call,
-            agent: brief.agent.clone(),
+            agent: brief.agent,
             model,
             purpose,
             attempt,
@@ -284,11 +279,22 @@ impl Run {
             reserved_tokens,
             reserved_usd: reserved_usd.unwrap_or(0.0),
         });
+        // They stay the same to the end of the conversation.
+        if let Some(talk) = self.state.talk(at) {
+            talk.tools.get(|| brief.tools);
+        }
         self.send_out(at, "", call, request);
         Ok(())
     }
 
-    fn model_request(&self, at: NodeRef, model: &Model, brief: &Brief, messages: &[&Note]) -> Result<ModelRequest, Failure> {
+    fn model_request<'m>(
+        &self,
+        at: NodeRef,
+        model: &Model,
+        tools: &[Offered],
+        schema: Option<Value>,
+        messages: impl Iterator<Item = &'m Arc<Message>>,
+    ) -> Result<ModelRequest, Failure> {
         let secrets = self.secret_names();
         let text = |text: &Option<Text>| text.as_ref().map(|t| self.fill_text_with(at, t, &secrets)).transpose();
         let of_test = if let Unscripted::Recorded(folder) = &self.options.unscripted { Some(folder) } else { None };
@@ -302,14 +308,16 @@ impl Run {
             Some(own) if format != WireFormat::Recorded => self.address(at, own, Giver::NOBODY, &secrets)?,
             _ => (base_url, HostSource::File),
         };
-        let wire = |name: &str| brief.tools.iter().find(|t| t.name == name).map_or(name, |t| &t.description.name).to_string();
-        let call = |c: &AskedCall| ToolCall { id: c.id.clone(), tool: wire(&c.tool), arguments: c.arguments.clone() };
-        let message = |n: &&Note| Message {
-            role: n.role,
-            text: n.text.clone(),
-            pictures: n.pictures.iter().map(PathBuf::from).collect(),
-            calls: n.calls.iter().map(call).collect(),
-            call_id: n.call_id.clone(),
+        // Shared with the state, but for those whose calls have other names on the wire.
+        let with_wire_names = |message: &Arc<Message>| {
+            let mut message = Arc::clone(message);
+            for place in 0..message.calls.len() {
+                let offered = tools.iter().find(|tool| tool.name == message.calls[place].tool && tool.description.name != tool.name);
+                if let Some(offered) = offered {
+                    Arc::make_mut(&mut message).calls[place].tool.clone_from(&offered.description.name);
+                }
+            }
+            message
         };
         Ok(ModelRequest {
             wire: format,
@@ -317,9 +325,9 @@ impl Run {
             host_from,
             model: text(&model.model)?.unwrap_or_default(),
             api_key: api_key.filter(|k| !k.is_empty()).map(crate::port::Secret::new),
-            messages: messages.iter().map(message).collect(),
-            schema: brief.schema.clone(),
-            tools: brief.tools.iter().map(|tool| tool.description.clone()).collect(),
+            messages: messages.map(with_wire_names).collect(),
+            schema,
+            tools: tools.iter().map(|tool| Arc::clone(&tool.description)).collect(),
             temperature: model.temperature,
             max_output_tokens: model.max_output_tokens,
             seed: model.seed,
@@ -340,14 +348,15 @@ impl Run {
             Err(_) => Usage::default(),
         };
         let is_asking = result.as_ref().is_ok_and(|reply| !reply.calls.is_empty());
-        let tools = if is_asking { self.tools_of(at) } else { vec![] };
+        let talk = self.state.talk(at).filter(|_| is_asking);
+        let tools = talk.map(|talk| self.tools_of(at, &talk.agent)).unwrap_or_default();
         let failed = |message: &str| ModelAnswer::Failed(Failure::new(FailureKind::BadResponse, message));
         let reply = match result {
             Ok(reply) if reply.text.trim().is_empty() && reply.calls.is_empty() => failed("the answer is empty"),
             Ok(reply) if !reply.calls.is_empty() && tools.is_empty() => failed("the answer asks for a tool, and no tool was offered"),
             Ok(ModelReply { text, calls, model, .. }) => {
-                let asked = |c: ToolCall| AskedCall { id: c.id, tool: known_name(&tools, &c.tool), arguments: c.arguments };
-                ModelAnswer::Said { text, calls: calls.into_iter().map(asked).collect(), model }
+                let named = |call: ToolCall| ToolCall { tool: known_name(&tools, &call.tool), ..call };
+                ModelAnswer::Said { text, calls: calls.into_iter().map(named).collect(), model }
             }
             Err(failure) => ModelAnswer::Failed(failure),
         };
@@ -380,6 +389,6 @@ impl Run {
     }
 }
 
-fn note(role: MessageRole, text: &str) -> Note {
-    Note { role, text: text.to_string(), ..Note::default() }
+fn message(role: MessageRole, text: String) -> Message {
+    Message { role, text, ..Message::default() }
 }

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use crate::engine::Run;
 use crate::engine::model_calls::Brief;
 use crate::engine::state::NodeRef;
-use crate::event::{Failure, FailureKind, Usage};
+use crate::event::{Failure, FailureKind, ToolCall, Usage};
 use crate::model::{Replies, ReplyBody, ReplySet, step_path};
-use crate::port::{ModelReply, ToolCall};
+use crate::port::ModelReply;
 
 impl Run {
     /// How many of the replies under a key were used, by the step or by elements of the `for_each` of that path.

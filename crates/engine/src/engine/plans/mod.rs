@@ -54,7 +54,7 @@ impl Run {
         if !findings.is_empty() {
             return if self.waits_for_permit(at) { Ok(()) } else { self.send_back(at, own, &findings) };
         }
-        let Some(text) = self.converse(at, &own.agent.value, &|run| run.plan_brief(at, own))? else { return Ok(()) };
+        let Some(text) = self.converse(at, &own.agent.value, &|run, opens| run.plan_brief(at, own, opens))? else { return Ok(()) };
         let round = self.plans_so_far(at) + 1;
         match self.read_plan(at, step, own, &text) {
             Ok(plan) => {
@@ -79,11 +79,9 @@ impl Run {
             self.fail_asking(at, Failure::new(FailureKind::BadShape, format!("the plan was refused: {}", findings.join("; "))));
             return Ok(());
         }
-        let brief = self.plan_brief(at, own)?;
-        let list: Vec<String> = findings.iter().map(|finding| format!("- {finding}")).collect();
-        let text =
-            format!("Your plan was refused:\n{}\nAnswer again with the whole plan as one JSON object, and nothing else.", list.join("\n"));
-        self.send(at, &brief, TalkTurn::Repair(text))
+        let list: String = findings.iter().map(|finding| format!("- {finding}\n")).collect();
+        let text = format!("Your plan was refused:\n{list}Answer again with the whole plan as one JSON object, and nothing else.");
+        self.send(at, self.plan_brief(at, own, false)?, TalkTurn::Repair(text))
     }
 
     /// A plan that passed its check, or what is wrong with it.
@@ -121,13 +119,13 @@ impl Run {
     }
 
     fn ask_whether_done(&mut self, at: NodeRef, own: &PlanStep, checker: &str) -> Result<(), Failure> {
-        let Some(text) = self.converse(at, checker, &|run| run.check_brief(at, own, checker))? else { return Ok(()) };
+        let Some(text) = self.converse(at, checker, &|run, opens| run.check_brief(at, own, checker, opens))? else { return Ok(()) };
         let read = shape::json_in(&text).map_err(|error| vec![error.to_string()]).and_then(|value| {
             let problems = shape::problems(&check_schema(), &value);
             if problems.is_empty() { Ok(value) } else { Err(problems) }
         });
         match read {
-            Err(problems) => self.repair(at, &self.check_brief(at, own, checker)?, &problems),
+            Err(problems) => self.repair(at, self.check_brief(at, own, checker, false)?, &problems),
             Ok(value) => {
                 let progress = value["progress"].as_str().unwrap_or_default().to_string();
                 let (round, fulfilled) = (self.plans_so_far(at), value["fulfilled"] == true);

@@ -1,5 +1,7 @@
 //! What agents are told of a plan: what it may use, what came before, and what its steps get of each other.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use strum::VariantNames;
@@ -10,6 +12,7 @@ use crate::engine::words::plain;
 use crate::engine::{Run, shape};
 use crate::event::{Failure, Purpose};
 use crate::model::{FieldKind, PipelineId, PlanStep, PlanStrategy, Shape, ToolParameters, Usable};
+use crate::port::ToolDescription;
 
 /// The input of a pipeline that gets the outputs of the steps it depends on.
 const PREVIOUS: &str = "previous";
@@ -17,33 +20,27 @@ const PREVIOUS: &str = "previous";
 const MOST_ABOUT: usize = 1_000;
 
 impl Run {
-    pub(crate) fn plan_brief(&self, at: NodeRef, own: &PlanStep) -> Result<Brief, Failure> {
+    pub(crate) fn plan_brief(&self, at: NodeRef, own: &PlanStep, opens: bool) -> Result<Brief, Failure> {
         let usable = self.usable(at, own)?;
-        let mut prompt = self.with_refinement(at, &own.agent.value, &own.prompt)?;
-        let attached = self.attached(at, own.attach.as_ref())?;
-        prompt.push_str(&attached.text);
-        let schema = plan_schema(&usable, own.most_steps());
-        let so_far = self.state.planning(at).filter(|planning| !planning.plans.is_empty()).map(so_far).unwrap_or_default();
-        prompt = format!(
-            "{}\n\n{so_far}{}\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}",
-            prompt.trim_end(),
-            how_to_plan(&usable, own)
-        );
-        let tools = self.offered(at, &self.agent(at, &own.agent.value)?.tools);
-        let brief = self.brief(at, &own.agent.value, None, prompt, Some(schema), Purpose::Plan)?;
-        Ok(Brief { tools, pictures: attached.pictures, ..brief })
+        let mut prompt = None;
+        if opens {
+            let asked = prompt.insert(self.with_refinement(at, &own.agent.value, &own.prompt)?);
+            self.attach(at, own.attach.as_ref(), asked)?;
+            let so_far = self.state.planning(at).filter(|planning| !planning.plans.is_empty()).map(so_far).unwrap_or_default();
+            asked.text = format!("{}\n\n{so_far}{}", asked.text.trim_end(), how_to_plan(&usable, own));
+        }
+        self.brief(at, &own.agent.value, None, prompt, Some(plan_schema(&usable, own.most_steps())), Purpose::Plan)
     }
 
-    pub(crate) fn check_brief(&self, at: NodeRef, own: &PlanStep, checker: &str) -> Result<Brief, Failure> {
-        let asked = self.fill_for_agent(at, self.agent(at, checker)?, &own.prompt)?;
-        let so_far = self.state.planning(at).map(so_far).unwrap_or_default();
-        let schema = check_schema();
-        let prompt = format!(
-            "This was asked:\n{}\n\n{so_far}Say whether this is fulfilled, and in \"progress\" what is done and what is missing.\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}",
-            asked.trim_end()
-        );
-        let tools = self.offered(at, &self.agent(at, checker)?.tools);
-        Ok(Brief { tools, ..self.brief(at, checker, None, prompt, Some(schema), Purpose::Check)? })
+    pub(crate) fn check_brief(&self, at: NodeRef, own: &PlanStep, checker: &str, opens: bool) -> Result<Brief, Failure> {
+        let mut prompt = None;
+        if opens {
+            let asked = self.fill_for_agent(at, self.agent(at, checker)?, &own.prompt)?;
+            let so_far = self.state.planning(at).map(so_far).unwrap_or_default();
+            let how = "Say whether this is fulfilled, and in \"progress\" what is done and what is missing.";
+            prompt = Some(format!("This was asked:\n{}\n\n{so_far}{how}", asked.trim_end()).into());
+        }
+        self.brief(at, checker, None, prompt, Some(check_schema()), Purpose::Check)
     }
 
     /// What a plan may use: names, what they are for, and what they take.
@@ -59,12 +56,12 @@ impl Run {
                 continue;
             }
             for tool in self.offered(at, std::slice::from_ref(name)) {
-                let mut schema = tool.description.parameters;
+                let ToolDescription { description: about, parameters: mut schema, .. } = Arc::unwrap_or_clone(tool.description);
                 // A plan does not give it.
                 let takes_previous = self.previous_of(planned.called_tool(&tool.name)).is_some();
                 let needs_previous = takes_previous && shape::take_out(&mut schema, PREVIOUS);
                 let takes = Some(ToolParameters { schema, needs_previous });
-                usable.push(Usable { name: tool.name, about: tool.description.description, takes });
+                usable.push(Usable { name: tool.name, about, takes });
             }
         }
         usable.dedup_by(|later, first| later.name == first.name);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::Run;
 use crate::engine::state::talk::AskedStage;
-use crate::engine::state::{Ending, FrameKind, Instance, Mood, NodeRef, StepWork};
+use crate::engine::state::{Ending, FrameKind, Instance, Mood, NodeRef, StepNode, StepWork};
 use crate::event::{Bound, Failure, FailureKind, Happening, RunEnd, RunStatus, Stage, StepFailure, StepStatus};
 use crate::model::{OnFailure, Outputs, StepKind, Text};
 
@@ -69,15 +69,8 @@ impl Run {
             return self.cancelled(at);
         }
         if step.on_failure == OnFailure::Continue {
-            let list = frame.nodes.iter().map(|node| {
-                json!({
-                    "item": node.item,
-                    "status": node.status,
-                    "output": node.output,
-                    "error": node.error,
-                })
-            });
-            let list: Value = list.collect();
+            let told = |node: &StepNode| json!({ "item": node.item, "status": node.status, "output": node.output, "error": node.error() });
+            let list: Value = frame.nodes.iter().map(told).collect();
             let failed = frame.nodes.iter().filter(|n| n.status == StepStatus::Failed).count();
             return self.succeed(at, list, Some(json!({ "failed": failed })));
         }

@@ -77,25 +77,30 @@ impl Run {
 
     fn next_woken(&mut self) -> Option<NodeRef> {
         let any_permit = self.has_any_permit();
-        let fits = |key: &&ReadyKey| {
-            let Some(frame) = self.state.frames.get(key.at.frame as usize).and_then(Option::as_ref) else { return true };
-            let node = &frame.nodes[key.at.node as usize];
-            if node.status.is_final() {
-                return true;
+        loop {
+            let key = self.woken.iter().find(|key| !self.is_open(key.at) || self.may_go_on(key.at, any_permit)).copied()?;
+            self.woken.remove(&key);
+            if self.is_open(key.at) {
+                return Some(key.at);
             }
-            let has_place = match frame.kind {
-                FrameKind::Items { most, active, .. } => node.retry_at.is_none() || active < most,
-                FrameKind::Written(ref written) => node.retry_at.is_none() || written.active < written.most,
-                FrameKind::Block(_) => true,
-            };
-            let step = &self.step(key.at);
-            let calls = step.kind.calls_when() != CallTime::Never || matches!(node.work, StepWork::Asking(_));
-            has_place && (!calls || any_permit && self.has_permit(key.at))
+        }
+    }
+
+    /// Whether a step is there and not over.
+    fn is_open(&self, at: NodeRef) -> bool {
+        let frame = self.state.frames.get(at.frame as usize).and_then(Option::as_ref);
+        frame.is_some_and(|frame| !frame.nodes[at.node as usize].status.is_final())
+    }
+
+    fn may_go_on(&self, at: NodeRef, any_permit: bool) -> bool {
+        let node = self.state.node(at);
+        let has_place = match &self.state.frame(at.frame).kind {
+            FrameKind::Items { most, active, .. } => node.retry_at.is_none() || active < most,
+            FrameKind::Written(written) => node.retry_at.is_none() || written.active < written.most,
+            FrameKind::Block(_) => true,
         };
-        let key = self.woken.iter().find(fits).copied()?;
-        self.woken.remove(&key);
-        let is_open = self.state.frames[key.at.frame as usize].as_ref().is_some_and(|f| !f.nodes[key.at.node as usize].status.is_final());
-        if is_open { Some(key.at) } else { self.next_woken() }
+        let calls = self.step(at).kind.calls_when() != CallTime::Never || matches!(node.work, StepWork::Asking(_));
+        has_place && (!calls || any_permit && self.has_permit(at))
     }
 
     /// Does a step's own work; a panic in it is caught at its edge and fails that step alone. One in the middle of an event, or in the work of

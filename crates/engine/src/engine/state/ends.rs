@@ -1,6 +1,6 @@
 //! How events close things: steps, inner steps, calls and timers, and what a failure or a limit means for the rest.
 
-use super::{Cached, Ending, FrameKind, Mood, NodeRef, RunState, StepError, StepWork, Timer};
+use super::{Cached, Ending, FrameKind, Mood, NodeRef, RunState, StepWork, Timer};
 use crate::event::{Bound, Failure, FailureKind, Limit, SharedValue, Stage, StepFailure, StepPath, StepStatus};
 use crate::model::{OnFailure, StepKind};
 use crate::plan::{BlockIx, PipelinePlan, Plan};
@@ -138,7 +138,7 @@ impl RunState {
     pub(super) fn step_failed(&mut self, plan: &Plan, at: NodeRef, failure: &Failure, attempts: u32, details: Option<&SharedValue>) {
         self.inherit_from_call(at);
         let node = self.node_mut(at);
-        node.error = Some(StepError { kind: failure.kind, message: failure.message.clone(), attempts });
+        node.attempt = attempts;
         node.failure = Some(failure.clone());
         node.details = details.cloned();
         node.cached = Cached::default();

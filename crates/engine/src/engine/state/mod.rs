@@ -306,7 +306,6 @@ pub(crate) struct StepNode {
     pub(crate) priority: u32,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub(crate) output: Option<SharedValue>,
-    pub(crate) error: Option<StepError>,
     pub(crate) failure: Option<Failure>,
     pub(crate) details: Option<SharedValue>,
     /// The element, for elements of a `for_each`.
@@ -341,6 +340,12 @@ impl StepNode {
     /// What its details say.
     pub(crate) fn details(&self) -> StepDetails<'_> {
         StepDetails::of(self.details.as_deref().unwrap_or(&serde_json::Value::Null))
+    }
+
+    /// `error` of a step that failed.
+    pub(crate) fn error(&self) -> Option<StepError> {
+        let failure = self.failure.as_ref().filter(|_| self.status == StepStatus::Failed)?;
+        Some(StepError { kind: failure.kind, message: failure.message.clone(), attempts: self.attempt })
     }
 
     fn new(step: StepIx, path: StepPath, priority: u32) -> StepNode {
@@ -536,12 +541,6 @@ impl RunState {
         matches!(self.frame(at.frame).kind, FrameKind::Items { .. })
     }
 
-    /// Status of a step by its path; `None`: not kept, or no such step.
-    #[cfg(test)]
-    pub(crate) fn step_status(&self, path: &str) -> Option<StepStatus> {
-        self.paths.get(path).map(|at| self.node(*at).status)
-    }
-
     /// Steps that wait for a person, by path.
     pub fn undecided(&self) -> impl Iterator<Item = &StepPath> {
         let doubts = self.doubts.iter().filter(|(_, decided)| decided.is_none()).map(|(step, _)| step);
@@ -556,11 +555,5 @@ impl RunState {
     /// The server that a call asks for its tools.
     pub(crate) fn listing(&self, call: u64) -> Option<String> {
         self.listings.get(&call).cloned()
-    }
-
-    /// Calls that are out.
-    #[cfg(test)]
-    pub(crate) fn calls_out(&self) -> usize {
-        self.calls.len()
     }
 }

@@ -207,7 +207,7 @@ impl RunState {
                 None => Value::Object(step.with.clone()),
             };
             let (id, uses, depends_on) = (step.id.clone(), step.uses.clone(), step.depends_on.clone());
-            let (output, error) = (node.output.clone().unwrap_or_default(), node.error.clone());
+            let (output, error) = (node.output.clone().unwrap_or_default(), node.error());
             PlanResult { id, uses, with, depends_on, status: node.status, output, error }
         };
         steps.iter().zip(&self.frame(frame).nodes).map(result).collect()

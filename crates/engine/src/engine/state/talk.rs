@@ -5,8 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::Cached;
 use super::tally::SetAside;
-use crate::event::{AskedCall, Failure, MessageRole, ModelAnswer, Note, SharedValue, Usage};
+use crate::event::{Failure, Message, MessageRole, ModelAnswer, SharedValue, ToolCall, Usage};
+use crate::port::ToolDescription;
 
 /// A conversation with a model, from the first prompt to an answer of the right shape.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -16,7 +18,7 @@ pub(crate) struct ModelTalk {
     pub(crate) model: String,
     /// How many of the model's `fallback` were given up.
     pub(crate) fallbacks: usize,
-    pub(crate) messages: Vec<Note>,
+    pub(crate) messages: Vec<Arc<Message>>,
     stage: TalkStage,
     /// Tries of the present request.
     pub(crate) attempt: u32,
@@ -37,6 +39,18 @@ pub(crate) struct ModelTalk {
     pub(crate) turns: u64,
     /// Tool calls of this conversation that are over: `details.tool_calls`.
     pub(crate) uses: Vec<SharedValue>,
+    /// What the model is offered.
+    #[serde(skip)]
+    pub(crate) tools: Cached<Arc<[Offered]>>,
+}
+
+/// A tool as a model sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Offered {
+    /// `tool` or `tool.part`, as in the file.
+    pub(crate) name: String,
+    /// What goes to the model.
+    pub(crate) description: Arc<ToolDescription>,
 }
 
 /// Where a conversation stands.
@@ -50,15 +64,15 @@ pub(crate) enum TalkStage {
     /// The request failed.
     Failed(Failure),
     /// An answer.
-    Said(String),
+    Said(Arc<Message>),
     /// An answer that asks for tools.
-    Using { text: String, asked: Vec<RequestedCall> },
+    Using { message: Arc<Message>, asked: Vec<RequestedCall> },
 }
 
 /// A tool call that a model asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RequestedCall {
-    pub(crate) asked: AskedCall,
+    pub(crate) asked: ToolCall,
     pub(crate) stage: AskedStage,
     pub(crate) started_ms: u64,
 }
@@ -80,7 +94,7 @@ impl TalkStage {
     /// The text of an answer.
     pub(crate) fn said(&self) -> Option<&str> {
         match self {
-            TalkStage::Said(text) | TalkStage::Using { text, .. } => Some(text),
+            TalkStage::Said(message) | TalkStage::Using { message, .. } => Some(&message.text),
             TalkStage::Unanswered | TalkStage::Out(_) | TalkStage::Failed(_) => None,
         }
     }
@@ -128,13 +142,15 @@ impl ModelTalk {
         self.stage = match reply {
             ModelAnswer::Failed(failure) => TalkStage::Failed(failure.clone()),
             ModelAnswer::Said { text, calls, model } => {
-                self.messages.push(Note { role: MessageRole::Assistant, text: text.clone(), calls: calls.clone(), ..Note::default() });
+                let message = Message { role: MessageRole::Assistant, text: text.clone(), calls: calls.clone(), ..Message::default() };
+                let message = Arc::new(message);
+                self.messages.push(Arc::clone(&message));
                 self.answered_by.clone_from(model);
-                let open = |asked: &_| RequestedCall { asked: AskedCall::clone(asked), stage: AskedStage::Open, started_ms: now };
-                let (text, asked) = (text.clone(), calls.iter().map(open).collect::<Vec<_>>());
+                let open = |asked: &ToolCall| RequestedCall { asked: asked.clone(), stage: AskedStage::Open, started_ms: now };
+                let asked: Vec<RequestedCall> = calls.iter().map(open).collect();
                 self.turns += u64::from(!asked.is_empty());
                 self.uses.extend(asked.iter().map(|_| SharedValue::default()));
-                if asked.is_empty() { TalkStage::Said(text) } else { TalkStage::Using { text, asked } }
+                if asked.is_empty() { TalkStage::Said(message) } else { TalkStage::Using { message, asked } }
             }
         };
     }

@@ -9,7 +9,7 @@ use crate::engine::Run;
 use crate::engine::command::{CallReply, CallRequest, Command};
 use crate::engine::state::{CacheStage, NodeRef};
 use crate::event::{Failure, Happening};
-use crate::port::{Message, ModelRequest};
+use crate::port::ModelRequest;
 
 /// Time for looking a kept result up, in milliseconds.
 const RECALL_MS: u64 = 5_000;
@@ -117,9 +117,9 @@ fn add_model(request: &ModelRequest, add: &mut dyn FnMut(&str)) {
     add(&request.base_url);
     add(&request.model);
     add(&format!("{:?} {:?} {:?} {:?}", request.wire, request.temperature, request.max_output_tokens, request.seed));
-    for Message { role, text, .. } in &request.messages {
-        add(&format!("{role:?}"));
-        add(text);
+    for message in &request.messages {
+        add(&format!("{:?}", message.role));
+        add(&message.text);
     }
     add(&request.schema.as_ref().map(Value::to_string).unwrap_or_default());
     for tool in &request.tools {

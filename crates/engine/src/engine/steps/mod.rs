@@ -201,20 +201,13 @@ impl Run {
 
     /// The mock of a step: by its path, or by the tool it uses; a `for_each` as a whole only by its path.
     fn mock(&self, at: NodeRef) -> Option<Mock> {
-        let mocks = &self.options.mocks.by_name;
-        if mocks.is_empty() {
-            return None;
-        }
         let step = self.step(at);
         let is_whole = step.for_each.is_some() && !self.state.is_element(at);
         let tool = if let StepKind::Tool(tool) = &step.kind { Some(tool.tool.as_str()).filter(|_| !is_whole) } else { None };
-        let path = self.path(at);
-        let (name, mock) = mocks.get_key_value(&*path).or_else(|| mocks.get_key_value(tool?))?;
-        self.noted.borrow_mut().mocks_used.insert(name.clone());
-        Some(mock.clone())
+        self.mock_named(&self.path(at)).or_else(|| self.mock_named(tool?))
     }
 
-    /// The mock of a tool, for an agent that calls it.
+    /// The mock of this name: of a tool that an agent calls, or of a path.
     pub(crate) fn mock_named(&self, tool: &str) -> Option<Mock> {
         let (name, mock) = self.options.mocks.by_name.get_key_value(tool)?;
         self.noted.borrow_mut().mocks_used.insert(name.clone());

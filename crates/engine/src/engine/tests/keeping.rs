@@ -1,5 +1,7 @@
 //! Files beside a prompt, and results that are used again.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
 use super::build::*;
@@ -92,7 +94,7 @@ fn attaching(attach: &str) -> Step {
 }
 
 /// A run up to the model call of `a`, with what it was sent, or how it failed.
-fn attached(attach: &str) -> Result<(String, Vec<String>), (FailureKind, String)> {
+fn attached(attach: &str) -> Result<(String, Vec<PathBuf>), (FailureKind, String)> {
     let told = step("told", StepKind::Set(Filling::Constant(json!({ "path": "/etc/passwd", "type": "text", "text": "x" }))));
     let mut world = world(vec![read("files"), told, attaching(attach)]);
     let picture = FileContent { path: "plan.png".into(), kind: "image".into(), ..FileContent::default() };
@@ -109,7 +111,7 @@ fn attached(attach: &str) -> Result<(String, Vec<String>), (FailureKind, String)
         Happening::ModelCalled { messages, .. } => messages.last().cloned(),
         _ => None,
     });
-    sent.map(|note| (note.text, note.pictures)).ok_or((FailureKind::Internal, "nothing was sent".into()))
+    sent.map(|message| (message.text.clone(), message.pictures.clone())).ok_or((FailureKind::Internal, "nothing was sent".into()))
 }
 
 #[test]
@@ -124,8 +126,8 @@ fn an_answer_about_a_picture_is_not_kept() {
 #[test]
 fn an_agent_sees_pictures_and_pages_of_files_that_were_read() {
     let pages = "What is this?\n\nFile notes.pdf:\nPage 1:\nPage one.\n";
-    assert_eq!(attached("steps.files.output"), Ok((pages.to_string(), vec!["plan.png".to_string()])));
-    assert_eq!(attached("steps.files.output[0]"), Ok(("What is this?".to_string(), vec!["plan.png".to_string()])));
+    assert_eq!(attached("steps.files.output"), Ok((pages.to_string(), vec!["plan.png".into()])));
+    assert_eq!(attached("steps.files.output[0]"), Ok(("What is this?".to_string(), vec!["plan.png".into()])));
 }
 
 #[test]

@@ -134,7 +134,7 @@ impl World {
     /// What holds of every run: it ended, kept to its permits, and each call was opened before it was closed, each once.
     fn is_sound(&self, parallel: u64) {
         assert!(
-            self.is_over() && self.run.state().calls_out() == 0 && self.most_out as u64 <= parallel,
+            self.is_over() && self.run.state().calls.is_empty() && self.most_out as u64 <= parallel,
             "{} calls out, {parallel} permits",
             self.most_out
         );

@@ -92,7 +92,7 @@ impl World {
             Happening::ModelCalled { messages, .. } => Some(messages.clone()),
             _ => None,
         });
-        messages.unwrap().into_iter().map(|message| message.text).collect()
+        messages.unwrap().into_iter().map(|message| message.text.clone()).collect()
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::build::*;
 use super::world::{Says, World, options};
 use crate::engine::{CallReply, Input, Mocks};
-use crate::event::{Canceller, Failure, FailureKind, Happening, MessageRole, RunStatus, StepStatus};
+use crate::event::{Canceller, Event, Failure, FailureKind, Happening, Message, MessageRole, RunStatus, StepStatus};
 use crate::model::{
     Agent, Field, FieldKind, Filling, Limits, Method, Mock, Outputs, Pipeline, PipelineId, Policy, Shape, Step, Tool, ToolKind,
 };
@@ -82,7 +82,7 @@ impl World {
             Happening::ModelCalled { messages, .. } => Some(messages.clone()),
             _ => None,
         });
-        messages.unwrap().into_iter().map(|m| (m.role, m.text)).collect()
+        messages.unwrap().into_iter().map(|m| (m.role, m.text.clone())).collect()
     }
 
     pub(super) fn details(&self, path: &str) -> Value {
@@ -124,6 +124,36 @@ fn an_agent_is_shown_what_its_tools_gave_and_answers() {
     );
     assert_eq!((&uses[1]["tool"], &uses[1]["error"]), (&json!("hook"), &json!("server_error: it is down")));
     world.check();
+}
+
+#[test]
+fn a_later_turn_shares_the_messages_before_it_and_the_tools() {
+    let mut world = world(with_tools(vec![agent("a", "Go.")], vec![("docs", file()), ("hook", hook("https://example.com/x"))]));
+    for id in ["c1", "c2"] {
+        world.reply_with(asks(&[(id, "hook", json!({ "id": id }))]));
+        world.reply_with(Ok(CallReply::Value(json!("Notes."))));
+    }
+    world.reply_with(asks(&[("c3", "docs-read", json!({ "name": "a.md" }))]));
+    world.reply_with(Ok(CallReply::Value(json!("Notes."))));
+    let sent: Vec<&Arc<Message>> = world.events.iter().filter_map(sent).flatten().collect();
+    let counts: Vec<usize> = world.asked.iter().map(|request| request.messages.len()).collect();
+    assert_eq!((counts, sent.len()), (vec![1, 3, 5, 7], 4));
+    let [.., before, last] = world.asked.as_slice() else { panic!("four requests") };
+    for (place, message) in before.messages.iter().enumerate() {
+        assert!(Arc::ptr_eq(message, &last.messages[place]), "message {place} is a copy");
+    }
+    for (message, place) in sent.into_iter().zip([0, 2, 4, 6]) {
+        assert!(Arc::ptr_eq(message, &last.messages[place]), "message {place} is not that of the event");
+    }
+    // The names in the file and on the wire differ, so this one is a copy.
+    assert_eq!(last.messages[5].calls[0].tool, "docs-read");
+    for (first, tool) in world.asked[0].tools.iter().zip(&last.tools) {
+        assert!(Arc::ptr_eq(first, tool), "{} was described again", tool.name);
+    }
+}
+
+fn sent(event: &Event) -> Option<&Vec<Arc<Message>>> {
+    if let Happening::ModelCalled { messages, .. } = &event.happening { Some(messages) } else { None }
 }
 
 #[test]

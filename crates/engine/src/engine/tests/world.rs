@@ -11,7 +11,7 @@ use crate::event::{Canceller, Event, Failure, FailureKind, Happening, RunEnd, Ru
 use crate::load::WrittenRules;
 use crate::model::Limits;
 use crate::plan::Plan;
-use crate::port::{HttpReply, ModelReply, Rows, Secret};
+use crate::port::{HttpReply, ModelReply, ModelRequest, Rows, Secret};
 
 pub(super) fn start() -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000, 0).unwrap()
@@ -57,6 +57,8 @@ pub(super) struct World {
     pub(super) posted: Vec<(u64, String, String)>,
     /// Files that must lie where they say: seen from the project, and whether links inside it are fine.
     pub(super) held: Vec<(String, bool)>,
+    /// Requests that went to models.
+    pub(super) asked: Vec<ModelRequest>,
 }
 
 impl World {
@@ -99,6 +101,7 @@ impl World {
             kept: BTreeMap::new(),
             posted: vec![],
             held: vec![],
+            asked: vec![],
         };
         world.handle(Input::Start(Box::new(RunStart {
             pipeline: "test".into(),
@@ -152,6 +155,9 @@ impl World {
                 Command::Call { call, request } => {
                     if let CallRequest::Held { files, within, .. } = &*request {
                         self.held.extend(files.iter().map(|(_, told)| (told.clone(), *within)));
+                    }
+                    if let CallRequest::Model(request) = &*request {
+                        self.asked.push(request.clone());
                     }
                     if let CallRequest::Recall { key, .. } = &*request {
                         self.recalls.push(key.clone());
@@ -279,7 +285,7 @@ impl World {
             let resumed = self.events.iter().rposition(|e| matches!(e.happening, Happening::RunResumed { .. })).unwrap_or_default();
             assert_eq!(self.events[resumed..].iter().filter(|e| matches!(e.happening, Happening::RunFinished(_))).count(), 1);
             assert_eq!(self.events.last().map(|e| matches!(e.happening, Happening::RunFinished(_))), Some(true));
-            assert_eq!(self.run.state().calls_out(), 0);
+            assert_eq!(self.run.state().calls.len(), 0);
         }
     }
 }

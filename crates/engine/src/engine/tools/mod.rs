@@ -12,11 +12,11 @@ use serde_json::{Map, Value, json};
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::opening::Opening;
 use crate::engine::state::NodeRef;
-use crate::engine::state::talk::{AskedStage, ModelTalk, RequestedCall};
+use crate::engine::state::talk::{AskedStage, ModelTalk, Offered, RequestedCall};
 use crate::engine::steps::requests::RepeatKey;
 use crate::engine::words::ms;
 use crate::engine::{Run, shape};
-use crate::event::{AskedCall, Failure, FailureKind, Happening, MessageRole, Note, SharedValue};
+use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, SharedValue, ToolCall};
 use crate::gate::result;
 use crate::model::{Agent, MOST_TURNS, Mock, PipelineId, Tool, ToolKind, ToolName};
 use crate::policy::may_allow;
@@ -30,15 +30,6 @@ const MOST_SAME: usize = 3;
 const MOST_SHOWN: usize = 100_000;
 /// Characters of a tool's name on the wire.
 const LONGEST_WIRE_NAME: usize = 64;
-
-/// A tool as a model sees it.
-#[derive(Debug, Clone)]
-pub(crate) struct Offered {
-    /// `tool` or `tool.part`, as in the file.
-    pub(crate) name: String,
-    /// What goes to the model.
-    pub(crate) description: ToolDescription,
-}
 
 /// The name of a tool as the wire formats want it (`[A-Za-z0-9_-]{1,64}`): ids have no hyphen, so it cannot clash. Names of a server's
 /// tools may hold anything; a number makes two that come out the same differ.
@@ -84,7 +75,7 @@ impl Run {
             for name in names {
                 if list.iter().all(|known| known.name != name) {
                     let description = self.description(at, &name, tool, &list);
-                    list.push(Offered { description, name });
+                    list.push(Offered { description: description.into(), name });
                 }
             }
         }
@@ -139,7 +130,7 @@ impl Run {
     ///
     /// # Errors
     /// A bound of the agent is passed; the step fails.
-    pub(crate) fn use_tools(&mut self, at: NodeRef, agent: &Agent) -> Result<Option<Vec<Note>>, Failure> {
+    pub(crate) fn use_tools(&mut self, at: NodeRef, agent: &Agent) -> Result<Option<Vec<Message>>, Failure> {
         let bounds = self.planned_of(at).pipeline.bounds_of(agent);
         let Some(talk) = self.state.talk(at) else { return Ok(None) };
         let most = agent.max_turns.unwrap_or(MOST_TURNS);
@@ -174,13 +165,13 @@ impl Run {
                 }
                 return Ok(None);
             }
-            if let Err(failure) = self.use_tool(at, agent, place) {
+            if let Err(failure) = self.use_tool(at, place) {
                 self.asked_replied(at, self.state.last_call + 1, place, Err(failure), vec![]);
             }
         }
         let told = |a: &RequestedCall| match &a.stage {
             AskedStage::Over(text) => {
-                Some(Note { role: MessageRole::Tool, text: text.clone(), call_id: Some(a.asked.id.clone()), ..Note::default() })
+                Some(Message { role: MessageRole::Tool, text: text.clone(), call_id: Some(a.asked.id.clone()), ..Message::default() })
             }
             _ => None,
         };
@@ -196,7 +187,7 @@ impl Run {
     ///
     /// # Errors
     /// It is not made; the model hears why.
-    fn use_tool(&mut self, at: NodeRef, agent: &Agent, place: usize) -> Result<(), Failure> {
+    fn use_tool(&mut self, at: NodeRef, place: usize) -> Result<(), Failure> {
         let Some(talk) = self.state.talk(at) else { return Ok(()) };
         let asked = talk.asked()[place].asked.clone();
         let (agent_name, turn) = (talk.agent.clone(), talk.turns);
@@ -209,7 +200,7 @@ impl Run {
             let message = format!("this call was made {MOST_SAME} times with the same arguments; go on with what it gave, or answer");
             return Err(Failure::new(FailureKind::Limit, message));
         }
-        let tools = self.offered(at, &agent.tools);
+        let tools = self.tools_of(at, &agent_name);
         let Some(offered) = tools.iter().find(|tool| tool.name == asked.tool) else {
             if let Some(failure) = self.refused_unpinned(at, &asked.tool) {
                 return Err(failure);
@@ -233,7 +224,7 @@ impl Run {
             return Ok(());
         }
         if let Some(called) = self.planned_of(at).called_tool(&asked.tool) {
-            return self.use_pipeline(at, place, called, &asked.tool, given.clone(), &agent_name, timeout);
+            return self.use_pipeline(at, place, called, &asked, &agent_name);
         }
         let conversation = match self.conversation(at) {
             0 => String::new(),
@@ -259,18 +250,10 @@ impl Run {
     }
 
     /// A tool that is a pipeline. A person of its own is looked up first.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one call, named at the only place")]
-    fn use_pipeline(
-        &mut self,
-        at: NodeRef,
-        place: usize,
-        called: PipelineId,
-        tool: &str,
-        given: Map<String, Value>,
-        agent: &str,
-        timeout: Duration,
-    ) -> Result<(), Failure> {
-        let given = self.with_fixed(at, tool, given)?;
+    fn use_pipeline(&mut self, at: NodeRef, place: usize, called: PipelineId, asked: &ToolCall, agent: &str) -> Result<(), Failure> {
+        let tool = &asked.tool;
+        let timeout = self.tool(at, tool)?.call_timeout();
+        let given = self.with_fixed(at, tool, asked.arguments.as_object().cloned().unwrap_or_default())?;
         let opening = self.opening(at, called, given.clone(), None)?;
         let shown = Value::Object(given);
         if !self.agreed(at, Some(agent), tool, &shown)? {
@@ -312,7 +295,7 @@ impl Run {
     }
 
     /// With the row of its own person.
-    fn opening_with(&self, at: NodeRef, called: PipelineId, asked: &AskedCall, rows: Rows) -> Result<(Opening, SharedValue), Failure> {
+    fn opening_with(&self, at: NodeRef, called: PipelineId, asked: &ToolCall, rows: Rows) -> Result<(Opening, SharedValue), Failure> {
         let given = self.with_fixed(at, &asked.tool, asked.arguments.as_object().cloned().unwrap_or_default())?;
         Ok((self.opening(at, called, given, None)?, self.person_found(called, rows)?))
     }

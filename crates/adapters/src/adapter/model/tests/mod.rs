@@ -99,8 +99,12 @@ fn good_reply() -> ModelReply {
     }
 }
 
+fn shared(messages: impl IntoIterator<Item = Message>) -> Vec<Arc<Message>> {
+    messages.into_iter().map(Arc::new).collect()
+}
+
 fn message(role: MessageRole, text: &str) -> Message {
-    Message { role, text: text.to_owned(), pictures: Vec::new(), calls: Vec::new(), call_id: None }
+    Message { role, text: text.to_owned(), ..Message::default() }
 }
 
 pub(super) fn request(wire: WireFormat, base_url: String) -> ModelRequest {
@@ -110,7 +114,7 @@ pub(super) fn request(wire: WireFormat, base_url: String) -> ModelRequest {
         host_from: Default::default(),
         model: "m".to_owned(),
         api_key: Some(Secret::new("sk-canary-1")),
-        messages: vec![message(MessageRole::System, "Be brief."), message(MessageRole::User, "Hello")],
+        messages: shared([message(MessageRole::System, "Be brief."), message(MessageRole::User, "Hello")]),
         schema: None,
         tools: Vec::new(),
         tool_calls: ToolCalls::Native,
@@ -155,8 +159,9 @@ async fn sent(mut request: ModelRequest) -> (String, Value) {
     (head.to_ascii_lowercase(), serde_json::from_str(body).unwrap())
 }
 
-pub(super) fn tool() -> ToolDescription {
-    ToolDescription { name: "time".to_owned(), description: "Tells the time.".to_owned(), parameters: json!({ "type": "object" }) }
+pub(super) fn tool() -> Arc<ToolDescription> {
+    let (name, description) = ("time".to_owned(), "Tells the time.".to_owned());
+    Arc::new(ToolDescription { name, description, parameters: json!({ "type": "object" }) })
 }
 
 fn schema() -> Value {

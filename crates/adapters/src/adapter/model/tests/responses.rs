@@ -23,7 +23,7 @@ async fn a_request_tells_the_whole_conversation_and_asks_to_keep_nothing() {
         result,
     ];
     let request = ModelRequest {
-        messages,
+        messages: shared(messages),
         schema: Some(schema()),
         tools: vec![tool()],
         temperature: Some(0.5),
@@ -59,7 +59,7 @@ async fn a_request_tells_the_whole_conversation_and_asks_to_keep_nothing() {
 }
 
 fn request_without_system() -> ModelRequest {
-    ModelRequest { messages: vec![message(MessageRole::User, "Hello")], ..request(RESPONSES, String::new()) }
+    ModelRequest { messages: shared([message(MessageRole::User, "Hello")]), ..request(RESPONSES, String::new()) }
 }
 
 #[tokio::test]
