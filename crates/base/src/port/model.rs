@@ -63,16 +63,8 @@ pub struct Message {
     pub call_id: Option<String>,
 }
 
-/// A tool call a model asks for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ToolCall {
-    /// The model's id for it.
-    pub id: String,
-    /// The name it was offered under.
-    pub tool: String,
-    /// Arguments; `Err` text when they were not a JSON object.
-    pub arguments: Value,
-}
+/// A tool call a model asks for, by the name that the tool was offered under. Arguments that were not a JSON object are the text.
+pub use crate::event::AskedCall as ToolCall;
 
 /// A tool a model may call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

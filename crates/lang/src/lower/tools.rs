@@ -6,7 +6,7 @@ use strum::VariantArray;
 
 use super::context::{Lower, quoted};
 use super::fields::FieldRole;
-use super::keys::{self, KeyTable, Places};
+use super::keys::{self, KeyTable, Tables};
 use super::reader::KeyReader;
 use super::texts::place;
 use crate::diagnostic::Diagnostic;
@@ -45,8 +45,8 @@ pub fn tool(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
 pub(crate) fn one_kind<'a, 'w>(
     lower: &'a Lower<'w>,
     owner: &str,
-    common: Places,
-    kinds: Places<'static>,
+    common: Tables,
+    kinds: Tables<'static>,
     instead: Option<&'static KeyTable>,
     node: &'a Node,
 ) -> (Option<KeyReader<'a, 'w>>, Option<&'static KeyTable>) {

@@ -29,8 +29,8 @@ pub struct KeyTable {
     pub keys: &'static [KeyRule],
 }
 
-/// The places whose keys stand together.
-pub(crate) type Places<'p> = &'p [&'static KeyTable];
+/// The tables of keys that stand together.
+pub(crate) type Tables<'p> = &'p [&'static KeyTable];
 
 /// One key of a place.
 #[derive(Debug)]
