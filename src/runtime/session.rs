@@ -1,6 +1,5 @@
 //! A run from its beginning to its end, or until a person must decide: the one way to do it, whoever asks for it.
 
-use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -240,9 +239,6 @@ pub(crate) fn first_event(
     RunStart {
         pipeline: pipeline.name.value.clone(),
         hash: pipeline.hash.clone(),
-        files: BTreeMap::new(),
-        tape: None,
-        file: String::new(),
         inputs: Arc::new(Value::Object(inputs)),
         channel,
         style_guide: pipeline.style_guide.as_deref().map(StyleUsed::of),
@@ -250,11 +246,9 @@ pub(crate) fn first_event(
         failure: person.failure,
         now,
         scripted: true,
-        served: false,
         seed,
-        deadline_ms: None,
-        max_cost_usd: None,
         marks: marks(program),
+        ..RunStart::default()
     }
 }
 

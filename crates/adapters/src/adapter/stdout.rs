@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::Mutex;
 
+use super::held;
 use crate::diagnostic::visible_lines;
 use crate::port::{PrintError, Printer};
 
@@ -20,7 +21,7 @@ struct Printed {
 
 impl Printer for Stdout {
     fn print(&self, parts: &[String]) -> Result<(), PrintError> {
-        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut state = held(&self.state);
         let mut out = std::io::stdout().lock();
         let is_terminal = out.is_terminal();
         for part in parts {

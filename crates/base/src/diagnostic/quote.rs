@@ -23,6 +23,12 @@ pub fn cut(text: &str, most: usize) -> String {
     text.chars().take(most - 1).chain(['…']).collect()
 }
 
+/// The first characters of a text on one line, control characters as blanks; `…` stands for the rest.
+pub fn one_line(text: &str, most: usize) -> String {
+    let shown = text.chars().take(most).map(|c| if c.is_control() { ' ' } else { c });
+    shown.chain(text.chars().nth(most).map(|_| '…')).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -367,7 +367,7 @@ pub enum Happening {
 }
 
 /// Everything a run starts with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct RunStart {
     /// The pipeline's name.
     pub pipeline: String,

@@ -9,7 +9,7 @@ mod limit;
 mod parts;
 mod status;
 
-has_word!(Bound, Canceller, RunStatus, StepStatus);
+has_word!(Purpose, Bound, Canceller, RunStatus, StepStatus);
 
 pub use details::StepDetails;
 pub use failure::{Failure, FailureKind};

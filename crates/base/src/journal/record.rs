@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::event::{
-    Event, FailureKind, Happening, ModelAnswer, Purpose, RunEnd, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage, Verdict,
+    Event, FailureKind, Happening, ModelAnswer, RunEnd, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage, Verdict,
 };
 use crate::model::{ActKind, step_path};
 
 /// What people and auditors read of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Record {
     pub run: String,
@@ -165,7 +165,7 @@ pub struct PlannedRecord {
 }
 
 /// What happened at a gate that did not let the first text through.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct FailureRecord {
     /// The gate.
     pub gate: String,
@@ -227,19 +227,9 @@ impl RecordBuilder {
             channel: start.channel.clone(),
             style_guide: start.style_guide.clone(),
             started: first.time,
-            ended: None,
-            status: None,
             scripted: start.scripted,
             phases: vec![Phase { name: "created".into(), time: first.time, step: String::new() }],
-            steps: vec![],
-            interactions: vec![],
-            decisions: vec![],
-            questions: vec![],
-            plans: vec![],
-            failures: vec![],
-            outputs: Value::Null,
-            failure: None,
-            usage: Usage::default(),
+            ..Record::default()
         };
         RecordBuilder { record, steps: HashMap::new(), calls: HashMap::new(), gates: HashMap::new() }
     }
@@ -292,17 +282,10 @@ impl RecordBuilder {
                 });
             }
             Happening::ModelCalled { step, call, agent, model, purpose, messages, .. } => {
-                let purpose = match purpose {
-                    Purpose::Turn => "turn",
-                    Purpose::Repair => "repair",
-                    Purpose::Judge => "judge",
-                    Purpose::Plan => "plan",
-                    Purpose::Check => "check",
-                };
                 self.calls.insert(*call, self.record.interactions.len());
                 self.record.interactions.push(Interaction {
                     agent: agent.clone(),
-                    action: format!("{purpose} {step}"),
+                    action: format!("{} {step}", purpose.word()),
                     input: messages.iter().map(|m| json!({ "role": m.role, "text": m.text })).collect(),
                     output: Value::Null,
                     duration_ms: 0,
@@ -332,12 +315,8 @@ impl RecordBuilder {
                         gate: step.to_string(),
                         question: question.clone(),
                         scorecard,
-                        verdicts: vec![],
-                        refinement_tried: false,
-                        refinement_worked: None,
-                        sent: Value::Null,
-                        cause: String::new(),
                         time: event.time,
+                        ..FailureRecord::default()
                     });
                     self.record.failures.len() - 1
                 });

@@ -43,6 +43,18 @@ pub enum LengthUnit {
     SmsSegments,
 }
 
+impl LengthUnit {
+    /// As people say it.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            LengthUnit::Characters => "characters",
+            LengthUnit::Utf16 => "UTF-16 units",
+            LengthUnit::Bytes => "bytes",
+            LengthUnit::SmsSegments => "SMS segments",
+        }
+    }
+}
+
 /// A set of Markdown features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[expect(missing_docs, reason = "each field is the feature of that name")]

@@ -15,8 +15,14 @@ pub enum Shape {
     Schema(Arc<Value>),
 }
 
+impl Default for Shape {
+    fn default() -> Shape {
+        Shape::Fields(vec![])
+    }
+}
+
 /// One field and its rules.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Field {
     /// Its name.
     pub name: String,
@@ -57,30 +63,12 @@ pub struct Field {
 impl Field {
     /// A required field without further rules.
     pub fn new(name: impl Into<String>, kind: FieldKind) -> Field {
-        Field {
-            name: name.into(),
-            span: Span::default(),
-            kind,
-            is_required: true,
-            default: None,
-            one_of: vec![],
-            pattern: None,
-            min_length: None,
-            max_length: None,
-            minimum: None,
-            maximum: None,
-            format: None,
-            description: None,
-            example: None,
-            is_pii: false,
-            items: None,
-            fields: vec![],
-        }
+        Field { name: name.into(), kind, is_required: true, ..Field::default() }
     }
 }
 
 /// The types of fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString, strum::VariantNames)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString, strum::VariantNames, Default)]
 #[strum(serialize_all = "snake_case")]
 pub enum FieldKind {
     /// A text.
@@ -104,6 +92,7 @@ pub enum FieldKind {
     /// A path of a folder; relative to the current folder.
     Folder,
     /// Anything.
+    #[default]
     Any,
     /// An execution plan: `strategy`, `reasoning`, `steps`.
     Plan,

@@ -28,7 +28,7 @@ impl Program {
 }
 
 /// One pipeline with its imports merged in.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pipeline {
     /// Its id.
     pub name: Spanned<String>,
@@ -172,9 +172,10 @@ pub fn is_own_variable(name: &str) -> bool {
 }
 
 /// What a pipeline gives.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum Outputs {
     /// No `outputs`.
+    #[default]
     None,
     /// Names and values, in file order.
     Named(Vec<(Spanned<String>, Filling)>),
@@ -183,7 +184,7 @@ pub enum Outputs {
 }
 
 /// A table of `data`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Data {
     /// The file, joined to the folder of the YAML file that names it.
     pub file: Spanned<PathBuf>,
@@ -202,9 +203,10 @@ pub struct Data {
 }
 
 /// What a data file is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum DataKind {
+    #[default]
     Csv,
     Tsv,
     Excel,

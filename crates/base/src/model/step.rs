@@ -9,7 +9,7 @@ use super::{Filling, StepKind, Text};
 use crate::source::{Span, Spanned};
 
 /// One step.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Step {
     /// Its id; for `otherwise` of a route without id: `otherwise`.
     pub id: Spanned<String>,
@@ -129,6 +129,6 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// How many may stand in `retry.on`: the first.
-    pub const RETRYABLE: usize = 6;
+    /// Those that may stand in `retry.on`: the first.
+    pub const RETRYABLE: &[&str] = FailureKind::VARIANTS.split_at(6).0;
 }

@@ -20,7 +20,7 @@ use super::{
 use crate::source::{Span, Spanned};
 
 /// The kinds of steps.
-#[derive(Debug, Clone, PartialEq, strum::IntoStaticStr)]
+#[derive(Debug, Clone, PartialEq, strum::IntoStaticStr, Default)]
 #[strum(serialize_all = "snake_case")]
 #[expect(missing_docs, reason = "each is the kind of that name in docs/language.md, section 6")]
 pub enum StepKind {
@@ -41,6 +41,7 @@ pub enum StepKind {
     Stop(StopStep),
     /// The kind could not be read or is not yet available; reported. It still counts as a known step.
     #[strum(serialize = "?")]
+    #[default]
     Broken,
 }
 

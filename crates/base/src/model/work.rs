@@ -31,7 +31,7 @@ pub struct Agent {
 }
 
 /// A model of the file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Model {
     /// Where its name stands.
     pub span: Span,
@@ -66,27 +66,12 @@ pub struct Model {
 impl Model {
     /// A model of which only this is known.
     pub fn new(provider: Provider) -> Model {
-        Model {
-            span: Span::default(),
-            provider,
-            api: Api::default(),
-            tool_calls: ToolCalls::default(),
-            model: None,
-            base_url: None,
-            api_key: None,
-            temperature: None,
-            max_output_tokens: None,
-            seed: None,
-            timeout: None,
-            retry: None,
-            fallback: vec![],
-            price: None,
-        }
+        Model { provider, ..Model::default() }
     }
 }
 
 /// Who answers for a model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum Provider {
     /// An endpoint of this service, or one that speaks as it does.
     Service(Service),
@@ -95,6 +80,7 @@ pub enum Provider {
     /// Recordings in this folder.
     Replay(PathBuf),
     /// Could not be read or is not yet available; reported. It still counts as a known model.
+    #[default]
     Broken,
 }
 
@@ -220,7 +206,7 @@ pub struct Price {
 }
 
 /// A tool of the file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tool {
     /// Where its name stands.
     pub span: Span,
@@ -291,7 +277,7 @@ pub enum Approve {
 }
 
 /// What a tool is.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum ToolKind {
     /// `http: POST https://…`
     Http {
@@ -333,6 +319,7 @@ pub enum ToolKind {
     /// An MCP server: `command: …` or `url: …`. Its tools are known only when it runs.
     Server(ServerKind),
     /// Could not be read or is not yet available; reported. It still counts as a known tool.
+    #[default]
     Broken,
 }
 

@@ -23,14 +23,14 @@ pub(super) struct DecodedText<P = Vec<Range<usize>>> {
 }
 
 /// Where the bytes of a text stood, or `()`: nobody asks. Most texts hold nothing, and places take sixteen times as much memory as a text.
-pub(super) trait Places: Default {
+pub(super) trait BytePlaces: Default {
     /// Adds those of the next bytes.
     fn add(&mut self, places: impl Iterator<Item = Range<usize>>);
     /// The same, when the text was read out of another with these places.
     fn within(self, outer: &Self) -> Option<Self>;
 }
 
-impl Places for () {
+impl BytePlaces for () {
     fn add(&mut self, _: impl Iterator<Item = Range<usize>>) {}
 
     fn within(self, _: &()) -> Option<()> {
@@ -38,7 +38,7 @@ impl Places for () {
     }
 }
 
-impl Places for Vec<Range<usize>> {
+impl BytePlaces for Vec<Range<usize>> {
     fn add(&mut self, places: impl Iterator<Item = Range<usize>>) {
         self.extend(places);
     }
@@ -66,7 +66,7 @@ impl DecodedText {
     }
 }
 
-impl<P: Places> DecodedText<P> {
+impl<P: BytePlaces> DecodedText<P> {
     /// The same, when it was read out of a text that was itself read out of another.
     pub fn within(self, outer: &DecodedText<P>) -> Option<DecodedText<P>> {
         Some(DecodedText { text: self.text, places: self.places.within(&outer.places)? })
@@ -74,7 +74,7 @@ impl<P: Places> DecodedText<P> {
 }
 
 /// All texts inside a text.
-pub(super) fn inside<P: Places>(text: &str) -> Vec<DecodedText<P>> {
+pub(super) fn inside<P: BytePlaces>(text: &str) -> Vec<DecodedText<P>> {
     let mut found = unescaped(text);
     for blob in blobs(text) {
         // What was encoded may itself hold escapes: JSON in base64.
@@ -87,7 +87,7 @@ pub(super) fn inside<P: Places>(text: &str) -> Vec<DecodedText<P>> {
 }
 
 /// The text without its white space, if it has some between characters of base64 or hex: encoded lines are broken, bytes written apart.
-pub(super) fn joined<P: Places>(text: &str) -> Option<DecodedText<P>> {
+pub(super) fn joined<P: BytePlaces>(text: &str) -> Option<DecodedText<P>> {
     let is_code = |byte: Option<&u8>| byte.is_some_and(|byte| six_bits(*byte).is_some());
     let bytes = text.as_bytes();
     let is_broken = |at: usize| bytes[at].is_ascii_whitespace() && is_code(bytes.get(at.wrapping_sub(1))) && is_code(bytes.get(at + 1));
@@ -110,7 +110,7 @@ static COMMANDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// The text without the characters that nobody sees, if it has some, and without the commands to a terminal that such a character begins:
 /// what it goes through later may take them out.
-pub(super) fn seen<P: Places>(text: &str) -> Vec<DecodedText<P>> {
+pub(super) fn seen<P: BytePlaces>(text: &str) -> Vec<DecodedText<P>> {
     if !text.contains(is_unseen) {
         return vec![];
     }
@@ -132,7 +132,7 @@ pub(super) fn seen<P: Places>(text: &str) -> Vec<DecodedText<P>> {
 }
 
 /// The text with its escapes read, then with those that were inside them.
-fn unescaped<P: Places>(text: &str) -> Vec<DecodedText<P>> {
+fn unescaped<P: BytePlaces>(text: &str) -> Vec<DecodedText<P>> {
     let mut found: Vec<DecodedText<P>> = vec![];
     for _ in 0..DEEPEST {
         let (now, outer) = found.last().map_or((text, None), |last| (last.text.as_str(), Some(last)));
@@ -147,12 +147,12 @@ fn unescaped<P: Places>(text: &str) -> Vec<DecodedText<P>> {
 }
 
 /// The text with the escapes of one kind read, once for each kind: what looks like one of another kind may belong to a secret.
-pub(super) fn of_each_kind<P: Places>(text: &str) -> impl Iterator<Item = DecodedText<P>> {
+pub(super) fn of_each_kind<P: BytePlaces>(text: &str) -> impl Iterator<Item = DecodedText<P>> {
     [&b"%"[..], b"%+", b"\\", b"&"].into_iter().filter_map(|marks| unescape(text, marks))
 }
 
 /// Reads `%C3%AB`, `\u00eb`, `\n`, `\*`, `&#39;` and `+` between words, as far as they begin with these marks; `None`: there is nothing of it.
-fn unescape<P: Places>(text: &str, marks: &[u8]) -> Option<DecodedText<P>> {
+fn unescape<P: BytePlaces>(text: &str, marks: &[u8]) -> Option<DecodedText<P>> {
     let is_mark = |byte: &u8| marks.contains(byte);
     let mut next = text.bytes().position(|byte| is_mark(&byte))?;
     let (mut bytes, mut places, mut has_changed, mut at) = (Vec::with_capacity(text.len()), P::default(), false, 0);
@@ -236,7 +236,7 @@ fn reference(rest: &str) -> Option<(Vec<u8>, usize)> {
 }
 
 /// The texts in runs that look like base64 or hex.
-fn blobs<P: Places>(text: &str) -> Vec<DecodedText<P>> {
+fn blobs<P: BytePlaces>(text: &str) -> Vec<DecodedText<P>> {
     let bytes = text.as_bytes();
     let mut found = vec![];
     for run in runs(bytes, 4, |byte| six_bits(byte).is_some()) {
@@ -283,7 +283,7 @@ fn six_bits(byte: u8) -> Option<u32> {
 }
 
 /// Reads characters of so many bits each as bytes, and keeps what can be read as text.
-fn blob<P: Places>(
+fn blob<P: BytePlaces>(
     run: Range<usize>,
     from_its_start: bool,
     bits: usize,

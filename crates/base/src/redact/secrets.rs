@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::encoded::{DecodedText, Places, inside, joined, of_each_kind, seen};
+use super::encoded::{BytePlaces, DecodedText, inside, joined, of_each_kind, seen};
 use super::known::KnownValues;
 use super::written::{looks_random, names_a_secret};
 use super::{Detection, merged, replaced};
@@ -204,7 +204,7 @@ impl Secrets {
 }
 
 /// What can be read in a text, and how long a secret is at least that counts in it: a short one is made by chance where words are joined.
-fn decoded<P: Places>(text: &str) -> impl Iterator<Item = (DecodedText<P>, usize)> {
+fn decoded<P: BytePlaces>(text: &str) -> impl Iterator<Item = (DecodedText<P>, usize)> {
     let read = inside(text).into_iter().chain(of_each_kind(text)).map(|read| (read, 0));
     read.chain(joined(text).into_iter().chain(seen(text)).map(|read| (read, SHORTEST)))
 }

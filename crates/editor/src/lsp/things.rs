@@ -27,17 +27,7 @@ pub fn section(thing: Thing) -> &'static str {
 
 /// What such a thing is called, for people.
 pub fn word(thing: Thing) -> &'static str {
-    match thing {
-        Thing::Step => "step",
-        Thing::Agent => "agent",
-        Thing::Model => "model",
-        Thing::Tool => "tool",
-        Thing::Scorecard => "scorecard",
-        Thing::Policy => "policy",
-        Thing::Table => "table",
-        Thing::Channel => "channel",
-        Thing::StyleGuide => "style guide",
-    }
+    thing.into()
 }
 
 /// The things that a section defines.

@@ -43,50 +43,34 @@ fn finding(findings: &Findings<'_>, diagnostic: &Diagnostic) -> Value {
         "severity": diagnostic.severity().word(),
         "message": diagnostic.message,
     });
-    add(&mut value, place(sources, diagnostic.span));
-    let related: Vec<Value> = diagnostic
-        .related
-        .iter()
-        .map(|(span, label)| {
-            let mut value = place(sources, *span);
-            add(&mut value, json!({ "label": label }));
-            value
-        })
-        .collect();
-    add(
-        &mut value,
-        json!({
-            "related": related,
-            "help": diagnostic.help,
-            "fix": diagnostic.fix.as_ref().map(|fix| fixed(sources, fix)),
-            "snippet": snippet(sources, diagnostic.span),
-        }),
-    );
+    let related = diagnostic.related.iter().map(|(span, label)| at(sources, *span, json!({ "label": label })));
+    let more = json!({
+        "related": related.collect::<Vec<_>>(),
+        "help": diagnostic.help,
+        "fix": diagnostic.fix.as_ref().map(|fix| fixed(sources, fix)),
+        "snippet": snippet(sources, diagnostic.span),
+    });
+    add(&mut value, at(sources, diagnostic.span, more));
     value
 }
 
 fn fixed(sources: &Sources, fix: &Fix) -> Value {
-    let edits: Vec<Value> = fix
-        .edits
-        .iter()
-        .map(|(span, text)| {
-            let mut value = place(sources, *span);
-            add(&mut value, json!({ "text": text }));
-            value
-        })
-        .collect();
+    let edits: Vec<Value> = fix.edits.iter().map(|(span, text)| at(sources, *span, json!({ "text": text }))).collect();
     json!({ "safe": fix.safe, "edits": edits })
 }
 
-fn place(sources: &Sources, span: Span) -> Value {
+/// A place, and what is said of it.
+fn at(sources: &Sources, span: Span, more: Value) -> Value {
     let (start, end) = (sources.start(span), sources.end(span));
-    json!({
+    let mut place = json!({
         "file": sources.file(span.file).name,
         "line": start.line,
         "column": start.column,
         "end_line": end.line,
         "end_column": end.column,
-    })
+    });
+    add(&mut place, more);
+    place
 }
 
 fn add(value: &mut Value, more: Value) {

@@ -184,7 +184,7 @@ pub fn fits(formatted: &Formatted, channel: &Channel) -> Result<(), MisfitError>
         }
         let length = measure(&as_sent(&part.content), channel.length_unit);
         if let Some(most) = channel.max_length.filter(|most| length > *most) {
-            let unit = super::unit_name(channel.length_unit);
+            let unit = channel.length_unit.in_words();
             return Err(MisfitError::Length { number: part.number, length, unit, channel: name(), most });
         }
         if !channel.emojis && count_emojis(&part.text) > 0 {

@@ -38,7 +38,6 @@ pub(crate) use greeting::{is_greeted, is_signed};
 pub use measure::measure;
 pub use output::Output;
 pub(crate) use parse::markdown_options;
-pub(crate) use prompt::unit_name;
 pub use prompt::{prompt, style_prompt};
 pub(crate) use sentence::sentence_ends;
 pub use words::Phrases;

@@ -1,23 +1,13 @@
 //! The rules of a channel and of a style guide, in sentences for a model.
 
 use crate::diagnostic::{grouped, listed};
-use crate::model::{Channel, Features, LengthUnit, StyleGuide};
-
-/// What a length counts, as people say it.
-pub(crate) fn unit_name(unit: LengthUnit) -> &'static str {
-    match unit {
-        LengthUnit::Characters => "characters",
-        LengthUnit::Utf16 => "UTF-16 units",
-        LengthUnit::Bytes => "bytes",
-        LengthUnit::SmsSegments => "SMS segments",
-    }
-}
+use crate::model::{Channel, Features, StyleGuide};
 
 /// `{{ channel.prompt }}`: length, Markdown and emojis in sentences.
 pub fn prompt(channel: &Channel) -> String {
     let mut said = vec![format!("The reply is sent over the channel \"{}\".", channel.name)];
     if let Some(most) = channel.max_length {
-        let most = format!("{} {}", grouped(most), unit_name(channel.length_unit));
+        let most = format!("{} {}", grouped(most), channel.length_unit.in_words());
         said.push(match channel.split.as_ref().map(|split| split.most_parts).filter(|parts| *parts > 1) {
             Some(parts) => format!("One message holds {most}; keep to one if you can, and to {parts} at most."),
             None => format!("It holds {most}; a longer reply is cut off."),

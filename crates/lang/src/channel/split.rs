@@ -10,7 +10,6 @@ use super::document::{BlockKind, DocumentBlock, DocumentPosition, StyledRun, end
 use super::format::FormatError;
 use super::measure::measure;
 use super::parse::parse;
-use super::prompt::unit_name;
 use crate::model::{Channel, LengthUnit, Split, SplitAt};
 
 /// A document in parts.
@@ -259,7 +258,7 @@ impl Cutter<'_> {
     }
 
     fn no_room(&self, what: &str) -> FormatError {
-        let (name, unit) = (&self.channel.name, unit_name(self.channel.length_unit));
+        let (name, unit) = (&self.channel.name, self.channel.length_unit.in_words());
         FormatError::NoRoom(format!("a part of channel \"{name}\" has at most {} {unit} (max_length), too few for {what}", self.most))
     }
 

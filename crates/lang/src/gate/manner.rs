@@ -1,7 +1,7 @@
 //! Lengths, emojis, and whether a text keeps to its channel and its style guide.
 
 use super::verdict::{CheckResult, JudgedText, are, beginning, counted, end, place, quoted};
-use crate::channel::{Phrases, count_emojis, fits, greeting, greets, is_emoji, is_greeted, is_signed, measure, sign_off, unit_name};
+use crate::channel::{Phrases, count_emojis, fits, greeting, greets, is_emoji, is_greeted, is_signed, measure, sign_off};
 use crate::model::{Channel, LengthUnit, StyleGuide};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -25,7 +25,7 @@ pub(super) fn min_length(least: u64, judged: &JudgedText) -> CheckResult {
 
 fn length(judged: &JudgedText) -> (u64, &'static str) {
     let unit = judged.channel.map_or(LengthUnit::Characters, |channel| channel.length_unit);
-    (measure(judged.text, unit), unit_name(unit))
+    (measure(judged.text, unit), unit.in_words())
 }
 
 /// What is sent fits the channel: of a formatted value each part as it is sent; a text that was not formatted as one message.
@@ -43,7 +43,7 @@ pub(super) fn fits_channel(judged: &JudgedText) -> CheckResult {
 fn fits_as_one(text: &str, channel: &Channel) -> CheckResult {
     let length = measure(text, channel.length_unit);
     if let Some(most) = channel.max_length.filter(|most| length > *most) {
-        let unit = unit_name(channel.length_unit);
+        let unit = channel.length_unit.in_words();
         return CheckResult::failed(format!("The text has {length} {unit}; channel \"{}\" allows {most}.", channel.name), end(text));
     }
     match first_emoji(text).filter(|_| !channel.emojis) {

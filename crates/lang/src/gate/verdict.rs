@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::channel::Formatted;
+use crate::diagnostic::one_line;
 use crate::model::{Channel, StyleGuide};
 
 /// Most characters of an evidence.
@@ -84,8 +85,7 @@ pub(super) fn quoted(text: &str) -> String {
 
 /// A text on one line, cut where it is long.
 pub(super) fn shortened(text: &str) -> String {
-    let shown = text.chars().take(LONGEST_QUOTE).map(|c| if c.is_control() { ' ' } else { c });
-    shown.chain(text.chars().nth(LONGEST_QUOTE).map(|_| '…')).collect()
+    one_line(text, LONGEST_QUOTE)
 }
 
 /// `a, b and c`, at most three of them.

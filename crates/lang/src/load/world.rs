@@ -326,9 +326,7 @@ impl World for Loader<'_> {
         let file = self.bring_named(from, "channels", name, FileKind::Channel)?;
         if !self.channels.contains_key(&file) {
             let channel = self.lowering(file, lower::channel).map(Arc::new);
-            if let Some(channel) = &channel {
-                self.check_own_name(file, "channel", &channel.name, channel.span);
-            }
+            channel.iter().for_each(|channel| self.check_own_name(file, "channel", &channel.name, channel.span));
             self.channels.insert(file, channel);
         }
         self.channels.get(&file).cloned().flatten().ok_or(OtherFileError::Reported)
@@ -338,9 +336,7 @@ impl World for Loader<'_> {
         let file = self.bring_named(from, "style_guides", name, FileKind::StyleGuide)?;
         if !self.style_guides.contains_key(&file) {
             let guide = self.lowering(file, lower::style_guide).map(Arc::new);
-            if let Some(guide) = &guide {
-                self.check_own_name(file, "style guide", &guide.name, guide.span);
-            }
+            guide.iter().for_each(|guide| self.check_own_name(file, "style guide", &guide.name, guide.span));
             self.style_guides.insert(file, guide);
         }
         self.style_guides.get(&file).cloned().flatten().ok_or(OtherFileError::Reported)

@@ -10,17 +10,7 @@ use std::sync::Arc;
 
 /// One agent; what could not be read is left out.
 pub fn agent(lower: &Lower, owner: &str, span: Span, node: &Node) -> Agent {
-    let mut agent = Agent {
-        span,
-        model: None,
-        instructions: None,
-        tools: vec![],
-        output: None,
-        max_turns: None,
-        limits: Limits::default(),
-        policy: None,
-        style_guide: None,
-    };
+    let mut agent = Agent { span, ..Agent::default() };
     let Some(keys) = KeyReader::new(lower, owner, &[&keys::AGENT], node) else { return agent };
     agent.model = keys.name("model");
     agent.instructions = keys.get("instructions").and_then(|node| lower.text_or_file("instructions", owner, node));

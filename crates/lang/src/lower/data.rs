@@ -19,15 +19,7 @@ const COLUMN_KINDS: usize = 6;
 
 /// One table; one that cannot be read still counts as a table, of a file without name.
 pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
-    let mut data = Data {
-        file: Spanned::new(PathBuf::new(), span),
-        kind: DataKind::Csv,
-        table: None,
-        pii: vec![],
-        columns: Default::default(),
-        engine: None,
-        header: None,
-    };
+    let mut data = Data { file: Spanned::new(PathBuf::new(), span), ..Data::default() };
     let Some(keys) = KeyReader::new(lower, owner, &[&keys::DATA], node) else { return data };
     let written = keys.name("file");
     let kind = written.as_ref().and_then(|file| data_kind(lower, file));

@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use strum::VariantNames;
-
 use super::context::{Lower, quoted};
 use super::keys::{self, KeyTable};
 use super::reader::KeyReader;
@@ -79,10 +77,9 @@ fn amount(price: &KeyReader, key: &str) -> Option<f64> {
 /// The section `retry` of what `keys` are of, with the defaults of section 13.
 pub fn retry(keys: &KeyReader) -> Option<Retry> {
     let retry = keys.section("retry", &keys::RETRY)?;
-    let retryable = &FailureKind::VARIANTS[..FailureKind::RETRYABLE];
     let on = retry
         .filled_list("on")
-        .map(|nodes| nodes.iter().filter_map(|node| retry.lower.word("on", node, retryable)?.parse().ok()).collect());
+        .map(|nodes| nodes.iter().filter_map(|node| retry.lower.word("on", node, FailureKind::RETRYABLE)?.parse().ok()).collect());
     let default = Retry::of_model_calls();
     Some(Retry {
         max_attempts: retry.limit("max_attempts").unwrap_or(default.max_attempts),

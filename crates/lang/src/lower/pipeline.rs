@@ -14,7 +14,7 @@ use super::steps::{StepScope, check_reserved, steps};
 use super::testing;
 use super::world::{Section, World};
 use crate::diagnostic::Diagnostic;
-use crate::model::{Channel, Filling, Limits, Outputs, Pipeline, Shape, TestCase};
+use crate::model::{Channel, Filling, Outputs, Pipeline, Shape, TestCase};
 use crate::source::{FileId, Spanned};
 use crate::syntax::Node;
 use std::sync::Arc;
@@ -22,7 +22,8 @@ use std::sync::Arc;
 /// Reads a pipeline file with its imports. Its `hash` stays empty: `load` knows all files that were brought in.
 pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Pipeline {
     let lower = Lower::new(file, world, diagnostics);
-    let mut pipeline = empty(&lower, tree);
+    let (name, folder, project) = (Spanned::new(String::new(), tree.span), lower.folder(), lower.world().project());
+    let mut pipeline = Pipeline { name, folder, project, ..Pipeline::default() };
     let Some(keys) = lower.root(tree, &keys::PIPELINE, "this pipeline") else { return pipeline };
     if let Some(name) = keys.get("name").and_then(|node| lower.new_id("pipeline name", node)) {
         pipeline.name = name;
@@ -58,34 +59,6 @@ pub fn inline_tests(tree: &Node, file: FileId, world: &mut dyn World, diagnostic
     let lower = Lower::new(file, world, diagnostics);
     let Some(node) = tree.as_map().and_then(|map| map.get("tests")) else { return vec![] };
     testing::cases(&lower, lower.filled_list("tests", node), &testing::SharedCases::default())
-}
-
-fn empty(lower: &Lower, tree: &Node) -> Pipeline {
-    Pipeline {
-        name: Spanned::new(String::new(), tree.span),
-        description: None,
-        folder: lower.folder(),
-        project: lower.world().project(),
-        hash: String::new(),
-        inputs: Shape::Fields(vec![]),
-        data: IndexMap::new(),
-        person: None,
-        secrets: IndexMap::new(),
-        agents: IndexMap::new(),
-        models: IndexMap::new(),
-        tools: IndexMap::new(),
-        scorecards: IndexMap::new(),
-        channels: vec![],
-        lists_channels: false,
-        style_guide: None,
-        policies: IndexMap::new(),
-        policy: None,
-        limits: Limits::default(),
-        steps: vec![],
-        outputs: Outputs::None,
-        on_failure: vec![],
-        finally: vec![],
-    }
 }
 
 fn values<T>(section: Section<T>) -> IndexMap<String, T> {

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use super::aliases::{Alias, PROGRAM_STEPS, alias, rules_for};
 use super::context::{Lower, found, quoted};
-use super::keys::{DEFINITIONS, FIELD, KINDS, KeyRule, KeyTable, PIPELINE, Takes};
+use super::keys::{DEFINITIONS, FIELD, KINDS, KeyRule, KeyTable, PIPELINE, Tables, Takes};
 use super::misplaced::{Misplaced, misplaced};
 use super::values::{empty_section, value_of, wrong_type};
 use crate::diagnostic::{About, Code, Diagnostic, Near, nearest};
@@ -30,40 +30,25 @@ pub(crate) struct KeyReader<'a, 'w> {
 
 impl<'a, 'w> KeyReader<'a, 'w> {
     /// Reads a list of keys whose keys are those of `places`; reports every unknown, missing or not yet available one.
-    pub fn new(lower: &'a Lower<'w>, owner: impl Into<String>, places: &[&'static KeyTable], node: &'a Node) -> Option<KeyReader<'a, 'w>> {
+    pub fn new(lower: &'a Lower<'w>, owner: impl Into<String>, places: Tables, node: &'a Node) -> Option<KeyReader<'a, 'w>> {
         let reader = KeyReader::lenient(lower, owner, places, node)?;
         reader.report_missing(places);
         Some(reader)
     }
 
     /// The same, of the value of a key. `whole`: that value in words.
-    pub(crate) fn of_key(
-        lower: &'a Lower<'w>,
-        (key, whole): (&str, String),
-        places: &[&'static KeyTable],
-        node: &'a Node,
-    ) -> Option<KeyReader<'a, 'w>> {
+    pub(crate) fn of_key(lower: &'a Lower<'w>, (key, whole): (&str, String), places: Tables, node: &'a Node) -> Option<KeyReader<'a, 'w>> {
         let reader = KeyReader::opened(lower, (value_of(key), whole), places, node)?;
         reader.report_missing(places);
         Some(reader)
     }
 
     /// The same, silent about what is missing.
-    pub fn lenient(
-        lower: &'a Lower<'w>,
-        owner: impl Into<String>,
-        places: &[&'static KeyTable],
-        node: &'a Node,
-    ) -> Option<KeyReader<'a, 'w>> {
+    pub fn lenient(lower: &'a Lower<'w>, owner: impl Into<String>, places: Tables, node: &'a Node) -> Option<KeyReader<'a, 'w>> {
         KeyReader::opened(lower, (About::Other, owner.into()), places, node)
     }
 
-    fn opened(
-        lower: &'a Lower<'w>,
-        (about, owner): (About, String),
-        places: &[&'static KeyTable],
-        node: &'a Node,
-    ) -> Option<KeyReader<'a, 'w>> {
+    fn opened(lower: &'a Lower<'w>, (about, owner): (About, String), places: Tables, node: &'a Node) -> Option<KeyReader<'a, 'w>> {
         let map = match &node.kind {
             NodeKind::Map(map) => map,
             NodeKind::Broken => return None,
@@ -341,7 +326,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     fn allowed(&self) -> String {
         let (kinds, common): (Vec<&'static KeyTable>, Vec<&'static KeyTable>) =
             self.places.iter().partition(|place| KINDS.iter().any(|kind| std::ptr::eq(*kind, **place)));
-        let listed = |places: &[&'static KeyTable], without: Option<&str>| {
+        let listed = |places: Tables, without: Option<&str>| {
             let mut listed: Vec<&str> = vec![];
             for key in places.iter().flat_map(|place| place.keys).filter(|key| !key.is_later && Some(key.name) != without) {
                 if !listed.contains(&key.name) {
@@ -359,7 +344,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     }
 
     /// F004 for every required key that is not there.
-    pub(crate) fn report_missing(&self, places: &[&'static KeyTable]) {
+    pub(crate) fn report_missing(&self, places: Tables) {
         for rule in places.iter().flat_map(|place| place.keys).filter(|rule| rule.is_required && !self.has(rule.name)) {
             let found = self.lacks(&format!("has no {}", quoted(rule.name))).about(About::Missing(rule.name));
             self.lower.report(found.help(format!("add {}: {}", rule.name, rule.about)));
@@ -375,7 +360,7 @@ impl Lower<'_> {
     }
 }
 
-fn names(places: &[&'static KeyTable]) -> impl Iterator<Item = &'static str> {
+fn names(places: Tables) -> impl Iterator<Item = &'static str> {
     places.iter().flat_map(|place| place.keys).map(|key| key.name)
 }
 

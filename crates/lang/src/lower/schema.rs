@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::aliases::type_alias;
 use super::context::{Lower, quoted};
 use super::keys;
 use super::patterns::Room;
@@ -17,17 +18,6 @@ use crate::syntax::Node;
 const BOUNDS: SchemaBounds = SchemaBounds { bytes: 256 * 1024, levels: 64 };
 
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
-const TYPE_ALIASES: [(&str, &str); 9] = [
-    ("text", "string"),
-    ("str", "string"),
-    ("int", "integer"),
-    ("float", "number"),
-    ("double", "number"),
-    ("bool", "boolean"),
-    ("list", "array"),
-    ("dict", "object"),
-    ("map", "object"),
-];
 
 /// F019: a JSON Schema that cannot be used.
 fn schema_invalid(span: Span, message: String) -> Diagnostic {
@@ -128,7 +118,16 @@ fn check_words(schema: &Value, path: &mut Vec<String>) -> Result<(), SchemaFault
         None => vec![],
     };
     if let Some(word) = types.into_iter().filter_map(Value::as_str).find(|word| !TYPES.contains(word)) {
-        let alias = TYPE_ALIASES.iter().find(|(other, _)| other.eq_ignore_ascii_case(word)).map(|(_, ours)| *ours);
+        let ours = type_alias(word).or(["text", "list"].into_iter().find(|ours| ours.eq_ignore_ascii_case(word)));
+        let alias = ours.map(|ours| {
+            if ours == "text" {
+                "string"
+            } else if ours == "list" {
+                "array"
+            } else {
+                ours
+            }
+        });
         let near = Near::new(word, alias.map_or_else(|| nearest(word, TYPES), |word| vec![word]));
         path.push("type".to_owned());
         let fault =

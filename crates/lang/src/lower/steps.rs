@@ -57,24 +57,7 @@ pub fn steps(lower: &Lower, list: &[Node], scope: &StepScope) -> Vec<Arc<Step>> 
 
 /// One step from its keys and its kind, as far as they could be told. Without an id of its own the id stays empty.
 fn step(keys: Option<&KeyReader>, kind: Option<&'static KeyTable>, node: &Node, scope: &StepScope) -> Step {
-    let mut step = Step {
-        id: Spanned::new(String::new(), node.span),
-        span: node.span,
-        name: None,
-        needs: None,
-        when: None,
-        for_each: None,
-        timeout: None,
-        deadline: None,
-        retry: None,
-        on_failure: OnFailure::Stop,
-        cache: None,
-        phase: None,
-        is_pii: false,
-        is_once: false,
-        kind_span: node.span,
-        kind: StepKind::Broken,
-    };
+    let mut step = Step { id: Spanned::new(String::new(), node.span), span: node.span, kind_span: node.span, ..Step::default() };
     let Some(keys) = keys else { return step };
     if keys.allows("id")
         && let Some(id) = keys.get("id").and_then(|node| keys.lower.new_id("step id", node))

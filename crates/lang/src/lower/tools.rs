@@ -6,7 +6,7 @@ use strum::VariantArray;
 
 use super::context::{Lower, quoted};
 use super::fields::FieldRole;
-use super::keys::{self, KeyTable};
+use super::keys::{self, KeyTable, Tables};
 use super::reader::KeyReader;
 use super::texts::place;
 use crate::diagnostic::Diagnostic;
@@ -16,17 +16,7 @@ use crate::syntax::Node;
 
 /// One tool; one that cannot be read or is not yet available has the kind `Broken`.
 pub fn tool(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
-    let mut tool = Tool {
-        span,
-        kind: ToolKind::Broken,
-        description: None,
-        with: vec![],
-        allow: None,
-        deny: vec![],
-        timeout: None,
-        connect_timeout: None,
-        approve: Approve::Never,
-    };
+    let mut tool = Tool { span, ..Tool::default() };
     let (keys, kind) = one_kind(lower, owner, &[&keys::TOOL], keys::TOOL_KINDS, None, node);
     let Some(keys) = keys else { return tool };
     tool.kind = kind.and_then(|kind| read_kind(&keys, kind.name)).unwrap_or(ToolKind::Broken);
@@ -55,8 +45,8 @@ pub fn tool(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
 pub(crate) fn one_kind<'a, 'w>(
     lower: &'a Lower<'w>,
     owner: &str,
-    common: &[&'static KeyTable],
-    kinds: &'static [&'static KeyTable],
+    common: Tables,
+    kinds: Tables<'static>,
     instead: Option<&'static KeyTable>,
     node: &'a Node,
 ) -> (Option<KeyReader<'a, 'w>>, Option<&'static KeyTable>) {

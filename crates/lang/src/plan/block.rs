@@ -31,7 +31,7 @@ pub enum Edge {
 }
 
 /// A list of steps and their order.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Block {
     /// The steps are numbered from here, in file order.
     pub first: StepIx,
@@ -64,14 +64,10 @@ impl Block {
             first,
             owner,
             graph,
-            longest: vec![],
             places,
             drawn: HashSet::with_capacity(steps.len() * 2),
-            incoming: vec![],
-            outgoing: vec![],
-            all: Reach::default(),
-            blocking: Reach::default(),
             is_uncertain: vec![false; steps.len()],
+            ..Block::default()
         }
     }
 

@@ -10,9 +10,7 @@ use petgraph::graph::NodeIndex;
 use super::block::{Block, Edge};
 use super::{BlockIx, PipelinePlan, PlannedStep, StepIx};
 use crate::diagnostic::Diagnostic;
-use crate::model::{
-    AgentStep, Filling, OnFailure, Pipeline, PlanStrategy, Step, StepKind, Text, ToolKind, ToolStep, WrittenPlan, WrittenStep,
-};
+use crate::model::{AgentStep, Filling, Pipeline, PlanStrategy, Step, StepKind, Text, ToolKind, ToolStep, WrittenPlan, WrittenStep};
 use crate::source::Spanned;
 
 /// Draws the graph of a written plan in the pipeline of the step that holds it. What a step depends on and the plan does not have is
@@ -68,20 +66,13 @@ fn as_step(pipeline: &Pipeline, holder: &Step, written: &WrittenStep, known: &Ha
     Step {
         id: named(&written.id),
         span: holder.kind_span,
-        name: None,
         needs: Some(written.depends_on.iter().filter(|name| known.contains(name.as_str())).map(|name| named(name)).collect()),
-        when: None,
-        for_each: None,
         timeout: tool.filter(|_| matches!(kind, StepKind::Tool(_))).and_then(|tool| tool.timeout),
-        deadline: None,
-        retry: None,
-        on_failure: OnFailure::Stop,
-        cache: None,
-        phase: None,
         is_pii: holder.is_pii,
         is_once: holder.is_once,
         kind_span: holder.kind_span,
         kind,
+        ..Step::default()
     }
 }
 

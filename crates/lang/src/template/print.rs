@@ -6,6 +6,7 @@ use minijinja::value::ValueKind;
 use super::budget::{TEXT_BYTES, VALUE_DEPTH};
 use super::number::Number;
 use super::stop::FillStop;
+use crate::diagnostic::one_line;
 
 /// A text that grows to at most 1 MiB.
 #[derive(Debug, Default)]
@@ -166,8 +167,7 @@ pub(super) fn kind_and_value(value: &Value) -> String {
 
 /// At most 40 characters of a text, on one line, for messages.
 pub(super) fn shortened(text: &str) -> String {
-    let shown = text.chars().take(40).map(|c| if c.is_control() { ' ' } else { c });
-    shown.chain(text.chars().nth(40).map(|_| '…')).collect()
+    one_line(text, 40)
 }
 
 /// The reason for values above the limit of depth.

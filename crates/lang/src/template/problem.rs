@@ -1,6 +1,6 @@
 //! A mistake in a text, before it has a place in a file.
 
-use crate::diagnostic::{Code, Diagnostic, Near};
+use crate::diagnostic::{Code, Diagnostic, Near, one_line};
 use crate::model::TextPlace;
 use crate::source::Span;
 
@@ -64,12 +64,7 @@ impl TemplateProblem {
 /// A stretch of the source for messages: one line, at most 60 characters, no control characters.
 pub(super) fn excerpt(source: &str, (start, end): SourceRange) -> String {
     let text = source.get(start..end).unwrap_or_default();
-    let line = text.lines().next().unwrap_or_default().trim_end();
-    let mut short: String = line.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if line.chars().nth(60).is_some() {
-        short.push('…');
-    }
-    short
+    one_line(text.lines().next().unwrap_or_default().trim_end(), 60)
 }
 
 #[cfg(test)]

@@ -16,13 +16,14 @@ mod placeholder;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value};
 
 use self::asked::Recordable;
 use self::folder::{RecordedAnswer, Recording, Steps};
 use self::placeholder::{Bindings, Masker, Placeholder};
+use super::held;
 use crate::event::{Event, Failure, FailureKind, Happening, StepPath};
 use crate::journal::PersonalMask;
 use crate::port::{
@@ -96,18 +97,14 @@ impl Cassette {
         &self.mode
     }
 
-    fn inner(&self) -> MutexGuard<'_, CassetteState> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Calls for which there was no recording, as they were told.
     pub fn misses(&self) -> Vec<String> {
-        self.inner().misses.clone()
+        held(&self.inner).misses.clone()
     }
 
     /// Recordings of a folder that nobody asked for: step and number of the call.
     pub fn left_over(&self, folder: &Path) -> Vec<(String, u64)> {
-        let mut inner = self.inner();
+        let mut inner = held(&self.inner);
         let steps = inner.steps(folder);
         let all = steps.iter().flatten().flat_map(|(step, list)| list.iter().map(move |recording| (step.clone(), recording.call)));
         all.filter(|place| !inner.used.contains(place)).collect()
@@ -115,7 +112,7 @@ impl Cassette {
 
     /// How many calls were kept.
     pub fn count(&self) -> usize {
-        self.inner().kept.len()
+        held(&self.inner).kept.len()
     }
 
     /// Writes what was kept, masked by all that is known now, into a folder that is free. Gives a sentence for each call that a replay
@@ -124,7 +121,7 @@ impl Cassette {
     /// # Errors
     /// A file or folder cannot be made.
     pub fn write(&self, folder: &Path, head: &Head) -> std::io::Result<Vec<String>> {
-        let inner = self.inner();
+        let inner = held(&self.inner);
         let mut kept: Vec<&TakenCall> = inner.kept.iter().collect();
         kept.sort_by_key(|taken| (&*taken.step, taken.call));
         let (mut steps, mut lost) = (Steps::new(), vec![]);
@@ -150,14 +147,14 @@ impl Cassette {
 
     /// Lets a call out and keeps it.
     fn keep<T: Recordable + Send + 'static>(&self, call: u64, asked: Value, live: Pending<T>) -> Pending<T> {
-        let mut inner = self.inner();
+        let mut inner = held(&self.inner);
         let Some((step, number)) = inner.calls.get(&call).cloned() else { return live };
         let (then, place) = (inner.redactor().clone(), inner.kept.len());
         inner.kept.push(TakenCall { step, call: number, asked, then, answer: None });
         let own = self.clone();
         Box::pin(async move {
             let answer = live.await;
-            if let Some(taken) = own.inner().kept.get_mut(place) {
+            if let Some(taken) = held(&own.inner).kept.get_mut(place) {
                 taken.answer =
                     Some(answer.as_ref().map(Recordable::kept).map_err(|failure| Failure { retry_after_ms: None, ..failure.clone() }));
             }
@@ -168,7 +165,7 @@ impl Cassette {
     /// Answers a call from a folder.
     fn answer<T: Recordable + Send + 'static>(&self, folder: &Path, call: u64, asked: &Value) -> Pending<T> {
         let broken = || Failure::new(FailureKind::Unavailable, "a recording holds an answer of another kind; record it again");
-        let answer = self.inner().answer(folder, call, asked).and_then(|reply| T::from_kept(reply).ok_or_else(broken));
+        let answer = held(&self.inner).answer(folder, call, asked).and_then(|reply| T::from_kept(reply).ok_or_else(broken));
         Box::pin(std::future::ready(answer))
     }
 }
@@ -321,7 +318,7 @@ fn comparable(recorded: &Value, asked: &Value) -> Value {
 
 impl Tape for Cassette {
     fn watch(&self, event: &Event) {
-        let mut inner = self.inner();
+        let mut inner = held(&self.inner);
         inner.events.push(event.clone());
         let CassetteState { mask, events, .. } = &mut *inner;
         mask.take(events);

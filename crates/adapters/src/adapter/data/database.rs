@@ -5,7 +5,7 @@
 //! has other tables beside the one that was asked for.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -20,6 +20,7 @@ use super::personal::{lacking, marked};
 use super::query::{Answers, MOST_VALUE_BYTES, check, quoted, run, same_name, sqlite_sentence, while_compiling, with_columns, with_tables};
 use super::sentence::{bad_request, file_name, internal, listed, unavailable};
 use super::source::{Content, Stamp, absolute, checked};
+use crate::adapter::held;
 use crate::event::Failure;
 use crate::model::DataKind;
 use crate::port::{QueryRequest, Rows, TableSource};
@@ -223,7 +224,7 @@ pub(super) struct DatabasePool {
 impl DatabasePool {
     /// The idle database that holds most of these tables, else an empty one.
     pub(super) fn take(&self, tables: &[TableSource]) -> Result<Database, Failure> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = held(&self.idle);
         let best = idle.iter().map(|database| database.shared_with(tables)).enumerate().max_by_key(|(_, shared)| *shared);
         match best {
             Some((index, shared)) if shared > 0 => Ok(idle.remove(index)),
@@ -233,7 +234,7 @@ impl DatabasePool {
 
     /// Puts a database back; the longest unused go when too many or too large ones wait.
     pub(super) fn give_back(&self, database: Database) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = held(&self.idle);
         idle.push(database);
         while idle.len() > MOST_IDLE || idle.iter().map(Database::loaded_bytes).sum::<u64>() > MOST_IDLE_BYTES {
             idle.remove(0);
@@ -242,7 +243,7 @@ impl DatabasePool {
 
     #[cfg(test)]
     pub(super) fn idle(&self) -> usize {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).len()
+        held(&self.idle).len()
     }
 }
 

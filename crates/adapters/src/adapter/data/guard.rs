@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rusqlite::functions::FunctionFlags;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
@@ -13,6 +13,7 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::blocking::CancelFlag;
 use super::sentence::{denied, failure, listed, too_large};
+use crate::adapter::held;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::TableSource;
@@ -86,7 +87,7 @@ impl Guard {
         if code == Some(ErrorCode::OperationInterrupted) {
             return Some(if self.state.grew_too_much.load(Ordering::Relaxed) { too_much_memory() } else { stopped() });
         }
-        match self.state.refusal.lock().unwrap_or_else(PoisonError::into_inner).as_ref()? {
+        match held(&self.state.refusal).as_ref()? {
             StatementRefusal::Act(sentence) => Some(denied(sentence)),
             StatementRefusal::Table(table) => Some(may_not_read(table, self.state.tables.iter().flatten().map(String::as_str))),
         }
@@ -94,7 +95,7 @@ impl Guard {
 
     /// Whether the query that was compiled reads a column of a table.
     pub(super) fn has_read(&self, table: &str, column: &str) -> bool {
-        let reads = self.state.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        let reads = held(&self.state.reads);
         reads.contains(&(table.to_lowercase(), column.to_lowercase()))
     }
 }
@@ -105,7 +106,7 @@ impl GuardState {
             AuthAction::Select | AuthAction::Recursive => return Authorization::Allow,
             AuthAction::Read { table_name, column_name } if self.may_read(table_name, context.database_name) => {
                 let read = (table_name.to_lowercase(), column_name.to_lowercase());
-                self.reads.lock().unwrap_or_else(PoisonError::into_inner).insert(read);
+                held(&self.reads).insert(read);
                 return Authorization::Allow;
             }
             AuthAction::Read { table_name, .. } => StatementRefusal::Table(table_name.to_owned()),
@@ -117,7 +118,7 @@ impl GuardState {
             AuthAction::Pragma { pragma_name, .. } => StatementRefusal::Act(format!("A query may not use PRAGMA {pragma_name}.")),
             _ => StatementRefusal::Act(only_reads().message),
         };
-        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(refusal);
+        held(&self.refusal).get_or_insert(refusal);
         Authorization::Deny
     }
 

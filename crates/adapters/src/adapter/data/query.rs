@@ -12,6 +12,7 @@ use super::guard::{Guard, only_reads};
 use super::names::unique;
 use super::sentence::{bad_request, counted, failure, listed, too_large, unavailable};
 use crate::event::Failure;
+use crate::model::FieldKind;
 use crate::port::{QueryRequest, Rows, TableSource};
 use crate::sql::MOST_QUERY_BYTES;
 
@@ -156,51 +157,34 @@ pub(super) fn run(statement: &mut Statement<'_>, request: &QueryRequest, guard: 
         }
         taken.push(map, bytes)?;
     }
-    Ok(taken.with_columns(columns.into_iter().map(|column| (column.name, column.kind.word().to_owned())).collect()))
+    Ok(taken.with_columns(columns.into_iter().map(|column| (column.name, type_word(column.kind))).collect()))
+}
+
+/// A type as a result says it; empty when unknown.
+pub(super) fn type_word(kind: Option<FieldKind>) -> String {
+    kind.map_or("", FieldKind::word).to_owned()
 }
 
 /// A column of a result.
 struct ResultColumn {
     name: String,
-    kind: ColumnKind,
+    /// The type, as narrow as its values allow; `None`: not known.
+    kind: Option<FieldKind>,
     /// Declared as true or false: SQLite has only 1 and 0.
     is_boolean: bool,
     has_values: bool,
 }
 
-/// The type of a column, as narrow as its values allow.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum ColumnKind {
-    Unknown,
-    Text,
-    Integer,
-    Number,
-    Boolean,
-}
-
-impl ColumnKind {
-    /// As a result says it; empty when unknown.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            ColumnKind::Unknown => "",
-            ColumnKind::Text => "text",
-            ColumnKind::Integer => "integer",
-            ColumnKind::Number => "number",
-            ColumnKind::Boolean => "boolean",
-        }
-    }
-
-    /// From a declared type, by SQLite's rules of affinity (sqlite.org/datatype3.html, section 3.1).
-    fn declared(declared: &str) -> ColumnKind {
-        let declared = declared.to_ascii_uppercase();
-        let has = |words: &[&str]| words.iter().any(|word| declared.contains(word));
-        match () {
-            () if has(&["BOOL"]) => ColumnKind::Boolean,
-            () if has(&["INT"]) => ColumnKind::Integer,
-            () if has(&["CHAR", "CLOB", "TEXT", "DATE", "TIME"]) => ColumnKind::Text,
-            () if has(&["REAL", "FLOA", "DOUB", "NUM", "DEC"]) => ColumnKind::Number,
-            () => ColumnKind::Unknown,
-        }
+/// From a declared type, by SQLite's rules of affinity (sqlite.org/datatype3.html, section 3.1).
+fn declared(declared: &str) -> Option<FieldKind> {
+    let declared = declared.to_ascii_uppercase();
+    let has = |words: &[&str]| words.iter().any(|word| declared.contains(word));
+    match () {
+        () if has(&["BOOL"]) => Some(FieldKind::Boolean),
+        () if has(&["INT"]) => Some(FieldKind::Integer),
+        () if has(&["CHAR", "CLOB", "TEXT", "DATE", "TIME"]) => Some(FieldKind::Text),
+        () if has(&["REAL", "FLOA", "DOUB", "NUM", "DEC"]) => Some(FieldKind::Number),
+        () => None,
     }
 }
 
@@ -209,18 +193,18 @@ impl ResultColumn {
     fn value(&mut self, value: ValueRef<'_>) -> Value {
         let (value, kind) = match value {
             ValueRef::Null => return Value::Null,
-            ValueRef::Integer(0 | 1) if self.is_boolean => (Value::Bool(value == ValueRef::Integer(1)), ColumnKind::Boolean),
-            ValueRef::Integer(whole) => (Value::from(whole), ColumnKind::Integer),
-            ValueRef::Real(number) => (Number::from_f64(number).map_or(Value::Null, Value::Number), ColumnKind::Number),
-            ValueRef::Text(text) => (Value::from(String::from_utf8_lossy(text)), ColumnKind::Text),
+            ValueRef::Integer(0 | 1) if self.is_boolean => (Value::Bool(value == ValueRef::Integer(1)), FieldKind::Boolean),
+            ValueRef::Integer(whole) => (Value::from(whole), FieldKind::Integer),
+            ValueRef::Real(number) => (Number::from_f64(number).map_or(Value::Null, Value::Number), FieldKind::Number),
+            ValueRef::Text(text) => (Value::from(String::from_utf8_lossy(text)), FieldKind::Text),
             // Bytes have no place in JSON: they come as hexadecimal digits.
-            ValueRef::Blob(bytes) => (Value::from(hex::encode(bytes)), ColumnKind::Text),
+            ValueRef::Blob(bytes) => (Value::from(hex::encode(bytes)), FieldKind::Text),
         };
         self.kind = match (self.has_values, self.kind, kind) {
-            (false, _, new) => new,
-            (true, old, new) if old == new => old,
-            (true, ColumnKind::Integer | ColumnKind::Number, ColumnKind::Integer | ColumnKind::Number) => ColumnKind::Number,
-            _ => ColumnKind::Unknown,
+            (false, _, new) => Some(new),
+            (true, Some(old), new) if old == new => Some(old),
+            (true, Some(FieldKind::Integer | FieldKind::Number), FieldKind::Integer | FieldKind::Number) => Some(FieldKind::Number),
+            _ => None,
         };
         self.has_values = true;
         value
@@ -230,8 +214,8 @@ impl ResultColumn {
 fn columns_of(statement: &Statement<'_>) -> Vec<ResultColumn> {
     let mut taken = HashSet::new();
     let column = |column: rusqlite::Column<'_>| {
-        let kind = column.decl_type().map_or(ColumnKind::Unknown, ColumnKind::declared);
-        ResultColumn { name: unique(column.name(), &mut taken), kind, is_boolean: kind == ColumnKind::Boolean, has_values: false }
+        let kind = column.decl_type().and_then(declared);
+        ResultColumn { name: unique(column.name(), &mut taken), kind, is_boolean: kind == Some(FieldKind::Boolean), has_values: false }
     };
     statement.columns().map(column).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -10,6 +10,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 
 use super::address::AddressRefusedError;
 use super::{HttpSettings, address};
+use crate::adapter::held;
 
 /// Most clients kept. There is one for each connect time-out and scheme in use; more than a few are not real.
 const MOST_CLIENTS: usize = 16;
@@ -84,7 +85,7 @@ impl Connections {
 
     /// A client for `https` or plain `http` with a connect time-out. Only the first of the former loads root certificates.
     pub(crate) fn client(&self, is_tls: bool, connect_timeout: Duration) -> Result<reqwest::Client, ClientError> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = held(&self.open);
         if let Some(client) = open.clients.get(&(is_tls, connect_timeout)) {
             return Ok(client.clone());
         }

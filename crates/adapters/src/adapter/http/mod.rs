@@ -17,7 +17,7 @@ mod step;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub(crate) use address::is_loopback_host;
@@ -30,6 +30,7 @@ pub(crate) use sse::{SseEvent, SseMarks};
 pub use step::StepHttpClient;
 pub(crate) use step::honest;
 
+use super::held;
 use super::wording::Scrub;
 use crate::model::FailureKind;
 use crate::port::{Clock, Secret};
@@ -121,7 +122,7 @@ impl Http {
     /// Takes the secrets that a call sends out of texts.
     pub(crate) fn scrub<'a>(&self, secrets: impl IntoIterator<Item = &'a Secret>) -> Scrub {
         let secrets: Vec<Secret> = secrets.into_iter().cloned().collect();
-        let mut last = self.last_scrub.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = held(&self.last_scrub);
         if last.0 != secrets {
             *last = (secrets.clone(), Scrub::new(&secrets));
         }

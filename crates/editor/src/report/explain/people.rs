@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{ended, listed, named};
 use crate::diagnostic::grouped;
-use crate::model::{Channel, Features, Field, FieldKind, Filling, LengthUnit, Outputs, PersonSource, Pipeline, Shape};
+use crate::model::{Channel, Features, Field, FieldKind, Filling, Outputs, PersonSource, Pipeline, Shape};
 use crate::report::graph::words::{filling, source};
 
 /// One sentence an input.
@@ -86,12 +86,7 @@ pub(super) fn channels(pipeline: &Pipeline) -> Vec<String> {
 }
 
 fn told(channel: &Channel) -> String {
-    let unit = match channel.length_unit {
-        LengthUnit::Characters => "characters",
-        LengthUnit::Utf16 => "UTF-16 units",
-        LengthUnit::Bytes => "bytes",
-        LengthUnit::SmsSegments => "SMS segments",
-    };
+    let unit = channel.length_unit.in_words();
     let length = match (channel.max_length, &channel.split) {
         (None, _) => "of any length".into(),
         (Some(most), None) => format!("at most {} {unit}; the rest is left out", grouped(most)),

@@ -168,9 +168,7 @@ fn planned(record: &Record, path: &str) -> Option<List> {
             title: step_path::last(&step.step).to_string(),
             kind: "planned",
             lines: vec![format!("uses {}", step.uses)],
-            when: None,
-            inner: None,
-            state: None,
+            ..GraphNode::default()
         }));
         let place = |path: &String| list.nodes.iter().position(|node| node.path == *path);
         let mut ways: Vec<(usize, usize)> = vec![];

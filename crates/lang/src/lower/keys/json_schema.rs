@@ -6,7 +6,9 @@
 use serde_json::{Map, Value, json};
 
 use super::{CASE, CASE_STEPS, CHANNEL, CHECKS, CRITERION, DATA, DEFINITIONS, EVERY_STEP, FIELD, KINDS, MARKUP, MOCK_ERROR, MODEL};
-use super::{KeyRule, KeyTable, OTHERWISE_STEPS, PIPELINE, PROVIDERS, REPLIES, REPLY, STEP, STYLE_GUIDE, TEST, TOOL, TOOL_KINDS, Takes};
+use super::{
+    KeyRule, KeyTable, OTHERWISE_STEPS, PIPELINE, PROVIDERS, REPLIES, REPLY, STEP, STYLE_GUIDE, TEST, TOOL, TOOL_KINDS, Tables, Takes,
+};
 use crate::lower::replies::BODIES;
 use crate::lower::{FileKind, ROOT_KEYS};
 use crate::model::Method;
@@ -91,7 +93,7 @@ impl SchemaBuilder {
     }
 
     /// A list of keys: those of `places`, and no other.
-    fn object(&mut self, places: &[&'static KeyTable]) -> Map<String, Value> {
+    fn object(&mut self, places: Tables) -> Map<String, Value> {
         let keys = || places.iter().flat_map(|place| place.keys);
         let properties: Map<String, Value> = keys().map(|key| (key.name.to_owned(), self.property(key))).collect();
         let required: Vec<&str> = keys().filter(|key| key.is_required || matches!(key.takes, Takes::Version)).map(|key| key.name).collect();
@@ -248,7 +250,7 @@ impl SchemaBuilder {
     }
 
     /// What has exactly one of several kinds: the keys of its kind decide what else may stand there.
-    fn one_kind(&mut self, common: &[&'static KeyTable], kinds: &'static [&'static KeyTable]) -> Value {
+    fn one_kind(&mut self, common: Tables, kinds: Tables<'static>) -> Value {
         let any: Vec<Value> = kinds.iter().map(|kind| json!({ "required": [kind.name] })).collect();
         let mut object = self.by_kind(common, kinds, |kind| json!({ "required": [kind.name] }));
         object.insert("anyOf".into(), any.into());
@@ -256,12 +258,7 @@ impl SchemaBuilder {
     }
 
     /// The keys of `common`, and besides those of the kind that `is_it` tells.
-    fn by_kind(
-        &mut self,
-        common: &[&'static KeyTable],
-        kinds: &'static [&'static KeyTable],
-        is_it: fn(&KeyTable) -> Value,
-    ) -> Map<String, Value> {
+    fn by_kind(&mut self, common: Tables, kinds: Tables<'static>, is_it: fn(&KeyTable) -> Value) -> Map<String, Value> {
         let mut ways = vec![];
         for kind in kinds {
             let mut then = self.object(&[kind]);

@@ -29,6 +29,9 @@ pub struct KeyTable {
     pub keys: &'static [KeyRule],
 }
 
+/// The tables of keys that stand together.
+pub(crate) type Tables<'p> = &'p [&'static KeyTable];
+
 /// One key of a place.
 #[derive(Debug)]
 pub struct KeyRule {
@@ -135,8 +138,9 @@ pub enum Takes {
     Either(&'static [Takes]),
 }
 
-/// What a name names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// What a name names, and what that is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Thing {
     /// A step of the same list.
     Step,
@@ -151,6 +155,7 @@ pub enum Thing {
     /// A file in `channels/`.
     Channel,
     /// A file in `style_guides/`.
+    #[strum(serialize = "style guide")]
     StyleGuide,
     /// An entry of `policies`.
     Policy,

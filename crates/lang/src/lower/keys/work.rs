@@ -5,7 +5,7 @@ use strum::VariantNames;
 use super::Takes::*;
 use super::Thing::{Agent, Model, Policy, StyleGuide, Table, Tool};
 use super::{KeyRule, KeyTable, key};
-use crate::model::{Api, Backoff, OnJudgeError, PlanStrategy, ToolCalls};
+use crate::model::{Api, Backoff, FailureKind, OnJudgeError, PlanStrategy, ToolCalls};
 
 /// The key that every file begins with.
 pub(crate) const FLOW: KeyRule = key("flow", Version, "version of the language: 1");
@@ -192,11 +192,7 @@ pub(crate) static RETRY: KeyTable = KeyTable::of("retry").keys(&[
     key("backoff", Word(Backoff::VARIANTS), "how waits grow"),
     key("max_delay", Duration, "the longest wait"),
     key("jitter", Boolean, "whether waits are shortened by chance"),
-    key(
-        "on",
-        Filled(&Word(&["rate_limited", "server_error", "connection", "timeout", "bad_response", "unknown_outcome"])),
-        "which failures are tried again",
-    ),
+    key("on", Filled(&Word(FailureKind::RETRYABLE)), "which failures are tried again"),
 ]);
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use super::blocking::CancelFlag;
 use super::engines::of_one;
 use super::names::unique;
-use super::query::{Answers, BoundValues, TakenRows, check, not_bound, same_name};
+use super::query::{Answers, BoundValues, TakenRows, check, not_bound, same_name, type_word};
 use super::sentence::bad_request;
 use crate::event::Failure;
 use crate::model::SqlEngine;
@@ -123,7 +123,7 @@ fn rows(statement: &Statement<'_>, request: &QueryRequest, explained: impl Fn(::
     let mut columns = Vec::with_capacity(schema.fields().len());
     for field in schema.fields() {
         let kind = values::kind(field)?;
-        columns.push((unique(field.name(), &mut taken_names), kind.word().to_owned()));
+        columns.push((unique(field.name(), &mut taken_names), type_word(kind)));
     }
     let mut taken = TakenRows::new(request.max_rows);
     let mut rows = statement.raw_query();

@@ -7,9 +7,10 @@ use duckdb::types::{Decimal, TimeUnit, ToSql, ToSqlOutput, Value as Sql, ValueRe
 use serde_json::{Map, Number, Value};
 
 use super::super::columns::Datum;
-use super::super::query::{ColumnKind, MOST_VALUE_BYTES, too_long};
+use super::super::query::{MOST_VALUE_BYTES, too_long};
 use super::super::sentence::bad_request;
 use crate::event::Failure;
+use crate::model::FieldKind;
 
 /// Up to 2^53 every whole number has its own f64.
 const MOST_EXACT: i128 = 1 << 53;
@@ -42,20 +43,20 @@ impl ToSql for Datum<'_> {
 }
 
 /// The type of a column; one whose values have no place in data is `bad_request`.
-pub(super) fn kind(field: &Field) -> Result<ColumnKind, Failure> {
+pub(super) fn kind(field: &Field) -> Result<Option<FieldKind>, Failure> {
     if !is_known(field.data_type()) {
         let sentence =
             format!("DuckDB: the column \"{0}\" has a type that has no place in data. Write cast({0} as text) for it.", field.name());
         return Err(bad_request(sentence));
     }
     Ok(match field.data_type() {
-        DataType::Boolean => ColumnKind::Boolean,
-        DataType::Decimal128(_, 0) => ColumnKind::Integer,
-        data_type if data_type.is_integer() => ColumnKind::Integer,
-        data_type if data_type.is_floating() || data_type.is_decimal() => ColumnKind::Number,
-        data_type if data_type.is_nested() && !matches!(data_type, DataType::Dictionary(..)) => ColumnKind::Unknown,
-        DataType::Null => ColumnKind::Unknown,
-        _ => ColumnKind::Text,
+        DataType::Boolean => Some(FieldKind::Boolean),
+        DataType::Decimal128(_, 0) => Some(FieldKind::Integer),
+        data_type if data_type.is_integer() => Some(FieldKind::Integer),
+        data_type if data_type.is_floating() || data_type.is_decimal() => Some(FieldKind::Number),
+        data_type if data_type.is_nested() && !matches!(data_type, DataType::Dictionary(..)) => None,
+        DataType::Null => None,
+        _ => Some(FieldKind::Text),
     })
 }
 
