@@ -51,10 +51,14 @@ pub(super) fn run(folder: &Path, shared: &SharedOptions) -> Result<Exit, Refusal
     }
     if !shared.quiet {
         made.files.iter().for_each(|path| tell!("wrote {}", shown(path)));
-        let enter = if folder.as_os_str().is_empty() { String::new() } else { format!("  cd {}\n", quoted(&folder.display().to_string())) };
-        tell!(
-            "\nNow:\n{enter}  flow run pipelines/shop/pipeline.yaml --input message=\"When do you open on Saturday?\"\n  flow test\n  flow validate"
-        );
+        tell!();
+        tell!("Now:");
+        if !folder.as_os_str().is_empty() {
+            tell!("  cd {}", quoted(&folder.display().to_string()));
+        }
+        tell!("  flow run pipelines/shop/pipeline.yaml --input message=\"When do you open on Saturday?\"");
+        tell!("  flow test");
+        tell!("  flow validate");
     }
     Ok(Exit::Ok)
 }

@@ -10,7 +10,7 @@ use crate::adapter::clock::SystemClock;
 use crate::adapter::data::DataFiles;
 use crate::diagnostic::visible;
 use crate::driver::{Runtime, find_person};
-use crate::engine::{PreviewInputs, check_inputs, known_names, secret_values};
+use crate::engine::{PreviewInputs, check_inputs, known_names, secret_values, with_style};
 use crate::model::{Filling, Limits, MODEL_TIMEOUT, Model, Pipeline, PipelineId, STAGE_TIME, Shape, StepKind, Text};
 use crate::plan::{self, AgentPart, AgentUse, BlockIx, Elements, PipelineBounds, PipelinePlan, Plan, StepIx};
 use crate::port::Clock;
@@ -207,8 +207,10 @@ fn asks(plan: &Plan, bounds: &[PipelineBounds], given: &PreviewInputs) -> Vec<As
 }
 
 fn ask(planned: &PipelinePlan, bounds: &plan::StepBounds, asking: &AgentUse, step: String, known: &KnownNames) -> Ask {
-    let fill = |text: &Text| template::fill_known(text, known).map_or_else(|error| format!("⟨{}⟩", error.message), |(text, _)| text);
     let agent = planned.pipeline.agents.get(&asking.agent);
+    let own = agent.and_then(|agent| agent.style_guide.as_deref()).map(|style| with_style(known, style));
+    let known = own.as_ref().unwrap_or(known);
+    let fill = |text: &Text| template::fill_known(text, known).map_or_else(|error| format!("⟨{}⟩", error.message), |(text, _)| text);
     let kind = &planned.step(bounds.step).step.kind;
     let prompt = if let StepKind::Agent(asked) = kind {
         Some(fill(&asked.prompt))

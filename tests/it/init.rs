@@ -23,7 +23,7 @@ fn the_first_project_runs_tests_and_is_without_findings() {
     let folder = tempfile::tempdir().unwrap();
     let Ran { exit, out, err: told } = flow(folder.path(), &["init", "shop"]);
     assert_eq!((exit, out.as_str()), (0, ""), "{told}");
-    assert!(told.contains("cd shop"), "{told}");
+    assert!(told.contains("\nNow:\n  cd shop\n  flow run "), "{told}");
     let shop = folder.path().join("shop");
     let Ran { exit, out, err: told } = flow(&shop, &["validate", "--deny-warnings"]);
     assert_eq!(exit, 0, "{out}{told}");

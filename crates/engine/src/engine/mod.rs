@@ -46,7 +46,7 @@ pub use command::{CallReply, CallRequest, Command, Input};
 pub use gates::rejudged::PassedGate;
 pub use inputs::{PersonFrom, PersonTextError, check_inputs, inputs_schema, person, person_fields, zone_problem};
 pub use marks::marks;
-pub use preview::{PreviewInputs, known_names};
+pub use preview::{PreviewInputs, known_names, with_style};
 pub use run::{Mocks, Moment, Noted, ResumeError, Run, RunSettings, Unscripted};
 pub use secrets::secret_values;
 pub use state::RunState;

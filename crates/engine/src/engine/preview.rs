@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use crate::engine::names::{channel_names, no_conversation, run_names, style_names};
-use crate::model::Pipeline;
+use crate::model::{Pipeline, StyleGuide};
 use crate::template::{self, KnownNames};
 
 /// What a run would be given, as far as that is known.
@@ -20,6 +20,13 @@ pub struct PreviewInputs {
     pub person: Option<Map<String, Value>>,
     /// The run's clock.
     pub now: DateTime<Utc>,
+}
+
+/// The names for the texts of an agent that has a style guide of its own.
+pub fn with_style(known: &KnownNames, style: &StyleGuide) -> KnownNames {
+    let mut known = known.clone();
+    known.set("style", style_names(Some(style)));
+    known
 }
 
 /// The names of a pipeline's texts with their values, as in the first round of a run. Steps, secrets and `env` are not known.

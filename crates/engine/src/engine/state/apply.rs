@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::consents::ConsentDecision;
-use super::talk::{AskedStage, RequestedCall};
+use super::talk::{AskedStage, RequestedCall, TalkStage};
 use super::tally::SetAside;
 use super::{CacheStage, Cached, Instance, NodeRef, OpenCall, RefinementRound, RunState, StepWork, Timer};
 use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, Purpose, SharedValue, StepDetails, StepStatus, Usage};
@@ -325,8 +325,13 @@ impl RunState {
         node.retry_at = Some(retry_at);
         node.ended_by = None;
         match &mut node.work {
-            // Tries of a request are counted by the talk.
-            StepWork::Asking(asking) => asking.fails(),
+            // Tries of a request are counted by the talk. Where the step's own time was up, it goes on without a new start.
+            StepWork::Asking(asking) => {
+                if !matches!(asking.stage(), TalkStage::Failed(_)) {
+                    node.attempt = attempt + 1;
+                }
+                asking.fails();
+            }
             work => {
                 *work = StepWork::None;
                 node.attempt = attempt;

@@ -177,6 +177,24 @@ fn tries_of_a_request_are_counted_and_each_has_the_time_of_a_try() {
 }
 
 #[test]
+fn a_step_whose_own_time_is_up_again_and_again_ends_with_its_last_try() {
+    let second = std::time::Duration::from_secs(1);
+    let hook = tool(crate::model::ToolKind::Pipeline { file: named("inner.yaml"), pipeline: Some(crate::model::PipelineId(1)) });
+    let patient = Step { retry: Some(retry(3)), timeout: Some(5 * second), ..agent("a", "Go.") };
+    let slow = Step { timeout: Some(3_600 * second), ..query("q") };
+    let mut world = World::new(planned(vec![with_tools(vec![patient], vec![("look_up", hook)]), pipeline("inner", vec![slow])]));
+    for number in 0..20 {
+        if world.out.last().is_some_and(|(_, step)| step == "a") {
+            world.reply_with(asks(&[(&format!("c{number}"), "look_up", serde_json::json!({}))]));
+        } else if !world.is_over() {
+            world.wait();
+        }
+    }
+    assert_eq!((world.status(), world.count("attempt_failed")), (RunStatus::Failed, 2), "{:?}", world.lines());
+    world.check();
+}
+
+#[test]
 fn calls_of_a_dear_model_that_are_out_are_set_aside_at_its_price() {
     let priced = |price: f64| Model {
         model: Some(text("m")),
