@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{ended, listed, named};
 use crate::diagnostic::grouped;
-use crate::model::{Channel, Features, Field, FieldKind, Filling, Outputs, PersonSource, Pipeline, Shape};
+use crate::model::{Channel, Features, Field, FieldKind, Filling, Outputs, PersonSource, Pipeline, Shape, StyleGuide};
 use crate::report::graph::words::{filling, source};
 
 /// One sentence an input.
@@ -80,7 +80,10 @@ pub(super) fn channels(pipeline: &Pipeline) -> Vec<String> {
     };
     let mut said: Vec<String> = pipeline.channels.iter().enumerate().map(told).collect();
     if let (Some(style), false) = (&pipeline.style_guide, said.is_empty()) {
-        said.push(format!("Everywhere in the style of {}.", style.brand_name.as_deref().unwrap_or(&style.name)));
+        let brand = |style: &StyleGuide| style.brand_name.clone().unwrap_or_else(|| style.name.clone());
+        said.push(format!("Everywhere in the style of {}.", brand(style)));
+        let own = pipeline.agents.iter().filter_map(|(name, agent)| Some((name, agent.style_guide.as_ref()?)));
+        said.extend(own.map(|(name, own)| format!("But agent {name} is asked in the style of {}.", brand(own))));
     }
     said
 }
