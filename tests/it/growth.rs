@@ -28,16 +28,27 @@ fn cost(text: &str) -> (u64, u64, u64) {
     (info.count_total, info.bytes_total, info.bytes_max)
 }
 
+/// What other tests do at the same moment (in the caches of patterns and of compiled texts) is made anew here: noise, which only adds. So what
+/// seems too much is measured again.
+fn without_noise(small: (u64, u64, u64), large: (u64, u64, u64), mut again: impl FnMut() -> (u64, u64, u64)) -> (u64, u64, u64) {
+    let is_more = |large: (u64, u64, u64)| {
+        [(small.0, large.0), (small.1, large.1), (small.2, large.2)].iter().any(|(small, large)| *large as f64 / *small as f64 > MOST)
+    };
+    (0..3).fold(large, |large, _| {
+        if !is_more(large) {
+            return large;
+        }
+        let next = again();
+        (large.0.min(next.0), large.1.min(next.1), large.2.min(next.2))
+    })
+}
+
 /// Says which of these cost more than they should as they grow from `few` to four times as many.
 fn check_growth(shapes: &[shapes::Shape], few: usize) {
     let mut wrong = vec![];
     for (name, make) in shapes {
-        let (small, mut large) = (cost(&make(few)), cost(&make(few * 4)));
-        // What other tests keep busy at the same moment (the caches of patterns) is made anew here: that is noise, which only adds.
-        let is_more = |large: (u64, u64, u64)| large.2 as f64 / small.2 as f64 > MOST;
-        for _ in 0..3 {
-            large = if is_more(large) { cost(&make(few * 4)) } else { large };
-        }
+        let (small, large) = (cost(&make(few)), cost(&make(few * 4)));
+        let large = without_noise(small, large, || cost(&make(few * 4)));
         for (what, small, large) in [("allocations", small.0, large.0), ("bytes", small.1, large.1), ("bytes at once", small.2, large.2)] {
             let more = large as f64 / small as f64;
             if more > MOST {
@@ -99,6 +110,7 @@ fn a_run_of_four_times_as_many_steps_or_calls_costs_about_four_times_as_much() {
         [("chain", shapes::chain, 0), ("all at once", |n| asking(n, n), 1), ("eight at once", |n| asking(n, 8), 0)];
     for (name, make, per_element) in runs {
         let ((few, out), (many, more_out)) = (run_cost(&make(500)), run_cost(&make(2_000)));
+        let many = without_noise(few, many, || run_cost(&make(2_000)).0);
         assert_eq!((out >= 500 * per_element, more_out >= 2_000 * per_element), (true, true), "{name}");
         for (what, few, many) in [("allocations", few.0, many.0), ("bytes", few.1, many.1), ("bytes at once", few.2, many.2)] {
             let more = many as f64 / few as f64;

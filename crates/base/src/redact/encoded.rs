@@ -90,7 +90,10 @@ pub(super) fn inside<P: BytePlaces>(text: &str) -> Vec<DecodedText<P>> {
 pub(super) fn joined<P: BytePlaces>(text: &str) -> Option<DecodedText<P>> {
     let is_code = |byte: Option<&u8>| byte.is_some_and(|byte| six_bits(*byte).is_some());
     let bytes = text.as_bytes();
-    let is_broken = |at: usize| bytes[at].is_ascii_whitespace() && is_code(bytes.get(at.wrapping_sub(1))) && is_code(bytes.get(at + 1));
+    let is_broken = |at: usize| {
+        let goes_on = || is_code(bytes[at..].iter().find(|byte| !byte.is_ascii_whitespace()));
+        bytes[at].is_ascii_whitespace() && is_code(bytes.get(at.wrapping_sub(1))) && goes_on()
+    };
     if !(0..bytes.len()).any(|at| bytes[at] == b'\n' || is_broken(at)) {
         return None;
     }
@@ -149,6 +152,11 @@ fn unescaped<P: BytePlaces>(text: &str) -> Vec<DecodedText<P>> {
 /// The text with the escapes of one kind read, once for each kind: what looks like one of another kind may belong to a secret.
 pub(super) fn of_each_kind<P: BytePlaces>(text: &str) -> impl Iterator<Item = DecodedText<P>> {
     [&b"%"[..], b"%+", b"\\", b"&"].into_iter().filter_map(|marks| unescape(text, marks))
+}
+
+/// The text with its percent-encoded bytes read, if it has some.
+pub(super) fn percent_decoded(text: &str) -> Option<String> {
+    unescape::<()>(text, b"%").map(|read| read.text)
 }
 
 /// Reads `%C3%AB`, `\u00eb`, `\n`, `\*`, `&#39;` and `+` between words, as far as they begin with these marks; `None`: there is nothing of it.

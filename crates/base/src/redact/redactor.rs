@@ -109,12 +109,10 @@ impl Redactor {
         self.numbers.of(PiiKind::Person, value.trim());
     }
 
-    /// Numbers what has the shape of personal data in these texts, in their order.
+    /// Numbers what would be masked in these texts, in their order.
     pub fn number(&self, value: &Value) {
         match value {
-            Value::String(text) => find_pii(text).into_iter().filter(|found| found.kind != PiiKind::Url).for_each(|found| {
-                self.numbers.of(found.kind, text.get(found.range).unwrap_or_default());
-            }),
+            Value::String(text) => drop(self.places(text)),
             Value::Array(list) => list.iter().for_each(|value| self.number(value)),
             Value::Object(map) => map.values().for_each(|value| self.number(value)),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::encoded::{BytePlaces, DecodedText, inside, joined, of_each_kind, seen};
+use super::encoded::{BytePlaces, DecodedText, inside, joined, of_each_kind, percent_decoded, seen};
 use super::known::KnownValues;
 use super::written::{looks_random, names_a_secret};
 use super::{Detection, merged, replaced};
@@ -32,10 +32,11 @@ pub fn is_recognised(secret: &str) -> bool {
     count >= SHORTEST && (count >= LONGEST_WORD || !secret.chars().all(char::is_alphabetic))
 }
 
-/// A secret, and what of it stands alone where somebody reads it: of JSON (the key of a service account) its keys, and of a text that is kept
-/// in one line with `\n` its lines.
+/// A secret, and what of it stands alone where somebody reads it: of JSON (the key of a service account) its keys, of a text that is kept
+/// in one line with `\n` its lines, and of a password as it is written in an address the password itself.
 fn with_parts(secret: &str) -> Vec<String> {
     let mut all = vec![secret.to_owned()];
+    all.extend(percent_decoded(secret));
     if secret.contains("\\n") {
         all.push(secret.replace("\\r", "").replace("\\n", "\n"));
     }
@@ -205,8 +206,11 @@ impl Secrets {
 
 /// What can be read in a text, and how long a secret is at least that counts in it: a short one is made by chance where words are joined.
 fn decoded<P: BytePlaces>(text: &str) -> impl Iterator<Item = (DecodedText<P>, usize)> {
-    let read = inside(text).into_iter().chain(of_each_kind(text)).map(|read| (read, 0));
-    read.chain(joined(text).into_iter().chain(seen(text)).map(|read| (read, SHORTEST)))
+    let read: Vec<DecodedText<P>> = inside(text).into_iter().chain(of_each_kind(text)).collect();
+    let whole = |text: &str| joined(text).into_iter().chain(seen(text)).collect::<Vec<DecodedText<P>>>();
+    // What breaks it may be written as an escape itself: `\n` in JSON, `%0A`, `&#8203;`.
+    let inner: Vec<_> = read.iter().flat_map(|outer| whole(&outer.text).into_iter().filter_map(|inner| inner.within(outer))).collect();
+    read.into_iter().map(|read| (read, 0)).chain(inner.into_iter().chain(whole(text)).map(|read| (read, SHORTEST)))
 }
 
 /// The text from a place on, with stars for each of these places.

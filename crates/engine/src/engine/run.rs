@@ -334,7 +334,7 @@ impl Run {
             self.emit(Happening::LimitReached { step, limit: Limit { bound, of_called: false }, message });
             return;
         }
-        let may_have_acted = matches!(node.work, StepWork::Call(call) if self.call_acts(call));
+        let may_have_acted = matches!(node.work, StepWork::Call(call) if !self.unsent.contains_key(&call) && self.call_acts(call));
         let kind = if may_have_acted { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
         let failure = Failure::new(kind, message);
         if bound == Bound::Timeout { self.fail_attempt(at, failure) } else { self.fail(at, failure, None) }

@@ -15,12 +15,15 @@ const ADDRESS: &str = "FLOW_MODEL_BASE_URL";
 
 /// Values that no text of a run may hold: of the declared secrets, of `FLOW_API_KEY`, keys and passwords that stand in the file, the
 /// variables that keys, passwords and what is named like one (`authorization: Bearer {{ env.NAME }}`) are made of, and log-ins in
-/// addresses that stand in variables.
+/// addresses that stand in variables or are declared secrets.
 pub fn secret_values(program: &Program, env: &BTreeMap<String, Secret>) -> Vec<Secret> {
     let mut all: Vec<Secret> = env.get(KEY).cloned().into_iter().collect();
     all.extend(env.get(ADDRESS).into_iter().flat_map(|address| log_ins(address.reveal())));
     for pipeline in &program.pipelines {
-        all.extend(pipeline.secrets.keys().filter_map(|name| env.get(name).cloned()));
+        for secret in pipeline.secrets.keys().filter_map(|name| env.get(name)) {
+            all.push(secret.clone());
+            all.extend(log_ins(secret.reveal()));
+        }
         each_seat(pipeline, &mut |name, is_password, text| {
             if (is_password || name == "api_key") && text.form == Form::Plain {
                 all.push(Secret::new(&*text.source));
@@ -70,6 +73,7 @@ mod tests {
     fn what_keys_and_log_ins_are_made_of_is_secret_wherever_it_stands() {
         let yaml = "flow: 1
 name: p
+secrets: { DATA: Where the data is. }
 tools: { t: { http: POST https://a.example/, query: { api_key: '{{ env.QUERY1 }}' }, body: { in: [{ token: '{{ env.BODY1 }}' }] } } }
 steps:
   - id: r
@@ -81,12 +85,14 @@ steps:
 ";
         let checked = check_file(Path::new("p.yaml"), Path::new(""), &MemoryFiles::from_iter([("p.yaml", yaml)]));
         let base = "https://user:Zq7/xK29@a.example";
+        let data = "postgres://app:Plain-Pw99x@127.0.0.1/db";
         let names = ["QUERY1", "BODY1", "HEADER1", "PLAIN1", "OTHER1"];
         let mut env: BTreeMap<String, Secret> = names.iter().map(|name| (name.to_string(), Secret::new(format!("of {name}")))).collect();
         env.insert("BASE".to_owned(), Secret::new(base));
+        env.insert("DATA".to_owned(), Secret::new(data));
         let found = secret_values(&checked.loaded.program, &env);
         let found: Vec<&str> = found.iter().map(Secret::reveal).collect();
-        for secret in ["of QUERY1", "of BODY1", "of HEADER1", "user:Zq7/xK29", "Zq7/xK29"] {
+        for secret in ["of QUERY1", "of BODY1", "of HEADER1", "user:Zq7/xK29", "Zq7/xK29", data, "Plain-Pw99x"] {
             assert!(found.contains(&secret), "{secret}: {found:?}");
         }
         assert!(!found.iter().any(|found| found.contains("PLAIN1") || found.contains("OTHER1")), "{found:?}");

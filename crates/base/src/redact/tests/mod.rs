@@ -321,3 +321,20 @@ fn values_that_are_learned_one_by_one_are_masked_as_those_learned_at_once() {
     let shape = |text: String| text.replace(|c: char| c.is_ascii_digit(), "");
     assert_eq!(shape(one_by_one.redact(&all.join(" and "))), shape(at_once.redact(&all.join(" and "))));
 }
+
+#[test]
+fn numbers_follow_the_order_of_the_texts_whatever_is_shown_first() {
+    let (whole, mail) = (json!("Ask ines.quist8@corp.example or +49 165 9401303 about it"), "mail to new0@foo.example");
+    let mut redactor = Redactor::new([], []);
+    redactor.learn_in_order(std::slice::from_ref(&whole));
+    for text in [&whole, &json!(mail)] {
+        redactor.number(text);
+    }
+    let other = redactor.clone();
+    let last = redactor.redact(mail);
+    assert_eq!(
+        (other.redact_whole(whole.as_str().unwrap()), other.redact(mail)),
+        (redactor.redact_whole(whole.as_str().unwrap()), last.clone())
+    );
+    assert!(last.ends_with("_2>") || last.ends_with("_3>"), "{last}: the first text comes first");
+}

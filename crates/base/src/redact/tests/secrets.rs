@@ -64,6 +64,27 @@ fn a_secret_is_hidden_however_it_is_written() {
 }
 
 #[test]
+fn a_secret_that_escapes_break_is_hidden_with_them() {
+    let secret = "sk-proj-AbC9dEf2GhI4jKl6";
+    let secrets = Secrets::new([secret]);
+    let base64 = STANDARD.encode(secret);
+    for escape in ["\\n", "\\r\\n", "\\u200b", "\\u0000", "%0A", "%0D%0A", "&#8203;", "\\u001b[31m"] {
+        for written in [secret, &base64] {
+            let text = format!("{{\"k\": \"{}{escape}{}{escape}{}\"}}", &written[..7], &written[7..15], &written[15..]);
+            let hidden = secrets.hide(&text).into_owned();
+            assert!(hidden.starts_with("{\"k\": \"***"), "{escape}: {hidden}");
+            assert!(!hidden.contains(&written[7..15]), "{escape}: {hidden}");
+        }
+    }
+}
+
+#[test]
+fn a_password_is_hidden_also_as_it_is_once_its_address_was_read() {
+    let secrets = Secrets::new(["p%40ssw0rd%21X9"]);
+    assert_eq!(secrets.hide("password=p@ssw0rd!X9 of p%40ssw0rd%21X9"), "password=*** of ***");
+}
+
+#[test]
 fn a_secret_with_an_unseen_character_of_its_own_is_hidden_where_those_are_left_out() {
     let secret = "Zq8/x+Lm4\u{e0100}w2";
     let spread: String = secret.chars().flat_map(|c| [c, '\u{200b}']).collect();

@@ -83,7 +83,8 @@ impl Run {
         let has_gone_out = self.unsent.remove(&call).is_none();
         let kind = if has_gone_out && self.call_acts(call) { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
         self.commands.push_back(Command::Cancel { call });
-        self.replied(call, Err(Failure::new(kind, format!("no answer after {seconds}"))));
+        let message = if has_gone_out { "no answer after" } else { "not sent, since the record of the run could not be written within" };
+        self.replied(call, Err(Failure::new(kind, format!("{message} {seconds}"))));
     }
 
     /// Output and details of a step, or `None` when it goes on.
