@@ -1,4 +1,4 @@
-//! A run that waits for a person, and goes on later: it is kept on disk, so that another process could resume it, too.
+//! A run that waits for a person, and continues later: it is kept on disk, so that another process could resume it, too.
 //!
 //! `cargo run --example approve`
 

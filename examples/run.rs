@@ -10,7 +10,7 @@ use serde_json::json;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let workflow = Workflow::check("pipelines/timesheet/pipeline.yaml")?;
-    // What it would start, connect to and read is known before; the default is that a file which wants something is refused.
+    // What it would start, connect to and read is known before; the default is that a file which wants something is rejected.
     let wants = workflow.wishes();
     println!("{}: {} programs, {} hosts, {} secrets", workflow.name(), wants.programs.len(), wants.hosts.len(), wants.secrets.len());
     let runner = workflow.runner().channel("sms").consent(Consent::Refused);

@@ -9,7 +9,7 @@
 //! workflow.findings().iter().for_each(|finding| println!("{}: {}", workflow.place(finding), finding.message));
 //! # Ok::<(), flow::runtime::CheckError>(())
 //! ```
-//! A run goes on in a thread of its own, so it works in any async runtime, or in none. It is a stream of its [events](event::Event), and has an
+//! A run continues in a thread of its own, so it works in any async runtime, or in none. It is a stream of its [events](event::Event), and has an
 //! [outcome](runtime::RunOutcome):
 //! ```no_run
 //! # async fn example(workflow: flow::runtime::Workflow) -> Result<(), flow::runtime::RunError> {
@@ -27,7 +27,7 @@
 //! A run whose handle is dropped is cancelled, as by [`Control::cancel`](runtime::Control::cancel). Events and outputs hold no secret that is known; personal values are
 //! in them as they are.
 //!
-//! **What a file wants** (programs, hosts, secrets: [`Wishes`](runtime::Wishes)) is refused unless the program [agrees](runtime::Consent). Nothing of the process
+//! **What a file wants** (programs, hosts, secrets: [`Wishes`](runtime::Wishes)) is rejected unless the program [agrees](runtime::Consent). Nothing of the process
 //! reaches a run that does not ask for it: [no variable, no settings of the user](runtime::Runner), and no record is kept.
 //! ```no_run
 //! # use flow::runtime::{Consent, Workflow};
@@ -38,7 +38,7 @@
 //!     .consent(Consent::Decided(std::sync::Arc::new(|wishes| wishes.programs.is_empty())));
 //! # }
 //! ```
-//! **Own ports**: a model, a database, tools or a mail server of the program stand in the place of the usual ones
+//! **Own ports**: a model, a database, tools or a mail server of the program are in the place of the usual ones
 //! ([`Runner::model_client`](runtime::Runner::model_client), [`Runner::ports`](runtime::Runner::ports)).
 //! ```no_run
 //! use std::sync::Arc;

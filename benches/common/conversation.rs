@@ -75,7 +75,7 @@ pub fn run_all(kind: &str, url: &str) -> Result<(), Box<dyn std::error::Error>> 
     worker.join().map_err(|_| "the thread ended badly")?.map_err(Into::into)
 }
 
-/// What the mock says: rough at first where it is asked to, fine once it is told to mend.
+/// What the mock says: rough at first where it is asked to, fine once it is told to fix.
 pub fn says(body: &str) -> String {
     let is_rough = body.contains("rough");
     if body.contains("You judge") {

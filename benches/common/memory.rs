@@ -1,4 +1,4 @@
-//! A project of one file that stands in memory, checked and planned.
+//! A project of one file that is in memory, checked and planned.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

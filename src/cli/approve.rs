@@ -24,7 +24,7 @@ use crate::runtime::{RunQuestion, start_of};
 /// Most bytes of an output that a person gives.
 const LARGEST: u64 = 8 * 1024 * 1024;
 
-/// Shows a question, or writes the decision into the run's journal; `flow runs resume` goes on from there.
+/// Shows a question, or writes the decision into the run's journal; `flow runs resume` continues from there.
 pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let ApproveOptions { run, step, show, reject, happened, comment } = options;
     let (mut store, file, run) = runs::open_run(Some(run), shared)?;
@@ -72,7 +72,7 @@ fn door(events: &[Event], shared: &SharedOptions) -> Result<Door, Refusal> {
 }
 
 /// Whether a step that waits for a person is in doubt; else it asks about a call.
-/// Errors: it waits for nobody: it was not asked yet, has been decided, or the run is over.
+/// Errors: it waits for nobody: it was not asked yet, has been decided, or the run has ended.
 fn asked(run: &str, events: &[Event], step: &str) -> Result<bool, Refusal> {
     let shown = visible(step);
     let questions = record(events).map(|record| record.questions).unwrap_or_default();

@@ -29,7 +29,7 @@ pub enum Exit {
     QualityNotMet,
     /// The run failed, what it wants is not trusted, the journal cannot be used, or a result cannot be written.
     Failed,
-    /// The run's time or budget is over.
+    /// The run's time or budget has ended.
     LimitReached,
     /// Waiting for an answer; the run is saved.
     Waiting,

@@ -1,4 +1,4 @@
-//! `flow init`: a first project, with tests, that runs without any key. Its files stand in `starter/`.
+//! `flow init`: a first project, with tests, that runs without any key. Its files are in `starter/`.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};

@@ -33,7 +33,7 @@ impl OutputOptions {
 }
 
 impl OutputTargets<'_> {
-    /// Opens the files. What stands in the one of the outputs stays until there are others. Errors: one of them cannot be written.
+    /// Opens the files. What is in the one of the outputs stays until there are others. Errors: one of them cannot be written.
     pub(super) fn open(options: &OutputOptions) -> Result<OutputTargets<'_>, Refusal> {
         if let Some(path) = &options.output {
             if options.events.as_ref() == Some(path) {
@@ -57,7 +57,7 @@ impl OutputTargets<'_> {
     }
 
     /// One JSON object a line; texts of prompts and replies are left out, or masked with `--events-content`. Once they cannot be written
-    /// any more, that is told, and the run goes on.
+    /// any more, that is reported, and the run continues.
     pub(super) fn event(&mut self, event: &Event, mask: RunMask<'_>) {
         let Some(out) = &mut self.events else { return };
         let line = json_visible(&crate::journal::public_line(event, mask, self.options.events_content));

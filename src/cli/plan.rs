@@ -43,7 +43,7 @@ pub(super) fn run(wanted: &RunRequest, as_json: bool, shared: &SharedOptions) ->
     })
 }
 
-/// What the command line gives. An input that is missing is not known; one that breaks its rules is refused, as by a run.
+/// What the command line gives. An input that is missing is not known; one that breaks its rules is rejected, as by a run.
 fn given(pipeline: &Pipeline, wanted: &RunRequest) -> Result<PreviewInputs, Refusal> {
     let (read, beside) = inputs::read(pipeline, wanted.inputs_file.as_deref(), &wanted.inputs)?;
     let channel = channel(pipeline, wanted.channel.as_deref().or(beside.as_deref()))?;
@@ -187,7 +187,7 @@ fn asks(plan: &Plan, bounds: &[PipelineBounds], given: &PreviewInputs) -> Vec<As
         let pipeline = &planned.pipeline;
         let known = match at {
             0 => known_names(pipeline, given),
-            // What it is given is known only while the run goes on.
+            // What it is given is known only while the run continues.
             _ => {
                 let person = given.person.clone().filter(|_| pipeline.person.is_none());
                 let first = pipeline.channels.first().map(|channel| channel.name.clone());

@@ -1,4 +1,4 @@
-//! `flow run`, and what it shares with those that go on with a run.
+//! `flow run`, and what it shares with those that continue with a run.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -113,7 +113,7 @@ impl Attend for AtTerminal<'_> {
         self.printed.event(event, mask);
     }
 
-    /// The question waits in a thread of its own, so that Ctrl-C still ends the run; it is saved and goes on later.
+    /// The question waits in a thread of its own, so that Ctrl-C still ends the run; it is saved and continues later.
     fn decide(&mut self, RunQuestion { run, step, text }: RunQuestion) -> Decided<'_> {
         let show = show_command(&run, &step);
         let asking = tokio::task::spawn_blocking(move || inputs::allow(&text, &show));

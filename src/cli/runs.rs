@@ -10,8 +10,8 @@ use super::outcome::OutputTargets;
 use super::refusal::Refusal;
 use super::{Exit, run, stdout, tell};
 use crate::adapter::clock::SystemClock;
+use crate::adapter::encryption::Sealing;
 use crate::adapter::run_lock::RunLock;
-use crate::adapter::sealing::Sealing;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::{counted, visible};
@@ -56,10 +56,10 @@ pub(super) fn stored(wanted: Option<&str>, shared: &SharedOptions) -> Result<(Re
     Ok((masked(record, &events), file))
 }
 
-/// Lists, shows, writes out, removes or goes on with runs.
+/// Lists, shows, writes out, removes or continues with runs.
 pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let project = shared.current_project();
-    // What stands in the list needs no key.
+    // What is in the list needs no key.
     let keyless = || open_with(&project, &Sealing::default());
     match command {
         RunsCommand::List { json } => {
@@ -134,7 +134,7 @@ fn find<'a>(runs: &'a [RunSummary], wanted: Option<&str>) -> Result<&'a RunSumma
     }
 }
 
-/// Goes on with a run whose process has ended.
+/// Continues with a run whose process has ended.
 fn resume(id: &str, output: &OutputOptions, is_allowed: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let (store, journal, id) = open_run(Some(id), shared)?;
     let stored = StoredRun::open(store, journal, id)?;
@@ -176,7 +176,7 @@ fn older<'a>(runs: &'a [RunSummary], than: Option<&str>) -> Result<BTreeSet<&'a 
     Ok(runs.iter().filter(is_older).map(|run| &run.run).collect())
 }
 
-/// Removes runs that no process goes on with. `leaves`: the others are told and left; else one of them stops the removal.
+/// Removes runs that no process continues with. `leaves`: the others are told and left; else one of them stops the removal.
 /// Errors: one is being run (exit 2); or something is left of what was removed (exit 6).
 fn remove(store: &mut SqliteStore, file: &Path, wanted: &BTreeSet<&String>, leaves: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let (mut locks, mut runs, mut held) = (vec![], vec![], vec![]);

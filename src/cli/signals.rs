@@ -13,10 +13,10 @@ use crate::driver::Runtime;
 use crate::event::{Canceller, Event, Happening};
 use crate::model::STAGE_TIME;
 
-/// How long the program may take to end after a signal, whatever hangs. What a run waits for is over before.
+/// How long the program may take to end after a signal, whatever hangs. What a run waits for has ended before.
 const TO_END: Duration = Duration::from_millis(4_900);
 
-/// What the thread that hears signals is told.
+/// What the thread that receives signals is told.
 enum News {
     /// A signal has come: what the record calls it, and how the program ends.
     Signal(Canceller, Exit),

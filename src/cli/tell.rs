@@ -18,13 +18,13 @@ use crate::diagnostic::{visible, visible_drawn, visible_lines};
 use crate::port::Secret;
 use crate::redact::{Redactor, Secrets};
 
-/// Writes a line about what goes on: known secrets and personal values, and what has the shape of one, are masked.
+/// Writes a line about what continues: known secrets and personal values, and what has the shape of one, are masked.
 macro_rules! tell {
     () => { $crate::cli::tell::line("") };
     ($($text:tt)*) => { $crate::cli::tell::line(&format!($($text)*)) };
 }
 
-/// Writes a line that repeats what stands in files and on the command line: addresses and examples stay as they are written, secrets do not.
+/// Writes a line that repeats what is in files and on the command line: addresses and examples stay as they are written, secrets do not.
 macro_rules! tell_as_written {
     ($($text:tt)*) => { $crate::cli::tell::as_written(&format!($($text)*), "\n") };
 }

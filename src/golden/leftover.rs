@@ -1,6 +1,6 @@
 //! Replies and mocks that nobody asked for.
 //!
-//! What a case writes itself must be used in it; what stands in the file for all cases, in one of them.
+//! What a case writes itself must be used in it; what is in the file for all cases, in one of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ pub(super) fn of_trial(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Com
     let mut complaints = vec![];
     for (step, set) in suite.test.cases[trial.case].replies.iter() {
         let used = played.noted.replies_used.get(step).copied().unwrap_or(0);
-        // A list nobody asked for is told once, by `of_suite`.
+        // A list nobody asked for is reported once, by `of_suite`.
         let ReplySet::InTurn(list) = set else { continue };
         if let Some(left) = list.get(used as usize).filter(|_| used > 0) {
             let number = used + 1;

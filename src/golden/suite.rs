@@ -17,7 +17,7 @@ use crate::source::{Sources, Span};
 
 /// A test file without errors, and what it tests.
 pub struct Suite {
-    /// The file; goldens stand beside it.
+    /// The file; goldens are beside it.
     pub path: PathBuf,
     pub test: TestFile,
     pub sources: Sources,

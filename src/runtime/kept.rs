@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::RunError;
 use super::settings::{self, Settled};
-use crate::adapter::sealing::{JournalKey, Sealing};
+use crate::adapter::encryption::{JournalKey, Sealing};
 use crate::adapter::{environment, files};
 use crate::event::Event;
 use crate::port::{EventLog, StoreError, Synced};
@@ -17,7 +17,7 @@ use crate::port::{EventLog, StoreError, Synced};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Storage {
-    /// Nowhere: it ends with the run, which nobody can go on with.
+    /// Nowhere: it ends with the run, which nobody can continue with.
     #[default]
     Memory,
     /// Where `flow run` keeps it: in `.flow` of the project, or in the folder that the user named for all projects.

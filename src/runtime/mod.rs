@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `workflow`, `runner` | a checked file; how its runs are made |
-//! | `running`, `outcome` | a run that goes on in a thread of its own; what it gave |
+//! | `running`, `outcome` | a run that continues in a thread of its own; what it gave |
 //! | `consent` | what a file wants, and whether somebody has agreed to it |
 //! | `surroundings`, `session`, `stored` | what a run needs; from its beginning to its end, for all who run something; from its record |
 //! | `virtual_time` | a run whose clock jumps, for tests |

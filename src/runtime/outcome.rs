@@ -52,16 +52,16 @@ pub struct RunOutcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunEnding {
-    /// It is over.
+    /// It has ended.
     Over(RunStatus),
-    /// It waits for these decisions. One that is kept on disk goes on with `flow approve` and `flow runs resume`.
+    /// It waits for these decisions. One that is kept on disk continues with `flow approve` and `flow runs resume`.
     Waiting(Vec<RunQuestion>),
-    /// It could not go on, since its events could not be kept: [`RunOutcome::loss`] says why.
+    /// It could not continue, since its events could not be kept: [`RunOutcome::loss`] says why.
     Lost,
 }
 
 impl RunOutcome {
-    /// What events tell; `end`: the run is over.
+    /// What events tell; `end`: the run has ended.
     pub(super) fn of(run: &str, events: Vec<Event>, end: Option<RunEnd>) -> RunOutcome {
         let start = start_of(&events);
         let (channel, is_scripted) = (start.and_then(|start| start.channel.clone()), start.is_some_and(|start| start.scripted));
@@ -96,7 +96,7 @@ impl RunOutcome {
         RunOutcome { ending: RunEnding::Over(RunStatus::Failed), failure, ..RunOutcome::of("", vec![], None) }
     }
 
-    /// Its status, if it is over.
+    /// Its status, if it has ended.
     pub fn status(&self) -> Option<RunStatus> {
         if let RunEnding::Over(status) = self.ending { Some(status) } else { None }
     }
@@ -151,7 +151,7 @@ pub enum RunError {
     /// This machine lacks something that the pipeline needs, such as an SQL engine; so a run would end.
     #[error("{}", .0.message)]
     Lacking(Failure),
-    /// A run cannot go on: it is over, or its files have changed. One line each.
+    /// A run cannot continue: it has ended, or its files have changed. One line each.
     #[error("{}", .0.join("\n"))]
     CannotResume(Vec<String>),
     /// The system gives no thread, file or folder.

@@ -31,7 +31,7 @@ const MOST_LOOKED_AT: u64 = 16 << 20;
 
 /// The files in a folder that are ours.
 pub(crate) fn find(folder: &Path, found: &mut Vec<PathBuf>) {
-    // What cannot be read as text is told where it must be ours: a test, or in a folder of ours.
+    // What cannot be read as text is reported where it must be ours: a test, or in a folder of ours.
     let is_test = |path: &Path| path.to_string_lossy().ends_with(".test.yaml");
     let may_be_ours = |path: &Path| path.ancestors().any(in_our_folder);
     let is_ours = |path: &Path| match DiskFiles.read_text(path) {

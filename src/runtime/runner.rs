@@ -195,7 +195,7 @@ impl Runner {
         })
     }
 
-    /// Goes on with a run of the same files that its [storage](Runner::storage) has: its process was killed, it was cancelled, or it waits for a
+    /// Continues with a run of the same files that its [storage](Runner::storage) has: its process was killed, it was cancelled, or it waits for a
     /// decision. Finished steps do not run again. The handle is told the questions that are open, then what happens from now on. A run that has ended
     /// gives its outcome once more.
     pub fn resume(&self, run: impl Into<String>) -> RunHandle {

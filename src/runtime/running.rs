@@ -1,4 +1,4 @@
-//! A run that goes on.
+//! A run that continues.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use crate::driver::StopReceiver;
 use crate::event::{Canceller, Event};
 use crate::journal::RunMask;
 
-/// A run that goes on in a thread of its own, whatever runtime its owner has, or none.
+/// A run that continues in a thread of its own, whatever runtime its owner has, or none.
 ///
 /// It is a stream of its events, each told once it is kept. Dropping it cancels the run as [`Control::cancel`] does.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ use crate::model::{Pipeline, Program};
 use crate::port::{EventLog, Secret};
 use crate::redact::Redactor;
 
-/// A run that has not begun, or that goes on.
+/// A run that has not begun, or that continues.
 pub(crate) struct RunSession {
     pub(crate) id: String,
     pub(crate) on: Surroundings,
@@ -86,7 +86,7 @@ pub(crate) trait Attend {
     /// Sees each event once it is kept.
     fn see(&mut self, event: &Event, mask: RunMask<'_>);
 
-    /// A person must decide, and until then there is nothing else to do. Without an answer the run is over for now.
+    /// A person must decide, and until then there is nothing else to do. Without an answer the run has ended for now.
     fn decide(&mut self, _: RunQuestion) -> Decided<'_> {
         Box::pin(std::future::ready(None))
     }
@@ -96,7 +96,7 @@ pub(crate) trait Attend {
 pub(crate) struct PlayedRun {
     pub(crate) outcome: RunOutcome,
     mask: PersonalMask,
-    /// As long as this is kept, no other process goes on with it.
+    /// As long as this is kept, no other process continues with it.
     _lock: Option<RunLock>,
 }
 
@@ -153,7 +153,7 @@ impl RunSession {
         Ok(RunSession { id, on, run, begin: Input::Start(Box::new(start)), before: vec![], log, lock })
     }
 
-    /// Goes on with a run from its record. Errors: its files have changed: which.
+    /// Continues with a run from its record. Errors: its files have changed: which.
     pub(crate) fn resume(mut on: Surroundings, stored: StoredRun) -> Result<RunSession, RunError> {
         let StoredRun { id, events, store, file, lock } = stored;
         let sealing = store.sealing().clone();

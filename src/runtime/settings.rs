@@ -41,7 +41,7 @@ impl Settled {
 }
 
 /// The project's file of settings and the user's own; they need not be there.
-/// Errors: `FLOW_CONFIG` names a file that is not there, or what stands there cannot be read: with it would go what it forbids.
+/// Errors: `FLOW_CONFIG` names a file that is not there, or what is there cannot be read: with it would go what it forbids.
 pub(crate) fn files(project: &Path) -> Result<Vec<(PathBuf, SettingsOf)>, RunError> {
     let of_user = environment::user_settings().map_err(RunError::usage)?;
     let path = project.join("flow.toml");

@@ -11,7 +11,7 @@ use crate::event::{Canceller, Event, Happening, RunEnd, RunStart};
 use crate::journal::{PersonalMask, record};
 use crate::port::{Store, StoreError};
 
-/// A run of which there is a record. No other process goes on with it meanwhile.
+/// A run of which there is a record. No other process continues with it meanwhile.
 pub(crate) struct StoredRun {
     pub(crate) id: String,
     pub(crate) events: Vec<Event>,
@@ -33,7 +33,7 @@ impl StoredRun {
         }
     }
 
-    /// A run that the store has. Errors: another process goes on with it, or its record is damaged.
+    /// A run that the store has. Errors: another process continues with it, or its record is damaged.
     pub(crate) fn open(mut store: SqliteStore, file: PathBuf, id: String) -> Result<StoredRun, StoreError> {
         // What was lost from the end of a run would be done again.
         store.check_pages()?;
@@ -48,7 +48,7 @@ impl StoredRun {
         start.ok_or_else(|| RunError::CannotResume(vec![format!("run {} does not say which file it runs", self.id)]))
     }
 
-    /// Its end, if it cannot go on any more. One that a signal, or the client of a server, ended can.
+    /// Its end, if it cannot continue any more. One that a signal, or the client of a server, ended can.
     pub(crate) fn end(&self) -> Option<&RunEnd> {
         let Happening::RunFinished(end) = &self.events.last()?.happening else { return None };
         let asked = self.events.iter().rev().find_map(|event| match &event.happening {
@@ -59,7 +59,7 @@ impl StoredRun {
         (asked != Some(true)).then_some(end)
     }
 
-    /// The recordings that it goes on with. Errors: it was being recorded.
+    /// The recordings that it continues with. Errors: it was being recorded.
     pub(crate) fn taping(&self) -> Result<Taping, RunError> {
         match &self.start()?.tape {
             None => Ok(Taping::None),

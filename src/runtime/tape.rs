@@ -109,7 +109,7 @@ pub struct Recorded {
     pub folder: PathBuf,
     /// How many calls.
     pub calls: usize,
-    /// What stands there in other words than were sent, a sentence each.
+    /// What is there in other words than were sent, a sentence each.
     pub lost: Vec<String>,
 }
 

@@ -80,7 +80,7 @@ impl ClientSession {
     }
 }
 
-/// A call that stands on the lists, until it is dropped: from then on it can be cancelled.
+/// A call that is on the lists, until it is dropped: from then on it can be cancelled.
 pub(super) struct Entered {
     server: Arc<CallServer>,
     session: Arc<ClientSession>,

@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `messages` | JSON-RPC: a message read, an answer written |
-//! | `protocol` | what is asked, in which version, and what is refused; pure |
+//! | `protocol` | what is asked, in which version, and what is rejected; pure |
 //! | `tool` | a pipeline as a tool; pure |
 //! | `calls` | calls under way: how many at once, progress, cancelling |
 //! | `stdio` | lines in, lines out |
@@ -79,7 +79,7 @@ pub struct ServedOutcome {
 pub struct Bounds {
     /// Calls that run at once; others wait.
     pub running: usize,
-    /// Calls that wait; further ones are refused.
+    /// Calls that wait; further ones are rejected.
     pub waiting: usize,
     /// How long an HTTP client may take for its headers, for its body, and to take anything of an answer; and be idle.
     pub patience: Duration,

@@ -1,4 +1,4 @@
-//! What is asked, in which version of the protocol, and what is refused.
+//! What is asked, in which version of the protocol, and what is rejected.
 //!
 //! Two kinds of versions are spoken at once. In 2026-07-28 each request says in `_meta` what it needs to, and nothing is remembered. In
 //! the older ones `initialize` comes first. A request belongs to the kind that it speaks itself.
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::messages::{ClientRequest, is_id};
 use crate::diagnostic::did_you_mean;
 
-/// The version in which each request stands alone.
+/// The version in which each request is alone.
 pub(super) const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 /// Where a request says its version.
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
@@ -35,7 +35,7 @@ pub(super) struct ServedCall {
     pub(super) id: Value,
     pub(super) tool: String,
     pub(super) arguments: Map<String, Value>,
-    /// Under which progress is told.
+    /// Under which progress is reported.
     pub(super) token: Option<Value>,
     pub(super) is_stateless: bool,
 }

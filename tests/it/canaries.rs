@@ -42,7 +42,7 @@ fn holds_none_of(text: &str, canaries: &[&str], what: &str) {
     }
 }
 
-/// Everything that stands in a folder, but for the files that a test itself has written.
+/// Everything that is in a folder, but for the files that a test itself has written.
 fn written(folder: &Path, own: &[&str]) -> Vec<(String, String)> {
     let mut found = vec![];
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -418,7 +418,7 @@ outputs: {{ joined: '{{{{ steps.joined.output }}}}', wide: '{{{{ steps.wide.outp
     assert_eq!(run.exit, 0, "{}{}", run.out, run.err);
     let outputs: Value = serde_json::from_slice(&std::fs::read(folder.path().join("outputs.json")).unwrap()).unwrap();
     assert_eq!(outputs["last"], "***");
-    // What the door masked already stands alone as `***`, which Markdown reads as a rule.
+    // What the door masked already is alone as `***`, which Markdown reads as a rule.
     assert!(outputs["wide"]["text"].as_str().unwrap().matches("***").count() >= 5, "{outputs}");
     let parts: String = outputs["cut"]["parts"].as_array().unwrap().iter().map(|part| part["text"].as_str().unwrap()).collect();
     holds_none_of(&parts, &[SECRET], "the parts, one behind the other");

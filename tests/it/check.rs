@@ -151,7 +151,7 @@ fn each_code_has_a_wrong_and_a_right_file() {
     }
 }
 
-/// A file that stands in no folder, among the files of the project.
+/// A file that is in no folder, among the files of the project.
 struct Page(String);
 
 const PAGE: &str = "tests/check/example.yaml";
@@ -308,7 +308,7 @@ fn every_key_that_takes_a_path_is_in_the_list() {
             }
         }
     }
-    // Not yet available as a whole; the texts of an agent stand in `file.file`.
+    // Not yet available as a whole; the texts of an agent are in `file.file`.
     let excused = ["replay.folder", "agent.instructions", "step python.python"];
     missing.retain(|name| !excused.contains(&name.as_str()));
     assert!(missing.is_empty(), "{missing:?}");

@@ -1,4 +1,4 @@
-//! `flow graph`, `flow plan` and `flow explain FILE`, through the program: goldens stand in `tests/draw/goldens`. With
+//! `flow graph`, `flow plan` and `flow explain FILE`, through the program: goldens are in `tests/draw/goldens`. With
 //! `FLOW_UPDATE_DRAWN` set the goldens are written instead of compared.
 
 use std::path::PathBuf;

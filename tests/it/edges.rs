@@ -192,7 +192,7 @@ fn a_damaged_journal_is_found_or_without_effect() {
     let mut judge = |what: String, bytes: &[u8]| match read(bytes, true) {
         Err(_) => found += 1,
         Ok(same) if same == events => harmless += 1,
-        // Nothing is there: no run is shown, and none goes on.
+        // Nothing is there: no run is shown, and none continues.
         Ok(none) if none.is_empty() => found += 1,
         Ok(other) => panic!("{what}: {} events instead of {}", other.len(), events.len()),
     };

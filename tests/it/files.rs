@@ -378,7 +378,7 @@ fn a_signal_ends_what_waits_for_a_pipe() {
         kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
         assert_eq!(ended(child, &waits).exit, 143, "{flags:?}");
     }
-    // Somebody is there and reads nothing: the pipe is full before the run is over.
+    // Somebody is there and reads nothing: the pipe is full before the run has ended.
     let reader = std::fs::OpenOptions::new().read(true).write(true).open(project.path().join("pipe")).unwrap();
     let mut waits = command(project.path(), &["run", "many.yaml", "-q", "--events", "pipe"]);
     let child = waits.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -61,7 +61,7 @@ const SCOUT: &str =
 const API: &str = "  api: { http: \"GET {{ with.base }}/echo\" HEADERS, arguments: { base: text } }\n";
 const SUB_GET: &str = "flow: 1\nname: sub\ninputs: { base: text }\nPOLICYsteps:\n  - { id: get, http: \"GET {{ inputs.base }}/echo\" HEADERS }\noutputs: { x: \"{{ steps.get.status }}\" }\n";
 
-/// What stands in the main file below its head, in `sub.yaml`, and what the model says. `FIRST` asks the service that the file names.
+/// What is in the main file below its head, in `sub.yaml`, and what the model says. `FIRST` asks the service that the file names.
 struct Case {
     name: &'static str,
     main: String,

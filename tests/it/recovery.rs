@@ -1,4 +1,4 @@
-//! Killed processes, through the program: what was done is kept, and the run goes on.
+//! Killed processes, through the program: what was done is kept, and the run continues.
 
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 

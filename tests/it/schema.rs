@@ -266,7 +266,7 @@ fn parts(value: &Value) -> Vec<Value> {
     list.iter().take(1).map(|first| with(value, first)).chain(list.iter().skip(1).map(|element| with(&head, element))).collect()
 }
 
-/// Both ways: a mistake in the shape that the check names is seen by the schema, and what the schema refuses is a mistake.
+/// Both ways: a mistake in the shape that the check names is seen by the schema, and what the schema rejects is a mistake.
 #[test]
 fn one_mistake_in_a_shipped_file_is_seen_by_both_or_by_neither() {
     let schemas = Schemas::new();

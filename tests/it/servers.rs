@@ -275,7 +275,7 @@ fn calls_of_flow_mcp_share_a_server_until_its_end_and_each_is_held_to_the_pins()
     assert_eq!(client.call("talks", json!({ "text": "again" }))["result"]["isError"], false);
     let begun = starts(home.path());
     assert_eq!(begun.len(), 2);
-    // What is pinned now is something else: every later call is refused, though the server has not changed.
+    // What is pinned now is something else: every later call is rejected, though the server has not changed.
     let lock = home.path().join("flow.lock");
     let mut pinned: Value = serde_json::from_str(&std::fs::read_to_string(&lock).unwrap()).unwrap();
     for server in pinned["servers"].as_object_mut().unwrap().values_mut() {

@@ -43,7 +43,7 @@ fn folder(query: &str) -> tempfile::TempDir {
     folder
 }
 
-/// Nothing ran: no text was sent, no run is kept, and the reason stands on standard error and in the object of `--json`.
+/// Nothing ran: no text was sent, no run is kept, and the reason is on standard error and in the object of `--json`.
 fn was_not_started(folder: &Path, kind: &str, reason: &str) {
     let ran = flow(folder, &["run", "sales.yaml"]);
     assert_eq!((ran.exit, ran.out.as_str()), (6, ""), "{}", ran.err);

@@ -162,7 +162,7 @@ fn a_run_that_has_ended_reports_its_outcome_and_one_whose_file_is_gone_can_be_re
     assert!(again.err.contains(first.err.lines().last().unwrap()), "{}{}", first.err, again.err);
 }
 
-/// Everything that is kept in the project, but what runs go on with.
+/// Everything that is kept in the project, but what runs continue with.
 fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = std::fs::read_dir(state(folder)).unwrap().map(|entry| entry.unwrap().path());
     entries.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()

@@ -123,7 +123,7 @@ fn named_rooms(code: &str) -> BTreeSet<String> {
             depth += i32::from(*c == '{') - i32::from(*c == '}');
             depth >= 0
         };
-        // What stands in brackets inside is no room.
+        // What is in brackets inside is no room.
         let mut depth_of_part = 0;
         let outer = group.chars().take_while(is_inside).filter(|c| {
             depth_of_part += i32::from(*c == '{') - i32::from(*c == '}');

@@ -3,7 +3,7 @@
 //!
 //! See `ARCHITECTURE.md` for the rooms and which may name which.
 
-/// Gives enums that derive `strum::IntoStaticStr` a method for the word that stands at each variant.
+/// Gives enums that derive `strum::IntoStaticStr` a method for the word that is at each variant.
 macro_rules! has_word {
     ($($of:ty),+) => {
         $(impl $of {

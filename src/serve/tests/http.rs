@@ -47,7 +47,7 @@ impl Place {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let head = format!("{head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
         stream.write_all(head.as_bytes()).await.unwrap();
-        // A server that refuses may close before it has read everything.
+        // A server that rejects may close before it has read everything.
         let _ = stream.write_all(body).await;
         stream
     }
@@ -284,7 +284,7 @@ async fn whoever_closes_the_stream_cancels_the_call_in_the_newest_version_only()
         drop(stream);
     }
     assert_eq!(place.work.log().iter().filter(|line| *line == "wait ends by client").count(), 2, "{:?}", place.work.log());
-    // Such a call goes on until it is cancelled by a word.
+    // Such a call continues until it is cancelled by a word.
     let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
     assert_eq!(place.post(&[("Mcp-Session-Id", &session)], &cancel).await.0, 202);
     place.open(&mine, call(3).as_bytes()).await;

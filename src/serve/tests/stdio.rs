@@ -234,7 +234,7 @@ async fn one_that_waits_can_be_cancelled() {
     }
     client.send(&call(3, "echo"));
     client.send(&cancel(3));
-    // Its place among those that wait is free again once this one is not refused.
+    // Its place among those that wait is free again once this one is not rejected.
     client.send(&cancel(1));
     assert_eq!(client.ask(&call(5, "echo")).await["id"], 5);
     assert!(!client.work.log().iter().filter(|line| *line == "echo begins").count().gt(&1), "{:?}", client.work.log());

@@ -20,13 +20,13 @@ pub struct Mutation {
     pub what: String,
     /// The bytes of the file that are replaced.
     pub at: Range<usize>,
-    /// What stands there instead.
+    /// What is there instead.
     pub by: String,
     /// Where a careful person would look, lines of the new text.
     pub lines: RangeInclusive<usize>,
     /// A finding elsewhere is right too if it names one of these.
     pub names: Vec<String>,
-    /// One of these stands in the message, the help or the edit of a finding that helps. Empty: there is no single way to mend it.
+    /// One of these is in the message, the help or the edit of a finding that helps. Empty: there is no single way to fix it.
     pub mend: Vec<String>,
 }
 
@@ -221,7 +221,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// A step that stands above one it reads; `flow` that is not first.
+    /// A step that is above one it reads; `flow` that is not first.
     fn orders(&mut self) {
         for steps in std::mem::take(&mut self.sites.steps) {
             self.order(steps);

@@ -62,7 +62,7 @@ impl Files for Overlay {
     }
 }
 
-/// How many were tried, found at the right place, have one mend, and were told it.
+/// How many were tried, found at the right place, have one fix, and were told it.
 #[derive(Debug, Default, Clone, Copy)]
 struct Row {
     tried: usize,
@@ -213,7 +213,7 @@ fn run(path: &str, root: &str, most_each: usize) -> (BTreeMap<&'static str, Row>
     (rows, wrong)
 }
 
-/// Breaks a file and demands that all of it is found, and that all that have one mend are told it.
+/// Breaks a file and demands that all of it is found, and that all that have one fix are told it.
 fn assert_found(path: &str, root: &str, most_each: usize, at_least: usize) {
     let (rows, wrong) = run(path, root, most_each);
     println!("\n{path}\n{:<16}{:>8}{:>8}{:>10}{:>8}", "category", "tried", "found", "mendable", "helped");

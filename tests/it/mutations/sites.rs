@@ -9,7 +9,7 @@ pub struct KeySite<'a> {
     pub owner: &'a Map,
     /// Which of them it is.
     pub index: usize,
-    /// All keys that could stand there.
+    /// All keys that could be there.
     pub places: Vec<&'static KeyTable>,
     /// Whether the owner cannot do without it.
     pub is_required: bool,
@@ -21,7 +21,7 @@ pub struct KeySite<'a> {
 pub struct ValueSite<'a> {
     /// The value.
     pub node: &'a Node,
-    /// What may stand there.
+    /// What may be there.
     pub takes: &'static Takes,
     /// The key, where the value has one.
     pub key: Option<&'a MapKey>,

@@ -48,7 +48,7 @@ pub fn typos(name: &str) -> Vec<String> {
     found.into_iter().filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic())).collect()
 }
 
-/// Values of a type that cannot stand there, and words of the mend.
+/// Values of a type that cannot be there, and words of the fix.
 fn wrong_values(takes: &Takes, node: &Node) -> Vec<(String, Vec<String>)> {
     let with = |values: &[&str], mend: &[&str]| -> Vec<(String, Vec<String>)> {
         let mend: Vec<String> = mend.iter().map(|word| (*word).to_owned()).collect();

@@ -86,7 +86,7 @@ fn literal(help: &str) -> Option<&str> {
 #[test]
 fn what_a_help_says_to_write_takes_the_finding_away() {
     let mut all = slipped(super::count() / 5);
-    // One slip each, so that no other stands in the way.
+    // One slip each, so that no other is in the way.
     all.retain(|slipped| slipped.kinds.len() == 1);
     let wrong = std::sync::Mutex::new(BTreeMap::<String, String>::new());
     let tried = std::sync::atomic::AtomicUsize::new(0);

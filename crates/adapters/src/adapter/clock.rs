@@ -29,7 +29,7 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is the adapter behind port::Clock")]
     fn now(&self) -> DateTime<Utc> {
-        // `Utc::now` panics where the machine's clock stands before 1970.
+        // `Utc::now` panics where the machine's clock is before 1970.
         SystemTime::now().into()
     }
 

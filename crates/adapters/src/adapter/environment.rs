@@ -71,7 +71,7 @@ pub fn of_file(file: &Path) -> Result<BTreeMap<String, Secret>, EnvironmentError
 /// Holds the key that runs are encrypted with. It is no variable like others: no file may read it.
 pub const JOURNAL_KEY: &str = "FLOW_JOURNAL_KEY";
 
-/// The text of the key that runs are encrypted with: `FLOW_JOURNAL_KEY`, else what stands in the file. With it comes where it is from.
+/// The text of the key that runs are encrypted with: `FLOW_JOURNAL_KEY`, else what is in the file. With it comes where it is from.
 /// `None`: there is neither.
 ///
 /// # Errors
@@ -100,7 +100,7 @@ fn unquoted(value: &str) -> &str {
 /// `XDG_CONFIG_HOME`, else in `~/.config`. Of the latter two the file need not be there.
 ///
 /// # Errors
-/// `FLOW_CONFIG` names a file that is not there, what stands there cannot be read, or others may change it: with it goes what its owner does
+/// `FLOW_CONFIG` names a file that is not there, what is there cannot be read, or others may change it: with it goes what its owner does
 /// not allow.
 pub fn user_settings() -> Result<Option<PathBuf>, EnvironmentError> {
     let named = std::env::var_os("FLOW_CONFIG").map(PathBuf::from);

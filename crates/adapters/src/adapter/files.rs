@@ -75,7 +75,7 @@ fn leads_nowhere(path: &Path) -> Option<std::io::Error> {
 /// Opens a file that need not be there. Only where nothing stands, and no link on the way leads nowhere, there is none.
 ///
 /// # Errors
-/// What stands there is no regular file, or it may not be read.
+/// What is there is no regular file, or it may not be read.
 pub fn open_if_there(path: &Path) -> std::io::Result<Option<File>> {
     match fs::symlink_metadata(path) {
         Ok(_) => open(path).map(Some),
@@ -162,7 +162,7 @@ pub fn stays_in(base: &Path, path: &Path) -> std::io::Result<()> {
 /// Opens a file of ours for reading and writing. A new one can be read by its owner only; one that is there stays as it is.
 ///
 /// # Errors
-/// It cannot be made, or what stands there is no regular file.
+/// It cannot be made, or what is there is no regular file.
 pub(crate) fn open_private(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -180,7 +180,7 @@ pub fn open_to_write(path: &Path, is_emptied: bool) -> std::io::Result<File> {
     os::private(OpenOptions::new().write(true).create(true).truncate(is_emptied).append(!is_emptied)).open(path)
 }
 
-/// Finds out whether what a person names can be written, before anything is done for it. What stands in it stays.
+/// Finds out whether what a person names can be written, before anything is done for it. What is in it stays.
 ///
 /// # Errors
 /// It cannot.

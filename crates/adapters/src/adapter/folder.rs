@@ -28,7 +28,7 @@ impl DiskFolder {
     }
 }
 
-/// Refuses a path that a link takes elsewhere.
+/// Rejects a path that a link takes elsewhere.
 fn held(project: &Path, path: &Path, told: &str, within: bool) -> Result<(), Failure> {
     let place = files::here(path).canonicalize().unwrap_or_else(|_| real(path));
     let mut seems = files::here(project).canonicalize().unwrap_or_else(|_| project.to_path_buf());

@@ -20,11 +20,12 @@ pub mod model;
 mod os;
 #[cfg(not(unix))]
 compile_error!("what flow needs of the system is written for Unix so far, in adapter/os.rs");
+#[cfg(feature = "store")]
+pub mod encryption;
 pub mod own;
 pub mod reach;
 pub mod run_lock;
-#[cfg(feature = "store")]
-pub mod sealing;
+mod scrub;
 #[cfg(feature = "store")]
 pub mod shared_store;
 #[cfg(feature = "mail")]
@@ -42,7 +43,6 @@ mod store_block;
 #[cfg(feature = "store")]
 mod store_tables;
 pub mod trusted;
-mod wording;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

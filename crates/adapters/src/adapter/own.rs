@@ -1,4 +1,4 @@
-//! What no step of a run reads or writes, whatever a file or a model says. The names that tell it stand in [`crate::model::own_by_name`]; here are the
+//! What no step of a run reads or writes, whatever a file or a model says. The names that tell it are in [`crate::model::own_by_name`]; here are the
 //! places that only this run knows, and both are held against where a path really leads: through links, by another name of the same file (a hard
 //! link, other case), and for files that are not there yet.
 //!

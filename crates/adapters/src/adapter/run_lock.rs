@@ -1,4 +1,4 @@
-//! One process at a time goes on with a run.
+//! One process at a time continues with a run.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::os;
 use crate::port::StoreError;
 
-/// A run that this process alone goes on with. The system lets go of it when the process ends, however it ends.
+/// A run that this process alone continues with. The system lets go of it when the process ends, however it ends.
 pub struct RunLock {
     file: std::fs::File,
     path: PathBuf,
@@ -18,7 +18,7 @@ const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
 impl RunLock {
-    /// Whether a process goes on with this run right now.
+    /// Whether a process continues with this run right now.
     pub fn is_held(store: &Path, run: &str) -> bool {
         let file = std::fs::File::open(store.with_file_name(format!("{run}.lock")));
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)))

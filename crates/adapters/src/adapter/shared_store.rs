@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
+use super::encryption::Sealing;
 use super::held;
-use super::sealing::Sealing;
 use super::sqlite_file::Identity;
 use super::sqlite_store::SqliteStore;
 use super::store_block::Unwritten;

@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
+use super::encryption::Sealing;
 use super::files;
-use super::sealing::Sealing;
 use super::sqlite_file::{connect, erase, make_private_file};
 use super::store_block::{packed, unpacked};
 use crate::event::Failure;

@@ -105,7 +105,7 @@ pub(super) fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rus
 pub(super) struct WriteTurn(#[expect(dead_code, reason = "closing it ends the turn")] Option<File>);
 
 impl WriteTurn {
-    /// Waits for the turn, and goes on without it in the end.
+    /// Waits for the turn, and continues without it in the end.
     pub(super) fn wait(file: &Path) -> WriteTurn {
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let Ok(folder) = File::open(folder) else { return WriteTurn(None) };
@@ -162,7 +162,7 @@ impl Identity {
         false
     }
 
-    /// What stands at the head of the index, and the least bytes that a log has with it. `None`: it is being written.
+    /// What is at the head of the index, and the least bytes that a log has with it. `None`: it is being written.
     /// The layout: <https://www.sqlite.org/walformat.html#the_wal_index_header>.
     fn least_of_log(&self) -> Option<([u8; 48], u64)> {
         let mut both = [0; 96];

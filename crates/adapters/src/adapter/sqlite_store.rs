@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::encryption::Sealing;
 use super::files;
-use super::sealing::Sealing;
 use super::sqlite_file::{Identity, WriteTurn, connect, erase};
 use super::store_block::{EventBlock, OfRun, Unwritten, WAITING, checksum, place, unpacked};
 use super::store_tables::{StoreFile, look, make, migrate, put, told};
@@ -56,7 +56,7 @@ impl SqliteStore {
     /// Opens a file that is there.
     ///
     /// # Errors
-    /// As above; or nothing stands in it.
+    /// As above; or nothing is in it.
     pub fn existing(file: &Path, sealing: &Sealing) -> Result<SqliteStore, StoreError> {
         let empty = || StoreError::Empty { file: file.display().to_string() };
         match std::fs::metadata(file) {
@@ -100,7 +100,7 @@ impl SqliteStore {
         Ok((runs.len(), sealed))
     }
 
-    /// Looks through the pages and tables of the file, not at what stands in them.
+    /// Looks through the pages and tables of the file, not at what is in them.
     ///
     /// # Errors
     /// The first damage that was found.
@@ -141,14 +141,14 @@ impl SqliteStore {
         match self.identity.loss() {
             None => Ok(()),
             Some(what) => {
-                // What stands there now is somebody else's, or nothing: closing this store must not write into it.
+                // What is there now is somebody else's, or nothing: closing this store must not write into it.
                 let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
                 Err(StoreError::Lost { file: self.file.display().to_string(), what })
             }
         }
     }
 
-    /// Does all or nothing, durably. The lock is held for no longer than `work` takes; what can be worked out before stands in no `work`.
+    /// Does all or nothing, durably. The lock is held for no longer than `work` takes; what can be worked out before is in no `work`.
     fn atomically<T>(&self, work: impl FnOnce(&SqliteStore) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let run = |statement: &str| self.connection.prepare_cached(statement).and_then(|mut s| s.execute([])).map_err(told(&self.file));
         {
@@ -285,7 +285,7 @@ impl Store for SqliteStore {
         let Some(listed) = listed else { return Ok(vec![]) };
         let file = || self.file.display().to_string();
         let key = self.sealing.key.as_ref();
-        // What was encrypted before stays so when the run goes on.
+        // What was encrypted before stays so when the run continues.
         let is_sealed = listed.key.is_some();
         if let Some(id) = &listed.key
             && key.is_none_or(|key| key.id() != id)

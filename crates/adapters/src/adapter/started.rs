@@ -5,7 +5,7 @@
 //! code in it, at any depth: so a server of files keeps its folder, and `python3 servers` is noticed.
 //!
 //! Where a path is put together in a way that is not foreseen (`'my servers/mcp.py'`, `-um servers.mcp`, `serv*/mcp.py`, `import servers`), the names that
-//! stand in the project are looked for in the words instead.
+//! are in the project are looked for in the words instead.
 //!
 //! How to add a way to name a file: a separator in [`SEPARATORS`], or a line in [`candidates`].
 
@@ -107,7 +107,7 @@ pub fn may_run(started: &Started) -> MayRun {
         let path = from.join(path);
         let is_ours = |place: &Path| place.starts_with(&folder) || place.starts_with(&project);
         match path.canonicalize() {
-            // A link that stands in the project counts as what it leads to.
+            // A link that is in the project counts as what it leads to.
             Ok(place) if is_ours(&place) || path.parent().is_some_and(|above| is_ours(&real(above))) => match place.is_dir() {
                 true => _ = found.folders.insert(place),
                 false if is_table(&place) => {}
@@ -160,7 +160,7 @@ pub fn may_run(started: &Started) -> MayRun {
     MayRun { loaded, words: started.words.iter().cloned().collect(), ..found }
 }
 
-/// What stands in a folder, without what is hidden.
+/// What is in a folder, without what is hidden.
 fn names_in(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NAMES);
     names
@@ -169,7 +169,7 @@ fn names_in(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The names that stand in the words of a command as they are, or as a module, or that a pattern there may mean. Quotes count for nothing.
+/// The names that are in the words of a command as they are, or as a module, or that a pattern there may mean. Quotes count for nothing.
 fn mentioned<'n>(names: &'n [String], words: &[String]) -> impl Iterator<Item = &'n String> {
     let text = words.join("\n").replace(['\'', '"', '\\'], "");
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');

@@ -33,7 +33,7 @@ impl Printer for Stdout {
             state.any = true;
             match out.write_all(format!("{gap}{part}\n").as_bytes()).and_then(|()| out.flush()) {
                 Ok(()) => {}
-                // The reader has what it wanted; the run goes on.
+                // The reader has what it wanted; the run continues.
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => state.is_closed = true,
                 Err(error) => return Err(error.into()),
             }

@@ -8,7 +8,7 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use sha2::{Digest, Sha256};
 
-use super::sealing::{JournalKey, Sealing};
+use super::encryption::{JournalKey, Sealing};
 use crate::event::{Event, Happening};
 use crate::port::StoreError;
 

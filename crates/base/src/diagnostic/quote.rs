@@ -8,7 +8,7 @@ pub const LONGEST_QUOTE: usize = 40;
 /// A text of an author inside a message: in quotes, on one line, control characters as escapes, at most 40 characters.
 pub fn quoted(text: &str) -> String {
     let mut escaped = String::new();
-    // One character more shows that the text goes on.
+    // One character more shows that the text continues.
     for c in text.chars().take(LONGEST_QUOTE + 1) {
         if c.is_control() { escaped.extend(c.escape_default()) } else { escaped.push(c) }
     }

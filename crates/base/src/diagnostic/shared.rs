@@ -9,7 +9,7 @@ impl Diagnostic {
         Diagnostic::new(Code::MissingKey, span, message)
     }
 
-    /// F007: a value that cannot stand here.
+    /// F007: a value that cannot be here.
     pub fn bad_value(span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(Code::BadValue, span, message)
     }

@@ -139,7 +139,7 @@ fn distance(a: &[char], b: &[char], most: usize) -> usize {
                 row[j] = row[j].min(before_last[j - 2] + 1);
             }
         }
-        // A swap may still mend what stands one row above.
+        // A swap may still fix what stands one row above.
         if row.iter().chain(&last).all(|edits| *edits > most) {
             return most + 1;
         }

@@ -20,7 +20,7 @@ pub struct Suppression {
     pub span: Span,
     /// The codes inside the comment, from the first to the last.
     pub codes_span: Span,
-    /// What to delete when nothing is left to hide: the blanks before it too, and its line if it stands alone.
+    /// What to delete when nothing is left to hide: the blanks before it too, and its line if it is alone.
     pub removal: Span,
 }
 

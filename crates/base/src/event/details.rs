@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-/// The details of a step that is over.
+/// The details of a step that has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct StepDetails<'d>(&'d Value);
 

@@ -129,10 +129,10 @@ pub enum Happening {
         step: StepPath,
         /// Which plan of this step it would have been, from 1.
         round: u32,
-        /// What is wrong with it, as its agent is told.
+        /// What is wrong with it, as its agent is reported.
         findings: Vec<String>,
     },
-    /// The steps of a plan are over.
+    /// The steps of a plan have ended.
     PlanEnded { step: StepPath, round: u32 },
     /// The `check` agent of a `plan` step said whether the work is done.
     PlanChecked {
@@ -233,7 +233,7 @@ pub enum Happening {
         unpinned: Vec<String>,
         duration_ms: u64,
     },
-    /// An MCP server did something else than answering: it asked for something and was refused, or wrote what is no message.
+    /// An MCP server did something else than answering: it asked for something and was rejected, or wrote what is no message.
     ServerNoted {
         /// The step whose call was out.
         step: StepPath,
@@ -314,13 +314,13 @@ pub enum Happening {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         waits_until_ms: Option<u64>,
     },
-    /// What was out when the run was asked to end has answered, or its time is over; the rest is cancelled now.
+    /// What was out when the run was asked to end has answered, or its time has ended; the rest is cancelled now.
     GraceEnded,
-    /// A call that may have acted was given up before it answered: whether it acted is not known. If its step goes on, it makes the call
+    /// A call that may have acted was given up before it answered: whether it acted is not known. If its step continues, it makes the call
     /// again with the same idempotency key.
     OutcomeUnknown { step: StepPath, call: u64 },
-    /// The run goes on after its process ended: calls that were out are lost, their steps go on from there. A run that a signal had
-    /// ended goes on from where it was when the signal came.
+    /// The run continues after its process ended: calls that were out are lost, their steps continue from there. A run that a signal had
+    /// ended continues from where it was when the signal came.
     RunResumed {
         /// How long nothing ran, by the clock of people; a `wait` ends that much earlier.
         away_ms: u64,
@@ -376,7 +376,7 @@ pub struct RunStart {
     /// Hash of each file it brings in, so that a changed one can be named.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
-    /// The recordings it answers from, or makes; it goes on with them only.
+    /// The recordings it answers from, or makes; it continues with them only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tape: Option<TapeOf>,
     /// Its file; empty: it has none, and the run cannot be resumed.

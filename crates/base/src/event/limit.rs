@@ -39,7 +39,7 @@ impl Bound {
 pub struct Limit {
     /// Which.
     pub bound: Bound,
-    /// It stands in `limits` of a called pipeline.
+    /// It is in `limits` of a called pipeline.
     pub of_called: bool,
 }
 
@@ -80,7 +80,7 @@ pub enum Canceller {
     Terminate,
     /// A client of `flow mcp`.
     Client,
-    /// Whoever answers a question of the run: it cannot go on.
+    /// Whoever answers a question of the run: it cannot continue.
     Person,
 }
 

@@ -15,7 +15,7 @@ pub use record::{
 use crate::event::Event;
 use crate::port::{EventLog, StoreError, Synced};
 
-/// The journal of a run that goes on. What it has taken waits here for its commit; only what a commit returns may be shown to anybody.
+/// The journal of a run that continues. What it has taken waits here for its commit; only what a commit returns may be shown to anybody.
 pub struct Journal {
     log: Box<dyn EventLog>,
     waiting: Vec<Event>,
@@ -30,7 +30,7 @@ impl Journal {
         Journal { log, waiting: vec![], commit: None, loss: None }
     }
 
-    /// Takes events. A log that is gone ([`Journal::into_loss`]) takes nothing more, and the run goes on: no later process can.
+    /// Takes events. A log that is gone ([`Journal::into_loss`]) takes nothing more, and the run continues: no later process can.
     ///
     /// # Errors
     /// The log cannot take them.

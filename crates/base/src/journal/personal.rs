@@ -11,7 +11,7 @@ use crate::event::{Event, Failure, Happening, Marks, ModelAnswer, StepDetails};
 use crate::model::{PERSONAL, step_path};
 use crate::redact::Redactor;
 
-/// Learns the personal values of a run while it goes on, or from its events afterwards. Whoever takes the same events masks a value
+/// Learns the personal values of a run while it continues, or from its events afterwards. Whoever takes the same events masks a value
 /// with the same marker.
 #[derive(Debug, Default)]
 pub struct PersonalMask {
@@ -278,7 +278,7 @@ impl PersonalTexts {
             Happening::StepSucceeded { step, output, details } => {
                 self.output(step, output, StepDetails::of(details).personal(), &mut found);
             }
-            // Before the step or the pipeline has it: lines about a run are written as it goes on.
+            // Before the step or the pipeline has it: lines about a run are written as it continues.
             Happening::ModelReplied { step, reply: ModelAnswer::Said { text, calls, .. }, .. } => {
                 calls.iter().for_each(|call| self.arguments(&call.arguments, &mut found));
                 if !self.marks.columns.is_empty() || self.is_personal(step) {
@@ -353,7 +353,7 @@ impl PersonalTexts {
     }
 }
 
-/// Values with the keys they stand under.
+/// Values with the keys they are under.
 type KeyedValues = BTreeSet<(String, String)>;
 
 /// Texts, numbers, true and false of a value.

@@ -41,7 +41,7 @@ pub struct Record {
     /// One a decision of a policy: what was wanted, by whom, and which rule allowed or blocked it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<DecisionRecord>,
-    /// What a person must decide before it can go on.
+    /// What a person must decide before it can continue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<QuestionRecord>,
     /// Plans that agents wrote and that were run.
@@ -385,7 +385,7 @@ impl RecordBuilder {
     }
 
     fn over(&mut self, end: &RunEnd, event: &Event) {
-        // Only a run that was cancelled may go on.
+        // Only a run that was cancelled may continue.
         if end.status != RunStatus::Cancelled {
             self.record.questions.clear();
         }

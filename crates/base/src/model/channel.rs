@@ -197,7 +197,7 @@ pub struct Markup {
     pub table: Option<String>,
     /// Characters that mean something to the channel, and how each is sent.
     pub escape: Vec<(String, String)>,
-    /// Where the channel has no way to escape a character: the sign that stands in its place wherever it could be read as a mark.
+    /// Where the channel has no way to escape a character: the sign that is in its place wherever it could be read as a mark.
     pub lookalike: Vec<(String, String)>,
 }
 

@@ -17,7 +17,7 @@ pub const MOST_CALLED: u64 = 10_000;
 pub const MOST_PLAN_STEPS: u64 = 10;
 /// Plans of a `plan` step when `rounds` is not written.
 pub(crate) const MOST_PLANS: u64 = 1;
-/// How often a plan that was refused is sent back.
+/// How often a plan that was rejected is sent back.
 pub const MOST_PLAN_REPAIRS: u32 = 1;
 /// The model of an agent that names none; `FLOW_MODEL` can put another in its place.
 pub const DEFAULT_MODEL: &str = "default";

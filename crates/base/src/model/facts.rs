@@ -15,7 +15,7 @@ pub const STDOUT: &str = "stdout";
 /// How a tool is named: itself, or a part of it (`docs.read`, a tool of a server). The one place that reads `tool.part`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ToolName<'n> {
-    /// The tool, as it stands under `tools`.
+    /// The tool, as it is under `tools`.
     pub tool: &'n str,
     /// The part: what a `file` tool does, or the tool of a server.
     pub part: Option<&'n str>,

@@ -116,7 +116,7 @@ pub enum PermissionMode {
     Auto,
     /// A person is asked.
     Prompt,
-    /// It is refused.
+    /// It is rejected.
     #[default]
     Deny,
 }

@@ -57,7 +57,7 @@ pub struct WrittenPlan {
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStrategy {
-    /// Each as soon as what it depends on is over.
+    /// Each as soon as what it depends on has ended.
     Parallel,
     /// One after the other, in the order of the plan as far as what they depend on allows.
     Sequential,

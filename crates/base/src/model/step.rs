@@ -64,7 +64,7 @@ pub enum OnFailure {
     /// Nothing new starts; the run fails.
     #[default]
     Stop,
-    /// The run goes on and is `partial`.
+    /// The run continues and is `partial`.
     Continue,
     /// A later step that runs only then; the run is `partial`.
     Step(Spanned<String>),
@@ -129,6 +129,6 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// Those that may stand in `retry.on`: the first.
+    /// Those that may be in `retry.on`: the first.
     pub const RETRYABLE: &[&str] = FailureKind::VARIANTS.split_at(6).0;
 }

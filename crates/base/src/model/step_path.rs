@@ -38,7 +38,7 @@ pub fn id(path: &str) -> &str {
     ids(path).next_back().unwrap_or(path)
 }
 
-/// Whether a path leads into a step: to an element of it, or to something that stands in it.
+/// Whether a path leads into a step: to an element of it, or to something that is in it.
 pub fn leads_into(path: &str, step: &str) -> bool {
     path.strip_prefix(step).is_some_and(|rest| rest.starts_with(['/', '[']))
 }

@@ -66,7 +66,7 @@ pub struct TestFile {
     pub cases: Vec<TestCase>,
 }
 
-/// Things by name: those that stand in the file for all cases, and a case's own, which replace them name by name.
+/// Things by name: those that are in the file for all cases, and a case's own, which replace them name by name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layered<T> {
     /// Of the file; every case has the same.

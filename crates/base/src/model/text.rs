@@ -20,7 +20,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// A text without templates that stands in no file.
+    /// A text without templates that is in no file.
     pub fn plain(text: &str) -> Text {
         Text { source: text.into(), form: Form::Plain, place: TextPlace::default(), reads: vec![] }
     }
@@ -49,7 +49,7 @@ pub struct TextPlace {
 }
 
 impl TextPlace {
-    /// The place of `start..end` of the text; the whole value where that cannot be told.
+    /// The place of `start..end` of the text; the whole value where that cannot be reported.
     pub fn inside(&self, start: usize, end: usize) -> Span {
         match (self.offset(start), self.offset(end)) {
             (Some(from), Some(to)) if from <= to => Span { file: self.span.file, start: from, end: to.min(self.span.end) },

@@ -106,13 +106,13 @@ pub enum Leaf<'p> {
 /// What an author wrote at one place.
 #[derive(Debug, Clone, Copy)]
 pub struct Authored<'p> {
-    /// The key it stands under.
+    /// The key it is under.
     pub key: TextKey,
-    /// The name it stands under where names are free (headers, arguments, keys of maps); empty elsewhere.
+    /// The name it is under where names are free (headers, arguments, keys of maps); empty elsewhere.
     pub name: &'p str,
     /// The place of what it belongs to.
     pub owner: Span,
-    /// Whether it is all that stands under the key, and no element of a list or map.
+    /// Whether it is all that is under the key, and no element of a list or map.
     pub is_whole: bool,
     /// What it is.
     pub leaf: Leaf<'p>,

@@ -44,7 +44,7 @@ fn canonical(host: &str) -> String {
 
 /// Whether a request may go to a host because of who named it: what a run's data names must be a host of the file or in a list of a policy,
 /// and what an input or the data names must be in every list there is, whatever `permission_mode` says: on such a list rests that a
-/// secret may stand beside it ([`may_carry_secret`]).
+/// secret may be beside it ([`may_carry_secret`]).
 ///
 /// `is_known`: the file, the environment or an input of the run names the same scheme, host and port in an address of its own.
 pub fn may_reach(policies: &[(&str, &Policy)], source: HostSource, origin: &Origin, is_known: impl FnOnce() -> bool) -> Decision {
@@ -79,7 +79,7 @@ fn lists_hosts(policy: &Policy) -> bool {
     policy.hosts.as_ref().is_some_and(|hosts| !hosts.is_empty())
 }
 
-/// Whether a secret may stand beside an address whose host is named like this, under the policies of its file.
+/// Whether a secret may be beside an address whose host is named like this, under the policies of its file.
 pub fn may_carry_secret<'p>(policies: impl IntoIterator<Item = &'p Policy>, source: HostSource) -> bool {
     source <= HostSource::Environment || policies.into_iter().any(lists_hosts)
 }
@@ -138,7 +138,7 @@ mod tests {
         assert!(!allowed(&[("p", &good), ("q", &other)], HostSource::Data, true));
         let listed_elsewhere = listing(&["good.example:80"]);
         assert!(!allowed(&[("p", &listed_elsewhere)], HostSource::Data, false));
-        // A list is a list, whatever happens to what no list names: a secret may stand beside such an address.
+        // A list is a list, whatever happens to what no list names: a secret may be beside such an address.
         let auto = |hosts: &[&str]| Policy { permission_mode: Some(PermissionMode::Auto), ..listing(hosts) };
         let (here, elsewhere, empty) = (auto(&["good.example"]), auto(&["other.example"]), auto(&[]));
         for source in [HostSource::Input, HostSource::Data] {

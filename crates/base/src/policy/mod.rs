@@ -1,6 +1,6 @@
 //! May this be done, and which rule says so. Pure: the caller gives what it is about to do in canonical form and records the answer.
 //!
-//! In force is what all policies allow: the first that refuses decides. How to add a kind of act: its variant of [`Act`], its arm in
+//! In force is what all policies allow: the first that rejects decides. How to add a kind of act: its variant of [`Act`], its arm in
 //! `of_one`, a row in docs/language.md (section 11) and a test.
 
 mod hosts;
@@ -98,7 +98,7 @@ pub fn may_mean(entry: &str, tool: &str) -> bool {
     tool_refused(entry.split('(').next().unwrap_or_default(), tool, None)
 }
 
-/// Whether an MCP server's tool may be used, and which entry of the file says so: `deny` has none that refuses it, and `allow` one that
+/// Whether an MCP server's tool may be used, and which entry of the file says so: `deny` has none that rejects it, and `allow` one that
 /// fits. Without `allow` whoever names the tool allows it. `arguments`: none, as far as is known before a call.
 pub fn opens(tool: &Tool, part: &str, arguments: Option<&Value>) -> Decision {
     opens_any(tool, &[part], arguments)
@@ -253,7 +253,7 @@ mod tests {
         assert!(!decide(&[("p", &refusing)], &Act::Tool { name: "mail", arguments: Some(&mail) }).allowed);
     }
 
-    /// Many ways to write what a list refuses.
+    /// Many ways to write what a list rejects.
     fn spellings() -> Vec<(&'static str, &'static str, Value)> {
         vec![
             ("shell(rm *)", "shell", json!({ "command": "RM  -rf x" })),
@@ -279,7 +279,7 @@ mod tests {
             ("pay(*\"a\": 1, \"b\": 2*)", "pay", json!({ "b": 2, "a": 1 })),
             ("mail(*STRASSE*)", "mail", json!({ "to": "strasse 5" })),
             ("mail(*ﬁle*)", "mail", json!({ "to": "my FILE" })),
-            // What cannot be read refuses all calls of its tool.
+            // What cannot be read rejects all calls of its tool.
             ("shell(rm [)", "shell", json!({ "command": "ls" })),
             ("shell(rm", "shell", json!({ "command": "ls" })),
         ]
@@ -299,7 +299,7 @@ mod tests {
         for (entry, name, arguments) in [
             ("shell(rm *)", "shell", json!({ "command": "ls rm" })),
             ("shell(rm *)", "shell", json!({ "command": "rmdir x" })),
-            // A blank between letters makes two words: else `*rm*` would refuse "for me".
+            // A blank between letters makes two words: else `*rm*` would reject "for me".
             ("shell(rm *)", "shell", json!({ "command": "r m x" })),
             ("shell(rm *)", "docs", json!({ "command": "rm x" })),
             ("docs.write", "docs.read", json!({})),

@@ -20,10 +20,10 @@ pub(super) fn tool_fits(entry: &str, tool: &str, arguments: Option<&Value>) -> b
     is_named && (is_open || arguments.is_none_or(|given| pattern.is_some_and(|pattern| glob(pattern, &argument_text(given), false))))
 }
 
-/// Whether an entry of a list that refuses, or that asks a person, may mean a call. Small and capital letters, how much and which white space
+/// Whether an entry of a list that rejects, or that asks a person, may mean a call. Small and capital letters, how much and which white space
 /// stands between words, full-width and other forms of a letter, accents, and signs that nobody sees make no difference, and a pattern fits
 /// any value among the arguments. An entry that
-/// cannot be read means every call of its tool. While the arguments are not known, one with a pattern refuses nothing.
+/// cannot be read means every call of its tool. While the arguments are not known, one with a pattern rejects nothing.
 pub(super) fn tool_refused(entry: &str, tool: &str, arguments: Option<&Value>) -> bool {
     if entry.contains('(') && arguments.is_none() {
         return false;

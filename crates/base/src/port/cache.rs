@@ -10,6 +10,6 @@ pub trait Cache: Send + Sync {
     /// The result that is kept under a key and good at this time.
     fn recall(&self, key: String, now: DateTime<Utc>) -> Pending<Option<Value>>;
 
-    /// Keeps a result; one that stands under the key is replaced. One over 1 MiB is not kept.
+    /// Keeps a result; one that is under the key is replaced. One over 1 MiB is not kept.
     fn keep(&self, key: String, until: DateTime<Utc>, value: Value) -> Pending<()>;
 }

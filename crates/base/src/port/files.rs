@@ -12,7 +12,7 @@ pub trait Files {
     fn read_text(&self, path: &Path) -> Result<String, ReadFileError>;
     /// Whether there is a regular file.
     fn exists(&self, path: &Path) -> bool;
-    /// Whether anything stands there, also what cannot be read: a folder, a pipe, a link that leads nowhere.
+    /// Whether anything is there, also what cannot be read: a folder, a pipe, a link that leads nowhere.
     fn is_there(&self, path: &Path) -> bool {
         self.exists(path)
     }
@@ -132,7 +132,7 @@ pub enum ReadFileError {
     /// It is a folder, a device or the like.
     #[error("it is no file")]
     NoFile,
-    /// The system refused.
+    /// The system rejected.
     #[error("{0}")]
     Refused(String),
 }

@@ -18,13 +18,13 @@ pub struct Mail {
     pub from: String,
     /// Recipient address.
     pub to: String,
-    /// Subject; a line break in it is refused.
+    /// Subject; a line break in it is rejected.
     pub subject: String,
     /// Text body.
     pub text: String,
     /// HTML body beside the text.
     pub html: Option<String>,
-    /// Becomes the `Message-ID`, so that a repeated mail can be told.
+    /// Becomes the `Message-ID`, so that a repeated mail can be reported.
     pub key: String,
     /// Time for the whole attempt.
     pub timeout: Duration,

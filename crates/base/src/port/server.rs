@@ -114,6 +114,6 @@ pub trait ToolServers: Send + Sync {
     /// Makes one call. One that may have acted, though nobody can say, fails with `unknown_outcome`.
     fn call(&self, call: ServerCall) -> Pending<ServerReply>;
 
-    /// Ends the servers that are the run's own; within 5 s nothing of them is left. Those of the whole process go on.
+    /// Ends the servers that are the run's own; within 5 s nothing of them is left. Those of the whole process continue.
     fn close(&self) -> Pending<()>;
 }

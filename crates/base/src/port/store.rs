@@ -33,7 +33,7 @@ pub enum StoreError {
     /// A newer program wrote this run.
     #[error("run {run} in the journal {file} was written by a newer version of flow (row {seq})")]
     Newer { file: String, run: String, seq: u64 },
-    /// Nothing stands in it: nothing was ever kept, or it was emptied.
+    /// Nothing is in it: nothing was ever kept, or it was emptied.
     #[error("the journal {file} is empty: nothing was ever kept in it, or its runs are lost; the next flow run begins a new one")]
     Empty { file: String },
     /// It is no longer the file that was opened.
@@ -115,7 +115,7 @@ pub trait Store: Send {
 /// Whether events are on disk; known later where others share the commit.
 pub type Synced = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
 
-/// Where a run that goes on puts its events. What `append` has taken counts only after `sync`.
+/// Where a run that continues puts its events. What `append` has taken counts only after `sync`.
 pub trait EventLog: Send {
     /// Takes events of one run.
     fn append(&mut self, events: &[Event]) -> Result<(), StoreError>;

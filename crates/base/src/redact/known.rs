@@ -53,7 +53,7 @@ impl KnownValues {
         KnownValues { patterns, ..KnownValues::build(forms.into_iter(), false) }
     }
 
-    /// Whether a secret begins with this text and goes on.
+    /// Whether a secret begins with this text and continues.
     pub fn begins(&self, text: &str) -> bool {
         self.patterns.iter().any(|pattern| pattern.len() > text.len() && pattern.starts_with(text))
     }
@@ -145,7 +145,7 @@ pub(crate) fn secret_forms(secret: &str) -> Vec<String> {
     forms
 }
 
-/// The letters that a secret always gives inside base64 when so many bytes (mod 3) stand before it: those that depend on its
+/// The letters that a secret always gives inside base64 when so many bytes (mod 3) are before it: those that depend on its
 /// neighbours are left out. In the usual and the web alphabet.
 fn inside_base64(secret: &str, offset: usize) -> [String; 2] {
     let mut bytes = vec![0; offset];
@@ -175,7 +175,7 @@ fn spellings(value: &PersonalValue) -> Vec<String> {
             // The search itself knows the case of A to Z.
             if text.is_ascii() { forms.push(text.to_lowercase()) } else { forms.extend([text.to_lowercase(), text.to_uppercase(), text]) }
         }
-        // As it stands in a text that is read in one form.
+        // As it is in a text that is read in one form.
         forms.extend(Some(alike_value(text)).filter(|text| is_telling(text) && (text.contains(' ') || !is_common(text))));
     }
     forms

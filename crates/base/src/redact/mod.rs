@@ -84,7 +84,7 @@ impl PiiKind {
 /// A place in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detection<K = PiiKind> {
-    /// What stands there.
+    /// What is there.
     pub kind: K,
     /// Where, in bytes.
     pub range: Range<usize>,

@@ -76,7 +76,7 @@ fn is_mark(c: char) -> bool {
 }
 
 /// The digits that stand together but for marks, by their groups. A zero in brackets, as in `+49 (0)151`, belongs to none; nor does what
-/// a letter stands beside.
+/// a letter is beside.
 fn groups(text: &str) -> impl Iterator<Item = Vec<Range<usize>>> + '_ {
     let bytes = text.as_bytes();
     let mut at = 0;

@@ -32,7 +32,7 @@ pub fn is_recognised(secret: &str) -> bool {
     count >= SHORTEST && (count >= LONGEST_WORD || !secret.chars().all(char::is_alphabetic))
 }
 
-/// A secret, and what of it stands alone where somebody reads it: of JSON (the key of a service account) its keys, of a text that is kept
+/// A secret, and what of it is alone where somebody reads it: of JSON (the key of a service account) its keys, of a text that is kept
 /// in one line with `\n` its lines, and of a password as it is written in an address the password itself.
 fn with_parts(secret: &str) -> Vec<String> {
     let mut all = vec![secret.to_owned()];
@@ -62,7 +62,7 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// Those that are recognised, see [`is_recognised`]: for texts that work goes on with.
+    /// Those that are recognised, see [`is_recognised`]: for texts that work continues with.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Secrets {
         let all = secrets.into_iter().flat_map(with_parts).filter(|secret| is_recognised(secret));
         Secrets { known: Arc::new(KnownValues::secrets(all)) }

@@ -121,7 +121,7 @@ static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#""([^"\n]*)
 
 fn in_braces(text: &str) -> Vec<Range<usize>> {
     let mut found = vec![];
-    // Each byte of a line is looked at once, however many braces stand on it.
+    // Each byte of a line is looked at once, however many braces are on it.
     let (mut line_end, mut looked_to, mut is_seat) = (0, 0, false);
     for place in FILLED.iter().flat_map(|filled| filled.captures_iter(text)).filter_map(|place| place.get(1).or(place.get(2))) {
         if place.start() >= line_end {

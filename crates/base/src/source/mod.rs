@@ -60,7 +60,7 @@ impl<T> Spanned<T> {
 }
 
 impl From<&str> for Spanned<String> {
-    /// A text that stands in no file.
+    /// A text that is in no file.
     fn from(text: &str) -> Spanned<String> {
         Spanned::new(text.to_owned(), Span::default())
     }
@@ -136,7 +136,7 @@ impl SourceFile {
         self.text[self.line_start(line)..self.line_start(line.saturating_add(1))].trim_end_matches(['\n', '\r'])
     }
 
-    /// Places that must not be shown: keys that stand in the file.
+    /// Places that must not be shown: keys that are in the file.
     pub fn hidden(&self) -> &[Range<usize>] {
         &self.hidden
     }

@@ -1,7 +1,7 @@
 //! Which tables and columns a query names, and where: for findings. What a query may do is decided by the engines' own parsers, in
 //! `adapter/data`.
 //!
-//! [`read`] takes a text apart as far as names go, with the clauses of SQLite and DuckDB: brackets first (`nodes`), then what stands beside each
+//! [`read`] takes a text apart as far as names go, with the clauses of SQLite and DuckDB: brackets first (`nodes`), then what is beside each
 //! other by its keywords. It is no parser of SQL: it passes over what it does not know.
 //! How to add a clause: its keyword among those below that it is like, and a case in the tests here.
 
@@ -300,7 +300,7 @@ fn alias<'q>(nodes: &[QueryNode<'q>]) -> (Option<&'q str>, Vec<&'q str>) {
     (name.map(|name| name.text), columns.iter().filter_map(QueryNode::name).map(|name| name.text).collect())
 }
 
-/// An item without the name that stands behind it.
+/// An item without the name that is behind it.
 fn without_alias<'n, 'q>(item: &'n [QueryNode<'q>]) -> &'n [QueryNode<'q>] {
     match item {
         [inner @ .., QueryNode::Word(_) | QueryNode::Quoted(_)] => match inner.last() {

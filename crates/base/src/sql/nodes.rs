@@ -12,7 +12,7 @@ pub(super) enum QueryNode<'q> {
     Word(Name<'q>),
     /// A name in quotes.
     Quoted(Name<'q>),
-    /// Brackets of this kind and what stands in them.
+    /// Brackets of this kind and what is in them.
     Group(char, Vec<QueryNode<'q>>),
     /// A text, a number, or a place for a value.
     Value,
@@ -38,7 +38,7 @@ impl<'q> QueryNode<'q> {
         }
     }
 
-    /// What stands in the brackets.
+    /// What is in the brackets.
     pub(super) fn inner(&self) -> Option<&[QueryNode<'q>]> {
         match self {
             QueryNode::Group(_, inner) => Some(inner),

@@ -77,7 +77,7 @@ fn key_item(label: &str, text: &str, about: &str) -> CompletionItem {
     CompletionItem { label: label.to_owned(), text: text.to_owned(), detail: String::new(), about: about.to_owned(), kind: 10 }
 }
 
-/// The keys that may stand beside those that do.
+/// The keys that may be beside those that do.
 fn keys_of(keys: &Keys, map: &Map, has_colon: bool) -> Vec<CompletionItem> {
     let Keys::Of(places) = keys else { return vec![] };
     let is_free = |key: &&KeyRule| !key.is_later && map.get(key.name).is_none();

@@ -1,4 +1,4 @@
-//! Names inside `{{ }}` and bare expressions: what may be written next, and what stands at the cursor.
+//! Names inside `{{ }}` and bare expressions: what may be written next, and what is at the cursor.
 
 use super::spot::Spot;
 use super::things;
@@ -61,7 +61,7 @@ pub(crate) fn proposals(expression: &str, spot: &Spot, last: Option<&Checked>) -
     }
 }
 
-/// The names that every place knows, where nothing more can be told.
+/// The names that every place knows, where nothing more can be said.
 fn roots(parts: &[String]) -> Vec<NameProposal> {
     if !parts.is_empty() {
         return vec![];

@@ -8,7 +8,7 @@ use super::documents::address_of;
 use crate::diagnostic::{Diagnostic, Fix, Severity};
 use crate::source::{Sources, Span, Unit};
 
-/// Most findings of one file that an editor is told.
+/// Most findings of one file that an editor is reported.
 pub const MOST: usize = 1_000;
 
 /// Turns findings of one check into messages.

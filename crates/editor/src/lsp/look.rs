@@ -86,7 +86,7 @@ fn about_path(path: &[String], spot: &Spot, last: &Checked) -> Option<String> {
     Some(format!("**{}**: {kind}", path.join(".")))
 }
 
-/// The path of names at a byte of the file, if an expression stands there.
+/// The path of names at a byte of the file, if an expression is there.
 fn path_in(scalar: &Scalar, at: u32, takes: &[&Takes]) -> Option<Vec<String>> {
     let place = scalar.offsets.partition_point(|(_, file)| *file <= at).checked_sub(1)?;
     let (text, file) = scalar.offsets.get(place)?;

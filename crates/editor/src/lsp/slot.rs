@@ -1,4 +1,4 @@
-//! What may stand at a place of a file, by the tables of the language.
+//! What may be at a place of a file, by the tables of the language.
 
 use crate::lower::FileKind;
 use crate::lower::keys::{
@@ -110,7 +110,7 @@ impl Keys {
         }
     }
 
-    /// What stands under a key.
+    /// What is under a key.
     pub fn under(&self, name: &str) -> Option<Slot> {
         match self {
             Keys::Of(_) => self.rule(name).map(|key| Slot::Takes(&key.takes)),

@@ -1,4 +1,4 @@
-//! What stands at the cursor: a key or a value, with the tables that speak of it and the steps it stands in.
+//! What is at the cursor: a key or a value, with the tables that speak of it and the steps it stands in.
 
 use super::slot::{Keys, Slot};
 use crate::lower::keys::{CASE, Takes};
@@ -34,7 +34,7 @@ pub(crate) enum SpotPart<'t> {
     Key {
         /// The key.
         key: &'t syntax::MapKey,
-        /// Those that may stand beside it.
+        /// Those that may be beside it.
         keys: Keys,
         /// Those that do.
         map: &'t Map,

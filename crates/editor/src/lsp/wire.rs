@@ -1,4 +1,4 @@
-//! How messages stand on a stream: headers, an empty line, JSON. Whatever comes in, reading goes on or ends; it never asks for more memory
+//! How messages are on a stream: headers, an empty line, JSON. Whatever comes in, reading continues or ends; it never asks for more memory
 //! than a message may have.
 
 use std::io::{self, BufRead, Read, Write};
@@ -15,7 +15,7 @@ const MOST_HEADER: u64 = 4096;
 pub enum EditorMessage {
     /// A message.
     Message(Value),
-    /// Something else; reading goes on behind it.
+    /// Something else; reading continues behind it.
     Garbage(String),
 }
 

@@ -59,7 +59,7 @@ pub fn junit_suites(command: &str, suites: &[JunitSuite]) -> String {
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{command}\" {counts}>\n{out}</testsuites>\n")
 }
 
-/// One failed case for each error; a file without errors is one passed case. Warnings and remarks stand in the suite's output.
+/// One failed case for each error; a file without errors is one passed case. Warnings and remarks are in the suite's output.
 pub fn junit(findings: &Findings<'_>) -> String {
     let suites: Vec<JunitSuite> = findings.sources.files().map(|(file, source)| suite(findings, file, &source.name)).collect();
     junit_suites("flow validate", &suites)

@@ -125,7 +125,7 @@ async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
     }
 }
 
-/// Does what may hang, on a disk that does not answer or in a pipe that nobody reads, in a thread of its own: the loop goes on meanwhile.
+/// Does what may hang, on a disk that does not answer or in a pipe that nobody reads, in a thread of its own: the loop continues meanwhile.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> Pending<T> + Send + 'static) -> Result<T, Failure> {
     let runtime = tokio::runtime::Handle::current();
     match tokio::task::spawn_blocking(move || runtime.block_on(work())).await {

@@ -23,7 +23,7 @@ pub enum Input {
         /// What came.
         result: Result<CallReply, Failure>,
     },
-    /// Go on after the process that ran it has ended; see [`Run::resumed`](crate::engine::Run::resumed).
+    /// Continue after the process that ran it has ended; see [`Run::resumed`](crate::engine::Run::resumed).
     Resume {
         /// How long nothing ran.
         away_ms: u64,

@@ -6,14 +6,14 @@
 //! |---|---|
 //! | `run`, `command` | the outside: `handle`, `next_command`, `next_event`, `next_timeout` |
 //! | `state/` | what a run knows, and how an event changes it; nothing else can write it |
-//! | `schedule/` | what may start next; tries; how frames, stages and the run end, are ended from outside and go on after a crash |
+//! | `schedule/` | what may start next; tries; how frames, stages and the run end, are ended from outside and continue after a crash |
 //! | `steps/` | what each kind of step does; what an answer from outside becomes |
 //! | `model_calls/` | talking with a model: briefs, conversations, budgets, scripted replies, files beside a prompt |
 //! | `tools/` | the tools that agents ask for, servers of tools, policies and the people who allow a call |
-//! | `gates/` | judging, the one refinement, gates of a run that is over |
+//! | `gates/` | judging, the one refinement, gates of a run that has ended |
 //! | `plans/` | plans that an agent writes: what is decided, what agents are told |
 //! | `names`, `preview`, `inputs`, `opening`, `reach` | what templates read; what of it is known before a run; what a called pipeline begins with; who named a value |
-//! | `hiding`, `secrets`, `marks` | what is secret or personal |
+//! | `secret_filter`, `secrets`, `marks` | what is secret or personal |
 //!
 //! How to add a step kind: see `model/step_kind.rs`; here a file in `steps/` with its `Kind`, and tests in `tests/`.
 
@@ -21,7 +21,6 @@ mod command;
 #[cfg(test)]
 mod faults;
 mod gates;
-mod hiding;
 mod inputs;
 mod marks;
 mod model_calls;
@@ -32,6 +31,7 @@ mod preview;
 mod reach;
 mod run;
 mod schedule;
+mod secret_filter;
 mod secrets;
 mod shape;
 mod state;

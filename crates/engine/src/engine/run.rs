@@ -89,7 +89,7 @@ pub struct Noted {
     pub refused: Vec<StepPath>,
 }
 
-/// Why a run cannot go on.
+/// Why a run cannot continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ResumeError {
     /// It has ended.
@@ -113,9 +113,9 @@ pub struct Run {
     /// Calls that act outside and have not been taken yet.
     pub(crate) unsent: BTreeMap<u64, Box<CallRequest>>,
     events: VecDeque<Event>,
-    /// An event is being applied. After a panic it stays so: the state may hold half of what nobody will hear of, and nothing may go on from it.
+    /// An event is being applied. After a panic it stays so: the state may hold half of what nobody will hear of, and nothing may continue from it.
     pub(crate) is_torn: bool,
-    /// Steps that want to go on: their backoff is over, or they have something to ask and no permit yet.
+    /// Steps that want to continue: their backoff has ended, or they have something to ask and no permit yet.
     pub(crate) woken: BTreeSet<ReadyKey>,
     /// Steps for whose call the budget has no room while others are out; they try again when something has come.
     pub(crate) waiting_for_budget: BTreeSet<ReadyKey>,
@@ -154,7 +154,7 @@ impl Run {
     /// A run as its events tell it, to be gone on with: hand it [`Input::Resume`] next.
     ///
     /// # Errors
-    /// The run is over, or the pipeline is not the one it began with.
+    /// The run has ended, or the pipeline is not the one it began with.
     pub fn resumed(
         id: impl Into<Arc<str>>,
         plan: Arc<Plan>,
@@ -344,7 +344,7 @@ impl Run {
         self.state.node(at).path.clone()
     }
 
-    /// Lets a step go on as soon as it can.
+    /// Lets a step continue as soon as it can.
     pub(crate) fn wake(&mut self, at: NodeRef) {
         self.woken.insert(self.state.key(at));
     }

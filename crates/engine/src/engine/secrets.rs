@@ -13,9 +13,9 @@ use crate::template;
 const KEY: &str = "FLOW_API_KEY";
 const ADDRESS: &str = "FLOW_MODEL_BASE_URL";
 
-/// Values that no text of a run may hold: of the declared secrets, of `FLOW_API_KEY`, keys and passwords that stand in the file, the
+/// Values that no text of a run may hold: of the declared secrets, of `FLOW_API_KEY`, keys and passwords that are in the file, the
 /// variables that keys, passwords and what is named like one (`authorization: Bearer {{ env.NAME }}`) are made of, and log-ins in
-/// addresses that stand in variables or are declared secrets.
+/// addresses that are in variables or are declared secrets.
 pub fn secret_values(program: &Program, env: &BTreeMap<String, Secret>) -> Vec<Secret> {
     let mut all: Vec<Secret> = env.get(KEY).cloned().into_iter().collect();
     all.extend(env.get(ADDRESS).into_iter().flat_map(|address| log_ins(address.reveal())));

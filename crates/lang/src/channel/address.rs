@@ -1,4 +1,4 @@
-//! Where links lead, and addresses that stand in the text.
+//! Where links lead, and addresses that are in the text.
 
 use std::sync::{Arc, LazyLock};
 

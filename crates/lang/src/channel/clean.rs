@@ -73,7 +73,7 @@ fn is_hostile(now: char) -> bool {
     listed || now.is_control() && !matches!(now, '\n' | '\t')
 }
 
-/// May stand beside a zero-width joiner: emojis, and scripts whose letters join (Arabic to Khmer in the order of Unicode).
+/// May be beside a zero-width joiner: emojis, and scripts whose letters join (Arabic to Khmer in the order of Unicode).
 fn joins(now: char) -> bool {
     matches!(now, '\u{0600}'..='\u{109F}' | '\u{1780}'..='\u{18AF}' | '\u{A840}'..='\u{ABFF}' | '\u{FB50}'..='\u{FDFF}'
         | '\u{FE0F}' | '\u{FE70}'..='\u{FEFC}' | '\u{10A00}'..='\u{11FFF}' | '\u{1F000}'..='\u{1FAFF}' | '\u{2190}'..='\u{2BFF}')

@@ -44,7 +44,7 @@ fn label(event: &Event<'_>) -> Option<String> {
     }
 }
 
-/// Definitions of a name that was defined before, which the reader of Markdown passes over: they stand in no text and are none of
+/// Definitions of a name that was defined before, which the reader of Markdown passes over: they are in no text and are none of
 /// the `taken` ones.
 fn again(text: &str, events: &[(Event<'_>, Range<usize>)], taken: &[&Range<usize>]) -> Vec<Range<usize>> {
     static LINE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?m)^[ \t>*+\-0-9.)]*(\[[^\n]*\]:[^\n]*)$").ok());

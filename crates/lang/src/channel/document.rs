@@ -205,7 +205,7 @@ pub(super) fn end(blocks: &[DocumentBlock]) -> DocumentPosition {
     DocumentPosition { block: blocks.len(), offset: 0 }
 }
 
-/// The document between two places, without the white space at the cuts. An element of a list that began before `from` goes on
+/// The document between two places, without the white space at the cuts. An element of a list that began before `from` continues
 /// without its mark.
 pub(super) fn slice(blocks: &[DocumentBlock], from: DocumentPosition, to: DocumentPosition) -> Vec<DocumentBlock> {
     let mut made: Vec<DocumentBlock> = vec![];

@@ -53,7 +53,7 @@ pub(super) fn is_reference(rest: &str) -> bool {
     length > 0 && name[length..].starts_with(';')
 }
 
-/// What stands before a link, so that it does not make a picture of it.
+/// What is before a link, so that it does not make a picture of it.
 pub(super) fn before_link(written: &mut String) {
     if written.ends_with('!') {
         written.insert(written.len() - 1, '\\');

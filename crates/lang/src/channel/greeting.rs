@@ -56,7 +56,7 @@ pub(crate) fn is_greeted(text: &str, style: &StyleGuide, greeting: &str) -> bool
     usual || !said.is_empty() && begins == said
 }
 
-/// Whether a text greets at all, as far as can be told: its first word is one of `Hello`, `Hi`, `Hey`, `Dear`.
+/// Whether a text greets at all, as far as can be known: its first word is one of `Hello`, `Hi`, `Hey`, `Dear`.
 pub fn greets(text: &str) -> bool {
     GREETINGS.iter().chain(&["dear"]).any(|word| begins_with_word(text, word))
 }

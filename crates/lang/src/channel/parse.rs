@@ -96,7 +96,7 @@ fn join(blocks: &mut [DocumentBlock], loose: &HashSet<u32>) {
 /// A link or an image that is being read.
 struct OpenLink {
     to: LinkTarget,
-    /// How many bytes of text stand before its own.
+    /// How many bytes of text are before its own.
     from: usize,
 }
 
@@ -386,7 +386,7 @@ impl MarkdownReader {
         self.flush(BlockKind::Paragraph);
     }
 
-    /// A row with more cells than its table has columns: Markdown passes over them; they stand in its last cell.
+    /// A row with more cells than its table has columns: Markdown passes over them; they are in its last cell.
     fn rest_of_row(&mut self, event: &Event<'_>, range: &Range<usize>, text: &str) {
         match event {
             Event::End(TagEnd::TableCell) => self.cell_end = range.end,

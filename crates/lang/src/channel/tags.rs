@@ -145,7 +145,7 @@ fn tag(html: &str, pairs: &Pairs) -> Option<(HtmlPiece, usize)> {
     }
     let (mut href, mut src, mut alt) = (None, None, None);
     let mut at = from + length;
-    // Attributes: name, name=value, name="value". What has no end is no tag, and neither is what another `<` stands in without quotes.
+    // Attributes: name, name=value, name="value". What has no end is no tag, and neither is what another `<` is in without quotes.
     loop {
         let left = html.get(at..).unwrap_or_default();
         let skipped = left.find(|c: char| !c.is_whitespace() && c != '/').unwrap_or(left.len());

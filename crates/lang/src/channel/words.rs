@@ -114,7 +114,7 @@ impl<'a> Preferred<'a> {
         (!from.is_empty()).then(|| Preferred { find: Phrases::new(from), to, settled })
     }
 
-    /// Puts the words in place: in text, not in code and addresses; again as long as new words stand beside old ones.
+    /// Puts the words in place: in text, not in code and addresses; again as long as new words are beside old ones.
     pub fn apply(&self, blocks: &mut [DocumentBlock]) {
         each_text(blocks, false, |runs| {
             for _ in 0..4 {

@@ -9,7 +9,7 @@ use crate::port::Files;
 /// Most findings of one test file.
 const MOST: usize = 20;
 
-/// The folder of a test file's goldens: those of each case stand in a folder of its name.
+/// The folder of a test file's goldens: those of each case are in a folder of its name.
 pub fn goldens_of(test: &Path) -> PathBuf {
     let stem = test.file_stem().unwrap_or_default();
     test.with_file_name("goldens").join(stem)

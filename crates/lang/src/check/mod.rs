@@ -29,7 +29,7 @@ pub use several::Several;
 /// A file that was checked.
 #[derive(Debug, Clone)]
 pub struct Checked {
-    /// Everything it brings in. Its own list of findings is empty: they stand in `diagnostics`.
+    /// Everything it brings in. Its own list of findings is empty: they are in `diagnostics`.
     pub loaded: Loaded,
     /// The graphs of its pipelines, as far as they could be drawn.
     pub plan: Plan,
@@ -39,7 +39,7 @@ pub struct Checked {
     pub hidden: Vec<Suppressed>,
     /// What was found and is not told, since it may follow from what could not be read.
     pub held_back: Vec<Diagnostic>,
-    /// F703, if the file is a pipeline without tests of its own: they may stand in another file, so [`Several`] decides.
+    /// F703, if the file is a pipeline without tests of its own: they may be in another file, so [`Several`] decides.
     pub(super) untested: Option<Diagnostic>,
 }
 
@@ -159,7 +159,7 @@ fn apply(lint: &Lint, judged: &mut SuppressionResult, sources: &Sources, project
     }
 }
 
-/// What could not be read, so that nothing is said to be missing, unused or unknown that may stand there.
+/// What could not be read, so that nothing is said to be missing, unused or unknown that may be there.
 struct Gaps {
     /// The end of a file, a whole section or an imported file is not known.
     names_are_lost: bool,

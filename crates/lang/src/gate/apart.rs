@@ -19,7 +19,7 @@ pub fn check_apart_from(filled: &FilledCheck, judged: &JudgedText, quoted: Optio
     check(filled, &JudgedText { text: &text, ..*judged })
 }
 
-/// The text without the texts of a value, as they stand in it: as whole words, in any case, in the form that the channel gives them.
+/// The text without the texts of a value, as they are in it: as whole words, in any case, in the form that the channel gives them.
 fn own_words(quoted: &Value, judged: &JudgedText) -> String {
     let mut texts = BTreeSet::new();
     texts_of(quoted, &mut texts);

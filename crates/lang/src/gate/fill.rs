@@ -83,7 +83,7 @@ fn wanted<F: Fill>(texts: &[Text], fill: &F) -> Result<Vec<String>, F::Error> {
     Ok(wanted)
 }
 
-/// A value as it stands in a text: empty is nothing.
+/// A value as it is in a text: empty is nothing.
 fn written(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

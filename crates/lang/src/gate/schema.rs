@@ -56,7 +56,7 @@ fn ready(schema: &Value) -> Result<Rc<Validator>, Box<ValidationError<'static>>>
     Ok(validator)
 }
 
-/// What is wrong. `null`, which stands in a schema for what may be left out, is nothing that an author or a model would write instead.
+/// What is wrong. `null`, which is in a schema for what may be left out, is nothing that an author or a model would write instead.
 fn told(error: &ValidationError) -> String {
     let types: Vec<String> = match error.kind() {
         ValidationErrorKind::Type { kind: TypeKind::Multiple(types) } => {
@@ -70,7 +70,7 @@ fn told(error: &ValidationError) -> String {
     }
 }
 
-/// Start and end of a message: what is said stands behind the value that is quoted.
+/// Start and end of a message: what is said is behind the value that is quoted.
 fn shorten(text: &str) -> String {
     if text.chars().count() <= LONGEST {
         return text.to_owned();

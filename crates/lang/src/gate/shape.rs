@@ -113,7 +113,7 @@ fn scorecard_schema() -> Value {
 #[error("the answer is not JSON: {0}")]
 pub struct NotJsonError(#[from] serde_json::Error);
 
-/// The JSON value in a model's answer: the whole text, or what stands in its one code fence.
+/// The JSON value in a model's answer: the whole text, or what is in its one code fence.
 pub fn json_in(text: &str) -> Result<Value, NotJsonError> {
     let mut text = text.trim();
     if let Some(inner) = text.strip_prefix("```") {

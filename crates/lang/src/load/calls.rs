@@ -57,7 +57,7 @@ fn calls(pipeline: &Pipeline) -> Vec<(PipelineId, Span)> {
         if let StepKind::Call(call) = &step.kind {
             found.extend(call.pipeline.map(|id| (id, call.file.span)));
         }
-        // A plan may go on into itself without end.
+        // A plan may continue into itself without end.
         found.extend(step.kind.may_use().iter().filter_map(|name| Some((pipeline.called_tool(&name.value)?, name.span))));
     }
     found

@@ -1,4 +1,4 @@
-//! Keys that stand in files are shown in no finding: not in the line it quotes, not in its words, not in what it proposes.
+//! Keys that are in files are shown in no finding: not in the line it quotes, not in its words, not in what it proposes.
 
 use std::collections::BTreeSet;
 

@@ -15,7 +15,7 @@ pub fn project_of(path: &Path, current: &Path, files: &dyn Files) -> PathBuf {
 /// Folders whose YAML files are ours whatever they begin with.
 const OURS: [&str; 4] = ["pipelines", "channels", "style_guides", "policies"];
 
-/// Whether a file stands in one of the folders that hold files of this language.
+/// Whether a file is in one of the folders that hold files of this language.
 pub fn in_our_folder(path: &Path) -> bool {
     path.parent().and_then(Path::file_name).is_some_and(|folder| OURS.iter().any(|ours| folder == *ours))
 }

@@ -34,7 +34,7 @@ impl WrittenCheck for WrittenRules {
     }
 }
 
-/// A finding as a model is told it; the help says how to mend it.
+/// A finding as a model is told it; the help says how to fix it.
 fn sentence(finding: &Diagnostic) -> String {
     let help = finding.help.first().map(|help| format!(" ({help})")).unwrap_or_default();
     format!("{}{help}", finding.message)

@@ -157,7 +157,7 @@ fn none_or<'a, T>(lower: &Lower, label: &str, node: &'a Node, what: &str, read: 
     value
 }
 
-/// In a scorecard that a step wrote nothing is computed: a name may stand there, an expression may not.
+/// In a scorecard that a step wrote nothing is computed: a name may be there, an expression may not.
 fn written_expression(lower: &Lower, name: &str, node: &Node) -> Option<Check> {
     let text = node.as_scalar().map(|scalar| scalar.text.as_str()).unwrap_or_default();
     let is_name = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');

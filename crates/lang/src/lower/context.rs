@@ -166,7 +166,7 @@ impl<'w> Lower<'w> {
     }
 }
 
-/// What stands there, in words.
+/// What is there, in words.
 pub fn found(node: &Node) -> String {
     match &node.kind {
         NodeKind::List(_) => "a list".to_owned(),

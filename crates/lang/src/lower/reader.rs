@@ -85,7 +85,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
         self.map.get(key).is_some() || self.meant.iter().any(|(meant, _)| *meant == key)
     }
 
-    /// Whether the key may stand here.
+    /// Whether the key may be here.
     pub fn allows(&self, key: &str) -> bool {
         self.rule(key).is_some()
     }
@@ -107,7 +107,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
         self.get(key).map_or(self.span, |node| node.span)
     }
 
-    /// F006: at most one of these may stand there.
+    /// F006: at most one of these may be there.
     pub(crate) fn check_one_of(&self, names: &[&str]) {
         let given: Vec<&str> = names.iter().copied().filter(|name| self.map.get(name).is_some()).collect();
         if let [first, .., last] = given.as_slice() {
@@ -143,7 +143,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
         self.lower.name(key, self.get(key)?)
     }
 
-    /// A list of names; one name may stand in place of a list of one.
+    /// A list of names; one name may be in place of a list of one.
     pub fn names(&self, key: &str) -> Option<Vec<Spanned<String>>> {
         let node = self.get(key)?;
         let nodes = node.as_list().unwrap_or(std::slice::from_ref(node));
@@ -201,7 +201,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     pub fn entries(&self, key: &str) -> impl Iterator<Item = (&'a syntax::MapKey, &'a Node)> + use<'a> {
         let map = self.get(key).and_then(|node| self.lower.entries(key, node));
         let entries = map.map(|map| map.entries.as_slice()).unwrap_or_default();
-        // What stands below a section that slid in here belongs to that one.
+        // What is below a section that slid in here belongs to that one.
         let slid = self.misplaced.iter().find(|slid| slid.section.text == key);
         let end = slid.and_then(|slid| entries.iter().position(|(key, _)| key.span == slid.key.span)).unwrap_or(entries.len());
         entries.iter().take(end).map(|(key, node)| (key, node))
@@ -322,7 +322,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
         }
     }
 
-    /// The keys that may stand here, for a help line. Of a step that has no kind yet they are those of every step.
+    /// The keys that may be here, for a help line. Of a step that has no kind yet they are those of every step.
     fn allowed(&self) -> String {
         let (kinds, common): (Vec<&'static KeyTable>, Vec<&'static KeyTable>) =
             self.places.iter().partition(|place| KINDS.iter().any(|kind| std::ptr::eq(*kind, **place)));

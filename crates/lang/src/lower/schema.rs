@@ -25,7 +25,7 @@ fn schema_invalid(span: Span, message: String) -> Diagnostic {
 }
 
 impl Lower<'_> {
-    /// A JSON Schema that stands here or in `{ file: … }`. `label` is its key, `owner` whose it is.
+    /// A JSON Schema that is here or in `{ file: … }`. `label` is its key, `owner` whose it is.
     pub fn schema(&self, label: &str, owner: &str, node: &Node) -> Option<Arc<Value>> {
         let map = self.entries(label, node)?;
         if map.entries.len() == 1 && map.get("file").is_some() {

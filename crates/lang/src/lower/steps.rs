@@ -55,7 +55,7 @@ pub fn steps(lower: &Lower, list: &[Node], scope: &StepScope) -> Vec<Arc<Step>> 
     steps
 }
 
-/// One step from its keys and its kind, as far as they could be told. Without an id of its own the id stays empty.
+/// One step from its keys and its kind, as far as they could be reported. Without an id of its own the id stays empty.
 fn step(keys: Option<&KeyReader>, kind: Option<&'static KeyTable>, node: &Node, scope: &StepScope) -> Step {
     let mut step = Step { id: Spanned::new(String::new(), node.span), span: node.span, kind_span: node.span, ..Step::default() };
     let Some(keys) = keys else { return step };
@@ -124,7 +124,7 @@ fn for_each(keys: &KeyReader, scope: &StepScope) -> Option<ForEach> {
     Some(ForEach { list: list?, name, max_parallel, fail_fast: fail_fast.unwrap_or(false) })
 }
 
-/// Whether a key stands there for the step's kind: a `plan` has `max_parallel` too.
+/// Whether a key is there for the step's kind: a `plan` has `max_parallel` too.
 fn is_of_kind(keys: &KeyReader, key: &str) -> bool {
     keys::KINDS.iter().any(|kind| kind.key(key).is_some() && keys.allows(kind.name))
 }

@@ -15,7 +15,7 @@ use crate::model::{Channels, Expect, Layered, Mock, ReplySet, TestCase, TestFile
 use crate::source::{FileId, Spanned};
 use crate::syntax::Node;
 
-/// What stands in a test file for all cases; a case's own replaces it step by step.
+/// What is in a test file for all cases; a case's own replaces it step by step.
 #[derive(Debug, Default)]
 pub(crate) struct SharedCases {
     now: Option<Spanned<String>>,

@@ -107,7 +107,7 @@ impl Lower<'_> {
         }
     }
 
-    /// A text that stands here, or in `{ file: … }`.
+    /// A text that is here, or in `{ file: … }`.
     pub(crate) fn text_or_file(&self, label: &str, owner: &str, node: &Node) -> Option<Text> {
         if node.as_map().is_none() {
             return self.text(label, node);

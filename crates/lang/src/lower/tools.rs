@@ -41,7 +41,7 @@ pub fn tool(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
 
 /// The keys of something that has exactly one of several kinds (F004, F006), and its kind. The kind's key comes first in its
 /// place; `common` are the places of every kind, the first of them with the keys that are required in any case; `instead` is what may
-/// stand there in place of any kind.
+/// are there in place of any kind.
 pub(crate) fn one_kind<'a, 'w>(
     lower: &'a Lower<'w>,
     owner: &str,

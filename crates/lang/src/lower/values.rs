@@ -307,7 +307,7 @@ impl Lower<'_> {
         map
     }
 
-    /// F015 for a section of which only the key stands there.
+    /// F015 for a section of which only the key is there.
     pub fn is_nothing(&self, label: &str, node: &Node) -> bool {
         let is_nothing = node.as_scalar().is_some_and(|scalar| scalar.value.is_null());
         if is_nothing {

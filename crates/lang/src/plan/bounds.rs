@@ -186,7 +186,7 @@ pub struct StepBounds {
 /// What one pipeline may ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PipelineBounds {
-    /// Its steps, in their order; those inside a step stand before it.
+    /// Its steps, in their order; those inside a step are before it.
     pub steps: Vec<StepBounds>,
     /// All of them: of `steps`, `on_failure` and `finally`.
     pub calls: Calls,
@@ -195,7 +195,7 @@ pub struct PipelineBounds {
 /// The number of elements of a list that the plan alone does not know, for a step of the first pipeline.
 pub type Lengths<'a> = &'a dyn Fn(StepIx, &Filling) -> Option<u64>;
 
-/// Bounds of each pipeline of a program, in its order. `default_model` stands in place of the model called `default`.
+/// Bounds of each pipeline of a program, in its order. `default_model` is in place of the model called `default`.
 pub fn bounds(plan: &Plan, default_model: Option<&Model>, lengths: Lengths) -> Vec<PipelineBounds> {
     let mut counter = Counter { plan, default_model, lengths, done: HashMap::new(), open: vec![] };
     (0..plan.pipelines.len()).map(|id| counter.pipeline(PipelineId(id))).collect()
@@ -418,7 +418,7 @@ fn turns(planned: &PipelinePlan, name: &str) -> u64 {
     })
 }
 
-/// How often `retry` may start a whole step: one that holds others at every failure, one that asks models when its `timeout` is over.
+/// How often `retry` may start a whole step: one that holds others at every failure, one that asks models when its `timeout` has ended.
 fn restarts(step: &Step) -> u64 {
     let Some(retry) = &step.retry else { return 1 };
     let asks = matches!(step.kind, StepKind::Agent(_) | StepKind::Gate(_));

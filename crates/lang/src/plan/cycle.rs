@@ -11,7 +11,7 @@ use crate::diagnostic::{Code, Diagnostic, way};
 use crate::model::Step;
 use crate::source::Span;
 
-/// Most circles reported at once; a file that has more is better mended step by step.
+/// Most circles reported at once; a file that has more is better fixed step by step.
 const MOST_CIRCLES: usize = 20;
 /// How many steps of a tangle are tried as the start of its shortest circle: keeps the work in step with the size of the file.
 const STARTS: usize = 32;

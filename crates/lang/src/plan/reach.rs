@@ -16,7 +16,7 @@ pub(super) struct Reach {
     order: Vec<usize>,
     /// For each place, the first of the unbroken row of places above it that wait for each other.
     row: Vec<usize>,
-    /// For each place, the most places that stand above it in one way.
+    /// For each place, the most places that are above it in one way.
     depth: Vec<u32>,
     /// For 64 places at a time: one bit for each of them that comes before a place.
     columns: Vec<OnceLock<Box<[u64]>>>,

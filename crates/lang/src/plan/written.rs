@@ -61,7 +61,7 @@ fn as_step(pipeline: &Pipeline, holder: &Step, written: &WrittenStep, known: &Ha
             StepKind::Tool(ToolStep { tool: uses, with, output: None, idempotency_key: None })
         }
     };
-    // The time of a tool that is a pipeline has no call that it could stand at.
+    // The time of a tool that is a pipeline has no call that it could be at.
     let tool = pipeline.tools.get(&written.uses).filter(|tool| matches!(tool.kind, ToolKind::Pipeline { .. }));
     Step {
         id: named(&written.id),

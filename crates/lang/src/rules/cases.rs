@@ -44,7 +44,7 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
                 report(About::CaseChannel, case, name.span, "runs on channel", &[&known.channels.list], &name.value);
             }
         }
-        // What stands in the file for all cases is looked at once.
+        // What is in the file for all cases is looked at once.
         let (mocks, replies) = (&case.mocks, &case.replies);
         let is_first = number == 0;
         for (path, mock) in mocks.own.iter().chain(mocks.shared.iter().filter(|_| is_first)) {

@@ -6,7 +6,7 @@ use crate::model::{Channel, LengthUnit, Phrase, StyleGuide};
 
 /// Characters of one SMS segment, at most (3GPP TS 23.038).
 const SEGMENT: u64 = 160;
-/// What stands at the end of a shortened text where the channel says nothing else.
+/// What is at the end of a shortened text where the channel says nothing else.
 const DEFAULT_TOO_LONG: &str = "The rest was left out.";
 
 /// F420, for the channels of a pipeline together with its style guide.
@@ -29,7 +29,7 @@ pub(super) fn no_room(channel: &Channel, style: Option<&StyleGuide>, out: &mut V
     if let Some(split) = channel.split.as_ref().filter(|split| split.most_parts > 1) {
         let parts = split.most_parts.to_string();
         let indicator = split.indicator.replace("{parts}", &parts).replace("{part}", &parts);
-        // A space and one character stand before it.
+        // A space and one character are before it.
         if !indicator.trim().is_empty() && characters_at_most(channel, most) < least(channel, &indicator) + 2 {
             report(format!("the indicator {}", quoted(&indicator)));
         }

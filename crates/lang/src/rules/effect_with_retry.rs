@@ -7,7 +7,7 @@ use crate::model::FailureKind;
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
         let Some(method) = step.kind.method(&pipeline.pipeline).filter(|method| !method.is_idempotent()) else { continue };
-        // What was refused for its number has not been done.
+        // What was rejected for its number has not been done.
         let Some(_) = has_retry(step).filter(|retry| retry.on.iter().any(|kind| *kind != FailureKind::RateLimited)) else { continue };
         if step.is_once || step.kind.idempotency_key().is_some() {
             continue;

@@ -24,7 +24,7 @@ pub(super) fn output_of(read: &Read) -> Option<(&str, &[String])> {
     }
 }
 
-/// The one output a bare expression is: nothing but `steps.x.output` and what stands below it.
+/// The one output a bare expression is: nothing but `steps.x.output` and what is below it.
 pub(super) fn sole_output(text: &Text) -> Option<(&str, &[String])> {
     match text.reads.as_slice() {
         [read] if gives(text, read) == Gives::Surely => output_of(read),

@@ -1,4 +1,4 @@
-//! One cross-file check per file, and one code; what several of them share stands in files named by what they give. Reachability comes
+//! One cross-file check per file, and one code; what several of them share is in files named by what they give. Reachability comes
 //! from `plan`.
 //!
 //! How to add a rule: a file named by what it finds, which begins with its code and has

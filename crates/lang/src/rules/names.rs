@@ -277,7 +277,7 @@ impl<'a> PipelineNames<'a> {
         Some(self.root_of(ix).1) == self.pipeline.finally && !self.whens_of(ix, part).into_iter().any(asks)
     }
 
-    /// What stands below a value. That a field can never be there is said before that one above it may be missing.
+    /// What is below a value. That a field can never be there is said before that one above it may be missing.
     pub(super) fn below(&self, kind: Type, owner: &str, rest: &[String]) -> Looked {
         let mut kind = kind;
         let mut owner = owner.to_owned();

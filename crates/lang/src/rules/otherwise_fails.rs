@@ -1,4 +1,4 @@
-//! F413: the text a person gets when a gate is not met, which the gate itself would refuse, or the channel cannot show whole.
+//! F413: the text a person gets when a gate is not met, which the gate itself would reject, or the channel cannot show whole.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! F613: a step that its own file's policy is sure to refuse.
+//! F613: a step that its own file's policy is sure to reject.
 
 use serde_json::Value;
 

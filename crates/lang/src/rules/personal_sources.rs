@@ -29,7 +29,7 @@ struct Fields<'p> {
     takes_in: bool,
 }
 
-/// A field and what stands below it.
+/// A field and what is below it.
 struct Below<'p> {
     is_pii: bool,
     takes_in: bool,
@@ -58,7 +58,7 @@ impl<'p> PersonalSources<'p> {
     pub(super) fn is_direct(&self, read: &Read) -> bool {
         match read.path.as_slice() {
             [inputs, path @ ..] if inputs == "inputs" => self.inputs.is_personal(path),
-            // A name that `person` does not have is told as that, and holds nothing.
+            // A name that `person` does not have is reported as that, and holds nothing.
             [person, field, ..] if person == "person" => PERSONAL.contains(&field.as_str()) && has_field(&self.pipeline.pipeline, field),
             _ => false,
         }

@@ -1,10 +1,10 @@
-//! F312: a plan may use a tool that a policy is sure to refuse.
+//! F312: a plan may use a tool that a policy is sure to reject.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{Policy, StepKind, Tool, ToolKind, ToolName};
 use crate::policy::{Act, decide, may_allow};
 
-/// F312: a tool in `may_use` that the policies of the file and of the planning agent are sure to refuse.
+/// F312: a tool in `may_use` that the policies of the file and of the planning agent are sure to reject.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
     for step in pipeline.steps.iter().map(|planned| &planned.step) {

@@ -45,7 +45,7 @@ fn each_read(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
         let Some(seat) = texts.seats.get(placed.seat) else { continue };
         for read in &placed.text.reads {
             let Some(problem) = names.read(seat, read).problem else { continue };
-            // A step that reads another in many places stands at the wrong place once.
+            // A step that reads another in many places is at the wrong place once.
             if let ReadProblem::NotUpstream { read: step, reader } = problem {
                 if let Some(first) = waiting.get(&(step, reader)).and_then(|index| out.get_mut(*index)) {
                     if first.related.len() < MOST_PLACES {
@@ -55,7 +55,7 @@ fn each_read(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
                 }
                 waiting.insert((step, reader), out.len());
             }
-            // Where all steps are lost, that is told, and not what read them.
+            // Where all steps are lost, that is reported, and not what read them.
             if names.pipeline.steps.is_empty() && matches!(problem, ReadProblem::UnknownStep(_)) {
                 continue;
             }

@@ -14,7 +14,7 @@ use crate::plan::StepIx;
 pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let mut tables = ReplyTables::default();
     for (number, case) in tests.cases.iter().enumerate() {
-        // What stands in the file for all cases is looked at once.
+        // What is in the file for all cases is looked at once.
         let shared = case.replies.shared.iter().filter(|_| number == 0);
         for (path, set) in case.replies.own.iter().chain(shared) {
             look(path, set, pipeline, plan, &mut tables, out);

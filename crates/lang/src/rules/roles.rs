@@ -26,7 +26,7 @@ pub(super) enum SinkRole {
 }
 
 impl SinkRole {
-    /// Of what stands under a key; `None`: in no run, but in a reply that stands for a model's.
+    /// Of what is under a key; `None`: in no run, but in a reply that stands for a model's.
     fn of(key: TextKey) -> Option<SinkRole> {
         use TextKey::*;
         Some(match key {

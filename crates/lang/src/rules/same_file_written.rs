@@ -22,7 +22,7 @@ pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnos
     }
     for file in order {
         let Some(writers) = by_file.get_mut(&file) else { continue };
-        // Of steps that are all in order, each is above the next one by how much stands below it.
+        // Of steps that are all in order, each is above the next one by how much is below it.
         writers.sort_by_key(|ix| std::cmp::Reverse(below(names.pipeline, *ix)));
         for pair in writers.windows(2) {
             let [one, other] = pair else { continue };
@@ -64,7 +64,7 @@ fn below(pipeline: &PipelinePlan, ix: StepIx) -> u32 {
 fn may_meet(names: &PipelineNames, one: StepIx, other: StepIx) -> bool {
     let pipeline = names.pipeline;
     let way = |ix: StepIx| pipeline.around(ix).collect::<Vec<StepIx>>();
-    // The steps that hold both, or are them, and stand in one list.
+    // The steps that hold both, or are them, and are in one list.
     let (ways, others) = (way(one), way(other));
     for a in &ways {
         for b in &others {

@@ -59,7 +59,7 @@ pub enum StepPart {
 /// Names besides those of the place.
 #[derive(Debug, Clone, Default)]
 pub struct More {
-    /// Whether `secrets` and `env` may stand here.
+    /// Whether `secrets` and `env` may be here.
     pub secrets: bool,
     /// Whether `value` and `text` may: in checks.
     pub judged: bool,

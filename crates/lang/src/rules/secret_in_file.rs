@@ -34,7 +34,7 @@ pub(super) fn in_settings(model: Option<&Model>, out: &mut Vec<Diagnostic>) {
     out.extend(in_model(model).map(|(text, wrong)| found(Some(&API_KEY), text, wrong)));
 }
 
-/// All keys that stand in the files of a plan, as they are written: no finding shows them.
+/// All keys that are in the files of a plan, as they are written: no finding shows them.
 pub fn keys(plan: &Plan) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     for pipeline in &plan.pipelines {
@@ -43,7 +43,7 @@ pub fn keys(plan: &Plan) -> BTreeSet<String> {
     keys
 }
 
-/// The key of the model that settings name, if it stands there.
+/// The key of the model that settings name, if it is there.
 pub fn keys_of(model: Option<&Model>) -> BTreeSet<String> {
     in_model(model).and_then(|(text, wrong)| key(text, wrong)).into_iter().collect()
 }

@@ -74,7 +74,7 @@ pub(super) fn judged_pipeline(card: &str, gate: &str) -> String {
     )
 }
 
-/// What one rule says about a pipeline with the MCP server `files`; `more` stands above the steps.
+/// What one rule says about a pipeline with the MCP server `files`; `more` is above the steps.
 pub(super) fn with_server(rule: Rule, keys: &str, more: &str) -> String {
     says(rule, &format!("inputs: {{ dir: text }}\ntools: {{ files: {{ {keys} }} }}\n{more}\nsteps:\n  - {{ id: a, tool: files.read }}\n"))
 }

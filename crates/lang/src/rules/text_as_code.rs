@@ -32,7 +32,7 @@ const TAKE_CODE: [&str; 13] = [
 /// The letters of such options; several stand together (`-lc`).
 const CODE_LETTERS: [char; 6] = ['c', 'C', 'e', 'E', 'r', 'p'];
 
-/// Whether what stands behind this argument is read as code.
+/// Whether what is behind this argument is read as code.
 fn takes_code(before: &str) -> bool {
     let letters = before.strip_prefix('-').filter(|letters| (1..=4).contains(&letters.len()) && letters.chars().all(char::is_alphabetic));
     letters.is_some_and(|letters| letters.ends_with(CODE_LETTERS)) || TAKE_CODE.contains(&&*before.to_ascii_lowercase())

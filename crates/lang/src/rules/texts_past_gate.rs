@@ -109,7 +109,7 @@ fn beside(pipeline: &PipelinePlan) -> UngatedRead<'_> {
 /// What leaves, the read, the judged step, its gate.
 pub(super) type UngatedRead<'p> = Vec<(Leaving<'p>, &'p Read, &'p Step, StepIx)>;
 
-/// What leaves when the gate is over, and what is sent earlier.
+/// What leaves when the gate has ended, and what is sent earlier.
 pub(super) fn split_by_time(pipeline: &PipelinePlan) -> (UngatedRead<'_>, UngatedRead<'_>) {
     beside(pipeline).into_iter().partition(|(leaving, _, _, gate)| {
         let Some(sender) = leaving.sender.map(|ix| pipeline.step(ix)) else { return true };

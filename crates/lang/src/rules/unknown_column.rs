@@ -1,4 +1,4 @@
-//! F215: a column of `data` that the table does not have: what it was to protect, or to type, stands there under another name.
+//! F215: a column of `data` that the table does not have: what it was to protect, or to type, is there under another name.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, listed};
 use crate::diagnostic::did_you_mean;

@@ -110,7 +110,7 @@ fn beginning(text: &str, start: usize, brackets: Brackets) -> usize {
     start - value.trim_start().len()
 }
 
-/// The end of a template that stands alone on its line where a key or an entry belongs: the line above has its value already, or the
+/// The end of a template that is alone on its line where a key or an entry belongs: the line above has its value already, or the
 /// value comes on the line below.
 fn stray_line(text: &str, start: usize) -> Option<usize> {
     let (before, rest) = (text.get(..start)?, text.get(start..)?);
@@ -182,7 +182,7 @@ fn extent(text: &str, start: usize, brackets: Option<Brackets>) -> usize {
     let rest = text.get(start..).unwrap_or("");
     let line = rest.find('\n').unwrap_or(rest.len());
     let closer = |text: &str| if text.starts_with("{%") { "%}" } else { "}}" };
-    // It may go on over the lines below; one that is never closed ends with its line.
+    // It may continue over the lines below; one that is never closed ends with its line.
     let reach = line + continuation(text, start, rest.get(line..).unwrap_or(""));
     let opened = rest.get(..line).and_then(first_template).unwrap_or(0);
     let closed = |from: usize| rest.get(from..reach).and_then(|r| r.find(closer(r))).map(|i| from + i + 2);
@@ -192,7 +192,7 @@ fn extent(text: &str, start: usize, brackets: Option<Brackets>) -> usize {
             let tail = rest.get(from..).unwrap_or("");
             let tail = tail.get(..tail.find('\n').unwrap_or(tail.len())).unwrap_or("");
             let end = tail.find([',', ']', '}']).unwrap_or(tail.len());
-            // The text may go on behind another template, and behind a "," that no key follows.
+            // The text may continue behind another template, and behind a "," that no key follows.
             if let Some(next) = tail.get(..end).and_then(first_template).and_then(|at| closed(from + at)) {
                 from = next;
             } else if brackets == Brackets::Map && tail.get(end..).is_some_and(|rest| rest.starts_with(',') && !begins_with_key(rest)) {
@@ -223,7 +223,7 @@ fn begins_with_key(text: &str) -> bool {
     next.is_empty() || next.starts_with(['}', '#']) || word.len() < next.len() && word.starts_with(':')
 }
 
-/// Length of the lines in `below` that go on with the value that begins at `start`: those indented further than its key
+/// Length of the lines in `below` that continue with the value that begins at `start`: those indented further than its key
 /// that are no keys and no list items themselves.
 fn continuation(text: &str, start: usize, below: &str) -> usize {
     let line = text.get(text.get(..start).and_then(|t| t.rfind('\n')).map_or(0, |i| i + 1)..start).unwrap_or("");

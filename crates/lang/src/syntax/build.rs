@@ -343,7 +343,7 @@ impl TreeBuilder<'_> {
         GO_ON
     }
 
-    /// The value that ends at a ":" which cannot stand there is not what its author meant.
+    /// The value that ends at a ":" which cannot be there is not what its author meant.
     fn break_last(&mut self, at: usize) {
         if !self.text.get(self.seen..at).is_some_and(|between| between.trim().is_empty()) {
             return;

@@ -43,7 +43,7 @@ pub fn suppressions(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Dia
     let mut found = vec![];
     let mut next_line = 0;
     for at in comments.into_iter().take(limits::FINDINGS) {
-        // Comments stand in the order of the file, so that one look downwards serves a whole row of them.
+        // Comments are in the order of the file, so that one look downwards serves a whole row of them.
         if next_line <= line_of(at) {
             let below = line_of(at) + 1..=source.line_count();
             next_line = below.into_iter().find(|line| !source.line(*line).trim_start().starts_with('#')).unwrap_or(usize::MAX);

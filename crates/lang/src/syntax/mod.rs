@@ -30,7 +30,7 @@ pub use tree::{Map, MapKey, Node, NodeKind, QuoteStyle, Scalar};
 use crate::diagnostic::{Code, Diagnostic, LONGEST_QUOTE, cut};
 use crate::source::{FileId, SourceFile, Span};
 
-/// Reads a file. Whatever the text holds, the answer is a tree: what stands before a mistake that ends the reading (F001,
+/// Reads a file. Whatever the text holds, the answer is a tree: what is before a mistake that ends the reading (F001,
 /// F022, F024) is in it, lists of keys that were still open then say so ([`Map::is_cut`]). Findings are added to
 /// `diagnostics`, sorted.
 pub fn parse(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Diagnostic>) -> Node {
@@ -59,7 +59,7 @@ pub fn parse(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Diagnostic
     if let Some(failure) = &reading.failure {
         let reason = mistakes::explain(file, source, &text, failure);
         // A "*name" that names nothing was reported already; here is what else is wrong with the same text.
-        // A template that must stand in quotes is no mistake of its own where its whole line is the mistake.
+        // A template that must be in quotes is no mistake of its own where its whole line is the mistake.
         let holds = |span: Span| reason.span.start <= span.start && span.end <= reason.span.end;
         found.retain(|earlier| match earlier.code {
             Code::YamlSyntax => earlier.span.start != reason.span.start,

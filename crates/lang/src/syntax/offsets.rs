@@ -1,4 +1,4 @@
-//! Where the characters of a scalar's text stand in the file.
+//! Where the characters of a scalar's text are in the file.
 
 use super::tree::QuoteStyle;
 
@@ -18,7 +18,7 @@ pub(super) fn offsets(text: &str, style: QuoteStyle, source: &str, start: usize,
     pairs.unwrap_or_default().into_iter().map(|(text, file)| (text as u32, file as u32)).collect()
 }
 
-/// Follows a text through what is written: a pair at the start, behind each escape, and where each folded line goes on.
+/// Follows a text through what is written: a pair at the start, behind each escape, and where each folded line continues.
 struct Follower<'a> {
     text: &'a str,
     style: QuoteStyle,

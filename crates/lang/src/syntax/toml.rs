@@ -44,7 +44,7 @@ fn map(table: &dyn TableLike, place: TomlPlace) -> Map {
 }
 
 fn node(item: &Item, of_key: Span, place: TomlPlace) -> Option<Node> {
-    // A table that only stands in a longer heading (`[models.default]`) has no place of its own.
+    // A table that only is in a longer heading (`[models.default]`) has no place of its own.
     let span = item.span().map_or(of_key, |range| place(Some(range)));
     let kind = match item {
         Item::None => return None,

@@ -29,7 +29,7 @@ pub enum NodeKind {
 pub struct Map {
     /// Keys and values in file order.
     pub entries: Vec<(MapKey, Node)>,
-    /// The reading of the file ended in here (reported): what is missing may stand below.
+    /// The reading of the file ended in here (reported): what is missing may be below.
     pub is_cut: bool,
 }
 
@@ -67,7 +67,7 @@ pub struct Scalar {
     /// Its value: `Null`, `Bool`, `Number` only for plain scalars (core schema: `null ~ true false 12 0x1f 0o17 1.5e3`), else `String`.
     pub value: serde_json::Value,
     /// Pairs (offset in `text`, offset in the file), ascending in the first: between two pairs both run in step. Empty when
-    /// the places inside cannot be told; then the start of the value stands for all.
+    /// the places inside cannot be reported; then the start of the value stands for all.
     pub offsets: Vec<(u32, u32)>,
     /// Where the `|` or `>` of a block stands, which is on the line of its key.
     pub header: Option<u32>,

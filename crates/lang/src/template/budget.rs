@@ -59,7 +59,7 @@ impl Budget {
         self.bytes(count.saturating_mul(ELEMENT_BYTES))
     }
 
-    /// Pays for a list of `count` elements about to be made; refuses one above the limit.
+    /// Pays for a list of `count` elements about to be made; rejects one above the limit.
     pub(super) fn list(&mut self, count: usize) -> Result<(), FillStop> {
         if count > ELEMENTS {
             return Err(FillStop::failed("this makes a list of more than 100,000 elements"));
@@ -67,7 +67,7 @@ impl Budget {
         self.elements(count)
     }
 
-    /// Pays for a text of `count` bytes about to be made; refuses one above the limit.
+    /// Pays for a text of `count` bytes about to be made; rejects one above the limit.
     pub(super) fn text(&mut self, count: usize) -> Result<(), FillStop> {
         if count > TEXT_BYTES {
             return Err(FillStop::failed("this makes a text of more than 1 MiB"));

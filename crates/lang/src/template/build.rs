@@ -93,7 +93,7 @@ impl<'s> TemplateBuilder<'s> {
         TemplateBuilder { source, locals: vec![], loops: 0, reads: vec![], problems: vec![], tested: vec![] }
     }
 
-    /// Notes a mistake; what it stands in counts as empty.
+    /// Notes a mistake; what it is in counts as empty.
     fn wrong(&mut self, problem: TemplateProblem) -> Expr {
         self.problems.push(problem);
         Expr::Constant(().into())

@@ -41,7 +41,7 @@ pub fn text(source: &str, place: TextPlace, diagnostics: &mut Vec<Diagnostic>) -
 }
 
 /// A bare expression, as `when` and `of` take it. Braces are F207; where they hold the whole value, what they hold is read,
-/// and the finding mends it.
+/// and the finding fixes it.
 pub fn expression(source: &str, place: TextPlace, diagnostics: &mut Vec<Diagnostic>) -> Text {
     if let Some(inner) = braced(source) {
         let (start, end) = inner;

@@ -58,7 +58,7 @@ fn statement(node: &Statement, found: &mut Vec<(Side, Side)>) {
     }
 }
 
-/// Comparisons stand in what joins conditions; those inside arguments of filters are left aside.
+/// Comparisons are in what joins conditions; those inside arguments of filters are left aside.
 fn expression(tree: &Expr, found: &mut Vec<(Side, Side)>) {
     match tree {
         Expr::Not(inner) => expression(inner, found),

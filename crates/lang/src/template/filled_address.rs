@@ -78,7 +78,7 @@ impl Sink for AddressOutput {
 }
 
 impl AddressOutput {
-    /// A value as it stands in the address.
+    /// A value as it is in the address.
     fn piece(&mut self, value: &Value) -> Result<String, FillStop> {
         let so_far = self.text.text();
         let text = if value.is_none() || value.is_undefined() { String::new() } else { printed(value)? };

@@ -1,4 +1,4 @@
-//! Filling in what is known before a run: the rest stands in the text as its author wrote it, between `⟨` and `⟩`.
+//! Filling in what is known before a run: the rest is in the text as its author wrote it, between `⟨` and `⟩`.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ impl KnownNames {
         self.scope.set(name, value);
     }
 
-    /// What stands below this path is not known, whatever the value of its first name says.
+    /// What is below this path is not known, whatever the value of its first name says.
     pub fn forget(&mut self, path: &[&str]) {
         self.unknown.insert(path.iter().map(|part| part.to_string()).collect());
     }

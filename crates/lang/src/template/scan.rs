@@ -49,7 +49,7 @@ pub(super) fn expression(source: &str) -> Result<(), TemplateProblem> {
     scan.run(true)
 }
 
-/// Whether the text at a place, behind the token at `before`, stands in `{% raw %}`: the last tag that was passed over, if it is no comment.
+/// Whether the text at a place, behind the token at `before`, is in `{% raw %}`: the last tag that was passed over, if it is no comment.
 pub(super) fn is_raw(source: &str, before: SourceRange, at: SourceRange) -> bool {
     let mut rest = source.get(before.1..at.0).unwrap_or_default().trim_start();
     let mut is_raw = false;

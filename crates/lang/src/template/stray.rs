@@ -64,7 +64,7 @@ impl Stray {
     }
 }
 
-/// Whether a name of the language with a dot behind it stands in a text.
+/// Whether a name of the language with a dot behind it is in a text.
 fn reads(line: &str) -> bool {
     ROOTS.iter().any(|root| {
         let mut places = line.match_indices(root);

@@ -5,7 +5,7 @@
 //! | `asked` | requests and answers as plain values |
 //! | `placeholder` | what stands for personal values and secrets, and putting the values back |
 //! | `folder` | the files |
-//! | `nearest` | what is told when there is no recording |
+//! | `nearest` | what is reported when there is no recording |
 //!
 //! How to add another kind of call: its method in `port::Tape`, its request in `asked`.
 
@@ -97,7 +97,7 @@ impl Cassette {
         &self.mode
     }
 
-    /// Calls for which there was no recording, as they were told.
+    /// Calls for which there was no recording, as they were reported.
     pub fn misses(&self) -> Vec<String> {
         held(&self.inner).misses.clone()
     }

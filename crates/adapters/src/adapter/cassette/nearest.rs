@@ -1,4 +1,4 @@
-//! What is told when there is no recording: the one that comes nearest, and how it differs.
+//! What is reported when there is no recording: the one that comes nearest, and how it differs.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ const LONGEST: usize = 900;
 const COMPARED: usize = 20_000;
 /// So many words, and blanks between them, are compared from the first difference on: bounds the time.
 const COMPARED_WORDS: usize = 2_000;
-/// Most places that are told.
+/// Most places that are reported.
 const MOST_TOLD: usize = 3;
 
 /// The sentence for a call that was never recorded so. `asked` is masked.
@@ -141,7 +141,7 @@ fn around(equal: &[&str], head: usize, tail: usize) -> String {
     format!("{}…{}", text(&equal[..head]), text(&equal[equal.len() - tail..]))
 }
 
-/// A word that goes on for lines, such as a piece of JSON, by its ends.
+/// A word that continues for lines, such as a piece of JSON, by its ends.
 fn inner_cut(word: &str) -> String {
     const ENDS: usize = 20;
     let letters: Vec<char> = word.chars().collect();

@@ -1,4 +1,4 @@
-//! What stands in a recording for a personal value (`<PERSON_1>`, of a word of it `<PERSON_1.2>`) or a secret (`***`): putting it in,
+//! What is in a recording for a personal value (`<PERSON_1>`, of a word of it `<PERSON_1.2>`) or a secret (`***`): putting it in,
 //! comparing a text with it, and putting the value back.
 //!
 //! Numbers are those that the run has everywhere. `.2` is the second word of the value; a letter says that it is written in small letters
@@ -17,7 +17,7 @@ use crate::redact::{PersonalPlace, PiiKind, Redactor};
 const SECRET: &str = "***";
 /// What stands for the id of the run.
 const RUN: &str = "<RUN>";
-/// What stands behind the `<` of a text that only looks like one of ours.
+/// What is behind the `<` of a text that only looks like one of ours.
 const ESCAPE: char = '\\';
 /// No placeholder is longer, in bytes.
 const LONGEST: usize = 40;

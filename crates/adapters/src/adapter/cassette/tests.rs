@@ -8,7 +8,7 @@ use crate::event::{Marks, Purpose, RunStart};
 use crate::model::{Method, ToolCalls};
 use crate::port::Message;
 
-/// A model that answers with a greeting, or with what it was told.
+/// A model that answers with a greeting, or with what it was reported.
 struct Echo(StdMutex<Vec<Result<&'static str, FailureKind>>>);
 
 impl ModelClient for Echo {

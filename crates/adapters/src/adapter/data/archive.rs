@@ -21,7 +21,7 @@ const RATIO_COUNTS_FROM: u64 = 1 << 20;
 /// An archive that was unpacked once within the limits.
 pub(super) type Archive<'a> = zip::ZipArchive<Cursor<&'a [u8]>>;
 
-/// Refuses an archive that is damaged, encrypted or a bomb.
+/// Rejects an archive that is damaged, encrypted or a bomb.
 pub(super) fn checked<'a>(path: &Path, bytes: &'a [u8], cancel: &CancelFlag) -> Result<Archive<'a>, Failure> {
     let name = file_name(path);
     let damaged = |error: &dyn std::fmt::Display| {

@@ -16,7 +16,7 @@ pub(super) fn no_duckdb() -> Failure {
     )
 }
 
-/// Refuses a table whose engine cannot read its file.
+/// Rejects a table whose engine cannot read its file.
 pub(super) fn fits(table: &TableSource) -> Result<(), Failure> {
     let (engine, is) = match (table.engine, table.kind) {
         (SqlEngine::Sqlite, DataKind::Parquet) => ("sqlite", "a Parquet file, which SQLite cannot read"),
@@ -29,7 +29,7 @@ pub(super) fn fits(table: &TableSource) -> Result<(), Failure> {
     Err(bad_request(format!("The table \"{}\" is {is}. Take `engine: {engine}` out of it.", table.name)))
 }
 
-/// Refuses a query that reads these tables if they have different engines.
+/// Rejects a query that reads these tables if they have different engines.
 #[cfg(feature = "duckdb")]
 pub(super) fn of_one(used: &[&TableSource]) -> Result<(), Failure> {
     let of = |engine: SqlEngine| used.iter().filter(move |table| table.engine == engine);

@@ -33,12 +33,12 @@ struct GuardState {
     tables: Option<HashSet<String>>,
     /// Tables and columns that the query reads, in lower case.
     reads: Mutex<HashSet<(String, String)>>,
-    /// The first thing that was refused.
+    /// The first thing that was rejected.
     refusal: Mutex<Option<StatementRefusal>>,
     grew_too_much: AtomicBool,
 }
 
-/// Why a statement was refused.
+/// Why a statement was rejected.
 enum StatementRefusal {
     /// A sentence for people.
     Act(String),

@@ -21,7 +21,7 @@ const MOST_WORKBOOK: u64 = 8 << 20;
 /// What stays as it is in the address of a SQLite file.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.');
 
-/// The names of the columns; `None`: they cannot be read so, which is told when the table is.
+/// The names of the columns; `None`: they cannot be read so, which is reported when the table is.
 pub fn header(table: &TableSource) -> Option<Vec<String>> {
     let bytes = match table.kind {
         DataKind::Csv | DataKind::Tsv => beginning(table)?,

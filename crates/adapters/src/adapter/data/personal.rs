@@ -7,7 +7,7 @@ use crate::event::Failure;
 use crate::port::TableSource;
 use crate::sql::mentions;
 
-/// The failure of a table that lacks a marked column: what stands there under another name would not be masked.
+/// The failure of a table that lacks a marked column: what is there under another name would not be masked.
 pub(super) fn lacking(table: &TableSource, columns: &[String]) -> Result<(), Failure> {
     let has = |marked: &String| columns.iter().any(|column| same_name(column, marked));
     let Some(missing) = table.pii.iter().find(|marked| !has(marked)) else { return Ok(()) };

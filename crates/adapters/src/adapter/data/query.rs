@@ -31,7 +31,7 @@ pub(super) fn same_name(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// Refuses a query that is too long and tables that cannot be told apart.
+/// Rejects a query that is too long and tables that cannot be told apart.
 pub(super) fn check(request: &QueryRequest) -> Result<(), Failure> {
     for (index, table) in request.tables.iter().enumerate() {
         if request.tables.iter().take(index).any(|other| same_name(&other.name, &table.name)) {
@@ -331,7 +331,7 @@ fn to_sql(name: &str, value: &Value) -> Result<Sql, Failure> {
     })
 }
 
-/// A value its engine refuses.
+/// A value its engine rejects.
 pub(super) fn not_bound(name: &str, error: &dyn std::fmt::Display) -> Failure {
     bad_request(format!("The value of ${name} cannot be used: {error}."))
 }

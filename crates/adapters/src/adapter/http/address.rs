@@ -155,7 +155,7 @@ pub(crate) fn checked(text: &str, private_hosts: &[String]) -> Result<Url, Addre
     Ok(url)
 }
 
-/// The host as it stands in the text of an http address; `None` when there is user information, even an empty one.
+/// The host as it is in the text of an http address; `None` when there is user information, even an empty one.
 fn written_host(text: &str) -> Option<&str> {
     let rest = text.split_once("://").map_or("", |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or("");

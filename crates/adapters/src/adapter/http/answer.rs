@@ -12,7 +12,7 @@ use super::HttpSettings;
 use super::fault::{HttpFault, class_of_body, in_words, last_cause, retry_after_ms, status_class};
 use super::json::read_json;
 use super::sse::{SseDecoder, SseError, SseEvent, SseMarks};
-use crate::adapter::wording::Scrub;
+use crate::adapter::scrub::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
 
@@ -21,7 +21,7 @@ const ERROR_BODY: usize = 64 << 10;
 const ERROR_TIME: Duration = Duration::from_secs(5);
 /// The time for what follows the end mark of a stream.
 const LAST_BYTES: Duration = Duration::from_millis(50);
-/// What providers call it when they refuse a prompt for what it says (OpenAI, and endpoints like Azure's).
+/// What providers call it when they reject a prompt for what it says (OpenAI, and endpoints like Azure's).
 const FILTERED: [&str; 2] = ["content_filter", "content_policy_violation"];
 /// What an empty piece of a body costs, so that a flood of them ends at the cap.
 const EMPTY_PIECE: usize = 64;
@@ -39,7 +39,7 @@ pub(crate) struct HttpAnswer {
 /// What a reader of events wants next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadProgress {
-    /// The event said nothing new: the idle clock goes on.
+    /// The event said nothing new: the idle clock continues.
     Nothing,
     /// More is to come.
     More,

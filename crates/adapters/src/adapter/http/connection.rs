@@ -38,7 +38,7 @@ pub(crate) fn is_refused(error: &std::io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<AddressRefusedError>())
 }
 
-/// The addresses of a host, each checked. One that is refused refuses the name: an attacker's answer may mix both kinds.
+/// The addresses of a host, each checked. One that is rejected rejects the name: an attacker's answer may mix both kinds.
 pub(crate) async fn resolve(lookup: &dyn HostLookup, host: &str, private_hosts: &[String]) -> std::io::Result<Vec<IpAddr>> {
     let addresses = match address::literal(host) {
         Some(address) => vec![address],

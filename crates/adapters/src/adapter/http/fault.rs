@@ -6,14 +6,14 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDateTime, Utc};
 
 use super::address::AddressRefusedError;
-use crate::adapter::wording::Scrub;
+use crate::adapter::scrub::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
 
 /// A failed attempt, and whether the other side may have acted on it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HttpFault {
-    /// What is told.
+    /// What is reported.
     pub(crate) failure: Failure,
     /// The request may have reached the other side, and nothing it said rules out that it acted.
     pub(crate) may_have_acted: bool,

@@ -31,7 +31,7 @@ pub use step::StepHttpClient;
 pub(crate) use step::honest;
 
 use super::held;
-use super::wording::Scrub;
+use super::scrub::Scrub;
 use crate::model::FailureKind;
 use crate::port::{Clock, Secret};
 
@@ -87,7 +87,7 @@ pub(crate) struct HttpCall<'a> {
     pub(crate) method: &'a str,
     /// The whole address.
     pub(crate) url: &'a str,
-    /// Headers; those that frame the message or name the host are refused.
+    /// Headers; those that frame the message or name the host are rejected.
     pub(crate) headers: Vec<(String, Secret)>,
     /// Content type and body.
     pub(crate) body: Option<(String, Vec<u8>)>,

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::fault::{HttpFault, in_words};
 use super::{Http, HttpAnswer, HttpCall, connect_time};
-use crate::adapter::wording::Scrub;
+use crate::adapter::scrub::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{HttpClient, HttpReply, HttpRequest, Pending};

@@ -1,4 +1,4 @@
-//! What comes from a server, sorted: answers to those who wait, requests refused, notifications counted. Bounded everywhere.
+//! What comes from a server, sorted: answers to those who wait, requests rejected, notifications counted. Bounded everywhere.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use crate::adapter::held;
 use crate::adapter::http::HttpFault;
-use crate::adapter::wording::{Scrub, visible};
+use crate::adapter::scrub::{Scrub, visible};
 use crate::event::Failure;
 use crate::model::FailureKind;
 

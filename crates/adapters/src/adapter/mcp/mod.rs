@@ -13,7 +13,7 @@
 //! | `shared` | servers that outlive a run, for the next one |
 //! | `pins` | what servers said of their tools when they were accepted |
 //!
-//! rmcp gives the types of the protocol and no more: its service would drop a line that is too long and go on, and could not say whether a
+//! rmcp gives the types of the protocol and no more: its service would drop a line that is too long and continue, and could not say whether a
 //! request had gone out when it failed, on which `unknown_outcome` rests.
 //!
 //! How to add a request of the protocol: its words in `protocol`, its bounds in `tools`, a row of the fault table in `tests`.
@@ -45,8 +45,8 @@ pub use self::shared::{Lent, SharedServers};
 use self::web::Web;
 use super::held;
 use super::http::{Http, HttpFault, honest, in_words};
+use super::scrub::visible;
 use super::started::{Agreed, Started};
-use super::wording::visible;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Clock, Pending, Secret, ServerCall, ServerReply, ServerTransport, ToolList, ToolServer, ToolServers};
@@ -84,7 +84,7 @@ pub struct ServerLook {
     pub said: BTreeMap<String, serde_json::Value>,
 }
 
-/// What a server said of its tools, as it may stand in a file.
+/// What a server said of its tools, as it may be in a file.
 fn without_secrets(server: &ToolServer, listed: &ListedTools) -> BTreeMap<String, serde_json::Value> {
     let secrets = Secrets::new(server.secrets.iter().map(Secret::reveal));
     let hidden = |(name, said): (&String, &serde_json::Value)| {
@@ -142,7 +142,7 @@ impl McpServers {
         let until = Instant::now() + server.connect_timeout;
         self.is_agreed(server).await?;
         let link = self.link(server)?;
-        // It goes on when this run stops waiting: another one may wait, too.
+        // It continues when this run stops waiting: another one may wait, too.
         let opening = tokio::spawn(async move {
             let session = Arc::new(ServerSession::open(link, until).await?);
             *open = Some(Arc::clone(&session));

@@ -2,7 +2,7 @@
 //!
 //! The file belongs to the project and into its version control, as the lists of what a program is built from do: whoever runs the
 //! pipeline, here or elsewhere, gets the tools that were looked at. It is JSON, one tool after the other, so that a change is a readable
-//! difference. What a server says for the first time is taken down; whatever differs later is refused until `flow tools pin`.
+//! difference. What a server says for the first time is taken down; whatever differs later is rejected until `flow tools pin`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -24,7 +24,7 @@ pub const FILE: &str = "flow.lock";
 /// Version of the file, and most bytes of it.
 const VERSION: u64 = 1;
 const LARGEST: u64 = 64 << 20;
-/// Characters of one difference that are told.
+/// Characters of one difference that are reported.
 const LONGEST: usize = 2_000;
 
 /// The pins of a project cannot be used.

@@ -18,7 +18,7 @@ use super::inbox::Inbox;
 use crate::adapter::environment::program_path;
 use crate::adapter::held;
 use crate::adapter::os::{self, ProcessGroup};
-use crate::adapter::wording::Scrub;
+use crate::adapter::scrub::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Secret, ToolServer};

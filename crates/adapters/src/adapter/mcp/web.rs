@@ -16,7 +16,7 @@ use super::inbox::{Inbox, Said, error_of, said};
 use super::protocol::STATELESS;
 use crate::adapter::held;
 use crate::adapter::http::{Http, HttpAnswer, HttpCall, HttpFault, ReadProgress, SseMarks, read_json, status_class};
-use crate::adapter::wording::Scrub;
+use crate::adapter::scrub::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Clock, Secret, ToolServer};

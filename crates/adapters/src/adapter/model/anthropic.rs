@@ -81,7 +81,7 @@ fn messages(messages: &[Arc<Message>], pictures: &Pictures) -> Vec<Value> {
         .collect()
 }
 
-/// The blocks of a message. An empty text is refused by the format, so it has none.
+/// The blocks of a message. An empty text is rejected by the format, so it has none.
 fn blocks(message: &Message, pictures: &Pictures) -> Vec<Value> {
     if message.role == MessageRole::Tool {
         return vec![json!({ "type": "tool_result", "tool_use_id": message.call_id, "content": message.text })];

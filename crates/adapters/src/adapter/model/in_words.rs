@@ -78,7 +78,7 @@ fn schema(request: &ModelRequest) -> Value {
     json!({ "anyOf": [closed(json!({ "calls": calls }), json!(["calls"])), closed(json!({ "answer": answer }), json!(["answer"]))] })
 }
 
-/// The conversation in this form: calls and answers as the model wrote them, results as what it is told.
+/// The conversation in this form: calls and answers as the model wrote them, results as what it is reported.
 fn messages(messages: &[Arc<Message>], is_data: bool) -> Vec<Message> {
     let mut told: Vec<Message> = vec![];
     let mut results: Vec<Value> = vec![];

@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::http::{Http, HttpAnswer, HttpCall, HttpFault, ReadProgress, SseEvent, connect_time, in_words as time_in_words};
 use super::own::OwnFiles;
-use super::wording::Scrub;
+use super::scrub::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Listener, ModelClient, ModelReply, ModelRequest, Pending, Secret, WireFormat};

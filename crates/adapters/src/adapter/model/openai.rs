@@ -24,7 +24,7 @@ fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
         "stream_options": { "include_usage": true },
     });
     set(&mut body, "temperature", request.temperature);
-    // OpenAI's own newer models refuse the old name, which is the one other endpoints know.
+    // OpenAI's own newer models reject the old name, which is the one other endpoints know.
     let most = if is_at(&request.base_url, "api.openai.com") { "max_completion_tokens" } else { "max_tokens" };
     set(&mut body, most, request.max_output_tokens);
     set(&mut body, "seed", request.seed);
@@ -68,7 +68,7 @@ fn is_strict_key(key: &str) -> bool {
 }
 
 /// Whether OpenAI would take a schema as strict: the root is an object, each object lists all its properties as required and allows no
-/// others. A schema that does not fit would be refused; without `strict` it is taken as a wish. Others enforce any schema.
+/// others. A schema that does not fit would be rejected; without `strict` it is taken as a wish. Others enforce any schema.
 pub(super) fn is_strict(schema: &Value) -> bool {
     schema.get("type") == Some(&json!("object")) && schema.get("anyOf").is_none() && is_strict_part(schema, 0)
 }

@@ -23,7 +23,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::adapter::http::{HostLookup, SystemLookup, certificate_fault, in_words, is_loopback_host, is_refused, resolve};
-use crate::adapter::wording::Scrub;
+use crate::adapter::scrub::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Clock, Mail, MailSender, Pending};

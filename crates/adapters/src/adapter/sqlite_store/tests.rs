@@ -1,4 +1,4 @@
-//! A store of runs: what is kept comes back, and what is wrong with it is told.
+//! A store of runs: what is kept comes back, and what is wrong with it is reported.
 
 mod apart;
 mod erased;

@@ -47,7 +47,7 @@ fn in_url(text: &str, start: usize, found: &mut Vec<Detection>) {
     }
 }
 
-/// Where the user part ends whose password holds a `/`, `?` or `#`: what stands before these is no host with a port.
+/// Where the user part ends whose password holds a `/`, `?` or `#`: what is before these is no host with a port.
 fn after_odd_password(url: &str, host_end: usize) -> Option<usize> {
     let (_, port) = url[..host_end].split_once(':').filter(|(host, _)| !host.starts_with('['))?;
     if !port.is_empty() && port.chars().all(|c| c.is_ascii_digit()) { None } else { url.rfind('@') }

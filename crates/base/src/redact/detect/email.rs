@@ -20,7 +20,7 @@ fn address(text: &str, floor: usize, at: usize) -> Option<(usize, usize)> {
     let (left, right) = (text.get(floor..at)?, text.get(at + 1..)?);
     let local: usize = left.chars().rev().take(64).take_while(|c| is_local(*c)).map(char::len_utf8).sum();
     let local = left.get(left.len() - local..)?.trim_start_matches(['.', '-', '\'', '/', '=', '&']);
-    // `a%40b` and `name=ana@…`: what stands before the last `=` is not part of an address in a query.
+    // `a%40b` and `name=ana@…`: what is before the last `=` is not part of an address in a query.
     let local = local.rsplit(['=', '/', '&']).next().unwrap_or(local);
     if local.is_empty() || local.ends_with('.') {
         return None;
@@ -45,7 +45,7 @@ fn address(text: &str, floor: usize, at: usize) -> Option<(usize, usize)> {
     Some((at - local.len(), at + 1 + domain.len()))
 }
 
-/// Whether what stands before the `@` is the user of a web address, which is found as such.
+/// Whether what is before the `@` is the user of a web address, which is found as such.
 fn is_user_of_address(left: &str) -> bool {
     let near: usize = left.chars().rev().take(128).take_while(|c| !c.is_whitespace()).map(char::len_utf8).sum();
     let near = left.get(left.len() - near..).unwrap_or_default();

@@ -82,7 +82,7 @@ fn in_chain(text: &[u8], chain: &[Group], found: &mut Vec<Detection>) {
     }
 }
 
-/// `DE89 3704…`: the digits stand behind two letters.
+/// `DE89 3704…`: the digits are behind two letters.
 fn iban_at(text: &[u8], groups: &[Group]) -> Option<(PiiKind, usize, usize, usize)> {
     let first = groups.first()?;
     let start = first.start.checked_sub(2)?;

@@ -93,7 +93,7 @@ fn most(plan: &Plan, bounds: &[PipelineBounds], planned: &PipelinePlan) -> Vec<S
     said
 }
 
-/// A sentence on lines of [`WIDTH`] columns; later lines stand below the first.
+/// A sentence on lines of [`WIDTH`] columns; later lines are below the first.
 fn lines(out: &mut String, lead: &str, sentence: &str) {
     let sentence = visible(sentence.trim());
     let below = " ".repeat(lead.chars().count());
@@ -126,7 +126,7 @@ fn quoted(text: &Text) -> String {
     format!("“{}”", cut(&source(text), 240))
 }
 
-/// Each pipeline, with how to say that something stands in it: nothing for the first.
+/// Each pipeline, with how to say that something is in it: nothing for the first.
 fn pipelines(plan: &Plan) -> impl Iterator<Item = (&PipelinePlan, &Pipeline, String)> {
     plan.pipelines.iter().enumerate().map(|(at, planned)| {
         let whose = if at == 0 { String::new() } else { format!(" (in pipeline {})", planned.pipeline.name.value) };

@@ -98,7 +98,7 @@ impl DotWriter {
         let _ = writeln!(self.out, "{indent}  label={label}; labeljust=l; fontsize=11; style=\"rounded\"; color=\"#9aa4b1\";");
         let inner = self.list(list, depth + 1);
         let _ = writeln!(self.out, "{indent}}}");
-        // Of cases the longest, so that what follows stands below all of them.
+        // Of cases the longest, so that what follows is below all of them.
         let longest = |place: &usize| list.nodes[*place].inner.as_ref().map_or(1, |list| list.nodes.len());
         let last = (0..inner.len()).max_by_key(|place| (longest(place), *place));
         let first = inner.first().map(|ends| ends.first.clone());

@@ -1,4 +1,4 @@
-//! Where everything of a picture stands. Lists lie in lists: what stands in a node is laid out first, and the node is as large as that.
+//! Where everything of a picture stands. Lists lie in lists: what is in a node is laid out first, and the node is as large as that.
 
 use super::label::{width, wrap};
 use super::order::{LayerSpot, Layers, layers};
@@ -45,7 +45,7 @@ pub(super) struct PlacedNode<'a> {
     pub(super) height: f64,
     pub(super) title: Vec<String>,
     pub(super) lines: Vec<String>,
-    /// What stands in it, and where.
+    /// What is in it, and where.
     pub(super) inner: Option<(f64, f64, PlacedList<'a>)>,
 }
 
@@ -114,7 +114,7 @@ pub(super) fn width_of(line: &str) -> f64 {
     width(line) as f64 * LINE_COLUMN
 }
 
-/// A node with its texts and size, and what stands in it.
+/// A node with its texts and size, and what is in it.
 fn sized(node: &GraphNode) -> PlacedNode<'_> {
     let inner = node.inner.as_ref().map(place);
     // A group has room for longer lines.

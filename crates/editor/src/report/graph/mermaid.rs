@@ -95,7 +95,7 @@ impl MermaidWriter {
             let _ = writeln!(self.out, "{indent}{id}{open}\"{}\"{close}", title.into_iter().chain(text).collect::<Vec<_>>().join("<br/>"));
             return;
         };
-        // A group has room for one line; what more there is to say stands in it.
+        // A group has room for one line; what more there is to say is in it.
         let own = if inner.is_choice { String::new() } else { lines.iter().map(|line| format!(", {line}")).collect() };
         let label = escaped(&short(&format!("{}{own}", node.title), GROUP_COLUMNS));
         let _ = writeln!(self.out, "{indent}subgraph {id}[\"<b>{label}</b>\"]\n{indent}  direction TB");

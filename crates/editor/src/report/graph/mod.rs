@@ -79,7 +79,7 @@ pub struct GraphNode {
     /// Its condition, as written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// What stands in it.
+    /// What is in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inner: Option<List>,
     /// What became of it in a run.
@@ -131,7 +131,7 @@ pub enum EdgeKind {
 }
 
 impl EdgeKind {
-    /// What stands beside the arrow; empty for plain order.
+    /// What is beside the arrow; empty for plain order.
     fn label(self) -> &'static str {
         match self {
             EdgeKind::Order => "",

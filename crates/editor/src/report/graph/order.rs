@@ -1,4 +1,4 @@
-//! Which layer each node of a list stands on, and in which order: layers by the longest path, order by barycentres (Sugiyama's way).
+//! Which layer each node of a list is on, and in which order: layers by the longest path, order by barycentres (Sugiyama's way).
 
 use std::collections::VecDeque;
 
@@ -160,7 +160,7 @@ impl Layers {
     }
 }
 
-/// How many pairs stand in the wrong order, by merging; sorts the list.
+/// How many pairs are in the wrong order, by merging; sorts the list.
 fn inversions(list: &mut [usize]) -> u64 {
     if list.len() < 2 {
         return 0;

@@ -114,7 +114,7 @@ pub(super) fn gives(outputs: &Outputs) -> String {
     }
 }
 
-/// A text as its author wrote it, on one line; of one that is nothing but `{{ … }}` what stands in the braces.
+/// A text as its author wrote it, on one line; of one that is nothing but `{{ … }}` what is in the braces.
 pub fn source(text: &Text) -> String {
     let whole = text.source.trim();
     let inner = whole.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")).filter(|_| text.form == Form::Sole);

@@ -79,7 +79,7 @@ fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     }
 }
 
-/// How a run of one step ends, and how often a call of it is told as unknown.
+/// How a run of one step ends, and how often a call of it is reported as unknown.
 fn ended(step: &'static str, deadline: &'static str, stop_by: Option<Canceller>) -> (RunStatus, usize) {
     in_time(move || {
         let head = "flow: 1\nname: p\ndescription: Hangs.\ntools: { notes: { file: ., allow: [list, read, write] } }";

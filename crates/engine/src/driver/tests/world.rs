@@ -17,7 +17,7 @@ use crate::model::Limits;
 use crate::plan::Plan;
 use crate::port::*;
 
-/// A clock that goes on whenever somebody looks at it.
+/// A clock that continues whenever somebody looks at it.
 pub(super) struct Steps {
     pub(super) now: AtomicU64,
     /// Milliseconds a look.

@@ -1,4 +1,4 @@
-//! Gates of a run that is over, asked again about another value: for tests of the gates themselves.
+//! Gates of a run that has ended, asked again about another value: for tests of the gates themselves.
 
 use serde_json::Value;
 

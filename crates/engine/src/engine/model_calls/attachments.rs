@@ -26,7 +26,7 @@ impl From<String> for Prompt {
 }
 
 impl Run {
-    /// Adds the files of `attach`, which `read` steps gave: texts, pages and tables stand below the prompt. A path that no `read` step gave
+    /// Adds the files of `attach`, which `read` steps gave: texts, pages and tables are below the prompt. A path that no `read` step gave
     /// is not opened, whoever wrote it.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ pub(crate) enum CallOutcome {
 }
 
 impl Run {
-    /// Goes on talking with an agent: the first prompt, the tools that it asks for, another try. `None`: there is no answer yet, or the
+    /// Continues talking with an agent: the first prompt, the tools that it asks for, another try. `None`: there is no answer yet, or the
     /// step has failed.
     ///
     /// # Errors

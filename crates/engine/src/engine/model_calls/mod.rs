@@ -33,7 +33,7 @@ pub(crate) struct Brief {
     pub(crate) agent: String,
     /// The model the step names instead of the agent's.
     pub(crate) model: Option<String>,
-    /// Instructions and prompt; empty where a conversation goes on.
+    /// Instructions and prompt; empty where a conversation continues.
     pub(crate) first: Vec<Message>,
     pub(crate) schema: Option<Value>,
     pub(crate) purpose: Purpose,

@@ -16,7 +16,7 @@ use crate::event::{Failure, FailureKind, Happening, StepStatus, Usage};
 use crate::model::{ActKind, MOST_PLAN_REPAIRS, OnFailure, PlanRules, PlanStep, PlanStrategy, Step, StepKind, WrittenPlan, WrittenStep};
 use crate::policy::{Act, decide};
 
-/// Findings about one plan that are told.
+/// Findings about one plan that are reported.
 const MOST_FINDINGS: usize = 20;
 
 /// What a `plan` step does next.
@@ -73,7 +73,7 @@ impl Run {
         self.state.planning(at).map_or(0, |planning| planning.plans.len()) as u32
     }
 
-    /// Sends a plan that was refused back, once; then the step fails.
+    /// Sends a plan that was rejected back, once; then the step fails.
     fn send_back(&mut self, at: NodeRef, own: &PlanStep, findings: &[String]) -> Result<(), Failure> {
         if self.state.talk(at).is_none_or(|talk| talk.repairs >= MOST_PLAN_REPAIRS) {
             self.fail_asking(at, Failure::new(FailureKind::BadShape, format!("the plan was refused: {}", findings.join("; "))));
@@ -112,7 +112,7 @@ impl Run {
         let message = |step: &WrittenStep, rule: &str| format!("plan step \"{}\": tool \"{}\" is not allowed: {rule}", step.id, step.uses);
         let findings = refused.iter().map(|(step, decision)| message(step, &decision.rule)).collect();
         for (step, decision) in refused {
-            // Only the plan is refused.
+            // Only the plan is rejected.
             let _ = self.record_decision(at, Some(&own.agent.value), ActKind::Tool, step.uses.clone(), decision);
         }
         findings
@@ -135,7 +135,7 @@ impl Run {
         }
     }
 
-    /// The steps of a plan are over.
+    /// The steps of a plan have ended.
     pub(crate) fn plan_over(&mut self, at: NodeRef, ix: u32) {
         if self.state.frame(ix).mood == Mood::Cancelling {
             return self.cancelled(at);
@@ -172,7 +172,7 @@ impl Run {
         2 * planning.plans.len() - usize::from(checks)
     }
 
-    /// What an agent has spent in conversations of a step that are over, what is kept aside of them, and how many tool calls it made.
+    /// What an agent has spent in conversations of a step that have ended, what is kept aside of them, and how many tool calls it made.
     pub(crate) fn spent_before(&self, at: NodeRef, agent: &str) -> (Usage, SetAside, usize) {
         let mut spent = (Usage::default(), SetAside::default(), 0);
         for talk in self.state.planning(at).iter().flat_map(|planning| &planning.talks).filter(|talk| talk.agent == agent) {

@@ -89,7 +89,7 @@ impl Run {
         step.depends_on.iter().map(|id| (id.clone(), output(id))).collect()
     }
 
-    /// What stands below the prompt of an agent in a plan: the outputs of the steps it depends on.
+    /// What is below the prompt of an agent in a plan: the outputs of the steps it depends on.
     pub(crate) fn below_prompt(&self, at: NodeRef) -> String {
         let results = self.depended_on(at);
         results.iter().map(|(id, output)| format!("\n\nResult of {id}:\n{}", plain(output))).collect()

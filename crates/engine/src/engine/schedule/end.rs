@@ -35,7 +35,7 @@ impl Ending {
 }
 
 impl Run {
-    /// All steps of a frame are over.
+    /// All steps of a frame have ended.
     pub(crate) fn frame_over(&mut self, ix: u32) {
         let frame = self.state.frame(ix);
         match frame.parent {
@@ -49,7 +49,7 @@ impl Run {
         }
     }
 
-    /// A step that holds others was ended by a limit of its own, and its inner steps are over.
+    /// A step that holds others was ended by a limit of its own, and its inner steps have ended.
     fn end_attempt(&mut self, at: NodeRef) {
         let failure = self.state.node(at).ended_by.clone().unwrap_or_else(|| Failure::new(FailureKind::Timeout, "its time is over"));
         let allowed = crate::engine::state::apply::allowed_time(&self.planned_of(at).pipeline, &self.step(at));
@@ -113,7 +113,7 @@ impl Run {
         }
     }
 
-    /// The steps, `on_failure` or `finally` of a pipeline are over.
+    /// The steps, `on_failure` or `finally` of a pipeline have ended.
     fn stage_over(&mut self, ix: u32) {
         let instance = self.state.instance(ix);
         let planned = self.planned(ix);
@@ -152,7 +152,7 @@ impl Run {
         (ending.status(), ending.failure)
     }
 
-    /// A called pipeline is over: what that means for the step that called it.
+    /// A called pipeline has ended: what that means for the step that called it.
     fn call_over(&mut self, ix: u32, status: RunStatus, failure: Option<StepFailure>) {
         let instance = self.state.instance(ix);
         let Some(at) = instance.parent else { return };
@@ -186,7 +186,7 @@ impl Run {
         }
     }
 
-    /// A pipeline that an agent called as a tool is over.
+    /// A pipeline that an agent called as a tool has ended.
     fn asked_call_over(&mut self, at: NodeRef, ix: u32, status: RunStatus, failure: Option<StepFailure>) {
         let Some(talk) = self.state.talk(at) else { return };
         let Some(place) = talk.asked().iter().position(|asked| asked.stage == AskedStage::Inside(ix)) else { return };

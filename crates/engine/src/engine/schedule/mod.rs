@@ -16,7 +16,7 @@ use crate::event::{Bound, Failure, FailureKind, Happening, Limit, StepPath, Step
 use crate::model::{CallTime, MOST_PARALLEL, OnFailure, Step, StepKind};
 use crate::plan::{BlockIx, Edge};
 
-/// Whether a step whose waits are over may start.
+/// Whether a step whose waits have ended may start.
 enum StartVerdict {
     Start,
     Skip,
@@ -113,7 +113,7 @@ impl Run {
         }
     }
 
-    /// Lets a step go on that waited for its next try or for a permit.
+    /// Lets a step continue that waited for its next try or for a permit.
     fn go_on(&mut self, at: NodeRef) {
         if self.state.talk(at).is_some() {
             self.ask_on(at);

@@ -11,7 +11,7 @@ use crate::engine::tools::consent::not_again;
 use crate::event::{Happening, StepPath, StepStatus};
 
 impl Run {
-    /// Goes on: what was out goes out again, steps in doubt wait for a person.
+    /// Continues: what was out goes out again, steps in doubt wait for a person.
     pub(crate) fn go_on_after(&mut self, away_ms: u64) {
         self.emit(Happening::RunResumed { away_ms });
         let (again, in_doubt) = self.unfinished();
@@ -47,7 +47,7 @@ impl Run {
         self.held(at, output)
     }
 
-    /// Steps that had started and were not over: those that go on by themselves, and `once` steps that may have acted.
+    /// Steps that had started and were not over: those that continue by themselves, and `once` steps that may have acted.
     fn unfinished(&self) -> (Vec<NodeRef>, Vec<(NodeRef, StepPath)>) {
         let (mut again, mut in_doubt) = (vec![], vec![]);
         for (frame, nodes) in self.state.frames.iter().enumerate().filter_map(|(ix, frame)| Some((ix, &frame.as_ref()?.nodes))) {
@@ -67,7 +67,7 @@ impl Run {
         (again, in_doubt)
     }
 
-    /// Whether a step is marked `once`, or stands in one that is: in its cases, its elements, a pipeline that it calls.
+    /// Whether a step is marked `once`, or is in one that is: in its cases, its elements, a pipeline that it calls.
     fn is_once(&self, at: NodeRef) -> bool {
         let around = |at: &NodeRef| self.state.frame(at.frame).parent.or(self.state.instance_around(*at).parent);
         std::iter::successors(Some(at), around).any(|at| self.step(at).is_once)

@@ -65,7 +65,7 @@ impl Run {
         }
     }
 
-    /// Ends a call. That it may have acted is told; with `only_acting`, others are left.
+    /// Ends a call. That it may have acted is reported; with `only_acting`, others are left.
     fn give_up(&mut self, at: NodeRef, call: u64, only_acting: bool) {
         let acts = self.call_acts(call);
         if only_acting && !acts {

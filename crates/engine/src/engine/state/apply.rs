@@ -183,7 +183,7 @@ impl RunState {
                 self.node_mut(at).status = StepStatus::Waiting;
             }
             Happening::ApprovalAnswered { step, approved, output, comment } => {
-                // Decided while the run is ended by a signal: it is for the run as it goes on.
+                // Decided while the run is ended by a signal: it is for the run as it continues.
                 if let Some(before) = &mut self.interrupted {
                     before.apply(plan, event);
                 }
@@ -275,7 +275,7 @@ impl RunState {
         Some(())
     }
 
-    /// A tool call that an agent asked for is over, or was not made.
+    /// A tool call that an agent asked for has ended, or was not made.
     fn asked_over(&mut self, at: NodeRef, place: usize, failure: Option<&Failure>, duration_ms: u64, result: Option<&Value>) -> Option<()> {
         let asked = self.talk(at)?.asked().get(place)?;
         let used = json!({
@@ -299,7 +299,7 @@ impl RunState {
         Some(())
     }
 
-    /// A step that waited for its next try goes on; the time of a try begins anew.
+    /// A step that waited for its next try continues; the time of a try begins anew.
     fn goes_on(&mut self, plan: &Plan, at: NodeRef, now: u64) {
         if let Some(retry_at) = self.node_mut(at).retry_at.take() {
             self.timers.remove(&(retry_at, Timer::Backoff(at)));
@@ -325,7 +325,7 @@ impl RunState {
         node.retry_at = Some(retry_at);
         node.ended_by = None;
         match &mut node.work {
-            // Tries of a request are counted by the talk. Where the step's own time was up, it goes on without a new start.
+            // Tries of a request are counted by the talk. Where the step's own time was up, it continues without a new start.
             StepWork::Asking(asking) => {
                 if !matches!(asking.stage(), TalkStage::Failed(_)) {
                     node.attempt = attempt + 1;
@@ -400,7 +400,7 @@ impl RunState {
         Some(open.node)
     }
 
-    /// A call is over and never told what it cost: it may have cost all that was set aside for it.
+    /// A call has ended and never told what it cost: it may have cost all that was set aside for it.
     fn keep_aside(&mut self, at: NodeRef, reserved: &SetAside) {
         if reserved.is_nothing() {
             return;

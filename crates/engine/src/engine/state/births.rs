@@ -162,7 +162,7 @@ impl RunState {
         }
     }
 
-    /// An element, or a step of a written plan, that gave its place back while it waited goes on.
+    /// An element, or a step of a written plan, that gave its place back while it waited continues.
     pub(super) fn take_place_again(&mut self, at: NodeRef) {
         if let Some(active) = self.places(at.frame) {
             *active += 1;

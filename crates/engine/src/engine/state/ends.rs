@@ -98,7 +98,7 @@ impl RunState {
         self.consents.remove(&path);
     }
 
-    /// Forgets the calls and inner steps of a step, or of a try, that is over.
+    /// Forgets the calls and inner steps of a step, or of a try, that has ended.
     pub(super) fn drop_inner(&mut self, at: NodeRef) {
         for call in self.node(at).work.calls() {
             self.close_call(call);
@@ -190,7 +190,7 @@ impl RunState {
         ending.partial.add(place);
     }
 
-    /// Whether a step stands on the way of the refinement that is under way: its failure is the gate's affair.
+    /// Whether a step is on the way of the refinement that is under way: its failure is the gate's affair.
     pub(crate) fn is_second_round(&self, planned: &PipelinePlan, at: NodeRef) -> bool {
         let instance = self.instance(self.instance_of(at));
         instance.refinement.is_some()

@@ -1,4 +1,4 @@
-//! The state of a run that goes on.
+//! The state of a run that continues.
 
 use std::ops::Deref;
 

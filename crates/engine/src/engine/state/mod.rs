@@ -41,7 +41,7 @@ pub struct RunState {
     pub(crate) frames: Vec<Option<Box<Frame>>>,
     /// Where each step that is still kept stands.
     pub(crate) paths: HashMap<StepPath, NodeRef>,
-    /// Steps whose waits are over and that have not started, in the order they may start; those that only compute.
+    /// Steps whose waits have ended and that have not started, in the order they may start; those that only compute.
     pub(crate) ready: BTreeSet<ReadyKey>,
     /// The same, for steps that call something as soon as they start.
     pub(crate) ready_calls: BTreeSet<ReadyKey>,
@@ -80,7 +80,7 @@ pub struct RunState {
     pub(crate) made: BTreeSet<[u8; 32]>,
     /// How it ended.
     pub finished: Option<RunEnd>,
-    /// What it was before a signal ended it; a run goes on from there.
+    /// What it was before a signal ended it; a run continues from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) interrupted: Option<Box<RunState>>,
     /// Number of the last event.
@@ -133,7 +133,7 @@ pub(crate) enum Timer {
     Call(u64),
     /// A step may try again.
     Backoff(NodeRef),
-    /// A `wait` is over.
+    /// A `wait` has ended.
     Pause(NodeRef),
     /// One attempt's time is up.
     Attempt(NodeRef),
@@ -405,7 +405,7 @@ impl StepWork {
         }
     }
 
-    /// A call of a step that asks no model is over.
+    /// A call of a step that asks no model has ended.
     fn ends(&mut self, call: u64) {
         if let StepWork::Listing(calls) = self {
             calls.remove(&call);
@@ -521,7 +521,7 @@ impl RunState {
         if let StepWork::Asking(talk) = &mut self.node_mut(at).work { Some(talk) } else { None }
     }
 
-    /// The step of the pipeline's own list that a step is, or stands in; `None`: it stands in `on_failure` or `finally`.
+    /// The step of the pipeline's own list that a step is, or stands in; `None`: it is in `on_failure` or `finally`.
     pub(crate) fn own_place(&self, at: NodeRef) -> Option<u32> {
         let main = self.instance_around(at).main;
         self.holders(at).find(|at| at.frame == main).map(|at| at.node)

@@ -23,13 +23,13 @@ pub(crate) struct Planning {
     pub(crate) findings: Vec<String>,
     /// What was decided, in sentences.
     pub(crate) log: Vec<String>,
-    /// Conversations that are over, and their tries and last model.
+    /// Conversations that have ended, and their tries and last model.
     pub(crate) talks: Vec<PlanTalk>,
     pub(crate) attempts: u32,
     pub(crate) model: Option<String>,
 }
 
-/// A conversation of a `plan` step that is over: who was asked, what it cost, and the tool calls.
+/// A conversation of a `plan` step that has ended: who was asked, what it cost, and the tool calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PlanTalk {
     pub(crate) agent: String,
@@ -43,7 +43,7 @@ pub(crate) struct PlanTalk {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OnePlan {
     pub(crate) plan: Arc<WrittenPlan>,
-    /// One a step, once all are over.
+    /// One a step, once all have ended.
     pub(crate) results: Option<Vec<PlanResult>>,
     /// What the `check` agent said: whether the work is done, and how far it is.
     pub(crate) check: Option<(bool, String)>,
@@ -232,7 +232,7 @@ impl RunState {
         self.tell(at, format!("{} {what}{again}.", step.id.value));
     }
 
-    /// Notes in the log of a plan that one of its steps is over.
+    /// Notes in the log of a plan that one of its steps has ended.
     pub(super) fn tell_over(&mut self, at: NodeRef) {
         let node = self.node(at);
         let id = step_path::last(&node.path);
@@ -254,7 +254,7 @@ impl RunState {
 }
 
 impl Planning {
-    /// What became of the steps of all plans that are over.
+    /// What became of the steps of all plans that have ended.
     pub(crate) fn results(&self) -> impl Iterator<Item = &PlanResult> {
         self.plans.iter().filter_map(|one| one.results.as_ref()).flatten()
     }

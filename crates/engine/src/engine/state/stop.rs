@@ -28,7 +28,7 @@ impl RunState {
         Some(by)
     }
 
-    /// The run ends; if a signal ended it, it can go on from here.
+    /// The run ends; if a signal ended it, it can continue from here.
     pub(super) fn cancel(&mut self, by: Canceller) {
         if by != Canceller::Person {
             self.interrupted = Some(Box::new(self.clone()));
@@ -40,7 +40,7 @@ impl RunState {
         }
     }
 
-    /// A call that was out has no answer: when its step goes on, it makes it again.
+    /// A call that was out has no answer: when its step continues, it makes it again.
     pub(super) fn lose_call(&mut self, call: u64) {
         let Some(at) = self.close_call(call) else { return };
         match &mut self.node_mut(at).work {

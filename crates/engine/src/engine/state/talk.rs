@@ -37,7 +37,7 @@ pub(crate) struct ModelTalk {
     pub(crate) heard: Vec<TalkStage>,
     /// Answers that asked for tools.
     pub(crate) turns: u64,
-    /// Tool calls of this conversation that are over: `details.tool_calls`.
+    /// Tool calls of this conversation that have ended: `details.tool_calls`.
     pub(crate) uses: Vec<SharedValue>,
     /// What the model is offered.
     #[serde(skip)]
@@ -86,7 +86,7 @@ pub(crate) enum AskedStage {
     Out(u64),
     /// It is a pipeline that runs.
     Inside(u32),
-    /// It is over; what the model is shown.
+    /// It has ended; what the model is shown.
     Over(String),
 }
 
@@ -169,7 +169,7 @@ impl ModelTalk {
         }
     }
 
-    /// The call of a tool is over: what is told of it, and what the model is shown.
+    /// The call of a tool has ended: what is told of it, and what the model is shown.
     pub(super) fn used(&mut self, place: usize, used: Value, shown: String) {
         let first = self.uses.len() - self.asked().len();
         if let Some(asked) = self.asked_mut().get_mut(place) {

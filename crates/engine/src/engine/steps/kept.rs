@@ -37,7 +37,7 @@ impl Run {
         (step.kind.word(), is_single, step.kind.output().map(crate::engine::shape::schema))
     }
 
-    /// What the look brought: the step is over, or does its work. A cache that cannot be read has nothing.
+    /// What the look brought: the step has ended, or does its work. A cache that cannot be read has nothing.
     pub(crate) fn recalled(&mut self, at: NodeRef, call: u64, result: Result<CallReply, Failure>) {
         match result {
             Ok(CallReply::Value(Value::Object(mut kept))) => {

@@ -1,5 +1,5 @@
 //! What each kind of step does, behind one table ([`of`]); how any of them starts, and what is common to their calls. Kinds that talk with
-//! models stand in `model_calls`, `gates` and `plans`.
+//! models are in `model_calls`, `gates` and `plans`.
 
 mod call;
 mod computed;
@@ -23,7 +23,7 @@ use crate::engine::words::kind_of;
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, SharedValue};
 use crate::model::{MOST_CALLED, MOST_STEP_RUNS, Mock, Step, StepKind, ToolKind};
 
-/// Output and details of a step, or `None` when it goes on.
+/// Output and details of a step, or `None` when it continues.
 pub(crate) type Taken = Result<Option<(Value, Option<Value>)>, Failure>;
 
 /// What a kind of step does.
@@ -34,7 +34,7 @@ pub(crate) trait Kind {
         Ok(())
     }
 
-    /// Goes on talking with a model: from the start, and when something has come.
+    /// Continues talking with a model: from the start, and when something has come.
     fn go_on(&self, _run: &mut Run, _at: NodeRef) -> Result<(), Failure> {
         Ok(())
     }
@@ -93,7 +93,7 @@ impl Run {
         }
     }
 
-    /// Goes on with a step that had started and was waiting for a permit.
+    /// Continues with a step that had started and was waiting for a permit.
     pub(crate) fn start_again(&mut self, at: NodeRef) {
         let step = self.step(at);
         if let Err(failure) = self.start_kind(at, &step) {
@@ -101,9 +101,9 @@ impl Run {
         }
     }
 
-    /// Goes on with an agent step or with a gate's judges: after the start, an answer, a backoff, or the wait for a permit.
+    /// Continues with an agent step or with a gate's judges: after the start, an answer, a backoff, or the wait for a permit.
     pub(crate) fn ask_on(&mut self, at: NodeRef) {
-        // A pipeline that it called may end while a person still decides whether it goes on.
+        // A pipeline that it called may end while a person still decides whether it continues.
         if self.state.doubts.get(&self.state.node(at).path) == Some(&None) {
             return;
         }

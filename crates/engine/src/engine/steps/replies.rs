@@ -10,7 +10,7 @@ use crate::gate::result::{self, ResultContext};
 use crate::model::StepKind;
 
 impl Run {
-    /// Takes an answer in; one for a call that is over is noted and left aside.
+    /// Takes an answer in; one for a call that has ended is noted and left aside.
     pub(crate) fn replied(&mut self, call: u64, result: Result<CallReply, Failure>) {
         let Some(open) = self.state.calls.get(&call) else {
             self.emit(Happening::ReplyIgnored { call });
@@ -87,7 +87,7 @@ impl Run {
         self.replied(call, Err(Failure::new(kind, format!("{message} {seconds}"))));
     }
 
-    /// Output and details of a step, or `None` when it goes on.
+    /// Output and details of a step, or `None` when it continues.
     fn take_reply(&mut self, at: NodeRef, reply: CallReply) -> super::Taken {
         let step = self.step(at);
         let reply = match (self.planned_of(at).called(&step), reply) {

@@ -124,7 +124,7 @@ impl Run {
         output.made().is_some_and(|made| channels.iter().any(|channel| channel.name == made.channel && channel.body == Body::Html))
     }
 
-    /// One sending is done. Gives the step's output, or goes on with the next part.
+    /// One sending is done. Gives the step's output, or continues with the next part.
     pub(crate) fn sent(&mut self, at: NodeRef, send: &SendStep, id: String) -> Result<Option<Value>, Failure> {
         let count = parts_of(&self.state.output(self.fill(at, &send.of)?)).len();
         let at_once = send.to.value == STDOUT

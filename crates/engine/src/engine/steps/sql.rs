@@ -63,7 +63,7 @@ impl Run {
         QueryRequest { engine, tables: sources, query, with, max_rows: max_rows.unwrap_or(MOST_ROWS), timeout }
     }
 
-    /// Tables of `read` steps that are over, in this list and the lists around it.
+    /// Tables of `read` steps that have ended, in this list and the lists around it.
     fn read_tables(&self, at: NodeRef) -> Vec<TableSource> {
         let lists = self.state.holders(at).map(|at| self.state.frame(at.frame)).filter(|frame| matches!(frame.kind, FrameKind::Block(_)));
         let nodes = lists.flat_map(|frame| frame.nodes.iter().map(|node| (self.planned(frame.instance).step(node.step), node)));

@@ -115,7 +115,7 @@ impl World {
         }
     }
 
-    /// Goes on for some answers, or to the end. At each point, what the events tell is the live state.
+    /// Continues for some answers, or to the end. At each point, what the events tell is the live state.
     fn play(&mut self, order: &[u8], luck: &[u8], most: usize) {
         let (mut replayed, mut applied) = (RunState::default(), 0);
         for turn in 0..most {
@@ -202,7 +202,7 @@ proptest! {
         }
         world.is_sound(parallel);
         for cut in cuts {
-            // A run that nobody ended is over with its last event.
+            // A run that nobody ended has ended with its last event.
             let most = world.events.len() - usize::from(world.run.state().interrupted.is_none());
             world = world.after_crash(1 + cut.index(most), away);
             world.play(&order, &luck, ALL);

@@ -58,7 +58,7 @@ fn planning(id: &str, at_once: u64) -> Step {
 const PARALLEL: &str = r#"{"strategy": "parallel", "reasoning": "x", "steps": [{"id": "b", "use": "writer", "prompt": "x", "depends_on": ["a"]}, {"id": "a", "use": "writer", "prompt": "x"}, {"id": "c", "use": "writer", "prompt": "x"}, {"id": "d", "use": "writer", "prompt": "x"}]}"#;
 const SEQUENTIAL: &str = r#"{"strategy": "sequential", "reasoning": "x", "steps": [{"id": "b", "use": "writer", "prompt": "x", "depends_on": ["a"]}, {"id": "a", "use": "writer", "prompt": "x"}]}"#;
 
-/// What an agent says in a step that plans: a plan, or something else that is refused at first.
+/// What an agent says in a step that plans: a plan, or something else that is rejected at first.
 fn says_in_plan(drawn: &Drawn, path: &str, tried: u32) -> Says {
     match path.rsplit_once('/').map(|(_, id)| id) {
         None if drawn.on_failure == 2 && tried == 1 => Says::Text("no plan"),
@@ -101,7 +101,7 @@ fn build(drawn: &[Drawn]) -> Vec<Step> {
     steps
 }
 
-/// Answers in an order drawn beforehand until the run is over. Gives the world back, and what each call came to.
+/// Answers in an order drawn beforehand until the run has ended. Gives the world back, and what each call came to.
 fn play(drawn: &[Drawn], order: &[u8], parallel: u64) -> World {
     let mut p = pipeline("p", build(drawn));
     p.limits.max_parallel = Some(parallel);

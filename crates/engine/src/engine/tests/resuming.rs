@@ -291,7 +291,7 @@ fn once_holds_for_what_runs_inside_the_step() {
     assert_eq!(paused.status(), RunStatus::Succeeded);
     paused.check();
 
-    // An agent whose own calls are over waits for its pipeline alone; only what was out in there is in doubt.
+    // An agent whose own calls have ended waits for its pipeline alone; only what was out in there is in doubt.
     use super::tools::{asks, tool, with_tools};
     let kind = crate::model::ToolKind::Pipeline { file: named("inner.yaml"), pipeline: Some(crate::model::PipelineId(1)) };
     let mut asked = agent("a", "Go.");

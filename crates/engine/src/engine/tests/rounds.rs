@@ -67,7 +67,7 @@ fn plan() -> Arc<Plan> {
     planned(vec![main, called()])
 }
 
-/// Answers all that is out until the run is over: the first text is bad. Notes after how many events an answer came.
+/// Answers all that is out until the run has ended: the first text is bad. Notes after how many events an answer came.
 fn go_on(world: &mut World) -> Vec<usize> {
     let mut ends = vec![];
     while !world.is_over() {

@@ -59,7 +59,7 @@ fn what_was_out_in_a_crash_counts_against_the_budget() {
     let world = asked().after_crash(asked().events.len(), 0);
     assert_eq!(world.status(), RunStatus::OverBudget);
     world.check();
-    // A signal ends the run, and it goes on: the lost call counts once.
+    // A signal ends the run, and it continues: the lost call counts once.
     let mut ended = self::world(vec![agent("a", "Go.")], 9_000);
     ended.cancel(Canceller::Terminate);
     assert_eq!(ended.status(), RunStatus::Cancelled);

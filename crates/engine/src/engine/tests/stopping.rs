@@ -152,7 +152,7 @@ proptest! {
         for event in &world.events[asked..waited] {
             prop_assert!(!starts_something(&event.happening), "{:?} while the run was ending", event.happening);
         }
-        // Whatever went out and acts has an answer, or is told as unknown.
+        // Whatever went out and acts has an answer, or is reported as unknown.
         for (call, step, _) in &world.posted {
             let is_told = |e: &&crate::event::Event| match &e.happening {
                 Happening::ToolReplied { call: told, .. } | Happening::OutcomeUnknown { call: told, .. } => told == call,
@@ -233,7 +233,7 @@ fn a_failure_that_comes_in_time_is_recorded_like_any_other() {
     resumed.check();
 }
 
-/// What cuts a call off besides a signal: each way, the call is told as unknown.
+/// What cuts a call off besides a signal: each way, the call is reported as unknown.
 #[test]
 fn whatever_cuts_a_call_off_that_may_have_acted_its_outcome_is_told_as_unknown() {
     let second = std::time::Duration::from_secs(1);

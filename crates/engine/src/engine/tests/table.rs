@@ -1,4 +1,4 @@
-//! The tables of how a failure goes on, at every depth; and what may happen in any order.
+//! The tables of how a failure continues, at every depth; and what may happen in any order.
 
 use std::time::Duration;
 

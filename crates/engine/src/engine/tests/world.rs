@@ -200,7 +200,7 @@ impl World {
         self.handle(Input::Reply { call, result });
     }
 
-    /// Lets time go on to the next timer.
+    /// Lets time continue to the next timer.
     pub(super) fn wait(&mut self) {
         let next = self.run.next_timeout().expect("a timer");
         self.ms = self.ms.max(next);

@@ -47,7 +47,7 @@ impl Run {
     fn must_be_asked(&self, at: NodeRef, agent: Option<&str>, tool: &str, arguments: &Value) -> bool {
         let policies = self.policies(at, agent);
         let asked_for = Act::Tool { name: tool, arguments: Some(arguments) };
-        // Nobody is asked about what is refused anyway.
+        // Nobody is asked about what is rejected anyway.
         if !policies.is_empty() && !decide(&policies, &asked_for).allowed {
             return false;
         }

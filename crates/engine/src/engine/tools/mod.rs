@@ -54,7 +54,7 @@ pub(crate) fn known_name(tools: &[Offered], called: &str) -> String {
 }
 
 impl Run {
-    /// Tools by the names an author listed, each part of its own that is open; not one of a server that policies refuse whatever its arguments are.
+    /// Tools by the names an author listed, each part of its own that is open; not one of a server that policies reject whatever its arguments are.
     pub(crate) fn offered(&self, at: NodeRef, tools: &[Spanned<String>]) -> Vec<Offered> {
         let planned = self.planned_of(at);
         let policies = self.policies(at, None);
@@ -126,7 +126,7 @@ impl Run {
         ToolDescription { name: wire_name(name, taken), description, parameters }
     }
 
-    /// Makes the calls that the last answer asked for, as far as permits allow. What they gave, when all are over.
+    /// Makes the calls that the last answer asked for, as far as permits allow. What they gave, when all have ended.
     ///
     /// # Errors
     /// A bound of the agent is passed; the step fails.
@@ -312,7 +312,7 @@ impl Run {
         call
     }
 
-    /// A call that an agent asked for is over.
+    /// A call that an agent asked for has ended.
     /// `personal`: columns of the result that a query made of personal ones.
     pub(crate) fn asked_replied(&mut self, at: NodeRef, call: u64, place: usize, result: Result<Value, Failure>, personal: Vec<String>) {
         let asked = &self.asked(at)[place];

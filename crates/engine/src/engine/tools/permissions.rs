@@ -24,7 +24,7 @@ impl Run {
     /// Whether a request may go out: of a step, or of the agent that asks for it. `tool` is its name and its arguments.
     ///
     /// # Errors
-    /// A policy refuses it (`denied`), or its address cannot be read.
+    /// A policy rejects it (`denied`), or its address cannot be read.
     pub(crate) fn permit(
         &mut self,
         at: NodeRef,
@@ -72,7 +72,7 @@ impl Run {
     /// Whether policies may allow a tool that a step names, before its server is started.
     ///
     /// # Errors
-    /// They refuse all its calls (`denied`).
+    /// They reject all its calls (`denied`).
     pub(crate) fn permit_tool(&mut self, at: NodeRef, name: &str) -> Result<(), Failure> {
         let decision = decide(&self.policies(at, None), &Act::Tool { name, arguments: None });
         if decision.allowed { Ok(()) } else { self.record_decision(at, None, ActKind::Tool, name.to_owned(), decision) }

@@ -29,7 +29,7 @@ const LONGEST_DESCRIPTION: usize = 4_000;
 const SCHEMA_BOUNDS: SchemaBounds = SchemaBounds { bytes: 64 * 1024, levels: 32 };
 
 impl Run {
-    /// Asks the servers that a step needs for their tools, all at once, as far as those are not known. True: the step goes on when they
+    /// Asks the servers that a step needs for their tools, all at once, as far as those are not known. True: the step continues when they
     /// have come.
     ///
     /// # Errors

@@ -89,7 +89,7 @@ pub(crate) fn reads(texts: &[&Text], root: &str, name: &str) -> bool {
     paths.any(|path| path.first().is_some_and(|first| first == root) && path.get(1).is_none_or(|part| part == name))
 }
 
-/// The arguments of a program. What is filled in cannot be an option, unless `--` stands before it.
+/// The arguments of a program. What is filled in cannot be an option, unless `--` is before it.
 fn arguments(name: &str, args: &[Text], fill: FillText) -> Result<Vec<String>, Failure> {
     let mut filled = vec![];
     let mut only_values = false;

@@ -30,7 +30,7 @@ pub(super) fn render(blocks: &[DocumentBlock]) -> String {
                     out.push_str("</tbody>\n</table>\n");
                 }
             }
-            // The first paragraph of a list element stands in it bare.
+            // The first paragraph of a list element is in it bare.
             BlockKind::Paragraph if out.ends_with("<li>") => out.push_str(&text),
             BlockKind::Paragraph if block.tight && out.ends_with("</p>\n") => {
                 out.truncate(out.len() - "</p>\n".len());

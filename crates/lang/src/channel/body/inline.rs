@@ -27,7 +27,7 @@ pub(super) trait Inline {
     fn code(&self, text: &str) -> String;
     /// A link around text that is written already; `plain` is that text without marks.
     fn link(&self, written: &str, plain: &str, url: &str) -> String;
-    /// Changes what stands before a link where it would mean something there.
+    /// Changes what is before a link where it would mean something there.
     fn before_link(&self, _: &mut String) {}
     /// The end of a line inside a paragraph.
     fn line(&self) -> &str {
@@ -98,7 +98,7 @@ fn marked(runs: &[StyledRun], inline: &dyn Inline) -> String {
     out
 }
 
-/// Takes a style away where its marks would stand beside a letter or a digit and be read as themselves.
+/// Takes a style away where its marks would be beside a letter or a digit and be read as themselves.
 fn take_out_of_words(pieces: &mut [(String, RunStyle)], mark: StyleMark) {
     let mut start = 0;
     while start < pieces.len() {

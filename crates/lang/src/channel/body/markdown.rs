@@ -169,7 +169,7 @@ fn longest_ticks(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// An address as it stands in the round brackets of a link.
+/// An address as it is in the round brackets of a link.
 pub(super) fn address(url: &str) -> String {
     let mut open = 0_i32;
     let balanced = url.chars().all(|c| {

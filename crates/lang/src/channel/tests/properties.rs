@@ -120,7 +120,7 @@ proptest! {
         let channel = splitting(plain(), most, at, 1000);
         let Ok(formatted) = may_format(&text, &channel, None, None) else { return Ok(()) };
         if !formatted.shortened {
-            // The sign of a quote stands in each part again.
+            // The sign of a quote is in each part again.
             prop_assert_eq!(joined(&formatted).replace('>', ""), squeezed(&formatted.text).replace('>', ""));
         }
     }

@@ -1,4 +1,4 @@
-//! Names of months and weekdays, as figures stand beside them: English, German, French, Spanish, Italian.
+//! Names of months and weekdays, as figures are beside them: English, German, French, Spanish, Italian.
 
 /// Months in small letters with their short forms, the twelve parted by `;`.
 const MONTHS: &str = "january|jan|januar|jänner|janvier|janv|enero|ene|gennaio|gen;\

@@ -40,7 +40,7 @@ impl Need {
     }
 }
 
-/// A figure: what it asks for where it stands in the text, and what it gives where it stands in the value.
+/// A figure: what it asks for where it is in the text, and what it gives where it is in the value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct FigureMeaning {
     pub needs: Vec<Need>,

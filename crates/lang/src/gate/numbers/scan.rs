@@ -97,7 +97,7 @@ pub(super) fn figures(text: &str) -> Vec<Figure> {
     figures
 }
 
-/// Whether digits go on behind this place, or a fraction.
+/// Whether digits continue behind this place, or a fraction.
 fn reads_on(text: &str, end: usize) -> bool {
     let mut rest = text.get(end..).unwrap_or_default().chars();
     match rest.next() {
@@ -197,7 +197,7 @@ fn several(days: &str, month: u32, year: Option<&str>, name_comes_first: bool) -
     all
 }
 
-/// A number with what stands before it: a sign, or the point of `.5`.
+/// A number with what is before it: a sign, or the point of `.5`.
 fn number_at(text: &str, range: &mut Range<usize>, number: &str) -> FigureMeaning {
     let before = text.get(..range.start).unwrap_or_default();
     let is_part = |c: char| c.is_alphanumeric() || c == '.';
@@ -211,7 +211,7 @@ fn number_at(text: &str, range: &mut Range<usize>, number: &str) -> FigureMeanin
     signed(text, range, meaning)
 }
 
-/// The meaning with the minus that stands before it, if there is one.
+/// The meaning with the minus that is before it, if there is one.
 fn signed(text: &str, range: &mut Range<usize>, meaning: FigureMeaning) -> FigureMeaning {
     if !sign(text, range.start) {
         return meaning;
@@ -223,13 +223,13 @@ fn signed(text: &str, range: &mut Range<usize>, meaning: FigureMeaning) -> Figur
     meaning.negative(may_be_dash)
 }
 
-/// Whether a minus stands before this place, and no dash between two things.
+/// Whether a minus is before this place, and no dash between two things.
 fn sign(text: &str, at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default().trim_end_matches(CURRENCIES);
     before.strip_suffix('-').is_some_and(|before| before.chars().next_back().is_none_or(|c| c.is_whitespace() || "([{:=\"'".contains(c)))
 }
 
-/// Whether nothing but the minus stands before it in its line.
+/// Whether nothing but the minus is before it in its line.
 fn at_line_start(text: &str, at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default().trim_end_matches(CURRENCIES).trim_end_matches('-');
     let before = before.trim_end_matches([' ', '\t']);

@@ -1,4 +1,4 @@
-//! The tables as a JSON Schema (2020-12) for editors. It refuses nothing that a file may hold; what it cannot see (names that do not
+//! The tables as a JSON Schema (2020-12) for editors. It rejects nothing that a file may hold; what it cannot see (names that do not
 //! exist, waits in a circle) `flow validate` and the editor's own server tell.
 //!
 //! How to add something a key may take: its arm in [`SchemaBuilder::takes`].
@@ -249,7 +249,7 @@ impl SchemaBuilder {
         json!({ "if": { "type": "object" }, "then": object, "else": { "type": "string" } })
     }
 
-    /// What has exactly one of several kinds: the keys of its kind decide what else may stand there.
+    /// What has exactly one of several kinds: the keys of its kind decide what else may be there.
     fn one_kind(&mut self, common: Tables, kinds: Tables<'static>) -> Value {
         let any: Vec<Value> = kinds.iter().map(|kind| json!({ "required": [kind.name] })).collect();
         let mut object = self.by_kind(common, kinds, |kind| json!({ "required": [kind.name] }));
@@ -264,7 +264,7 @@ impl SchemaBuilder {
             let mut then = self.object(&[kind]);
             then.remove("type");
             if let Some(Value::Object(properties)) = then.get_mut("properties") {
-                // What these take stands above.
+                // What these take is above.
                 let keys = common.iter().flat_map(|place| place.keys);
                 for key in keys {
                     properties.entry(key.name).or_insert(Value::Bool(true));
@@ -306,7 +306,7 @@ fn text(pattern: &str, error: &str) -> Value {
 mod tests {
     use super::*;
 
-    /// Every place that stands in a table, each once.
+    /// Every place that is in a table, each once.
     fn places() -> Vec<&'static KeyTable> {
         fn inside(takes: &'static Takes) -> Vec<&'static KeyTable> {
             match takes {

@@ -23,7 +23,7 @@ pub(crate) use work::{CRITERION, LIMITS, PRICE, RETRY, SCORECARD, WRITTEN_PLAN, 
 /// A place in a file that holds keys: the head, a step, a retry section.
 #[derive(Debug)]
 pub struct KeyTable {
-    /// What it is called: the key it stands under, or the kind.
+    /// What it is called: the key it is under, or the kind.
     pub name: &'static str,
     /// The keys allowed there, in the order of the manual.
     pub keys: &'static [KeyRule],
@@ -163,7 +163,7 @@ pub enum Thing {
     Table,
 }
 
-/// A key that may stand there.
+/// A key that may be there.
 const fn key(name: &'static str, takes: Takes, about: &'static str) -> KeyRule {
     KeyRule { name, takes, about, is_required: false, is_later: false }
 }

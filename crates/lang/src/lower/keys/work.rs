@@ -1,4 +1,4 @@
-//! Keys of agents, models, tools, scorecards and checks, and those that stand in several places.
+//! Keys of agents, models, tools, scorecards and checks, and those that are in several places.
 
 use strum::VariantNames;
 

@@ -1,4 +1,4 @@
-//! Whatever stands in a file, it is read to its end.
+//! Whatever is in a file, it is read to its end.
 
 use proptest::prelude::*;
 

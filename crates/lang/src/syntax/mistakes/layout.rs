@@ -1,4 +1,4 @@
-//! Lines that stand at the wrong place: indentation, lists, and colons that are missing or too many.
+//! Lines that are at the wrong place: indentation, lists, and colons that are missing or too many.
 
 use std::cmp::Reverse;
 
@@ -63,7 +63,7 @@ pub(super) fn second_colon(place: &MistakePlace<'_>) -> Option<Diagnostic> {
                 .proposed_fix(vec![(whole, quoted(written))]),
         );
     }
-    // A plain text goes on over the lines below it: the one that swallowed this line's key may have been read already.
+    // A plain text continues over the lines below it: the one that swallowed this line's key may have been read already.
     let is_swallowed = place.failure.seen <= place.at && place.text.get(place.failure.seen..place.at)?.trim().is_empty();
     let piece = if is_swallowed { place.failure.last } else { place.next_piece() };
     let first = place.line_of(piece);
@@ -228,7 +228,7 @@ fn odd_bullet(place: &MistakePlace<'_>, at: usize, content: &str) -> Option<Diag
     Some(unreadable(mark, message).help("write a plain \"-\" in its place").proposed_fix(vec![(mark, "-".to_owned())]))
 }
 
-/// The text below `|` goes on here, but the line above slid out of it to the left.
+/// The text below `|` continues here, but the line above slid out of it to the left.
 fn slid_out(place: &MistakePlace<'_>, above: usize, indent: usize) -> Option<Diagnostic> {
     let slid = place.indent(above);
     let mut line = above;
@@ -254,7 +254,7 @@ fn spaces(count: usize) -> String {
     if count == 1 { "1 space".to_owned() } else { format!("{count} spaces") }
 }
 
-/// Something stands behind a value that was complete.
+/// Something is behind a value that was complete.
 fn behind_value(place: &MistakePlace<'_>, start: usize, line: &str) -> Diagnostic {
     let blanks = line.len() - line.trim_start().trim_start_matches("- ").len();
     let value = key_of(line).map_or(blanks, |(_, value)| value);

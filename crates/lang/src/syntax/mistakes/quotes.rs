@@ -70,7 +70,7 @@ fn no_closing_quote(place: &MistakePlace<'_>, start: usize, quote: char) -> Diag
     if is_alone { found.proposed_fix(vec![(place.span(line.end as usize, line.end as usize), quote.to_string())]) } else { found }
 }
 
-/// Something stands behind a closing quote.
+/// Something is behind a closing quote.
 pub(super) fn trailing(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let (start, quote) = opening(place)?;
     if place.line_of(start) < place.line {

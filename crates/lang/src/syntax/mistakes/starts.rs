@@ -6,7 +6,7 @@ use super::{MistakePlace, short};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-/// `@`, `` ` ``, `%`, `*`, `&`, `?`: the text must stand in quotes.
+/// `@`, `` ` ``, `%`, `*`, `&`, `?`: the text must be in quotes.
 pub(super) fn reserved(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let first = place.text.get(place.at..)?.chars().next()?;
     if first.is_whitespace() || first == '_' {
@@ -15,7 +15,7 @@ pub(super) fn reserved(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     Some(must_be_quoted(place, place.at))
 }
 
-/// A text at `at` that must stand in quotes because of its first character.
+/// A text at `at` that must be in quotes because of its first character.
 pub(super) fn must_be_quoted(place: &MistakePlace<'_>, at: usize) -> Diagnostic {
     let whole = value_at(place, at);
     let written = place.slice(whole);

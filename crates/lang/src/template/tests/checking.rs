@@ -1,4 +1,4 @@
-//! What an author is told, and what a text reads.
+//! What an author is reported, and what a text reads.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Each filter, what it gives and what it refuses.
+//! Each filter, what it gives and what it rejects.
 
 use serde_json::json;
 

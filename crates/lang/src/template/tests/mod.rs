@@ -13,7 +13,7 @@ use crate::source::{FileId, Span};
 
 use super::{Compiled, FillError, Scope, Value, compile, expression, from_json, text, to_json};
 
-/// The place of a text that stands at byte 100 of a file, all in one line.
+/// The place of a text that is at byte 100 of a file, all in one line.
 fn place(source: &str) -> TextPlace {
     TextPlace { span: Span::new(FileId(0), 99, 101 + source.len()), offsets: vec![(0, 100)] }
 }

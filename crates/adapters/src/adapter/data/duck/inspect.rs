@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::super::guard::{may_not_read, only_reads};
 use super::super::query::{empty, same_name, several, with_tables};
 use super::super::sentence::{bad_request, denied};
-use super::{functions, wording};
+use super::{functions, messages};
 use crate::event::Failure;
 use crate::port::TableSource;
 
@@ -30,7 +30,7 @@ const EXPRESSIONS: &[&str] = &[
     "LAMBDA_REF", "OPERATOR", "PARAMETER", "POSITIONAL_REFERENCE", "STAR", "SUBQUERY", "TYPE", "WINDOW",
 ];
 
-/// How many queries may stand in a query, in brackets or in front with `with`, and how many `*`. Each inner query may double the time of
+/// How many queries may be in a query, in brackets or in front with `with`, and how many `*`. Each inner query may double the time of
 /// planning, which cannot be interrupted.
 const MOST_INNER: usize = 20;
 const MOST_STARS: usize = 100;
@@ -66,7 +66,7 @@ pub(super) fn inspect(connection: &Connection, query: &str) -> Result<Inspected,
     if query.contains('\0') {
         return Err(bad_request("The query holds a zero byte. Take it out."));
     }
-    let broken = |error: duckdb::Error| wording::internal(&error);
+    let broken = |error: duckdb::Error| messages::internal(&error);
     let json: String = connection.query_row("SELECT json_serialize_sql($1::VARCHAR)", [query], |row| row.get(0)).map_err(broken)?;
     if json.starts_with("{\"error\":true") {
         return Err(not_parsed(&json, query));
@@ -164,7 +164,7 @@ impl Inspected {
                 used.push(table);
                 continue;
             }
-            let is_inner = is_inner(connection, name).map_err(|error| wording::internal(&error))?;
+            let is_inner = is_inner(connection, name).map_err(|error| messages::internal(&error))?;
             let is_plain = name.chars().all(|character| character.is_alphanumeric() || character == '_');
             if is_inner || !is_plain {
                 return Err(may_not_read(name, request.iter().map(|table| table.name.as_str())));
@@ -191,6 +191,6 @@ fn not_parsed(json: &str, query: &str) -> Failure {
     let word = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
     match word("error_type") {
         "not implemented" => only_reads(),
-        _ => wording::of_query(word("error_message"), word("position"), query),
+        _ => messages::of_query(word("error_message"), word("position"), query),
     }
 }

@@ -8,10 +8,10 @@
 
 mod functions;
 mod inspect;
+mod messages;
 mod tables;
 mod values;
 mod watch;
-mod wording;
 
 use ::duckdb::types::Value as Sql;
 use ::duckdb::{Connection, Statement, params_from_iter};
@@ -45,7 +45,7 @@ pub(super) fn query(request: &QueryRequest, cancel: &CancelFlag) -> Result<Optio
     session.answer(&inspected, &used, request, cancel).map(Some)
 }
 
-/// Which of these tables a query reads. A query that is wrong in another way reads none: that is told when it runs.
+/// Which of these tables a query reads. A query that is wrong in another way reads none: that is reported when it runs.
 pub(super) fn tables_of<'a>(query: &str, tables: &'a [TableSource]) -> Result<Vec<&'a TableSource>, Failure> {
     let connection = tables::connect()?;
     Ok(inspect(&connection, query).and_then(|inspected| inspected.tables(&connection, tables)).unwrap_or_default())
@@ -75,7 +75,7 @@ impl DuckSession {
         cancel: &CancelFlag,
     ) -> Result<Rows, Failure> {
         watched(&self.connection, cancel, || {
-            let explained = |error: ::duckdb::Error| wording::explained(&self.connection, &error, request);
+            let explained = |error: ::duckdb::Error| messages::explained(&self.connection, &error, request);
             let mut statement = self.connection.prepare(&request.query).map_err(explained)?;
             let values = bound(&statement, inspected, request)?;
             // The iterator of arrow would panic on a failure; the rows below come from the same stream.

@@ -13,7 +13,7 @@ use super::super::personal::lacking;
 use super::super::query::quoted;
 use super::super::sentence::{file_name, unavailable};
 use super::super::source::{Content, absolute, checked};
-use super::wording::{columns_of, internal, unreadable};
+use super::messages::{columns_of, internal, unreadable};
 use crate::event::Failure;
 use crate::model::{DataKind, FailureKind, FieldKind};
 use crate::port::TableSource;

@@ -1,4 +1,4 @@
-//! What web servers tell of their own accord: a stream that stands beside the calls.
+//! What web servers tell of their own accord: a stream that is beside the calls.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -40,7 +40,7 @@ fn a_program_that_is_given_up_in_the_middle_of_the_first_words_is_ended_and_keep
     run(async {
         let world = World::new();
         let server = world.program("silent");
-        // As the engine does when the time of the step is over.
+        // As the engine does when the time of the step has ended.
         assert!(tokio::time::timeout(Duration::from_millis(300), world.list(&server)).await.is_err());
         let began = tokio::time::Instant::now();
         world.close().await;

@@ -193,7 +193,7 @@ fn a_changed_list_is_found_by_every_run_and_not_called() {
 #[test]
 fn every_run_hears_once_what_a_server_asked_for() {
     use super::super::inbox::Inbox;
-    let inbox = Inbox::new(crate::adapter::wording::Scrub::new([]));
+    let inbox = Inbox::new(crate::adapter::scrub::Scrub::new([]));
     let asks = |method: &str| inbox.take(json!({ "id": 1, "method": method }).to_string().as_bytes()).unwrap();
     let (one, other, late) = ("r_1".into(), "r_2".into(), "r_3".into());
     asks("a");

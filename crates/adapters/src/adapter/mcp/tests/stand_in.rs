@@ -19,7 +19,7 @@ pub(crate) fn args() -> Vec<String> {
 #[test]
 fn acts_as_a_server() {
     let Ok(mode) = own(MODE) else { return };
-    // What the test program has printed so far ends here, so that the first message stands alone.
+    // What the test program has printed so far ends here, so that the first message is alone.
     say_text("\n");
     serve(&mode);
     std::process::exit(0);

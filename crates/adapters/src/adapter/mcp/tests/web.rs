@@ -52,7 +52,7 @@ impl News {
 /// The mark of an answer that does not end.
 const STANDS: &str = "x-stands: yes";
 
-/// A stream that goes on until the other side closes it.
+/// A stream that continues until the other side closes it.
 pub(super) fn standing(text: &str) -> String {
     format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n{STANDS}\r\n\r\n{text}")
 }

@@ -23,7 +23,7 @@ fn pieces(store: &SqliteStore, run: &str) -> BTreeSet<Vec<u8>> {
     pieces.filter(|piece| piece.len() == 24).chain([run.as_bytes().to_vec()]).collect()
 }
 
-/// How many of the pieces stand in the files of a folder.
+/// How many of the pieces are in the files of a folder.
 fn found(folder: &Path, pieces: &BTreeSet<Vec<u8>>) -> usize {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| std::fs::read(entry.unwrap().path()).unwrap());
     let all: Vec<Vec<u8>> = files.collect();

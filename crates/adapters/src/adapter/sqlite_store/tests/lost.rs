@@ -1,9 +1,9 @@
-//! A store that goes while a run writes to it is noticed; one in which nothing stands is told as that.
+//! A store that goes while a run writes to it is noticed; one in which nothing stands is reported as that.
 
 use std::path::Path;
 
 use super::of_run;
-use crate::adapter::sealing::Sealing;
+use crate::adapter::encryption::Sealing;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::port::{Store, StoreError};
 

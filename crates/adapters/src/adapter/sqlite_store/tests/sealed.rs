@@ -3,7 +3,7 @@
 use base64::Engine;
 
 use super::of_run;
-use crate::adapter::sealing::{JournalKey, Sealing};
+use crate::adapter::encryption::{JournalKey, Sealing};
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::port::{Store, StoreError};
 

@@ -56,7 +56,7 @@ impl Run {
         }
     }
 
-    /// What a model is told. Its tool calls are those that it made.
+    /// What a model is reported. Its tool calls are those that it made.
     pub(crate) fn hide_in_messages(&self, messages: &mut [Message]) {
         for Message { role: _, text, pictures: _, calls: _, call_id: _ } in messages {
             self.hidden.hide_in(text);

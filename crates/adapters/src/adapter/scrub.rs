@@ -94,7 +94,7 @@ mod tests {
         let scrub = Scrub::new(&[Secret::new("Bearer sk-canary-1")]);
         for echo in ["c2stY2FuYXJ5LTE=", "QmVhcmVyIHNrLWNhbmFyeS0x", "eHNrLWNhbmFyeS0x"] {
             let told = scrub.quote(&format!("bad key {echo}!"), false);
-            // What stands at its edges depends on what stands beside it.
+            // What is at its edges depends on what is beside it.
             assert!(told.contains("***") && told.len() <= "bad key ***xxxx!".len() + 11, "{told}");
         }
     }

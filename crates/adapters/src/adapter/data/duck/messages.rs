@@ -78,7 +78,7 @@ pub(super) fn of_query(sentence: &str, position: &str, query: &str) -> Failure {
     bad_request(format!("DuckDB: {}{place}.", first_line(sentence)))
 }
 
-/// A file that DuckDB refuses.
+/// A file that DuckDB rejects.
 pub(super) fn unreadable(file: &str, what: &str, error: &Error) -> Failure {
     let told = told(error);
     match told.kind.as_str() {
