@@ -30,10 +30,11 @@ pub struct Channel {
 }
 
 /// What a length counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString, strum::VariantNames)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, strum::IntoStaticStr, strum::EnumString, strum::VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum LengthUnit {
     /// Unicode characters (scalar values).
+    #[default]
     Characters,
     /// UTF-16 code units.
     Utf16,
@@ -115,20 +116,24 @@ pub struct Split {
 }
 
 /// Where a text is split first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString, strum::VariantNames)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, strum::IntoStaticStr, strum::EnumString, strum::VariantNames)]
 #[strum(serialize_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum SplitAt {
     Paragraph,
+    #[default]
     Sentence,
     Word,
 }
 
 /// What is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString, strum::VariantNames, strum::VariantArray)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, strum::IntoStaticStr, strum::EnumString, strum::VariantNames, strum::VariantArray,
+)]
 #[strum(serialize_all = "snake_case")]
 pub enum Body {
     /// Plain text.
+    #[default]
     Text,
     /// The channel's own marks.
     Markup,

@@ -35,6 +35,12 @@ pub const MOST_ROWS: u64 = 1_000;
 pub const MOST_PARALLEL: u64 = 8;
 /// Parts of a text when `most_parts` of a channel is not written.
 pub const MOST_PARTS: u64 = 10;
+/// The number of a part when `indicator` of a channel is not written.
+pub const INDICATOR: &str = "({part}/{parts})";
+/// What ends a text that was cut when `too_long` of a channel is not written.
+pub const TOO_LONG: &str = "The rest was left out.";
+/// Fewest characters of a criterion's description.
+pub const SHORTEST_DESCRIPTION: usize = 10;
 /// Time that `on_failure` has, and `finally`.
 pub const STAGE_TIME: Duration = Duration::from_secs(60);
 

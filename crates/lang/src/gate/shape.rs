@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::{Field, FieldKind, Shape};
+use crate::model::{Field, FieldKind, SHORTEST_DESCRIPTION, Shape};
 
 /// The JSON Schema (2020-12) of a shape.
 pub fn schema(shape: &Shape) -> Value {
@@ -96,7 +96,7 @@ fn scorecard_schema() -> Value {
                 "type": "object",
                 "properties": {
                     "id": { "type": "string" },
-                    "description": { "type": "string", "minLength": 10 },
+                    "description": { "type": "string", "minLength": SHORTEST_DESCRIPTION },
                     "expected": { "type": "string" },
                     "judge": { "type": "boolean" },
                     "check": { "type": "object" },

@@ -5,7 +5,7 @@ use super::keys;
 use super::reader::KeyReader;
 use super::world::World;
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::model::{Body, Channel, Features, LengthUnit, MOST_PARTS, Markup, Split, SplitAt};
+use crate::model::{Channel, Features, INDICATOR, MOST_PARTS, Markup, Split, TOO_LONG};
 use crate::source::FileId;
 use crate::syntax::Node;
 
@@ -14,8 +14,8 @@ pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
     let lower = Lower::new(file, world, diagnostics);
     let keys = lower.root(tree, &keys::CHANNEL, "this channel")?;
     let name = keys.get("channel").and_then(|node| lower.new_id("channel", node));
-    let body = keys.choice("body").unwrap_or(Body::Text);
-    let length_unit = keys.choice("length_unit").unwrap_or(LengthUnit::Characters);
+    let body = keys.choice("body").unwrap_or_default();
+    let length_unit = keys.choice("length_unit").unwrap_or_default();
     if let Some(text) = keys.sentence("too_long") {
         as_it_stands(&keys, "too_long", &text, "write words without braces");
     }
@@ -28,7 +28,7 @@ pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
         markdown: keys.read("markdown", Lower::features).unwrap_or(Features::NONE),
         emojis: keys.boolean("emojis").unwrap_or(true),
         split: split(&keys),
-        too_long: keys.sentence("too_long").unwrap_or_else(|| "The rest was left out.".to_owned()),
+        too_long: keys.sentence("too_long").unwrap_or_else(|| TOO_LONG.to_owned()),
         body,
         markup: markup(&keys),
     };
@@ -37,16 +37,16 @@ pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
 
 fn split(keys: &KeyReader) -> Option<Split> {
     let split = keys.section("split", &keys::SPLIT)?;
-    let at = split.choice("at").unwrap_or(SplitAt::Sentence);
+    let at = split.choice("at").unwrap_or_default();
     let indicator = slots(&split, "indicator", &["part", "parts"]);
     if let Some(fixed) = indicator.as_deref().filter(|text| text.contains(|c: char| c.is_ascii_digit()) && !text.contains("{part}")) {
         let message = format!("indicator {} has no place for {{part}}: every part would say the same", quoted(fixed));
-        split.lower.report(Diagnostic::bad_value(split.value_span("indicator"), message).help("write \"({part}/{parts})\""));
+        split.lower.report(Diagnostic::bad_value(split.value_span("indicator"), message).help(format!("write \"{INDICATOR}\"")));
     }
     Some(Split {
         at,
         most_parts: split.limit("most_parts").unwrap_or(MOST_PARTS),
-        indicator: indicator.unwrap_or_else(|| "({part}/{parts})".to_owned()),
+        indicator: indicator.unwrap_or_else(|| INDICATOR.to_owned()),
     })
 }
 

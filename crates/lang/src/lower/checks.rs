@@ -4,12 +4,9 @@ use super::context::{Lower, quoted};
 use super::keys;
 use super::reader::KeyReader;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Check, Criterion, Features, Judging, OnJudgeError, PlainCheck, Scorecard, Text};
+use crate::model::{Check, Criterion, Features, Judging, OnJudgeError, PlainCheck, SHORTEST_DESCRIPTION, Scorecard, Text};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
-
-/// Fewest characters of a criterion's description.
-const SHORTEST_DESCRIPTION: usize = 10;
 
 /// One scorecard; criteria that cannot be read are left out.
 pub fn scorecard(lower: &Lower, owner: &str, span: Span, node: &Node) -> Scorecard {

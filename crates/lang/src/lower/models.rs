@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::context::{Lower, quoted};
 use super::keys::{self, KeyTable};
 use super::reader::KeyReader;
-use crate::model::{Backoff, FailureKind, Model, Price, Provider, Replies, Retry};
+use crate::model::{FailureKind, Model, Price, Provider, Replies, Retry};
 use crate::source::Span;
 use crate::syntax::Node;
 
@@ -84,7 +84,7 @@ pub fn retry(keys: &KeyReader) -> Option<Retry> {
     Some(Retry {
         max_attempts: retry.limit("max_attempts").unwrap_or(default.max_attempts),
         delay: retry.read("delay", Lower::duration_or_zero).unwrap_or(default.delay),
-        backoff: retry.choice("backoff").unwrap_or(Backoff::Exponential),
+        backoff: retry.choice("backoff").unwrap_or(default.backoff),
         max_delay: retry.read("max_delay", Lower::duration_or_zero).unwrap_or(default.max_delay),
         jitter: retry.boolean("jitter").unwrap_or(default.jitter),
         on: on.unwrap_or(default.on),

@@ -1,7 +1,7 @@
 //! F500: a call over the network that is bounded by the default only.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{StepKind, ToolKind};
+use crate::model::{CALL_TIMEOUT, StepKind, ToolKind};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
@@ -13,7 +13,11 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             matches!(step.kind, StepKind::Http(_))
         };
         if goes_out && !is_bounded {
-            let message = format!("step {} goes to the network and has no timeout; the default, 60s, applies", quoted(&step.id.value));
+            let message = format!(
+                "step {} goes to the network and has no timeout; the default, {}s, applies",
+                quoted(&step.id.value),
+                CALL_TIMEOUT.as_secs()
+            );
             out.push(finding(Code::DefaultTimeout, step.id.span, &message).help("add timeout: with the time you are ready to wait"));
         }
     }
