@@ -42,15 +42,15 @@ struct Editor {
 
 static DISK: LazyLock<MemoryFiles> = LazyLock::new(|| {
     MemoryFiles::from_iter([
-        ("/work/flow.toml", ""),
-        ("/work/team.yaml", TEAM),
-        ("/work/channels/sms.yaml", "flow: 1\nchannel: sms\nmax_length: 160\n"),
+        ("/project/flow.toml", ""),
+        ("/project/team.yaml", TEAM),
+        ("/project/channels/sms.yaml", "flow: 1\nchannel: sms\nmax_length: 160\n"),
     ])
 });
 
 impl Editor {
     fn new(encoding: &str) -> Editor {
-        let mut editor = Editor { server: LanguageServer::new(&*DISK, Path::new("/work")), root: "/work".into(), ids: 0 };
+        let mut editor = Editor { server: LanguageServer::new(&*DISK, Path::new("/project")), root: "/project".into(), ids: 0 };
         let params = json!({
             "rootUri": editor.uri(""),
             "capabilities": { "general": { "positionEncodings": [encoding] } },
