@@ -24,6 +24,9 @@
 //! println!("{:?}: {}", outcome.ending, outcome.outputs);
 //! # Ok(()) }
 //! ```
+//! Kinds of events and fields of requests are added in any version: a `match` over events needs an arm for the rest, and a struct of [`port`] is made with
+//! `..Default::default()` where it has a default.
+//!
 //! A run whose handle is dropped is cancelled, as by [`Control::cancel`](runtime::Control::cancel). Events and outputs hold no secret that is known; personal values are
 //! in them as they are.
 //!
@@ -96,13 +99,13 @@ mod golden;
 pub mod runtime;
 mod serve;
 
-pub use flow_base::{diagnostic, event, model, port};
+pub use flow_base::{diagnostic, event, port};
 
 // For the tests and the benches of this house; what an embedder needs of them is in `runtime`.
 #[doc(hidden)]
 pub use flow_adapters::adapter;
 #[doc(hidden)]
-pub use flow_base::{journal, source};
+pub use flow_base::{journal, model, source};
 #[doc(hidden)]
 pub use flow_editor::report;
 #[doc(hidden)]

@@ -46,7 +46,7 @@ impl From<RunError> for Refusal {
                 lines.extend(help.map(str::to_owned));
                 Refusal(exit, lines)
             }
-            RunError::System(line) => Refusal::new(Exit::Failed, visible(&line)),
+            RunError::System(error) => Refusal::new(Exit::Failed, visible(&error.to_string())),
             RunError::Untrusted(_) | RunError::Lacking(_) => Refusal::new(Exit::Failed, error),
         }
     }

@@ -33,7 +33,7 @@ pub(crate) mod world;
 pub use consent::Consent;
 pub use kept::Storage;
 pub(crate) use outcome::drawn;
-pub use outcome::{RunEnding, RunError, RunOutcome, Untrusted};
+pub use outcome::{Cause, RunEnding, RunError, RunOutcome, Untrusted};
 pub(crate) use own::own_files;
 pub(crate) use project::{find, has_keys, project};
 pub use runner::Runner;
@@ -50,7 +50,6 @@ pub use workflow::{CheckError, Workflow};
 pub(crate) use world::{know_prices, lacking};
 
 pub(crate) use crate::adapter::files::shown;
-pub use crate::check::Checked;
 pub use crate::driver::Ports;
 pub use crate::model::{Limits, Policy, Price};
 pub use crate::plan::{Wish, Wishes};

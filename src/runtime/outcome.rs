@@ -120,13 +120,16 @@ impl RunOutcome {
     }
 }
 
+/// An error of this machine or of what was given, with its own causes ([`source`](std::error::Error::source)).
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
 /// Why a run did not begin; nothing was started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// What was given for this run does not fit: a channel, a person, a bound, a variable of the environment.
-    #[error("{0}")]
-    Usage(String),
+    #[error(transparent)]
+    Usage(Cause),
     /// Nothing can be recorded or replayed in the folder that was named.
     #[error(transparent)]
     Tape(#[from] TapingError),
@@ -155,17 +158,17 @@ pub enum RunError {
     #[error("{}", .0.join("\n"))]
     CannotResume(Vec<String>),
     /// The system gives no thread, file or folder.
-    #[error("{0}")]
-    System(String),
+    #[error(transparent)]
+    System(Cause),
 }
 
 impl RunError {
-    pub(crate) fn usage(line: impl ToString) -> RunError {
-        RunError::Usage(line.to_string())
+    pub(crate) fn usage(cause: impl Into<Cause>) -> RunError {
+        RunError::Usage(cause.into())
     }
 
-    pub(crate) fn system(line: impl ToString) -> RunError {
-        RunError::System(line.to_string())
+    pub(crate) fn system(cause: impl Into<Cause>) -> RunError {
+        RunError::System(cause.into())
     }
 }
 

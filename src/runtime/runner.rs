@@ -219,7 +219,7 @@ impl Runner {
         };
         match std::thread::Builder::new().name("flow run".into()).stack_size(STACK).spawn(work) {
             Ok(_) => running,
-            Err(error) => running.that_failed(RunError::System(format!("flow cannot start: {error}"))),
+            Err(error) => running.that_failed(RunError::system(format!("flow cannot start: {error}"))),
         }
     }
 }

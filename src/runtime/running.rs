@@ -113,7 +113,7 @@ impl RunHandle {
 }
 
 fn fault() -> RunError {
-    RunError::System("flow met a fault of its own; please report it".into())
+    RunError::system("flow met a fault of its own; please report it")
 }
 
 impl Stream for RunHandle {

@@ -87,7 +87,7 @@ impl Runner {
         let is_given = runner.workflow.give_model(given.as_ref()) && !given.as_ref().is_some_and(is_file);
         let program = &runner.workflow.checked.loaded.program;
         let scripted = runner.taping.is_replay() || is_scripted(program, runner.default_model.is_some());
-        let runtime = Runtime::new().map_err(|e| RunError::System(format!("flow cannot start: {e}")))?;
+        let runtime = Runtime::new().map_err(|e| RunError::system(format!("flow cannot start: {e}")))?;
         let hidden = secret_values(program, env);
         let tape = Cassette::new(runner.taping.mode(), hidden.iter().map(Secret::reveal));
         let printed = Arc::new(KeptPrinter::default());

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use flow::event::FailureKind;
 use flow::event::{Happening, RunStatus};
-use flow::model::FailureKind;
 use flow::port::{ModelClient, ModelReply, ModelRequest, Pending};
 use flow::runtime::{Answer, CheckError, Consent, Limits, Policy, Price, RunEnding, RunError, Runner, Storage, Workflow};
 use serde_json::json;

@@ -86,7 +86,7 @@ impl<'a> ConsentRequest<'a> {
     /// Looks it up in the user's list.
     pub(crate) fn look(&self) -> Result<Standing, RunError> {
         let list = trusted()?;
-        let prints = self.prints.as_ref().map_err(RunError::system)?;
+        let prints = self.prints.as_ref().map_err(|error| RunError::system(error.to_string()))?;
         let content = content::content(self.program, self.given.as_ref(), prints).map_err(RunError::system)?;
         let is_known = list.since(&content).map_err(RunError::system)?.is_some();
         Ok(Standing { list, content, is_known })

@@ -19,7 +19,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 pub use crate::event::{Message, ToolCall};
-pub use crate::model::WireFormat;
+pub use crate::model::{Data, DataKind, FieldKind, HostSource, Method, SqlEngine, ToolCalls, WireFormat};
 pub use cache::Cache;
 pub use clock::Clock;
 pub use data::{ColumnSummary, FileContent, FileReader, PageText, QueryRequest, ReadRequest, Rows, SqlDatabase, TableSource, TableSummary};
