@@ -1,6 +1,7 @@
 //! A conversation as in W5: plan, extract, compose, format, validate; half of them are refined once. Four model calls, or seven.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,7 +23,7 @@ use flow::journal::Journal;
 use flow::load::WrittenRules;
 use flow::model::Limits;
 use flow::plan::Plan;
-use flow::port::{Clock, EventLog, StoreError, Synced};
+use flow::port::{Clock, EventLog, ModelClient, StoreError, Synced};
 use futures_util::future::join_all;
 use nix::sys::resource::UsageWho::RUSAGE_SELF;
 use serde_json::json;
@@ -126,13 +127,26 @@ pub fn count_by_hand(url: &str) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn by_flow(url: &str, is_durable: bool) -> Result<Vec<Duration>, String> {
+    at_once(0..RUNS, url, is_durable, None).await
+}
+
+/// Runs of these numbers at once, in this thread; another model in the place of the one at the address, if there is one.
+///
+/// # Errors
+/// A sentence about what went wrong.
+pub async fn at_once(
+    runs: Range<usize>,
+    url: &str,
+    is_durable: bool,
+    model: Option<Arc<dyn ModelClient>>,
+) -> Result<Vec<Duration>, String> {
     let plan = planned(&PIPELINE.replace("URL", url));
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let http = Http::new(HttpSettings::default(), clock.clone());
     let data = Arc::new(DataFiles::default());
     let ports = Ports {
         servers: Arc::new(McpServers::new(http.clone(), clock.clone())),
-        models: Arc::new(HttpModelClient::new(http.clone(), Arc::default())),
+        models: model.unwrap_or_else(|| Arc::new(HttpModelClient::new(http.clone(), Arc::default()))),
         database: data.clone(),
         reader: data,
         http: Arc::new(StepHttpClient::new(http)),
@@ -153,7 +167,7 @@ async fn by_flow(url: &str, is_durable: bool) -> Result<Vec<Duration>, String> {
             Ok(Box::new(Nowhere))
         }
     };
-    join_all((0..RUNS).map(async |number| talk(number, &plan, &ports, log()?).await)).await.into_iter().collect()
+    join_all(runs.map(async |number| talk(number, &plan, &ports, log()?).await)).await.into_iter().collect()
 }
 
 /// One run, from its start to its end.

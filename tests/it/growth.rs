@@ -119,6 +119,29 @@ fn a_run_of_four_times_as_many_steps_or_calls_costs_about_four_times_as_much() {
     }
 }
 
+/// What a text of so many paragraphs asks for on its way through a channel that sends parts, whose numbers have three digits: a text is cut again for each digit.
+fn format_cost(paragraphs: usize) -> (u64, u64, u64) {
+    let file = "flow: 1\nchannel: long\nmax_length: 200\nlength_unit: characters\nmarkdown: [bold, italic, links, lists]\n\
+                emojis: true\nsplit: { at: sentence, most_parts: 10000 }\nbody: text\n";
+    let checked = check_file(Path::new("/f/long.yaml"), Path::new("/f"), &MemoryFiles::from_iter([("/f/long.yaml", file)]));
+    let channel = checked.loaded.channel.unwrap();
+    let text = "The **project** took [four](https://example.com) *hours*; it takes three.\n\n- one & two\n\n".repeat(paragraphs);
+    let mut parts = 0;
+    let info = allocation_counter::measure(|| parts = flow::channel::format(&text, &channel, None, None).unwrap().parts.len());
+    assert!((100..1_000).contains(&parts), "{parts}");
+    (info.count_total, info.bytes_total, info.bytes_max)
+}
+
+#[test]
+fn a_text_of_four_times_the_length_costs_a_channel_about_four_times_as_much() {
+    let (small, large) = (format_cost(250), format_cost(1_000));
+    let large = without_noise(small, large, || format_cost(1_000));
+    for (what, small, large) in [("allocations", small.0, large.0), ("bytes", small.1, large.1), ("bytes at once", small.2, large.2)] {
+        let more = large as f64 / small as f64;
+        assert!(more < MOST, "{more:.1} times the {what}");
+    }
+}
+
 #[test]
 fn the_shapes_are_correct_and_the_mistakes_are_none() {
     for (name, make) in shapes::SHAPES {

@@ -1,5 +1,6 @@
 //! Events of one commit of a run as they are kept: one text, compressed, perhaps encrypted, with a checksum.
 
+use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
@@ -132,9 +133,11 @@ fn unusable(run: &str, message: String) -> StoreError {
 
 /// Compresses a text, and encrypts it if there is a key.
 pub(super) fn packed(place: &[u8], text: &[u8], key: Option<&JournalKey>) -> Option<Vec<u8>> {
-    let mut encoder = DeflateEncoder::new(Vec::with_capacity(text.len() / 4), Compression::new(4));
-    encoder.write_all(text).ok()?;
-    let packed = encoder.finish().ok()?;
+    thread_local! {
+        // A new one costs more than a small block: its tables are 300 KB, which the system gives page by page.
+        static ENCODER: RefCell<DeflateEncoder<Vec<u8>>> = RefCell::new(DeflateEncoder::new(vec![], Compression::new(4)));
+    }
+    let packed = ENCODER.with_borrow_mut(|encoder| encoder.write_all(text).and_then(|()| encoder.reset(vec![]))).ok()?;
     Some(match key {
         None => [&[DEFLATED][..], &packed].concat(),
         Some(key) => [&[SEALED][..], &key.seal(place, packed)?].concat(),

@@ -65,6 +65,18 @@ fn a_run_beside_a_large_one_reads_and_writes_what_it_does_alone() {
 
 #[test]
 #[cfg(target_os = "linux")]
+fn a_run_among_ten_thousand_others_writes_hardly_more_than_it_does_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (alone, among) = (folder.path().join("alone.db"), folder.path().join("among.db"));
+    let others: Vec<Event> = (10..10_010).flat_map(|run| [1, 2].map(|seq| of_run(&format!("r_{run}"), seq))).collect();
+    SqliteStore::open(&among).unwrap().keep(&others).unwrap();
+    let (alone, among) = (cost_of_small_runs(&alone).0, cost_of_small_runs(&among).0);
+    // The trees are two levels deeper.
+    assert!(among <= alone * 2, "{alone} bytes alone, {among} among ten thousand runs");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
 fn the_measure_sees_texts_that_lie_in_the_tree_of_keys() {
     let folder = tempfile::tempdir().unwrap();
     let cost = |large: bool| {
