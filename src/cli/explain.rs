@@ -8,7 +8,7 @@ use clap::CommandFactory;
 use super::arguments::{CommandLine, GraphFormat, GraphOptions, SharedOptions};
 use super::refusal::{Refusal, pipeline};
 use super::{Exit, runs, stdout};
-use crate::adapter::files::DiskFiles;
+use crate::adapter::disk_files::DiskFiles;
 use crate::check::check_file;
 use crate::diagnostic::{Code, did_you_mean, visible};
 use crate::journal::Record;

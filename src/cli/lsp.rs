@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Exit;
 use super::refusal::Refusal;
-use crate::adapter::files::DiskFiles;
+use crate::adapter::disk_files::DiskFiles;
 use crate::lsp::{EditorMessage, LanguageServer, parse_error, read, write};
 
 /// How long the editor must be silent before changed files are checked.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::arguments::SharedOptions;
 use super::{Exit, tell};
+use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::environment;
-use crate::adapter::files::DiskFiles;
 use crate::check::{Checked, add_edits, check_file};
 use crate::diagnostic::{Severity, counted, visible};
 use crate::lower::FileKind;
@@ -94,7 +94,7 @@ fn report_findings(checked: &Checked, shared: &SharedOptions) -> Result<(), Refu
     let warnings = checked.diagnostics.iter().filter(|d| d.severity() == Severity::Warning).count();
     if !errors.is_empty() {
         let findings = Findings::new(&checked.loaded.sources, &errors);
-        let text = report::human(&findings, super::validate::colour_on_stderr(shared));
+        let text = report::human(&findings, shared.colour_on_stderr());
         tell::drawn(&text);
         return Err(Refusal::new(Exit::Findings, format!("nothing was started: {}", report::summary(&findings))));
     }

@@ -12,7 +12,6 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 
-use super::refusal::Refusal;
 use crate::adapter::environment;
 use crate::diagnostic::{visible, visible_drawn, visible_lines};
 use crate::port::Secret;
@@ -119,7 +118,7 @@ fn write(text: &str) {
 }
 
 /// `FLOW_LOG=spans`: shows the spans of runs from now on, a line each. Errors: it says something else.
-pub(super) fn show_spans() -> Result<(), Refusal> {
+pub(super) fn show_spans() -> Result<(), String> {
     match environment::text("FLOW_LOG").as_deref() {
         None | Some("") => Ok(()),
         Some("spans") => {
@@ -131,7 +130,7 @@ pub(super) fn show_spans() -> Result<(), Refusal> {
             let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines));
             Ok(())
         }
-        Some(other) => Err(Refusal::usage(format!("FLOW_LOG is \"{}\"; write spans, or remove the variable", visible(other)))),
+        Some(other) => Err(format!("FLOW_LOG is \"{}\"; write spans, or remove the variable", visible(other))),
     }
 }
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::arguments::{NoTests, SharedOptions, TestFormat, TestOptions};
 use super::refusal::Refusal;
 use super::{Exit, stdout, trust, validate};
+use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::environment;
-use crate::adapter::files::{DiskFiles, cannot, may_write};
+use crate::adapter::files::{cannot, may_write};
 use crate::adapter::stdout::Silent;
 use crate::check::{add_edits, check_file};
 use crate::diagnostic::{Diagnostic, visible};
@@ -146,7 +147,7 @@ fn mistakes(path: &Path, findings: &Findings, shared: &SharedOptions) -> Broken 
     let line = |found: &Diagnostic| format!("{} {}: {}", found.code.id(), place(findings.sources, found), found.message);
     Broken {
         file: path.display().to_string(),
-        drawn: crate::report::human(findings, validate::colour(shared)),
+        drawn: crate::report::human(findings, shared.colour()),
         lines: findings.shown.iter().map(line).collect(),
     }
 }
@@ -154,7 +155,7 @@ fn mistakes(path: &Path, findings: &Findings, shared: &SharedOptions) -> Broken 
 fn drawn(found: &Report, options: &TestOptions, shared: &SharedOptions) -> String {
     let format = if options.json { TestFormat::Json } else { options.format.unwrap_or(TestFormat::Human) };
     match format {
-        TestFormat::Human => report::human(found, validate::colour(shared), shared.quiet),
+        TestFormat::Human => report::human(found, shared.colour(), shared.quiet),
         TestFormat::Json => report::json(found),
         TestFormat::Junit => report::junit(found),
     }

@@ -8,7 +8,7 @@ use super::arguments::SharedOptions;
 use super::refusal::Refusal;
 use super::validate::files;
 use super::{Exit, tell, trust};
-use crate::adapter::files::DiskFiles;
+use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::mcp::ServerLook;
 use crate::adapter::mcp::pins::{self, Pins};
 use crate::adapter::started::Agreed;

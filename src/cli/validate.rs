@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
-use std::io::{IsTerminal, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::arguments::{Format, SharedOptions, ValidateOptions, When};
+use super::arguments::{Format, SharedOptions, ValidateOptions};
 use super::refusal::Refusal;
 use super::{Exit, stdout};
+use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::environment::is_set;
-use crate::adapter::files::DiskFiles;
 use crate::check::{Several, check_with_edits};
 use crate::diagnostic::{Severity, visible};
 use crate::load::{SettingsOf, load_settings};
@@ -47,7 +47,7 @@ pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<E
     let findings = Findings { hidden: &several.hidden, ..Findings::new(&several.sources, &shown) };
     let counts = findings.counts();
     let printed = stdout::print(&match format {
-        Format::Human => report::human(&findings, colour(shared)),
+        Format::Human => report::human(&findings, shared.colour()),
         Format::Json => report::json(&findings),
         Format::Jsonl => report::jsonl(&findings),
         Format::Sarif => report::sarif(&findings),
@@ -80,17 +80,6 @@ fn add_settings(path: &Path, of: SettingsOf, several: &mut Several, seen: &mut B
 
 fn default_format() -> Format {
     if is_set("GITHUB_ACTIONS") { Format::Github } else { Format::Human }
-}
-
-/// Whether to use colour on standard output.
-pub(super) fn colour(shared: &SharedOptions) -> bool {
-    let is_wanted = || std::io::stdout().is_terminal() || is_set("CLICOLOR_FORCE");
-    shared.color == When::Always || shared.color == When::Auto && !is_set("NO_COLOR") && is_wanted()
-}
-
-/// Whether to use colour on standard error.
-pub(super) fn colour_on_stderr(shared: &SharedOptions) -> bool {
-    shared.color == When::Always || shared.color == When::Auto && !is_set("NO_COLOR") && std::io::stderr().is_terminal()
 }
 
 /// The files to check: as named; of a folder, all that look like ours. Errors: there is none (exit 4).

@@ -5,7 +5,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::adapter::files::{DiskFiles, FileError, cannot, open, stays_in, yaml_files};
+use crate::adapter::disk_files::DiskFiles;
+use crate::adapter::files::{FileError, cannot, open, stays_in, yaml_files};
 use crate::driver::Ports;
 use crate::event::RunStatus;
 use crate::load::Loaded;

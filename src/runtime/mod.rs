@@ -41,13 +41,13 @@ pub use running::{Control, RunHandle};
 pub use session::{Answer, RunQuestion};
 pub(crate) use session::{Attend, Decided, PlayedRun, RunSession, channel, first_event};
 pub(crate) use stored::StoredRun;
-pub(crate) use surroundings::{Surroundings, declared, inputs_of_file, start_of, unrecognised};
+pub(crate) use surroundings::{Surroundings, inputs_of_file, start_of, unrecognised};
 pub(crate) use tape::Taping;
 pub use tape::{Recorded, TapingError};
 pub(crate) use virtual_time::VirtualRun;
 pub(crate) use workflow::place;
 pub use workflow::{CheckError, Workflow};
-pub(crate) use world::{know_prices, lacking};
+pub(crate) use world::{declared, know_prices, lacking};
 
 pub(crate) use crate::adapter::files::shown;
 pub use crate::driver::Ports;

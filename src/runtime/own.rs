@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::consent::{named, real as real_folder};
 use super::{RunError, find, has_keys, kept, settings};
+use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::environment;
-use crate::adapter::files::DiskFiles;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::started::{MayRun, holds_code};
 use crate::adapter::trusted::Trusted;

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::adapter::files::{DiskFiles, read, yaml_files};
+use crate::adapter::disk_files::DiskFiles;
+use crate::adapter::files::{read, yaml_files};
 use crate::load::{in_our_folder, project_of, says_flow};
 use crate::port::Files;
 use crate::source::{FileId, SourceFile};

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::RunError;
+use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::environment;
-use crate::adapter::files::{DiskFiles, open_if_there};
+use crate::adapter::files::open_if_there;
 use crate::diagnostic::has_errors;
 use crate::load::{SettingsOf, load_settings};
 use crate::model::{Limits, Model, Policy};

@@ -224,12 +224,6 @@ pub(crate) fn start_of(events: &[Event]) -> Option<&RunStart> {
     }
 }
 
-/// Values of the secrets that pipelines declare, as far as they are set.
-pub(crate) fn declared<'a>(pipelines: impl IntoIterator<Item = &'a Pipeline>, env: &BTreeMap<String, Secret>) -> BTreeMap<String, Secret> {
-    let names = pipelines.into_iter().flat_map(|pipeline| pipeline.secrets.keys());
-    names.filter_map(|name| env.get(name).map(|value| (name.clone(), value.clone()))).collect()
-}
-
 /// Values of inputs as far as the file gives them.
 pub(crate) fn inputs_of_file(pipeline: &Pipeline) -> Map<String, Value> {
     let given = pipeline.input_fields().iter().filter_map(|field| {

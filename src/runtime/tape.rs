@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::surroundings::declared;
+use super::world::declared;
 use crate::adapter::cassette::{Cassette, CassetteError, Head, Mode, head, is_free};
 use crate::adapter::files::{self, FileError, cannot};
 use crate::engine::Unscripted;
@@ -141,7 +141,7 @@ mod tests {
         );
         std::fs::write(&file, text).unwrap();
         std::fs::write(home.path().join("r.yaml"), format!("flow: 1\nreplies:\n  ask: '{replies}'\n")).unwrap();
-        let checked = crate::check::check_file(&file, home.path(), &crate::adapter::files::DiskFiles);
+        let checked = crate::check::check_file(&file, home.path(), &crate::adapter::disk_files::DiskFiles);
         assert!(checked.errors().is_empty(), "{set}: {:?}", checked.errors());
         reads_clock(&checked.loaded.program)
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{STACK, project, settings, shown};
-use crate::adapter::files::DiskFiles;
+use crate::adapter::disk_files::DiskFiles;
 use crate::check::{Checked, check_file};
 use crate::diagnostic::Diagnostic;
 use crate::lower::FileKind;

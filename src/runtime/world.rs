@@ -1,4 +1,4 @@
-//! What a run uses of this machine: adapters, models whose price is known, SQL engines.
+//! What a run uses of this machine: adapters, secrets that are set, models whose price is known, SQL engines.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ use crate::adapter::started::Agreed;
 use crate::check::Checked;
 use crate::driver::{Door, Ports};
 use crate::event::Failure;
-use crate::model::{Api, DEFAULT_MODEL, Limits, Model, Program, Provider, Service, StepKind, Text, ToolCalls};
+use crate::model::{Api, DEFAULT_MODEL, Limits, Model, Pipeline, Program, Provider, Service, StepKind, Text, ToolCalls};
 use crate::plan::PipelinePlan;
 use crate::port::{Clock, Printer, Secret};
 
@@ -51,6 +51,12 @@ pub(crate) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, private_hosts
 pub(crate) fn servers(private_hosts: Vec<String>, agreed: Arc<Agreed>) -> McpServers {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     McpServers::new(Http::new(HttpSettings { private_hosts, ..HttpSettings::default() }, clock.clone()), clock).as_agreed(agreed)
+}
+
+/// Values of the secrets that pipelines declare, as far as they are set.
+pub(crate) fn declared<'a>(pipelines: impl IntoIterator<Item = &'a Pipeline>, env: &BTreeMap<String, Secret>) -> BTreeMap<String, Secret> {
+    let names = pipelines.into_iter().flat_map(|pipeline| pipeline.secrets.keys());
+    names.filter_map(|name| env.get(name).map(|value| (name.clone(), value.clone()))).collect()
 }
 
 /// The model that the variables `FLOW_MODEL…` and `FLOW_API_KEY` name, in place of `default`.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use flow::adapter::files::DiskFiles;
+use flow::adapter::disk_files::DiskFiles;
 use flow::check::{Checked, check_with_edits, fix_file};
 use flow::diagnostic::{Code, Severity, quoted};
 use flow::lower::keys::{self, Takes};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use flow::adapter::files::DiskFiles;
+use flow::adapter::disk_files::DiskFiles;
 use flow::check::{Fixed, check_file, fix_file};
 use flow::port::{Files, Overlay};
 

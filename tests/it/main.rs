@@ -7,6 +7,7 @@ mod canaries;
 mod cassette;
 mod channel_texts;
 mod check;
+mod circles;
 mod completions;
 mod doctor;
 mod draw;

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use flow::adapter::files::DiskFiles;
+use flow::adapter::disk_files::DiskFiles;
 use flow::channel::{FormatError, Formatted, format};
 use flow::diagnostic::Diagnostic;
 use flow::load::load;

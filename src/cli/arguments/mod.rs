@@ -3,12 +3,14 @@
 mod checking;
 mod running;
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use strum::VariantNames;
 
+use crate::adapter::environment::is_set;
 use crate::lower::FileKind;
 
 pub use checking::{
@@ -58,6 +60,17 @@ impl SharedOptions {
     /// The project in which the command was called.
     pub(in crate::cli) fn current_project(&self) -> PathBuf {
         self.project_of(Path::new("./x"))
+    }
+
+    /// Whether to use colour on standard output.
+    pub(in crate::cli) fn colour(&self) -> bool {
+        let is_wanted = || std::io::stdout().is_terminal() || is_set("CLICOLOR_FORCE");
+        self.color == When::Always || self.color == When::Auto && !is_set("NO_COLOR") && is_wanted()
+    }
+
+    /// Whether to use colour on standard error.
+    pub(in crate::cli) fn colour_on_stderr(&self) -> bool {
+        self.color == When::Always || self.color == When::Auto && !is_set("NO_COLOR") && std::io::stderr().is_terminal()
     }
 }
 

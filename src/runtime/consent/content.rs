@@ -103,7 +103,7 @@ pub(crate) fn real(folder: &Path) -> Result<PathBuf, FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapter::files::DiskFiles;
+    use crate::adapter::disk_files::DiskFiles;
     use crate::load::load;
 
     const FILES: [(&str, &str); 8] = [

@@ -6,7 +6,7 @@ use super::super::messages::{self, ClientMessage};
 use super::super::protocol::{Todo, todo};
 use super::super::{PipelineService, Tool, tool};
 use super::{StandIn, alone, hello, request};
-use crate::adapter::files::DiskFiles;
+use crate::adapter::disk_files::DiskFiles;
 
 fn asked(message: &Value, tools: &[Tool]) -> Result<Todo, (i32, u16)> {
     let Ok(ClientMessage::Request(request)) = messages::read(message.to_string().as_bytes()) else { panic!("{message}") };

@@ -16,7 +16,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use flow::adapter::files::{DiskFiles, yaml_files};
+use flow::adapter::disk_files::DiskFiles;
+use flow::adapter::files::yaml_files;
 use flow::check::{Checked, check_file};
 use flow::diagnostic::{Diagnostic, Severity};
 use flow::lower::keys::{self, KeyTable};

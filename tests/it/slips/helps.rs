@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use flow::adapter::files::{DiskFiles, yaml_files};
+use flow::adapter::disk_files::DiskFiles;
+use flow::adapter::files::yaml_files;
 use flow::check::{Checked, check_file, check_with_edits, edited};
 use flow::diagnostic::{Code, Diagnostic};
 use flow::source::FileId;

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use flow::adapter::files::{DiskFiles, yaml_files};
+use flow::adapter::disk_files::DiskFiles;
+use flow::adapter::files::yaml_files;
 use flow::check::{Checked, Fixed, add_edits, check_file, edited, fix_file};
 use flow::diagnostic::{Diagnostic, Severity};
 use flow::port::{Files, Overlay};

@@ -7,12 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::os;
 use crate::diagnostic::visible;
-use crate::port::{Files, ReadFileError, TableSource};
 
 /// Most bytes of a file that a person writes: pipelines, imports, channels, instructions.
-const LARGEST: u64 = 1024 * 1024;
-/// Most names of a folder that are looked at.
-const MOST_NAMES: usize = 1_000;
+pub(super) const LARGEST: u64 = 1024 * 1024;
 
 /// How deep folders are searched.
 const DEEPEST: usize = 16;
@@ -34,6 +31,18 @@ pub fn shown(path: &Path) -> String {
 /// A path as it can be opened: the current folder has an empty one.
 pub(super) fn here(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}
+
+/// Where a path really leads; of one that is not there, where it would be. The last part is not followed.
+pub(super) fn real(path: &Path) -> PathBuf {
+    let path = &std::path::absolute(here(path)).unwrap_or_else(|_| path.to_path_buf());
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.clone() };
+    for above in folder.ancestors() {
+        if let (Ok(real), Ok(rest)) = (above.canonicalize(), folder.strip_prefix(above)) {
+            return real.join(rest).join(name);
+        }
+    }
+    path.clone()
 }
 
 /// The error of what could not be done with a file or folder: `read`, `write`.
@@ -331,55 +340,11 @@ fn keep_owner(new: &File, path: &Path) -> std::io::Result<()> {
     if os::owner(&old) == os::owner(&own) { Ok(()) } else { os::give(new, &old) }
 }
 
-/// Files of this machine.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct DiskFiles;
-
-impl Files for DiskFiles {
-    fn read_text(&self, path: &Path) -> Result<String, ReadFileError> {
-        read_text(path, LARGEST).map_err(problem)
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        fs::metadata(path).is_ok_and(|what| what.is_file())
-    }
-
-    fn is_there(&self, path: &Path) -> bool {
-        fs::symlink_metadata(path).is_ok()
-    }
-
-    fn names(&self, folder: &Path) -> Vec<String> {
-        let Ok(entries) = fs::read_dir(here(folder)) else { return vec![] };
-        let names = entries.take(MOST_NAMES).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut names: Vec<String> = names.collect();
-        names.sort();
-        names
-    }
-
-    #[cfg(feature = "data")]
-    fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
-        super::data::header(table)
-    }
-
-    fn real_path(&self, path: &Path) -> Option<PathBuf> {
-        fs::canonicalize(here(path)).ok()
-    }
-}
-
-fn problem(error: std::io::Error) -> ReadFileError {
-    match error.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => ReadFileError::Missing,
-        ErrorKind::IsADirectory | ErrorKind::InvalidInput => ReadFileError::NoFile,
-        ErrorKind::FileTooLarge => ReadFileError::TooLarge,
-        ErrorKind::InvalidData => ReadFileError::NotText,
-        ErrorKind::PermissionDenied => ReadFileError::Refused("it may not be read".to_owned()),
-        _ => ReadFileError::Refused(error.to_string()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapter::disk_files::DiskFiles;
+    use crate::port::Files;
 
     #[test]
     fn an_error_about_a_file_keeps_its_cause() {
@@ -419,22 +384,5 @@ mod tests {
         drop(used);
         replace(&at("a.yaml"), "newer").unwrap();
         assert!(!at(".a.yaml.inuse1.flow-new").exists());
-    }
-
-    #[test]
-    fn only_small_texts_of_regular_files_are_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        fs::write(at("a.yaml"), "flow: 1\n").unwrap();
-        fs::write(at("big.yaml"), vec![b'x'; LARGEST as usize + 1]).unwrap();
-        fs::write(at("bytes.yaml"), [0xff, 0xfe]).unwrap();
-        assert_eq!(DiskFiles.read_text(&at("a.yaml")), Ok("flow: 1\n".to_owned()));
-        assert_eq!(DiskFiles.read_text(&at("none.yaml")), Err(ReadFileError::Missing));
-        assert_eq!(DiskFiles.read_text(&at("a.yaml/b")), Err(ReadFileError::Missing));
-        assert_eq!(DiskFiles.read_text(&at("big.yaml")), Err(ReadFileError::TooLarge));
-        assert_eq!(DiskFiles.read_text(&at("bytes.yaml")), Err(ReadFileError::NotText));
-        assert_eq!(DiskFiles.read_text(folder.path()), Err(ReadFileError::NoFile));
-        assert_eq!(DiskFiles.names(folder.path()), ["a.yaml", "big.yaml", "bytes.yaml"]);
-        assert!(DiskFiles.exists(&at("a.yaml")) && !DiskFiles.exists(folder.path()));
     }
 }

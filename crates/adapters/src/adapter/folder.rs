@@ -5,8 +5,8 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::files;
-use super::own::{OwnFiles, real};
+use super::files::{self, real};
+use super::own::OwnFiles;
 use crate::event::{Failure, FailureKind};
 use crate::port::{Folder, Pending};
 

@@ -7,6 +7,7 @@ pub mod cassette;
 pub mod clock;
 #[cfg(feature = "data")]
 pub mod data;
+pub mod disk_files;
 pub mod environment;
 pub mod files;
 pub mod folder;

@@ -8,7 +8,7 @@ use std::fs::{self, File, Metadata};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::files::{self, shown};
+use super::files::{self, real, shown};
 use super::os::{self, FileId, file_id};
 use super::started::is_code_file;
 use crate::event::{Failure, FailureKind};
@@ -196,18 +196,6 @@ impl PathTarget {
         let above = self.path.parent().map(PathTarget::of);
         above.is_some_and(|above| above.rest.is_empty() && above.ids.first() == PathTarget::of(folder).ids.first())
     }
-}
-
-/// Where a path really leads; of one that is not there, where it would be. The last part is not followed.
-pub(super) fn real(path: &Path) -> PathBuf {
-    let path = &std::path::absolute(files::here(path)).unwrap_or_else(|_| path.to_path_buf());
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.clone() };
-    for above in folder.ancestors() {
-        if let (Ok(real), Ok(rest)) = (above.canonicalize(), folder.strip_prefix(above)) {
-            return real.join(rest).join(name);
-        }
-    }
-    path.clone()
 }
 
 #[cfg(test)]

@@ -116,7 +116,7 @@ pub fn may_run(started: &Started) -> MayRun {
             },
             Ok(_) => {}
             Err(_) => {
-                let place = super::own::real(&path);
+                let place = files::real(&path);
                 if is_ours(&place) {
                     found.missing.insert(place);
                 }

@@ -50,11 +50,14 @@ pub struct Diagnostic {
     pub is_denied: bool,
 }
 
+/// A place and the text to put there.
+pub type Edit = (Span, String);
+
 /// Edits that fix a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fix {
-    /// Places and the text to put there, not overlapping.
-    pub edits: Vec<(Span, String)>,
+    /// They do not overlap.
+    pub edits: Vec<Edit>,
     /// Safe: the meaning stays, or there is only one possible reading. `flow fix` applies safe edits only.
     pub safe: bool,
 }

@@ -4,13 +4,16 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use pulldown_cmark::{Event, LinkType, Parser, Tag};
+use pulldown_cmark::{Event, LinkType, Options, Parser, Tag};
 use regex::Regex;
-
-use super::parse::markdown_options;
 
 /// What a text is read as, each with its bytes.
 pub(super) type Events<'t> = Vec<(Event<'t>, Range<usize>)>;
+
+/// The extensions that a text may use.
+pub(crate) fn markdown_options() -> Options {
+    Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH
+}
 
 /// Reads a text, and tells which of its definitions no link uses: where each begins, and its text, in order.
 pub(super) fn events(text: &str) -> (Events<'_>, Vec<(usize, String)>) {

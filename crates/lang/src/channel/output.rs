@@ -1,6 +1,58 @@
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Formatted;
+/// The output of a `format` step (language, section 6).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Formatted {
+    /// The channel's name.
+    pub channel: String,
+    /// All parts as one text, without indicators. For HTML and cards: their plain text.
+    pub text: String,
+    /// What is sent, in order; at least one.
+    pub parts: Vec<MessagePart>,
+    /// There is more than one part.
+    pub is_split: bool,
+    /// Something was left out because it did not fit.
+    pub shortened: bool,
+    /// The different emojis in `text`, in the order of their first places.
+    pub emojis_used: Vec<String>,
+    /// The text had Markdown that the channel cannot show; it became plain text.
+    pub markdown_removed: bool,
+    /// How many hostile characters were taken out of the text (see [`super::clean()`]); counted for the record, no part of the output.
+    #[serde(skip)]
+    pub(crate) hidden_removed: usize,
+}
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessagePart {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Its text with the indicator. For HTML and cards: their plain text.
+    pub text: String,
+    /// `(1/3)`; empty when there is one part.
+    pub indicator: String,
+    /// What is sent: a text, or the object of a card.
+    pub content: Value,
+}
+
+/// Why a text cannot be sent in a channel, as a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// Nothing of the text can be seen there.
+    #[error(
+        "nothing of the text can be shown in channel \"{channel}\": it is empty, or has only blanks, emojis, marks or hidden characters"
+    )]
+    Nothing {
+        /// The channel's name.
+        channel: String,
+    },
+    /// What must be sent is longer than its parts.
+    #[error("{0}")]
+    NoRoom(String),
+}
 
 /// A value that is judged or sent: a plain one, or what a `format` step made for a channel. Which of them it is follows from where it came
 /// from, never from the names of its fields.

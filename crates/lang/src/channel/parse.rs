@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, LinkType, Tag, TagEnd};
 
 use super::address::{LinkTarget, mark_addresses};
 use super::clean::{clean, shows};
@@ -17,11 +17,6 @@ use super::tags::{self, HtmlPiece, Pairs};
 
 /// Deeper quotes and lists are joined to their parents: a text cannot make the room work without bound.
 const DEEPEST: usize = 8;
-
-/// The extensions that a text may use.
-pub(crate) fn markdown_options() -> Options {
-    Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH
-}
 
 /// Reads a text. HTML is taken off: its known tags go, `b`, `i`, `s`, `code`, `a`, `sup`, `sub` and `br` keep their meaning, scripts,
 /// styles and drawings go with their content; an image leaves its description and address. What only looks like a tag (`Vec<Item>`, a

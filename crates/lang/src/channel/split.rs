@@ -7,8 +7,8 @@ use super::breaks::{Break, Level, breaks, whole};
 use super::clean::shows;
 use super::degrade::row_to_line;
 use super::document::{BlockKind, DocumentBlock, DocumentPosition, StyledRun, end, plain, push, put, slice};
-use super::format::FormatError;
 use super::measure::measure;
+use super::output::FormatError;
 use super::parse::parse;
 use crate::model::{Channel, LengthUnit, Split, SplitAt};
 

@@ -10,16 +10,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{Checked, check_file, same};
-use crate::diagnostic::{Diagnostic, Fix, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Fix, Severity};
 use crate::port::{Files, Overlay};
-use crate::source::{FileId, SourceFile, Span};
+use crate::source::{FileId, SourceFile};
 
 /// Most bytes that are checked to try the edits of one check: 500 edits of a pipeline of 8 KB, 40 where 100 KB are read.
 /// A finding whose edit was not tried has none.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
-
-/// A place and the text to put there.
-pub(crate) type Edit = (Span, String);
 
 /// One check, from which edits are tried.
 #[derive(Clone, Copy)]

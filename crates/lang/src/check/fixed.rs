@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::edits::{Edit, EditTrial};
+use super::edits::EditTrial;
 use super::{Checked, check_file};
-use crate::diagnostic::{Diagnostic, Fix};
+use crate::diagnostic::{Diagnostic, Edit, Fix};
 use crate::port::{Files, Overlay, ReadFileError};
 use crate::source::FileId;
 

@@ -1,6 +1,6 @@
 //! Whether an edit changed what it was about and nothing else: the values of a file before and after it.
 
-use super::edits::Edit;
+use crate::diagnostic::Edit;
 use crate::source::{FileId, SourceFile, Span};
 use crate::syntax::{self, Node, NodeKind};
 

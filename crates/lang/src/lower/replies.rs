@@ -9,9 +9,6 @@ use crate::model::{Replies, ReplyBody, ReplySet, ScriptedReply};
 use crate::source::{FileId, Spanned};
 use crate::syntax::{MapKey, Node};
 
-/// What a reply says: one of these keys.
-pub(super) const BODIES: [&str; 6] = ["text", "data", "calls", "error", "passed", "failed"];
-
 /// Reads a file of scripted replies.
 pub fn replies(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Replies {
     let lower = Lower::new(file, world, diagnostics);
@@ -50,10 +47,10 @@ fn reply(lower: &Lower, step: &MapKey, node: &Node) -> Option<ScriptedReply> {
     }
     let keys = KeyReader::new(lower, owner, &[&keys::REPLY], node)?;
     let (when, usage) = (keys.expression("when"), usage(&keys));
-    keys.check_one_of(&BODIES);
-    let bodies: Vec<ReplyBody> = BODIES.iter().filter(|key| keys.get(key).is_some()).filter_map(|key| body(&keys, key)).collect();
-    if !BODIES.iter().any(|key| keys.has(key)) {
-        keys.missing("says nothing", &format!("add one of: {}", BODIES.join(", ")));
+    keys.check_one_of(&keys::BODIES);
+    let bodies: Vec<ReplyBody> = keys::BODIES.iter().filter(|key| keys.get(key).is_some()).filter_map(|key| body(&keys, key)).collect();
+    if !keys::BODIES.iter().any(|key| keys.has(key)) {
+        keys.missing("says nothing", &format!("add one of: {}", keys::BODIES.join(", ")));
     }
     bodies.into_iter().next().map(|body| ScriptedReply { span: step.span, when, body, usage })
 }

@@ -1,11 +1,7 @@
 //! What the names of the language hold, and what each kind of step gives: sections 6 and 8 of the language page.
 
-use super::names::PipelineNames;
-use super::seat::{Seat, StepPart, Viewpoint};
-use super::types::{Member, Type};
-use crate::model::{Filling, Outputs, PERSONAL, PlanStep, Shape, Step, StepKind, ToolKind};
-use crate::plan::StepIx;
-use crate::source::Spanned;
+use super::types::Type;
+use crate::model::{Outputs, PERSONAL, Shape, Step, StepKind};
 
 /// `channel`: the keys of its file, and `prompt`.
 pub(super) fn channel() -> Type {
@@ -119,80 +115,6 @@ pub(super) fn details(step: &Step) -> Type {
     Type::object(fields)
 }
 
-/// The output of one run of a step.
-pub(super) fn output(names: &PipelineNames, ix: StepIx, step: &Step) -> Type {
-    let seat = Seat { at: Viewpoint::Step(ix, StepPart::Work), more: Default::default() };
-    match &step.kind {
-        StepKind::Agent(agent) => match (&agent.output, names.pipeline.pipeline.agents.get(&agent.agent.value)) {
-            (Some(shape), _) => of_shape(shape),
-            (None, Some(_)) => names.answer_of(&agent.agent.value),
-            (None, None) => Type::Any,
-        },
-        StepKind::Tool(tool) => tool.output.as_ref().map_or(Type::Any, of_shape),
-        StepKind::Set(filling) => names.filling(&seat, filling),
-        StepKind::Http(http) => {
-            let body = http.output.as_ref().map_or(Type::Any, of_shape);
-            Type::object([("status", Type::Number), ("headers", Type::open_object([])), ("body", body)])
-        }
-        StepKind::Sql(sql) if sql.one => Type::Any,
-        StepKind::Sql(_) => Type::list(Type::open_object([])),
-        StepKind::Read(read) => match &read.paths {
-            Filling::Constant(value) if value.is_array() => Type::list(file()),
-            Filling::List(_) => Type::list(file()),
-            Filling::Constant(_) => file(),
-            paths => match names.filling(&seat, paths) {
-                Type::List(_) => Type::list(file()),
-                Type::Text => file(),
-                _ => Type::Any,
-            },
-        },
-        StepKind::Plan(plan) => planned(names, plan),
-        StepKind::Route(_) => {
-            let cases = names.pipeline.step(ix).cases.iter().map(|block| {
-                let block = names.pipeline.block(*block);
-                let last = (block.len() as u32).checked_sub(1)?;
-                Some(names.output(StepIx(block.first.0 + last)))
-            });
-            Type::either(cases.map(|kind| kind.unwrap_or(Type::Any)).collect()).unwrap_or(Type::Any)
-        }
-        StepKind::Call(call) => call.pipeline.map_or(Type::Any, |id| names.result_of(id)),
-        StepKind::Format(_) => formatted(),
-        StepKind::Gate(gate) => {
-            let judged = names.text(&seat, &gate.of);
-            match (&judged, &gate.otherwise) {
-                (Type::Object(_), Some(_)) if judged != formatted() => Type::Any,
-                (_, Some(_)) if !matches!(judged, Type::Text | Type::Object(_)) => Type::Any,
-                _ => judged,
-            }
-        }
-        StepKind::Send(_) => {
-            let sent = Type::object([("part", Type::Number), ("id", Type::Text), ("time", Type::Text)]);
-            Type::object([("delivered", Type::list(sent))])
-        }
-        StepKind::Wait(_) | StepKind::Stop(_) => Type::Empty,
-        StepKind::Broken => Type::Any,
-    }
-}
-
-/// The output of `plan`. What a name of `may_use` gave last may be missing: a plan need not use it.
-fn planned(names: &PipelineNames, plan: &PlanStep) -> Type {
-    let step = ["id", "use", "with", "depends_on", "status", "output", "error"].map(|name| (name, Type::Any));
-    let perhaps = |name: &Spanned<String>| (name.value.clone(), Member { kind: Type::Any, is_optional: true });
-    let tools = &names.pipeline.pipeline.tools;
-    let has_parts = |name: &Spanned<String>| tools.get(&name.value).is_some_and(|tool| matches!(tool.kind, ToolKind::File(_)));
-    let by_use = Type::of_members(plan.may_use.iter().map(perhaps), plan.may_use.iter().any(has_parts));
-    Type::object([
-        ("strategy", Type::Text),
-        ("reasoning", Type::Text),
-        ("steps", Type::list(Type::object(step))),
-        ("by_use", by_use),
-        ("invoked", Type::list(Type::Text)),
-        ("errors", Type::list(Type::Text)),
-        ("log", Type::list(Type::Text)),
-        ("fulfilled", Type::Boolean),
-    ])
-}
-
 /// What a pipeline gives whoever calls it.
 pub(super) fn result(outputs: &Outputs) -> Type {
     match outputs {
@@ -211,7 +133,7 @@ pub(super) fn of_shape(shape: &Shape) -> Type {
 }
 
 /// A file of a `read` step.
-fn file() -> Type {
+pub(super) fn file() -> Type {
     let column = ["name", "pct_distinct", "min", "max", "top_3"].map(|name| (name, Type::Any));
     let table = Type::open_object([
         ("name", Type::Text),
@@ -233,7 +155,7 @@ fn file() -> Type {
 }
 
 /// The output of `format`.
-fn formatted() -> Type {
+pub(super) fn formatted() -> Type {
     let part = Type::object([("number", Type::Number), ("text", Type::Text), ("indicator", Type::Text), ("content", Type::Any)]);
     Type::object([
         ("channel", Type::Text),

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::cases::{PathEnd, way};
+use super::step_paths::{PathEnd, way};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::gate::result::{ResultContext, result, results};
 use crate::model::{Mock, Shape, Step, StepKind, TestCase, TestFile, step_path};

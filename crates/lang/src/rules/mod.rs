@@ -69,6 +69,7 @@ mod secret_in_address;
 mod secret_in_file;
 mod secret_in_text;
 mod secret_to_open_host;
+mod step_paths;
 mod step_reads;
 mod style_conflict;
 mod tell;

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::cases::{PathEnd, way};
 use super::names::PipelineNames;
 use super::problem::ReadProblem;
 use super::reads;
+use super::step_paths::{PathEnd, way};
 use super::{Diagnostic, PipelinePlan, Plan};
 use crate::model::{Provider, Read, ReplySet, StepKind, TestFile, step_path};
 use crate::plan::StepIx;

@@ -1,6 +1,6 @@
 //! Where a text stands, which decides the names it may read; and all texts of a pipeline with their seats.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::PipelinePlan;
 use super::types::{Member, Object, Type, of_field};
@@ -184,6 +184,19 @@ impl<'a> Texts<'a> {
             let is_fixed = matches!(authored.key, TextKey::Fixed | TextKey::FixedInput);
             self.add(authored, if is_fixed { fixed } else { sent });
         });
+    }
+
+    /// The names that stand right below a root in any text; `None`: some text takes the root as a whole.
+    pub(super) fn read_below(&self, root: &str) -> Option<HashSet<&str>> {
+        let reads = self.all.iter().flat_map(|placed| &placed.text.reads).filter(|read| read.path.first().is_some_and(|name| name == root));
+        reads.map(|read| read.path.get(1).map(String::as_str)).collect()
+    }
+
+    /// Whether a text reads something below a root that is not there. That was reported; it was meant for one of those that seem unread.
+    pub(super) fn reads_unknown(&self, root: &str, is_known: impl Fn(&str) -> bool) -> bool {
+        let judged = self.all.iter().filter(|placed| !self.seats[placed.seat].is_for_others());
+        let mut paths = judged.flat_map(|placed| &placed.text.reads).map(|read| read.path.as_slice());
+        paths.any(|path| matches!(path, [first, name, ..] if first == root && !is_known(name)))
     }
 }
 

@@ -4,9 +4,10 @@ use super::known;
 use super::names::{Looked, PipelineNames, is_place, needs_output};
 use super::problem::{KnownFields, Owner, ReadProblem};
 use super::seat::{Seat, StepPart, Viewpoint};
-use super::types::Type;
-use crate::model::{OnFailure, StepKind};
+use super::types::{Member, Type};
+use crate::model::{Filling, OnFailure, PlanStep, Step, StepKind, ToolKind};
 use crate::plan::StepIx;
+use crate::source::Spanned;
 
 /// How deep outputs that are made of other outputs are followed.
 const DEEPEST: usize = 64;
@@ -125,7 +126,7 @@ impl PipelineNames<'_> {
         self.keep(ix, &Type::Any);
         self.depth.set(self.depth.get() + 1);
         let step = self.step(ix);
-        let kind = known::output(self, ix, step);
+        let kind = self.once(ix, step);
         let kind = match (&step.for_each, &step.on_failure) {
             (None, _) => kind,
             (Some(_), OnFailure::Continue) => {
@@ -138,6 +139,80 @@ impl PipelineNames<'_> {
         let kind = if kind.is_within(LARGEST) { kind } else { Type::Any };
         self.keep(ix, &kind);
         kind
+    }
+
+    /// The output of one run of a step.
+    fn once(&self, ix: StepIx, step: &Step) -> Type {
+        let seat = Seat { at: Viewpoint::Step(ix, StepPart::Work), more: Default::default() };
+        match &step.kind {
+            StepKind::Agent(agent) => match (&agent.output, self.pipeline.pipeline.agents.get(&agent.agent.value)) {
+                (Some(shape), _) => known::of_shape(shape),
+                (None, Some(_)) => self.answer_of(&agent.agent.value),
+                (None, None) => Type::Any,
+            },
+            StepKind::Tool(tool) => tool.output.as_ref().map_or(Type::Any, known::of_shape),
+            StepKind::Set(filling) => self.filling(&seat, filling),
+            StepKind::Http(http) => {
+                let body = http.output.as_ref().map_or(Type::Any, known::of_shape);
+                Type::object([("status", Type::Number), ("headers", Type::open_object([])), ("body", body)])
+            }
+            StepKind::Sql(sql) if sql.one => Type::Any,
+            StepKind::Sql(_) => Type::list(Type::open_object([])),
+            StepKind::Read(read) => match &read.paths {
+                Filling::Constant(value) if value.is_array() => Type::list(known::file()),
+                Filling::List(_) => Type::list(known::file()),
+                Filling::Constant(_) => known::file(),
+                paths => match self.filling(&seat, paths) {
+                    Type::List(_) => Type::list(known::file()),
+                    Type::Text => known::file(),
+                    _ => Type::Any,
+                },
+            },
+            StepKind::Plan(plan) => self.planned(plan),
+            StepKind::Route(_) => {
+                let cases = self.pipeline.step(ix).cases.iter().map(|block| {
+                    let block = self.pipeline.block(*block);
+                    let last = (block.len() as u32).checked_sub(1)?;
+                    Some(self.output(StepIx(block.first.0 + last)))
+                });
+                Type::either(cases.map(|kind| kind.unwrap_or(Type::Any)).collect()).unwrap_or(Type::Any)
+            }
+            StepKind::Call(call) => call.pipeline.map_or(Type::Any, |id| self.result_of(id)),
+            StepKind::Format(_) => known::formatted(),
+            StepKind::Gate(gate) => {
+                let judged = self.text(&seat, &gate.of);
+                match (&judged, &gate.otherwise) {
+                    (Type::Object(_), Some(_)) if judged != known::formatted() => Type::Any,
+                    (_, Some(_)) if !matches!(judged, Type::Text | Type::Object(_)) => Type::Any,
+                    _ => judged,
+                }
+            }
+            StepKind::Send(_) => {
+                let sent = Type::object([("part", Type::Number), ("id", Type::Text), ("time", Type::Text)]);
+                Type::object([("delivered", Type::list(sent))])
+            }
+            StepKind::Wait(_) | StepKind::Stop(_) => Type::Empty,
+            StepKind::Broken => Type::Any,
+        }
+    }
+
+    /// The output of `plan`. What a name of `may_use` gave last may be missing: a plan need not use it.
+    fn planned(&self, plan: &PlanStep) -> Type {
+        let step = ["id", "use", "with", "depends_on", "status", "output", "error"].map(|name| (name, Type::Any));
+        let perhaps = |name: &Spanned<String>| (name.value.clone(), Member { kind: Type::Any, is_optional: true });
+        let tools = &self.pipeline.pipeline.tools;
+        let has_parts = |name: &Spanned<String>| tools.get(&name.value).is_some_and(|tool| matches!(tool.kind, ToolKind::File(_)));
+        let by_use = Type::of_members(plan.may_use.iter().map(perhaps), plan.may_use.iter().any(has_parts));
+        Type::object([
+            ("strategy", Type::Text),
+            ("reasoning", Type::Text),
+            ("steps", Type::list(Type::object(step))),
+            ("by_use", by_use),
+            ("invoked", Type::list(Type::Text)),
+            ("errors", Type::list(Type::Text)),
+            ("log", Type::list(Type::Text)),
+            ("fulfilled", Type::Boolean),
+        ])
     }
 
     fn keep(&self, ix: StepIx, kind: &Type) {

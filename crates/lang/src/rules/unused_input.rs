@@ -4,15 +4,14 @@ use std::collections::HashSet;
 
 use super::names::PipelineNames;
 use super::seat::Texts;
-use super::unused::{read_below, reads_unknown};
 use super::{Code, Diagnostic};
 use crate::model::Shape;
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let Shape::Fields(fields) = &names.pipeline.pipeline.inputs else { return };
-    let Some(read) = read_below(texts, "inputs") else { return };
+    let Some(read) = texts.read_below("inputs") else { return };
     let known: HashSet<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-    if reads_unknown(texts, "inputs", |name| known.contains(name)) {
+    if texts.reads_unknown("inputs", |name| known.contains(name)) {
         return;
     }
     for field in fields.iter().filter(|field| !read.contains(field.name.as_str())) {

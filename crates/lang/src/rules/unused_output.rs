@@ -2,13 +2,12 @@
 
 use super::names::PipelineNames;
 use super::seat::Texts;
-use super::unused::read_below;
 use super::{Code, Diagnostic};
 use crate::model::{Provider, StepKind};
 use crate::plan::Edge;
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
-    let Some(read) = read_below(texts, "steps") else { return };
+    let Some(read) = texts.read_below("steps") else { return };
     let has_sql = names.pipeline.steps.iter().any(|planned| matches!(planned.step.kind, StepKind::Sql(_)));
     for planned in &names.pipeline.steps {
         let step = &planned.step;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::cases::{PathEnd, way};
+use super::step_paths::{PathEnd, way};
 use super::unknown_test_name;
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::diagnostic::{did_you_mean, nearest};

@@ -9,30 +9,10 @@ use super::braces::{self, Braces};
 use super::findings;
 use super::frames::{Anchored, CollectionContent, OpenCollection, OpenFrame, ParseError, ParsedFile, PendingKey, Size};
 use super::tree::{Map, Node, NodeKind, QuoteStyle, Scalar};
+use super::tree_builder::TreeBuilder;
 use super::{keys, limits, offsets, scalar, traps};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, SourceFile, Span};
-
-pub(super) struct TreeBuilder<'a> {
-    pub(super) file: FileId,
-    pub(super) source: &'a SourceFile,
-    pub(super) text: &'a str,
-    quoted: &'a Braces,
-    pub(super) stack: Vec<OpenCollection>,
-    root: Option<Node>,
-    pub(super) findings: Vec<Diagnostic>,
-    anchors: HashMap<usize, Anchored>,
-    size: Size,
-    has_alias: bool,
-    /// Depth of the list of keys that is really a value beginning with `{{`.
-    braces: Option<usize>,
-    last_braces: Option<(OpenFrame, usize)>,
-    seen: usize,
-    last: usize,
-    closed: Vec<OpenFrame>,
-    after_block_text: bool,
-    documents: usize,
-}
 
 type Flow = ControlFlow<()>;
 const GO_ON: Flow = ControlFlow::Continue(());
@@ -93,20 +73,6 @@ pub(super) fn read(file: FileId, source: &SourceFile, text: &str, quoted: &Brace
 }
 
 impl TreeBuilder<'_> {
-    fn clamp(&self, offset: Option<usize>) -> usize {
-        self.text.floor_char_boundary(offset.unwrap_or(0))
-    }
-
-    pub(super) fn span(&self, place: &Range<usize>) -> Span {
-        Span::new(self.file, place.start, place.end.max(place.start))
-    }
-
-    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
-        if self.braces.is_none() && self.findings.len() < limits::FINDINGS {
-            self.findings.push(diagnostic);
-        }
-    }
-
     /// `%TAG` and unknown directives; `%YAML` is fine.
     fn directives(&mut self) {
         for line in 1..=self.source.line_count() {

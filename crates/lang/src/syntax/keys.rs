@@ -1,9 +1,9 @@
 //! What may be a key, and that none comes twice.
 
-use super::build::TreeBuilder;
 use super::findings;
 use super::frames::{CollectionContent, PendingKey};
 use super::tree::{MapKey, Node, NodeKind, QuoteStyle};
+use super::tree_builder::TreeBuilder;
 use crate::diagnostic::{About, Code, Diagnostic};
 use crate::source::Span;
 

@@ -22,6 +22,7 @@ mod tests;
 mod toml;
 mod traps;
 mod tree;
+mod tree_builder;
 
 pub use comments::suppressions;
 pub(crate) use toml::parse_toml;

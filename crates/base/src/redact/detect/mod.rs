@@ -22,6 +22,21 @@ pub fn find_pii(text: &str) -> Vec<Detection> {
     merged(found, PiiKind::gt)
 }
 
+/// Digits that stand together.
+#[derive(Debug, Clone, Copy)]
+struct Group<'t> {
+    start: usize,
+    end: usize,
+    /// The marks before it, empty for the first of a chain.
+    gap: &'t [u8],
+}
+
+impl Group<'_> {
+    fn len(&self) -> usize {
+        self.end - self.start
+    }
+}
+
 fn add(found: &mut Vec<Detection>, kind: PiiKind, start: usize, end: usize) {
     found.push(Detection { kind, range: start..end });
 }

@@ -3,22 +3,7 @@
 use std::net::Ipv4Addr;
 
 use super::super::{Detection, PiiKind};
-use super::{add, before, byte, has_word, iban, phone, words_before};
-
-/// Digits.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Group<'t> {
-    pub start: usize,
-    pub end: usize,
-    /// The marks before it, empty for the first of a chain.
-    pub gap: &'t [u8],
-}
-
-impl Group<'_> {
-    pub fn len(&self) -> usize {
-        self.end - self.start
-    }
-}
+use super::{Group, add, before, byte, has_word, iban, phone, words_before};
 
 /// More groups than this are data, not a number someone has.
 const LONGEST_CHAIN: usize = 64;

@@ -1,7 +1,6 @@
 //! Phone numbers (E.164 and the ways people write them).
 
-use super::numbers::Group;
-use super::{before, byte, has_word, words_before};
+use super::{Group, before, byte, has_word, words_before};
 
 /// Words that say a phone number follows, so that it needs no shape of its own.
 const WORDS: &str = "phone, telephone, telefon, tel, mobile, mobil, móvil, teléfono, téléphone, cell, cellphone, fax, whatsapp, handy, \

@@ -115,6 +115,9 @@ pub static REPLY: KeyTable = KeyTable::of("reply").keys(&[
     key("usage", Keys(&REPLY_USAGE), "tokens it claims"),
 ]);
 
+/// What a reply says: one of these keys.
+pub(crate) const BODIES: [&str; 6] = ["text", "data", "calls", "error", "passed", "failed"];
+
 /// One tool call of a scripted reply.
 pub(crate) static REPLY_CALL: KeyTable =
     KeyTable::of("call").keys(&[key("tool", Of(Tool), "the tool").required(), key("with", Value, "its arguments")]);
