@@ -1,11 +1,12 @@
 //! What follows from the kind of a step or a tool. Each is answered once, by a function that names every kind: of a step by `StepKind::facts`
 //! beside its type, of a tool here.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::{
-    Agent, AgentStep, CALL_TIMEOUT, Case, DEFAULT_MODEL, Filling, Form, Method, Pipeline, PipelineId, QUERY_TIMEOUT, Shape, StepFacts,
-    StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
+    Agent, AgentStep, CALL_TIMEOUT, Case, DEFAULT_MODEL, FilePart, Filling, Form, Method, Pipeline, PipelineId, QUERY_TIMEOUT, Shape,
+    StepFacts, StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -88,7 +89,7 @@ impl StepKind {
             if send.to.value == STDOUT {
                 return Effects { prints: true, ..Effects::NONE };
             }
-            let is_folder = pipeline.tool(&send.to.value).is_some_and(|(tool, _)| matches!(tool.kind, ToolKind::File(_)));
+            let is_folder = pipeline.tool(&send.to.value).is_some_and(|(tool, _)| tool.kind.folder().is_some());
             return Effects { reaches_out: !is_folder, ..Effects::UNKNOWN };
         }
         match self.own_tool() {
@@ -221,6 +222,11 @@ impl ToolKind {
         if let ToolKind::Http { method, .. } = self { Some(*method) } else { None }
     }
 
+    /// The folder whose files it lists, reads and writes.
+    pub fn folder(&self) -> Option<&Path> {
+        if let ToolKind::File(folder) = self { Some(folder) } else { None }
+    }
+
     /// The pipeline that it is.
     pub fn pipeline(&self) -> Option<PipelineId> {
         if let ToolKind::Pipeline { pipeline, .. } = self { *pipeline } else { None }
@@ -233,7 +239,10 @@ impl Tool {
         match &self.kind {
             ToolKind::Http { method, .. } => Effects::of_request(*method),
             ToolKind::Server(_) | ToolKind::Smtp { .. } => Effects::UNKNOWN,
-            ToolKind::File(_) => Effects { changes: part.map_or_else(|| self.opens("write"), |part| part == "write"), ..Effects::NONE },
+            ToolKind::File(_) => {
+                let used = part.map_or_else(|| self.parts(), |_| self.file_part(part).into_iter().collect());
+                Effects { changes: used.into_iter().any(FilePart::changes), ..Effects::NONE }
+            }
             ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => Effects::NONE,
         }
     }

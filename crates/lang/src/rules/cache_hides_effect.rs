@@ -1,7 +1,7 @@
 //! F508: an equal step would be skipped, and with it what it does.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Pipeline, StepKind, ToolKind, ToolStep};
+use crate::model::{FilePart, Pipeline, StepKind, ToolStep};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step).filter(|step| step.cache.is_some()) {
@@ -37,7 +37,7 @@ fn is_of_server(pipeline: &Pipeline, tool: &str) -> bool {
 }
 
 fn writes(pipeline: &Pipeline, tool: &str) -> bool {
-    pipeline.tool(tool).is_some_and(|(tool, part)| part == Some("write") && matches!(tool.kind, ToolKind::File(_)))
+    pipeline.tool(tool).and_then(|(tool, part)| tool.file_part(part)).is_some_and(FilePart::changes)
 }
 
 #[cfg(test)]
