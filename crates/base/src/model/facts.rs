@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{
-    Agent, AgentStep, CALL_TIMEOUT, Case, DEFAULT_MODEL, FilePart, Filling, Form, Method, Pipeline, PipelineId, QUERY_TIMEOUT, Shape,
-    StepFacts, StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
+    Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, FilePart, Filling, Form, Method, Pipeline, PipelineId, QUERY_TIMEOUT, Shape, StepFacts,
+    StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -47,7 +47,7 @@ impl Effects {
     pub(super) const NONE: Effects = Effects { changes: false, reaches_out: false, prints: false };
     const UNKNOWN: Effects = Effects { changes: true, reaches_out: true, prints: false };
 
-    pub(super) fn of_request(method: Method) -> Effects {
+    fn of_request(method: Method) -> Effects {
         Effects { changes: !method.is_safe(), reaches_out: true, prints: false }
     }
 
@@ -72,29 +72,28 @@ impl Effects {
 }
 
 /// When a step calls models, tools, tables or files, for which it needs a permit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CallTime {
     /// As soon as it starts.
     Start,
     /// Later, if at all.
     Later,
     /// Never by itself.
+    #[default]
     Never,
 }
 
 impl StepKind {
     /// What the step's own call does; what its agents and the steps inside it do is asked of those.
     pub fn effects(&self, pipeline: &Pipeline) -> Effects {
-        if let StepKind::Send(send) = self {
-            if send.to.value == STDOUT {
-                return Effects { prints: true, ..Effects::NONE };
-            }
-            let is_folder = pipeline.tool(&send.to.value).is_some_and(|(tool, _)| tool.kind.folder().is_some());
-            return Effects { reaches_out: !is_folder, ..Effects::UNKNOWN };
+        let StepFacts { receiver, sends, method, .. } = self.facts();
+        let Some(name) = receiver else { return method.map_or(Effects::NONE, Effects::of_request) };
+        if sends && name.value == STDOUT {
+            return Effects { prints: true, ..Effects::NONE };
         }
-        match self.own_tool() {
-            Some(name) => pipeline.tool(&name.value).map_or(Effects::NONE, |(tool, part)| tool.effects(part)),
-            None => self.facts().effects,
+        match pipeline.tool(&name.value) {
+            tool if sends => Effects { reaches_out: tool.is_none_or(|(tool, _)| tool.kind.folder().is_none()), ..Effects::UNKNOWN },
+            tool => tool.map_or(Effects::NONE, |(tool, part)| tool.effects(part)),
         }
     }
 
@@ -116,7 +115,7 @@ impl StepKind {
 
     /// The agents it asks itself, in the order of the file. Steps of a plan ask others: [`StepKind::may_use`].
     pub fn agents<'a>(&'a self, pipeline: &'a Pipeline) -> Vec<&'a Spanned<String>> {
-        if let StepKind::Gate(gate) = self { gate.judges(&pipeline.scorecards) } else { self.agents_with_tools() }
+        self.facts().judges.map_or_else(|| self.agents_with_tools(), |gate| gate.judges(&pipeline.scorecards))
     }
 
     /// The same without judges, who have no tools.
@@ -143,23 +142,37 @@ impl StepKind {
 
     /// The method of the request that it makes itself.
     pub fn method(&self, pipeline: &Pipeline) -> Option<Method> {
-        if let StepKind::Http(http) = self {
-            return Some(http.method);
-        }
-        pipeline.tool(&self.own_tool()?.value)?.0.kind.method()
+        self.facts().method.or_else(|| pipeline.tool(&self.own_tool()?.value)?.0.kind.method())
     }
 
     /// The pipeline it runs as its work: of a `call`, or of a tool that is one.
     pub fn called(&self, pipeline: &Pipeline) -> Option<PipelineId> {
-        if let StepKind::Call(call) = self {
-            return call.pipeline;
-        }
-        pipeline.called_tool(&self.own_tool()?.value)
+        self.facts().called.or_else(|| pipeline.called_tool(&self.own_tool()?.value))
     }
 
     /// The tool that a `tool` step calls.
     fn own_tool(&self) -> Option<&Spanned<String>> {
-        if let StepKind::Tool(step) = self { Some(&step.tool) } else { None }
+        self.receiver().filter(|_| !self.sends())
+    }
+
+    /// Whether it sends something to its receiver.
+    pub fn sends(&self) -> bool {
+        self.facts().sends
+    }
+
+    /// Whether its own texts may read `secrets` and `env`: it makes a request itself.
+    pub fn takes_secrets(&self) -> bool {
+        self.facts().method.is_some()
+    }
+
+    /// Whether its result is rows or files, from which the driver's door has taken the secrets.
+    pub fn is_hidden_at_door(&self) -> bool {
+        self.facts().is_hidden_at_door
+    }
+
+    /// The model that it names itself.
+    pub fn model(&self) -> Option<&Text> {
+        self.facts().model
     }
 
     /// Its cases, each with steps inside, `otherwise` last.
@@ -271,7 +284,7 @@ impl Agent {
 impl Pipeline {
     /// The model that a step asks first through this agent: its own, else the agent's. `None`: only a run knows.
     pub fn asked_model<'a>(&'a self, step: &'a StepKind, agent: &str) -> Option<&'a str> {
-        if let StepKind::Agent(AgentStep { model: Some(model), .. }) = step {
+        if let Some(model) = step.model() {
             return (model.form == Form::Plain).then_some(&*model.source);
         }
         self.agents.get(agent).map(Agent::model_name)

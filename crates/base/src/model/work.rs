@@ -141,7 +141,10 @@ impl Service {
 impl Provider {
     /// What its service brings with it; `None`: it asks nobody.
     pub fn preset(&self) -> Option<Preset> {
-        if let Provider::Service(service) = self { Some(service.preset()) } else { None }
+        match self {
+            Provider::Service(service) => Some(service.preset()),
+            Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken => None,
+        }
     }
 
     /// The replies of a file that it gives.

@@ -29,8 +29,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 report(&step.id.value, step.kind_span, format!("file {}", quoted(&path)), help);
             }
         }
-        if let StepKind::Http(http) = &step.kind
-            && let Some(Origin { scheme, host, port }) = known_address(&http.url.source).and_then(|url| Origin::of(url.as_str()))
+        if let Some(url) = step.kind.address()
+            && let Some(Origin { scheme, host, port }) = known_address(&url.source).and_then(|url| Origin::of(url.as_str()))
             && refuses(Act::Host { scheme: &scheme, host: &host, port })
         {
             // An entry without a port means https on 443.
@@ -39,7 +39,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 _ => "the host".to_owned(),
             };
             let help = format!("add {entry} to network_access.hosts, or remove the step");
-            report(&step.id.value, http.url.place.span, format!("host {}", quoted(&host)), &help);
+            report(&step.id.value, url.place.span, format!("host {}", quoted(&host)), &help);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::names::PipelineNames;
 use super::seat::Texts;
 use super::{Code, Diagnostic, PipelinePlan};
-use crate::model::{FilePart, Filling, StepKind};
+use crate::model::{FilePart, Filling};
 use crate::plan::StepIx;
 
 pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnostic>) {
@@ -45,7 +45,7 @@ fn written<'a>(names: &PipelineNames<'a>, ix: StepIx) -> Option<(&'a Path, &'a s
     let kind = &names.step(ix).kind;
     let (tool, part) = names.pipeline.pipeline.tool(&kind.receiver()?.value)?;
     // What is sent to a folder is written there.
-    let writes = if let StepKind::Send(_) = kind { part.is_none() } else { tool.file_part(part).is_some_and(FilePart::changes) };
+    let writes = if kind.sends() { part.is_none() } else { tool.file_part(part).is_some_and(FilePart::changes) };
     let folder = tool.kind.folder().filter(|_| writes)?;
     let (_, name) = kind.with().iter().find(|(name, _)| name.value == "name")?;
     match name {

@@ -157,7 +157,7 @@ impl<'a> Texts<'a> {
 
     fn step(&mut self, pipeline: &'a PipelinePlan, ix: StepIx) {
         let step = &pipeline.step(ix).step;
-        let secrets = matches!(step.kind, StepKind::Http(_));
+        let secrets = step.kind.takes_secrets();
         let when = self.seat(Viewpoint::Step(ix, StepPart::When), More::default());
         let list = self.seat(Viewpoint::Step(ix, StepPart::List), More::default());
         let work = self.seat(Viewpoint::Step(ix, StepPart::Work), More { secrets, ..More::default() });
@@ -216,7 +216,7 @@ fn with_of_tool(tool: &Tool, arguments: &[Field], users: Option<&Vec<StepIx>>, p
     arguments.iter().for_each(|field| add(&field.name, of_field(field)));
     for ix in users.into_iter().flatten() {
         let kind = &pipeline.step(*ix).step.kind;
-        if let StepKind::Send(_) = kind {
+        if kind.sends() {
             ["content", "text", "part", "parts"].into_iter().for_each(|name| add(name, Type::Any));
         }
         kind.with().iter().for_each(|(name, _)| add(&name.value, Type::Any));

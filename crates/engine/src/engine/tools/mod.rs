@@ -173,7 +173,7 @@ impl Run {
             AskedStage::Over(text) => {
                 Some(Message { role: MessageRole::Tool, text: text.clone(), call_id: Some(a.asked.id.clone()), ..Message::default() })
             }
-            _ => None,
+            AskedStage::Open | AskedStage::Out(_) | AskedStage::Inside(_) => None,
         };
         Ok(self.asked(at).iter().map(told).collect())
     }
