@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{
-    Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, FilePart, Filling, Form, Method, Pipeline, PipelineId, QUERY_TIMEOUT, Shape, StepFacts,
-    StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
+    Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, FilePart, Form, Method, Pipeline, PipelineId, QUERY_TIMEOUT, StepFacts, StepKind, Text,
+    TextKey, Tool, ToolKind, work::ServerKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -97,16 +97,6 @@ impl StepKind {
         }
     }
 
-    /// Whether it makes a value of what it reads and does nothing else.
-    pub fn only_computes(&self) -> bool {
-        self.facts().only_computes
-    }
-
-    /// When it needs a permit for a call.
-    pub fn calls_when(&self) -> CallTime {
-        self.facts().calls_when
-    }
-
     /// Time for one call when the step says none; of an agent when its model says none. `None`: it makes no call of its own, or several.
     pub fn default_timeout(&self, pipeline: &Pipeline) -> Option<Duration> {
         let StepFacts { receiver, timeout, .. } = self.facts();
@@ -135,11 +125,6 @@ impl StepKind {
         self.text_under(TextKey::Url)
     }
 
-    /// What it names to be used, `tool` or `server.tool`: of a `plan` agents too. What is sent goes to the receiver of the `send` step.
-    pub fn may_use(&self) -> &[Spanned<String>] {
-        self.facts().may_use
-    }
-
     /// The method of the request that it makes itself.
     pub fn method(&self, pipeline: &Pipeline) -> Option<Method> {
         self.facts().method.or_else(|| pipeline.tool(&self.own_tool()?.value)?.0.kind.method())
@@ -152,12 +137,7 @@ impl StepKind {
 
     /// The tool that a `tool` step calls.
     fn own_tool(&self) -> Option<&Spanned<String>> {
-        self.receiver().filter(|_| !self.sends())
-    }
-
-    /// Whether it sends something to its receiver.
-    pub fn sends(&self) -> bool {
-        self.facts().sends
+        self.facts().receiver.filter(|_| !self.facts().sends)
     }
 
     /// Whether its own texts may read `secrets` and `env`: it makes a request itself.
@@ -165,40 +145,10 @@ impl StepKind {
         self.facts().method.is_some()
     }
 
-    /// Whether its result is rows or files, from which the driver's door has taken the secrets.
-    pub fn is_hidden_at_door(&self) -> bool {
-        self.facts().is_hidden_at_door
-    }
-
-    /// The model that it names itself.
-    pub fn model(&self) -> Option<&Text> {
-        self.facts().model
-    }
-
     /// Its cases, each with steps inside, `otherwise` last.
     pub fn cases(&self) -> impl Iterator<Item = &Case> {
         let (cases, otherwise) = self.facts().cases;
         cases.iter().chain(otherwise)
-    }
-
-    /// What it gives by name to what it calls, or to its checks.
-    pub fn with(&self) -> &[(Spanned<String>, Filling)] {
-        self.facts().with
-    }
-
-    /// The tool that its own call goes to; of `send` the receiver, which may be [`STDOUT`].
-    pub fn receiver(&self) -> Option<&Spanned<String>> {
-        self.facts().receiver
-    }
-
-    /// What it does beside its result, in words: a result that is used again would leave it out. Of agents and tools see those.
-    pub fn work(&self) -> Option<&'static str> {
-        self.facts().work
-    }
-
-    /// The shape that it says its result has.
-    pub fn output(&self) -> Option<&Shape> {
-        self.facts().output
     }
 
     /// The key that its author wrote, by which a receiver knows a call again.
@@ -284,7 +234,7 @@ impl Agent {
 impl Pipeline {
     /// The model that a step asks first through this agent: its own, else the agent's. `None`: only a run knows.
     pub fn asked_model<'a>(&'a self, step: &'a StepKind, agent: &str) -> Option<&'a str> {
-        if let Some(model) = step.model() {
+        if let Some(model) = step.facts().model {
             return (model.form == Form::Plain).then_some(&*model.source);
         }
         self.agents.get(agent).map(Agent::model_name)

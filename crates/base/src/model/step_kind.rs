@@ -52,7 +52,7 @@ impl StepKind {
     }
 
     /// The one place where a kind says what it has.
-    pub(super) fn facts(&self) -> StepFacts<'_> {
+    pub fn facts(&self) -> StepFacts<'_> {
         use CallTime::{Later, Never, Start};
         let of = |calls_when| StepFacts { calls_when, ..StepFacts::default() };
         let value = |calls_when| StepFacts { only_computes: true, ..of(calls_when) };
@@ -154,8 +154,9 @@ impl StepKind {
 }
 
 /// What follows from the kind of a step, but for what depends on its tools. Most kinds have few of these; the rest is empty.
-#[derive(Clone, Copy, Default)]
-pub(super) struct StepFacts<'s> {
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StepFacts<'s> {
+    /// When it needs a permit for a call.
     pub calls_when: CallTime,
     /// Whether it makes a value of what it reads and does nothing else.
     pub only_computes: bool,
@@ -163,22 +164,29 @@ pub(super) struct StepFacts<'s> {
     pub method: Option<Method>,
     /// Whether it sends to its receiver.
     pub sends: bool,
-    /// Whether its result passes the driver's door as it is.
+    /// Whether its result is rows or files, from which the driver's door has taken the secrets.
     pub is_hidden_at_door: bool,
     /// The pipeline that it calls by its file.
     pub called: Option<PipelineId>,
     /// The gate that it is, which knows its judges.
     pub judges: Option<&'s GateStep>,
+    /// The model that it names itself.
     pub model: Option<&'s Text>,
     /// Time for its one call, where no tool says it.
     pub timeout: Option<Duration>,
+    /// The agents it asks itself, without judges.
     pub agents: [Option<&'s Spanned<String>>; 2],
+    /// What it names to be used, `tool` or `server.tool`: of a `plan` agents too. What is sent goes to its receiver.
     pub may_use: &'s [Spanned<String>],
+    /// Its cases, and `otherwise`.
     pub cases: (&'s [Case], Option<&'s Case>),
+    /// What it gives by name to what it calls, or to its checks.
     pub with: &'s [(Spanned<String>, Filling)],
+    /// The shape that it says its result has.
     pub output: Option<&'s Shape>,
+    /// The tool that its own call goes to; of `send` the receiver, which may be [`super::STDOUT`].
     pub receiver: Option<&'s Spanned<String>>,
-    /// What is not done again when an equal step's result is used.
+    /// What it does beside its result, in words: a result that is used again would leave it out. Of agents and tools see those.
     pub work: Option<&'static str>,
 }
 

@@ -51,7 +51,7 @@ impl Run {
     /// What a step gives. Rows and files have passed the driver's door as they are.
     pub(crate) fn hide_in_result(&self, at: NodeRef, output: &mut Value, details: &mut Value) {
         self.hidden.hide_in_value(details);
-        if !self.step(at).kind.is_hidden_at_door() {
+        if !self.step(at).kind.facts().is_hidden_at_door {
             self.hidden.hide_in_value(output);
         }
     }

@@ -6,7 +6,7 @@ use crate::model::CALL_TIMEOUT;
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
         let is_bounded = step.timeout.is_some() || step.deadline.is_some();
-        let tool = step.kind.receiver().and_then(|name| pipeline.pipeline.tool(&name.value));
+        let tool = step.kind.facts().receiver.and_then(|name| pipeline.pipeline.tool(&name.value));
         let is_bounded_by_tool = tool.is_some_and(|(tool, _)| tool.timeout.is_some());
         if step.kind.method(&pipeline.pipeline).is_some() && !is_bounded && !is_bounded_by_tool {
             let message = format!(

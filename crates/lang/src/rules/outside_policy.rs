@@ -16,7 +16,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         out.push(finding(Code::OutsidePolicy, span, &message).related(policy.span, "this policy").help(help));
     };
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
-        let used = step.kind.receiver().filter(|tool| tool.value != STDOUT);
+        let used = step.kind.facts().receiver.filter(|tool| tool.value != STDOUT);
         let refuses = |act: Act| !decide(&[(&name.value, policy)], &act).allowed;
         if let Some(tool) = used.filter(|tool| refuses(Act::Tool { name: &tool.value, arguments: None })) {
             let help = "add the tool to allowed_tools, or remove the step";

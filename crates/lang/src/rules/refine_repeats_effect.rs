@@ -45,7 +45,7 @@ fn effect<'p>(
         if step.is_once {
             return Some((&**step, "is marked once"));
         }
-        if step.kind.sends() {
+        if step.kind.facts().sends {
             return Some((&**step, "sends"));
         }
         let called = own.called(step).filter(|called| !seen.contains(called))?;

@@ -43,7 +43,6 @@ fn found(tool: &Spanned<String>, message: impl Into<String>) -> Diagnostic {
 /// A part of a tool that is not open, or a tool without saying which part.
 fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
-    let tool_of = |name: &str| file.tool(name).map(|(tool, _)| tool);
     for (name, agent) in &file.agents {
         for listed in &agent.tools {
             if let Some((tool, Some(part))) = file.tool(&listed.value) {
@@ -55,14 +54,14 @@ fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
         if let StepKind::Plan(plan) = &planned.step.kind {
             let owner = format!("may_use of step \"{}\" lists", planned.step.id.value);
             for name in plan.may_use.iter().filter(|name| !file.agents.contains_key(&name.value)) {
-                in_may_use(&owner, name, tool_of(&name.value), out);
+                in_may_use(&owner, name, file.tool(&name.value), out);
             }
         }
         let StepKind::Tool(step) = &planned.step.kind else { continue };
-        let Some(tool) = tool_of(&step.tool.value) else { continue };
+        let Some((tool, part)) = file.tool(&step.tool.value) else { continue };
         let owner = format!("step \"{}\" uses", planned.step.id.value);
         let wrong = |message: String, help: &str| found(&step.tool, message).help(help);
-        match (ToolName::of(&step.tool.value).part, &tool.kind) {
+        match (part, &tool.kind) {
             (Some(part), _) => open(&owner, &step.tool, part, tool, out),
             (None, ToolKind::File(_)) => {
                 let message = format!("{owner} tool \"{}\" and does not say for what", step.tool.value);
@@ -77,9 +76,9 @@ fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     }
 }
 
-fn in_may_use(owner: &str, name: &Spanned<String>, tool: Option<&Tool>, out: &mut Vec<Diagnostic>) {
-    let Some(tool) = tool else { return };
-    if let Some(part) = ToolName::of(&name.value).part {
+fn in_may_use(owner: &str, name: &Spanned<String>, tool: Option<(&Tool, Option<&str>)>, out: &mut Vec<Diagnostic>) {
+    let Some((tool, part)) = tool else { return };
+    if let Some(part) = part {
         open(owner, name, part, tool, out);
     } else if let ToolKind::Smtp { .. } = tool.kind {
         let message = format!("{owner} tool \"{}\", which only send can use", name.value);

@@ -22,10 +22,10 @@ pub(super) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) {
     for planned in &names.pipeline.steps {
         let kind = &planned.step.kind;
         used.agents.extend(kind.agents_with_tools().into_iter().map(Spanned::as_str));
-        let fixed = kind.model().filter(|model| model.form == Form::Plain);
+        let fixed = kind.facts().model.filter(|model| model.form == Form::Plain);
         used.models.extend(fixed.map(|model| &*model.source));
-        used.any_model |= kind.model().is_some() && fixed.is_none();
-        used.tools.extend(kind.receiver().map(|name| if kind.sends() { &name.value } else { ToolName::of(&name.value).tool }));
+        used.any_model |= kind.facts().model.is_some() && fixed.is_none();
+        used.tools.extend(kind.facts().receiver.map(|name| if kind.facts().sends { &name.value } else { ToolName::of(&name.value).tool }));
         if let StepKind::Plan(step) = kind {
             for name in &step.may_use {
                 let server = ToolName::of(&name.value).tool;
