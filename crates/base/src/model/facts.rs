@@ -140,11 +140,6 @@ impl StepKind {
         self.facts().receiver.filter(|_| !self.facts().sends)
     }
 
-    /// Whether its own texts may read `secrets` and `env`: it makes a request itself.
-    pub fn takes_secrets(&self) -> bool {
-        self.facts().method.is_some()
-    }
-
     /// Its cases, each with steps inside, `otherwise` last.
     pub fn cases(&self) -> impl Iterator<Item = &Case> {
         let (cases, otherwise) = self.facts().cases;

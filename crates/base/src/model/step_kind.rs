@@ -160,7 +160,7 @@ pub struct StepFacts<'s> {
     pub calls_when: CallTime,
     /// Whether it makes a value of what it reads and does nothing else.
     pub only_computes: bool,
-    /// The method of its own request.
+    /// The method of its own request. A step that makes one may read `secrets` and `env`.
     pub method: Option<Method>,
     /// Whether it sends to its receiver.
     pub sends: bool,

@@ -246,7 +246,7 @@ impl Tool {
             Some(_) => self.allowed_names().any(|name| name.parse() == Ok(part)),
             None => !part.changes(),
         };
-        is_allowed && self.deny.iter().all(|name| !name.value.trim().eq_ignore_ascii_case(part.word()))
+        is_allowed && self.deny.iter().all(|name| !name.value.trim().eq_ignore_ascii_case(part.into()))
     }
 
     /// The part of a `file` tool that a name means, open or not.
@@ -285,11 +285,6 @@ pub enum FilePart {
 }
 
 impl FilePart {
-    /// As it is written.
-    pub fn word(self) -> &'static str {
-        self.into()
-    }
-
     /// Whether it changes files. Then it is open only where `allow` lists it.
     pub fn changes(self) -> bool {
         match self {

@@ -109,7 +109,7 @@ pub fn opens(tool: &Tool, part: &str, arguments: Option<&Value>) -> Decision {
 pub fn opens_call(tool: &Tool, name: &str, arguments: &Value) -> Decision {
     let part = match ToolName::of(name).part {
         Some(part) => part,
-        None if tool.kind.folder().is_some() => FilePart::Write.word(),
+        None if tool.kind.folder().is_some() => FilePart::Write.into(),
         None => name,
     };
     opens_any(tool, &[part, name], Some(arguments))

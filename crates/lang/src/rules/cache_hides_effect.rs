@@ -1,7 +1,7 @@
 //! F508: an equal step would be skipped, and with it what it does.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{FilePart, Pipeline, StepKind, ToolStep};
+use crate::model::{FilePart, StepKind, ToolStep};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step).filter(|step| step.cache.is_some()) {
@@ -16,7 +16,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let skipped = if let StepKind::Tool(tool) = &step.kind {
             of_tool(tool)
         } else if let StepKind::Agent(asked) = &step.kind {
-            has_tools(file, &asked.agent.value).then_some("what the agent's tools do")
+            // What they give is no part of what the result is kept under.
+            let agent = file.agents.get(&asked.agent.value);
+            agent.filter(|agent| !agent.tools.is_empty()).map(|_| "what the agent's tools do")
         } else {
             step.kind.facts().work
         };
@@ -25,11 +27,6 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let message = format!("cache on {id} would skip {what}");
         out.push(finding(Code::CacheHidesEffect, step.id.span, &message).help("remove cache from this step"));
     }
-}
-
-/// Whether an agent has tools: what they give is no part of what the result is kept under.
-fn has_tools(pipeline: &Pipeline, agent: &str) -> bool {
-    pipeline.agents.get(agent).is_some_and(|agent| !agent.tools.is_empty())
 }
 
 #[cfg(test)]

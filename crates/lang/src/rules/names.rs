@@ -319,7 +319,7 @@ impl<'a> PipelineNames<'a> {
 
     /// The seat of a step's own work.
     pub fn seat(&self, ix: StepIx) -> Seat {
-        let secrets = self.step(ix).kind.takes_secrets();
+        let secrets = self.step(ix).kind.facts().method.is_some();
         Seat { at: Viewpoint::Step(ix, StepPart::Work), more: More { secrets, ..More::default() } }
     }
 

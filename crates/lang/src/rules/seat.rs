@@ -157,7 +157,7 @@ impl<'a> Texts<'a> {
 
     fn step(&mut self, pipeline: &'a PipelinePlan, ix: StepIx) {
         let step = &pipeline.step(ix).step;
-        let secrets = step.kind.takes_secrets();
+        let secrets = step.kind.facts().method.is_some();
         let when = self.seat(Viewpoint::Step(ix, StepPart::When), More::default());
         let list = self.seat(Viewpoint::Step(ix, StepPart::List), More::default());
         let work = self.seat(Viewpoint::Step(ix, StepPart::Work), More { secrets, ..More::default() });

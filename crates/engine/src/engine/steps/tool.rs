@@ -88,7 +88,7 @@ impl Run {
                 let text = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
                 match tool.file_part(part).filter(|part| tool.opens(*part)) {
                     None => {
-                        let parts = tool.parts().into_iter().map(FilePart::word).collect::<Vec<_>>().join(", ");
+                        let parts = tool.parts().into_iter().map(<&str>::from).collect::<Vec<_>>().join(", ");
                         let message = format!("tool \"{name}\" is not open: it allows {parts}");
                         return Err(Failure::new(FailureKind::Denied, message));
                     }
