@@ -21,7 +21,7 @@ use crate::check::Checked;
 use crate::diagnostic::{counted, has_errors, visible};
 use crate::engine::secret_values;
 use crate::load::{SettingsOf, load_settings};
-use crate::model::{Model, Pipeline, Program, Provider, RequestAddress, Settings, Tool, VARIABLES, is_own_variable};
+use crate::model::{Model, Pipeline, Program, RequestAddress, Settings, Tool, VARIABLES, is_own_variable};
 use crate::plan::{asks_default, known_address};
 use crate::policy::opens;
 use crate::port::Secret;
@@ -224,7 +224,7 @@ fn default_model(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, has_settin
     Some(match (world::default_model(env), pipeline.models.get("default")) {
         (Err(error), _) => ("fault", error.to_string()),
         (Ok(Some(_)), _) => ("ok", "model default: from the variables FLOW_MODEL…".into()),
-        (Ok(None), Some(model)) if matches!(model.provider, Provider::Scripted(_)) => {
+        (Ok(None), Some(model)) if model.provider.scripted().is_some() => {
             ("note", "model default: scripted; FLOW_MODEL and FLOW_MODEL_BASE_URL put a real one in its place".into())
         }
         (Ok(None), Some(_)) => ("ok", "model default: of the file".into()),

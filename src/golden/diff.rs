@@ -10,7 +10,7 @@
 use similar::{ChangeTag, DiffOp, DiffTag, TextDiff};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::diagnostic::{counted, escaped, is_invisible};
+use crate::diagnostic::{counted, ends, escaped, is_invisible};
 
 /// Equal lines shown around a change.
 const CONTEXT: usize = 2;
@@ -183,13 +183,8 @@ fn shown(text: &str, blanks_from: usize, all: bool) -> String {
 }
 
 fn shortened(text: &str, longest: usize, kept: usize) -> String {
-    let count = text.chars().count();
-    if count <= longest {
-        return text.to_string();
-    }
-    let head: String = text.chars().take(kept).collect();
-    let tail: String = text.chars().skip(count - kept).collect();
-    format!("{head} … {} characters … {tail}", count - 2 * kept)
+    let Some((head, tail)) = ends(text, longest, kept, kept) else { return text.to_owned() };
+    format!("{head} … {} characters … {tail}", text.chars().count() - 2 * kept)
 }
 
 #[cfg(test)]

@@ -118,7 +118,10 @@ fn models(program: &Program, default_replaced: bool) -> impl Iterator<Item = (&s
 
 /// Answers come from a file: nothing is asked.
 pub(crate) fn is_file(model: &Model) -> bool {
-    matches!(model.provider, Provider::Scripted(_) | Provider::Replay(_))
+    match model.provider {
+        Provider::Scripted(_) | Provider::Replay(_) => true,
+        Provider::Service(_) | Provider::Broken => false,
+    }
 }
 
 /// What this machine lacks for a run, which would end therefore.

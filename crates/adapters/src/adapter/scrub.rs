@@ -1,5 +1,6 @@
 //! Texts from outside, made safe for the message of a failure.
 
+use crate::diagnostic::cut_bytes;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{ModelReply, Secret};
@@ -44,12 +45,12 @@ impl Scrub {
     /// stopped reading, so that its end may be the beginning of a secret, which is hidden too.
     pub(crate) fn quote(&self, text: &str, is_cut: bool) -> String {
         let text = if is_cut { self.secrets.hide_cut(text) } else { self.secrets.hide(text).into_owned() };
-        bounded(visible(&text), MOST_QUOTED)
+        cut_bytes(visible(&text), MOST_QUOTED)
     }
 
     /// A failure whose message holds none of the secrets.
     pub(crate) fn failure(&self, kind: FailureKind, message: impl AsRef<str>) -> Failure {
-        Failure::new(kind, bounded(visible(&self.secrets.hide(message.as_ref())), MOST_BYTES))
+        Failure::new(kind, cut_bytes(visible(&self.secrets.hide(message.as_ref())), MOST_BYTES))
     }
 }
 
@@ -69,14 +70,6 @@ pub(crate) fn visible(text: &str) -> String {
         }
     }
     shown
-}
-
-fn bounded(mut text: String, most: usize) -> String {
-    if text.len() > most {
-        text.truncate(text.floor_char_boundary(most - '…'.len_utf8()));
-        text.push('…');
-    }
-    text
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ mod visible;
 
 pub use about::About;
 pub use codes::{Code, Severity};
-pub use quote::{LONGEST_MESSAGE, LONGEST_QUOTE, cut, one_line, quoted};
+pub use quote::{LONGEST_MESSAGE, LONGEST_QUOTE, cut, cut_bytes, ends, one_line, quoted};
 pub use sentence::{counted, grouped, listed};
 pub use suggest::{Hints, Near, did_you_mean, did_you_mean_zone, nearest};
 pub use suppress::{Suppressed, Suppression, SuppressionResult, suppress};

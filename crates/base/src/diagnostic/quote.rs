@@ -23,6 +23,22 @@ pub fn cut(text: &str, most: usize) -> String {
     text.chars().take(most - 1).chain(['…']).collect()
 }
 
+/// The same for a text of at most so many bytes.
+pub fn cut_bytes(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most - '…'.len_utf8()));
+        text.push('…');
+    }
+    text
+}
+
+/// The beginning and the end of a text of more than so many characters.
+pub fn ends(text: &str, most: usize, beginning: usize, end: usize) -> Option<(&str, &str)> {
+    let count = text.chars().count();
+    let at = |place| text.char_indices().nth(place).map_or(text.len(), |(at, _)| at);
+    (count > most).then(|| (&text[..at(beginning)], &text[at(count - end)..]))
+}
+
 /// The first characters of a text on one line, control characters as blanks; `…` stands for the rest.
 pub fn one_line(text: &str, most: usize) -> String {
     let shown = text.chars().take(most).map(|c| if c.is_control() { ' ' } else { c });

@@ -1,11 +1,12 @@
 //! What follows from the kind of a step or a tool. Each is answered once, by a function that names every kind: of a step by `StepKind::facts`
 //! beside its type, of a tool here.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::{
-    Agent, AgentStep, CALL_TIMEOUT, Case, DEFAULT_MODEL, Filling, Form, Method, Pipeline, PipelineId, QUERY_TIMEOUT, Shape, StepFacts,
-    StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
+    Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, FilePart, Form, Method, Pipeline, PipelineId, QUERY_TIMEOUT, StepFacts, StepKind, Text,
+    TextKey, Tool, ToolKind, work::ServerKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -46,7 +47,7 @@ impl Effects {
     pub(super) const NONE: Effects = Effects { changes: false, reaches_out: false, prints: false };
     const UNKNOWN: Effects = Effects { changes: true, reaches_out: true, prints: false };
 
-    pub(super) fn of_request(method: Method) -> Effects {
+    fn of_request(method: Method) -> Effects {
         Effects { changes: !method.is_safe(), reaches_out: true, prints: false }
     }
 
@@ -71,40 +72,29 @@ impl Effects {
 }
 
 /// When a step calls models, tools, tables or files, for which it needs a permit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CallTime {
     /// As soon as it starts.
     Start,
     /// Later, if at all.
     Later,
     /// Never by itself.
+    #[default]
     Never,
 }
 
 impl StepKind {
     /// What the step's own call does; what its agents and the steps inside it do is asked of those.
     pub fn effects(&self, pipeline: &Pipeline) -> Effects {
-        if let StepKind::Send(send) = self {
-            if send.to.value == STDOUT {
-                return Effects { prints: true, ..Effects::NONE };
-            }
-            let is_folder = pipeline.tool(&send.to.value).is_some_and(|(tool, _)| matches!(tool.kind, ToolKind::File(_)));
-            return Effects { reaches_out: !is_folder, ..Effects::UNKNOWN };
+        let StepFacts { receiver, sends, method, .. } = self.facts();
+        let Some(name) = receiver else { return method.map_or(Effects::NONE, Effects::of_request) };
+        if sends && name.value == STDOUT {
+            return Effects { prints: true, ..Effects::NONE };
         }
-        match self.own_tool() {
-            Some(name) => pipeline.tool(&name.value).map_or(Effects::NONE, |(tool, part)| tool.effects(part)),
-            None => self.facts().effects,
+        match pipeline.tool(&name.value) {
+            tool if sends => Effects { reaches_out: tool.is_none_or(|(tool, _)| tool.kind.folder().is_none()), ..Effects::UNKNOWN },
+            tool => tool.map_or(Effects::NONE, |(tool, part)| tool.effects(part)),
         }
-    }
-
-    /// Whether it makes a value of what it reads and does nothing else.
-    pub fn only_computes(&self) -> bool {
-        self.facts().only_computes
-    }
-
-    /// When it needs a permit for a call.
-    pub fn calls_when(&self) -> CallTime {
-        self.facts().calls_when
     }
 
     /// Time for one call when the step says none; of an agent when its model says none. `None`: it makes no call of its own, or several.
@@ -115,7 +105,7 @@ impl StepKind {
 
     /// The agents it asks itself, in the order of the file. Steps of a plan ask others: [`StepKind::may_use`].
     pub fn agents<'a>(&'a self, pipeline: &'a Pipeline) -> Vec<&'a Spanned<String>> {
-        if let StepKind::Gate(gate) = self { gate.judges(&pipeline.scorecards) } else { self.agents_with_tools() }
+        self.facts().judges.map_or_else(|| self.agents_with_tools(), |gate| gate.judges(&pipeline.scorecards))
     }
 
     /// The same without judges, who have no tools.
@@ -135,56 +125,25 @@ impl StepKind {
         self.text_under(TextKey::Url)
     }
 
-    /// What it names to be used, `tool` or `server.tool`: of a `plan` agents too. What is sent goes to the receiver of the `send` step.
-    pub fn may_use(&self) -> &[Spanned<String>] {
-        self.facts().may_use
-    }
-
     /// The method of the request that it makes itself.
     pub fn method(&self, pipeline: &Pipeline) -> Option<Method> {
-        if let StepKind::Http(http) = self {
-            return Some(http.method);
-        }
-        pipeline.tool(&self.own_tool()?.value)?.0.kind.method()
+        self.facts().method.or_else(|| pipeline.tool(&self.own_tool()?.value)?.0.kind.method())
     }
 
     /// The pipeline it runs as its work: of a `call`, or of a tool that is one.
     pub fn called(&self, pipeline: &Pipeline) -> Option<PipelineId> {
-        if let StepKind::Call(call) = self {
-            return call.pipeline;
-        }
-        pipeline.called_tool(&self.own_tool()?.value)
+        self.facts().called.or_else(|| pipeline.called_tool(&self.own_tool()?.value))
     }
 
     /// The tool that a `tool` step calls.
     fn own_tool(&self) -> Option<&Spanned<String>> {
-        if let StepKind::Tool(step) = self { Some(&step.tool) } else { None }
+        self.facts().receiver.filter(|_| !self.facts().sends)
     }
 
     /// Its cases, each with steps inside, `otherwise` last.
     pub fn cases(&self) -> impl Iterator<Item = &Case> {
         let (cases, otherwise) = self.facts().cases;
         cases.iter().chain(otherwise)
-    }
-
-    /// What it gives by name to what it calls, or to its checks.
-    pub fn with(&self) -> &[(Spanned<String>, Filling)] {
-        self.facts().with
-    }
-
-    /// The tool that its own call goes to; of `send` the receiver, which may be [`STDOUT`].
-    pub fn receiver(&self) -> Option<&Spanned<String>> {
-        self.facts().receiver
-    }
-
-    /// What it does beside its result, in words: a result that is used again would leave it out. Of agents and tools see those.
-    pub fn work(&self) -> Option<&'static str> {
-        self.facts().work
-    }
-
-    /// The shape that it says its result has.
-    pub fn output(&self) -> Option<&Shape> {
-        self.facts().output
     }
 
     /// The key that its author wrote, by which a receiver knows a call again.
@@ -221,6 +180,11 @@ impl ToolKind {
         if let ToolKind::Http { method, .. } = self { Some(*method) } else { None }
     }
 
+    /// The folder whose files it lists, reads and writes.
+    pub fn folder(&self) -> Option<&Path> {
+        if let ToolKind::File(folder) = self { Some(folder) } else { None }
+    }
+
     /// The pipeline that it is.
     pub fn pipeline(&self) -> Option<PipelineId> {
         if let ToolKind::Pipeline { pipeline, .. } = self { *pipeline } else { None }
@@ -233,7 +197,10 @@ impl Tool {
         match &self.kind {
             ToolKind::Http { method, .. } => Effects::of_request(*method),
             ToolKind::Server(_) | ToolKind::Smtp { .. } => Effects::UNKNOWN,
-            ToolKind::File(_) => Effects { changes: part.map_or_else(|| self.opens("write"), |part| part == "write"), ..Effects::NONE },
+            ToolKind::File(_) => {
+                let used = part.map_or_else(|| self.parts(), |_| self.file_part(part).into_iter().collect());
+                Effects { changes: used.into_iter().any(FilePart::changes), ..Effects::NONE }
+            }
             ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => Effects::NONE,
         }
     }
@@ -262,7 +229,7 @@ impl Agent {
 impl Pipeline {
     /// The model that a step asks first through this agent: its own, else the agent's. `None`: only a run knows.
     pub fn asked_model<'a>(&'a self, step: &'a StepKind, agent: &str) -> Option<&'a str> {
-        if let StepKind::Agent(AgentStep { model: Some(model), .. }) = step {
+        if let Some(model) = step.facts().model {
             return (model.form == Form::Plain).then_some(&*model.source);
         }
         self.agents.get(agent).map(Agent::model_name)

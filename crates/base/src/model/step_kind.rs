@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use super::visit::{filling, named, request, texts};
 use super::{
-    CALL_TIMEOUT, CallTime, Effects, Filling, GateStep, MODEL_TIMEOUT, Method, PipelineId, PlanStep, QUERY_TIMEOUT, ScorecardRef, Shape,
-    Step, StyleGuide, Text, TextKey, Visit,
+    CALL_TIMEOUT, CallTime, Filling, GateStep, MODEL_TIMEOUT, Method, PipelineId, PlanStep, QUERY_TIMEOUT, ScorecardRef, Shape, Step,
+    StyleGuide, Text, TextKey, Visit,
 };
 use crate::source::{Span, Spanned};
 
@@ -52,14 +52,15 @@ impl StepKind {
     }
 
     /// The one place where a kind says what it has.
-    pub(super) fn facts(&self) -> StepFacts<'_> {
+    pub fn facts(&self) -> StepFacts<'_> {
         use CallTime::{Later, Never, Start};
-        let of = StepFacts::of;
+        let of = |calls_when| StepFacts { calls_when, ..StepFacts::default() };
         let value = |calls_when| StepFacts { only_computes: true, ..of(calls_when) };
+        let data = StepFacts { is_hidden_at_door: true, timeout: Some(QUERY_TIMEOUT), ..value(Start) };
         match self {
             StepKind::Agent(step) => {
                 let (timeout, agents) = (Some(MODEL_TIMEOUT), [Some(&step.agent), None]);
-                StepFacts { timeout, agents, output: step.output.as_ref(), ..of(Start) }
+                StepFacts { timeout, agents, model: step.model.as_ref(), output: step.output.as_ref(), ..of(Start) }
             }
             StepKind::Plan(step) => StepFacts {
                 agents: [Some(&step.agent), step.check.as_ref()],
@@ -75,14 +76,16 @@ impl StepKind {
                 ..of(Start)
             },
             StepKind::Http(step) => {
-                let (effects, output) = (Effects::of_request(step.method), step.output.as_ref());
-                StepFacts { effects, timeout: Some(CALL_TIMEOUT), output, ..of(Start) }
+                let (method, output) = (Some(step.method), step.output.as_ref());
+                StepFacts { method, timeout: Some(CALL_TIMEOUT), output, ..of(Start) }
             }
-            StepKind::Sql(step) => StepFacts { timeout: Some(QUERY_TIMEOUT), with: &step.with, ..value(Start) },
-            StepKind::Read(_) => StepFacts { timeout: Some(QUERY_TIMEOUT), ..value(Start) },
-            StepKind::Send(step) => StepFacts { with: &step.with, receiver: Some(&step.to), work: Some("the sending"), ..of(Start) },
-            StepKind::Call(step) => StepFacts { with: &step.with, work: Some("the steps inside"), ..of(Later) },
-            StepKind::Gate(step) => StepFacts { with: &step.with, work: Some("the judging"), ..of(Later) },
+            StepKind::Sql(step) => StepFacts { with: &step.with, ..data },
+            StepKind::Read(_) => data,
+            StepKind::Send(step) => {
+                StepFacts { sends: true, with: &step.with, receiver: Some(&step.to), work: Some("the sending"), ..of(Start) }
+            }
+            StepKind::Call(step) => StepFacts { called: step.pipeline, with: &step.with, work: Some("the steps inside"), ..of(Later) },
+            StepKind::Gate(step) => StepFacts { judges: Some(step), with: &step.with, work: Some("the judging"), ..of(Later) },
             StepKind::Route(step) => {
                 StepFacts { cases: (&step.cases, step.otherwise.as_ref()), work: Some("the steps inside"), ..of(Never) }
             }
@@ -151,30 +154,40 @@ impl StepKind {
 }
 
 /// What follows from the kind of a step, but for what depends on its tools. Most kinds have few of these; the rest is empty.
-pub(super) struct StepFacts<'s> {
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StepFacts<'s> {
+    /// When it needs a permit for a call.
     pub calls_when: CallTime,
     /// Whether it makes a value of what it reads and does nothing else.
     pub only_computes: bool,
-    /// What its own call does, where no tool says it.
-    pub effects: Effects,
+    /// The method of its own request. A step that makes one may read `secrets` and `env`.
+    pub method: Option<Method>,
+    /// Whether it sends to its receiver.
+    pub sends: bool,
+    /// Whether its result is rows or files, from which the driver's door has taken the secrets.
+    pub is_hidden_at_door: bool,
+    /// The pipeline that it calls by its file.
+    pub called: Option<PipelineId>,
+    /// The gate that it is, which knows its judges.
+    pub judges: Option<&'s GateStep>,
+    /// The model that it names itself.
+    pub model: Option<&'s Text>,
     /// Time for its one call, where no tool says it.
     pub timeout: Option<Duration>,
+    /// The agents it asks itself, without judges.
     pub agents: [Option<&'s Spanned<String>>; 2],
+    /// What it names to be used, `tool` or `server.tool`: of a `plan` agents too. What is sent goes to its receiver.
     pub may_use: &'s [Spanned<String>],
+    /// Its cases, and `otherwise`.
     pub cases: (&'s [Case], Option<&'s Case>),
+    /// What it gives by name to what it calls, or to its checks.
     pub with: &'s [(Spanned<String>, Filling)],
+    /// The shape that it says its result has.
     pub output: Option<&'s Shape>,
+    /// The tool that its own call goes to; of `send` the receiver, which may be [`super::STDOUT`].
     pub receiver: Option<&'s Spanned<String>>,
-    /// What is not done again when an equal step's result is used.
+    /// What it does beside its result, in words: a result that is used again would leave it out. Of agents and tools see those.
     pub work: Option<&'static str>,
-}
-
-impl StepFacts<'_> {
-    fn of(calls_when: CallTime) -> Self {
-        let (only_computes, effects, timeout, agents, cases) = (false, Effects::NONE, None, [None; 2], (&[][..], None));
-        let (may_use, with, output, receiver, work) = (&[], &[], None, None, None);
-        StepFacts { calls_when, only_computes, effects, timeout, agents, may_use, cases, with, output, receiver, work }
-    }
 }
 
 /// `agent`: one model with a prompt.

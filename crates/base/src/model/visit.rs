@@ -313,7 +313,15 @@ impl Tool {
     /// Everything that its author wrote.
     pub fn each_text<'p>(&'p self, visit: Visit<'_, 'p>) {
         let Tool { span, kind, description: _, with, allow: _, deny: _, timeout: _, connect_timeout: _, approve: _ } = self;
-        let fixed = if matches!(kind, ToolKind::Pipeline { .. }) { TextKey::FixedInput } else { TextKey::Fixed };
+        let fixed = match kind {
+            ToolKind::Pipeline { .. } => TextKey::FixedInput,
+            ToolKind::Http { .. }
+            | ToolKind::Sql(_)
+            | ToolKind::File(_)
+            | ToolKind::Smtp { .. }
+            | ToolKind::Server(_)
+            | ToolKind::Broken => TextKey::Fixed,
+        };
         named(fixed, with, visit);
         match kind {
             ToolKind::Http { method: _, url, headers, query, body, arguments: _ } => {

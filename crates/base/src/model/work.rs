@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use strum::VariantArray;
+
 use super::{Field, Filling, Limits, Method, PipelineId, Replies, Retry, Shape, Text};
 use crate::source::{Span, Spanned};
 
@@ -139,7 +141,10 @@ impl Service {
 impl Provider {
     /// What its service brings with it; `None`: it asks nobody.
     pub fn preset(&self) -> Option<Preset> {
-        if let Provider::Service(service) = self { Some(service.preset()) } else { None }
+        match self {
+            Provider::Service(service) => Some(service.preset()),
+            Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken => None,
+        }
     }
 
     /// The replies of a file that it gives.
@@ -230,17 +235,23 @@ pub struct Tool {
 
 impl Tool {
     /// What a `file` tool does: `list` and `read`, or what `allow` lists; nothing that `deny` lists.
-    pub fn parts(&self) -> Vec<&'static str> {
-        let is_allowed = |part: &&str| match &self.allow {
+    pub fn parts(&self) -> Vec<FilePart> {
+        FilePart::VARIANTS.iter().copied().filter(|part| self.opens(*part)).collect()
+    }
+
+    /// Whether a `file` tool does this.
+    pub fn opens(&self, part: FilePart) -> bool {
+        let is_allowed = match &self.allow {
             // `read(notes/*)`: which files is decided when they are read.
-            Some(_) => self.allowed_names().any(|name| name == *part),
-            None => *part != "write",
+            Some(_) => self.allowed_names().any(|name| name.parse() == Ok(part)),
+            None => !part.changes(),
         };
-        ["list", "read", "write"]
-            .into_iter()
-            .filter(is_allowed)
-            .filter(|part| self.deny.iter().all(|name| !name.value.trim().eq_ignore_ascii_case(part)))
-            .collect()
+        is_allowed && self.deny.iter().all(|name| !name.value.trim().eq_ignore_ascii_case(part.into()))
+    }
+
+    /// The part of a `file` tool that a name means, open or not.
+    pub fn file_part(&self, part: Option<&str>) -> Option<FilePart> {
+        part.filter(|_| self.kind.folder().is_some())?.parse().ok()
     }
 
     /// What `allow` lists without patterns for arguments: of an MCP server the names that are known before it runs.
@@ -257,10 +268,29 @@ impl Tool {
     pub fn is_program(&self) -> bool {
         matches!(self.kind, ToolKind::Server(ServerKind::Program { .. }))
     }
+}
 
-    /// Whether a `file` tool does this.
-    pub fn opens(&self, part: &str) -> bool {
-        self.parts().contains(&part)
+/// What a `file` tool can do: `tool.part` names it.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::Display, strum::IntoStaticStr, strum::VariantArray, strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
+pub enum FilePart {
+    /// Lists the names of its files.
+    List,
+    /// Reads a file.
+    Read,
+    /// Writes a file.
+    Write,
+}
+
+impl FilePart {
+    /// Whether it changes files. Then it is open only where `allow` lists it.
+    pub fn changes(self) -> bool {
+        match self {
+            FilePart::Write => true,
+            FilePart::List | FilePart::Read => false,
+        }
     }
 }
 

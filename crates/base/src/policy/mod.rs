@@ -9,7 +9,7 @@ mod patterns;
 
 use serde_json::Value;
 
-use crate::model::{ActKind, PermissionMode, Policy, Tool, ToolKind, ToolName};
+use crate::model::{ActKind, FilePart, PermissionMode, Policy, Tool, ToolName};
 use crate::source::Spanned;
 
 pub use hosts::{Origin, decide_host, may_carry_secret, may_reach};
@@ -109,7 +109,7 @@ pub fn opens(tool: &Tool, part: &str, arguments: Option<&Value>) -> Decision {
 pub fn opens_call(tool: &Tool, name: &str, arguments: &Value) -> Decision {
     let part = match ToolName::of(name).part {
         Some(part) => part,
-        None if matches!(tool.kind, ToolKind::File(_)) => "write",
+        None if tool.kind.folder().is_some() => FilePart::Write.into(),
         None => name,
     };
     opens_any(tool, &[part, name], Some(arguments))
@@ -184,7 +184,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::Approve;
+    use crate::model::{Approve, ToolKind};
     use crate::source::Span;
 
     fn names(list: &[&str]) -> Vec<Spanned<String>> {

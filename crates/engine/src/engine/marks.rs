@@ -119,7 +119,7 @@ fn mark_steps(steps: &[&Arc<Step>], marks: &mut Marks) {
         if step.is_pii {
             marks.steps.push(step.id.value.clone());
         }
-        mark_shape(step.kind.output(), &mut marks.columns);
+        mark_shape(step.kind.facts().output, &mut marks.columns);
     }
 }
 

@@ -121,7 +121,7 @@ impl Run {
         } else if let StepKind::Tool(tool) = &step.kind {
             self.giver(parent, &tool.tool.value, &step.kind)
         } else {
-            Giver { given: Some(step.kind.with()).filter(|_| self.state.planner(parent).is_none()), ..Giver::NOBODY }
+            Giver { given: Some(step.kind.facts().with).filter(|_| self.state.planner(parent).is_none()), ..Giver::NOBODY }
         };
         giver.reads(names).map_or(HostSource::Data, |reads| self.named_by(parent, reads, Giver::NOBODY))
     }

@@ -11,7 +11,7 @@ use crate::engine::command::{CallRequest, Command};
 use crate::engine::state::NodeRef;
 use crate::engine::tools::servers::reads;
 use crate::event::{Failure, Happening, Message, RunEnd, SharedValue, Verdict};
-use crate::model::{StepKind, Text};
+use crate::model::Text;
 use crate::port::{HttpRequest, Mail, QueryRequest, Secret, ServerCall};
 use crate::redact::Secrets;
 
@@ -51,7 +51,7 @@ impl Run {
     /// What a step gives. Rows and files have passed the driver's door as they are.
     pub(crate) fn hide_in_result(&self, at: NodeRef, output: &mut Value, details: &mut Value) {
         self.hidden.hide_in_value(details);
-        if !matches!(self.step(at).kind, StepKind::Sql(_) | StepKind::Read(_)) {
+        if !self.step(at).kind.facts().is_hidden_at_door {
             self.hidden.hide_in_value(output);
         }
     }

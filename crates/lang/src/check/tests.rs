@@ -57,7 +57,7 @@ fn what_a_step_does_follows_from_its_kind_and_its_tool() {
     assert_eq!(ids(|step, pipeline| step.kind.effects(pipeline).changes), "delete order write server file mail");
     assert_eq!(ids(|step, pipeline| step.kind.effects(pipeline).reaches_out), "get delete look order server mail");
     assert_eq!(ids(|step, pipeline| step.kind.effects(pipeline).repeat()), "delete order write server print file mail");
-    assert_eq!(ids(|step, _| step.kind.calls_when() == CallTime::Never), "set route inner otherwise");
+    assert_eq!(ids(|step, _| step.kind.facts().calls_when == CallTime::Never), "set route inner otherwise");
     assert_eq!(ids(|step, _| step.kind.idempotency_key().is_some()), "delete");
     assert_eq!(ids(|step, _| step.kind.address().is_some()), "get delete");
 }
@@ -67,7 +67,7 @@ fn who_is_asked_and_used_stands_in_the_step() {
     let names = |names: Vec<&Spanned<String>>| names.into_iter().map(|name| name.value.clone()).collect::<Vec<_>>().join(" ");
     let agents = each(|step, pipeline| Some(names(step.kind.agents(pipeline))).filter(|names| !names.is_empty()));
     assert_eq!(agents, [("ask".to_owned(), "a".to_owned()), ("plan".to_owned(), "a b".to_owned())]);
-    let used = each(|step, _| Some(names(step.kind.may_use().iter().collect())).filter(|names| names.contains(' ')));
+    let used = each(|step, _| Some(names(step.kind.facts().may_use.iter().collect())).filter(|names| names.contains(' ')));
     assert_eq!(used, [("plan".to_owned(), "b look".to_owned())]);
 }
 

@@ -24,14 +24,13 @@ pub struct ResultContext<'a> {
 /// # Errors
 /// It does not fit; in sentences, all of them.
 pub fn result(step: &Step, around: ResultContext, value: Value) -> Result<Value, Vec<String>> {
-    if let StepKind::Agent(asked) = &step.kind {
-        answer(asked.output.as_ref().or(around.agent.and_then(|agent| agent.output.as_ref())), value)
-    } else if let StepKind::Http(http) = &step.kind {
-        reply(http.output.as_ref(), value)
-    } else if let StepKind::Sql(sql) = &step.kind {
-        rows(sql.one, value)
-    } else {
-        fitted(step.kind.output(), outputs(around.called, value)?)
+    match &step.kind {
+        StepKind::Agent(asked) => answer(asked.output.as_ref().or(around.agent.and_then(|agent| agent.output.as_ref())), value),
+        StepKind::Http(http) => reply(http.output.as_ref(), value),
+        StepKind::Sql(sql) => rows(sql.one, value),
+        StepKind::Tool(_) | StepKind::Call(_) => fitted(step.kind.facts().output, outputs(around.called, value)?),
+        StepKind::Set(_) | StepKind::Read(_) | StepKind::Plan(_) | StepKind::Route(_) | StepKind::Format(_) => Ok(value),
+        StepKind::Gate(_) | StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => Ok(value),
     }
 }
 

@@ -9,6 +9,7 @@ use jsonschema::{JsonType, ValidationError, Validator};
 use serde_json::Value;
 
 use super::verdict::CheckResult;
+use crate::diagnostic::ends;
 
 /// Most problems told.
 const MOST: usize = 10;
@@ -72,12 +73,7 @@ fn told(error: &ValidationError) -> String {
 
 /// Start and end of a message: what is said is behind the value that is quoted.
 fn shorten(text: &str) -> String {
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    let start: String = text.chars().take(LONGEST / 3).collect();
-    let end: Vec<char> = text.chars().rev().take(LONGEST * 2 / 3).collect();
-    format!("{start} … {}", end.into_iter().rev().collect::<String>())
+    ends(text, LONGEST, LONGEST / 3, LONGEST * 2 / 3).map_or_else(|| text.to_owned(), |(start, end)| format!("{start} … {end}"))
 }
 
 pub(super) fn fits(schema: &Value, value: &Value) -> CheckResult {

@@ -58,7 +58,7 @@ fn calls(pipeline: &Pipeline) -> Vec<(PipelineId, Span)> {
             found.extend(call.pipeline.map(|id| (id, call.file.span)));
         }
         // A plan may continue into itself without end.
-        found.extend(step.kind.may_use().iter().filter_map(|name| Some((pipeline.called_tool(&name.value)?, name.span))));
+        found.extend(step.kind.facts().may_use.iter().filter_map(|name| Some((pipeline.called_tool(&name.value)?, name.span))));
     }
     found
 }

@@ -276,21 +276,29 @@ impl Counter<'_> {
 
     /// What a step asks itself, once.
     fn own(&mut self, planned: &PipelinePlan, step: &Step) -> (Vec<AgentUse>, Vec<PipelineId>, Calls) {
-        if let StepKind::Plan(plan) = &step.kind {
-            self.plan(planned, step, plan)
-        } else if let StepKind::Agent(asked) = &step.kind {
-            let asking = self.agent(planned, step, asked);
-            let (called, of_tools) = self.tools(planned, &asked.agent.value);
-            let calls = self.asked(planned, &asking).and(of_tools);
-            (vec![asking], called, calls)
-        } else if let StepKind::Gate(gate) = &step.kind {
-            let askings = self.judges(planned, step, gate);
-            let calls = self.asked_all(planned, &askings);
-            (askings, vec![], calls)
-        } else {
-            let called: Vec<PipelineId> = planned.called(step).into_iter().collect();
-            let calls = called.first().map_or_else(Calls::none, |id| self.pipeline(*id).calls);
-            (vec![], called, calls)
+        let nothing = || (vec![], vec![], Calls::none());
+        match &step.kind {
+            StepKind::Plan(plan) => self.plan(planned, step, plan),
+            StepKind::Agent(asked) => {
+                let asking = self.agent(planned, step, asked);
+                let (called, of_tools) = self.tools(planned, &asked.agent.value);
+                let calls = self.asked(planned, &asking).and(of_tools);
+                (vec![asking], called, calls)
+            }
+            StepKind::Gate(gate) => {
+                let askings = self.judges(planned, step, gate);
+                let calls = self.asked_all(planned, &askings);
+                (askings, vec![], calls)
+            }
+            StepKind::Tool(_) | StepKind::Call(_) => {
+                let called: Vec<PipelineId> = planned.called(step).into_iter().collect();
+                let calls = called.first().map_or_else(Calls::none, |id| self.pipeline(*id).calls);
+                (vec![], called, calls)
+            }
+            StepKind::Set(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Read(_) | StepKind::Route(_) | StepKind::Format(_) => {
+                nothing()
+            }
+            StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => nothing(),
         }
     }
 

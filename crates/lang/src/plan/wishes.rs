@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{PipelinePlan, Plan};
-use crate::model::{DEFAULT_MODEL, Model, Pipeline, ServerKind, StepKind, Text, ToolKind};
+use crate::model::{DEFAULT_MODEL, Model, Pipeline, ServerKind, Text, ToolKind};
 
 /// Everything that pipelines want, also those they call. Each once, in the order of the files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -40,8 +40,8 @@ impl Wishes {
                 wishes.add_model(model, format!("model default of the project's flow.toml{whose}"));
             }
             for step in &planned.steps {
-                if let StepKind::Http(http) = &step.step.kind {
-                    add(&mut wishes.hosts, address(&http.url.source), format!("step {}{whose}", step.step.id.value));
+                if let Some(url) = step.step.kind.address() {
+                    add(&mut wishes.hosts, address(&url.source), format!("step {}{whose}", step.step.id.value));
                 }
             }
             let users = users(planned);

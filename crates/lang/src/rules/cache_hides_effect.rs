@@ -1,43 +1,32 @@
 //! F508: an equal step would be skipped, and with it what it does.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Pipeline, StepKind, ToolKind, ToolStep};
+use crate::model::{FilePart, StepKind, ToolStep};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step).filter(|step| step.cache.is_some()) {
         let id = quoted(&step.id.value);
         let file = &pipeline.pipeline;
-        let of_tool = |tool: &ToolStep| match () {
-            () if is_of_server(file, &tool.tool.value) => Some("what the server does"),
-            () if writes(file, &tool.tool.value) => Some("the writing"),
-            () => pipeline.called(step).map(|_| "the steps inside"),
+        let of_tool = |tool: &ToolStep| match file.tool(&tool.tool.value) {
+            // Nobody can say what a server does.
+            Some((tool, _)) if tool.is_server() => Some("what the server does"),
+            Some((tool, part)) if tool.file_part(part).is_some_and(FilePart::changes) => Some("the writing"),
+            _ => pipeline.called(step).map(|_| "the steps inside"),
         };
         let skipped = if let StepKind::Tool(tool) = &step.kind {
             of_tool(tool)
         } else if let StepKind::Agent(asked) = &step.kind {
-            has_tools(file, &asked.agent.value).then_some("what the agent's tools do")
+            // What they give is no part of what the result is kept under.
+            let agent = file.agents.get(&asked.agent.value);
+            agent.filter(|agent| !agent.tools.is_empty()).map(|_| "what the agent's tools do")
         } else {
-            step.kind.work()
+            step.kind.facts().work
         };
         let method = || step.kind.method(file).filter(|method| !method.is_safe()).map(|method| format!("the {method}"));
         let Some(what) = skipped.map(str::to_owned).or_else(method) else { continue };
         let message = format!("cache on {id} would skip {what}");
         out.push(finding(Code::CacheHidesEffect, step.id.span, &message).help("remove cache from this step"));
     }
-}
-
-/// Whether an agent has tools: what they give is no part of what the result is kept under.
-fn has_tools(pipeline: &Pipeline, agent: &str) -> bool {
-    pipeline.agents.get(agent).is_some_and(|agent| !agent.tools.is_empty())
-}
-
-/// Whether a tool is of an MCP server: nobody can say what it does.
-fn is_of_server(pipeline: &Pipeline, tool: &str) -> bool {
-    pipeline.tool(tool).is_some_and(|(tool, _)| tool.is_server())
-}
-
-fn writes(pipeline: &Pipeline, tool: &str) -> bool {
-    pipeline.tool(tool).is_some_and(|(tool, part)| part == Some("write") && matches!(tool.kind, ToolKind::File(_)))
 }
 
 #[cfg(test)]

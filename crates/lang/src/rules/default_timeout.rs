@@ -1,18 +1,14 @@
 //! F500: a call over the network that is bounded by the default only.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{CALL_TIMEOUT, StepKind, ToolKind};
+use crate::model::CALL_TIMEOUT;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
         let is_bounded = step.timeout.is_some() || step.deadline.is_some();
-        let goes_out = if let StepKind::Tool(used) = &step.kind {
-            let tool = pipeline.pipeline.tools.get(&used.tool.value);
-            tool.is_some_and(|tool| matches!(tool.kind, ToolKind::Http { .. }) && tool.timeout.is_none())
-        } else {
-            matches!(step.kind, StepKind::Http(_))
-        };
-        if goes_out && !is_bounded {
+        let tool = step.kind.facts().receiver.and_then(|name| pipeline.pipeline.tool(&name.value));
+        let is_bounded_by_tool = tool.is_some_and(|(tool, _)| tool.timeout.is_some());
+        if step.kind.method(&pipeline.pipeline).is_some() && !is_bounded && !is_bounded_by_tool {
             let message = format!(
                 "step {} goes to the network and has no timeout; the default, {}s, applies",
                 quoted(&step.id.value),

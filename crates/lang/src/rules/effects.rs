@@ -8,7 +8,7 @@ pub fn effects_of(plan: &Plan) -> Effects {
     let of_pipeline = |planned: &PipelinePlan| {
         let pipeline = &planned.pipeline;
         let offered = pipeline.agents.values().flat_map(|agent| &agent.tools);
-        let planned_with = planned.steps.iter().flat_map(|planned| planned.step.kind.may_use());
+        let planned_with = planned.steps.iter().flat_map(|planned| planned.step.kind.facts().may_use);
         let used = offered.chain(planned_with).filter_map(|name| pipeline.tool(&name.value)).map(|(tool, part)| tool.effects(part));
         let own = planned.steps.iter().map(|planned| planned.step.kind.effects(pipeline));
         own.chain(used).fold(Effects::default(), Effects::and)

@@ -68,6 +68,6 @@ fn mocked<'p>(name: &str, case: &TestCase, pipeline: &'p PipelinePlan, plan: &'p
 
 /// Whether the shape of a step could not be read: a shape without fields is one of those.
 fn is_lost(step: &Step, around: ResultContext) -> bool {
-    let shape = step.kind.output().or(around.agent.and_then(|agent| agent.output.as_ref()));
+    let shape = step.kind.facts().output.or(around.agent.and_then(|agent| agent.output.as_ref()));
     matches!(shape, Some(Shape::Fields(fields)) if fields.is_empty())
 }

@@ -12,7 +12,7 @@ use super::seat::{More, Seat, StepPart, Viewpoint};
 use super::types::Type;
 use super::{PipelinePlan, Plan};
 use crate::diagnostic::Hints;
-use crate::model::{Filling, ForEach, Form, PipelineId, Read, Step, StepKind, Text, is_own_variable};
+use crate::model::{Filling, ForEach, Form, PipelineId, Read, Step, Text, is_own_variable};
 use crate::plan::{BlockIx, StepIx};
 
 /// The names of one pipeline.
@@ -319,7 +319,7 @@ impl<'a> PipelineNames<'a> {
 
     /// The seat of a step's own work.
     pub fn seat(&self, ix: StepIx) -> Seat {
-        let secrets = matches!(self.step(ix).kind, StepKind::Http(_));
+        let secrets = self.step(ix).kind.facts().method.is_some();
         Seat { at: Viewpoint::Step(ix, StepPart::Work), more: More { secrets, ..More::default() } }
     }
 

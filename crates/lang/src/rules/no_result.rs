@@ -9,14 +9,13 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
         return;
     }
     let acts_outside = pipeline.steps.iter().map(|planned| &planned.step.kind).any(|kind| {
-        if let StepKind::Http(http) = kind {
-            !http.method.is_safe()
-        } else if let StepKind::Agent(agent) = kind {
+        match kind {
+            StepKind::Http(http) => !http.method.is_safe(),
             // An agent with tools may act by them.
-            file.agents.get(&agent.agent.value).is_none_or(|agent| !agent.tools.is_empty())
-        } else {
-            let only_leads = matches!(kind, StepKind::Route(_) | StepKind::Gate(_) | StepKind::Wait(_) | StepKind::Stop(_));
-            !kind.only_computes() && !only_leads
+            StepKind::Agent(agent) => file.agents.get(&agent.agent.value).is_none_or(|agent| !agent.tools.is_empty()),
+            StepKind::Set(_) | StepKind::Sql(_) | StepKind::Read(_) | StepKind::Format(_) => false,
+            StepKind::Route(_) | StepKind::Gate(_) | StepKind::Wait(_) | StepKind::Stop(_) => false,
+            StepKind::Tool(_) | StepKind::Plan(_) | StepKind::Call(_) | StepKind::Send(_) | StepKind::Broken => true,
         }
     });
     if !acts_outside {

@@ -16,7 +16,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         out.push(finding(Code::OutsidePolicy, span, &message).related(policy.span, "this policy").help(help));
     };
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
-        let used = step.kind.receiver().filter(|tool| tool.value != STDOUT);
+        let used = step.kind.facts().receiver.filter(|tool| tool.value != STDOUT);
         let refuses = |act: Act| !decide(&[(&name.value, policy)], &act).allowed;
         if let Some(tool) = used.filter(|tool| refuses(Act::Tool { name: &tool.value, arguments: None })) {
             let help = "add the tool to allowed_tools, or remove the step";
@@ -29,8 +29,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 report(&step.id.value, step.kind_span, format!("file {}", quoted(&path)), help);
             }
         }
-        if let StepKind::Http(http) = &step.kind
-            && let Some(Origin { scheme, host, port }) = known_address(&http.url.source).and_then(|url| Origin::of(url.as_str()))
+        if let Some(url) = step.kind.address()
+            && let Some(Origin { scheme, host, port }) = known_address(&url.source).and_then(|url| Origin::of(url.as_str()))
             && refuses(Act::Host { scheme: &scheme, host: &host, port })
         {
             // An entry without a port means https on 443.
@@ -39,7 +39,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 _ => "the host".to_owned(),
             };
             let help = format!("add {entry} to network_access.hosts, or remove the step");
-            report(&step.id.value, http.url.place.span, format!("host {}", quoted(&host)), &help);
+            report(&step.id.value, url.place.span, format!("host {}", quoted(&host)), &help);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::diagnostic::{LONGEST_MESSAGE, cut};
-use crate::model::{ToolKind, Touch, is_code, named_by_servers, own_by_name};
+use crate::model::{FilePart, Touch, is_code, named_by_servers, own_by_name};
 use crate::policy::from_project;
 
 /// F616: a `file` tool that writes where no step may: among files that programs run, or beside the script of a server.
@@ -18,8 +18,8 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
         .filter(|(_, named)| !named.is_module && is_code(Path::new(named.path)) == Some(true))
         .map(|(pipeline, named)| (from_project(&pipeline.project, &pipeline.folder.join(named.path)), named.tool))
         .collect();
-    for (name, tool) in file.tools.iter().filter(|(_, tool)| tool.opens("write")) {
-        let ToolKind::File(folder) = &tool.kind else { continue };
+    for (name, tool) in file.tools.iter().filter(|(_, tool)| tool.opens(FilePart::Write)) {
+        let Some(folder) = tool.kind.folder() else { continue };
         let folder = from_project(&file.project, folder);
         let script = scripts.iter().find(|(script, _)| Path::new(script).parent().is_some_and(|home| Path::new(&folder).starts_with(home)));
         let (why, help) = match (own_by_name(&Path::new(&folder).join("x"), Touch::Write), script) {

@@ -17,17 +17,21 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             Some(ToolKind::Server(_)) => Some("a tool server"),
             Some(ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Smtp { .. } | ToolKind::Broken) | None => None,
         };
-        let (whereto, texts) = if let StepKind::Http(http) = &planned.step.kind {
-            let mut texts = vec![&http.url];
-            texts.extend(http.headers.iter().map(|(_, text)| text));
-            texts.extend(http.query.iter().map(|(_, value)| value).chain(&http.body).flat_map(Filling::texts));
-            (Some("a web address"), texts)
-        } else if let StepKind::Tool(tool) = &planned.step.kind {
-            (receiver(&tool.tool.value), all(&tool.with))
-        } else if let StepKind::Send(send) = &planned.step.kind {
-            (receiver(&send.to.value), std::iter::once(&send.of).chain(all(&send.with)).collect())
-        } else {
-            continue;
+        let (whereto, texts) = match &planned.step.kind {
+            StepKind::Http(http) => {
+                let mut texts = vec![&http.url];
+                texts.extend(http.headers.iter().map(|(_, text)| text));
+                texts.extend(http.query.iter().map(|(_, value)| value).chain(&http.body).flat_map(Filling::texts));
+                (Some("a web address"), texts)
+            }
+            StepKind::Tool(tool) => (receiver(&tool.tool.value), all(&tool.with)),
+            StepKind::Send(send) => (receiver(&send.to.value), std::iter::once(&send.of).chain(all(&send.with)).collect()),
+            StepKind::Agent(_) | StepKind::Set(_) | StepKind::Sql(_) | StepKind::Read(_) | StepKind::Plan(_) | StepKind::Route(_) => {
+                continue;
+            }
+            StepKind::Call(_) | StepKind::Format(_) | StepKind::Gate(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => {
+                continue;
+            }
         };
         let Some(whereto) = whereto else { continue };
         if let Some((read, name)) = first(&sources, planned, &texts, Gives::Perhaps) {

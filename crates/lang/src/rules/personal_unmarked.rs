@@ -12,19 +12,18 @@ use crate::sql::{self, Name};
 /// The texts of a step whose values may be part of its output.
 fn inflow<'p>(sources: &PersonalSources, pipeline: &'p Pipeline, planned: &'p PlannedStep) -> Vec<&'p Text> {
     let kind = &planned.step.kind;
-    if let StepKind::Agent(AgentStep { prompt, attach, .. }) | StepKind::Plan(PlanStep { prompt, attach, .. }) = kind {
-        std::iter::once(prompt).chain(attach.iter().flat_map(Filling::texts)).collect()
-    } else if let StepKind::Set(value) = kind {
-        value.texts()
-    } else if let StepKind::Format(step) = kind {
-        vec![&step.text]
-    } else if let StepKind::Gate(step) = kind {
-        let read = std::iter::once(&step.of).chain(&step.otherwise);
-        if sources.removes(step) { vec![] } else { read.collect() }
-    } else if kind.called(pipeline).is_some() || matches!(kind, StepKind::Call(_)) {
-        all(kind.with())
-    } else {
-        vec![]
+    match kind {
+        StepKind::Agent(AgentStep { prompt, attach, .. }) | StepKind::Plan(PlanStep { prompt, attach, .. }) => {
+            std::iter::once(prompt).chain(attach.iter().flat_map(Filling::texts)).collect()
+        }
+        StepKind::Set(value) => value.texts(),
+        StepKind::Format(step) => vec![&step.text],
+        StepKind::Gate(step) if sources.removes(step) => vec![],
+        StepKind::Gate(step) => std::iter::once(&step.of).chain(&step.otherwise).collect(),
+        StepKind::Call(step) => all(&step.with),
+        StepKind::Tool(step) if kind.called(pipeline).is_some() => all(&step.with),
+        StepKind::Tool(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Read(_) | StepKind::Route(_) => vec![],
+        StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => vec![],
     }
 }
 

@@ -1,7 +1,7 @@
 //! F312: a plan may use a tool that a policy is sure to reject.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Policy, StepKind, Tool, ToolKind, ToolName};
+use crate::model::{Policy, StepKind, Tool, ToolName};
 use crate::policy::{Act, decide, may_allow};
 
 /// F312: a tool in `may_use` that the policies of the file and of the planning agent are sure to reject.
@@ -38,7 +38,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 fn allowed(policy: &Policy, name: &str, own: &str, tool: &Tool) -> Vec<bool> {
     let policy = &[("", policy)];
     let allows = |name: &str| decide(policy, &Act::Tool { name, arguments: None }).allowed;
-    if name == own && matches!(tool.kind, ToolKind::File(_)) {
+    if name == own && tool.kind.folder().is_some() {
         tool.parts().iter().map(|part| allows(&format!("{own}.{part}"))).collect()
     } else if name == own && tool.is_server() {
         tool.allowed_names().map(|part| may_allow(policy, own, part)).collect()

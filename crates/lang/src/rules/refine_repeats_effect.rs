@@ -45,7 +45,7 @@ fn effect<'p>(
         if step.is_once {
             return Some((&**step, "is marked once"));
         }
-        if matches!(step.kind, StepKind::Send(_)) {
+        if step.kind.facts().sends {
             return Some((&**step, "sends"));
         }
         let called = own.called(step).filter(|called| !seen.contains(called))?;

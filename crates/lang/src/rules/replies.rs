@@ -7,7 +7,7 @@ use super::problem::ReadProblem;
 use super::reads;
 use super::step_paths::{PathEnd, way};
 use super::{Diagnostic, PipelinePlan, Plan};
-use crate::model::{Provider, Read, ReplySet, StepKind, TestFile, step_path};
+use crate::model::{Read, ReplySet, StepKind, TestFile, step_path};
 use crate::plan::StepIx;
 
 /// F103, F201, F202, F208, for the replies of tests. What a route leaves out is its author's affair: a case says which way it goes.
@@ -26,7 +26,7 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
 pub(super) fn in_models(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let (mut tables, mut found) = (ReplyTables::default(), vec![]);
     for model in pipeline.pipeline.models.values() {
-        let Provider::Scripted(replies) = &model.provider else { continue };
+        let Some(replies) = model.provider.scripted() else { continue };
         for (path, set) in &replies.by_step {
             look(path, set, pipeline, plan, &mut tables, &mut found);
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::names::PipelineNames;
 use super::seat::Texts;
 use super::{Code, Diagnostic, PipelinePlan};
-use crate::model::{Filling, StepKind, ToolKind};
+use crate::model::{FilePart, Filling};
 use crate::plan::StepIx;
 
 pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnostic>) {
@@ -43,11 +43,11 @@ pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnos
 /// Folder and name of the file a step writes, if the name is written out.
 fn written<'a>(names: &PipelineNames<'a>, ix: StepIx) -> Option<(&'a Path, &'a str)> {
     let kind = &names.step(ix).kind;
-    let (tool, with) = (kind.receiver()?, kind.with());
+    let (tool, part) = names.pipeline.pipeline.tool(&kind.facts().receiver?.value)?;
     // What is sent to a folder is written there.
-    let tool = if let StepKind::Send(_) = kind { &tool.value } else { tool.value.strip_suffix(".write")? };
-    let ToolKind::File(folder) = &names.pipeline.pipeline.tools.get(tool)?.kind else { return None };
-    let (_, name) = with.iter().find(|(name, _)| name.value == "name")?;
+    let writes = if kind.facts().sends { part.is_none() } else { tool.file_part(part).is_some_and(FilePart::changes) };
+    let folder = tool.kind.folder().filter(|_| writes)?;
+    let (_, name) = kind.facts().with.iter().find(|(name, _)| name.value == "name")?;
     match name {
         Filling::Constant(value) => Some((folder, value.as_str()?)),
         _ => None,

@@ -157,7 +157,7 @@ impl<'a> Texts<'a> {
 
     fn step(&mut self, pipeline: &'a PipelinePlan, ix: StepIx) {
         let step = &pipeline.step(ix).step;
-        let secrets = matches!(step.kind, StepKind::Http(_));
+        let secrets = step.kind.facts().method.is_some();
         let when = self.seat(Viewpoint::Step(ix, StepPart::When), More::default());
         let list = self.seat(Viewpoint::Step(ix, StepPart::List), More::default());
         let work = self.seat(Viewpoint::Step(ix, StepPart::Work), More { secrets, ..More::default() });
@@ -229,10 +229,10 @@ fn with_of_tool(tool: &Tool, arguments: &[Field], users: Option<&Vec<StepIx>>, p
     arguments.iter().for_each(|field| add(&field.name, of_field(field)));
     for ix in users.into_iter().flatten() {
         let kind = &pipeline.step(*ix).step.kind;
-        if let StepKind::Send(_) = kind {
+        if kind.facts().sends {
             ["content", "text", "part", "parts"].into_iter().for_each(|name| add(name, Type::Any));
         }
-        kind.with().iter().for_each(|(name, _)| add(&name.value, Type::Any));
+        kind.facts().with.iter().for_each(|(name, _)| add(&name.value, Type::Any));
     }
     Type::Object(std::sync::Arc::new(with))
 }
@@ -252,7 +252,7 @@ impl<'a> Users<'a> {
             for agent in kind.agents(file) {
                 users.agents.entry(&agent.value).or_default().push(ix);
             }
-            for name in kind.may_use() {
+            for name in kind.facts().may_use {
                 let tool = ToolName::of(&name.value).tool;
                 let (of, name) =
                     if file.agents.contains_key(&name.value) { (&mut users.agents, &*name.value) } else { (&mut users.tools, tool) };

@@ -48,7 +48,7 @@ fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: Block
         } else {
             // What a tool, an agent or a plan runs is known only in the run.
             let is_alone = matches!(kind, StepKind::Http(_) | StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_));
-            return if is_alone || kind.only_computes() { PathEnd::Nowhere } else { PathEnd::Inside };
+            return if is_alone || kind.facts().only_computes { PathEnd::Nowhere } else { PathEnd::Inside };
         }
     }
 }

@@ -5,7 +5,7 @@ use super::names::{Looked, PipelineNames, is_place, needs_output};
 use super::problem::{KnownFields, Owner, ReadProblem};
 use super::seat::{Seat, StepPart, Viewpoint};
 use super::types::{Member, Type};
-use crate::model::{Filling, OnFailure, PlanStep, Step, StepKind, ToolKind};
+use crate::model::{Filling, OnFailure, PlanStep, Step, StepKind};
 use crate::plan::StepIx;
 use crate::source::Spanned;
 
@@ -201,7 +201,7 @@ impl PipelineNames<'_> {
         let step = ["id", "use", "with", "depends_on", "status", "output", "error"].map(|name| (name, Type::Any));
         let perhaps = |name: &Spanned<String>| (name.value.clone(), Member { kind: Type::Any, is_optional: true });
         let tools = &self.pipeline.pipeline.tools;
-        let has_parts = |name: &Spanned<String>| tools.get(&name.value).is_some_and(|tool| matches!(tool.kind, ToolKind::File(_)));
+        let has_parts = |name: &Spanned<String>| tools.get(&name.value).is_some_and(|tool| tool.kind.folder().is_some());
         let by_use = Type::of_members(plan.may_use.iter().map(perhaps), plan.may_use.iter().any(has_parts));
         Type::object([
             ("strategy", Type::Text),

@@ -6,7 +6,7 @@ use super::call_inputs::{AskedFields, GivenValues};
 use super::names::PipelineNames;
 use super::seat::Texts;
 use super::{Code, Diagnostic, Plan};
-use crate::model::{Field, FieldKind, Filling, SendStep, Shape, StepKind, Tool, ToolKind};
+use crate::model::{Field, FieldKind, FilePart, Filling, SendStep, Shape, StepKind, Tool, ToolKind};
 use crate::source::{Span, Spanned};
 
 pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnostic>) {
@@ -21,7 +21,6 @@ pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnos
         }
         let StepKind::Tool(call) = &planned.step.kind else { continue };
         let Some((tool, part)) = file.tool(&call.tool.value) else { continue };
-        let part = part.unwrap_or_default();
         let wanted = asked.entry(&call.tool.value).or_insert_with(|| {
             let (fields, what) = arguments(names.plan, &parts, tool, part)?;
             Some((AskedFields::of(fields), what))
@@ -60,8 +59,8 @@ impl Default for FixedParts {
 }
 
 /// What a tool takes; `None`: not known.
-fn arguments<'a>(plan: &'a Plan, parts: &'a FixedParts, tool: &'a Tool, part: &str) -> Option<(&'a [Field], &'static str)> {
-    match (&tool.kind, part) {
+fn arguments<'a>(plan: &'a Plan, parts: &'a FixedParts, tool: &'a Tool, part: Option<&str>) -> Option<(&'a [Field], &'static str)> {
+    match (&tool.kind, tool.file_part(part)) {
         // Without `arguments` whatever is given is used.
         (ToolKind::Http { arguments, .. }, _) if arguments.is_empty() => None,
         (ToolKind::Http { arguments, .. }, _) => Some((arguments, "argument")),
@@ -70,9 +69,10 @@ fn arguments<'a>(plan: &'a Plan, parts: &'a FixedParts, tool: &'a Tool, part: &s
             Shape::Schema(_) => None,
         },
         (ToolKind::Sql(_), _) => Some((&parts.query, "argument")),
-        (ToolKind::File(_), "read") => Some((&parts.read, "argument")),
-        (ToolKind::File(_), "write") => Some((&parts.write, "argument")),
-        (ToolKind::File(_) | ToolKind::Smtp { .. } | ToolKind::Server(_) | ToolKind::Broken, _) => None,
+        (ToolKind::File(_), Some(FilePart::Read)) => Some((&parts.read, "argument")),
+        (ToolKind::File(_), Some(FilePart::Write)) => Some((&parts.write, "argument")),
+        (ToolKind::File(_), Some(FilePart::List) | None) => None,
+        (ToolKind::Smtp { .. } | ToolKind::Server(_) | ToolKind::Broken, _) => None,
     }
 }
 

@@ -1,13 +1,12 @@
 //! F302: a part of a tool that is not open, or that it does not have.
 
+use strum::VariantNames;
+
 use super::{Code, Diagnostic, PipelinePlan, Plan, listed, quoted};
 use crate::diagnostic::{LONGEST_MESSAGE, cut, did_you_mean};
-use crate::model::{Approve, StepKind, Tool, ToolKind, ToolName};
+use crate::model::{Approve, FilePart, StepKind, Tool, ToolKind, ToolName};
 use crate::policy::{may_mean, opens};
 use crate::source::Spanned;
-
-/// What a `file` tool can do; `write` only where `allow` lists it.
-const FILE_PARTS: [&str; 3] = ["list", "read", "write"];
 
 pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
     of_parts(pipeline, out);
@@ -20,7 +19,7 @@ fn of_lists(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     for (name, tool) in &pipeline.pipeline.tools {
         let parts: Vec<&str> = match &tool.kind {
             ToolKind::Server(_) | ToolKind::Broken => continue,
-            ToolKind::File(_) => FILE_PARTS.into_iter().chain([name.as_str()]).collect(),
+            ToolKind::File(_) => FilePart::VARIANTS.iter().copied().chain([name.as_str()]).collect(),
             ToolKind::Http { .. } | ToolKind::Sql(_) | ToolKind::Smtp { .. } | ToolKind::Pipeline { .. } => vec![name],
         };
         let asked: Vec<Spanned<String>> = match &tool.approve {
@@ -44,7 +43,6 @@ fn found(tool: &Spanned<String>, message: impl Into<String>) -> Diagnostic {
 /// A part of a tool that is not open, or a tool without saying which part.
 fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
-    let tool_of = |name: &str| file.tool(name).map(|(tool, _)| tool);
     for (name, agent) in &file.agents {
         for listed in &agent.tools {
             if let Some((tool, Some(part))) = file.tool(&listed.value) {
@@ -56,14 +54,14 @@ fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
         if let StepKind::Plan(plan) = &planned.step.kind {
             let owner = format!("may_use of step \"{}\" lists", planned.step.id.value);
             for name in plan.may_use.iter().filter(|name| !file.agents.contains_key(&name.value)) {
-                in_may_use(&owner, name, tool_of(&name.value), out);
+                in_may_use(&owner, name, file.tool(&name.value), out);
             }
         }
         let StepKind::Tool(step) = &planned.step.kind else { continue };
-        let Some(tool) = tool_of(&step.tool.value) else { continue };
+        let Some((tool, part)) = file.tool(&step.tool.value) else { continue };
         let owner = format!("step \"{}\" uses", planned.step.id.value);
         let wrong = |message: String, help: &str| found(&step.tool, message).help(help);
-        match (ToolName::of(&step.tool.value).part, &tool.kind) {
+        match (part, &tool.kind) {
             (Some(part), _) => open(&owner, &step.tool, part, tool, out),
             (None, ToolKind::File(_)) => {
                 let message = format!("{owner} tool \"{}\" and does not say for what", step.tool.value);
@@ -78,9 +76,9 @@ fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     }
 }
 
-fn in_may_use(owner: &str, name: &Spanned<String>, tool: Option<&Tool>, out: &mut Vec<Diagnostic>) {
-    let Some(tool) = tool else { return };
-    if let Some(part) = ToolName::of(&name.value).part {
+fn in_may_use(owner: &str, name: &Spanned<String>, tool: Option<(&Tool, Option<&str>)>, out: &mut Vec<Diagnostic>) {
+    let Some((tool, part)) = tool else { return };
+    if let Some(part) = part {
         open(owner, name, part, tool, out);
     } else if let ToolKind::Smtp { .. } = tool.kind {
         let message = format!("{owner} tool \"{}\", which only send can use", name.value);
@@ -99,14 +97,13 @@ fn open(owner: &str, name: &Spanned<String>, part: &str, tool: &Tool, out: &mut 
         out.push(wrong(format!("{owner} {}, but tool \"{server}\" denies it", name.value)).help("remove it, or take it out of deny"));
         return;
     }
-    if let ToolKind::File(_) = tool.kind
-        && !FILE_PARTS.contains(&part)
-    {
-        let near = did_you_mean(part, FILE_PARTS);
+    let file_part = tool.file_part(Some(part));
+    if tool.kind.folder().is_some() && file_part.is_none() {
+        let near = did_you_mean(part, FilePart::VARIANTS.iter().copied());
         out.push(
             wrong(format!("{owner} {}, but a file tool has no \"{part}\"{near}", name.value))
                 .near(near)
-                .help("use one of: list, read, write"),
+                .help(format!("use one of: {}", FilePart::VARIANTS.join(", "))),
         );
         return;
     }
@@ -119,7 +116,7 @@ fn open(owner: &str, name: &Spanned<String>, part: &str, tool: &Tool, out: &mut 
                     .help(format!("add {part} to its allow, or use another")),
             );
         }
-        None if matches!(tool.kind, ToolKind::File(_)) && part == "write" => {
+        None if file_part.is_some_and(FilePart::changes) => {
             let message = format!("{owner} {}, but tool \"{server}\" writes only if its allow lists write", name.value);
             out.push(wrong(message).help("add allow: [list, read, write] to the tool"));
         }

@@ -39,11 +39,10 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
         let owner = format!("step \"{}\" uses", planned.step.id.value);
         let kind = &planned.step.kind;
         kind.agents_with_tools().into_iter().for_each(|agent| look.up("agent", &owner, agent, &file.agents));
-        if let StepKind::Agent(step) = kind {
-            if let Some(model) = step.model.as_ref().filter(|model| model.form == Form::Plain && &*model.source != DEFAULT_MODEL) {
-                look.up("model", &owner, &Spanned::new(model.source.to_string(), model.place.span), &file.models);
-            }
-        } else if let StepKind::Tool(step) = kind {
+        if let Some(model) = kind.facts().model.filter(|model| model.form == Form::Plain && &*model.source != DEFAULT_MODEL) {
+            look.up("model", &owner, &Spanned::new(model.source.to_string(), model.place.span), &file.models);
+        }
+        if let StepKind::Tool(step) = kind {
             look.tool(&owner, &step.tool, &file.tools);
         } else if let StepKind::Plan(step) = kind {
             let owner = format!("may_use of step \"{}\" lists", planned.step.id.value);

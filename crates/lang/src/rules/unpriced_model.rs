@@ -14,7 +14,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     let mut used: Vec<&str> = vec![];
     for planned in &pipeline.steps {
         let kind = &planned.step.kind;
-        let names = kind.agents(file).into_iter().chain(kind.may_use()).map(Spanned::as_str);
+        let names = kind.agents(file).into_iter().chain(kind.facts().may_use).map(Spanned::as_str);
         let bounded = names.filter(|name| file.agents.get(*name).is_some_and(is_bounded));
         used.extend(bounded.filter_map(|name| file.asked_model(kind, name)));
     }

@@ -22,20 +22,16 @@ pub(super) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) {
     for planned in &names.pipeline.steps {
         let kind = &planned.step.kind;
         used.agents.extend(kind.agents_with_tools().into_iter().map(Spanned::as_str));
-        if let StepKind::Agent(step) = kind {
-            let fixed = step.model.as_ref().filter(|model| model.form == Form::Plain);
-            used.models.extend(fixed.map(|model| &*model.source));
-            used.any_model |= step.model.is_some() && fixed.is_none();
-        } else if let StepKind::Tool(step) = kind {
-            used.tools.insert(ToolName::of(&step.tool.value).tool);
-        } else if let StepKind::Plan(step) = kind {
+        let fixed = kind.facts().model.filter(|model| model.form == Form::Plain);
+        used.models.extend(fixed.map(|model| &*model.source));
+        used.any_model |= kind.facts().model.is_some() && fixed.is_none();
+        used.tools.extend(kind.facts().receiver.map(|name| if kind.facts().sends { &name.value } else { ToolName::of(&name.value).tool }));
+        if let StepKind::Plan(step) = kind {
             for name in &step.may_use {
                 let server = ToolName::of(&name.value).tool;
                 let of = if file.tools.contains_key(server) { &mut used.tools } else { &mut used.agents };
                 of.insert(server);
             }
-        } else if let StepKind::Send(step) = kind {
-            used.tools.insert(&step.to.value);
         } else if let StepKind::Gate(step) = kind {
             used.agents.extend(step.judge.iter().map(Spanned::as_str));
             used.scorecards.extend(step.scorecards.iter().filter_map(ScorecardRef::name).map(Spanned::as_str));

@@ -17,7 +17,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         let only_computes = if let StepKind::Agent(agent) = &step.kind {
             only_answers(names, &agent.agent.value)
         } else {
-            step.kind.only_computes() && !(has_sql && matches!(step.kind, StepKind::Read(_)))
+            step.kind.facts().only_computes && !(has_sql && matches!(step.kind, StepKind::Read(_)))
         };
         if only_computes && !is_last && !stands_in && !read.contains(step.id.value.as_str()) {
             let message = format!("no one reads the output of \"{}\"", step.id.value);

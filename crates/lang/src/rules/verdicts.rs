@@ -6,7 +6,7 @@ use super::step_paths::{PathEnd, way};
 use super::unknown_test_name;
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::diagnostic::{did_you_mean, nearest};
-use crate::model::{Provider, ReplyBody, ReplySet, StepKind, TestFile};
+use crate::model::{ReplyBody, ReplySet, StepKind, TestFile};
 use crate::source::{Span, Spanned};
 
 /// F700, for the replies of tests.
@@ -23,7 +23,7 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
 pub(super) fn in_models(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     let mut told = HashSet::new();
     for model in pipeline.pipeline.models.values() {
-        let Provider::Scripted(replies) = &model.provider else { continue };
+        let Some(replies) = model.provider.scripted() else { continue };
         for (path, name, known) in unknown(replies.by_step.iter(), pipeline, plan) {
             if !nearest(&name.value, known.iter().copied()).is_empty() {
                 tell(path, name, &known, &mut told, out);

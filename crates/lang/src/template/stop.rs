@@ -1,5 +1,6 @@
 //! Why a filling stops.
 
+use crate::diagnostic::cut_bytes;
 use crate::source::Span;
 
 /// The reason, in plain words.
@@ -44,11 +45,6 @@ pub struct FillError {
 
 impl FillError {
     pub(super) fn new(stop: FillStop, span: Option<Span>) -> FillError {
-        let mut message = stop.message;
-        if message.len() > MESSAGE_BYTES {
-            message.truncate(message.floor_char_boundary(MESSAGE_BYTES - '…'.len_utf8()));
-            message.push('…');
-        }
-        FillError { message, span }
+        FillError { message: cut_bytes(stop.message, MESSAGE_BYTES), span }
     }
 }

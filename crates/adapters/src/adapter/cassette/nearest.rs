@@ -144,11 +144,7 @@ fn around(equal: &[&str], head: usize, tail: usize) -> String {
 /// A word that continues for lines, such as a piece of JSON, by its ends.
 fn inner_cut(word: &str) -> String {
     const ENDS: usize = 20;
-    let letters: Vec<char> = word.chars().collect();
-    if letters.len() <= 3 * ENDS {
-        return word.to_owned();
-    }
-    letters[..ENDS].iter().chain(&['…']).chain(&letters[letters.len() - ENDS..]).collect()
+    diagnostic::ends(word, 3 * ENDS, ENDS, ENDS).map_or_else(|| word.to_owned(), |(start, end)| format!("{start}…{end}"))
 }
 
 fn one_line(text: &str) -> String {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{clause, listed, named, pipelines};
-use crate::model::{DEFAULT_MODEL, DataKind, Model, STDOUT, ServerKind, Step, StepKind, Text, Tool, ToolKind};
+use crate::model::{DEFAULT_MODEL, DataKind, FilePart, Model, STDOUT, ServerKind, Step, StepKind, Text, Tool, ToolKind};
 use crate::plan::{PipelineBounds, PipelinePlan, Plan, users};
 use crate::report::graph::words::{filling, source};
 
@@ -35,7 +35,7 @@ pub(super) fn reads(plan: &Plan) -> Vec<String> {
         }
         for (name, tool) in &pipeline.tools {
             match &tool.kind {
-                ToolKind::File(folder) if tool.opens("read") || tool.opens("list") => {
+                ToolKind::File(folder) if tool.opens(FilePart::Read) || tool.opens(FilePart::List) => {
                     said.push(format!("folder {} (tool {name}){whose}.", folder.display()));
                 }
                 ToolKind::Sql(tables) => {
@@ -186,7 +186,7 @@ fn tool(name: &str, tool: &Tool) -> Option<String> {
                 ServerKind::Url { url, .. } => format!("Tool {name}{about}: asks the MCP server {}{may}{denied}", source(url)),
             })
         }
-        ToolKind::File(folder) if tool.opens("write") => Some(format!("Tool {name}{about}: writes files in {}", folder.display())),
+        ToolKind::File(folder) if tool.opens(FilePart::Write) => Some(format!("Tool {name}{about}: writes files in {}", folder.display())),
         ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => None,
     }
 }

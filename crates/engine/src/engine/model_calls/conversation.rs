@@ -44,7 +44,7 @@ impl Run {
         }
         if !is_asking {
             let mut listed = self.agent(at, agent)?.tools.clone();
-            listed.extend_from_slice(self.step(at).kind.may_use());
+            listed.extend_from_slice(self.step(at).kind.facts().may_use);
             if !self.lists_tools(at, &self.servers_among(at, Some(agent), &listed))? {
                 self.send(at, brief(self, true)?, TalkTurn::First)?;
             }

@@ -230,19 +230,17 @@ impl Run {
         let path = &self.state.node(at).path;
         let scripted = of_test.filter(|replies| replies_of(replies, path).is_some()).or_else(of_model).or(or_nobody);
         let before = self.state.talk(at).filter(|_| !fresh).map(|talk| talk.messages.as_slice()).unwrap_or_default();
-        let request = match (&scripted, model) {
-            (Some(replies), _) => CallRequest::Scripted(self.scripted_reply(at, replies, &brief)?),
+        let (request, reserved_tokens, timeout) = match (&scripted, model) {
+            (Some(replies), _) => (CallRequest::Scripted(self.scripted_reply(at, replies, &brief)?), 0, MODEL_TIMEOUT),
             (None, Some(model)) => {
-                CallRequest::Model(self.model_request(at, model, &brief.tools, schema, before.iter().chain(&messages))?)
+                let request = self.model_request(at, model, &brief.tools, schema, before.iter().chain(&messages))?;
+                let (reserved_tokens, timeout) = (worst_case(&request), request.timeout);
+                (CallRequest::Model(request), reserved_tokens, timeout)
             }
             (None, None) => {
                 let message = format!("there is no model \"{name}\"; add it to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL");
                 return Err(Failure::new(FailureKind::Unavailable, message));
             }
-        };
-        let (reserved_tokens, timeout) = match &request {
-            CallRequest::Model(request) => (worst_case(request), request.timeout),
-            _ => (0, MODEL_TIMEOUT),
         };
         let reserved_usd = worst_price(model, reserved_tokens);
         let model = name.to_string();

@@ -99,7 +99,7 @@ impl Run {
             FrameKind::Written(written) => node.retry_at.is_none() || written.active < written.most,
             FrameKind::Block(_) => true,
         };
-        let calls = self.step(at).kind.calls_when() != CallTime::Never || matches!(node.work, StepWork::Asking(_));
+        let calls = self.step(at).kind.facts().calls_when != CallTime::Never || matches!(node.work, StepWork::Asking(_));
         has_place && (!calls || any_permit && self.has_permit(at))
     }
 

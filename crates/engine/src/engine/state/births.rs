@@ -73,7 +73,7 @@ impl RunState {
     fn start_when_called(&mut self, planned: &PipelinePlan, at: NodeRef, key: ReadyKey) {
         let step = &planned.step(self.node(at).step).step;
         let is_list = step.for_each.is_some() && !self.is_element(at);
-        if step.kind.calls_when() == CallTime::Start && !is_list {
+        if step.kind.facts().calls_when == CallTime::Start && !is_list {
             self.ready_calls.insert(key)
         } else {
             self.ready.insert(key)

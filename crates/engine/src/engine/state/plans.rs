@@ -227,7 +227,7 @@ impl RunState {
         }
         let agents = step.kind.agents_with_tools();
         let asks = agents.first().map(|agent| format!("asks agent {}", agent.value));
-        let Some(what) = asks.or_else(|| Some(format!("uses {}", step.kind.may_use().first()?.value))) else { return };
+        let Some(what) = asks.or_else(|| Some(format!("uses {}", step.kind.facts().may_use.first()?.value))) else { return };
         let again = if attempt > 1 { format!(" (try {attempt})") } else { String::new() };
         self.tell(at, format!("{} {what}{again}.", step.id.value));
     }

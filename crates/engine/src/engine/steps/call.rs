@@ -55,7 +55,7 @@ impl Run {
     fn opening_of(&self, at: NodeRef, step: &Step, called: PipelineId) -> Result<Opening, Failure> {
         let own_channel = if let StepKind::Call(call) = &step.kind { call.channel.as_ref() } else { None };
         let mut given: Map<String, Value> = self.previous(at, called).into_iter().collect();
-        given.extend(self.arguments(at, step.kind.with())?);
+        given.extend(self.arguments(at, step.kind.facts().with)?);
         if let StepKind::Tool(tool) = &step.kind {
             given = self.with_fixed(at, &tool.tool.value, given)?;
         }

@@ -34,7 +34,7 @@ impl Run {
     fn form(&self, at: NodeRef) -> (&'static str, bool, Option<Value>) {
         let step = self.step(at);
         let is_single = super::of(&step.kind, |kind| kind.is_single(self, at));
-        (step.kind.word(), is_single, step.kind.output().map(crate::engine::shape::schema))
+        (step.kind.word(), is_single, step.kind.facts().output.map(crate::engine::shape::schema))
     }
 
     /// What the look brought: the step has ended, or does its work. A cache that cannot be read has nothing.

@@ -216,7 +216,7 @@ impl Run {
 
     /// Whether a step reaches anything but tables, files to read, and a receiver of `send`.
     fn goes_outside(&self, at: NodeRef, step: &Step) -> bool {
-        !matches!(step.kind, StepKind::Send(_)) && step.kind.effects(&self.planned_of(at).pipeline).go_outside()
+        !step.kind.facts().sends && step.kind.effects(&self.planned_of(at).pipeline).go_outside()
     }
 
     /// The same for a tool that a model asks for, `tool` or `tool.part`. Mail can only be sent by a step.

@@ -13,7 +13,7 @@ use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::state::NodeRef;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind};
-use crate::model::{CONNECT_TIMEOUT, Step, Tool, ToolKind, ToolName, ToolStep};
+use crate::model::{CONNECT_TIMEOUT, FilePart, Step, Tool, ToolKind, ToolName, ToolStep};
 use crate::template;
 
 impl Kind for ToolStep {
@@ -58,7 +58,7 @@ impl Run {
         key: RepeatKey,
         timeout: Duration,
     ) -> Result<(CallRequest, Value), Failure> {
-        let part = ToolName::of(name).part.unwrap_or_default();
+        let part = ToolName::of(name).part;
         let tool = self.tool(at, name)?;
         let (mut with, mut shown) = (given.clone(), given);
         let secrets = self.secret_names();
@@ -86,14 +86,15 @@ impl Run {
             }
             ToolKind::File(folder) => {
                 let text = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
-                match part {
-                    part if !tool.opens(part) => {
-                        let message = format!("tool \"{name}\" is not open: it allows {}", tool.parts().join(", "));
+                match tool.file_part(part).filter(|part| tool.opens(*part)) {
+                    None => {
+                        let parts = tool.parts().into_iter().map(<&str>::from).collect::<Vec<_>>().join(", ");
+                        let message = format!("tool \"{name}\" is not open: it allows {parts}");
                         return Err(Failure::new(FailureKind::Denied, message));
                     }
-                    "list" => CallRequest::List { folder: folder.clone() },
-                    "read" => CallRequest::Open { folder: folder.clone(), name: text("name") },
-                    _ => CallRequest::Write { folder: folder.clone(), name: text("name"), text: plain(&with["text"]) },
+                    Some(FilePart::List) => CallRequest::List { folder: folder.clone() },
+                    Some(FilePart::Read) => CallRequest::Open { folder: folder.clone(), name: text("name") },
+                    Some(FilePart::Write) => CallRequest::Write { folder: folder.clone(), name: text("name"), text: plain(&with["text"]) },
                 }
             }
             ToolKind::Smtp { .. } => return Err(Failure::new(FailureKind::BadRequest, format!("tool \"{name}\" is for send only"))),

@@ -18,7 +18,7 @@ use crate::engine::words::ms;
 use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, SharedValue, ToolCall};
 use crate::gate::result;
-use crate::model::{Agent, MOST_TURNS, Mock, PipelineId, Tool, ToolKind, ToolName};
+use crate::model::{Agent, FilePart, MOST_TURNS, Mock, PipelineId, Tool, ToolKind, ToolName};
 use crate::policy::may_allow;
 use crate::port::{Rows, ServerReply, ToolDescription};
 use crate::source::Spanned;
@@ -64,7 +64,7 @@ impl Run {
             let Some(tool) = planned.pipeline.tools.get(name) else { continue };
             let names: Vec<String> = match (&tool.kind, part) {
                 (ToolKind::File(_), None) => tool.parts().iter().map(|part| format!("{name}.{part}")).collect(),
-                (ToolKind::File(_), Some(part)) if tool.opens(part) => vec![written.value.clone()],
+                (ToolKind::File(_), Some(_)) if tool.file_part(part).is_some_and(|part| tool.opens(part)) => vec![written.value.clone()],
                 (ToolKind::Server(_), part) => {
                     let parts = self.offered_parts(at, name, tool, part).into_iter();
                     parts.filter(|part| may_allow(&policies, name, part)).map(|part| format!("{name}.{part}")).collect()
@@ -97,10 +97,10 @@ impl Run {
                     format!("Runs one SQL query that only reads. Tables: {}. Select a few rows to see the columns.", tables.join(", "));
                 (own, text(&["query"]))
             }
-            ToolKind::File(_) => match part {
-                "list" => ("Lists the files of a folder.".to_string(), text(&[])),
-                "read" => ("Gives the text of a file, by its name from the list.".to_string(), text(&["name"])),
-                _ => ("Writes a text file.".to_string(), text(&["name", "text"])),
+            ToolKind::File(_) => match tool.file_part(Some(part)) {
+                Some(FilePart::List) => ("Lists the files of a folder.".to_string(), text(&[])),
+                Some(FilePart::Read) => ("Gives the text of a file, by its name from the list.".to_string(), text(&["name"])),
+                Some(FilePart::Write) | None => ("Writes a text file.".to_string(), text(&["name", "text"])),
             },
             ToolKind::Pipeline { .. } => {
                 let called = self.planned_of(at).called_tool(name).map(|id| &self.plan.pipeline(id).pipeline);
@@ -173,7 +173,7 @@ impl Run {
             AskedStage::Over(text) => {
                 Some(Message { role: MessageRole::Tool, text: text.clone(), call_id: Some(a.asked.id.clone()), ..Message::default() })
             }
-            _ => None,
+            AskedStage::Open | AskedStage::Out(_) | AskedStage::Inside(_) => None,
         };
         Ok(self.asked(at).iter().map(told).collect())
     }

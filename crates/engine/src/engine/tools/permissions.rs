@@ -8,7 +8,7 @@ use crate::engine::Run;
 use crate::engine::command::CallRequest;
 use crate::engine::state::NodeRef;
 use crate::event::{Failure, FailureKind, Happening};
-use crate::model::{ActKind, HostSource, Policy, StepKind};
+use crate::model::{ActKind, HostSource, Policy, StepKind, Touch};
 use crate::policy::{Act, Decision, Origin, decide, decide_host, from_project, may_reach};
 use crate::port::{ModelRequest, ServerTransport, ToolServer};
 use crate::sql::mentions;
@@ -129,14 +129,11 @@ impl Run {
                 let missing = || Failure::new(FailureKind::BadRequest, "the mail server has no host");
                 vec![Deed::Host(Origin::of_mail(&mail.server).ok_or_else(missing)?, mail.host_from)]
             }
-            CallRequest::Query(query) => {
-                let used = query.tables.iter().filter(|table| mentions(&query.query, &table.name));
-                used.map(|table| Deed::Read(inside(&table.file))).collect()
+            CallRequest::Query(_) | CallRequest::Read(_) | CallRequest::Open { .. } => {
+                touched(request).1.iter().map(|path| Deed::Read(inside(path))).collect()
             }
-            CallRequest::Read(files) => files.iter().map(|file| Deed::Read(inside(&file.path))).collect(),
             // A list tells all names of the folder, so it needs what reading all of them does.
             CallRequest::List { folder } => vec![Deed::Read(format!("{}/*", inside(folder)))],
-            CallRequest::Open { folder, name } => vec![Deed::Read(inside(&folder.join(name)))],
             CallRequest::Write { folder, name, text } => vec![Deed::Write(inside(&folder.join(name)), text.len() as u64)],
             CallRequest::Model(_)
             | CallRequest::Scripted(_)
@@ -149,13 +146,13 @@ impl Run {
     /// The request as it goes out: where a rule about paths let it through, its files must lie where their paths say.
     pub(crate) fn bound_to_place(&self, at: NodeRef, agent: Option<&str>, request: CallRequest) -> CallRequest {
         let policies = self.policies(at, agent);
-        let by_policy = match request {
-            CallRequest::Write { .. } => policies.iter().any(|(_, policy)| policy.write.is_some()),
-            _ => policies.iter().any(|(_, policy)| policy.read.is_some()),
-        };
+        let (touch, paths) = touched(&request);
+        let by_policy = policies.iter().any(|(_, policy)| match touch {
+            Touch::Write => policy.write.is_some(),
+            Touch::Read => policy.read.is_some(),
+        });
         let told_by_data = matches!(&self.step(at).kind, StepKind::Read(read) if self.told_by_data(at, &self.step(at), read));
-        let paths = if by_policy || told_by_data { touched(&request) } else { vec![] };
-        if paths.is_empty() {
+        if paths.is_empty() || !(by_policy || told_by_data) {
             return request;
         }
         let project = self.planned_of(at).pipeline.project.clone();
@@ -183,15 +180,18 @@ fn of_web(address: &str) -> Result<Origin, Failure> {
     Origin::of(address).ok_or_else(wrong)
 }
 
-/// The files and folders that a request opens.
-fn touched(request: &CallRequest) -> Vec<PathBuf> {
-    match request {
+/// The files and folders that a request opens, and what for.
+fn touched(request: &CallRequest) -> (Touch, Vec<PathBuf>) {
+    let files = match request {
         CallRequest::Query(query) => {
             query.tables.iter().filter(|table| mentions(&query.query, &table.name)).map(|table| table.file.clone()).collect()
         }
         CallRequest::Read(files) => files.iter().map(|file| file.path.clone()).collect(),
         CallRequest::List { folder } => vec![folder.clone()],
-        CallRequest::Open { folder, name } | CallRequest::Write { folder, name, .. } => vec![folder.join(name)],
-        _ => vec![],
-    }
+        CallRequest::Open { folder, name } => vec![folder.join(name)],
+        CallRequest::Write { folder, name, text: _ } => return (Touch::Write, vec![folder.join(name)]),
+        CallRequest::Http(_) | CallRequest::Tools(_) | CallRequest::Tool(_) | CallRequest::Mail(_) | CallRequest::Model(_) => vec![],
+        CallRequest::Scripted(_) | CallRequest::Recall { .. } | CallRequest::Print(_) | CallRequest::Held { .. } => vec![],
+    };
+    (Touch::Read, files)
 }

@@ -194,7 +194,7 @@ impl Run {
         let agents = &self.planned_of(at).pipeline.agents;
         let step = self.step(at);
         let of_agents = step.kind.agents_with_tools().into_iter().filter_map(|name| agents.get(&name.value)).flat_map(|agent| &agent.tools);
-        of_agents.chain(step.kind.may_use()).filter_map(|name| part(&name.value)).collect()
+        of_agents.chain(step.kind.facts().may_use).filter_map(|name| part(&name.value)).collect()
     }
 
     /// Tools of a server that any step or agent of the pipeline names.
@@ -205,7 +205,7 @@ impl Run {
     /// All that any step or agent of the pipeline names as a tool: `server`, `server.tool`.
     fn tools_anywhere(&self, at: NodeRef) -> impl Iterator<Item = &str> {
         let planned = self.planned_of(at);
-        let of_steps = planned.steps.iter().flat_map(|planned| planned.step.kind.may_use());
+        let of_steps = planned.steps.iter().flat_map(|planned| planned.step.kind.facts().may_use);
         let of_agents = planned.pipeline.agents.values().flat_map(|agent| &agent.tools);
         of_steps.chain(of_agents).map(|tool| tool.value.as_str())
     }
