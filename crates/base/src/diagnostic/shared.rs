@@ -3,49 +3,34 @@
 use super::{Code, Diagnostic};
 use crate::source::Span;
 
-impl Diagnostic {
+macro_rules! shared_codes {
+    ($($(#[$doc:meta])* $name:ident: $code:expr;)+) => {
+        impl Diagnostic {
+            $($(#[$doc])*
+            pub fn $name(span: Span, message: impl Into<String>) -> Diagnostic {
+                Diagnostic::new($code, span, message)
+            })+
+        }
+    };
+}
+
+shared_codes! {
     /// F004: a key, or a value that belongs to others, is missing.
-    pub fn missing_key(span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(Code::MissingKey, span, message)
-    }
-
+    missing_key: Code::MissingKey;
     /// F007: a value that cannot be here.
-    pub fn bad_value(span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(Code::BadValue, span, message)
-    }
-
+    bad_value: Code::BadValue;
     /// F013: two of one name in one place.
-    pub fn duplicate_id(span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(Code::DuplicateId, span, message)
-    }
-
+    duplicate_id: Code::DuplicateId;
     /// F022: above a limit.
-    pub fn too_large(span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(Code::TooLarge, span, message)
-    }
-
+    too_large: Code::TooLarge;
     /// F025: a file that is not there, cannot be read, or is of another kind.
-    pub fn missing_file(span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(Code::MissingFile, span, message)
-    }
-
+    missing_file: Code::MissingFile;
     /// F100: the id of a step that does not exist.
-    pub fn unknown_step(span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(Code::UnknownStep, span, message)
-    }
-
+    unknown_step: Code::UnknownStep;
     /// F616: a file or folder that no step may read or write.
-    pub fn own_file(span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(Code::OwnFile, span, message)
-    }
-
+    own_file: Code::OwnFile;
     /// F208: a name or a key that exists, but not here.
-    pub fn wrong_place(span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(Code::WrongPlace, span, message)
-    }
-
+    wrong_place: Code::WrongPlace;
     /// F901: a code that cannot be ignored, or not in this way.
-    pub fn bad_suppression(span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(Code::BadSuppression, span, message)
-    }
+    bad_suppression: Code::BadSuppression;
 }

@@ -1,11 +1,9 @@
 //! Methods of HTTP requests, and what each promises.
 
-use std::fmt;
-
 use strum::VariantArray;
 
 /// A method that a file may name (RFC 9110, section 9.3; PATCH: RFC 5789).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "UPPERCASE")]
 #[expect(missing_docs, reason = "the methods of the standard")]
 pub enum Method {
@@ -19,11 +17,6 @@ pub enum Method {
 }
 
 impl Method {
-    /// As it is sent.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// Whether such a request changes nothing on the other side (RFC 9110, section 9.2.1).
     pub fn is_safe(self) -> bool {
         match self {
@@ -42,12 +35,6 @@ impl Method {
 
     /// The methods as they are sent, with this between them.
     pub fn listed(between: &str) -> String {
-        Method::VARIANTS.iter().map(|method| method.as_str()).collect::<Vec<_>>().join(between)
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str(self.as_str())
+        Method::VARIANTS.iter().map(|method| method.word()).collect::<Vec<_>>().join(between)
     }
 }

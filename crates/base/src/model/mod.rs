@@ -27,7 +27,7 @@ mod text;
 mod visit;
 mod work;
 
-has_word!(ActKind, Body, FailureKind, FieldKind, LengthUnit, PlanStrategy, SplitAt);
+has_word!(ActKind, Body, FailureKind, FieldKind, LengthUnit, Method, PlanStrategy, SplitAt);
 
 pub use channel::{
     Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,

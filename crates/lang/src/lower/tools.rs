@@ -173,16 +173,14 @@ pub fn request(keys: &KeyReader) -> Option<(Method, Text)> {
     let node = keys.get("http")?;
     let text = keys.lower.sentence("http", node)?;
     let scalar = node.as_scalar()?;
-    let method = Method::VARIANTS
-        .iter()
-        .copied()
-        .find(|method| text.strip_prefix(method.as_str()).is_some_and(|rest| rest.starts_with([' ', '\t'])));
+    let method =
+        Method::VARIANTS.iter().copied().find(|method| text.strip_prefix(method.word()).is_some_and(|rest| rest.starts_with([' ', '\t'])));
     let Some(method) = method else {
         let message = format!("http {} does not begin with a method and an address", quoted(&text));
         let help = format!("write for example GET https://example.com/ (methods: {})", Method::listed(", "));
         return keys.lower.reject(node.span, message, help);
     };
-    let rest = &text[method.as_str().len()..];
+    let rest = &text[method.word().len()..];
     let (address, start) = (rest.trim(), text.len() - rest.trim_start().len());
     Some((method, keys.lower.template(address, place(scalar, node.span, start))))
 }

@@ -10,7 +10,8 @@ use crate::model::{Channels, Outputs, ReplySet, Shape, TestCase, TestFile, ToolN
 use crate::source::Span;
 
 /// F700 and F701, for the cases of one pipeline: the first of the plan.
-pub(super) fn check(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
+/// Checks the cases of a test file against its pipeline: the first of the plan.
+pub(crate) fn check(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
     nothing_expected::check(tests, out);
     if let Some(pipeline) = plan.pipelines.first() {
         unknown_names(tests, pipeline, plan, out);

@@ -103,13 +103,15 @@ mod wider_inside;
 mod written_plan;
 mod wrong_place;
 
+pub(crate) use cases::check as check_tests;
+pub(crate) use style_conflict::conflict as check_style_guide;
 pub(crate) use written_plan::check_written_plan;
 
 pub use effects::effects_of;
 pub use secret_in_file::{keys, keys_of};
 
 use crate::diagnostic::{Code, Diagnostic, quoted};
-use crate::model::{Channel, Settings, StyleGuide, TestFile};
+use crate::model::{Channel, Settings};
 use crate::plan::{PipelinePlan, Plan};
 use tell::{finding, listed};
 
@@ -186,11 +188,6 @@ pub fn check(plan: &Plan, out: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Checks the cases of a test file against its pipeline: the first of the plan.
-pub(crate) fn check_tests(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
-    cases::check(tests, plan, out);
-}
-
 /// Checks the model that settings name.
 pub(crate) fn check_settings(settings: &Settings, out: &mut Vec<Diagnostic>) {
     secret_in_file::in_settings(settings.default_model.as_ref(), out);
@@ -202,9 +199,4 @@ pub(crate) fn check_settings(settings: &Settings, out: &mut Vec<Diagnostic>) {
 pub(crate) fn check_channel(channel: &Channel, out: &mut Vec<Diagnostic>) {
     channel_impossible::no_room(channel, None, out);
     channel_conflict::conflict(channel, out);
-}
-
-/// Checks a style guide file that is looked at alone.
-pub(crate) fn check_style_guide(style: &StyleGuide, out: &mut Vec<Diagnostic>) {
-    style_conflict::conflict(style, out);
 }

@@ -23,7 +23,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 }
 
 /// F430: what the style guide itself puts in holds a banned word.
-pub(super) fn conflict(style: &StyleGuide, out: &mut Vec<Diagnostic>) {
+/// Checks a style guide file that is looked at alone.
+pub(crate) fn conflict(style: &StyleGuide, out: &mut Vec<Diagnostic>) {
     let banned = Phrases::new(style.words.banned.iter().map(String::as_str));
     let holds = |text: &str| banned.find(text).first().and_then(|(_, index)| style.words.banned.get(*index));
     let mut report = |message: String| {

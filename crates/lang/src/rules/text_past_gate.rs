@@ -5,14 +5,9 @@ use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for (leaving, read, step, gate) in split_by_time(pipeline).0 {
-        let (step, gate) = (&step.id, &pipeline.step(gate).step.id);
-        let message = format!(
-            "{} reads steps.{}.output, which gate {} judges; read steps.{}.output",
-            leaving.what,
-            step.value,
-            quoted(&gate.value),
-            gate.value
-        );
+        let (step, gate) = (&step.id.value, &pipeline.step(gate).step.id);
+        let by = quoted(&gate.value);
+        let message = format!("{} reads steps.{step}.output, which gate {by} judges; read steps.{}.output", leaving.what, gate.value);
         out.push(
             finding(Code::TextPastGate, read.span, &message)
                 .related(gate.span, "the gate")

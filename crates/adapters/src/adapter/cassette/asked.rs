@@ -71,7 +71,7 @@ pub fn http(request: &HttpRequest) -> Value {
         .collect();
     let mut headers: Vec<String> = request.headers.iter().map(|(name, _)| name.to_lowercase()).collect();
     headers.sort();
-    let mut asked = json!({ "to": "http", "method": request.method.as_str(), "host": host, "path": path });
+    let mut asked = json!({ "to": "http", "method": request.method.word(), "host": host, "path": path });
     if !query.is_empty() {
         asked["query"] = Value::Array(query);
     }

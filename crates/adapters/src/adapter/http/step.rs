@@ -60,7 +60,7 @@ pub(crate) fn honest(fault: HttpFault) -> Failure {
 
 async fn attempt(http: &Http, request: HttpRequest, scrub: &Scrub) -> Result<HttpReply, HttpFault> {
     let call = HttpCall {
-        method: request.method.as_str(),
+        method: request.method.word(),
         url: &request.url,
         headers: request.headers,
         body: request.body,

@@ -21,7 +21,7 @@ impl Kind for HttpStep {
         let parts = HttpParts { method: self.method, url: &self.url, headers: &self.headers, query: &self.query, body: self.body.as_ref() };
         let mut request = run.http_request(at, &parts, (Giver::NOBODY, &[]), timeout, CONNECT_TIMEOUT)?;
         run.repeat_key(at, self.idempotency_key.as_ref(), 0)?.add_to(&mut request);
-        let shown = json!({ "method": request.method.as_str(), "url": shown_url(&request.url) });
+        let shown = json!({ "method": request.method.word(), "url": shown_url(&request.url) });
         let request = CallRequest::Http(request);
         run.permit(at, None, None, &request)?;
         run.call_out(at, "http", shown, request, ms(timeout));

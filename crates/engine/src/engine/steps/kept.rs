@@ -90,7 +90,7 @@ fn key(request: &CallRequest, form: &str) -> Option<String> {
         }
         CallRequest::Http(request) => {
             add("http");
-            add(request.method.as_str());
+            add(request.method.word());
             add(&request.url);
             for (name, value) in &request.headers {
                 add(name);

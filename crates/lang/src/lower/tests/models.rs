@@ -89,7 +89,7 @@ fn texts_lists_and_numbers_become_fillings() {
 fn the_address_of_a_request_keeps_its_place() {
     let text = "flow: 1\nname: a\nsteps:\n  - { id: s, http: \"POST https://x.org/{{ inputs.y }}\" }\n";
     let StepKind::Http(http) = &pipeline_of(text).steps[0].kind.clone() else { panic!() };
-    assert_eq!((http.method.as_str(), &*http.url.source), ("POST", "https://x.org/{{ inputs.y }}"));
+    assert_eq!((http.method.word(), &*http.url.source), ("POST", "https://x.org/{{ inputs.y }}"));
     let read = &http.url.reads.iter().find(|read| read.path[0] == "inputs").unwrap();
     assert_eq!(&text[read.span.start as usize..read.span.end as usize], "inputs.y");
 }
