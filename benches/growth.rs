@@ -143,11 +143,14 @@ fn flow_cost(folder: &Path, words: &[&str]) -> Done<(Cost, f64)> {
     let (peak, cost) = cost_of(RUSAGE_CHILDREN, || -> std::io::Result<f64> {
         let mut child = Command::new(FLOW).args(words).current_dir(folder).env_clear().stdout(Stdio::null()).spawn()?;
         let mut peak: f64 = 0.0;
-        while child.try_wait()?.is_none() {
-            peak = peak_mb(&child.id().to_string()).map_or(peak, |now| peak.max(now));
+        loop {
+            match child.try_wait()? {
+                Some(status) if status.success() => return Ok(peak),
+                Some(status) => return Err(std::io::Error::other(format!("{words:?}: {status}"))),
+                None => peak = peak_mb(&child.id().to_string()).map_or(peak, |now| peak.max(now)),
+            }
             std::thread::sleep(Duration::from_millis(1));
         }
-        Ok(peak)
     });
     Ok((cost, peak?))
 }
@@ -232,7 +235,7 @@ fn store(size: usize, folder: &Path, before: usize) -> Done<Figure> {
         return Err(format!("the store grew: {filled:?}").into());
     }
     let mut all = Figure { size, units: TIMES, cpu: Duration::ZERO, wall: Duration::ZERO, mb: 0.0 };
-    for words in [&["run", "one.yaml", "--quiet"][..], &["runs", "list"], &["runs", "show", "r_0"]].repeat(TIMES) {
+    for words in [&["run", "one.yaml", "--quiet"][..], &["runs", "list"], &["runs", "show", "r_000000"]].repeat(TIMES) {
         let (cost, mb) = flow_cost(folder, words)?;
         all = Figure { cpu: all.cpu + cost.cpu, wall: all.wall + cost.wall, mb: all.mb.max(mb), ..all };
     }
@@ -248,7 +251,7 @@ fn draw(file: &Path, all: &[(&Shape, Vec<Figure>)]) -> Done {
         .margin(16)
         .x_label_area_size(40)
         .y_label_area_size(50)
-        .build_cartesian_2d((1.0..100.0).log_scale(), 0.0..2.5)?;
+        .build_cartesian_2d((1.0..100.0).log_scale(), (0.25..32.0).log_scale())?;
     chart.configure_mesh().x_desc("times as much work").y_desc("times the CPU for each unit").x_labels(3).draw()?;
     for (number, (shape, figures)) in all.iter().enumerate() {
         let color = Palette99::pick(number).to_rgba();

@@ -187,7 +187,7 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn Event
         written: Box::new(WrittenRules),
         limits: Limits { max_parallel: Some(8), ..Limits::default() },
     };
-    let mut run = Run::new(format!("r_{number}"), plan.clone(), options, moment);
+    let mut run = Run::new(format!("r_{number:06}"), plan.clone(), options, moment);
     let start = RunStart {
         pipeline: "talk".into(),
         hash: String::new(),

@@ -103,7 +103,7 @@ impl StepKind {
         receiver.map(|name| pipeline.tool(&name.value).map_or(CALL_TIMEOUT, |(tool, _)| tool.call_timeout())).or(timeout)
     }
 
-    /// The agents it asks itself, in the order of the file. Steps of a plan ask others: [`StepKind::may_use`].
+    /// The agents it asks itself, in the order of the file. Steps of a plan ask others: `may_use` of its facts.
     pub fn agents<'a>(&'a self, pipeline: &'a Pipeline) -> Vec<&'a Spanned<String>> {
         self.facts().judges.map_or_else(|| self.agents_with_tools(), |gate| gate.judges(&pipeline.scorecards))
     }
