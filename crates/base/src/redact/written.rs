@@ -103,6 +103,9 @@ pub fn parts_of_key(key: &str) -> impl Iterator<Item = &str> {
     key.split(|c: char| !c.is_alphanumeric()).filter(|part| looks_like_key(part))
 }
 
+/// The least length of a random part of a word, in bytes.
+const RANDOM_LENGTH: usize = 16;
+
 /// Whether a word is random: no plain word, no name of words and numbers such as `orders_2025` or `customerNumber1`.
 pub(super) fn looks_random(word: &str) -> bool {
     word.split(['_', '-']).any(|part| {
@@ -110,36 +113,53 @@ pub(super) fn looks_random(word: &str) -> bool {
         // A word may begin with a capital.
         let changes = classes.clone().zip(classes.skip(1)).filter(|(a, b)| a != b && *a != (false, true)).count();
         let least = if part.bytes().any(|byte| byte.is_ascii_digit()) { 4 } else { part.len() / 5 };
-        part.len() >= 16 && changes >= least.max(4)
+        part.len() >= RANDOM_LENGTH && changes >= least.max(4)
     })
 }
 
 /// What an expression names or quotes: between braces, which may not be closed on their line, and after `secrets.` and `env.`.
 static FILLED: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#"\{\{([^\n]*?)(?:\}\}|\n|\z)|\b(?:secrets|env)\.([A-Za-z0-9_-]+)"#).ok());
+    LazyLock::new(|| Regex::new(r#"\{\{[^\n]*?(?:\}\}|\n|\z)|\b(?:secrets|env)\.[A-Za-z0-9_-]+"#).ok());
 static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#""([^"\n]*)"?|'([^'\n]*)'?|([A-Za-z0-9_]+)"#).ok());
 
 fn in_braces(text: &str) -> Vec<Range<usize>> {
     let mut found = vec![];
     // Each byte of a line is looked at once, however many braces are on it.
     let (mut line_end, mut looked_to, mut is_seat) = (0, 0, false);
-    for place in FILLED.iter().flat_map(|filled| filled.captures_iter(text)).filter_map(|place| place.get(1).or(place.get(2))) {
-        if place.start() >= line_end {
-            looked_to = text[looked_to..place.start()].rfind('\n').map_or(looked_to, |end| looked_to + end + 1);
-            line_end = text[place.start()..].find('\n').map_or(text.len(), |end| place.start() + end + 1);
+    for place in FILLED.iter().flat_map(|filled| filled.find_iter(text)) {
+        let (start, inner) = inside(place);
+        if start >= line_end {
+            looked_to = text[looked_to..start].rfind('\n').map_or(looked_to, |end| looked_to + end + 1);
+            line_end = text[start..].find('\n').map_or(text.len(), |end| start + end + 1);
             is_seat = false;
         }
-        let mut names = text[looked_to..place.start()].split([':', '=']);
+        let mut names = text[looked_to..start].split([':', '=']);
         is_seat = is_seat || names.any(|name| names_a_secret(name.trim_matches([' ', '"', '\'', '{', '-'])));
-        looked_to = place.start();
-        for word in WORD.iter().flat_map(|word| word.captures_iter(place.as_str())) {
+        looked_to = start;
+        // Most hold neither a quote nor a word of such a length, and the pattern costs more than all else here.
+        if !inner.contains(['"', '\'']) && !inner.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word.len() >= RANDOM_LENGTH) {
+            continue;
+        }
+        for word in WORD.iter().flat_map(|word| word.captures_iter(inner)) {
             let quoted =
                 word.get(1).or(word.get(2)).filter(|quoted| looks_random(quoted.as_str()) || is_seat && looks_like_key(quoted.as_str()));
             let bare = word.get(3).filter(|bare| looks_random(bare.as_str()));
-            found.extend(quoted.or(bare).map(|word| place.start() + word.start()..place.start() + word.end()));
+            found.extend(quoted.or(bare).map(|word| start + word.start()..start + word.end()));
         }
     }
     found
+}
+
+/// What an expression holds of what [`FILLED`] matched, and where that begins.
+fn inside(place: regex::Match<'_>) -> (usize, &str) {
+    let whole = place.as_str();
+    match whole.strip_prefix("{{") {
+        Some(rest) => (place.start() + 2, rest.strip_suffix("}}").or(rest.strip_suffix('\n')).unwrap_or(rest)),
+        None => {
+            let name = whole.find('.').map_or(0, |dot| dot + 1);
+            (place.start() + name, &whole[name..])
+        }
+    }
 }
 
 /// A name behind which a key may stand, however what follows is written.
