@@ -67,7 +67,7 @@ static NAMES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 
 /// `name: value`, `name = value`, as YAML, TOML and JSON write them.
 static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#"(?i)["']?([a-z0-9_-]*(?:authorization|api[_-]?key|token|secret|password|passwd|_key))["']?[ \t]*[:=][ \t]*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s,}\]#"'{$][^\n,}\]#]*))"#).ok()
+    Regex::new(r#"["']?((?i-u:[a-z0-9_-]*(?:authorization|api[_-]?key|token|secret|password|passwd|_key)))["']?[ \t]*[:=][ \t]*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s,}\]#"'{$][^\n,}\]#]*))"#).ok()
 });
 
 /// The same in the text of a file, which may be broken: also what a name such as `password` or `CRM_TOKEN` gives away.
@@ -164,7 +164,7 @@ fn inside(place: regex::Match<'_>) -> (usize, &str) {
 
 /// A name behind which a key may stand, however what follows is written.
 static SEAT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#"(?im)(?:^|[\s{,\["'])(secrets|headers|journal|smtp|encrypt|key_file|key|[a-z0-9_-]*(?:authorization|api[_-]?key|token|secret|password|passwd|_key))["']?[ \t]*(?:[:=\].]|[ \t]["']|$)"#).ok()
+    Regex::new(r#"(?m)(?:^|[\s{,\["'])((?i-u:secrets|headers|journal|smtp|encrypt|key_file|key|[a-z0-9_-]*(?:authorization|api[_-]?key|token|secret|password|passwd|_key)))["']?[ \t]*(?:[:=\].]|[ \t]["']|$)"#).ok()
 });
 /// Where the next key of a line begins, and a value that is filled in.
 static NEXT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#",[ \t]*["']?[A-Za-z_]+["']?[ \t]*[:=]|#"#).ok());
@@ -223,7 +223,7 @@ fn in_seats(text: &str) -> Vec<Range<usize>> {
 
 /// A name of a secret with nothing, a list or a map behind it, and its indentation.
 static HOLDER: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#"(?im)^([ \t]*)[^\n]*?["']?[a-z0-9_-]*(?:authorization|api[_-]?key|token|secret|password|passwd|_key)["']?[ \t]*[:=][ \t]*([|>&!\[{#][^\n]*)?$"#).ok()
+    Regex::new(r#"(?m)^([ \t]*)[^\n]*?["']?(?i-u:[a-z0-9_-]*(?:authorization|api[_-]?key|token|secret|password|passwd|_key))["']?[ \t]*[:=][ \t]*([|>&!\[{#][^\n]*)?$"#).ok()
 });
 static SCALAR: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#""([^"\n]*)"|'([^'\n]*)'|([^\s,{}\[\]"']+)"#).ok());
 

@@ -1,5 +1,7 @@
 //! A long document → parts, none longer than the channel allows.
 
+use std::cell::Cell;
+
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::body::{as_sent, render};
@@ -39,13 +41,25 @@ pub(super) fn split(mut blocks: Vec<DocumentBlock>, channel: &Channel) -> Result
     for digits in 1..=digits {
         // The widest total of so many digits; the real one is put in at the end.
         let total = 10u64.saturating_pow(digits).saturating_sub(1).min(most_parts);
-        let mut cutter = Cutter { channel, split: &split, most, total, blocks: &[], breaks: vec![], indicator: true };
+        let mut cutter = Cutter {
+            channel,
+            split: &split,
+            most,
+            total,
+            blocks: &[],
+            begins: vec![],
+            breaks: vec![],
+            indicator: true,
+            usual: Cell::new(usize::try_from(most).unwrap_or(usize::MAX)),
+            searched: Cell::new(None),
+        };
         cutter.indicator = !split.indicator.is_empty() && most_parts > 1;
         if cutter.indicator && !cutter.fits(vec![], total) {
             return Err(cutter.no_room(&format!("the indicator \"{}\"", cutter.label(total, total))));
         }
         shortened |= cutter.make_room(&mut blocks);
         cutter.blocks = &blocks;
+        cutter.begins = blocks.iter().scan(0, |sum, block| Some(std::mem::replace(sum, *sum + block.len()))).collect();
         cutter.breaks = breaks(&blocks);
         let made = cutter.cut()?;
         if made.parts.len() as u64 <= total || total >= most_parts {
@@ -86,9 +100,23 @@ struct Cutter<'a> {
     most: u64,
     total: u64,
     blocks: &'a [DocumentBlock],
+    /// How many bytes of text are before each block.
+    begins: Vec<usize>,
     breaks: Vec<Break>,
     /// Whether there is room for the indicator at all.
     indicator: bool,
+    /// How many bytes of text the last part could hold: where the search for the end of the next one begins.
+    usual: Cell<usize>,
+    /// The last search, which is often asked for again: whether a part could end here, and then where the next one ends.
+    searched: Cell<Option<SearchedPart>>,
+}
+
+/// The part of that number that begins at `start`, and the last break that it can reach.
+#[derive(Clone, Copy)]
+struct SearchedPart {
+    start: DocumentPosition,
+    number: u64,
+    reach: Option<usize>,
 }
 
 impl Cutter<'_> {
@@ -183,7 +211,12 @@ impl Cutter<'_> {
 
     /// The last break that a part from `start` can reach; `None`: not even the first.
     fn reach(&self, start: DocumentPosition, number: u64) -> Option<usize> {
-        self.reach_with(start, &|part| self.fits(part, number))
+        if let Some(found) = self.searched.get().filter(|found| found.start == start && found.number == number) {
+            return found.reach;
+        }
+        let reach = self.reach_with(start, &|part| self.fits(part, number));
+        self.searched.set(Some(SearchedPart { start, number, reach }));
+        reach
     }
 
     fn reach_with(&self, start: DocumentPosition, fits: &dyn Fn(Vec<DocumentBlock>) -> bool) -> Option<usize> {
@@ -192,17 +225,30 @@ impl Cutter<'_> {
         if !ok(first) {
             return None;
         }
-        let (mut good, mut step) = (first, 1);
-        while good + step < self.breaks.len() && ok(good + step) {
-            good += step;
+        // Each try writes a whole part: the search begins where the last one ended, and goes further in growing steps.
+        let from = self.bytes_before(start);
+        let likely = self.breaks.partition_point(|found| self.bytes_before(found.at) <= from.saturating_add(self.usual.get()));
+        let (mut good, mut bad) = (first, self.breaks.len());
+        let (mut next, mut step) = (likely.saturating_sub(1).max(first + 1), 1);
+        while good < next && next < bad {
+            if ok(next) {
+                (good, next) = (next, next + step);
+            } else {
+                (bad, next) = (next, next.saturating_sub(step));
+            }
             step *= 2;
         }
-        let mut bad = (good + step).min(self.breaks.len());
         while good + 1 < bad {
             let middle = good + (bad - good) / 2;
             if ok(middle) { good = middle } else { bad = middle }
         }
+        let reached = self.breaks.get(good).map_or(from, |found| self.bytes_before(found.at));
+        self.usual.set(reached.saturating_sub(from));
         Some(good)
+    }
+
+    fn bytes_before(&self, place: DocumentPosition) -> usize {
+        self.begins.get(place.block).copied().unwrap_or_default() + place.offset
     }
 
     /// Where the part that starts here and can reach that break stops.

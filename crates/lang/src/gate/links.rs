@@ -51,8 +51,9 @@ static ADDRESS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r#"(?ix) \b[a-z][a-z0-9+.-]{1,30}:[/\\]{2}[^\s<>"`]+
         | \b(?:mailto|tel|sms|javascript|data):[^\s<>"`]+
         | \bwww\.[^\s<>"`]+
-        | [\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*\.[a-z\p{L}]{2,24}(?::[0-9]+)?/[^\s<>"`]*
-        | [\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*\.(?-i:com|net|org|info|biz|xyz|app|dev|io|co|me|ai|top|online|site|shop|store|link|click|live|example)\b"#,
+        | (?-i:[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*\.(?:
+            \p{L}{2,}(?::[0-9]+)?/[^\s<>"`]*
+            | (?:com|net|org|info|biz|xyz|app|dev|io|co|me|ai|top|online|site|shop|store|link|click|live|example)\b))"#,
     )
     .ok()
 });
