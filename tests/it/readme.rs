@@ -158,13 +158,65 @@ fn the_commands_and_the_test_file_of_the_page_about_testing_run() {
     assert!(printed.lines().all(|line| line.starts_with("ok ")) && printed.lines().count() > 50, "{printed}");
 }
 
+#[test]
+fn a_question_is_added_as_the_page_says() {
+    let page = page("docs/add_a_question.md");
+    let project = reader();
+    let (case, test) = (blocks(&page, "yaml")[0], blocks(&page, "yaml")[1]);
+    let console: Vec<Vec<Shown>> = blocks(&page, "console").into_iter().map(commands).collect();
+    let pipeline = project.path().join("pipelines/timesheet/pipeline.yaml");
+    let asked = |way: &str| {
+        let (exit, out, err) = shell(project.path(), &console[1][0].command);
+        assert!(exit == Some(0) && out.starts_with("Hi Ana,") && err.contains(way), "{out}{err}");
+    };
+    asked("plan: otherwise");
+    let text = std::fs::read_to_string(&pipeline).unwrap();
+    let (before, after) = text.split_once("    otherwise:\n      agent: planner").unwrap();
+    std::fs::write(&pipeline, format!("{before}{case}\n    otherwise:\n      agent: planner{after}")).unwrap();
+    run(project.path(), &console[0]);
+    asked("plan: last_week");
+    std::fs::write(project.path().join("tests/golden/timesheet/last_week.test.yaml"), test).unwrap();
+    let (update, rest) = console[2].split_first().unwrap();
+    let (exit, out, err) = shell(project.path(), &update.command);
+    assert_eq!(exit, Some(0), "{out}{err}");
+    let shown: Vec<Shown> = rest.iter().map(|shown| Shown { command: shown.command.clone(), output: shown.output.clone() }).collect();
+    assert!(run(project.path(), &shown).contains("ok   tests/golden/timesheet/last_week.test.yaml/last_week/sms"));
+    // The mistake that the page speaks of.
+    std::fs::write(&pipeline, format!("{before}{}\n    otherwise:\n      agent: planner{after}", case.replace("phrases:", "phrase:"))).unwrap();
+    let (exit, out, _) = shell(project.path(), &console[0][0].command);
+    assert!(exit == Some(1) && out.contains("unknown key \"phrase\"") && out.contains("phrases"), "{out}");
+}
+
+#[test]
+fn the_batch_job_of_the_manual_is_the_shipped_one_and_posts_each_ticket() {
+    let page = page("docs/batch_job.md");
+    let project = reader();
+    for folder in ["pipelines/examples/tickets", "tests/golden/tickets"] {
+        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &project.path().join(folder));
+    }
+    let shipped = std::fs::read_to_string(project.path().join("pipelines/examples/tickets/pipeline.yaml")).unwrap();
+    for line in blocks(&page, "yaml")[0].lines() {
+        let shown = line.split("  #").next().unwrap_or(line).trim_end();
+        assert!(shipped.lines().any(|line| line.starts_with(shown)), "the shipped file has no line {shown}");
+    }
+    run(project.path(), &commands(blocks(&page, "console")[0]));
+    let (url, seen) = model();
+    let job = format!("HELPDESK_URL={url} flow run pipelines/examples/tickets/pipeline.yaml --trust");
+    let (exit, out, err) = shell(project.path(), &job);
+    assert_eq!(exit, Some(0), "{out}{err}");
+    let outputs: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(outputs, json!({ "tickets": 3, "sorted": 3, "reported": 3 }));
+    let teams: Vec<Value> = seen.try_iter().map(|asked| asked.body["team"].clone()).collect();
+    assert!(teams.len() == 3 && ["billing", "technical", "sales"].iter().all(|team| teams.contains(&json!(team))), "{teams:?}");
+}
+
 /// What a model was asked.
 struct Asked {
     key: String,
     body: Value,
 }
 
-/// A model on this machine: it says what the data in its prompt say, and judges that all is well.
+/// A model on this machine: it says what the data in its prompt say, and judges that all is well. It is a webhook, too.
 fn model() -> (String, Receiver<Asked>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -203,8 +255,12 @@ fn answer(stream: TcpStream, seen: &Sender<Asked>) {
         let mut body = vec![0; length];
         reader.read_exact(&mut body).unwrap();
         let body: Value = serde_json::from_slice(&body).unwrap();
-        let prompt = body["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
-        let said = if prompt.contains("Criteria:") { verdicts(&prompt) } else { reply(&prompt) };
+        let prompt = body["messages"].as_array().map(|messages| messages.last().unwrap()["content"].as_str().unwrap());
+        let said = match prompt {
+            Some(prompt) if prompt.contains("Criteria:") => verdicts(prompt),
+            Some(prompt) => reply(prompt),
+            None => "taken".to_owned(),
+        };
         let message = json!({ "choices": [{ "message": { "role": "assistant", "content": said }, "finish_reason": "stop" }] }).to_string();
         let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", message.len());
         if seen.send(Asked { key, body }).is_err() || reader.get_mut().write_all((head + &message).as_bytes()).is_err() {
