@@ -182,7 +182,8 @@ fn a_question_is_added_as_the_page_says() {
     let shown: Vec<Shown> = rest.iter().map(|shown| Shown { command: shown.command.clone(), output: shown.output.clone() }).collect();
     assert!(run(project.path(), &shown).contains("ok   tests/golden/timesheet/last_week.test.yaml/last_week/sms"));
     // The mistake that the page speaks of.
-    std::fs::write(&pipeline, format!("{before}{}\n    otherwise:\n      agent: planner{after}", case.replace("phrases:", "phrase:"))).unwrap();
+    std::fs::write(&pipeline, format!("{before}{}\n    otherwise:\n      agent: planner{after}", case.replace("phrases:", "phrase:")))
+        .unwrap();
     let (exit, out, _) = shell(project.path(), &console[0][0].command);
     assert!(exit == Some(1) && out.contains("unknown key \"phrase\"") && out.contains("phrases"), "{out}");
 }
