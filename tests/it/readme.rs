@@ -158,6 +158,34 @@ fn the_commands_and_the_test_file_of_the_page_about_testing_run() {
     assert!(printed.lines().all(|line| line.starts_with("ok ")) && printed.lines().count() > 50, "{printed}");
 }
 
+/// The two pictures of the README: what `flow` prints today. `FLOW_UPDATE_PICTURES=1` writes them.
+#[test]
+fn the_pictures_of_the_readme_are_what_the_program_makes() {
+    let project = reader();
+    let pipeline = project.path().join("pipelines/timesheet/pipeline.yaml");
+    let made = |line: &str, code| {
+        let (exit, out, err) = shell(project.path(), line);
+        assert_eq!(exit, Some(code), "{line}\n{err}");
+        out
+    };
+    let graph = made("flow graph pipelines/timesheet/pipeline.yaml --format svg", 0);
+    let text = std::fs::read_to_string(&pipeline).unwrap();
+    let broken = text.replacen("steps.plan.output.period in", "steps.plan.output.periode in", 1);
+    assert_ne!(broken, text);
+    std::fs::write(&pipeline, broken).unwrap();
+    let command = "flow validate pipelines/timesheet/pipeline.yaml";
+    let finding = format!("$ {command}\n{}", made(&format!("{command} --color always"), 1).trim_end());
+    let finding = anstyle_svg::Term::new().render_svg(&finding);
+    for (name, picture) in [("timesheet.svg", graph), ("finding.svg", finding)] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name);
+        if std::env::var_os("FLOW_UPDATE_PICTURES").is_some() {
+            std::fs::write(&path, &picture).unwrap();
+        }
+        assert!(std::fs::read_to_string(&path).is_ok_and(|kept| kept == picture), "docs/{name} is old: FLOW_UPDATE_PICTURES=1 writes it");
+        assert!(page("README.md").contains(&format!("](docs/{name})")), "README shows docs/{name}");
+    }
+}
+
 #[test]
 fn a_question_is_added_as_the_page_says() {
     let page = page("docs/add_a_question.md");
