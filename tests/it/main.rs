@@ -24,6 +24,7 @@ mod kept;
 mod library;
 mod lsp;
 mod made_for_a_channel;
+mod manual;
 mod markdown;
 mod masked_record;
 mod mcp_server;

@@ -1,0 +1,80 @@
+//! The pages of the manual: each stands in the table of contents, and every link leads somewhere.
+
+#![expect(clippy::unwrap_used, reason = "part of each test")]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+
+const CONTENTS: &str = "docs/SUMMARY.md";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn text(page: &Path) -> String {
+    std::fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()))
+}
+
+/// The Markdown files of a folder.
+fn pages(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.extension().is_some_and(|ending| ending == "md")).collect()
+}
+
+/// A page without its code, in which nothing is a link.
+fn prose(page: &str) -> String {
+    Regex::new(r"(?ms)^ *```.*?^ *```|`[^`\n]+`").unwrap().replace_all(page, "code").into_owned()
+}
+
+/// Where the links of a page lead.
+fn links(page: &str) -> Vec<String> {
+    let page = prose(page);
+    Regex::new(r"\]\(([^)\s]+)\)").unwrap().captures_iter(&page).map(|link| link[1].to_owned()).collect()
+}
+
+/// What the headings of a page are called in addresses, as GitHub and mdbook make them.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let code = Regex::new(r"(?ms)^ *```.*?^ *```").unwrap();
+    let page = code.replace_all(page, "").replace('`', "");
+    let headings = page.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+    headings.map(|heading| heading.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
+}
+
+#[test]
+fn every_page_is_in_the_table_of_contents_once() {
+    let contents = root().join(CONTENTS);
+    let linked = links(&text(&contents));
+    let listed: BTreeSet<PathBuf> = linked.iter().map(|link| root().join("docs").join(link)).collect();
+    assert_eq!(listed.len(), linked.len(), "a page is in {CONTENTS} twice");
+    let written: BTreeSet<PathBuf> = pages("docs").into_iter().chain(pages("docs/codes")).filter(|page| *page != contents).collect();
+    assert!(written.len() > 100);
+    assert_eq!(written.difference(&listed).collect::<Vec<_>>(), Vec::<&PathBuf>::new(), "not in {CONTENTS}");
+    assert_eq!(listed.difference(&written).collect::<Vec<_>>(), Vec::<&PathBuf>::new(), "in {CONTENTS}, and there is no such page");
+}
+
+#[test]
+fn every_link_of_the_manual_leads_somewhere() {
+    let all = ["", "docs", "docs/codes", "pipelines/timesheet", "pipelines/city_facts"].into_iter().flat_map(pages);
+    let (mut count, mut wrong) = (0, vec![]);
+    for page in all {
+        let here = text(&page);
+        for link in links(&here).into_iter().filter(|link| !link.contains("://") && !link.starts_with("mailto:")) {
+            count += 1;
+            let (file, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let target = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
+            let is_there = target.exists() && (anchor.is_empty() || anchors(&text(&target)).contains(anchor));
+            // The book holds `docs` and nothing else.
+            let leaves = page.starts_with(root().join("docs"))
+                && link.contains("..")
+                && !target.canonicalize().is_ok_and(|target| target.starts_with(root().join("docs")));
+            if !is_there || leaves {
+                wrong.push(format!("{}: {link}", page.strip_prefix(root()).unwrap().display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "links that lead nowhere:\n{}", wrong.join("\n"));
+    assert!(count > 150, "only {count} links were found");
+}
