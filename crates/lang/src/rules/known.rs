@@ -156,10 +156,11 @@ pub(super) fn file() -> Type {
 
 /// The output of `format`.
 pub(super) fn formatted() -> Type {
-    let part = Type::object([("number", Type::Number), ("text", Type::Text), ("indicator", Type::Text), ("content", Type::Any)]);
+    let part = Type::object([("number", Type::Number), ("text", Type::Text), ("plain", Type::Text), ("indicator", Type::Text), ("content", Type::Any)]);
     Type::object([
         ("channel", Type::Text),
         ("text", Type::Text),
+        ("plain", Type::Text),
         ("parts", Type::list(part)),
         ("is_split", Type::Boolean),
         ("shortened", Type::Boolean),

@@ -116,7 +116,7 @@ fn sent<'p>(pipeline: &'p PipelinePlan, planned: &PlannedStep, gate: &'p GateSte
     let sent = formatted(pipeline, format, text).filter_map(|(channel, style, formatted)| {
         let formatted = formatted.ok()?;
         let value = serde_json::to_value(&formatted).ok()?;
-        Some(SentOtherwise { channel: Some(channel), style, value, text: formatted.text.clone(), formatted: Some(formatted) })
+        Some(SentOtherwise { channel: Some(channel), style, value, text: formatted.plain.clone(), formatted: Some(formatted) })
     });
     sent.collect()
 }

@@ -154,7 +154,7 @@ fn parts_of(output: &Output) -> Vec<MessagePart> {
         Output::Formatted(_, made) => made.parts.clone(),
         Output::Plain(value) => {
             let text = plain(value);
-            vec![MessagePart { number: 1, indicator: String::new(), content: Value::String(text.clone()), text }]
+            vec![MessagePart { number: 1, indicator: String::new(), content: Value::String(text.clone()), plain: text.clone(), text }]
         }
     }
 }
