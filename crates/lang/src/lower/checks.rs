@@ -28,6 +28,10 @@ fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
     let owner = node.text_of("id").map_or_else(|| format!("criterion {number}"), |id| format!("criterion {}", quoted(id)));
     let keys = KeyReader::new(lower, owner.clone(), &[&keys::CRITERION], node)?;
     let id = keys.get("id").and_then(|node| lower.new_id("criterion id", node));
+    let when = match keys.get("when").filter(|_| lower.is_data) {
+        Some(node) => lower.reject(node.span, "a scorecard that a step wrote cannot use \"when\"", "leave the criterion out, or remove when"),
+        None => keys.expression("when"),
+    };
     let description = keys.sentence("description");
     let expected = keys.sentence("expected");
     if let (Some(text), Some(node)) = (&description, keys.get("description")) {
@@ -39,7 +43,7 @@ fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
     }
     let judging = judging(&keys);
     let id = id.unwrap_or_else(|| Spanned::new(format!("criterion {number}"), keys.span));
-    Some(Criterion { id, description: description.unwrap_or_default(), expected, judging })
+    Some(Criterion { id, when, description: description.unwrap_or_default(), expected, judging })
 }
 
 /// `check` or `judge: true`: exactly one (F404, F006).

@@ -144,7 +144,7 @@ impl<'a> Texts<'a> {
 
     fn add(&mut self, authored: Authored<'a>, seat: usize) {
         let role = match authored.key {
-            TextKey::When | TextKey::CaseWhen | TextKey::CheckExpression => TextRole::Condition,
+            TextKey::When | TextKey::CaseWhen | TextKey::CriterionWhen | TextKey::CheckExpression => TextRole::Condition,
             TextKey::ForEach if authored.is_whole => TextRole::List,
             TextKey::WrittenScorecard => TextRole::Scorecard,
             TextKey::Wait => TextRole::Time,
