@@ -49,7 +49,10 @@ impl Facts {
         for failure in record.iter().flat_map(|record| &record.failures) {
             for (round, verdicts) in failure.verdicts.iter().enumerate() {
                 for verdict in verdicts {
-                    found.insert(TrialFinding::Criterion(failure.gate.clone(), round + 1, verdict.id.clone()), passed((!verdict.skipped).then_some(verdict.passed)));
+                    found.insert(
+                        TrialFinding::Criterion(failure.gate.clone(), round + 1, verdict.id.clone()),
+                        passed((!verdict.skipped).then_some(verdict.passed)),
+                    );
                 }
             }
         }

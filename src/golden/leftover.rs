@@ -63,7 +63,9 @@ fn verdicts<'r>(record: &'r Record, path: &str) -> BTreeMap<&'r str, bool> {
     let last = judged.map(|(id, met)| (id, met.is_some()));
     let failures = record.failures.iter().filter(|failure| is_it(&failure.gate));
     let mut found = BTreeMap::new();
-    for (id, is_judged) in last.chain(failures.flat_map(|failure| &failure.verdicts).flatten().map(|verdict| (verdict.id.as_str(), !verdict.skipped))) {
+    for (id, is_judged) in
+        last.chain(failures.flat_map(|failure| &failure.verdicts).flatten().map(|verdict| (verdict.id.as_str(), !verdict.skipped)))
+    {
         *found.entry(id).or_default() |= is_judged;
     }
     found

@@ -73,7 +73,9 @@ impl Run {
         };
         let failed = |failure: &mut Failure| failure.message = hidden.hide_cut(&failure.message);
         let judged = |verdicts: &mut [Verdict]| {
-            for Verdict { id: _, scorecard: _, description, expected, passed: _, skipped: _, feedback, evidence, needs_review: _ } in verdicts {
+            for Verdict { id: _, scorecard: _, description, expected, passed: _, skipped: _, feedback, evidence, needs_review: _ } in
+                verdicts
+            {
                 [description, feedback, evidence].into_iter().chain(expected).for_each(|text| hidden.hide_in(text));
             }
         };

@@ -29,7 +29,9 @@ fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
     let keys = KeyReader::new(lower, owner.clone(), &[&keys::CRITERION], node)?;
     let id = keys.get("id").and_then(|node| lower.new_id("criterion id", node));
     let when = match keys.get("when").filter(|_| lower.is_data) {
-        Some(node) => lower.reject(node.span, "a scorecard that a step wrote cannot use \"when\"", "leave the criterion out, or remove when"),
+        Some(node) => {
+            lower.reject(node.span, "a scorecard that a step wrote cannot use \"when\"", "leave the criterion out, or remove when")
+        }
         None => keys.expression("when"),
     };
     let description = keys.sentence("description");
