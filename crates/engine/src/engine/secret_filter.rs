@@ -113,7 +113,7 @@ impl Run {
             Happening::StageStarted { failure, .. } => failure.iter_mut().for_each(|failure| failed(&mut failure.failure)),
             Happening::ApprovalAnswered { output, .. } => output.iter_mut().for_each(shared),
             Happening::RunFinished(end) => {
-                let RunEnd { status: _, outputs, failure, usage: _ } = &mut **end;
+                let RunEnd { status: _, outputs, failure, usage: _, needs_review: _ } = &mut **end;
                 shared(outputs);
                 failure.iter_mut().for_each(|failure| failed(&mut failure.failure));
             }

@@ -136,7 +136,8 @@ impl Run {
                 Ok(outputs) => (status, failure, outputs),
                 Err(failure) => (RunStatus::Failed, Some(StepFailure { step: "".into(), failure }), Value::Null),
             };
-            self.emit(Happening::RunFinished(Box::new(RunEnd { status, outputs: Arc::new(outputs), failure, usage })));
+            let needs_review = self.state.needs_review;
+            self.emit(Happening::RunFinished(Box::new(RunEnd { status, outputs: Arc::new(outputs), failure, usage, needs_review })));
         }
     }
 

@@ -78,6 +78,9 @@ pub struct RunState {
     /// Marks of what `format` steps made.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) made: BTreeSet<[u8; 32]>,
+    /// A gate passed only because its judge could not answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) needs_review: bool,
     /// How it ended.
     pub finished: Option<RunEnd>,
     /// What it was before a signal ended it; a run continues from there.
