@@ -23,6 +23,11 @@ impl<'d> StepDetails<'d> {
         self.0["attempts"].as_u64()
     }
 
+    /// Of a `for_each` that continues where elements fail: how many did.
+    pub fn failed(self) -> Option<u64> {
+        self.0["failed"].as_u64()
+    }
+
     /// The model that answered.
     pub fn model(self) -> Option<&'d str> {
         self.0["model"].as_str()

@@ -351,6 +351,23 @@ impl StepNode {
         Some(StepError { kind: failure.kind, message: failure.message.clone(), attempts: self.attempt })
     }
 
+    /// Of a `for_each` that may continue where elements fail: that every element which ran failed.
+    pub(crate) fn nothing_done(&self) -> Option<StepFailure> {
+        let failed = self.details().failed().filter(|failed| *failed > 0)?;
+        let elements = self.output.as_deref()?.as_array()?;
+        if elements.iter().any(|element| element["status"] != "failed" && element["status"] != "skipped") {
+            return None;
+        }
+        let first = elements.iter().map(|element| &element["error"]).find(|error| error.is_object())?;
+        let kind = serde_json::from_value(first["kind"].clone()).unwrap_or(FailureKind::Internal);
+        let message = first["message"].as_str().unwrap_or_default();
+        let message = match failed {
+            1 => format!("the only element that ran failed: {message}"),
+            failed => format!("all {failed} elements failed; the first: {message}"),
+        };
+        Some(StepFailure { step: self.path.clone(), failure: Failure::new(kind, message) })
+    }
+
     fn new(step: StepIx, path: StepPath, priority: u32) -> StepNode {
         StepNode { step, path, priority, round: 1, ..StepNode::default() }
     }
