@@ -59,3 +59,31 @@ fn a_gate_that_passed_without_its_judge_is_seen_wherever_the_run_is_shown() {
     assert_eq!(json(&["runs", "list", "--json"])[0].get("needs_review"), None);
     assert!(!flow(folder.path(), &["runs", "show"]).out.contains("skipped, since"));
 }
+
+#[test]
+fn parts_of_a_formatted_text_are_sent_as_its_reader_reads_them() {
+    let folder = project(&[(
+        "p.yaml",
+        "flow: 1
+name: sends
+channels: [sms]
+steps:
+  - { id: fit, format: \"You logged **32** hours. Well done today. Bye now.\" }
+  - { id: parts, send: stdout, of: steps.fit.output.parts }
+  - { id: last, send: stdout, of: steps.fit.output.parts | last }
+  - { id: each, for_each: [One., Two.], format: \"{{ item }}\" }
+  - { id: all, send: stdout, of: steps.each.output }
+",
+    )]);
+    std::fs::create_dir(folder.path().join("channels")).unwrap();
+    let sms = "flow: 1\nchannel: sms\nmax_length: 30\nsplit: { at: sentence, most_parts: 3, indicator: \"({part}/{parts})\" }\n";
+    std::fs::write(folder.path().join("channels/sms.yaml"), sms).unwrap();
+    let ran = flow(folder.path(), &["run", "p.yaml"]);
+    let sent = "You logged 32 hours. (1/3)\n\nWell done today. (2/3)\n\nBye now. (3/3)\n\nBye now. (3/3)\n";
+    assert!(
+        ran.exit == 0 && ran.out.contains(sent) && !ran.out.contains('{') && ran.out.contains("One.\n\nTwo.\n"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+}

@@ -24,6 +24,9 @@ pub fn criteria(keys: &KeyReader) -> Vec<Criterion> {
     keys.lower.unique("criteria", keys.list("criteria"), read, |criterion| &criterion.id)
 }
 
+/// Where a judge reads a value of the run.
+const BESIDE: &str = "put the value into with of the gate, which the judge reads too, and name it here";
+
 fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
     let owner = node.text_of("id").map_or_else(|| format!("criterion {number}"), |id| format!("criterion {}", quoted(id)));
     let keys = KeyReader::new(lower, owner.clone(), &[&keys::CRITERION], node)?;
@@ -34,8 +37,8 @@ fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
         }
         None => keys.expression("when"),
     };
-    let description = keys.sentence("description");
-    let expected = keys.sentence("expected");
+    let description = keys.get("description").and_then(|node| lower.description("description", node, BESIDE));
+    let expected = keys.get("expected").and_then(|node| lower.description("expected", node, BESIDE));
     if let (Some(text), Some(node)) = (&description, keys.get("description")) {
         let length = text.trim().chars().count();
         if length < SHORTEST_DESCRIPTION {

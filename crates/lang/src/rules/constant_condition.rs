@@ -18,7 +18,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             ),
         };
         let message = format!("when: \"{}\" {what}", when.source.trim());
-        out.push(Diagnostic::new(Code::ConstantCondition, when.place.span, message).help(help));
+        out.push(found(when, message).help(help));
     }
     for placed in texts.all.iter().filter(|placed| placed.role == TextRole::Condition) {
         let Some(value) = constant(placed.text) else { continue };
@@ -38,8 +38,12 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             (true, false) => "leave it out",
             (false, _) => "name a value that changes from run to run, or remove the step",
         };
-        out.push(Diagnostic::new(Code::ConstantCondition, placed.text.place.span, message).help(help));
+        out.push(found(placed.text, message).help(help));
     }
+}
+
+fn found(condition: &Text, message: String) -> Diagnostic {
+    Diagnostic::new(Code::ConstantCondition, condition.place.span, message)
 }
 
 /// True or false for a condition that reads nothing; `None` also for one that gives something else.
