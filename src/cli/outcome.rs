@@ -108,6 +108,7 @@ impl OutputTargets<'_> {
             .iter()
             .rev()
             .find_map(|event| if let Happening::CancelRequested { by, .. } = event.happening { Some(by) } else { None });
+        needs_review(outcome).filter(|_| !shared.quiet).iter().for_each(|line| tell!("{line}"));
         let exit = match status {
             RunStatus::Partial if options.fail_on_partial => Exit::Failed,
             status => Exit::of(status, by_whom == Some(Canceller::Terminate)),
@@ -125,6 +126,15 @@ fn put(path: &Path, text: &str) -> std::io::Result<()> {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => std::fs::write(path, text),
         done => done,
     }
+}
+
+/// What somebody must look at: gates that passed only because their judge could not answer.
+fn needs_review(outcome: &RunOutcome) -> Option<String> {
+    let reviews = record(&outcome.events).map(|record| record.needs_review).unwrap_or_default();
+    let told =
+        reviews.iter().map(|review| format!("gate \"{}\" passed without its judge ({}: {})", review.gate, review.criterion, review.cause));
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| format!("needs review: {}", visible(&told.join("; "))))
 }
 
 /// How a run ended, in one line; `None`: all went well.
@@ -165,6 +175,7 @@ fn summary(outcome: &RunOutcome, redactor: &Redactor) -> Value {
         "usage": { "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "total_tokens": usage.total_tokens() },
         "cost": usage.cost_usd,
         "failure": masked(&json!(outcome.failure), redactor),
+        "needs_review": record.iter().any(|record| !record.needs_review.is_empty()),
     })
 }
 

@@ -49,7 +49,10 @@ impl Facts {
         for failure in record.iter().flat_map(|record| &record.failures) {
             for (round, verdicts) in failure.verdicts.iter().enumerate() {
                 for verdict in verdicts {
-                    found.insert(TrialFinding::Criterion(failure.gate.clone(), round + 1, verdict.id.clone()), passed(verdict.passed));
+                    found.insert(
+                        TrialFinding::Criterion(failure.gate.clone(), round + 1, verdict.id.clone()),
+                        passed((!verdict.skipped).then_some(verdict.passed)),
+                    );
                 }
             }
         }
@@ -57,8 +60,8 @@ impl Facts {
     }
 }
 
-fn passed(passed: bool) -> String {
-    if passed { "passed" } else { "failed" }.to_string()
+fn passed(passed: Option<bool>) -> String {
+    passed.map_or("skipped", |passed| if passed { "passed" } else { "failed" }).to_string()
 }
 
 /// All plays of one trial together: their tally, and what is told of them.

@@ -2,7 +2,7 @@
 //!
 //! What a case writes itself must be used in it; what is in the file for all cases, in one of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::outcome::Complaint;
 use super::play::Played;
@@ -43,10 +43,11 @@ pub(super) fn unasked(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
         let judged = verdicts(record, path);
         let failed = replies.iter().filter_map(|reply| if let ReplyBody::Failed(failed) = &reply.body { Some(failed) } else { None });
         for (name, _) in failed.flatten().filter(|_| !judged.is_empty()) {
-            let message = match judged.contains(name.value.as_str()) {
-                false => format!("it does not have{}", did_you_mean(&name.value, judged.iter().copied())),
-                true if has_check(suite.pipeline(), &name.value) => "has a check and asks no judge".to_string(),
-                true => continue,
+            let message = match judged.get(name.value.as_str()) {
+                None => format!("it does not have{}", did_you_mean(&name.value, judged.keys().copied())),
+                Some(_) if has_check(suite.pipeline(), &name.value) => "has a check and asks no judge".to_string(),
+                Some(false) => "was skipped: its when was false".to_string(),
+                Some(true) => continue,
             };
             let message = format!("the reply for gate \"{path}\" fails criterion \"{}\", which {message}", name.value);
             complaints.push(Complaint { line: Some(suite.line(name.span)), ..Complaint::new(message) });
@@ -55,13 +56,19 @@ pub(super) fn unasked(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
     complaints
 }
 
-/// The criteria a gate judged, in all rounds and elements.
-fn verdicts<'r>(record: &'r Record, path: &str) -> BTreeSet<&'r str> {
+/// The criteria of a gate, in all rounds and elements, and whether it judged them at all.
+fn verdicts<'r>(record: &'r Record, path: &str) -> BTreeMap<&'r str, bool> {
     let is_it = |step: &str| step == path || step_path::element_of(step) == Some(path);
     let judged = record.steps.iter().filter(|step| is_it(&step.step)).flat_map(|step| step.details().verdicts());
-    let last = judged.map(|(id, _)| id);
+    let last = judged.map(|(id, met)| (id, met.is_some()));
     let failures = record.failures.iter().filter(|failure| is_it(&failure.gate));
-    last.chain(failures.flat_map(|failure| &failure.verdicts).flatten().map(|verdict| verdict.id.as_str())).collect()
+    let mut found = BTreeMap::new();
+    for (id, is_judged) in
+        last.chain(failures.flat_map(|failure| &failure.verdicts).flatten().map(|verdict| (verdict.id.as_str(), !verdict.skipped)))
+    {
+        *found.entry(id).or_default() |= is_judged;
+    }
+    found
 }
 
 /// Whether every criterion of this name in the pipeline has a check.

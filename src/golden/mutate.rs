@@ -196,7 +196,7 @@ fn grown(output: &Output, more: &str) -> Output {
         Output::Plain(other) => Output::Plain(other.clone()),
         Output::Formatted(value, _) => {
             let mut value = value.clone();
-            for place in ["/text", "/parts/0/text"] {
+            for place in ["/text", "/plain", "/parts/0/text", "/parts/0/plain"] {
                 if let Some(Value::String(text)) = value.pointer_mut(place) {
                     text.push_str(more);
                 }

@@ -72,7 +72,8 @@ impl RunOutcome {
                 RunEnding::Waiting(asked.map(|asked| RunQuestion::of(run, asked.step, &events)).collect())
             }
         };
-        let nothing = || RunEnd { status: RunStatus::Cancelled, outputs: Arc::new(json!({})), failure: None, usage: Usage::default() };
+        let (outputs, usage) = (Arc::new(json!({})), Usage::default());
+        let nothing = || RunEnd { status: RunStatus::Cancelled, outputs, failure: None, usage, needs_review: false };
         let RunEnd { outputs, failure, usage, .. } = end.unwrap_or_else(nothing);
         RunOutcome {
             run: run.to_owned(),

@@ -39,6 +39,7 @@ mod real_model;
 mod real_servers;
 mod recovery;
 mod reference_systems;
+mod review;
 mod schema;
 mod servers;
 mod settings;

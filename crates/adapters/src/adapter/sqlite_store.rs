@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::encryption::Sealing;
 use super::files;
 use super::sqlite_file::{Identity, WriteTurn, connect, erase};
-use super::store_block::{EventBlock, OfRun, Unwritten, WAITING, checksum, place, unpacked};
+use super::store_block::{EventBlock, NEEDS_REVIEW, OfRun, Unwritten, WAITING, checksum, place, unpacked};
 use super::store_tables::{StoreFile, look, make, migrate, put, told};
 use crate::event::{Event, VERSION as EVENTS};
 use crate::model::read_own;
@@ -257,6 +257,8 @@ impl Store for SqliteStore {
             let rows = query.query_map([], |row| {
                 let status: Option<String> = row.get(3)?;
                 let waits = status.as_deref() == Some(WAITING);
+                let needs_review = status.as_deref().is_some_and(|status| status.ends_with(NEEDS_REVIEW));
+                let status = status.map(|status| status.trim_end_matches(NEEDS_REVIEW).to_owned());
                 let events: Option<i64> = row.get(4)?;
                 Ok(RunSummary {
                     run: row.get(0)?,
@@ -264,6 +266,7 @@ impl Store for SqliteStore {
                     started: row.get(2)?,
                     status: status.filter(|_| !waits),
                     waits,
+                    needs_review,
                     events: events.unwrap_or_default() as u64,
                 })
             })?;
@@ -348,7 +351,7 @@ fn is_so(listed: &ListedRun, events: &[Event]) -> bool {
             OfRun::Is(now) => status = now,
         }
     }
-    (&listed.pipeline, &listed.started, listed.status.as_deref()) == (&pipeline, &started, status)
+    (&listed.pipeline, &listed.started, listed.status.as_deref()) == (&pipeline, &started, status.as_deref())
 }
 
 /// The version that an event says it has; 0: it says none.

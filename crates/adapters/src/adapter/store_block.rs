@@ -37,18 +37,23 @@ pub(super) struct EventBlock {
 /// What an event changes in the list of runs.
 pub(super) enum OfRun {
     Starts { pipeline: String, started: String },
-    Is(Option<&'static str>),
+    Is(Option<String>),
 }
 
 /// What the list says of a run that waits for a person.
 pub(super) const WAITING: &str = "waiting";
 
+/// What stands behind the status of a run in which a gate passed without its judge.
+pub(super) const NEEDS_REVIEW: &str = ", needs review";
+
 impl OfRun {
     pub(super) fn new(event: &Event) -> Option<OfRun> {
         match &event.happening {
             Happening::RunStarted(start) => Some(OfRun::Starts { pipeline: start.pipeline.clone(), started: event.time.to_rfc3339() }),
-            Happening::RunFinished(end) => Some(OfRun::Is(Some(end.status.word()))),
-            Happening::RunPaused => Some(OfRun::Is(Some(WAITING))),
+            Happening::RunFinished(end) => {
+                Some(OfRun::Is(Some(format!("{}{}", end.status.word(), if end.needs_review { NEEDS_REVIEW } else { "" }))))
+            }
+            Happening::RunPaused => Some(OfRun::Is(Some(WAITING.to_owned()))),
             Happening::RunResumed { .. } => Some(OfRun::Is(None)),
             _ => None,
         }

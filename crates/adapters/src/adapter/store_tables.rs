@@ -125,7 +125,7 @@ fn waits(connection: &Connection, run: &str) -> rusqlite::Result<bool> {
     while let Some(row) = rows.next()? {
         let event: Option<Event> = serde_json::from_str(&row.get::<_, String>(0)?).ok();
         if let Some(of_run) = event.as_ref().and_then(OfRun::new) {
-            return Ok(matches!(of_run, OfRun::Is(Some(WAITING))));
+            return Ok(matches!(of_run, OfRun::Is(Some(word)) if word == WAITING));
         }
     }
     Ok(false)

@@ -23,6 +23,11 @@ impl<'d> StepDetails<'d> {
         self.0["attempts"].as_u64()
     }
 
+    /// Of a `for_each` that continues where elements fail: how many did.
+    pub fn failed(self) -> Option<u64> {
+        self.0["failed"].as_u64()
+    }
+
     /// The model that answered.
     pub fn model(self) -> Option<&'d str> {
         self.0["model"].as_str()
@@ -38,9 +43,16 @@ impl<'d> StepDetails<'d> {
         self.0["refined"] == true
     }
 
-    /// Of a gate: each criterion that it judged, and whether that was met.
-    pub fn verdicts(self) -> impl Iterator<Item = (&'d str, bool)> {
-        self.list("verdicts").filter_map(|verdict| Some((verdict["id"].as_str()?, verdict["passed"] == true)))
+    /// Of a gate: each criterion, and whether it was met; `None`: it was skipped.
+    pub fn verdicts(self) -> impl Iterator<Item = (&'d str, Option<bool>)> {
+        let met = |verdict: &Value| (verdict["skipped"] != true).then_some(verdict["passed"] == true);
+        self.list("verdicts").filter_map(move |verdict| Some((verdict["id"].as_str()?, met(verdict))))
+    }
+
+    /// Of a gate: the criteria that count as met only because their judge could not answer, and what was told of that.
+    pub fn unjudged(self) -> impl Iterator<Item = (&'d str, &'d str)> {
+        let open = self.list("verdicts").filter(|verdict| verdict["needs_review"] == true);
+        open.filter_map(|verdict| Some((verdict["id"].as_str()?, verdict["feedback"].as_str()?)))
     }
 
     /// Of a route: the case it took.

@@ -472,6 +472,9 @@ pub struct RunEnd {
     pub failure: Option<StepFailure>,
     /// Tokens and money of all calls.
     pub usage: Usage,
+    /// A gate passed only because its judge could not answer: look at what it let through.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_review: bool,
 }
 
 /// A failure and the step it came from.

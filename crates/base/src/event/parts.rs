@@ -144,8 +144,11 @@ pub struct Verdict {
     /// What a good answer looks like.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// The answer.
+    /// The answer; of one that was skipped `true`, since it holds nothing back.
     pub passed: bool,
+    /// Its `when` was false: it was not judged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skipped: bool,
     /// What to do better.
     pub feedback: String,
     /// The place in the text it rests on.

@@ -234,6 +234,9 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
     for decision in &mut record.decisions {
         decision.target = redactor.redact(&decision.target);
     }
+    for review in &mut record.needs_review {
+        review.cause = redactor.redact(&review.cause);
+    }
     for failure in &mut record.failures {
         mask.hide_values(&mut failure.question, &none);
         mask.hide_values(&mut failure.sent, &none);

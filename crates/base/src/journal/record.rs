@@ -49,6 +49,9 @@ pub struct Record {
     pub plans: Vec<PlanRecord>,
     /// One a gate that did not let its first text through.
     pub failures: Vec<FailureRecord>,
+    /// Criteria that let a text through only because their judge could not answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs_review: Vec<ReviewRecord>,
     pub outputs: Value,
     /// Why it did not succeed.
     pub failure: Option<Value>,
@@ -185,6 +188,17 @@ pub struct FailureRecord {
     pub cause: String,
     /// When it was settled.
     pub time: DateTime<Utc>,
+}
+
+/// A criterion that counted as passed since its judge could not answer (`on_judge_error: pass`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewRecord {
+    /// The gate.
+    pub gate: String,
+    /// The criterion.
+    pub criterion: String,
+    /// Why the judge could not answer.
+    pub cause: String,
 }
 
 impl FailureRecord {
@@ -328,6 +342,11 @@ impl RecordBuilder {
                 }
             }
             Happening::GatePassed { step, verdicts, .. } => {
+                self.record.needs_review.extend(verdicts.iter().filter(|verdict| verdict.needs_review).map(|verdict| ReviewRecord {
+                    gate: step.to_string(),
+                    criterion: verdict.id.clone(),
+                    cause: verdict.feedback.clone(),
+                }));
                 if let Some(failure) = self.gates.get(step).map(|place| &mut self.record.failures[*place]) {
                     failure.verdicts.push(verdicts.clone());
                     failure.refinement_worked = Some(true);

@@ -94,6 +94,8 @@ pub enum OnJudgeError {
 pub struct Criterion {
     /// Its id.
     pub id: Spanned<String>,
+    /// It is judged only if this is true.
+    pub when: Option<Text>,
     /// At least 10 characters.
     pub description: String,
     /// What a good answer looks like.

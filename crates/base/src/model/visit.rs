@@ -43,6 +43,7 @@ pub enum TextKey {
     ProgramArgument,
     Env,
     // Of scorecards.
+    CriterionWhen,
     Check,
     CheckExpression,
     // Of the person.
@@ -87,9 +88,9 @@ impl TextKey {
         match self {
             ModelName | BaseUrl | ApiKey | Url | Header | Query | Body | Fixed | FixedInput | MailServer | Sender | User | Password
             | ProgramArgument | Env => true,
-            Reply | Instructions | Check | CheckExpression | PersonId | PersonField | Name | When | ForEach | Prompt | StepModel
-            | Attach | Argument | IdempotencyKey | Value | Wait | Sql | Route | CaseWhen | Format | Gate | WrittenScorecard | GateValue
-            | Otherwise | Send | SendValue | StopReason | Output => false,
+            Reply | Instructions | CriterionWhen | Check | CheckExpression | PersonId | PersonField | Name | When | ForEach | Prompt
+            | StepModel | Attach | Argument | IdempotencyKey | Value | Wait | Sql | Route | CaseWhen | Format | Gate | WrittenScorecard
+            | GateValue | Otherwise | Send | SendValue | StopReason | Output => false,
         }
     }
 }
@@ -347,11 +348,18 @@ impl Scorecard {
     /// Everything that its author wrote.
     pub fn each_text<'p>(&'p self, visit: Visit<'_, 'p>) {
         let Scorecard { span: _, judge: _, on_judge_error: _, criteria } = self;
-        for Criterion { id: _, description: _, expected: _, judging } in criteria {
-            match judging {
-                Judging::Checks(checks) => checks.iter().for_each(|check| check.value.each_text(check.span, visit)),
-                Judging::Judge | Judging::Neither => {}
-            }
+        criteria.iter().for_each(|criterion| criterion.each_text(visit));
+    }
+}
+
+impl Criterion {
+    /// Everything that its author wrote.
+    pub fn each_text<'p>(&'p self, visit: Visit<'_, 'p>) {
+        let Criterion { id: _, when, description: _, expected: _, judging } = self;
+        texts(TextKey::CriterionWhen, when, visit);
+        match judging {
+            Judging::Checks(checks) => checks.iter().for_each(|check| check.value.each_text(check.span, visit)),
+            Judging::Judge | Judging::Neither => {}
         }
     }
 }

@@ -93,6 +93,9 @@ pub struct RunSummary {
     /// Whether it is not over, and waits for a person.
     #[serde(skip)]
     pub waits: bool,
+    /// Whether a gate of it passed only because its judge could not answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_review: bool,
     /// How many events it has.
     pub events: u64,
 }

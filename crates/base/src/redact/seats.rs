@@ -21,9 +21,10 @@ pub fn each_seat(pipeline: &Pipeline, visit: &mut dyn FnMut(&str, bool, &Text)) 
             ApiKey => ("api_key", false),
             Password => ("password", true),
             Header | Env | Query | Body | Fixed | FixedInput | Argument => (name, false),
-            ModelName | BaseUrl | Reply | Instructions | Url | MailServer | Sender | User | ProgramArgument | Check | CheckExpression
-            | PersonId | PersonField | Name | When | ForEach | Prompt | StepModel | Attach | IdempotencyKey | Value | Wait | Sql
-            | Route | CaseWhen | Format | Gate | WrittenScorecard | GateValue | Otherwise | Send | SendValue | StopReason | Output => {
+            ModelName | BaseUrl | Reply | Instructions | Url | MailServer | Sender | User | ProgramArgument | CriterionWhen | Check
+            | CheckExpression | PersonId | PersonField | Name | When | ForEach | Prompt | StepModel | Attach | IdempotencyKey | Value
+            | Wait | Sql | Route | CaseWhen | Format | Gate | WrittenScorecard | GateValue | Otherwise | Send | SendValue | StopReason
+            | Output => {
                 return;
             }
         };

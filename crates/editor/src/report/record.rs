@@ -107,6 +107,24 @@ pub fn record(record: &Record) -> String {
             }
         }
     }
+    for step in &record.steps {
+        let skipped: Vec<_> = step.details().verdicts().filter(|(_, met)| met.is_none()).map(|(id, _)| visible(id)).collect();
+        if !skipped.is_empty() {
+            let none = if skipped.len() == step.details().verdicts().count() { "; no criterion was judged" } else { "" };
+            out.push_str(&format!(
+                "\ngate \"{}\": skipped, since their when was false: {}{none}\n",
+                visible(&step.step),
+                skipped.join(", ")
+            ));
+        }
+    }
+    for review in &record.needs_review {
+        let (gate, criterion) = (visible(&review.gate), visible(&review.criterion));
+        out.push_str(&format!(
+            "\nneeds review: gate \"{gate}\" passed without its judge\n  {criterion}: {}\n",
+            visible_lines(&review.cause)
+        ));
+    }
     let usage = &record.usage;
     if usage.total_tokens() > 0 {
         let cost = match usage.cost_usd {

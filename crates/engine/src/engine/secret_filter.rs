@@ -73,7 +73,9 @@ impl Run {
         };
         let failed = |failure: &mut Failure| failure.message = hidden.hide_cut(&failure.message);
         let judged = |verdicts: &mut [Verdict]| {
-            for Verdict { id: _, scorecard: _, description, expected, passed: _, feedback, evidence, needs_review: _ } in verdicts {
+            for Verdict { id: _, scorecard: _, description, expected, passed: _, skipped: _, feedback, evidence, needs_review: _ } in
+                verdicts
+            {
                 [description, feedback, evidence].into_iter().chain(expected).for_each(|text| hidden.hide_in(text));
             }
         };
@@ -111,7 +113,7 @@ impl Run {
             Happening::StageStarted { failure, .. } => failure.iter_mut().for_each(|failure| failed(&mut failure.failure)),
             Happening::ApprovalAnswered { output, .. } => output.iter_mut().for_each(shared),
             Happening::RunFinished(end) => {
-                let RunEnd { status: _, outputs, failure, usage: _ } = &mut **end;
+                let RunEnd { status: _, outputs, failure, usage: _, needs_review: _ } = &mut **end;
                 shared(outputs);
                 failure.iter_mut().for_each(|failure| failed(&mut failure.failure));
             }

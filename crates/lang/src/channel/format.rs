@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::body::{as_sent, features, render};
+use super::body::{as_sent, features, read, render};
 use super::clean::{clean, shows};
 use super::degrade::degrade;
 use super::document::{StyledRun, drop_empty, each_text, plain, replace};
@@ -72,7 +72,7 @@ pub fn format_without(
         lookalike(&mut blocks, &channel.markup);
     }
     let parts = split(blocks, channel)?;
-    let text = render(&parts.sent, channel).text;
+    let (text, plain) = (render(&parts.sent, channel).text, read(&parts.sent));
     let parts_made: Vec<MessagePart> = parts
         .parts
         .into_iter()
@@ -82,13 +82,14 @@ pub fn format_without(
                 add_end(&mut blocks, vec![StyledRun::plain(indicator.as_str())]);
             }
             let rendered = render(&blocks, channel);
-            MessagePart { number, text: rendered.text, indicator, content: rendered.content }
+            MessagePart { number, text: rendered.text, plain: read(&blocks), indicator, content: rendered.content }
         })
         .collect();
     let formatted = Formatted {
         channel: channel.name.clone(),
         emojis_used: emojis_of(&text),
         text,
+        plain,
         is_split: parts_made.len() > 1,
         parts: parts_made,
         shortened: parts.shortened,

@@ -9,6 +9,9 @@ pub struct Formatted {
     pub channel: String,
     /// All parts as one text, without indicators. For HTML and cards: their plain text.
     pub text: String,
+    /// The same without marks and escapes: what a reader reads. Empty in what an older version made.
+    #[serde(default)]
+    pub plain: String,
     /// What is sent, in order; at least one.
     pub parts: Vec<MessagePart>,
     /// There is more than one part.
@@ -32,6 +35,9 @@ pub struct MessagePart {
     pub number: u64,
     /// Its text with the indicator. For HTML and cards: their plain text.
     pub text: String,
+    /// The same without marks and escapes. Empty in what an older version made.
+    #[serde(default)]
+    pub plain: String,
     /// `(1/3)`; empty when there is one part.
     pub indicator: String,
     /// What is sent: a text, or the object of a card.
@@ -95,12 +101,13 @@ impl Output {
         }
     }
 
-    /// Its readable text: a text as it is, what was made for a channel without its parts, any other value as JSON.
+    /// Its readable text: a text as it is, what was made for a channel as its reader reads it, any other value as JSON.
     pub fn text(&self) -> String {
         match self {
             Output::Plain(Value::String(text)) => text.clone(),
             Output::Plain(other) => other.to_string(),
-            Output::Formatted(_, made) => made.text.clone(),
+            Output::Formatted(_, made) if made.plain.is_empty() => made.text.clone(),
+            Output::Formatted(_, made) => made.plain.clone(),
         }
     }
 }

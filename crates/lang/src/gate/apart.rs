@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{CheckResult, FilledCheck, JudgedText, check};
-use crate::channel::{Phrases, escape_markdown, format};
+use crate::channel::{Formatted, Phrases, escape_markdown, format};
 use crate::model::{Phrase, StyleGuide};
 
 /// Most texts of a value that are looked for.
@@ -15,12 +15,13 @@ const MOST: usize = 10_000;
 pub fn check_apart_from(filled: &FilledCheck, judged: &JudgedText, quoted: Option<&Value>) -> CheckResult {
     let result = check(filled, judged);
     let Some(quoted) = quoted.filter(|_| !result.passed) else { return result };
-    let text = own_words(quoted, judged);
-    check(filled, &JudgedText { text: &text, ..*judged })
+    let text = own_words(quoted, judged, judged.text);
+    let formatted = judged.formatted.map(|made| Formatted { text: own_words(quoted, judged, &made.text), ..made.clone() });
+    check(filled, &JudgedText { text: &text, formatted: formatted.as_ref(), ..*judged })
 }
 
 /// The text without the texts of a value, as they are in it: as whole words, in any case, in the form that the channel gives them.
-fn own_words(quoted: &Value, judged: &JudgedText) -> String {
+fn own_words(quoted: &Value, judged: &JudgedText, text: &str) -> String {
     let mut texts = BTreeSet::new();
     texts_of(quoted, &mut texts);
     let silent = judged.style.map(|style| {
@@ -29,21 +30,18 @@ fn own_words(quoted: &Value, judged: &JudgedText) -> String {
         style
     });
     let as_sent = |text: &str, style: Option<&StyleGuide>| {
-        judged
-            .channel
-            .and_then(|channel| format(&escape_markdown(text), channel, style, None).ok())
-            .map(|sent| sent.text)
-            .unwrap_or_default()
+        let sent = judged.channel.and_then(|channel| format(&escape_markdown(text), channel, style, None).ok());
+        sent.map_or_else(Default::default, |sent| [sent.text, sent.plain])
     };
     let forms: BTreeSet<String> = texts
         .iter()
         .take(MOST)
-        .filter(|text| judged.text.len() >= text.len() / 2)
-        .flat_map(|text| [(*text).to_owned(), as_sent(text, None), as_sent(text, silent.as_ref())])
+        .filter(|quote| text.len() >= quote.len() / 2)
+        .flat_map(|quote| [[(*quote).to_owned(), String::new()], as_sent(quote, None), as_sent(quote, silent.as_ref())].concat())
         .filter(|form| form.chars().any(|c| !c.is_whitespace()))
         .collect();
-    let mut left = judged.text.to_owned();
-    for (range, _) in Phrases::new(forms.iter().map(String::as_str)).find(judged.text).into_iter().rev() {
+    let mut left = text.to_owned();
+    for (range, _) in Phrases::new(forms.iter().map(String::as_str)).find(text).into_iter().rev() {
         left.replace_range(range, "");
     }
     left

@@ -33,7 +33,7 @@ fn plain(check: &PlainCheck, judged: &JudgedText) -> CheckResult {
         PlainCheck::Markdown(allowed) => markdown::markdown(*allowed, judged),
         PlainCheck::Language(language) => language::language(language, text),
         PlainCheck::PiiNone => personal_data::none(text),
-        PlainCheck::Links(hosts) => links::links(hosts, text),
+        PlainCheck::Links(hosts) => links::links(hosts, judged),
         PlainCheck::Readability(highest) => readability::readability(*highest, text),
     }
 }

@@ -8,27 +8,32 @@ use pulldown_cmark::{Event, LinkType, Parser, Tag};
 use regex::Regex;
 use url::{Host, Url};
 
-use super::verdict::{CheckResult, listed, place, quoted};
+use super::verdict::{CheckResult, JudgedText, listed, place, quoted};
 use crate::channel::{clean, markdown_options};
 
 /// Only links to these hosts; none at all if the list is empty. A link is a Markdown link or picture, an address with `://` or `www.`,
 /// and a bare name that programs for reading mail or messages make a link of (`acme.com`, `bit.ly/x`). A host of the list is that host
 /// only; `*.acme.com` is every host under it. A link whose host cannot be told leads to none of the list.
-pub(super) fn links(hosts: &[String], text: &str) -> CheckResult {
-    let (text, _) = clean(text);
+///
+/// Of a formatted text both what is sent and what is read count: links in its marks, and addresses that marks part (`acme.**com**`).
+pub(super) fn links(hosts: &[String], judged: &JudgedText) -> CheckResult {
+    let ((marked, _), (text, _)) = (clean(judged.marked()), clean(judged.text));
     let allowed: Vec<Allowed> = hosts.iter().map(|host| Allowed::new(host)).collect();
-    let wrong = found(&text).into_iter().find(|link| {
+    let is_wrong = |link: &TextLink| {
         let host = host(&link.address);
         !host.is_some_and(|host| allowed.iter().any(|allowed| allowed.has(&host)))
-    });
-    let Some(link) = wrong else { return CheckResult::passed() };
+    };
+    let in_marks = found(&marked).into_iter().find(is_wrong).map(|link| (link, &marked));
+    let Some((link, text)) = in_marks.or_else(|| addresses(&text).find(is_wrong).map(|link| (link, &text))) else {
+        return CheckResult::passed();
+    };
     let feedback = if hosts.is_empty() {
         format!("The text has the link {}; none is allowed.", quoted(&link.address))
     } else {
         let hosts: Vec<String> = hosts.iter().map(|host| quoted(host)).collect();
         format!("The text has the link {}; allowed are only links to {}.", quoted(&link.address), listed(&hosts))
     };
-    CheckResult::failed(feedback, place(&text, link.range))
+    CheckResult::failed(feedback, place(text, link.range))
 }
 
 /// The text without its addresses: for those who count or read words.
@@ -67,17 +72,19 @@ fn found(text: &str) -> Vec<TextLink> {
             found.push(TextLink { address, range });
         }
     }
-    let addresses = ADDRESS.as_ref().map(|pattern| pattern.find_iter(text)).into_iter().flatten();
-    for address in addresses {
+    found.extend(addresses(text));
+    found
+}
+
+/// The addresses in a text.
+fn addresses(text: &str) -> impl Iterator<Item = TextLink> {
+    ADDRESS.as_ref().map(|pattern| pattern.find_iter(text)).into_iter().flatten().filter_map(|address| {
         // The part of a mail address behind its sign, and of a name before it, is no link of its own.
         let is_mail = text[..address.start()].ends_with('@') || text[address.end()..].starts_with('@');
-        if !is_mail || address.as_str().contains("//") {
-            let range = address.range();
-            let shown = address.as_str().trim_end_matches(|c: char| ".,;:!?'*_~)]}”’".contains(c));
-            found.push(TextLink { address: shown.to_owned(), range });
-        }
-    }
-    found
+        let shown = address.as_str().trim_end_matches(|c: char| ".,;:!?'*_~)]}”’".contains(c));
+        let is_link = !is_mail || address.as_str().contains("//");
+        is_link.then(|| TextLink { address: shown.to_owned(), range: address.range() })
+    })
 }
 
 /// The host an address leads to, as browsers read it (WHATWG URL): in small letters, names of other scripts in Punycode.

@@ -8,16 +8,16 @@ use super::verdict::{CheckResult, JudgedText, place};
 use crate::channel::markdown_options;
 use crate::model::{Channel, Features, Markup};
 
-/// Uses no Markdown but what is allowed. Judged is the readable text, as CommonMark with tables and strike reads it: a single `*` or
+/// Uses no Markdown but what is allowed. Judged is the text with the marks that are sent, as CommonMark with tables and strike reads it: a single `*` or
 /// `_`, an indented line or a line that begins with `16.` is no mark. In a formatted text of a channel with its own marks, those count
 /// (`*x*` may be bold); and where a formatted text shows lists as plain lines, lines are no mark either.
 pub(super) fn markdown(allowed: Features, judged: &JudgedText) -> CheckResult {
     let allowed = allowed.words();
     let channel = judged.channel.filter(|_| judged.formatted.is_some());
-    let used = used(judged.text, channel);
+    let used = used(judged.marked(), channel);
     let Some((feature, range)) = used.into_iter().find(|(feature, _)| !allowed.contains(feature)) else { return CheckResult::passed() };
     let rule = if allowed.is_empty() { "no Markdown is allowed".to_owned() } else { format!("allowed is only {}", allowed.join(", ")) };
-    CheckResult::failed(format!("The text uses Markdown for {feature}; {rule}."), place(judged.text, range))
+    CheckResult::failed(format!("The text uses Markdown for {feature}; {rule}."), place(judged.marked(), range))
 }
 
 /// The features used, each with its place.

@@ -64,10 +64,8 @@ fn of_formatted(
 ) -> CheckResult {
     let formatted = crate::channel::format(text, channel, style, person_name).unwrap();
     let value: Value = serde_json::to_value(&formatted).unwrap();
-    check(
-        checked,
-        &JudgedText { value: &value, text: &formatted.text, formatted: Some(&formatted), channel: Some(channel), style, person_name },
-    )
+    let text = crate::channel::Output::formatted(value.clone()).text();
+    check(checked, &JudgedText { value: &value, text: &text, formatted: Some(&formatted), channel: Some(channel), style, person_name })
 }
 
 fn passes(result: &CheckResult) -> bool {

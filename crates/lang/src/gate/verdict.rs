@@ -32,6 +32,13 @@ pub struct JudgedText<'a> {
     pub person_name: Option<&'a str>,
 }
 
+impl<'a> JudgedText<'a> {
+    /// Its text with the marks of its channel.
+    pub(super) fn marked(&self) -> &'a str {
+        self.formatted.map_or(self.text, |formatted| &formatted.text)
+    }
+}
+
 /// The verdict of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckResult {

@@ -24,12 +24,21 @@ pub fn criteria(keys: &KeyReader) -> Vec<Criterion> {
     keys.lower.unique("criteria", keys.list("criteria"), read, |criterion| &criterion.id)
 }
 
+/// Where a judge reads a value of the run.
+const BESIDE: &str = "put the value into with of the gate, which the judge reads too, and name it here";
+
 fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
     let owner = node.text_of("id").map_or_else(|| format!("criterion {number}"), |id| format!("criterion {}", quoted(id)));
     let keys = KeyReader::new(lower, owner.clone(), &[&keys::CRITERION], node)?;
     let id = keys.get("id").and_then(|node| lower.new_id("criterion id", node));
-    let description = keys.sentence("description");
-    let expected = keys.sentence("expected");
+    let when = match keys.get("when").filter(|_| lower.is_data) {
+        Some(node) => {
+            lower.reject(node.span, "a scorecard that a step wrote cannot use \"when\"", "leave the criterion out, or remove when")
+        }
+        None => keys.expression("when"),
+    };
+    let description = keys.get("description").and_then(|node| lower.description("description", node, BESIDE));
+    let expected = keys.get("expected").and_then(|node| lower.description("expected", node, BESIDE));
     if let (Some(text), Some(node)) = (&description, keys.get("description")) {
         let length = text.trim().chars().count();
         if length < SHORTEST_DESCRIPTION {
@@ -39,7 +48,7 @@ fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
     }
     let judging = judging(&keys);
     let id = id.unwrap_or_else(|| Spanned::new(format!("criterion {number}"), keys.span));
-    Some(Criterion { id, description: description.unwrap_or_default(), expected, judging })
+    Some(Criterion { id, when, description: description.unwrap_or_default(), expected, judging })
 }
 
 /// `check` or `judge: true`: exactly one (F404, F006).

@@ -20,7 +20,7 @@ pub fn tool(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
     let (keys, kind) = one_kind(lower, owner, &[&keys::TOOL], keys::TOOL_KINDS, None, node);
     let Some(keys) = keys else { return tool };
     tool.kind = kind.and_then(|kind| read_kind(&keys, kind.name)).unwrap_or(ToolKind::Broken);
-    tool.description = keys.sentence("description");
+    tool.description = keys.get("description").and_then(|node| keys.lower.description("description", node, "write the text itself"));
     tool.with = keys.pairs("with");
     tool.allow = keys.names("allow");
     tool.deny = keys.names("deny").unwrap_or_default();

@@ -100,6 +100,16 @@ impl Lower<'_> {
         self.text_scalar(label, node).map(|scalar| scalar.text.clone())
     }
 
+    /// A description that models and people read as it is written: nothing is filled in, so braces are a finding. One that a model wrote is data.
+    pub fn description(&self, label: &str, node: &Node, instead: &str) -> Option<String> {
+        let text = self.sentence(label, node)?;
+        if !self.is_data && (text.contains("{{") || text.contains("{%")) {
+            let message = format!("{} is read as it is written: nothing in it is filled in", quoted(label));
+            self.report(Diagnostic::bad_value(node.span, message).help(instead));
+        }
+        Some(text)
+    }
+
     /// A text that is fixed before the run; braces are a finding.
     pub fn fixed(&self, label: &str, node: &Node) -> Option<Spanned<String>> {
         let scalar = self.text_scalar(label, node)?;

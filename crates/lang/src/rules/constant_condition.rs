@@ -7,6 +7,19 @@ use crate::model::{Form, StepKind, Text};
 use crate::template::{self, Scope};
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
+    let criteria = names.pipeline.pipeline.scorecards.values().flat_map(|card| &card.criteria);
+    for (criterion, when) in criteria.filter_map(|criterion| Some((criterion, criterion.when.as_ref()?))) {
+        let Some(value) = constant(when) else { continue };
+        let (what, help) = match value {
+            true => ("is always true".to_owned(), "leave it out"),
+            false => (
+                format!("is never true: criterion \"{}\" is never judged", criterion.id.value),
+                "name a value that changes from run to run, or remove the criterion",
+            ),
+        };
+        let message = format!("when: \"{}\" {what}", when.source.trim());
+        out.push(found(when, message).help(help));
+    }
     for placed in texts.all.iter().filter(|placed| placed.role == TextRole::Condition) {
         let Some(value) = constant(placed.text) else { continue };
         let Viewpoint::Step(ix, part) = &texts.seats[placed.seat].at else { continue };
@@ -25,8 +38,12 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             (true, false) => "leave it out",
             (false, _) => "name a value that changes from run to run, or remove the step",
         };
-        out.push(Diagnostic::new(Code::ConstantCondition, placed.text.place.span, message).help(help));
+        out.push(found(placed.text, message).help(help));
     }
+}
+
+fn found(condition: &Text, message: String) -> Diagnostic {
+    Diagnostic::new(Code::ConstantCondition, condition.place.span, message)
 }
 
 /// True or false for a condition that reads nothing; `None` also for one that gives something else.

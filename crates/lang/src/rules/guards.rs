@@ -40,7 +40,8 @@ impl<'a> PipelineNames<'a> {
                 }
             }
         };
-        (!self.is_tested(read, self.whens_of(reader, part))).then_some(why)
+        let whens = self.whens_of(reader, part).into_iter().chain(&seat.more.only_if).collect();
+        (!self.is_tested(read, whens)).then_some(why)
     }
 
     /// Whether one of these conditions holds only if the step ran, or asks whether it did.

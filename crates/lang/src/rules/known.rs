@@ -95,8 +95,14 @@ pub(super) fn details(step: &Step) -> Type {
         StepKind::Route(_) => fields.push(("case", Type::Text)),
         StepKind::Call(_) => fields.extend([("run", Type::Text), ("status", Type::Text)]),
         StepKind::Gate(_) => {
-            let verdict =
-                Type::open_object([("id", Type::Text), ("passed", Type::Boolean), ("feedback", Type::Text), ("evidence", Type::Text)]);
+            let verdict = Type::open_object([
+                ("id", Type::Text),
+                ("passed", Type::Boolean),
+                ("skipped", Type::Boolean),
+                ("needs_review", Type::Boolean),
+                ("feedback", Type::Text),
+                ("evidence", Type::Text),
+            ]);
             fields.extend([
                 ("passed", Type::Boolean),
                 ("refined", Type::Boolean),
@@ -156,10 +162,17 @@ pub(super) fn file() -> Type {
 
 /// The output of `format`.
 pub(super) fn formatted() -> Type {
-    let part = Type::object([("number", Type::Number), ("text", Type::Text), ("indicator", Type::Text), ("content", Type::Any)]);
+    let part = Type::object([
+        ("number", Type::Number),
+        ("text", Type::Text),
+        ("plain", Type::Text),
+        ("indicator", Type::Text),
+        ("content", Type::Any),
+    ]);
     Type::object([
         ("channel", Type::Text),
         ("text", Type::Text),
+        ("plain", Type::Text),
         ("parts", Type::list(part)),
         ("is_split", Type::Boolean),
         ("shortened", Type::Boolean),

@@ -116,7 +116,7 @@ fn sent<'p>(pipeline: &'p PipelinePlan, planned: &PlannedStep, gate: &'p GateSte
     let sent = formatted(pipeline, format, text).filter_map(|(channel, style, formatted)| {
         let formatted = formatted.ok()?;
         let value = serde_json::to_value(&formatted).ok()?;
-        Some(SentOtherwise { channel: Some(channel), style, value, text: formatted.text.clone(), formatted: Some(formatted) })
+        Some(SentOtherwise { channel: Some(channel), style, value, text: formatted.plain.clone(), formatted: Some(formatted) })
     });
     sent.collect()
 }
@@ -138,7 +138,8 @@ fn broken<'p>(card: &'p Scorecard, sent: &SentOtherwise, left: &mut usize) -> Op
         *left = left.saturating_sub(1);
         *left > 0 && forbids(check).is_some_and(|check| !gate::check(&check, &judged).passed)
     };
-    card.criteria.iter().find_map(|criterion| match &criterion.judging {
+    // One with a condition may be meant for other texts.
+    card.criteria.iter().filter(|criterion| criterion.when.is_none()).find_map(|criterion| match &criterion.judging {
         Judging::Checks(checks) => checks.iter().any(|check| fails(&check.value)).then_some(&criterion.id),
         _ => None,
     })

@@ -20,9 +20,10 @@ pub(super) fn asks_judge(criterion: &&Criterion) -> bool {
     matches!(criterion.judging, Judging::Judge)
 }
 
-/// Every check of a scorecard with its criterion. All must pass, so they are looked at together.
+/// Every check of a scorecard with its criterion. All must pass, so they are looked at together; one with a condition may not be judged where
+/// another is.
 pub(super) fn checks(card: &Scorecard) -> impl Iterator<Item = (&Criterion, &Spanned<Check>)> {
-    card.criteria.iter().flat_map(|criterion| {
+    card.criteria.iter().filter(|criterion| criterion.when.is_none()).flat_map(|criterion| {
         let checks: &[Spanned<Check>] = match &criterion.judging {
             Judging::Checks(checks) => checks,
             _ => &[],

@@ -65,6 +65,8 @@ pub struct More {
     pub judged: bool,
     /// What `with` is, in checks and tools.
     pub with: Option<Type>,
+    /// What holds wherever the text is filled in: the `when` of its criterion.
+    pub only_if: Option<Text>,
 }
 
 /// What a text must give.
@@ -125,8 +127,14 @@ impl<'a> Texts<'a> {
             let gates = users.scorecards.get(name.as_str());
             let with = gates.and_then(|gates| with_of_gates(pipeline, gates));
             let at = shared(gates, own, scorecard.span.file);
-            let seat = texts.seat(at, More { judged: true, with: Some(with.unwrap_or(Type::Any)), secrets: false });
-            scorecard.each_text(&mut |authored| texts.add(authored, seat));
+            let more = More { judged: true, with: Some(with.unwrap_or(Type::Any)), ..More::default() };
+            let always = texts.seat(at.clone(), more.clone());
+            for criterion in &scorecard.criteria {
+                let only_if = criterion.when.clone();
+                let seat = only_if.map_or(always, |when| texts.seat(at.clone(), More { only_if: Some(when), ..more.clone() }));
+                criterion
+                    .each_text(&mut |authored| texts.add(authored, if authored.key == TextKey::CriterionWhen { always } else { seat }));
+            }
         }
         if let Some(person) = &model.person {
             let seat = texts.seat(Viewpoint::Person, More { secrets: true, ..More::default() });
@@ -144,7 +152,7 @@ impl<'a> Texts<'a> {
 
     fn add(&mut self, authored: Authored<'a>, seat: usize) {
         let role = match authored.key {
-            TextKey::When | TextKey::CaseWhen | TextKey::CheckExpression => TextRole::Condition,
+            TextKey::When | TextKey::CaseWhen | TextKey::CriterionWhen | TextKey::CheckExpression => TextRole::Condition,
             TextKey::ForEach if authored.is_whole => TextRole::List,
             TextKey::WrittenScorecard => TextRole::Scorecard,
             TextKey::Wait => TextRole::Time,
@@ -179,7 +187,7 @@ impl<'a> Texts<'a> {
             ToolKind::Server(_) | ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => None,
         };
         let fixed = self.seat(at.clone(), More { secrets: true, ..More::default() });
-        let sent = self.seat(at, More { secrets: true, judged: false, with });
+        let sent = self.seat(at, More { secrets: true, with, ..More::default() });
         tool.each_text(&mut |authored| {
             let is_fixed = matches!(authored.key, TextKey::Fixed | TextKey::FixedInput);
             self.add(authored, if is_fixed { fixed } else { sent });

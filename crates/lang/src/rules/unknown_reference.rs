@@ -1,10 +1,12 @@
 //! F300: a name of an agent, model, tool, scorecard, policy or table that nothing has.
 
 use indexmap::IndexMap;
+use strum::VariantNames;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, listed};
-use crate::diagnostic::Hints;
-use crate::model::{DEFAULT_MODEL, Form, PersonSource, Pipeline, STDOUT, ScorecardRef, StepKind, ToolKind, ToolName};
+use crate::diagnostic::{Hints, nearest};
+use crate::model::{DEFAULT_MODEL, FilePart, Form, PersonSource, Pipeline, STDOUT, ScorecardRef, StepKind, ToolKind, ToolName};
+use crate::policy::may_mean;
 use crate::source::{Span, Spanned};
 
 pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
@@ -30,6 +32,14 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     for (name, scorecard) in &file.scorecards {
         let owner = format!("scorecard \"{name}\" asks");
         scorecard.judge.iter().for_each(|judge| look.up("agent", &owner, judge, &file.agents));
+    }
+    for (name, policy) in &file.policies {
+        let allowed = policy.allowed_tools.as_deref().unwrap_or_default();
+        let lists =
+            [("allowed_tools", allowed), ("disallowed_tools", &policy.disallowed_tools), ("approval_required", &policy.approval_required)];
+        for (key, entry) in lists.into_iter().flat_map(|(key, list)| list.iter().map(move |entry| (key, entry))) {
+            look.listed_tool(&format!("{key} of policy \"{name}\" names"), entry, key != "allowed_tools", file);
+        }
     }
     file.policy.iter().for_each(|policy| look.up("policy", "the pipeline is under", policy, &file.policies));
     if let Some(PersonSource::Table(table)) = file.person.as_ref().map(|person| &person.from) {
@@ -109,6 +119,40 @@ impl ReferenceLook<'_> {
                 self.up("agent or tool", owner, &Spanned::new(server.to_owned(), name.span), &known);
             }
             _ => {}
+        }
+    }
+
+    /// An entry in a list of a policy that is nearly a tool of the file, or a part that its tool does not have: it would do nothing. Any other
+    /// name may be a tool of a program or of another file.
+    fn listed_tool(&mut self, owner: &str, entry: &Spanned<String>, is_generous: bool, file: &Pipeline) {
+        let name = entry.value.split('(').next().unwrap_or_default().trim();
+        let ToolName { tool: server, part } = ToolName::of(name);
+        let is_meant = |tool: &String| tool == server || is_generous && may_mean(server, tool);
+        let named = |name: &str| Spanned::new(name.to_owned(), entry.span);
+        if name.contains(['*', '?', '[', '{']) {
+            return;
+        }
+        let Some((known, tool)) = file.tools.iter().find(|(known, _)| is_meant(known)) else {
+            if !nearest(server, file.tools.keys().map(String::as_str)).is_empty() {
+                self.up("tool", owner, &named(server), &file.tools);
+            }
+            return;
+        };
+        let Some(part) = part else { return };
+        let parts: &[&str] = match &tool.kind {
+            ToolKind::Server(_) | ToolKind::Broken => return,
+            ToolKind::File(_) => FilePart::VARIANTS,
+            ToolKind::Http { .. } | ToolKind::Sql(_) | ToolKind::Smtp { .. } | ToolKind::Pipeline { .. } => &[],
+        };
+        if !parts.iter().any(|own| *own == part || is_generous && may_mean(part, own)) {
+            let near = self.hints.did_you_mean(part, parts.iter().copied());
+            let message = format!("{owner} \"{name}\", but tool \"{known}\" has no \"{part}\"{near}");
+            let help = if parts.is_empty() {
+                format!("write {known}")
+            } else {
+                format!("write {known}, or one of its parts: {}", parts.join(", "))
+            };
+            self.out.push(found(entry.span, message).near(near).help(help));
         }
     }
 

@@ -45,16 +45,17 @@ pub(super) fn criteria(plan: &Plan) -> Vec<String> {
 }
 
 fn criterion(criterion: &Criterion, judge: Option<&str>, pipeline: &Pipeline) -> String {
+    let only_if = criterion.when.as_ref().map(|when| format!("Only if {}: ", source(when))).unwrap_or_default();
     let how = match &criterion.judging {
         Judging::Judge => format!("agent {} decides", judge.unwrap_or("of the gate")),
         Judging::Checks(checks) => {
             let checks: Vec<String> = checks.iter().map(|found| check(&found.value, pipeline)).collect();
             format!("computed: {}", checks.join("; "))
         }
-        Judging::Neither => return ended(&criterion.description),
+        Judging::Neither => return format!("{only_if}{}", ended(&criterion.description)),
     };
     let expected = criterion.expected.as_ref().map(|expected| format!(" Wanted: {}", ended(expected))).unwrap_or_default();
-    format!("{}{expected} ({how})", ended(&criterion.description))
+    format!("{only_if}{}{expected} ({how})", ended(&criterion.description))
 }
 
 fn check(check: &Check, pipeline: &Pipeline) -> String {

@@ -141,11 +141,15 @@ impl<'a> RecordedSteps<'a> {
         let Some(step) = self.steps.get(path) else { return empty() };
         let details = step.details();
         let message = step.error.as_ref().and_then(|error| error["message"].as_str());
-        let met = || details.verdicts().filter(|(_, is_met)| *is_met).count();
+        let count = |wanted: &[Option<bool>]| details.verdicts().filter(|(_, met)| wanted.contains(met)).count();
+        let skipped = || match count(&[None]) {
+            0 => String::new(),
+            count => format!(", {count} skipped"),
+        };
         let note = match (message, details.passed()) {
             (Some(message), _) => Some(message.to_string()),
             (None, Some(false)) => Some("not met, the fixed text was given".into()),
-            (None, Some(true)) => Some(format!("{} of {} met", met(), details.verdicts().count())),
+            (None, Some(true)) => Some(format!("{} of {} met{}", count(&[Some(true)]), count(&[Some(true), Some(false)]), skipped())),
             (None, None) => None,
         };
         NodeState {

@@ -76,6 +76,10 @@ fn checks(planned: &PipelinePlan, gate: &GateStep) -> Vec<String> {
     };
     let names: Vec<String> = gate.scorecards.iter().map(name).collect();
     let mut lines = vec![format!("checks with {}", names.join(" and "))];
+    let named = gate.scorecards.iter().filter_map(|reference| planned.pipeline.scorecards.get(&reference.name()?.value));
+    for criterion in named.flat_map(|card| &card.criteria) {
+        lines.extend(criterion.when.as_ref().map(|when| format!("{} only if {}", criterion.id.value, source(when))));
+    }
     if gate.otherwise.is_some() {
         lines.push("not met for good: gives a fixed text".into());
     }

@@ -31,6 +31,8 @@ pub(crate) struct Question {
 
 pub(crate) struct JudgeQuestion {
     pub(crate) criterion: Criterion,
+    /// Its `when` is false: it is not judged.
+    pub(crate) is_skipped: bool,
     /// Place in `judges`, for criteria a judge is asked about.
     judge: Option<usize>,
     on_judge_error: OnJudgeError,
@@ -102,8 +104,14 @@ impl Kind for GateStep {
 
 impl Run {
     pub(crate) fn question(&self, at: NodeRef, gate: &GateStep) -> Result<Question, Failure> {
-        let output = self.state.output(self.fill(at, &gate.of)?);
+        self.question_about(at, gate, self.state.output(self.fill(at, &gate.of)?))
+    }
+
+    /// What a gate would ask about another value.
+    fn question_about(&self, at: NodeRef, gate: &GateStep, output: Output) -> Result<Question, Failure> {
         let with = Value::Object(self.arguments(at, &gate.with)?);
+        let text = output.text();
+        let holds = |when: &Text| self.condition_with(at, when, &check_names(output.value(), &text, &with));
         let mut criteria: Vec<JudgeQuestion> = vec![];
         let mut judges: Vec<String> = vec![];
         let first_judge = self.first_judge(at, gate);
@@ -115,8 +123,9 @@ impl Run {
                 if known.is_some_and(|known| criteria[known].scorecard.is_some() || scorecard.is_none()) {
                     continue;
                 }
+                let is_skipped = criterion.when.as_ref().map(&holds).transpose()? == Some(false);
                 let judge = match criterion.judging {
-                    Judging::Judge => {
+                    Judging::Judge if !is_skipped => {
                         let own = judge.clone().or_else(|| gate.judge.as_ref().map(|j| j.value.clone())).or_else(|| first_judge.clone());
                         let none = || format!("criterion \"{}\" asks for a judge, but none is named", criterion.id.value);
                         let name = own.ok_or_else(|| Failure::new(FailureKind::BadRequest, none()))?;
@@ -127,14 +136,14 @@ impl Run {
                     }
                     _ => None,
                 };
-                let asked = JudgeQuestion { criterion, judge, on_judge_error, scorecard: scorecard.clone() };
+                let asked = JudgeQuestion { criterion, is_skipped, judge, on_judge_error, scorecard: scorecard.clone() };
                 match known {
                     Some(known) => criteria[known] = asked,
                     None => criteria.push(asked),
                 }
             }
         }
-        Ok(Question { text: output.text(), output, with, criteria, judges })
+        Ok(Question { text, output, with, criteria, judges })
     }
 
     fn first_judge(&self, at: NodeRef, gate: &GateStep) -> Option<String> {
@@ -244,8 +253,7 @@ impl Run {
             style: style.as_ref(),
             person_name: self.state.instance_around(at).person.get("name").and_then(Value::as_str),
         };
-        let named = template::from_json;
-        let extra = [("value", named(question.output.value())), ("text", named(&json!(question.text))), ("with", named(&question.with))];
+        let extra = check_names(question.output.value(), &question.text, &question.with);
         let mut verdicts = vec![];
         for asked in &question.criteria {
             let criterion = &asked.criterion;
@@ -255,11 +263,13 @@ impl Run {
                 description: criterion.description.clone(),
                 expected: criterion.expected.clone(),
                 passed: true,
+                skipped: asked.is_skipped,
                 feedback: String::new(),
                 evidence: String::new(),
                 needs_review: false,
             };
             match (&criterion.judging, asked.judge) {
+                _ if asked.is_skipped => {}
                 (Judging::Checks(checks), _) => {
                     let filler = CheckFiller { run: self, at, extra: &extra };
                     let quoted = gate::fill_apart_from(checks.iter().map(|check| &check.value), &filler);
@@ -420,6 +430,11 @@ impl Question {
     fn ids(&self, judge: usize) -> Vec<&str> {
         self.criteria.iter().filter(|a| a.judge == Some(judge)).map(|a| a.criterion.id.as_str()).collect()
     }
+}
+
+/// The names that only checks and criteria know.
+fn check_names(value: &Value, text: &str, with: &Value) -> [(&'static str, template::Value); 3] {
+    [("value", template::from_json(value)), ("text", template::from_json(&json!(text))), ("with", template::from_json(with))]
 }
 
 fn feedback_line(verdict: &Verdict) -> String {

@@ -75,10 +75,8 @@ impl Run {
     pub fn unmet(&self, passed: &PassedGate, output: Output) -> Vec<String> {
         let step = self.step(passed.at);
         let StepKind::Gate(gate) = &step.kind else { return vec![] };
-        let Ok(mut question) = self.question(passed.at, gate) else { return vec![] };
+        let Ok(mut question) = self.question_about(passed.at, gate, output) else { return vec![] };
         question.criteria.retain(|asked| matches!(asked.criterion.judging, Judging::Checks(_)));
-        question.text = output.text();
-        question.output = output;
         let verdicts = self.verdicts(passed.at, gate, &question, &[]).unwrap_or_default();
         verdicts.into_iter().filter(|verdict| !verdict.passed).map(|verdict| verdict.id).collect()
     }

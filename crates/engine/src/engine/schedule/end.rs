@@ -95,7 +95,7 @@ impl Run {
             .iter()
             .find(|n| n.failure.as_ref().is_some_and(|f| f.kind == FailureKind::Quality) && n.status == StepStatus::Failed);
         let Some(last) = frame.nodes.last() else { return self.succeed(at, Value::Null, Some(details)) };
-        if let Some(failure) = frame.failure.clone() {
+        if let Some(failure) = frame.failure.clone().or_else(|| frame.nodes.iter().find_map(StepNode::nothing_done)) {
             return self.fail_attempt(at, failure.failure);
         }
         match last.status {
@@ -136,7 +136,8 @@ impl Run {
                 Ok(outputs) => (status, failure, outputs),
                 Err(failure) => (RunStatus::Failed, Some(StepFailure { step: "".into(), failure }), Value::Null),
             };
-            self.emit(Happening::RunFinished(Box::new(RunEnd { status, outputs: Arc::new(outputs), failure, usage })));
+            let needs_review = self.state.needs_review;
+            self.emit(Happening::RunFinished(Box::new(RunEnd { status, outputs: Arc::new(outputs), failure, usage, needs_review })));
         }
     }
 
@@ -144,7 +145,8 @@ impl Run {
     fn ending(&self, instance: &Instance) -> (RunStatus, Option<StepFailure>) {
         let mut ending = instance.ending.clone();
         if ending.failure.is_none() {
-            ending.failure = self.state.frame(instance.main).failure.clone();
+            let main = self.state.frame(instance.main);
+            ending.failure = main.failure.clone().or_else(|| main.nodes.iter().find_map(StepNode::nothing_done));
         }
         if instance.stage == Stage::Finally && self.state.frame(instance.frame).failure.is_some() {
             ending.partial.add(None);

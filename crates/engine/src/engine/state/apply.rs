@@ -148,8 +148,9 @@ impl RunState {
                 let delivered = json!({ "part": part, "id": id, "time": event.time });
                 self.node_mut(at).delivered.push(Arc::new(delivered));
             }
-            Happening::GatePassed { step, .. } => {
+            Happening::GatePassed { step, verdicts, .. } => {
                 let at = self.find(step)?;
+                self.needs_review |= verdicts.iter().any(|verdict| verdict.needs_review);
                 self.node_mut(at).judged = Some(true);
             }
             Happening::GateFailed { step, for_good: true, .. } => {

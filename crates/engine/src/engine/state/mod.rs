@@ -78,6 +78,9 @@ pub struct RunState {
     /// Marks of what `format` steps made.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) made: BTreeSet<[u8; 32]>,
+    /// A gate passed only because its judge could not answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) needs_review: bool,
     /// How it ended.
     pub finished: Option<RunEnd>,
     /// What it was before a signal ended it; a run continues from there.
@@ -346,6 +349,23 @@ impl StepNode {
     pub(crate) fn error(&self) -> Option<StepError> {
         let failure = self.failure.as_ref().filter(|_| self.status == StepStatus::Failed)?;
         Some(StepError { kind: failure.kind, message: failure.message.clone(), attempts: self.attempt })
+    }
+
+    /// Of a `for_each` that may continue where elements fail: that every element which ran failed.
+    pub(crate) fn nothing_done(&self) -> Option<StepFailure> {
+        let failed = self.details().failed().filter(|failed| *failed > 0)?;
+        let elements = self.output.as_deref()?.as_array()?;
+        if elements.iter().any(|element| element["status"] != "failed" && element["status"] != "skipped") {
+            return None;
+        }
+        let first = elements.iter().map(|element| &element["error"]).find(|error| error.is_object())?;
+        let kind = serde_json::from_value(first["kind"].clone()).unwrap_or(FailureKind::Internal);
+        let message = first["message"].as_str().unwrap_or_default();
+        let message = match failed {
+            1 => format!("the only element that ran failed: {message}"),
+            failed => format!("all {failed} elements failed; the first: {message}"),
+        };
+        Some(StepFailure { step: self.path.clone(), failure: Failure::new(kind, message) })
     }
 
     fn new(step: StepIx, path: StepPath, priority: u32) -> StepNode {

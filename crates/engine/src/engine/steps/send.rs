@@ -32,8 +32,7 @@ impl Kind for SendStep {
 
 impl Run {
     fn start_send(&mut self, at: NodeRef, step: &Step, send: &SendStep) -> Result<(), Failure> {
-        let output = self.state.output(self.fill(at, &send.of)?);
-        let (to, parts, with) = (&send.to.value, parts_of(&output), self.arguments(at, &send.with)?);
+        let (to, parts, with) = (&send.to.value, self.parts_to_send(at, send)?, self.arguments(at, &send.with)?);
         let contents = || parts.iter().map(content_text).collect::<Vec<_>>();
         if to == STDOUT || self.options.mocks.refuses_effects {
             self.call_out(at, to, json!({ "parts": parts.len() }), CallRequest::Print(contents()), ms(CALL_TIMEOUT));
@@ -82,7 +81,7 @@ impl Run {
                 let need = |key: &str| {
                     text(key).ok_or_else(|| Failure::new(FailureKind::BadRequest, format!("send by mail needs with: {{ {key}: … }}")))
                 };
-                let html = self.is_html(at, &output).then(|| contents().join("\n"));
+                let html = self.is_html(at, send)?.then(|| contents().join("\n"));
                 let texts = if html.is_some() { parts.iter().map(|part| part.text.clone()).collect() } else { contents() };
                 CallRequest::Mail(Mail {
                     server: fill(address)?,
@@ -118,15 +117,31 @@ impl Run {
         Ok(())
     }
 
-    /// Whether what a `format` step made is HTML.
-    fn is_html(&self, at: NodeRef, output: &Output) -> bool {
+    /// Whether what is sent was made by a `format` step as HTML. Parts alone do not say for which channel: the step's output does.
+    fn is_html(&self, at: NodeRef, send: &SendStep) -> Result<bool, Failure> {
+        let value = self.fill(at, &send.of)?;
         let channels = &self.planned_of(at).pipeline.channels;
-        output.made().is_some_and(|made| channels.iter().any(|channel| channel.name == made.channel && channel.body == Body::Html))
+        let is_html = |output: &Output| {
+            output.made().is_some_and(|made| channels.iter().any(|channel| channel.name == made.channel && channel.body == Body::Html))
+        };
+        let step = || self.look_up(self.state.instance_of(at), Some(at), send.of.reads.first()?.path.get(1)?);
+        let read = || self.state.node(step()?).output.as_deref().cloned();
+        let is_part = self.state.made_parts(&value).is_some();
+        Ok(is_html(&self.state.output(value)) || is_part && read().is_some_and(|value| is_html(&self.state.output(value))))
+    }
+
+    /// The parts to send: those that a `format` step made, else the text as one part.
+    fn parts_to_send(&self, at: NodeRef, send: &SendStep) -> Result<Vec<MessagePart>, Failure> {
+        let value = self.fill(at, &send.of)?;
+        Ok(self.state.made_parts(&value).unwrap_or_else(|| {
+            let text = plain(&value);
+            vec![MessagePart { number: 1, indicator: String::new(), content: Value::String(text.clone()), plain: text.clone(), text }]
+        }))
     }
 
     /// One sending is done. Gives the step's output, or continues with the next part.
     pub(crate) fn sent(&mut self, at: NodeRef, send: &SendStep, id: String) -> Result<Option<Value>, Failure> {
-        let count = parts_of(&self.state.output(self.fill(at, &send.of)?)).len();
+        let count = self.parts_to_send(at, send)?.len();
         let at_once = send.to.value == STDOUT
             || self.options.mocks.refuses_effects
             || self.tool(at, &send.to.value).is_ok_and(|t| matches!(t.kind, ToolKind::File(_) | ToolKind::Smtp { .. }));
@@ -145,17 +160,6 @@ impl Run {
         }
         let delivered: Vec<Value> = self.state.node(at).delivered.iter().map(|d| (**d).clone()).collect();
         Ok(Some(json!({ "delivered": delivered })))
-    }
-}
-
-/// The parts to send: of a `format` output its parts, else the text as one part.
-fn parts_of(output: &Output) -> Vec<MessagePart> {
-    match output {
-        Output::Formatted(_, made) => made.parts.clone(),
-        Output::Plain(value) => {
-            let text = plain(value);
-            vec![MessagePart { number: 1, indicator: String::new(), content: Value::String(text.clone()), text }]
-        }
     }
 }
 

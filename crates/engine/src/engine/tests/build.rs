@@ -137,6 +137,7 @@ pub(super) fn good() -> Scorecard {
         on_judge_error: OnJudgeError::Fail,
         criteria: vec![Criterion {
             id: named("good"),
+            when: None,
             description: "The text holds the word good.".into(),
             expected: None,
             judging: Judging::Checks(vec![Spanned::new(Check::Contains(vec![text("good")]), Span::default())]),

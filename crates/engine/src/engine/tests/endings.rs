@@ -427,3 +427,28 @@ fn outputs_tell_how_a_step_ended_also_when_it_failed() {
     assert_eq!(*world.end().outputs, json!({ "status": "failed", "why": "wrong_type", "value": null }));
     world.check();
 }
+
+/// A `for_each` over two elements that goes on where they fail, and a step that reads its list.
+fn tolerant() -> World {
+    let each = Step { on_failure: OnFailure::Continue, ..for_each(query("each"), "[1, 2]", false, None) };
+    run(vec![each, set("told", "{{ steps.each.output | length }} {{ steps.each.details.failed }}")])
+}
+
+#[test]
+fn a_list_of_which_every_element_failed_is_no_success() {
+    let mut world = tolerant();
+    world.answer("each[0]", Says::No(FailureKind::Auth));
+    world.answer("each[1]", Says::No(FailureKind::Timeout));
+    assert_eq!(world.status(), RunStatus::Failed);
+    assert_eq!(world.output("told"), Some(json!("2 2")), "what is below runs and may tell of it");
+    let failure = world.end().failure.clone().unwrap();
+    assert_eq!((failure.step.to_string(), failure.failure.kind), ("each".to_string(), FailureKind::Auth));
+    assert_eq!(failure.failure.message, "all 2 elements failed; the first: the test says no");
+    world.check();
+
+    let mut world = tolerant();
+    world.answer("each[0]", Says::No(FailureKind::Auth));
+    world.answer("each[1]", Says::Yes);
+    assert_eq!(world.status(), RunStatus::Partial);
+    world.check();
+}

@@ -327,3 +327,47 @@ fn style_in_the_texts_of_an_agent_is_the_agents_own_style_guide() {
     assert_eq!(world.output("b"), Some(serde_json::json!("formal")));
     world.check();
 }
+
+/// A gate with one criterion for a judge and one with a check, each only if its condition holds.
+fn conditional(judged: &str, checked: &str) -> World {
+    let mut p = pipeline("p", vec![gate("check", "'a good text'", None, None)]);
+    let mut card = good();
+    card.judge = Some(named("judge"));
+    let mut asked = card.criteria[0].clone();
+    (asked.id, asked.judging, asked.when) = (named("asked"), crate::model::Judging::Judge, Some(bare(judged)));
+    card.criteria[0].when = Some(bare(checked));
+    card.criteria.push(asked);
+    p.scorecards.insert("card".into(), card);
+    p.agents.insert("judge".into(), crate::model::Agent::default());
+    World::new(planned(vec![p]))
+}
+
+#[test]
+fn a_criterion_whose_condition_is_false_is_not_judged_and_its_judge_not_asked() {
+    let skipped = |world: &World| -> Vec<(String, bool)> {
+        let verdicts = world.details("check")["verdicts"].as_array().unwrap().clone();
+        verdicts.iter().map(|v| (v["id"].as_str().unwrap().to_string(), v["skipped"] == true)).collect()
+    };
+    let world = conditional("'bad' in text", "'good' in value");
+    assert_eq!((world.status(), world.asked.len()), (RunStatus::Succeeded, 0));
+    assert_eq!(skipped(&world), [("good".to_string(), false), ("asked".to_string(), true)]);
+    world.check();
+
+    let world = conditional("'bad' in text", "'bad' in text");
+    assert_eq!((world.status(), world.asked.len(), world.count("gate_passed")), (RunStatus::Succeeded, 0, 1));
+    assert_eq!(skipped(&world), [("good".to_string(), true), ("asked".to_string(), true)], "all are skipped: the gate passes");
+    world.check();
+
+    let mut world = conditional("'good' in text", "'bad' in text");
+    assert_eq!(world.asked.len(), 1);
+    world.answer("check", Says::Text(r#"{"verdicts": [{"id": "asked", "passed": false, "feedback": "no", "evidence": ""}]}"#));
+    assert_eq!(world.status(), RunStatus::QualityNotMet);
+    world.check();
+}
+
+#[test]
+fn a_condition_of_a_criterion_that_cannot_be_worked_out_fails_the_gate() {
+    let world = conditional("1 / 0 > 1", "true");
+    assert_eq!(world.status(), RunStatus::Failed);
+    world.check();
+}

@@ -53,9 +53,16 @@ pub(super) fn render(blocks: &[DocumentBlock], channel: &Channel) -> Rendered {
         Body::Text => same(lines::render(blocks, &lines::Plain)),
         Body::Markup => same(lines::render(blocks, &lines::Marked::new(&channel.markup))),
         Body::Markdown => same(markdown::render(blocks)),
-        Body::Html => Rendered { text: lines::render(&plainly(blocks), &lines::Plain), content: Value::String(html::render(blocks)) },
-        Body::AdaptiveCard => Rendered { text: lines::render(&plainly(blocks), &lines::Plain), content: card::render(blocks) },
+        Body::Html => Rendered { text: read(blocks), content: Value::String(html::render(blocks)) },
+        Body::AdaptiveCard => Rendered { text: read(blocks), content: card::render(blocks) },
     }
+}
+
+/// A document as a person reads it: without marks and escapes, whatever the body.
+pub(super) fn read(blocks: &[DocumentBlock]) -> String {
+    let mut blocks = blocks.to_vec();
+    super::degrade::degrade(&mut blocks, Features::NONE);
+    lines::render(&blocks, &lines::Plain)
 }
 
 /// What is sent, as it is measured: a card as its JSON.
@@ -68,10 +75,4 @@ pub(super) fn as_sent(content: &Value) -> std::borrow::Cow<'_, str> {
 
 fn same(text: String) -> Rendered {
     Rendered { content: Value::String(text.clone()), text }
-}
-
-fn plainly(blocks: &[DocumentBlock]) -> Vec<DocumentBlock> {
-    let mut blocks = blocks.to_vec();
-    super::degrade::degrade(&mut blocks, Features::NONE);
-    blocks
 }

@@ -14,8 +14,8 @@ fn the_example_reply_fits_each_channel() {
     assert_eq!(
         serde_json::to_value(&formatted).ok(),
         Some(serde_json::json!({
-            "channel": "test", "text": formatted.text, "is_split": false, "shortened": false, "emojis_used": ["✅"], "markdown_removed": false,
-            "parts": [{ "number": 1, "text": formatted.text, "indicator": "", "content": formatted.text }],
+            "channel": "test", "text": formatted.text, "plain": formatted.text, "is_split": false, "shortened": false, "emojis_used": ["✅"], "markdown_removed": false,
+            "parts": [{ "number": 1, "text": formatted.text, "plain": formatted.text, "indicator": "", "content": formatted.text }],
         }))
     );
 }

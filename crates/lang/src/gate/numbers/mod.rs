@@ -113,7 +113,7 @@ fn read(text: &str, known: &mut HashSet<FigureKey>) {
 /// What was added to the text, and is not from the data.
 fn added(text: &str, judged: &JudgedText) -> Vec<Range<usize>> {
     let as_sent = |text: String| {
-        normal(&judged.channel.and_then(|channel| format(&text, channel, None, None).ok()).map_or_else(|| text.clone(), |sent| sent.text))
+        normal(&judged.channel.and_then(|channel| format(&text, channel, None, None).ok()).map_or_else(|| text.clone(), |sent| sent.plain))
     };
     let is_blank = |text: Option<&str>| !text.unwrap_or_default().contains(char::is_alphanumeric);
     let find = |wanted: &str| Phrases::new([wanted]).find(text).into_iter().map(|(range, _)| range).collect::<Vec<_>>();

@@ -102,7 +102,7 @@ fn a_formatted_text_is_measured_part_by_part_as_it_is_sent() {
     let narrow = Channel { max_length: Some(100), ..plain() };
     let judged = JudgedText {
         value: &value,
-        text: &formatted.text,
+        text: &formatted.plain,
         formatted: Some(&formatted),
         channel: Some(&narrow),
         style: None,
@@ -115,6 +115,33 @@ fn a_formatted_text_is_measured_part_by_part_as_it_is_sent() {
     let one = Channel { split: None, ..plain() };
     let judged = JudgedText { channel: Some(&one), ..judged };
     assert_eq!(check(&FilledCheck::Plain(PlainCheck::FitsChannel), &judged).feedback, "The text has 3 parts; channel \"test\" allows 1.");
+}
+
+#[test]
+fn a_formatted_text_is_judged_as_it_reads_on_every_channel() {
+    let full = |body| Channel { emojis: true, max_length: None, ..channel(body, Features::FULL) };
+    let chat = Channel {
+        markup: Markup { bold: Some("*".into()), italic: Some("_".into()), link: Some("<{url}|{text}>".into()), ..Markup::default() },
+        ..full(Body::Markup)
+    };
+    let silent = crate::model::Formatting { greeting: Phrase::Off, sign_off: Phrase::Off, use_user_name: false };
+    let style = StyleGuide { formatting: silent, words: Words { banned: vec!["synergy".into()], ..Words::default() }, ..style() };
+    for channel in [full(Body::Text), chat, full(Body::Markdown), full(Body::Html), full(Body::AdaptiveCard)] {
+        let body = channel.body;
+        let judge = |checked: FilledCheck, text: &str| of_formatted(&checked, text, &channel, Some(&style), None).passed;
+        let contains = |wanted: &str| FilledCheck::Contains(vec![wanted.to_owned()]);
+        let (guide, none) = (|| FilledCheck::Plain(PlainCheck::StyleGuide), || FilledCheck::Plain(PlainCheck::Links(vec![])));
+        assert!(judge(contains("32 of 40"), "You have **32** of 40 hours."), "{body:?}");
+        assert!(judge(contains("a_b 2*3 [x] 1. R&D"), "So: a\\_b 2\\*3 \\[x] 1\\. R&D"), "{body:?}");
+        assert!(!judge(FilledCheck::NotContains(vec!["synergy".into()]), "More syn**er**gy now."), "{body:?}");
+        assert!(!judge(guide(), "More syn**er**gy now.") && judge(guide(), "More of it."), "{body:?}");
+        assert!(judge(FilledCheck::Equals(json!("Hi Ana")), "Hi **Ana**"), "{body:?}");
+        assert!(judge(FilledCheck::Plain(PlainCheck::MaxLength(6)), "Hi **Ana**"), "{body:?}");
+        assert!(!judge(none(), "See [here](https://acme.example/x).") && judge(none(), "See x[0](y) and **more**."), "{body:?}");
+        // Marks are what this check is about: those that are sent.
+        let marks = judge(FilledCheck::Plain(PlainCheck::Markdown(Features::NONE)), "Hi **Ana**");
+        assert_eq!(marks, !matches!(body, Body::Markdown | Body::Markup), "{body:?}");
+    }
 }
 
 #[test]

@@ -144,6 +144,7 @@ pub(crate) static WRITTEN_STEP: KeyTable = KeyTable::of("written step").keys(&[
 /// One criterion.
 pub(crate) static CRITERION: KeyTable = KeyTable::of("criterion").keys(&[
     key("id", Id, "its id").required(),
+    key("when", Expression, "it is judged only if this is true"),
     key("description", Sentence, "what must be true, measurable").required(),
     key("expected", Sentence, "what a good answer looks like"),
     key("check", Keys(&CHECKS), "checks that need no model"),
