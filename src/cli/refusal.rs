@@ -94,7 +94,7 @@ fn report_findings(checked: &Checked, shared: &SharedOptions) -> Result<(), Refu
     let warnings = checked.diagnostics.iter().filter(|d| d.severity() == Severity::Warning).count();
     if !errors.is_empty() {
         let findings = Findings::new(&checked.loaded.sources, &errors);
-        let text = report::human(&findings, shared.colour_on_stderr());
+        let text = report::human(&findings, shared.look_of_stderr());
         tell::drawn(&text);
         return Err(Refusal::new(Exit::Findings, format!("nothing was started: {}", report::summary(&findings))));
     }

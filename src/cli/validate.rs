@@ -47,7 +47,7 @@ pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<E
     let findings = Findings { hidden: &several.hidden, ..Findings::new(&several.sources, &shown) };
     let counts = findings.counts();
     let printed = stdout::print(&match format {
-        Format::Human => report::human(&findings, shared.colour()),
+        Format::Human => report::human(&findings, shared.look()),
         Format::Json => report::json(&findings),
         Format::Jsonl => report::jsonl(&findings),
         Format::Sarif => report::sarif(&findings),

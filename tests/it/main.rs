@@ -38,6 +38,7 @@ mod real_model;
 mod real_servers;
 mod recovery;
 mod reference_systems;
+mod runs;
 mod schema;
 mod servers;
 mod settings;

@@ -55,6 +55,30 @@ pub(crate) fn at(folder: &Path, arguments: &[&str], typed: &str, variables: &[(&
     (exit, out, reader.join().unwrap())
 }
 
+/// A call whose output and errors go to a terminal with a window of this width; gives its exit code and what the terminal showed.
+pub(crate) fn at_window(folder: &Path, arguments: &[&str], width: u16, variables: &[(&str, &str)]) -> (i32, String) {
+    let window = nix::pty::Winsize { ws_row: 40, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 };
+    let pty = openpty(Some(&window), None).unwrap();
+    let mut command = command(folder, arguments);
+    command.env("TERM", "xterm").envs(variables.iter().copied());
+    command.stdin(Stdio::from(pty.slave.try_clone().unwrap())).stderr(Stdio::from(pty.slave.try_clone().unwrap()));
+    let mut child = command.stdout(Stdio::from(pty.slave)).spawn().unwrap();
+    drop(command);
+    let (mut screen, mut shown, mut buffer) = (File::from(pty.master), vec![], [0; 4096]);
+    // The end of a pseudo-terminal is an error.
+    while let Ok(read) = screen.read(&mut buffer) {
+        shown.extend_from_slice(&buffer[..read]);
+    }
+    (child.wait().unwrap().code().unwrap_or(-1), String::from_utf8_lossy(&shown).replace("\r\n", "\n"))
+}
+
+/// The text without colours.
+pub(crate) fn without_colours(text: &str) -> String {
+    let mut pieces = text.split("\u{1b}[");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |all, piece| all + piece.split_once('m').map_or(piece, |(_, rest)| rest))
+}
+
 #[test]
 fn missing_inputs_are_asked_for_and_the_line_of_what_runs_is_gone_in_the_end() {
     let (exit, out, shown) = at_terminal(ASKS, "Ben\n2\n", &[]);

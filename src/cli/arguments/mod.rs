@@ -9,14 +9,16 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use strum::VariantNames;
+use terminal_size::{Width, terminal_size};
 
-use crate::adapter::environment::is_set;
+use crate::adapter::environment::{self, is_set};
 use crate::lower::FileKind;
+use crate::report::Look;
 
 pub use checking::{
     DoctorOptions, FixOptions, Format, GraphFormat, GraphOptions, NoTests, TestFormat, TestOptions, ToolsCommand, ValidateOptions,
 };
-pub use running::{ApproveOptions, McpOptions, OutputOptions, PlanOptions, RunOptions, RunRequest, RunsCommand, TrustOptions};
+pub use running::{ApproveOptions, McpOptions, OutputOptions, PlanOptions, RunOptions, RunRequest, RunsCommand, RunsListOptions, TrustOptions};
 
 /// Multi-agent workflows from YAML: checked like a compiler, run as a graph.
 #[derive(Debug, Parser)]
@@ -62,15 +64,24 @@ impl SharedOptions {
         self.project_of(Path::new("./x"))
     }
 
-    /// Whether to use colour on standard output.
-    pub(in crate::cli) fn colour(&self) -> bool {
-        let is_wanted = || std::io::stdout().is_terminal() || is_set("CLICOLOR_FORCE");
-        self.color == When::Always || self.color == When::Auto && !is_set("NO_COLOR") && is_wanted()
+    /// How what is printed on standard output looks.
+    pub(in crate::cli) fn look(&self) -> Look {
+        self.look_of(&std::io::stdout())
     }
 
-    /// Whether to use colour on standard error.
-    pub(in crate::cli) fn colour_on_stderr(&self) -> bool {
-        self.color == When::Always || self.color == When::Auto && !is_set("NO_COLOR") && std::io::stderr().is_terminal()
+    /// How what is printed on standard error looks.
+    pub(in crate::cli) fn look_of_stderr(&self) -> Look {
+        self.look_of(&std::io::stderr())
+    }
+
+    /// Colours and width of an output: the one place that asks what a terminal can do.
+    fn look_of(&self, output: &impl IsTerminal) -> Look {
+        let is_terminal = output.is_terminal();
+        let is_dumb = environment::text("TERM").is_some_and(|term| term == "dumb");
+        let is_wanted = || is_terminal && !is_dumb || is_set("CLICOLOR_FORCE");
+        let is_coloured = self.color == When::Always || self.color == When::Auto && !is_set("NO_COLOR") && is_wanted();
+        let width = terminal_size().filter(|_| is_terminal).map(|(Width(width), _)| usize::from(width));
+        Look { is_coloured, width: width.filter(|width| *width > 0) }
     }
 }
 

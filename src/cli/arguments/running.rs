@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use strum::VariantNames;
+
+use crate::event::RunStatus;
 
 /// What is run, with what, and within which bounds.
 #[derive(Debug, Args)]
@@ -138,14 +142,32 @@ pub struct ApproveOptions {
     pub comment: String,
 }
 
+#[derive(Debug, Args)]
+pub struct RunsListOptions {
+    /// Only runs that ended so, or stand so: running, waiting (for a person), killed
+    #[arg(long, value_name = "STATUS", value_parser = PossibleValuesParser::new(RunStatus::VARIANTS.iter().chain(&OPEN)))]
+    pub status: Option<String>,
+    /// Only runs of the pipeline with this name
+    #[arg(long, value_name = "NAME")]
+    pub pipeline: Option<String>,
+    /// Only runs that started since then: 2026-11-18, 2026-11-18T09:00:00Z, or so long ago: 2h, 7d
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// Most runs
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How a run stands that is not over.
+const OPEN: [&str; 3] = ["running", "waiting", "killed"];
+
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
     /// Lists runs, newest first
-    List {
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-    },
+    List(RunsListOptions),
     /// Shows a run: its phases, steps, verdicts, cost and cause
     Show {
         /// Its id, or the beginning of it; the newest when left out
