@@ -12,15 +12,15 @@ const PIPELINE: &str = "flow: 1
 name: greets
 description: Greets a person from a table.
 models: { default: { provider: scripted, replies: replies.yaml, price: { input: 1, output: 2 } } }
-channels: { chat: { file: chat.yaml } }
 data: { people: { file: people.csv, pii: [name] } }
 agents: { greeter: { instructions: 'You greet people.' } }
 inputs: { fails: { type: boolean, default: false }, message: text }
+scorecards: { card: { criteria: [{ id: polite, description: The text greets a person., check: { contains: Hello } }] } }
 steps:
   - { id: rows, sql: 'select name from people' }
   - { id: ask, agent: greeter, prompt: 'Greet politely. {{ inputs.message }}' }
-  - { id: check, gate: '{{ steps.ask.output }}', criteria: [{ id: polite, description: Polite., check: { contains: Hello } }], otherwise: Sorry }
-  - { id: broken, when: '{{ inputs.fails }}', set: \"{{ steps.rows.output[7].name }}\" }
+  - { id: check, gate: card, of: steps.ask.output, otherwise: Sorry }
+  - { id: broken, when: inputs.fails, set: \"{{ steps.rows.output[7].name }}\" }
 outputs: { reply: \"{{ steps.check.output }}\" }
 ";
 
