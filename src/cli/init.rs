@@ -93,7 +93,7 @@ impl Made {
 }
 
 /// A path as a shell reads it.
-fn quoted(path: &str) -> String {
+pub(super) fn quoted(path: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     if path.chars().all(is_plain) && !path.starts_with('-') {
         return path.to_string();

@@ -45,7 +45,7 @@ fn nothing(why: &str) -> Refusal {
 /// The store, its file, and the id of the run that is wanted; without one the newest. Errors: as [`open`] and [`find`].
 pub(super) fn open_run(wanted: Option<&str>, shared: &SharedOptions) -> Result<(SqliteStore, PathBuf, String), Refusal> {
     let (mut store, file) = open(shared)?;
-    let id = find(&mut store, wanted)?;
+    let id = find(&mut store, wanted, shared)?;
     Ok((store, file, id))
 }
 
@@ -69,7 +69,7 @@ pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit
             let (mut store, file) = keyless()?;
             let wanted = match all {
                 true => ids(&mut store, RunFilter::default())?,
-                false => runs.iter().map(|run| find(&mut store, Some(run))).collect::<Result<_, Refusal>>()?,
+                false => runs.iter().map(|run| find(&mut store, Some(run), shared)).collect::<Result<_, Refusal>>()?,
             };
             remove(&mut store, &file, &wanted, *all, shared)
         }
@@ -83,7 +83,7 @@ pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit
         }
         RunsCommand::Show { run, json } => {
             let (record, _) = stored(run.as_deref(), shared)?;
-            Ok(if *json { stdout::print_json(&record) } else { stdout::print(&report::record(&record, shared.look())) })
+            Ok(if *json { stdout::print_json(&record) } else { stdout::print(&report::record(&record, shared.look(), &shared.reach(&project))) })
         }
         RunsCommand::Export { run } => Ok(stdout::print_json(&stored(run.as_deref(), shared)?.0)),
         RunsCommand::Resume { run, printed, trust } => resume(run, printed, trust.is_given, shared),
@@ -125,7 +125,7 @@ fn list(options: &RunsListOptions, project: &Path, shared: &SharedOptions) -> Re
     let printed = if options.json { stdout::print_json(&lines) } else { stdout::print(&drawn(lines, look, &mut store)?) };
     match page.more {
         _ if shared.quiet => {}
-        0 if is_empty => tell!("no run fits; flow runs list shows all"),
+        0 if is_empty => tell!("no run fits; flow runs list{} shows all", shared.reach(project)),
         0 => {}
         1 => tell!("1 more run is not shown; --limit N shows more"),
         MOST_COUNTED => tell!("{} or more runs are not shown; --limit N shows more", grouped(MOST_COUNTED as u64)),
@@ -163,7 +163,7 @@ fn drawn(lines: Vec<RunLine>, look: Look, store: &mut SqliteStore) -> Result<Str
 }
 
 /// The run whose id begins so; without one the newest. Errors: there is none at all (exit 4), none that begins so, or several do (exit 2).
-fn find(store: &mut SqliteStore, wanted: Option<&str>) -> Result<String, Refusal> {
+fn find(store: &mut SqliteStore, wanted: Option<&str>, shared: &SharedOptions) -> Result<String, Refusal> {
     let shown = wanted.map(visible).unwrap_or_default();
     let found = wanted.map_or(Ok(RunMatch::None), |wanted| store.named(wanted))?;
     match (found, wanted) {
@@ -176,7 +176,10 @@ fn find(store: &mut SqliteStore, wanted: Option<&str>) -> Result<String, Refusal
             let newest = ids(store, RunFilter { limit: Some(1), ..RunFilter::default() })?.pop_first().ok_or_else(|| nothing(""))?;
             match wanted {
                 None => Ok(newest),
-                Some(_) => Err(Refusal::usage(format!("there is no run \"{shown}\"; see flow runs list"))),
+                Some(_) => {
+                    let reach = shared.reach(&shared.current_project());
+                    Err(Refusal::usage(format!("there is no run \"{shown}\"; see flow runs list{reach}")))
+                }
             }
         }
     }
@@ -192,7 +195,7 @@ fn resume(id: &str, output: &OutputOptions, is_allowed: bool, shared: &SharedOpt
     let stored = StoredRun::open(store, journal, id)?;
     if stored.end().is_some() {
         // Its process ended before it could tell; whether its file is the same does not matter any more.
-        let printed = OutputTargets::open(output)?;
+        let printed = OutputTargets::open(output, shared.reach(&shared.current_project()))?;
         tell!("run {} has ended; this is its outcome", stored.id);
         let sends = stored.events.iter().any(has_printed);
         let played = stored.played();
@@ -207,7 +210,7 @@ fn resume(id: &str, output: &OutputOptions, is_allowed: bool, shared: &SharedOpt
         return Err(failed(format!("run {} cannot go on: {} does not exist any more", stored.id, visible(&file))));
     }
     let on = run::prepared(Path::new(&file), output, is_allowed, shared, taping)?;
-    run::play(RunSession::resume(on, stored)?, OutputTargets::open(output)?, shared)
+    run::play(RunSession::resume(on, stored)?, OutputTargets::open(output, shared.reach(&shared.current_project()))?, shared)
 }
 
 /// Whether a step has written to standard output what the run has to say.

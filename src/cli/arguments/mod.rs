@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use strum::VariantNames;
 use terminal_size::{Width, terminal_size};
 
+use super::init::quoted;
 use crate::adapter::environment::{self, is_set};
 use crate::lower::FileKind;
 use crate::report::Look;
@@ -61,7 +62,21 @@ impl SharedOptions {
 
     /// The project in which the command was called.
     pub(in crate::cli) fn current_project(&self) -> PathBuf {
-        self.project_of(Path::new("./x"))
+        self.project.clone().map_or_else(SharedOptions::found_project, |named| crate::runtime::project(&named, Some(&named)))
+    }
+
+    /// What a command needs to reach a project from here: ` --project DIR`; empty: it is found.
+    pub(in crate::cli) fn reach(&self, project: &Path) -> String {
+        let place = |path: &Path| std::path::absolute(path).and_then(|path| path.canonicalize()).unwrap_or_else(|_| path.to_path_buf());
+        let found = SharedOptions::found_project();
+        let project = if project.as_os_str().is_empty() { Path::new(".") } else { project };
+        if place(&found) == place(project) { String::new() } else { format!(" --project {}", quoted(&project.display().to_string())) }
+    }
+
+    /// The project that a command without `--project` works in here.
+    fn found_project() -> PathBuf {
+        let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        crate::runtime::project(&here.join("x"), None)
     }
 
     /// How what is printed on standard output looks.

@@ -20,13 +20,13 @@ fn in_a_line(question: &str) -> String {
     }
 }
 
-/// The command that prints all of what a person decides about.
-pub fn show_command(run: &str, step: &str) -> String {
-    format!("flow approve {run} {} --show", shell_word(step))
+/// The command that prints all of what a person decides about. `reach`: what it needs to reach the project, ` --project DIR` or nothing.
+pub fn show_command(run: &str, step: &str, reach: &str) -> String {
+    format!("flow approve {run} {} --show{reach}", shell_word(step))
 }
 
-/// What a person must decide about a run, and the command for each answer; empty: nothing.
-pub fn how_to_decide(record: &Record) -> Vec<String> {
+/// What a person must decide about a run, and the command for each answer; empty: nothing. `reach`: as for [`show_command`].
+pub fn how_to_decide(record: &Record, reach: &str) -> Vec<String> {
     let mut lines = vec![];
     for asked in &record.questions {
         let approve = format!("flow approve {} {}", record.run, shell_word(&asked.step));
@@ -40,10 +40,10 @@ pub fn how_to_decide(record: &Record) -> Vec<String> {
         };
         lines.push(format!("a person decides: {}", in_a_line(&asked.question)));
         let width = answers.iter().map(|(option, _)| option.len()).max().unwrap_or(0);
-        lines.extend(answers.iter().map(|(option, means)| format!("  {approve}{option:<width$}   {means}")));
+        lines.extend(answers.iter().map(|(option, means)| format!("  {approve}{reach}{option:<width$}   {means}")));
     }
     if !lines.is_empty() {
-        lines.push(format!("then: flow runs resume {}", record.run));
+        lines.push(format!("then: flow runs resume {}{reach}", record.run));
     }
     lines
 }
@@ -105,7 +105,7 @@ fn labelled(look: Look, label: &str, text: &str) -> String {
 }
 
 /// Draws a record: what was asked and answered, each step, calls of models, verdicts, the cause.
-pub fn record(record: &Record, look: Look) -> String {
+pub fn record(record: &Record, look: Look, reach: &str) -> String {
     let mut out = head(record, look);
     out.push('\n');
     out.push_str(&steps(record, look));
@@ -116,7 +116,7 @@ pub fn record(record: &Record, look: Look) -> String {
             out.push_str(&look.wrapped("  ", &format!("{} with {}{}", visible(&step.step), visible(&step.uses), visible(&after))));
         }
     }
-    out.push_str(&calls(record, look));
+    out.push_str(&calls(record, look, reach));
     if !record.decisions.is_empty() {
         out.push_str("\ndecisions:\n");
     }
@@ -127,7 +127,7 @@ pub fn record(record: &Record, look: Look) -> String {
         out.push_str(&look.wrapped("  ", &format!("{}  {act} {target}  {answer}: {}", visible(who), visible(&decision.rule))));
     }
     // Commands stay on one line, to be copied.
-    for line in how_to_decide(record) {
+    for line in how_to_decide(record, reach) {
         out.push_str(&format!("\n{line}"));
     }
     if !record.questions.is_empty() {
@@ -191,7 +191,7 @@ fn steps(record: &Record, look: Look) -> String {
 }
 
 /// What models were asked and what they said, in short.
-fn calls(record: &Record, look: Look) -> String {
+fn calls(record: &Record, look: Look, reach: &str) -> String {
     let mut out = String::new();
     for call in record.interactions.iter().take(MOST_CALLS) {
         let asked = call.input.as_array().and_then(|messages| messages.iter().rev().find(|message| message["role"] == "user"));
@@ -205,7 +205,7 @@ fn calls(record: &Record, look: Look) -> String {
     }
     match record.interactions.len().saturating_sub(MOST_CALLS) {
         0 => out,
-        more => out + &format!("\nand {}: flow runs export {}\n", counted(more, "more call", "more calls"), record.run),
+        more => out + &format!("\nand {}: flow runs export {}{reach}\n", counted(more, "more call", "more calls"), record.run),
     }
 }
 
