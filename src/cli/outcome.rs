@@ -24,6 +24,8 @@ pub(super) struct OutputTargets<'a> {
     events: Option<Box<dyn Write>>,
     /// What a command needs to reach the run's project.
     pub(super) reach: String,
+    /// Lines stand on the terminal that the reply must be told from.
+    pub(super) is_below_progress: bool,
     /// The events could not be written to their end.
     is_cut: bool,
 }
@@ -50,7 +52,7 @@ impl OutputTargets<'_> {
                 Some(Box::new(BufWriter::new(files::open_to_write(path, true).map_err(cannot("write", path)).map_err(Refusal::usage)?)))
             }
         };
-        Ok(OutputTargets { options, events, reach, is_cut: false })
+        Ok(OutputTargets { options, events, reach, is_below_progress: false, is_cut: false })
     }
 
     /// Whether standard output belongs to something else than what `send` prints.
@@ -93,10 +95,6 @@ impl OutputTargets<'_> {
             true => Some(stdout::json(&summary(outcome, played.redactor())).trim_end().to_owned()),
             false => outcome.text().filter(|_| is_printed),
         };
-        if let Some(Err(why)) = text.map(|text| Stdout::default().print(&[text])) {
-            is_lost = true;
-            tell!("{why}");
-        }
         // With `--quiet` only why there is no result.
         let status = outcome.status().unwrap_or(RunStatus::Cancelled);
         let is_good = matches!(status, RunStatus::Succeeded | RunStatus::Partial);
@@ -105,6 +103,14 @@ impl OutputTargets<'_> {
             played.redactor();
         }
         line_of_end(outcome, &self.reach).filter(|_| !(shared.quiet && is_good)).iter().for_each(|line| tell!("{line}"));
+        // Last, so that it is found at the end of what the terminal shows.
+        if text.is_some() && self.is_below_progress {
+            tell::gap();
+        }
+        if let Some(Err(why)) = text.map(|text| Stdout::default().print(&[text])) {
+            is_lost = true;
+            tell!("{why}");
+        }
         let by_whom = outcome
             .events
             .iter()

@@ -139,7 +139,7 @@ pub(super) fn play(mut session: RunSession, printed: OutputTargets, shared: &Sha
             _ => {}
         }
     }
-    let progress = (!shared.quiet && !shared.no_progress).then(|| ProgressDisplay::new(shared.verbose));
+    let progress = (!shared.quiet && !shared.no_progress).then(|| ProgressDisplay::new(shared.verbose, shared.look_of_stderr()));
     on.ports.heard = progress.as_ref().and_then(ProgressDisplay::heard);
     on.ports.printer = match &progress {
         _ if printed.takes_stdout() => Arc::new(Silent),
@@ -151,7 +151,8 @@ pub(super) fn play(mut session: RunSession, printed: OutputTargets, shared: &Sha
     let mut terminal = AtTerminal { signals: listen(sender), progress, printed };
     let played = session.play(&mut stop, &mut terminal);
     // Signals are heard until all is written: what hangs then can be interrupted, too.
-    let AtTerminal { signals: _heard, progress, printed } = terminal;
+    let AtTerminal { signals: _heard, progress, mut printed } = terminal;
+    printed.is_below_progress = progress.as_ref().is_some_and(ProgressDisplay::is_above_reply);
     drop(stop);
     drop(progress);
     told(played, printed, sends, shared)

@@ -30,6 +30,7 @@ mod mcp_server;
 mod missing_data;
 mod mutations;
 mod names;
+mod places;
 mod plans;
 mod program;
 mod reach;

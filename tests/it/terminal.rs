@@ -191,3 +191,33 @@ fn a_wrong_option_is_reported_before_anything_is_asked() {
         assert!(exit == 2 && shown.contains(wrong[0]) && !shown.contains("Whom to greet"), "{shown}");
     }
 }
+
+const SENDS: &str = "flow: 1
+name: sends
+description: Sends before it ends.
+steps:
+  - { id: say, set: Hello }
+  - { id: send, send: stdout, text: \"{{ steps.say.output }} you\" }
+  - { id: after, needs: [send], set: More }
+outputs: { text: \"{{ steps.say.output }}\" }
+";
+
+#[test]
+fn the_reply_is_the_last_that_a_terminal_shows_and_stands_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let prints = SENDS.replace("  - { id: send, send: stdout, text: \"{{ steps.say.output }} you\" }\n", "").replace("needs: [send], ", "");
+    for (pipeline, reply) in [(SENDS.to_owned(), "Hello you"), (prints, "Hello")] {
+        std::fs::write(folder.path().join("p.yaml"), pipeline).unwrap();
+        let (exit, shown) = at_window(folder.path(), &["run", "p.yaml"], 60, &[("NO_COLOR", "1")]);
+        let shown: String = without_colours(&shown).lines().map(|line| line.rsplit('\r').next().unwrap_or_default().to_owned() + "\n").collect();
+        assert_eq!(exit, 0, "{shown}");
+        assert!(shown.contains("say: done\n") && shown.ends_with(&format!("\n\n{reply}\n")), "{shown:?}");
+        let (_, shown) = at_window(folder.path(), &["run", "p.yaml"], 60, &[]);
+        assert!(shown.contains("\u{1b}[2msay: done\u{1b}[0m\n"), "{shown:?}");
+        let (exit, out, shown) = at(folder.path(), &["run", "p.yaml"], "", &[]);
+        assert_eq!((exit, out), (0, format!("{reply}\n")), "piped: {shown}");
+        assert!(shown.contains("after: done"), "{shown}");
+        let (_, shown) = at_window(folder.path(), &["run", "p.yaml", "-q"], 60, &[]);
+        assert_eq!(shown, format!("{reply}\n"));
+    }
+}

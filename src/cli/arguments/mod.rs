@@ -1,6 +1,7 @@
 //! What can be written on the command line: here the commands and what all of them take, beside it the options of each.
 
 mod checking;
+mod examples;
 mod running;
 
 use std::io::IsTerminal;
@@ -113,54 +114,69 @@ pub enum When {
 #[derive(Debug, Subcommand)]
 pub enum FlowCommand {
     /// Runs a pipeline
+    #[command(after_help = examples::RUN)]
     Run(RunOptions),
     /// Checks files and starts nothing
+    #[command(after_help = examples::VALIDATE)]
     Validate(ValidateOptions),
     /// Runs tests with scripted replies and compares with goldens
+    #[command(after_help = examples::TEST)]
     Test(TestOptions),
     /// Fixes what has only one possible meaning, in the files
+    #[command(after_help = examples::FIX)]
     Fix(FixOptions),
     /// Shows the order, the filled prompts and the upper bounds of a run, and starts nothing
+    #[command(after_help = examples::PLAN)]
     Plan(PlanOptions),
     /// Shows which programs, hosts and secrets pipelines want, and trusts them until something of them changes
+    #[command(after_help = examples::TRUST)]
     Trust(TrustOptions),
     /// Draws a pipeline, or what really ran of it
+    #[command(after_help = examples::GRAPH)]
     Graph(GraphOptions),
     /// Tells a pipeline in plain words, or shows the page of a code
+    #[command(after_help = examples::EXPLAIN)]
     Explain {
         /// A pipeline file, a code (F101) or its name (cycle)
         what: String,
     },
     /// Writes a first project, with tests, that runs without any key
+    #[command(after_help = examples::INIT)]
     Init {
         /// Its folder; made if it is not there
         #[arg(default_value = ".")]
         folder: PathBuf,
     },
     /// Looks whether everything is here that the project needs: secrets, data, engines, hosts
+    #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorOptions),
     /// The tools of MCP servers
-    #[command(subcommand)]
+    #[command(subcommand, after_help = examples::TOOLS)]
     Tools(ToolsCommand),
     /// Prints a JSON Schema for editors
+    #[command(after_help = examples::SCHEMA)]
     Schema {
         /// The kind of file [default: all, told apart by their keys]
         #[arg(value_parser = PossibleValuesParser::new(FileKind::VARIANTS).try_map(|word| word.parse::<FileKind>()))]
         kind: Option<FileKind>,
     },
     /// Serves an editor over standard input and output
+    #[command(after_help = examples::LSP)]
     Lsp,
     /// Serves pipelines to MCP clients as tools, over standard input and output or HTTP
+    #[command(after_help = examples::MCP)]
     Mcp(McpOptions),
     /// Prints the completions of a shell
+    #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// The shell
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
     /// Past runs: list, show, export, resume, rm
-    #[command(subcommand)]
+    #[command(subcommand, after_help = examples::RUNS)]
     Runs(RunsCommand),
     /// Decides about a call that waits for a person, or a `once` step that had started before a crash
+    #[command(after_help = examples::APPROVE)]
     Approve(ApproveOptions),
 }

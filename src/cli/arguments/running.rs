@@ -6,6 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use strum::VariantNames;
 
+use super::examples;
 use crate::event::RunStatus;
 
 /// What is run, with what, and within which bounds.
@@ -167,8 +168,10 @@ const OPEN: [&str; 3] = ["running", "waiting", "killed"];
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
     /// Lists runs, newest first
+    #[command(after_help = examples::LIST)]
     List(RunsListOptions),
     /// Shows a run: its phases, steps, verdicts, cost and cause
+    #[command(after_help = examples::SHOW)]
     Show {
         /// Its id, or the beginning of it; the newest when left out
         run: Option<String>,
@@ -177,11 +180,13 @@ pub enum RunsCommand {
         json: bool,
     },
     /// Writes a run's record as JSON, personal data and secrets masked
+    #[command(after_help = examples::EXPORT)]
     Export {
         /// Its id, or the beginning of it; the newest when left out
         run: Option<String>,
     },
     /// Goes on with a run that was killed, or ended by Ctrl-C or SIGTERM; finished steps do not run again
+    #[command(after_help = examples::RESUME)]
     Resume {
         /// Its id, or the beginning of it
         run: String,
@@ -191,6 +196,7 @@ pub enum RunsCommand {
         trust: TrustOption,
     },
     /// Removes runs, and erases all that they left
+    #[command(after_help = examples::RM)]
     Rm {
         /// Their ids, or the beginnings of them
         #[arg(value_name = "RUN", required_unless_present = "all")]
@@ -203,6 +209,7 @@ pub enum RunsCommand {
         yes: bool,
     },
     /// Removes old runs, and erases what earlier removals had to leave
+    #[command(after_help = examples::PRUNE)]
     Prune {
         /// Removes runs that began longer ago than this: 30d, 12h
         #[arg(long, value_name = "TIME")]
