@@ -83,7 +83,11 @@ pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit
         }
         RunsCommand::Show { run, json } => {
             let (record, _) = stored(run.as_deref(), shared)?;
-            Ok(if *json { stdout::print_json(&record) } else { stdout::print(&report::record(&record, shared.look(), &shared.reach(&project))) })
+            Ok(if *json {
+                stdout::print_json(&record)
+            } else {
+                stdout::print(&report::record(&record, shared.look(), &shared.reach(&project)))
+            })
         }
         RunsCommand::Export { run } => Ok(stdout::print_json(&stored(run.as_deref(), shared)?.0)),
         RunsCommand::Resume { run, printed, trust } => resume(run, printed, trust.is_given, shared),

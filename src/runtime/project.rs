@@ -73,7 +73,9 @@ pub(crate) fn find(folder: &Path, found: &mut Vec<PathBuf>) {
     let is_ours = |path: &Path| match DiskFiles.read_text(path) {
         Ok(text) => in_our_folder(path) || is_test_file(path) || says_flow(&text),
         Err(_) => {
-            is_test_file(path) || may_be_ours(path) || read(path, MOST_LOOKED_AT).is_ok_and(|bytes| says_flow(&String::from_utf8_lossy(&bytes)))
+            is_test_file(path)
+                || may_be_ours(path)
+                || read(path, MOST_LOOKED_AT).is_ok_and(|bytes| says_flow(&String::from_utf8_lossy(&bytes)))
         }
     };
     found.extend(yaml_files(folder).into_iter().filter(|path| is_ours(path)));

@@ -64,7 +64,10 @@ fn the_examples_of_each_help_work_in_a_first_project() {
     assert_eq!(flow(folder.path(), &["init"]).exit, 0);
     assert_eq!(flow(folder.path(), &["run", "pipelines/shop/pipeline.yaml", "-q", "--input", "message=Hi"]).exit, 0);
     let runs: serde_json::Value = serde_json::from_str(&flow(folder.path(), &["runs", "list", "--json"]).out).unwrap();
-    let commands = ["run", "validate", "test", "fix", "plan", "trust", "graph", "explain", "doctor", "schema", "completions", "runs list", "runs show", "runs export", "init", "runs prune", "runs rm"];
+    let commands = [
+        "run", "validate", "test", "fix", "plan", "trust", "graph", "explain", "doctor", "schema", "completions", "runs list", "runs show",
+        "runs export", "init", "runs prune", "runs rm",
+    ];
     let mut count = 0;
     for command in commands {
         let help = flow(folder.path(), &command.split(' ').chain(["--help"]).collect::<Vec<_>>()).out;

@@ -94,18 +94,25 @@ fn a_record_shows_question_prompt_reply_and_verdicts() {
 #[test]
 fn the_list_is_filtered_and_its_last_line_counts_what_it_leaves_out() {
     let folder = with_runs();
-    let names = |options: &[&str]| listed(&folder, options).iter().map(|run| run["pipeline"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    let names =
+        |options: &[&str]| listed(&folder, options).iter().map(|run| run["pipeline"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
     assert_eq!(names(&["--pipeline", "other"]), ["other", "other"]);
     assert_eq!(names(&["--status", "failed"]), ["greets"]);
     assert_eq!(names(&["--status", "killed"]).len(), 0);
-    assert_eq!((names(&["--since", "1h"]).len(), names(&["--since", "2020-01-01"]).len(), names(&["--since", "2999-01-01T00:00:00Z"]).len()), (4, 4, 0));
+    assert_eq!(
+        (names(&["--since", "1h"]).len(), names(&["--since", "2020-01-01"]).len(), names(&["--since", "2999-01-01T00:00:00Z"]).len()),
+        (4, 4, 0)
+    );
     let cut = flow(folder.path(), &["runs", "list", "--limit", "3"]);
     assert_eq!((cut.exit, cut.out.lines().count(), cut.err.as_str()), (0, 3, "1 more run is not shown; --limit N shows more\n"));
     let none = flow(folder.path(), &["runs", "list", "--status", "partial"]);
     assert_eq!((none.exit, none.out.as_str(), none.err.as_str()), (0, "", "no run fits; flow runs list shows all\n"));
     for (wrong, told) in [
         (["--since", "yesterday"], "--since yesterday: write a day (2026-11-18), a time (2026-11-18T09:00:00Z), or how long ago (2h, 7d)"),
-        (["--status", "broken"], "[possible values: cancelled, timed_out, over_budget, failed, quality_not_met, partial, succeeded, running, waiting, killed]"),
+        (
+            ["--status", "broken"],
+            "[possible values: cancelled, timed_out, over_budget, failed, quality_not_met, partial, succeeded, running, waiting, killed]",
+        ),
         (["--limit", "0"], "0 is not in 1.."),
     ] {
         let ran = flow(folder.path(), &[&["runs", "list"], &wrong[..]].concat());
@@ -119,7 +126,13 @@ fn the_beginning_of_an_id_is_enough_for_every_command_where_it_is_unique() {
     let runs = listed(&folder, &[]);
     let id = runs[3]["run"].as_str().unwrap();
     let short = &id[..20];
-    for call in [&["runs", "show", short][..], &["runs", "export", short], &["graph", "--run", short], &["runs", "resume", short], &["runs", "rm", short]] {
+    for call in [
+        &["runs", "show", short][..],
+        &["runs", "export", short],
+        &["graph", "--run", short],
+        &["runs", "resume", short],
+        &["runs", "rm", short],
+    ] {
         let ran = flow(folder.path(), call);
         assert_eq!(ran.exit, 0, "{call:?}: {}", ran.err);
     }

@@ -197,7 +197,7 @@ name: sends
 description: Sends before it ends.
 steps:
   - { id: say, set: Hello }
-  - { id: send, send: stdout, text: \"{{ steps.say.output }} you\" }
+  - { id: send, send: stdout, of: steps.say.output }
   - { id: after, needs: [send], set: More }
 outputs: { text: \"{{ steps.say.output }}\" }
 ";
@@ -205,11 +205,12 @@ outputs: { text: \"{{ steps.say.output }}\" }
 #[test]
 fn the_reply_is_the_last_that_a_terminal_shows_and_stands_apart() {
     let folder = tempfile::tempdir().unwrap();
-    let prints = SENDS.replace("  - { id: send, send: stdout, text: \"{{ steps.say.output }} you\" }\n", "").replace("needs: [send], ", "");
-    for (pipeline, reply) in [(SENDS.to_owned(), "Hello you"), (prints, "Hello")] {
+    let prints = SENDS.replace("  - { id: send, send: stdout, of: steps.say.output }\n", "").replace("needs: [send], ", "");
+    for (pipeline, reply) in [(SENDS.to_owned(), "Hello"), (prints, "Hello")] {
         std::fs::write(folder.path().join("p.yaml"), pipeline).unwrap();
         let (exit, shown) = at_window(folder.path(), &["run", "p.yaml"], 60, &[("NO_COLOR", "1")]);
-        let shown: String = without_colours(&shown).lines().map(|line| line.rsplit('\r').next().unwrap_or_default().to_owned() + "\n").collect();
+        let shown: String =
+            without_colours(&shown).lines().map(|line| line.rsplit('\r').next().unwrap_or_default().to_owned() + "\n").collect();
         assert_eq!(exit, 0, "{shown}");
         assert!(shown.contains("say: done\n") && shown.ends_with(&format!("\n\n{reply}\n")), "{shown:?}");
         let (_, shown) = at_window(folder.path(), &["run", "p.yaml"], 60, &[]);

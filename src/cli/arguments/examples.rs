@@ -8,12 +8,12 @@ macro_rules! examples {
 
 examples! {
     RUN: "run pipelines/shop/pipeline.yaml --input message=\"When do you open on Saturday?\""
-        "run pipelines/shop/pipeline.yaml --input message=\"When do you open on Saturday?\" --channel email --json";
+        "run pipelines/shop/pipeline.yaml --input message=Hello --channel email --json";
     VALIDATE: "validate" "validate pipelines/shop/pipeline.yaml --deny-warnings" "validate --format sarif";
     TEST: "test" "test tests/shop.test.yaml --filter saturday" "test --update";
     FIX: "fix --diff" "fix pipelines/shop/pipeline.yaml";
-    PLAN: "plan pipelines/shop/pipeline.yaml --input message=\"When do you open on Saturday?\" --channel sms";
-    TRUST: "trust pipelines/shop/pipeline.yaml" "trust --list" "trust --remove pipelines/shop/pipeline.yaml";
+    PLAN: "plan pipelines/shop/pipeline.yaml --input message=Hello --channel sms";
+    TRUST: "trust pipelines/shop/pipeline.yaml" "trust --list";
     GRAPH: "graph pipelines/shop/pipeline.yaml --format svg" "graph --run r_3f2a";
     EXPLAIN: "explain pipelines/shop/pipeline.yaml" "explain F101" "explain cycle";
     INIT: "init shop";
@@ -22,7 +22,7 @@ examples! {
     PIN: "tools pin --check" "tools pin pipelines/shop/pipeline.yaml";
     SCHEMA: "schema" "schema pipeline";
     LSP: "lsp";
-    MCP: "mcp pipelines/shop/pipeline.yaml" "mcp pipelines/shop/pipeline.yaml --http 8080 --max-cost-usd 0.50";
+    MCP: "mcp pipelines/shop/pipeline.yaml" "mcp pipelines/shop/pipeline.yaml --http 8080";
     COMPLETIONS: "completions bash" "completions zsh";
     RUNS: "runs list" "runs show" "runs resume r_3f2a";
     LIST: "runs list" "runs list --status failed --since 7d" "runs list --pipeline shop --limit 5 --json";

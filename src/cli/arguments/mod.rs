@@ -20,7 +20,9 @@ use crate::report::Look;
 pub use checking::{
     DoctorOptions, FixOptions, Format, GraphFormat, GraphOptions, NoTests, TestFormat, TestOptions, ToolsCommand, ValidateOptions,
 };
-pub use running::{ApproveOptions, McpOptions, OutputOptions, PlanOptions, RunOptions, RunRequest, RunsCommand, RunsListOptions, TrustOptions};
+pub use running::{
+    ApproveOptions, McpOptions, OutputOptions, PlanOptions, RunOptions, RunRequest, RunsCommand, RunsListOptions, TrustOptions,
+};
 
 /// Multi-agent workflows from YAML: checked like a compiler, run as a graph.
 #[derive(Debug, Parser)]
@@ -82,17 +84,16 @@ impl SharedOptions {
 
     /// How what is printed on standard output looks.
     pub(in crate::cli) fn look(&self) -> Look {
-        self.look_of(&std::io::stdout())
+        self.look_of(std::io::stdout().is_terminal())
     }
 
     /// How what is printed on standard error looks.
     pub(in crate::cli) fn look_of_stderr(&self) -> Look {
-        self.look_of(&std::io::stderr())
+        self.look_of(std::io::stderr().is_terminal())
     }
 
     /// Colours and width of an output: the one place that asks what a terminal can do.
-    fn look_of(&self, output: &impl IsTerminal) -> Look {
-        let is_terminal = output.is_terminal();
+    fn look_of(&self, is_terminal: bool) -> Look {
         let is_dumb = environment::text("TERM").is_some_and(|term| term == "dumb");
         let is_wanted = || is_terminal && !is_dumb || is_set("CLICOLOR_FORCE");
         let is_coloured = self.color == When::Always || self.color == When::Auto && !is_set("NO_COLOR") && is_wanted();

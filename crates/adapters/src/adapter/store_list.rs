@@ -59,7 +59,9 @@ pub(super) fn named(connection: &Connection, beginning: &str) -> rusqlite::Resul
         [whole, ..] if whole == beginning => RunMatch::One(whole.clone()),
         _ => {
             let count = format!("select count(*) from (select 1 {wanted})");
-            RunMatch::Several(connection.query_row(&count, params![beginning, end, MOST_COUNTED as i64], |row| row.get::<_, i64>(0))? as usize)
+            RunMatch::Several(
+                connection.query_row(&count, params![beginning, end, MOST_COUNTED as i64], |row| row.get::<_, i64>(0))? as usize
+            )
         }
     })
 }

@@ -9,7 +9,8 @@ mod record;
 pub use content::public_line;
 pub use personal::{PersonalMask, RunMask, brief, masked};
 pub use record::{
-    DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, RunBrief, SentRecord, StepRecord, record,
+    DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, RunBrief, SentRecord, StepRecord,
+    record,
 };
 
 use crate::event::Event;

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::content::{Holds, NAMES, VALUES, content};
 use super::record::record;
 use super::{Record, RunBrief};
-use super::content::{Holds, NAMES, VALUES, content};
 use crate::event::{Event, Failure, Happening, Marks, ModelAnswer, StepDetails};
 use crate::model::{PERSONAL, step_path};
 use crate::redact::Redactor;

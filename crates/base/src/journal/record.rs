@@ -399,10 +399,12 @@ impl RecordBuilder {
                 self.record.questions.push(QuestionRecord { step, question, in_doubt: act.is_empty() });
             }
             Happening::ApprovalAnswered { step, .. } => self.answered(step),
-            Happening::OutputWritten { step, to, .. } => match self.record.sent.iter_mut().find(|sent| sent.step == **step && sent.to == *to) {
-                Some(sent) => sent.parts += 1,
-                None => self.record.sent.push(SentRecord { step: step.to_string(), to: to.clone(), parts: 1 }),
-            },
+            Happening::OutputWritten { step, to, .. } => {
+                match self.record.sent.iter_mut().find(|sent| sent.step == **step && sent.to == *to) {
+                    Some(sent) => sent.parts += 1,
+                    None => self.record.sent.push(SentRecord { step: step.to_string(), to: to.clone(), parts: 1 }),
+                }
+            }
             Happening::RunFinished(end) => self.over(end, event),
             Happening::RunResumed { .. } => self.goes_on(),
             _ => {}

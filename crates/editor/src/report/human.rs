@@ -2,8 +2,8 @@
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
-use super::{Findings, Look};
 use super::picture::{Excerpt, excerpts};
+use super::{Findings, Look};
 use crate::diagnostic::{Diagnostic, Severity, visible};
 
 /// Every finding with its picture and an empty line behind it. The text is the same with and without colour; colours are

@@ -62,7 +62,8 @@ const MOST_CALLS: usize = 20;
 /// The beginning and the end of a text, on one line.
 fn in_short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short = ends(&line, SHORT, SHORT * 2 / 3, SHORT / 3).map(|(beginning, end)| format!("{} … {}", beginning.trim_end(), end.trim_start()));
+    let short =
+        ends(&line, SHORT, SHORT * 2 / 3, SHORT / 3).map(|(beginning, end)| format!("{} … {}", beginning.trim_end(), end.trim_start()));
     visible(&short.unwrap_or(line)).into_owned()
 }
 

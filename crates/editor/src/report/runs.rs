@@ -27,7 +27,9 @@ const SHORT: usize = 60;
 
 /// Draws a list, a run a line.
 pub fn runs(rows: &[RunRow], look: Look) -> String {
-    let all = |cell: &dyn Fn(&RunRow) -> String| rows.iter().map(|row| Some(cell(row)).filter(|cell| !cell.is_empty()).unwrap_or("-".into())).collect();
+    let all = |cell: &dyn Fn(&RunRow) -> String| {
+        rows.iter().map(|row| Some(cell(row)).filter(|cell| !cell.is_empty()).unwrap_or("-".into())).collect()
+    };
     // A window has less room, and a reader who knows the day.
     let started = |row: &RunRow| match look.width {
         Some(_) => row.started.chars().take(16).map(|c| if c == 'T' { ' ' } else { c }).collect(),

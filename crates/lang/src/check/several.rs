@@ -129,7 +129,9 @@ mod tests {
         let text = |name: &str| format!("flow: 1\nname: {name}\nimports: [team.yaml]\nsteps: [{{ id: s, set: 1 }}]\n");
         let (a, b) = (text("a"), text("b"));
         let files: MemoryFiles =
-            [("a.yaml", a.as_str()), ("b.yaml", b.as_str()), ("team.yaml", "flow: 1\nagents: { one: { nonsense: 1 } }\n")].into_iter().collect();
+            [("a.yaml", a.as_str()), ("b.yaml", b.as_str()), ("team.yaml", "flow: 1\nagents: { one: { nonsense: 1 } }\n")]
+                .into_iter()
+                .collect();
         let found = |names: &[&str]| {
             let mut several = Several::default();
             for name in names {

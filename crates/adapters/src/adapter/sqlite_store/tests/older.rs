@@ -47,7 +47,8 @@ fn every_run_of_version_1_is_there_and_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let file = old_store(folder.path(), &[("r_1", 3), ("r_2", 2_000), ("r_3", 1)]);
     let mut store = SqliteStore::open(&file).unwrap();
-    let counted: Vec<(String, u64)> = store.list(&RunFilter::default()).unwrap().runs.into_iter().map(|run| (run.run, run.events)).collect();
+    let counted: Vec<(String, u64)> =
+        store.list(&RunFilter::default()).unwrap().runs.into_iter().map(|run| (run.run, run.events)).collect();
     assert_eq!(counted, [("r_3".into(), 1), ("r_2".into(), 2_000), ("r_1".into(), 3)]);
     assert_eq!(store.events("r_1").unwrap(), [start("r_1"), of_run("r_1", 2), of_run("r_1", 3)]);
     assert_eq!(store.events("r_2").unwrap().len(), 2_000);
