@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::arguments::{DoctorOptions, SharedOptions};
-use super::init::quoted;
+use super::quote::quoted;
 use super::refusal::Refusal;
 use super::tools::{Seen, look, pipelines};
 use super::{Exit, stdout, tell, trust};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::arguments::SharedOptions;
-use super::init::quoted;
+use super::quote::quoted;
 use super::{Exit, tell};
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::environment;

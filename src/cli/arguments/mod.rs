@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use strum::VariantNames;
 use terminal_size::{Width, terminal_size};
 
-use super::init::quoted;
+use super::quote::quoted;
 use crate::adapter::environment::{self, is_set};
 use crate::lower::FileKind;
 use crate::report::Look;
