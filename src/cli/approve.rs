@@ -32,7 +32,8 @@ pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Ex
     let _lock = if *show { None } else { Some(RunLock::take(&file, &run)?) };
     let events = store.events(&run)?;
     let last = events.last().ok_or_else(|| Refusal::usage(format!("run {run} has no beginning")))?;
-    let in_doubt = asked(&run, &events, step)?;
+    let reach = shared.reach(&shared.current_project());
+    let in_doubt = asked(&run, &events, step, &reach)?;
     let mut output = match happened {
         None => None,
         Some(_) if !in_doubt => {
@@ -57,7 +58,7 @@ pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Ex
     let event = Event { v: VERSION, seq: last.seq + 1, time, at_ms: last.at_ms, run: run.as_str().into(), happening };
     store.keep(&[event])?;
     if !shared.quiet {
-        tell!("noted; go on with: flow runs resume {run}");
+        tell!("noted; go on with: flow runs resume {run}{reach}");
     }
     Ok(Exit::Ok)
 }
@@ -74,7 +75,7 @@ fn door(events: &[Event], shared: &SharedOptions) -> Result<Door, Refusal> {
 
 /// Whether a step that waits for a person is in doubt; else it asks about a call.
 /// Errors: it waits for nobody: it was not asked yet, has been decided, or the run has ended.
-fn asked(run: &str, events: &[Event], step: &str) -> Result<bool, Refusal> {
+fn asked(run: &str, events: &[Event], step: &str, reach: &str) -> Result<bool, Refusal> {
     let shown = visible(step);
     let questions = record(events).map(|record| record.questions).unwrap_or_default();
     if let Some(asked) = questions.iter().find(|asked| asked.step == step) {
@@ -89,7 +90,7 @@ fn asked(run: &str, events: &[Event], step: &str) -> Result<bool, Refusal> {
     Err(Refusal::usage(match last {
         Some(why) => format!("\"{shown}\" {why}"),
         None if has_ended => format!("step \"{shown}\" of run {run} waits for no decision: the run has ended"),
-        None => format!("step \"{shown}\" of run {run} waits for no decision; flow runs resume {run} asks what must be decided"),
+        None => format!("step \"{shown}\" of run {run} waits for no decision; flow runs resume {run}{reach} asks what must be decided"),
     }))
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::arguments::{DoctorOptions, SharedOptions};
+use super::quote::quoted;
 use super::refusal::Refusal;
 use super::tools::{Seen, look, pipelines};
 use super::{Exit, stdout, tell, trust};
@@ -77,7 +78,7 @@ pub(super) fn run(options: &DoctorOptions, shared: &SharedOptions) -> Result<Exi
         let before = looked.signs.len();
         match checked.errors().len() {
             0 => looked.pipeline(checked, trust::consent(checked, path, options.trust.is_given, shared)),
-            errors => looked.fault(format!("it has {}; see flow validate", counted(errors, "error", "errors"))),
+            errors => looked.fault(format!("it has {}; see flow validate {}", counted(errors, "error", "errors"), quoted(&looked.of))),
         }
         if looked.signs.len() == before {
             looked.ok("needs nothing that is not here");

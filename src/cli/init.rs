@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::Exit;
 use super::arguments::SharedOptions;
+use super::quote::quoted;
 use super::refusal::Refusal;
 use crate::adapter::files::stays_in;
-use crate::diagnostic::visible;
 use crate::runtime::shown;
 
 macro_rules! starter {
@@ -92,34 +92,9 @@ impl Made {
     }
 }
 
-/// A path as a shell reads it.
-fn quoted(path: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-    if path.chars().all(is_plain) && !path.starts_with('-') {
-        return path.to_string();
-    }
-    let dashed = if path.starts_with('-') { "./" } else { "" };
-    format!("'{dashed}{}'", visible(path).replace('\'', "'\\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_path_is_told_as_a_shell_reads_it() {
-        let all = [
-            ("shop", "shop"),
-            ("my shop", "'my shop'"),
-            ("it's", "'it'\\''s'"),
-            ("-x", "'./-x'"),
-            ("a/b-c_d.e", "a/b-c_d.e"),
-            ("$HOME", "'$HOME'"),
-        ];
-        for (path, told) in all {
-            assert_eq!(quoted(path), told);
-        }
-    }
 
     #[test]
     fn what_was_written_is_taken_away_and_nothing_else() {

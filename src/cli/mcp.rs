@@ -125,6 +125,8 @@ struct ServedPipeline {
     runner: Runner,
     tool: Tool,
     is_quiet: bool,
+    /// What a command needs to reach the project of its runs.
+    reach: String,
 }
 
 impl PipelineService for Pipelines {
@@ -164,13 +166,14 @@ impl ServedPipeline {
         let on = run::ready(&runner)?;
         on.know_prices()?;
         let tool = tool(&workflow.checked.plan);
+        let reach = shared.reach(&workflow.project);
         if !shared.quiet {
             on.unrecognised().iter().for_each(|line| tell!("{}: {line}", tool.name));
         }
         if on.scripted && !shared.quiet {
             tell!("{}: models are scripted: replies come from a file, no model is asked", tool.name);
         }
-        Ok(ServedPipeline { runner, tool, is_quiet: shared.quiet })
+        Ok(ServedPipeline { runner, tool, is_quiet: shared.quiet, reach })
     }
 
     /// Runs the pipeline to its end.
@@ -187,7 +190,7 @@ impl ServedPipeline {
         on.runner.journals = Arc::clone(&common.journals);
         let mut session = match RunSession::begin(on, arguments) {
             Err(RunError::Lacking(failure)) => {
-                return Ok(failed(line_of_end(&RunOutcome::lacking(failure)).unwrap_or_default(), Map::new()));
+                return Ok(failed(line_of_end(&RunOutcome::lacking(failure), "").unwrap_or_default(), Map::new()));
             }
             begun => begun?,
         };
@@ -196,9 +199,9 @@ impl ServedPipeline {
         let outcome = &played.outcome;
         let mut given = match (&outcome.ending, &outcome.loss) {
             (RunEnding::Lost, Some(loss)) => return Err(Refusal::new(Exit::Failed, visible(&loss.to_string()))),
-            (RunEnding::Over(status), _) => of_end(outcome, *status, played.redactor()),
+            (RunEnding::Over(status), _) => of_end(outcome, *status, played.redactor(), &self.reach),
             _ => {
-                let mut given = failed(to_decide(&outcome.events).join("\n"), meta("waiting"));
+                let mut given = failed(to_decide(&outcome.events, &self.reach).join("\n"), meta("waiting"));
                 given.texts.splice(0..0, outcome.printed.iter().cloned());
                 given
             }
@@ -246,7 +249,7 @@ fn meta(status: &str) -> Map<String, Value> {
 }
 
 /// What a run gave: what it printed, its outputs, and why it did not succeed.
-fn of_end(outcome: &RunOutcome, status: RunStatus, redactor: &Redactor) -> ServedOutcome {
+fn of_end(outcome: &RunOutcome, status: RunStatus, redactor: &Redactor, reach: &str) -> ServedOutcome {
     let is_error = match status {
         RunStatus::Succeeded | RunStatus::Partial => false,
         RunStatus::QualityNotMet => {
@@ -258,7 +261,7 @@ fn of_end(outcome: &RunOutcome, status: RunStatus, redactor: &Redactor) -> Serve
     let printed = &outcome.printed;
     let text = outcome.text().filter(|text| *text != printed.join("\n\n") && !printed.contains(text));
     let mut texts: Vec<String> = printed.iter().cloned().chain(text).collect();
-    let why = line_of_end(outcome).filter(|_| status != RunStatus::Succeeded);
+    let why = line_of_end(outcome, reach).filter(|_| status != RunStatus::Succeeded);
     texts.extend(why.map(|why| visible(&redactor.redact(&why)).into_owned()));
     let structured = match &*outcome.outputs {
         Value::Object(named) if named.is_empty() && is_error => None,

@@ -18,6 +18,7 @@ mod mcp;
 mod outcome;
 mod plan;
 mod progress;
+mod quote;
 mod refusal;
 mod run;
 mod runs;

@@ -22,6 +22,10 @@ use crate::runtime::{PlayedRun, RunOutcome, shown};
 pub(super) struct OutputTargets<'a> {
     options: &'a OutputOptions,
     events: Option<Box<dyn Write>>,
+    /// What a command needs to reach the run's project.
+    pub(super) reach: String,
+    /// Lines stand on the terminal that the reply must be told from.
+    pub(super) is_below_progress: bool,
     /// The events could not be written to their end.
     is_cut: bool,
 }
@@ -34,7 +38,7 @@ impl OutputOptions {
 
 impl OutputTargets<'_> {
     /// Opens the files. What is in the one of the outputs stays until there are others. Errors: one of them cannot be written.
-    pub(super) fn open(options: &OutputOptions) -> Result<OutputTargets<'_>, Refusal> {
+    pub(super) fn open(options: &OutputOptions, reach: String) -> Result<OutputTargets<'_>, Refusal> {
         if let Some(path) = &options.output {
             if options.events.as_ref() == Some(path) {
                 return Err(Refusal::usage(format!("--output and --events both name {}; name two files", shown(path))));
@@ -48,7 +52,7 @@ impl OutputTargets<'_> {
                 Some(Box::new(BufWriter::new(files::open_to_write(path, true).map_err(cannot("write", path)).map_err(Refusal::usage)?)))
             }
         };
-        Ok(OutputTargets { options, events, is_cut: false })
+        Ok(OutputTargets { options, events, reach, is_below_progress: false, is_cut: false })
     }
 
     /// Whether standard output belongs to something else than what `send` prints.
@@ -65,7 +69,7 @@ impl OutputTargets<'_> {
             self.events = None;
             if error.kind() != ErrorKind::BrokenPipe {
                 self.is_cut = true;
-                tell!("the events cannot be written any more: {error}; flow runs export {} has them", event.run);
+                tell!("the events cannot be written any more: {error}; flow runs export {}{} has them", event.run, self.reach);
             }
         }
     }
@@ -91,10 +95,6 @@ impl OutputTargets<'_> {
             true => Some(stdout::json(&summary(outcome, played.redactor())).trim_end().to_owned()),
             false => outcome.text().filter(|_| is_printed),
         };
-        if let Some(Err(why)) = text.map(|text| Stdout::default().print(&[text])) {
-            is_lost = true;
-            tell!("{why}");
-        }
         // With `--quiet` only why there is no result.
         let status = outcome.status().unwrap_or(RunStatus::Cancelled);
         let is_good = matches!(status, RunStatus::Succeeded | RunStatus::Partial);
@@ -102,7 +102,15 @@ impl OutputTargets<'_> {
             // What is told has the numbers that it has in the record.
             played.redactor();
         }
-        line_of_end(outcome).filter(|_| !(shared.quiet && is_good)).iter().for_each(|line| tell!("{line}"));
+        line_of_end(outcome, &self.reach).filter(|_| !(shared.quiet && is_good)).iter().for_each(|line| tell!("{line}"));
+        // Last, so that it is found at the end of what the terminal shows.
+        if text.is_some() && self.is_below_progress {
+            tell::gap();
+        }
+        if let Some(Err(why)) = text.map(|text| Stdout::default().print(&[text])) {
+            is_lost = true;
+            tell!("{why}");
+        }
         let by_whom = outcome
             .events
             .iter()
@@ -138,7 +146,7 @@ fn needs_review(outcome: &RunOutcome) -> Option<String> {
 }
 
 /// How a run ended, in one line; `None`: all went well.
-pub(super) fn line_of_end(outcome: &RunOutcome) -> Option<String> {
+pub(super) fn line_of_end(outcome: &RunOutcome, reach: &str) -> Option<String> {
     let status = outcome.status()?;
     Some(match (&outcome.failure, status) {
         (Some(failure), RunStatus::Failed | RunStatus::TimedOut | RunStatus::OverBudget) => {
@@ -154,9 +162,9 @@ pub(super) fn line_of_end(outcome: &RunOutcome) -> Option<String> {
             });
             let gates: Vec<String> = gates.collect();
             let told = if gates.is_empty() { "a gate was not met".to_string() } else { gates.join("; ") };
-            format!("quality_not_met: {}; flow runs show tells why", visible(&told))
+            format!("quality_not_met: {}; flow runs show{reach} tells why", visible(&told))
         }
-        (_, RunStatus::Cancelled) => format!("cancelled; what is done is kept: flow runs resume {}", outcome.run),
+        (_, RunStatus::Cancelled) => format!("cancelled; what is done is kept: flow runs resume {}{reach}", outcome.run),
         _ => return None,
     })
 }

@@ -2,6 +2,7 @@
 //! that is drawn again and again (with the end of an answer that is being written), elsewhere in a plain line after ten seconds of silence.
 
 use std::collections::HashMap;
+use std::io::IsTerminal;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::inputs;
+use super::{inputs, tell};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::held;
 use crate::diagnostic::{counted, visible};
@@ -19,6 +20,7 @@ use crate::journal::RunMask;
 use crate::model::step_path;
 use crate::port::{Clock, PrintError, Printer};
 use crate::redact::Redactor;
+use crate::report::Look;
 
 /// How often the live line is drawn again.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -33,8 +35,11 @@ const MOST_HEARD: usize = 60;
 /// Shows how a run goes; what it shows ends with it.
 pub(super) struct ProgressDisplay {
     is_verbose: bool,
+    look: Look,
     bar: ProgressBar,
     is_live: bool,
+    /// Standard output is shown on the same terminal.
+    is_shared: bool,
     clock: SystemClock,
     awaited: Arc<Mutex<Awaited>>,
     end: Option<(Sender<()>, JoinHandle<()>)>,
@@ -53,18 +58,20 @@ struct Awaited {
     is_aside: bool,
     /// When something was told last.
     told: Duration,
+    /// A line was told.
+    has_told: bool,
+    /// The reply stands on the terminal: nothing but what went wrong comes below it.
+    is_answered: bool,
 }
 
 impl ProgressDisplay {
     /// Shows the ends of steps and what is awaited; `is_verbose`, every event.
-    pub(super) fn new(is_verbose: bool) -> ProgressDisplay {
+    pub(super) fn new(is_verbose: bool, look: Look) -> ProgressDisplay {
         let clock = SystemClock::new();
         let is_live = inputs::shows_lines();
         let target = if is_live { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
-            bar.set_style(style);
-        }
+        clear(&bar);
         let awaited = Arc::new(Mutex::new(Awaited { told: clock.elapsed(), ..Awaited::default() }));
         let (sender, ended) = channel::<()>();
         let shared = (bar.clone(), awaited.clone());
@@ -75,15 +82,15 @@ impl ProgressDisplay {
                 let now = clock.elapsed();
                 let text = awaited.text(now);
                 if is_live && !text.is_empty() {
-                    bar.set_message(text);
-                    bar.tick();
+                    draw(&bar, text);
                 } else if !is_live && !text.is_empty() && now.saturating_sub(awaited.told) >= SILENCE {
                     tell!("waiting for {text}");
                     awaited.told = now;
                 }
             }
         });
-        ProgressDisplay { is_verbose, bar, is_live, clock, awaited, end: thread.ok().map(|thread| (sender, thread)) }
+        let is_shared = is_live && std::io::stdout().is_terminal();
+        ProgressDisplay { is_verbose, look, bar, is_live, is_shared, clock, awaited, end: thread.ok().map(|thread| (sender, thread)) }
     }
 
     /// Hears answers while they come; only where there is a live line to show them in.
@@ -94,13 +101,19 @@ impl ProgressDisplay {
 
     /// A printer that leaves the live line alone.
     pub(super) fn beside(&self, printer: Arc<dyn Printer>) -> Arc<dyn Printer> {
-        Arc::new(PrinterBesideProgress { printer, bar: self.bar.clone(), awaited: self.awaited.clone() })
+        Arc::new(PrinterBesideProgress { printer, bar: self.bar.clone(), awaited: self.awaited.clone(), is_shared: self.is_shared })
+    }
+
+    /// Whether a reply must be set apart from the lines above it.
+    pub(super) fn is_above_reply(&self) -> bool {
+        let awaited = held(&self.awaited);
+        self.is_shared && awaited.has_told && !awaited.is_answered
     }
 
     /// Does something that writes to the terminal itself, with the live line out of its way.
     pub(super) async fn aside<T>(&self, act: impl Future<Output = T>) -> T {
         held(&self.awaited).is_aside = true;
-        self.bar.suspend(|| ());
+        clear(&self.bar);
         let done = act.await;
         held(&self.awaited).is_aside = false;
         done
@@ -114,10 +127,31 @@ impl ProgressDisplay {
         if self.is_live && matches!(event.happening, Happening::ModelCalled { .. }) {
             awaited.redactor = mask.redactor().clone();
         }
+        let colour = colour_of(event);
+        if awaited.is_answered && colour == PALE && !self.is_verbose {
+            return;
+        }
         let Some(line) = line(event, self.is_verbose, mask) else { return };
-        awaited.told = now;
-        self.bar.suspend(|| tell_as_written!("{line}"));
+        (awaited.told, awaited.has_told) = (now, true);
+        self.bar.suspend(|| tell::in_colour(&line, self.look, colour));
     }
+}
+
+/// Draws the live line.
+fn draw(bar: &ProgressBar, text: String) {
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+        bar.set_style(style);
+    }
+    bar.set_message(text);
+    bar.tick();
+}
+
+/// Leaves an empty line, and the cursor at its beginning, until the live line is drawn again.
+fn clear(bar: &ProgressBar) {
+    if let Ok(style) = ProgressStyle::with_template("") {
+        bar.set_style(style);
+    }
+    bar.suspend(|| ());
 }
 
 impl Drop for ProgressDisplay {
@@ -134,13 +168,23 @@ struct PrinterBesideProgress {
     printer: Arc<dyn Printer>,
     bar: ProgressBar,
     awaited: Arc<Mutex<Awaited>>,
+    is_shared: bool,
 }
 
 impl Printer for PrinterBesideProgress {
     /// Nothing is held meanwhile: whoever should read this may not.
     fn print(&self, parts: &[String]) -> Result<(), PrintError> {
-        held(&self.awaited).is_aside = true;
-        self.bar.suspend(|| ());
+        let is_first = {
+            let mut awaited = held(&self.awaited);
+            awaited.is_aside = true;
+            let is_first = self.is_shared && awaited.has_told && !awaited.is_answered;
+            awaited.is_answered |= self.is_shared;
+            is_first
+        };
+        clear(&self.bar);
+        if is_first {
+            tell::gap();
+        }
         let printed = self.printer.print(parts);
         held(&self.awaited).is_aside = false;
         printed
@@ -202,6 +246,23 @@ impl Awaited {
             text.push_str(&self.writing(path));
         }
         text
+    }
+}
+
+/// The colour of what goes well.
+const PALE: &str = "2";
+
+/// The colour of an event's line.
+fn colour_of(event: &Event) -> &'static str {
+    match &event.happening {
+        Happening::StepFailed { .. } | Happening::StepBlocked { .. } | Happening::LimitReached { .. } => "31",
+        Happening::AttemptFailed { .. }
+        | Happening::PlanRefused { .. }
+        | Happening::RefinementStarted { .. }
+        | Happening::CancelRequested { .. }
+        | Happening::OutcomeUnknown { .. }
+        | Happening::StepCancelled { .. } => "33",
+        _ => PALE,
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::arguments::SharedOptions;
+use super::quote::quoted;
 use super::{Exit, tell};
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::environment;
@@ -84,17 +85,17 @@ pub(super) fn pipeline(file: &Path, shared: &SharedOptions) -> Result<Workflow, 
     if checked.has_errors() {
         add_edits(&mut checked, file, &project, &DiskFiles);
     }
-    report_findings(&checked, shared)?;
+    report_findings(&checked, &shown, shared)?;
     Workflow::of(checked, file.to_path_buf(), project).map_err(Refusal::usage)
 }
 
 /// Errors stop the run before it starts; warnings become one line.
-fn report_findings(checked: &Checked, shared: &SharedOptions) -> Result<(), Refusal> {
+fn report_findings(checked: &Checked, file: &str, shared: &SharedOptions) -> Result<(), Refusal> {
     let errors = checked.errors();
     let warnings = checked.diagnostics.iter().filter(|d| d.severity() == Severity::Warning).count();
     if !errors.is_empty() {
         let findings = Findings::new(&checked.loaded.sources, &errors);
-        let text = report::human(&findings, shared.colour_on_stderr());
+        let text = report::human(&findings, shared.look_of_stderr());
         tell::drawn(&text);
         return Err(Refusal::new(Exit::Findings, format!("nothing was started: {}", report::summary(&findings))));
     }
@@ -105,7 +106,7 @@ fn report_findings(checked: &Checked, shared: &SharedOptions) -> Result<(), Refu
         tell_as_written!("{}: {} (steps that read it will fail)", place(&checked.loaded.sources, found), found.message);
     }
     if warnings > 0 {
-        tell!("{}; see flow validate", counted(warnings, "warning", "warnings"));
+        tell!("{}; see flow validate {}", counted(warnings, "warning", "warnings"), quoted(file));
     }
     Ok(())
 }

@@ -36,12 +36,13 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
     on.runner.now = wanted.now.as_deref().map(inputs::time).transpose()?;
     let flags = inputs::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
     on.runner.limits = settings::narrowest(&flags, &on.runner.limits);
+    let reach = shared.reach(&on.runner.workflow.project);
     let at_question = inputs::ask(&pipeline, &mut given);
     let has_all = inputs::missing(&pipeline, &given).is_empty();
     let session = match RunSession::begin(on, given) {
         Err(RunError::Lacking(failure)) => {
             let outcome = RunOutcome::lacking(failure);
-            return Ok(OutputTargets::open(&options.printed)?.finish(
+            return Ok(OutputTargets::open(&options.printed, reach)?.finish(
                 shared,
                 &PlayedRun::new(outcome, PersonalMask::default(), None),
                 true,
@@ -53,7 +54,7 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
         }
         begun => begun?,
     };
-    let printed = OutputTargets::open(&options.printed)?;
+    let printed = OutputTargets::open(&options.printed, reach)?;
     drop(at_question);
     play(session, printed, shared)
 }
@@ -115,7 +116,7 @@ impl Attend for AtTerminal<'_> {
 
     /// The question waits in a thread of its own, so that Ctrl-C still ends the run; it is saved and continues later.
     fn decide(&mut self, RunQuestion { run, step, text }: RunQuestion) -> Decided<'_> {
-        let show = show_command(&run, &step);
+        let show = show_command(&run, &step, &self.printed.reach);
         let asking = tokio::task::spawn_blocking(move || inputs::allow(&text, &show));
         Box::pin(async {
             let answer = match &self.progress {
@@ -138,7 +139,7 @@ pub(super) fn play(mut session: RunSession, printed: OutputTargets, shared: &Sha
             _ => {}
         }
     }
-    let progress = (!shared.quiet && !shared.no_progress).then(|| ProgressDisplay::new(shared.verbose));
+    let progress = (!shared.quiet && !shared.no_progress).then(|| ProgressDisplay::new(shared.verbose, shared.look_of_stderr()));
     on.ports.heard = progress.as_ref().and_then(ProgressDisplay::heard);
     on.ports.printer = match &progress {
         _ if printed.takes_stdout() => Arc::new(Silent),
@@ -150,7 +151,8 @@ pub(super) fn play(mut session: RunSession, printed: OutputTargets, shared: &Sha
     let mut terminal = AtTerminal { signals: listen(sender), progress, printed };
     let played = session.play(&mut stop, &mut terminal);
     // Signals are heard until all is written: what hangs then can be interrupted, too.
-    let AtTerminal { signals: _heard, progress, printed } = terminal;
+    let AtTerminal { signals: _heard, progress, mut printed } = terminal;
+    printed.is_below_progress = progress.as_ref().is_some_and(ProgressDisplay::is_above_reply);
     drop(stop);
     drop(progress);
     told(played, printed, sends, shared)
@@ -165,7 +167,7 @@ pub(super) fn told(mut played: PlayedRun, printed: OutputTargets, sends: bool, s
     }
     let loss = outcome.loss.take().map(Refusal::from);
     if outcome.status().is_none() {
-        to_decide(&outcome.events).iter().filter(|_| loss.is_none()).for_each(|line| tell!("{line}"));
+        to_decide(&outcome.events, &printed.reach).iter().filter(|_| loss.is_none()).for_each(|line| tell!("{line}"));
         return loss.map_or(Ok(Exit::Waiting), Err);
     }
     let exit = printed.finish(shared, &played, sends);
@@ -182,6 +184,6 @@ pub(super) fn told(mut played: PlayedRun, printed: OutputTargets, sends: bool, s
 }
 
 /// What a person must decide about a run that waits, and how, for others.
-pub(super) fn to_decide(events: &[Event]) -> Vec<String> {
-    record(events).map(|record| how_to_decide(&masked(record, events))).unwrap_or_default()
+pub(super) fn to_decide(events: &[Event], reach: &str) -> Vec<String> {
+    record(events).map(|record| how_to_decide(&masked(record, events), reach)).unwrap_or_default()
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use serde::Serialize;
 
-use super::arguments::{OutputOptions, RunsCommand, SharedOptions};
+use super::arguments::{OutputOptions, RunsCommand, RunsListOptions, SharedOptions};
 use super::outcome::OutputTargets;
 use super::refusal::Refusal;
 use super::{Exit, run, stdout, tell};
@@ -14,11 +15,12 @@ use crate::adapter::encryption::Sealing;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::sqlite_store::SqliteStore;
-use crate::diagnostic::{counted, visible};
+use crate::diagnostic::{counted, grouped, visible};
 use crate::event::{Event, Happening};
-use crate::journal::{Record, masked, record};
+use crate::journal::{Record, RunBrief, brief, masked, record};
 use crate::model::parse_duration;
-use crate::port::{Clock, RunSummary, Store, StoreError};
+use crate::port::{Clock, MOST_COUNTED, RunFilter, RunMatch, RunSummary, Store, StoreError};
+use crate::report::{self, Look, RunRow};
 use crate::runtime::{RunSession, StoredRun, kept, start_of};
 
 /// The store of the project's runs, and its file. Errors: there is none (exit 4), or it cannot be read.
@@ -43,7 +45,7 @@ fn nothing(why: &str) -> Refusal {
 /// The store, its file, and the id of the run that is wanted; without one the newest. Errors: as [`open`] and [`find`].
 pub(super) fn open_run(wanted: Option<&str>, shared: &SharedOptions) -> Result<(SqliteStore, PathBuf, String), Refusal> {
     let (mut store, file) = open(shared)?;
-    let id = find(&store.runs()?, wanted)?.run.clone();
+    let id = find(&mut store, wanted, shared)?;
     Ok((store, file, id))
 }
 
@@ -62,76 +64,134 @@ pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit
     // What is in the list needs no key.
     let keyless = || open_with(&project, &Sealing::default());
     match command {
-        RunsCommand::List { json } => {
-            let (mut store, file) = keyless()?;
-            list(&store.runs()?, &file, *json)
-        }
+        RunsCommand::List(options) => list(options, &project, shared),
         RunsCommand::Rm { runs, all, .. } => {
             let (mut store, file) = keyless()?;
-            let kept = store.runs()?;
-            let named = runs.iter().map(|run| Ok(&find(&kept, Some(run))?.run)).collect::<Result<BTreeSet<_>, Refusal>>()?;
-            let wanted = if *all { kept.iter().map(|run| &run.run).collect() } else { named };
+            let wanted = match all {
+                true => ids(&mut store, RunFilter::default())?,
+                false => runs.iter().map(|run| find(&mut store, Some(run), shared)).collect::<Result<_, Refusal>>()?,
+            };
             remove(&mut store, &file, &wanted, *all, shared)
         }
         RunsCommand::Prune { older_than } => {
             let (mut store, file) = keyless()?;
-            let kept = store.runs()?;
-            let wanted = older(&kept, older_than.as_deref())?;
+            let wanted = match older_than {
+                None => BTreeSet::new(),
+                Some(than) => ids(&mut store, RunFilter { before: Some(ago(than, "--older-than")?), ..RunFilter::default() })?,
+            };
             remove(&mut store, &file, &wanted, true, shared)
         }
         RunsCommand::Show { run, json } => {
             let (record, _) = stored(run.as_deref(), shared)?;
-            Ok(if *json { stdout::print_json(&record) } else { stdout::print(&crate::report::record(&record)) })
+            Ok(if *json {
+                stdout::print_json(&record)
+            } else {
+                stdout::print(&report::record(&record, shared.look(), &shared.reach(&project)))
+            })
         }
         RunsCommand::Export { run } => Ok(stdout::print_json(&stored(run.as_deref(), shared)?.0)),
         RunsCommand::Resume { run, printed, trust } => resume(run, printed, trust.is_given, shared),
     }
 }
 
+/// A line of the list.
 #[derive(Serialize)]
-struct RunLine<'a> {
+struct RunLine {
     #[serde(flatten)]
-    run: &'a RunSummary,
-    /// Its status; of one that is not over `running`, `waiting` or `killed`.
-    state: &'a str,
+    run: RunSummary,
+    #[serde(flatten)]
+    brief: RunBrief,
+    #[serde(skip)]
+    unread: String,
 }
 
-fn list(runs: &[RunSummary], file: &Path, as_json: bool) -> Result<Exit, Refusal> {
-    let line = |run| RunLine { run, state: state(run, file) };
-    let lines: Vec<RunLine> = runs.iter().map(line).collect();
-    if as_json {
-        let printed = stdout::print_json(&lines);
-        return Ok(if runs.is_empty() { printed.or(Exit::NothingRan) } else { printed });
+/// Events of a run that a list reads at most.
+const MOST_READ: u64 = 20_000;
+
+/// Lists the newest runs that are wanted. What each was asked is read from its events, as far as they can be.
+fn list(options: &RunsListOptions, project: &Path, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    // A list needs no key: of a run that is encrypted it says that.
+    let (mut store, file) = open_with(project, &kept::of_kept_runs(project).unwrap_or_default())?;
+    let page = store.list(&RunFilter {
+        pipeline: options.pipeline.clone(),
+        state: options.status.clone(),
+        since: options.since.as_deref().map(since).transpose()?,
+        limit: Some(options.limit as usize),
+        running: RunLock::held_beside(&file),
+        ..RunFilter::default()
+    })?;
+    if page.runs.is_empty() && store.list(&RunFilter { limit: Some(1), ..RunFilter::default() })?.runs.is_empty() {
+        return if options.json { Ok(stdout::print_json(&page.runs).or(Exit::NothingRan)) } else { Err(nothing("")) };
     }
-    if runs.is_empty() {
-        return Err(nothing(""));
+    let is_empty = page.runs.is_empty();
+    let lines: Vec<RunLine> = page.runs.into_iter().map(|run| line(run, &mut store)).collect();
+    let look = shared.look();
+    let printed = if options.json { stdout::print_json(&lines) } else { stdout::print(&drawn(lines, look, &mut store)?) };
+    match page.more {
+        _ if shared.quiet => {}
+        0 if is_empty => tell!("no run fits; flow runs list{} shows all", shared.reach(project)),
+        0 => {}
+        1 => tell!("1 more run is not shown; --limit N shows more"),
+        MOST_COUNTED => tell!("{} or more runs are not shown; --limit N shows more", grouped(MOST_COUNTED as u64)),
+        more => tell!("{more} more runs are not shown; --limit N shows more"),
     }
-    let drawn = lines.iter().map(|RunLine { run, state }| {
-        let started = &run.started[..19.min(run.started.len())];
-        format!("{}  {started}  {state:<16}  {}\n", run.run, visible(&run.pipeline))
-    });
-    Ok(stdout::print(&drawn.collect::<String>()))
+    Ok(printed)
 }
 
-fn state<'a>(run: &'a RunSummary, file: &Path) -> &'a str {
-    match &run.status {
-        Some(status) => status,
-        None if RunLock::is_held(file, &run.run) => "running",
-        None if run.waits => "waiting",
-        None => "killed",
+fn line(run: RunSummary, store: &mut SqliteStore) -> RunLine {
+    let (brief, unread) = match (run.events > MOST_READ).then_some("(too long to look into)") {
+        None => match store.events(&run.run) {
+            Ok(events) => (brief(&events).unwrap_or_default(), ""),
+            Err(StoreError::NoKey { .. } | StoreError::OtherKey { .. }) => (RunBrief::default(), "(encrypted)"),
+            Err(_) => (RunBrief::default(), "(cannot be read)"),
+        },
+        Some(why) => (RunBrief::default(), why),
+    };
+    RunLine { run, brief, unread: unread.to_owned() }
+}
+
+/// Characters of an id that a window shows; more where they are needed to tell it from others.
+const SHORT_ID: usize = 10;
+
+fn drawn(lines: Vec<RunLine>, look: Look, store: &mut SqliteStore) -> Result<String, Refusal> {
+    let mut rows = vec![];
+    for RunLine { run, brief, unread } in lines {
+        let mut id = run.run;
+        if look.width.is_some() {
+            let least = store.least_of_id(&id)?.max(SHORT_ID);
+            id = id.chars().take(least).collect();
+        }
+        let state = if run.needs_review { run.state + ", needs review" } else { run.state };
+        rows.push(RunRow { run: id, started: run.started, state, pipeline: run.pipeline, brief, unread });
     }
+    Ok(report::runs(&rows, look))
 }
 
 /// The run whose id begins so; without one the newest. Errors: there is none at all (exit 4), none that begins so, or several do (exit 2).
-fn find<'a>(runs: &'a [RunSummary], wanted: Option<&str>) -> Result<&'a RunSummary, Refusal> {
-    let newest = runs.first().ok_or_else(|| nothing(""))?;
-    let Some(wanted) = wanted else { return Ok(newest) };
-    let fitting: Vec<&RunSummary> = runs.iter().filter(|r| r.run.starts_with(wanted)).collect();
-    match fitting.as_slice() {
-        [one] => Ok(one),
-        [] => Err(Refusal::usage(format!("there is no run \"{}\"; see flow runs list", visible(wanted)))),
-        several => Err(Refusal::usage(format!("{} runs begin with \"{}\"; write more of the id", several.len(), visible(wanted)))),
+fn find(store: &mut SqliteStore, wanted: Option<&str>, shared: &SharedOptions) -> Result<String, Refusal> {
+    let shown = wanted.map(visible).unwrap_or_default();
+    let found = wanted.map_or(Ok(RunMatch::None), |wanted| store.named(wanted))?;
+    match (found, wanted) {
+        (RunMatch::One(run), _) => Ok(run),
+        (RunMatch::Several(count), _) => {
+            let many = if count == MOST_COUNTED { " or more" } else { "" };
+            Err(Refusal::usage(format!("{count}{many} runs begin with \"{shown}\"; write more of the id")))
+        }
+        (RunMatch::None, _) => {
+            let newest = ids(store, RunFilter { limit: Some(1), ..RunFilter::default() })?.pop_first().ok_or_else(|| nothing(""))?;
+            match wanted {
+                None => Ok(newest),
+                Some(_) => {
+                    let reach = shared.reach(&shared.current_project());
+                    Err(Refusal::usage(format!("there is no run \"{shown}\"; see flow runs list{reach}")))
+                }
+            }
+        }
     }
+}
+
+fn ids(store: &mut SqliteStore, filter: RunFilter) -> Result<BTreeSet<String>, Refusal> {
+    Ok(store.list(&filter)?.runs.into_iter().map(|run| run.run).collect())
 }
 
 /// Continues with a run whose process has ended.
@@ -140,7 +200,7 @@ fn resume(id: &str, output: &OutputOptions, is_allowed: bool, shared: &SharedOpt
     let stored = StoredRun::open(store, journal, id)?;
     if stored.end().is_some() {
         // Its process ended before it could tell; whether its file is the same does not matter any more.
-        let printed = OutputTargets::open(output)?;
+        let printed = OutputTargets::open(output, shared.reach(&shared.current_project()))?;
         tell!("run {} has ended; this is its outcome", stored.id);
         let sends = stored.events.iter().any(has_printed);
         let played = stored.played();
@@ -155,7 +215,7 @@ fn resume(id: &str, output: &OutputOptions, is_allowed: bool, shared: &SharedOpt
         return Err(failed(format!("run {} cannot go on: {} does not exist any more", stored.id, visible(&file))));
     }
     let on = run::prepared(Path::new(&file), output, is_allowed, shared, taping)?;
-    run::play(RunSession::resume(on, stored)?, OutputTargets::open(output)?, shared)
+    run::play(RunSession::resume(on, stored)?, OutputTargets::open(output, shared.reach(&shared.current_project()))?, shared)
 }
 
 /// Whether a step has written to standard output what the run has to say.
@@ -163,22 +223,29 @@ fn has_printed(event: &Event) -> bool {
     matches!(&event.happening, Happening::OutputWritten { to, .. } if to == "stdout")
 }
 
-/// Ids of runs that began longer ago than a time; without one, none. Errors: it is no time (exit 2).
-fn older<'a>(runs: &'a [RunSummary], than: Option<&str>) -> Result<BTreeSet<&'a String>, Refusal> {
-    let Some(than) = than else { return Ok(BTreeSet::new()) };
-    let time = parse_duration(than).map_err(|what| Refusal::usage(format!("--older-than {what}")))?;
+/// The time so long ago. Errors: it is no time (exit 2).
+fn ago(time: &str, option: &str) -> Result<DateTime<Utc>, Refusal> {
+    let time = parse_duration(time).map_err(|what| Refusal::usage(format!("{option} {what}")))?;
     let time = chrono::TimeDelta::from_std(time).unwrap_or(chrono::TimeDelta::MAX);
-    let now = SystemClock::new().now();
-    let is_older = |run: &&RunSummary| {
-        let started = chrono::DateTime::parse_from_rfc3339(&run.started);
-        started.is_ok_and(|started| now.signed_duration_since(started) > time)
-    };
-    Ok(runs.iter().filter(is_older).map(|run| &run.run).collect())
+    Ok(SystemClock::new().now().checked_sub_signed(time).unwrap_or(DateTime::<Utc>::MIN_UTC))
+}
+
+/// A day, a time, or so long ago.
+fn since(text: &str) -> Result<DateTime<Utc>, Refusal> {
+    let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().map(|day| day.and_time(NaiveTime::MIN).and_utc());
+    let time = || DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc());
+    match day.or_else(time) {
+        Some(time) => Ok(time),
+        None => ago(text, "--since").map_err(|_| {
+            let shown = visible(text);
+            Refusal::usage(format!("--since {shown}: write a day (2026-11-18), a time (2026-11-18T09:00:00Z), or how long ago (2h, 7d)"))
+        }),
+    }
 }
 
 /// Removes runs that no process continues with. `leaves`: the others are told and left; else one of them stops the removal.
 /// Errors: one is being run (exit 2); or something is left of what was removed (exit 6).
-fn remove(store: &mut SqliteStore, file: &Path, wanted: &BTreeSet<&String>, leaves: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
+fn remove(store: &mut SqliteStore, file: &Path, wanted: &BTreeSet<String>, leaves: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let (mut locks, mut runs, mut held) = (vec![], vec![], vec![]);
     for run in wanted {
         match RunLock::take_to_remove(file, run) {

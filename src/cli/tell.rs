@@ -16,6 +16,7 @@ use crate::adapter::environment;
 use crate::diagnostic::{visible, visible_drawn, visible_lines};
 use crate::port::Secret;
 use crate::redact::{Redactor, Secrets};
+use crate::report::Look;
 
 /// Writes a line about what continues: known secrets and personal values, and what has the shape of one, are masked.
 macro_rules! tell {
@@ -88,6 +89,17 @@ pub(super) fn line(text: &str) {
 /// Writes a text on one line, and what ends it.
 pub(super) fn as_written(text: &str, end: &str) {
     write(&(visible(&without_secrets(text)) + end));
+}
+
+/// Writes a text as written, in a colour and as wide as the window.
+pub(super) fn in_colour(text: &str, look: Look, code: &str) {
+    let lines = look.wrapped("", &visible(&without_secrets(text)));
+    write(&(look.paint(lines.trim_end_matches('\n'), code) + "\n"));
+}
+
+/// Writes an empty line.
+pub(super) fn gap() {
+    write("\n");
 }
 
 /// Writes what stops a command, as written; it may have several lines.

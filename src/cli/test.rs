@@ -147,7 +147,7 @@ fn mistakes(path: &Path, findings: &Findings, shared: &SharedOptions) -> Broken 
     let line = |found: &Diagnostic| format!("{} {}: {}", found.code.id(), place(findings.sources, found), found.message);
     Broken {
         file: path.display().to_string(),
-        drawn: crate::report::human(findings, shared.colour()),
+        drawn: crate::report::human(findings, shared.look()),
         lines: findings.shown.iter().map(line).collect(),
     }
 }
@@ -155,7 +155,7 @@ fn mistakes(path: &Path, findings: &Findings, shared: &SharedOptions) -> Broken 
 fn drawn(found: &Report, options: &TestOptions, shared: &SharedOptions) -> String {
     let format = if options.json { TestFormat::Json } else { options.format.unwrap_or(TestFormat::Human) };
     match format {
-        TestFormat::Human => report::human(found, shared.colour(), shared.quiet),
+        TestFormat::Human => report::human(found, shared.look().is_coloured, shared.quiet),
         TestFormat::Json => report::json(found),
         TestFormat::Junit => report::junit(found),
     }

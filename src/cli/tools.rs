@@ -1,6 +1,6 @@
 //! `flow tools`: looking at the tools of MCP servers, and accepting them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::event::Failure;
 use crate::lower::FileKind;
 use crate::model::{Pipeline, Tool};
 use crate::port::{Secret, ToolServer, ToolServers};
-use crate::runtime::{declared, inputs_of_file, settings, world};
+use crate::runtime::{declared, inputs_of_file, place_of, settings, world};
 
 /// What a look at a server brought.
 pub(super) enum Seen {
@@ -79,7 +79,8 @@ pub(super) fn pipelines(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec
         }
     }
     all.sort_by(|(path, _), (other, _)| path.cmp(other));
-    all.dedup_by(|(path, _), (other, _)| path == other);
+    let mut seen = BTreeSet::new();
+    all.retain(|(path, _)| seen.insert(place_of(path)));
     Ok(all)
 }
 

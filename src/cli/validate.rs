@@ -15,7 +15,7 @@ use crate::diagnostic::{Severity, visible};
 use crate::load::{SettingsOf, load_settings};
 use crate::port::Overlay;
 use crate::report::{self, Findings};
-use crate::runtime::find;
+use crate::runtime::{each_once, find};
 
 /// Checks files.
 pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
@@ -47,7 +47,7 @@ pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<E
     let findings = Findings { hidden: &several.hidden, ..Findings::new(&several.sources, &shown) };
     let counts = findings.counts();
     let printed = stdout::print(&match format {
-        Format::Human => report::human(&findings, shared.colour()),
+        Format::Human => report::human(&findings, shared.look()),
         Format::Json => report::json(&findings),
         Format::Jsonl => report::jsonl(&findings),
         Format::Sarif => report::sarif(&findings),
@@ -105,9 +105,7 @@ pub(super) fn files(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<Pat
             return Err(none(&format!(": {} does not exist", path.display())));
         }
     }
-    found.sort();
-    found.dedup();
-    Ok(found)
+    Ok(each_once(found))
 }
 
 /// The files on disk, and standard input as the file `-`, if it is among the paths. Errors: it cannot be read (exit 2).

@@ -13,7 +13,7 @@ use crate::load::Loaded;
 use crate::model::{Channel, Channels, Model, Pipeline, Policy, TestCase, TestFile};
 use crate::plan::Plan;
 use crate::port::{Files, Secret};
-use crate::runtime::has_keys;
+use crate::runtime::{each_once, has_keys, is_test_file};
 use crate::source::{Sources, Span};
 
 /// A test file without errors, and what it tests.
@@ -140,19 +140,11 @@ pub fn discover(paths: &[PathBuf]) -> Result<Vec<PathBuf>, DiscoverError> {
             return Err(DiscoverError::Missing(path.clone()));
         }
     }
-    for path in &mut found {
-        if let Ok(plain) = path.strip_prefix(".") {
-            *path = plain.to_path_buf();
-        }
-    }
-    found.sort();
-    found.dedup();
-    Ok(found)
+    Ok(each_once(found))
 }
 
 fn holds_tests(file: &Path) -> bool {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    name.ends_with(".test.yaml") || has_own_tests(file)
+    is_test_file(file) || has_own_tests(file)
 }
 
 /// Whether a file has `name` and `tests` at its outermost level. What it really is, its reader says.
@@ -171,6 +163,7 @@ mod tests {
         let files = [
             ("a/hours.test.yaml", "flow: 1\ntest: hours.yaml\n"),
             ("a/hours.yaml", "flow: 1\nname: hours\n"),
+            ("a/Days.Test.YML", "flow: 1\ntest: hours.yaml\n"),
             ("own.yaml", "flow: 1\nname: own\ntests:\n  - id: a\n"),
             ("channels/sms.yaml", "flow: 1\nchannel: sms\n"),
             ("target/x.test.yaml", "flow: 1\n"),
@@ -183,7 +176,7 @@ mod tests {
         for (path, text) in files {
             crate::golden::file::write(&at(path), text).unwrap();
         }
-        let wanted = ["a/hours.test.yaml", "flow_style.yaml", "own.yaml", "quoted.yaml"].map(at);
+        let wanted = ["a/Days.Test.YML", "a/hours.test.yaml", "flow_style.yaml", "own.yaml", "quoted.yaml"].map(at);
         assert_eq!(discover(&[home.path().to_path_buf(), at("own.yaml")]).unwrap(), wanted);
         assert_eq!(discover(&[at("a/hours.yaml")]).unwrap(), [at("a/hours.yaml")]);
         assert!(discover(&[at("gone")]).unwrap_err().to_string().contains("does not exist"));

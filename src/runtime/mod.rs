@@ -35,7 +35,7 @@ pub use kept::Storage;
 pub(crate) use outcome::drawn;
 pub use outcome::{Cause, RunEnding, RunError, RunOutcome, Untrusted};
 pub(crate) use own::own_files;
-pub(crate) use project::{find, has_keys, project};
+pub(crate) use project::{each_once, find, has_keys, is_test_file, place_of, project};
 pub use runner::Runner;
 pub use running::{Control, RunHandle};
 pub use session::{Answer, RunQuestion};

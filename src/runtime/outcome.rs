@@ -209,5 +209,5 @@ impl fmt::Display for Untrusted {
 
 /// The mistakes of a file of settings, drawn for people.
 pub(crate) fn drawn(found: &LoadedSettings) -> String {
-    report::human(&Findings::new(&found.sources, &found.diagnostics), false).trim_end().to_string()
+    report::human(&Findings::new(&found.sources, &found.diagnostics), report::Look::default()).trim_end().to_string()
 }

@@ -1,6 +1,7 @@
 //! The project of a file, and the files of this language in a folder.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
 
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::files::{read, yaml_files};
@@ -30,15 +31,51 @@ pub(crate) fn has_keys(text: &str, keys: &[&str]) -> bool {
 /// A file that cannot be read as one of this language is looked at up to so many bytes, whether it says that it is one.
 const MOST_LOOKED_AT: u64 = 16 << 20;
 
+/// Whether a file is one of tests by its name.
+pub(crate) fn is_test_file(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    name.ends_with(".test.yaml") || name.ends_with(".test.yml")
+}
+
+/// Where a file is, however it was named. A link keeps its own name.
+pub(crate) fn place_of(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (folder.canonicalize(), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_path_buf(),
+    }
+}
+
+/// Each file once, in order, though it was named in several ways. Where some names begin here, those of all files below this folder do: so a file
+/// that two of them bring in has one name, too.
+pub(crate) fn each_once(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let is_from_here = |path: &PathBuf| path.is_relative() && path.as_os_str() != "-";
+    if paths.iter().any(is_from_here)
+        && let Ok(here) = Path::new(".").canonicalize()
+    {
+        let is_plain = |path: &PathBuf| path.components().all(|part| matches!(part, Component::Normal(_)));
+        for path in paths.iter_mut().filter(|path| !is_plain(path)) {
+            if let Ok(own) = place_of(path).strip_prefix(&here) {
+                *path = own.to_path_buf();
+            }
+        }
+    }
+    paths.sort();
+    let mut seen = BTreeSet::new();
+    paths.retain(|path| seen.insert(place_of(path)));
+    paths
+}
+
 /// The files in a folder that are ours.
 pub(crate) fn find(folder: &Path, found: &mut Vec<PathBuf>) {
     // What cannot be read as text is reported where it must be ours: a test, or in a folder of ours.
-    let is_test = |path: &Path| path.to_string_lossy().ends_with(".test.yaml");
     let may_be_ours = |path: &Path| path.ancestors().any(in_our_folder);
     let is_ours = |path: &Path| match DiskFiles.read_text(path) {
-        Ok(text) => in_our_folder(path) || is_test(path) || says_flow(&text),
+        Ok(text) => in_our_folder(path) || is_test_file(path) || says_flow(&text),
         Err(_) => {
-            is_test(path) || may_be_ours(path) || read(path, MOST_LOOKED_AT).is_ok_and(|bytes| says_flow(&String::from_utf8_lossy(&bytes)))
+            is_test_file(path)
+                || may_be_ours(path)
+                || read(path, MOST_LOOKED_AT).is_ok_and(|bytes| says_flow(&String::from_utf8_lossy(&bytes)))
         }
     };
     found.extend(yaml_files(folder).into_iter().filter(|path| is_ours(path)));

@@ -9,7 +9,7 @@ use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, RunEnd, RunStart};
 use crate::journal::{PersonalMask, record};
-use crate::port::{Store, StoreError};
+use crate::port::{RunMatch, Store, StoreError};
 
 /// A run of which there is a record. No other process continues with it meanwhile.
 pub(crate) struct StoredRun {
@@ -27,9 +27,9 @@ impl StoredRun {
         let none = || RunError::CannotResume(vec![format!("there is no record of a run \"{}\"", visible(id))]);
         let file = runner.storage.journal(&runner.workflow.project)?.filter(|file| file.exists()).ok_or_else(none)?;
         let mut store = SqliteStore::existing(&file, &kept::of_new_runs(&runner.settled()?)?)?;
-        match store.runs()?.iter().any(|run| run.run == id) {
-            true => Ok(StoredRun::open(store, file, id.to_owned())?),
-            false => Err(none()),
+        match store.named(id)? {
+            RunMatch::One(run) if run == id => Ok(StoredRun::open(store, file, run)?),
+            _ => Err(none()),
         }
     }
 

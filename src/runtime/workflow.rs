@@ -36,7 +36,7 @@ impl fmt::Debug for Workflow {
 #[non_exhaustive]
 pub enum CheckError {
     /// It has errors, or cannot be read; `Display` draws them as `flow validate` does.
-    #[error("{}", report::human(&Findings::new(&.0.loaded.sources, &.0.errors()), false).trim_end())]
+    #[error("{}", report::human(&Findings::new(&.0.loaded.sources, &.0.errors()), report::Look::default()).trim_end())]
     Findings(Box<Checked>),
     /// It is a file of another kind.
     #[error("{} is no pipeline: a pipeline has name and steps", shown(.0))]

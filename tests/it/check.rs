@@ -57,7 +57,7 @@ fn code_of(path: &str) -> &str {
 /// The findings of a case in the format for people: its own code, and whatever else is more than a remark.
 fn drawn(checked: &Checked, code: &str) -> String {
     let shown: Vec<_> = checked.diagnostics.iter().filter(|d| d.severity() != Severity::Info || d.code.id() == code).cloned().collect();
-    human(&Findings::new(&checked.loaded.sources, &shown), false)
+    human(&Findings::new(&checked.loaded.sources, &shown), flow::report::Look::default())
 }
 
 fn codes(checked: &Checked) -> BTreeSet<&'static str> {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use base64::Engine;
 use flow::adapter::sqlite_store::SqliteStore;
 use flow::event::Event;
-use flow::port::{Store, StoreError};
+use flow::port::{RunFilter, Store, StoreError};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -183,7 +183,7 @@ fn a_damaged_journal_is_found_or_without_effect() {
         if all {
             store.check_pages()?;
         }
-        let runs = store.runs()?;
+        let runs = store.list(&RunFilter::default())?.runs;
         runs.first().map_or(Ok(vec![]), |run| store.events(&run.run))
     };
     let events = read(&whole, true).unwrap();

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::program::{Ran, flow};
+use crate::program::{Ran, flow, ran};
 
 fn files(folder: &Path, base: &Path, found: &mut BTreeSet<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
@@ -56,4 +56,28 @@ fn every_file_of_the_starter_is_written() {
     files(&base, &base, &mut there);
     there.retain(|path| !path.starts_with(".flow"));
     assert_eq!(there, flow::cli::STARTER.iter().map(|(name, _)| PathBuf::from(name)).collect());
+}
+
+#[test]
+fn the_examples_of_each_help_work_in_a_first_project() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(flow(folder.path(), &["init"]).exit, 0);
+    assert_eq!(flow(folder.path(), &["run", "pipelines/shop/pipeline.yaml", "-q", "--input", "message=Hi"]).exit, 0);
+    let runs: serde_json::Value = serde_json::from_str(&flow(folder.path(), &["runs", "list", "--json"]).out).unwrap();
+    let commands = [
+        "run", "validate", "test", "fix", "plan", "trust", "graph", "explain", "doctor", "schema", "completions", "runs list", "runs show",
+        "runs export", "init", "runs prune", "runs rm",
+    ];
+    let mut count = 0;
+    for command in commands {
+        let help = flow(folder.path(), &command.split(' ').chain(["--help"]).collect::<Vec<_>>()).out;
+        for line in help.split_once("Examples:\n").unwrap().1.lines() {
+            let line = line.trim().replace("r_3f2a", runs[0]["run"].as_str().unwrap());
+            let words = ran(std::process::Command::new("sh").args(["-c", &format!("printf '%s\\n' {line}")])).out;
+            let done = flow(folder.path(), &words.lines().skip(1).collect::<Vec<_>>());
+            assert_eq!(done.exit, 0, "{line}: {}{}", done.out, done.err);
+            count += 1;
+        }
+    }
+    assert!(count > 25, "{count} examples ran");
 }

@@ -115,7 +115,7 @@ async fn what_is_cancelled_ends_as_cancelled_and_finally_runs() {
             let file = place.0.path().join("runs").join("runs.db");
             let ended = || {
                 let mut store = flow::adapter::sqlite_store::SqliteStore::existing(&file, &Default::default()).unwrap();
-                let runs = flow::port::Store::runs(&mut store).unwrap();
+                let runs = flow::port::Store::list(&mut store, &flow::port::RunFilter::default()).unwrap().runs;
                 runs.iter().any(|run| run.run == id && run.status.as_deref() == Some("cancelled"))
             };
             while !ended() {

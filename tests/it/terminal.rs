@@ -55,6 +55,30 @@ pub(crate) fn at(folder: &Path, arguments: &[&str], typed: &str, variables: &[(&
     (exit, out, reader.join().unwrap())
 }
 
+/// A call whose output and errors go to a terminal with a window of this width; gives its exit code and what the terminal showed.
+pub(crate) fn at_window(folder: &Path, arguments: &[&str], width: u16, variables: &[(&str, &str)]) -> (i32, String) {
+    let window = nix::pty::Winsize { ws_row: 40, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 };
+    let pty = openpty(Some(&window), None).unwrap();
+    let mut command = command(folder, arguments);
+    command.env("TERM", "xterm").envs(variables.iter().copied());
+    command.stdin(Stdio::from(pty.slave.try_clone().unwrap())).stderr(Stdio::from(pty.slave.try_clone().unwrap()));
+    let mut child = command.stdout(Stdio::from(pty.slave)).spawn().unwrap();
+    drop(command);
+    let (mut screen, mut shown, mut buffer) = (File::from(pty.master), vec![], [0; 4096]);
+    // The end of a pseudo-terminal is an error.
+    while let Ok(read) = screen.read(&mut buffer) {
+        shown.extend_from_slice(&buffer[..read]);
+    }
+    (child.wait().unwrap().code().unwrap_or(-1), String::from_utf8_lossy(&shown).replace("\r\n", "\n"))
+}
+
+/// The text without colours.
+pub(crate) fn without_colours(text: &str) -> String {
+    let mut pieces = text.split("\u{1b}[");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |all, piece| all + piece.split_once('m').map_or(piece, |(_, rest)| rest))
+}
+
 #[test]
 fn missing_inputs_are_asked_for_and_the_line_of_what_runs_is_gone_in_the_end() {
     let (exit, out, shown) = at_terminal(ASKS, "Ben\n2\n", &[]);
@@ -165,5 +189,36 @@ fn a_wrong_option_is_reported_before_anything_is_asked() {
         std::fs::write(folder.path().join("p.yaml"), ASKS).unwrap();
         let (exit, _, shown) = at(folder.path(), &["run", "p.yaml", wrong[0], wrong[1]], "Ben\n2\n", &[]);
         assert!(exit == 2 && shown.contains(wrong[0]) && !shown.contains("Whom to greet"), "{shown}");
+    }
+}
+
+const SENDS: &str = "flow: 1
+name: sends
+description: Sends before it ends.
+steps:
+  - { id: say, set: Hello }
+  - { id: send, send: stdout, of: steps.say.output }
+  - { id: after, needs: [send], set: More }
+outputs: { text: \"{{ steps.say.output }}\" }
+";
+
+#[test]
+fn the_reply_is_the_last_that_a_terminal_shows_and_stands_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let prints = SENDS.replace("  - { id: send, send: stdout, of: steps.say.output }\n", "").replace("needs: [send], ", "");
+    for (pipeline, reply) in [(SENDS.to_owned(), "Hello"), (prints, "Hello")] {
+        std::fs::write(folder.path().join("p.yaml"), pipeline).unwrap();
+        let (exit, shown) = at_window(folder.path(), &["run", "p.yaml"], 60, &[("NO_COLOR", "1")]);
+        let shown: String =
+            without_colours(&shown).lines().map(|line| line.rsplit('\r').next().unwrap_or_default().to_owned() + "\n").collect();
+        assert_eq!(exit, 0, "{shown}");
+        assert!(shown.contains("say: done\n") && shown.ends_with(&format!("\n\n{reply}\n")), "{shown:?}");
+        let (_, shown) = at_window(folder.path(), &["run", "p.yaml"], 60, &[]);
+        assert!(shown.contains("\u{1b}[2msay: done\u{1b}[0m\n"), "{shown:?}");
+        let (exit, out, shown) = at(folder.path(), &["run", "p.yaml"], "", &[]);
+        assert_eq!((exit, out), (0, format!("{reply}\n")), "piped: {shown}");
+        assert!(shown.contains("after: done"), "{shown}");
+        let (_, shown) = at_window(folder.path(), &["run", "p.yaml", "-q"], 60, &[]);
+        assert_eq!(shown, format!("{reply}\n"));
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::examples;
 use super::running::TrustOption;
 
 #[derive(Debug, Args)]
@@ -74,6 +75,7 @@ pub struct FixOptions {
 #[derive(Debug, Clone, clap::Subcommand)]
 pub enum ToolsCommand {
     /// Starts the MCP servers of pipelines, shows how their tools differ from the pinned ones, and accepts them as they are now
+    #[command(after_help = examples::PIN)]
     Pin {
         /// Pipelines, and folders in which they are looked for [default: the project]
         paths: Vec<PathBuf>,

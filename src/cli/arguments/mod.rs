@@ -1,6 +1,7 @@
 //! What can be written on the command line: here the commands and what all of them take, beside it the options of each.
 
 mod checking;
+mod examples;
 mod running;
 
 use std::io::IsTerminal;
@@ -9,14 +10,19 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use strum::VariantNames;
+use terminal_size::{Width, terminal_size};
 
-use crate::adapter::environment::is_set;
+use super::quote::quoted;
+use crate::adapter::environment::{self, is_set};
 use crate::lower::FileKind;
+use crate::report::Look;
 
 pub use checking::{
     DoctorOptions, FixOptions, Format, GraphFormat, GraphOptions, NoTests, TestFormat, TestOptions, ToolsCommand, ValidateOptions,
 };
-pub use running::{ApproveOptions, McpOptions, OutputOptions, PlanOptions, RunOptions, RunRequest, RunsCommand, TrustOptions};
+pub use running::{
+    ApproveOptions, McpOptions, OutputOptions, PlanOptions, RunOptions, RunRequest, RunsCommand, RunsListOptions, TrustOptions,
+};
 
 /// Multi-agent workflows from YAML: checked like a compiler, run as a graph.
 #[derive(Debug, Parser)]
@@ -59,18 +65,40 @@ impl SharedOptions {
 
     /// The project in which the command was called.
     pub(in crate::cli) fn current_project(&self) -> PathBuf {
-        self.project_of(Path::new("./x"))
+        self.project.clone().map_or_else(SharedOptions::found_project, |named| crate::runtime::project(&named, Some(&named)))
     }
 
-    /// Whether to use colour on standard output.
-    pub(in crate::cli) fn colour(&self) -> bool {
-        let is_wanted = || std::io::stdout().is_terminal() || is_set("CLICOLOR_FORCE");
-        self.color == When::Always || self.color == When::Auto && !is_set("NO_COLOR") && is_wanted()
+    /// What a command needs to reach a project from here: ` --project DIR`; empty: it is found.
+    pub(in crate::cli) fn reach(&self, project: &Path) -> String {
+        let place = |path: &Path| std::path::absolute(path).and_then(|path| path.canonicalize()).unwrap_or_else(|_| path.to_path_buf());
+        let found = SharedOptions::found_project();
+        let project = if project.as_os_str().is_empty() { Path::new(".") } else { project };
+        if place(&found) == place(project) { String::new() } else { format!(" --project {}", quoted(&project.display().to_string())) }
     }
 
-    /// Whether to use colour on standard error.
-    pub(in crate::cli) fn colour_on_stderr(&self) -> bool {
-        self.color == When::Always || self.color == When::Auto && !is_set("NO_COLOR") && std::io::stderr().is_terminal()
+    /// The project that a command without `--project` works in here.
+    fn found_project() -> PathBuf {
+        let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        crate::runtime::project(&here.join("x"), None)
+    }
+
+    /// How what is printed on standard output looks.
+    pub(in crate::cli) fn look(&self) -> Look {
+        self.look_of(std::io::stdout().is_terminal())
+    }
+
+    /// How what is printed on standard error looks.
+    pub(in crate::cli) fn look_of_stderr(&self) -> Look {
+        self.look_of(std::io::stderr().is_terminal())
+    }
+
+    /// Colours and width of an output: the one place that asks what a terminal can do.
+    fn look_of(&self, is_terminal: bool) -> Look {
+        let is_dumb = environment::text("TERM").is_some_and(|term| term == "dumb");
+        let is_wanted = || is_terminal && !is_dumb || is_set("CLICOLOR_FORCE");
+        let is_coloured = self.color == When::Always || self.color == When::Auto && !is_set("NO_COLOR") && is_wanted();
+        let width = terminal_size().filter(|_| is_terminal).map(|(Width(width), _)| usize::from(width));
+        Look { is_coloured, width: width.filter(|width| *width > 0) }
     }
 }
 
@@ -87,54 +115,69 @@ pub enum When {
 #[derive(Debug, Subcommand)]
 pub enum FlowCommand {
     /// Runs a pipeline
+    #[command(after_help = examples::RUN)]
     Run(RunOptions),
     /// Checks files and starts nothing
+    #[command(after_help = examples::VALIDATE)]
     Validate(ValidateOptions),
     /// Runs tests with scripted replies and compares with goldens
+    #[command(after_help = examples::TEST)]
     Test(TestOptions),
     /// Fixes what has only one possible meaning, in the files
+    #[command(after_help = examples::FIX)]
     Fix(FixOptions),
     /// Shows the order, the filled prompts and the upper bounds of a run, and starts nothing
+    #[command(after_help = examples::PLAN)]
     Plan(PlanOptions),
     /// Shows which programs, hosts and secrets pipelines want, and trusts them until something of them changes
+    #[command(after_help = examples::TRUST)]
     Trust(TrustOptions),
     /// Draws a pipeline, or what really ran of it
+    #[command(after_help = examples::GRAPH)]
     Graph(GraphOptions),
     /// Tells a pipeline in plain words, or shows the page of a code
+    #[command(after_help = examples::EXPLAIN)]
     Explain {
         /// A pipeline file, a code (F101) or its name (cycle)
         what: String,
     },
     /// Writes a first project, with tests, that runs without any key
+    #[command(after_help = examples::INIT)]
     Init {
         /// Its folder; made if it is not there
         #[arg(default_value = ".")]
         folder: PathBuf,
     },
     /// Looks whether everything is here that the project needs: secrets, data, engines, hosts
+    #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorOptions),
     /// The tools of MCP servers
-    #[command(subcommand)]
+    #[command(subcommand, after_help = examples::TOOLS)]
     Tools(ToolsCommand),
     /// Prints a JSON Schema for editors
+    #[command(after_help = examples::SCHEMA)]
     Schema {
         /// The kind of file [default: all, told apart by their keys]
         #[arg(value_parser = PossibleValuesParser::new(FileKind::VARIANTS).try_map(|word| word.parse::<FileKind>()))]
         kind: Option<FileKind>,
     },
     /// Serves an editor over standard input and output
+    #[command(after_help = examples::LSP)]
     Lsp,
     /// Serves pipelines to MCP clients as tools, over standard input and output or HTTP
+    #[command(after_help = examples::MCP)]
     Mcp(McpOptions),
     /// Prints the completions of a shell
+    #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// The shell
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
     /// Past runs: list, show, export, resume, rm
-    #[command(subcommand)]
+    #[command(subcommand, after_help = examples::RUNS)]
     Runs(RunsCommand),
     /// Decides about a call that waits for a person, or a `once` step that had started before a crash
+    #[command(after_help = examples::APPROVE)]
     Approve(ApproveOptions),
 }

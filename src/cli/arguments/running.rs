@@ -2,7 +2,12 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use strum::VariantNames;
+
+use super::examples;
+use crate::event::RunStatus;
 
 /// What is run, with what, and within which bounds.
 #[derive(Debug, Args)]
@@ -138,15 +143,35 @@ pub struct ApproveOptions {
     pub comment: String,
 }
 
+#[derive(Debug, Args)]
+pub struct RunsListOptions {
+    /// Only runs that ended so, or stand so: running, waiting (for a person), killed
+    #[arg(long, value_name = "STATUS", value_parser = PossibleValuesParser::new(RunStatus::VARIANTS.iter().chain(&OPEN)))]
+    pub status: Option<String>,
+    /// Only runs of the pipeline with this name
+    #[arg(long, value_name = "NAME")]
+    pub pipeline: Option<String>,
+    /// Only runs that started since then: 2026-11-18, 2026-11-18T09:00:00Z, or so long ago: 2h, 7d
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// Most runs
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How a run stands that is not over.
+const OPEN: [&str; 3] = ["running", "waiting", "killed"];
+
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
     /// Lists runs, newest first
-    List {
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-    },
+    #[command(after_help = examples::LIST)]
+    List(RunsListOptions),
     /// Shows a run: its phases, steps, verdicts, cost and cause
+    #[command(after_help = examples::SHOW)]
     Show {
         /// Its id, or the beginning of it; the newest when left out
         run: Option<String>,
@@ -155,11 +180,13 @@ pub enum RunsCommand {
         json: bool,
     },
     /// Writes a run's record as JSON, personal data and secrets masked
+    #[command(after_help = examples::EXPORT)]
     Export {
         /// Its id, or the beginning of it; the newest when left out
         run: Option<String>,
     },
     /// Goes on with a run that was killed, or ended by Ctrl-C or SIGTERM; finished steps do not run again
+    #[command(after_help = examples::RESUME)]
     Resume {
         /// Its id, or the beginning of it
         run: String,
@@ -169,6 +196,7 @@ pub enum RunsCommand {
         trust: TrustOption,
     },
     /// Removes runs, and erases all that they left
+    #[command(after_help = examples::RM)]
     Rm {
         /// Their ids, or the beginnings of them
         #[arg(value_name = "RUN", required_unless_present = "all")]
@@ -181,6 +209,7 @@ pub enum RunsCommand {
         yes: bool,
     },
     /// Removes old runs, and erases what earlier removals had to leave
+    #[command(after_help = examples::PRUNE)]
     Prune {
         /// Removes runs that began longer ago than this: 30d, 12h
         #[arg(long, value_name = "TIME")]

@@ -119,7 +119,7 @@ fn judge(mutation: &Mutation, checked: &Checked, mutated: &str) -> Verdict {
     };
     let drawn = || {
         let shown: Vec<Diagnostic> = graver.iter().take(4).map(|found| (*found).clone()).collect();
-        human(&Findings::new(sources, &shown), false)
+        human(&Findings::new(sources, &shown), flow::report::Look::default())
     };
     Verdict { helped, wrong: wrong.map(|why| format!("[{}] {}: {why}\n{}", mutation.category, mutation.what, drawn())) }
 }
@@ -189,7 +189,7 @@ fn run(path: &str, root: &str, most_each: usize) -> (BTreeMap<&'static str, Row>
             row.helped += usize::from(verdict.helped && !mutation.mend.is_empty());
             wrong.extend(verdict.wrong);
             if !verdict.helped && !mutation.mend.is_empty() && std::env::var_os("FLOW_SHOW_UNHELPED").is_some() {
-                let shown = human(&Findings::new(&checked.loaded.sources, &checked.diagnostics), false);
+                let shown = human(&Findings::new(&checked.loaded.sources, &checked.diagnostics), flow::report::Look::default());
                 println!("UNHELPED [{}] {} wants {:?}\n{shown}", mutation.category, mutation.what, mutation.mend);
             }
         }

@@ -271,7 +271,7 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>, depth: usize) {
         }
         if kind.is_dir() && depth < DEEPEST {
             find(&path, found, depth + 1);
-        } else if kind.is_file() && (name.ends_with(".yaml") || name.ends_with(".yml")) {
+        } else if kind.is_file() && path.extension().is_some_and(|end| ["yaml", "yml"].iter().any(|own| end.eq_ignore_ascii_case(own))) {
             found.push(path);
         }
     }

@@ -42,6 +42,8 @@ pub mod stdout;
 #[cfg(feature = "store")]
 mod store_block;
 #[cfg(feature = "store")]
+mod store_list;
+#[cfg(feature = "store")]
 mod store_tables;
 pub mod trusted;
 

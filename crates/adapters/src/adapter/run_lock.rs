@@ -24,6 +24,13 @@ impl RunLock {
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)))
     }
 
+    /// The runs of a store that processes continue with right now.
+    pub fn held_beside(store: &Path) -> Vec<String> {
+        let folder = store.parent().into_iter().flat_map(std::fs::read_dir).flatten().flatten();
+        let names = folder.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".lock")?.to_owned()));
+        names.filter(|run| RunLock::is_held(store, run)).collect()
+    }
+
     /// Takes the lock of a run that is to be removed. `None`: the disk is full, so that there can be no lock, and nobody has one.
     ///
     /// # Errors

@@ -8,11 +8,12 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::encryption::Sealing;
 use super::files;
 use super::sqlite_file::{Identity, WriteTurn, connect, erase};
-use super::store_block::{EventBlock, NEEDS_REVIEW, OfRun, Unwritten, WAITING, checksum, place, unpacked};
+use super::store_block::{EventBlock, OfRun, Unwritten, checksum, place, unpacked};
+use super::store_list;
 use super::store_tables::{StoreFile, look, make, migrate, put, told};
 use crate::event::{Event, VERSION as EVENTS};
 use crate::model::read_own;
-use crate::port::{RunSummary, Store, StoreError};
+use crate::port::{RunFilter, RunMatch, RunPage, Store, StoreError};
 
 /// A store in one file.
 pub struct SqliteStore {
@@ -89,7 +90,7 @@ impl SqliteStore {
     /// The first damage that was found.
     pub fn check(&mut self) -> Result<(usize, usize), StoreError> {
         self.check_pages()?;
-        let runs = self.runs()?;
+        let runs = self.list(&RunFilter::default())?.runs;
         let mut sealed = 0;
         for run in &runs {
             match self.events(&run.run) {
@@ -247,32 +248,16 @@ impl Drop for SqliteStore {
 }
 
 impl Store for SqliteStore {
-    fn runs(&mut self) -> Result<Vec<RunSummary>, StoreError> {
-        let list = || -> rusqlite::Result<Vec<RunSummary>> {
-            // The index tells each run's last event; no block is read.
-            let mut query = self.connection.prepare(
-                "select run, pipeline, started, status, (select max(last) from blocks b where b.run = r.number) from runs r
-                 where pipeline is not null order by started desc, number desc",
-            )?;
-            let rows = query.query_map([], |row| {
-                let status: Option<String> = row.get(3)?;
-                let waits = status.as_deref() == Some(WAITING);
-                let needs_review = status.as_deref().is_some_and(|status| status.ends_with(NEEDS_REVIEW));
-                let status = status.map(|status| status.trim_end_matches(NEEDS_REVIEW).to_owned());
-                let events: Option<i64> = row.get(4)?;
-                Ok(RunSummary {
-                    run: row.get(0)?,
-                    pipeline: row.get(1)?,
-                    started: row.get(2)?,
-                    status: status.filter(|_| !waits),
-                    waits,
-                    needs_review,
-                    events: events.unwrap_or_default() as u64,
-                })
-            })?;
-            rows.collect()
-        };
-        list().map_err(told(&self.file))
+    fn list(&mut self, filter: &RunFilter) -> Result<RunPage, StoreError> {
+        store_list::list(&self.connection, filter).map_err(told(&self.file))
+    }
+
+    fn named(&mut self, beginning: &str) -> Result<RunMatch, StoreError> {
+        store_list::named(&self.connection, beginning).map_err(told(&self.file))
+    }
+
+    fn least_of_id(&mut self, run: &str) -> Result<usize, StoreError> {
+        store_list::least_of_id(&self.connection, run).map_err(told(&self.file))
     }
 
     fn events(&mut self, run: &str) -> Result<Vec<Event>, StoreError> {

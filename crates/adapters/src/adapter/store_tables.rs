@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::{Connection, ErrorCode, params};
 
 use super::run_lock::RunLock;
-use super::sqlite_file::{WriteTurn, connect, erase, make_private_file, remove_whole};
+use super::sqlite_file::{WriteTurn, beside, connect, erase, make_private_file, remove_whole};
 use super::store_block::{EventBlock, OfRun, WAITING, checksum};
 use crate::event::Event;
 use crate::port::StoreError;
@@ -51,7 +51,8 @@ pub(super) fn look(connection: &Connection) -> rusqlite::Result<StoreFile> {
     })
 }
 
-/// Makes an empty store where there is nothing. Whoever makes it has the turn.
+/// Makes an empty store where there is nothing: beside its place, so that a process that is killed meanwhile leaves no half of one there.
+/// Whoever makes it has the turn.
 pub(super) fn make(file: &Path) -> Result<(), StoreError> {
     let unusable = |error: std::io::Error| StoreError::unusable(file, error);
     let _turn = WriteTurn::wait(file);
@@ -60,14 +61,19 @@ pub(super) fn make(file: &Path) -> Result<(), StoreError> {
     if is_there && !connect(file).and_then(|connection| look(&connection)).map(is_nothing).map_err(told(file))? {
         return Ok(());
     }
-    remove_whole(file).map_err(unusable)?;
-    make_private_file(file).map_err(unusable)?;
+    let new = beside(file, "-new");
+    remove_whole(&new).map_err(unusable)?;
+    make_private_file(&new).map_err(unusable)?;
     let make = || {
         // Before there is a first page.
-        Connection::open(file)?.execute_batch("pragma auto_vacuum = incremental; vacuum;")?;
-        connect(file)?.execute_batch(&format!("begin immediate; {TABLES} commit;"))
+        Connection::open(&new)?.execute_batch("pragma auto_vacuum = incremental; vacuum;")?;
+        let connection = connect(&new)?;
+        connection.execute_batch(&format!("begin immediate; {TABLES} commit;"))?;
+        // Closing it brings the log into the file.
+        connection.close().map_err(|(_, error)| error)
     };
-    make().map_err(told(file))
+    make().map_err(told(file))?;
+    remove_whole(file).and_then(|()| std::fs::rename(&new, file)).map_err(unusable)
 }
 
 /// Brings a store of version 1 to this one: all of it or nothing. What is damaged in it stays damaged.

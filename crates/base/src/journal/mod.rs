@@ -7,9 +7,10 @@ mod personal;
 mod record;
 
 pub use content::public_line;
-pub use personal::{PersonalMask, RunMask, masked};
+pub use personal::{PersonalMask, RunMask, brief, masked};
 pub use record::{
-    DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, StepRecord, record,
+    DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, RunBrief, SentRecord, StepRecord,
+    record,
 };
 
 use crate::event::Event;

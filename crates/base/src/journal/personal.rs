@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::Record;
 use super::content::{Holds, NAMES, VALUES, content};
+use super::record::record;
+use super::{Record, RunBrief};
 use crate::event::{Event, Failure, Happening, Marks, ModelAnswer, StepDetails};
 use crate::model::{PERSONAL, step_path};
 use crate::redact::Redactor;
@@ -197,6 +198,15 @@ impl PersonalMask {
             map.insert(self.redactor.redact(&key), value);
         }
     }
+}
+
+/// A run in a few words, for others: nothing personal. `None`: the events do not begin with `run_started`.
+pub fn brief(events: &[Event]) -> Option<RunBrief> {
+    let mut record = record(events)?;
+    let mut mask = PersonalMask::default();
+    mask.take(events);
+    mask.of(events).mask().hide_given("inputs", &mut record.inputs);
+    Some(RunBrief::of(&record))
 }
 
 /// A record for others: everything that people, models and tools said is masked.

@@ -52,10 +52,64 @@ pub struct Record {
     /// Criteria that let a text through only because their judge could not answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs_review: Vec<ReviewRecord>,
+    /// What was delivered, by step and receiver.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sent: Vec<SentRecord>,
     pub outputs: Value,
     /// Why it did not succeed.
     pub failure: Option<Value>,
     pub usage: Usage,
+}
+
+impl Record {
+    /// The first text among its inputs.
+    pub fn question(&self) -> Option<&str> {
+        self.inputs.as_object()?.values().filter_map(Value::as_str).find(|text| !text.trim().is_empty())
+    }
+
+    /// From its beginning to its end; `None`: it is not over.
+    pub fn duration_ms(&self) -> Option<u64> {
+        u64::try_from((self.ended? - self.started).num_milliseconds()).ok()
+    }
+}
+
+/// A run in a few words, for a list.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct RunBrief {
+    /// From its beginning to its end; `None`: it is not over.
+    pub duration_ms: Option<u64>,
+    /// Its channel.
+    pub channel: Option<String>,
+    /// What it used.
+    pub usage: Usage,
+    /// The beginning of the first text among its inputs, on one line.
+    pub question: Option<String>,
+}
+
+/// Most characters of a question in a list.
+const SHORT: usize = 200;
+
+impl RunBrief {
+    pub(super) fn of(record: &Record) -> RunBrief {
+        let short = |text: &str| {
+            let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let rest = line.chars().nth(SHORT).map(|_| '…');
+            line.chars().take(SHORT).chain(rest).collect()
+        };
+        let question = record.question().map(short);
+        RunBrief { duration_ms: record.duration_ms(), channel: record.channel.clone(), usage: record.usage, question }
+    }
+}
+
+/// Parts that a step delivered to one receiver.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentRecord {
+    /// The step.
+    pub step: String,
+    /// Where to: `stdout` or the tool.
+    pub to: String,
+    /// How many parts.
+    pub parts: u64,
 }
 
 /// A phase: `created`, the steps' own, `refining`, and `completed` or `failed`.
@@ -364,6 +418,12 @@ impl RecordBuilder {
                 self.record.questions.push(QuestionRecord { step, question, in_doubt: act.is_empty() });
             }
             Happening::ApprovalAnswered { step, .. } => self.answered(step),
+            Happening::OutputWritten { step, to, .. } => {
+                match self.record.sent.iter_mut().find(|sent| sent.step == **step && sent.to == *to) {
+                    Some(sent) => sent.parts += 1,
+                    None => self.record.sent.push(SentRecord { step: step.to_string(), to: to.clone(), parts: 1 }),
+                }
+            }
             Happening::RunFinished(end) => self.over(end, event),
             Happening::RunResumed { .. } => self.goes_on(),
             _ => {}

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
@@ -90,9 +91,8 @@ pub struct RunSummary {
     pub started: String,
     /// Its status; `None`: not over.
     pub status: Option<String>,
-    /// Whether it is not over, and waits for a person.
-    #[serde(skip)]
-    pub waits: bool,
+    /// Its status; of one that is not over `running`, `waiting` or `killed`.
+    pub state: String,
     /// Whether a gate of it passed only because its judge could not answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_review: bool,
@@ -100,10 +100,56 @@ pub struct RunSummary {
     pub events: u64,
 }
 
+/// Which runs of a store are meant. What is not set holds for all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// The name of the pipeline.
+    pub pipeline: Option<String>,
+    /// Started at this time or later.
+    pub since: Option<DateTime<Utc>>,
+    /// Started before this time.
+    pub before: Option<DateTime<Utc>>,
+    /// The [`RunSummary::state`].
+    pub state: Option<String>,
+    /// Most runs.
+    pub limit: Option<usize>,
+    /// Runs that a process has now; without them, one that is not over counts as `killed`.
+    pub running: Vec<String>,
+}
+
+/// Runs of a list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunPage {
+    /// The newest that are meant.
+    pub runs: Vec<RunSummary>,
+    /// How many more there are, counted up to [`MOST_COUNTED`].
+    pub more: usize,
+}
+
+/// What an id, or the beginning of one, means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunMatch {
+    /// No run.
+    None,
+    /// This run.
+    One(String),
+    /// Several: so many, counted up to [`MOST_COUNTED`].
+    Several(usize),
+}
+
+/// Runs are counted up to here: what one command costs does not grow with the store.
+pub const MOST_COUNTED: usize = 1_000;
+
 /// Runs that are kept.
 pub trait Store: Send {
-    /// All runs, newest first.
-    fn runs(&mut self) -> Result<Vec<RunSummary>, StoreError>;
+    /// The runs that a filter means, newest first.
+    fn list(&mut self, filter: &RunFilter) -> Result<RunPage, StoreError>;
+
+    /// The run with this id, or the only one whose id begins so.
+    fn named(&mut self, beginning: &str) -> Result<RunMatch, StoreError>;
+
+    /// How many characters of an id tell it from all others.
+    fn least_of_id(&mut self, run: &str) -> Result<usize, StoreError>;
 
     /// All events of a run, in order, each checked against its checksum.
     fn events(&mut self, run: &str) -> Result<Vec<Event>, StoreError>;

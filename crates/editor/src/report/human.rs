@@ -2,14 +2,14 @@
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
-use super::Findings;
 use super::picture::{Excerpt, excerpts};
+use super::{Findings, Look};
 use crate::diagnostic::{Diagnostic, Severity, visible};
 
 /// Every finding with its picture and an empty line behind it. The text is the same with and without colour; colours are
 /// ANSI escapes, and nothing else in it is one.
-pub fn human(findings: &Findings<'_>, colour: bool) -> String {
-    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+pub fn human(findings: &Findings<'_>, look: Look) -> String {
+    let renderer = if look.is_coloured { Renderer::styled() } else { Renderer::plain() };
     // Lines are cut before they are drawn, where columns can be kept right.
     let renderer = renderer.term_width(1000);
     findings.shown.iter().map(|diagnostic| one(findings, diagnostic, &renderer)).collect()

@@ -55,7 +55,9 @@ fn json_holds_no_control_characters() {
     let file = sources.add("a.yaml", "a: \u{1b}\u{9b}\u{7f}\n");
     let found = [Diagnostic::new(Code::BadValue, Span::new(file, 3, 7), "m\u{1b}\u{9b}\u{7f}\r\n")];
     let findings = Findings::new(&sources, &found);
-    for text in [json(&findings), jsonl(&findings), sarif(&findings), github(&findings), junit(&findings), human(&findings, false)] {
+    for text in
+        [json(&findings), jsonl(&findings), sarif(&findings), github(&findings), junit(&findings), human(&findings, Look::default())]
+    {
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
     }
     let back: Value = serde_json::from_str(&json(&findings)).unwrap();

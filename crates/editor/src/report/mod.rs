@@ -10,9 +10,11 @@ pub mod graph;
 mod human;
 mod json;
 mod junit;
+mod look;
 mod picture;
 pub mod planned;
 mod record;
+mod runs;
 mod sarif;
 mod wishes;
 
@@ -20,7 +22,9 @@ pub use github::github;
 pub use human::human;
 pub use json::{json, jsonl};
 pub use junit::{JunitCase, JunitFailure, JunitSuite, junit, junit_suites};
+pub use look::Look;
 pub use record::{how_to_decide, record, show_command};
+pub use runs::{RunRow, runs};
 pub use sarif::sarif;
 pub use wishes::wish_lines;
 

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::diagnostic::{all_visible, visible, visible_lines};
-use crate::journal::Record;
+use serde_json::Value;
+
+use super::look::{Look, columns};
+use crate::diagnostic::{all_visible, counted, ends, visible};
+use crate::journal::{Record, SentRecord, StepRecord};
 
 /// Most characters of a question in a line.
 const MOST_ASKED: usize = 2_000;
@@ -17,13 +20,13 @@ fn in_a_line(question: &str) -> String {
     }
 }
 
-/// The command that prints all of what a person decides about.
-pub fn show_command(run: &str, step: &str) -> String {
-    format!("flow approve {run} {} --show", shell_word(step))
+/// The command that prints all of what a person decides about. `reach`: what it needs to reach the project, ` --project DIR` or nothing.
+pub fn show_command(run: &str, step: &str, reach: &str) -> String {
+    format!("flow approve {run} {} --show{reach}", shell_word(step))
 }
 
-/// What a person must decide about a run, and the command for each answer; empty: nothing.
-pub fn how_to_decide(record: &Record) -> Vec<String> {
+/// What a person must decide about a run, and the command for each answer; empty: nothing. `reach`: as for [`show_command`].
+pub fn how_to_decide(record: &Record, reach: &str) -> Vec<String> {
     let mut lines = vec![];
     for asked in &record.questions {
         let approve = format!("flow approve {} {}", record.run, shell_word(&asked.step));
@@ -37,10 +40,10 @@ pub fn how_to_decide(record: &Record) -> Vec<String> {
         };
         lines.push(format!("a person decides: {}", in_a_line(&asked.question)));
         let width = answers.iter().map(|(option, _)| option.len()).max().unwrap_or(0);
-        lines.extend(answers.iter().map(|(option, means)| format!("  {approve}{option:<width$}   {means}")));
+        lines.extend(answers.iter().map(|(option, means)| format!("  {approve}{reach}{option:<width$}   {means}")));
     }
     if !lines.is_empty() {
-        lines.push(format!("then: flow runs resume {}", record.run));
+        lines.push(format!("then: flow runs resume {}{reach}", record.run));
     }
     lines
 }
@@ -51,96 +54,203 @@ fn shell_word(path: &str) -> String {
     if is_plain { path.to_string() } else { format!("'{}'", visible(path)) }
 }
 
-/// Draws a record: what was asked, each step, gate failures, the cause.
-pub fn record(record: &Record) -> String {
-    let mut out = String::new();
-    let status = record.status.map_or("not over", |s| s.word());
-    let took = record.ended.map(|end| format!("  {} ms", (end - record.started).num_milliseconds())).unwrap_or_default();
-    out.push_str(&format!("{}  {}  {status}{took}\n", record.run, visible(&record.pipeline)));
-    if let Some(channel) = &record.channel {
-        out.push_str(&format!("channel: {channel}\n"));
+/// Most characters of a prompt or reply.
+const SHORT: usize = 300;
+/// Most calls of models that are shown.
+const MOST_CALLS: usize = 20;
+
+/// The beginning and the end of a text, on one line.
+fn in_short(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let short =
+        ends(&line, SHORT, SHORT * 2 / 3, SHORT / 3).map(|(beginning, end)| format!("{} … {}", beginning.trim_end(), end.trim_start()));
+    visible(&short.unwrap_or(line)).into_owned()
+}
+
+/// A value in short: a text as it is, the only one of an object too.
+fn value_in_short(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => in_short(text),
+        Value::Object(map) => match map.values().collect::<Vec<_>>().as_slice() {
+            [Value::String(text)] => in_short(text),
+            _ => in_short(&value.to_string()),
+        },
+        _ => in_short(&value.to_string()),
     }
-    if let Some(style) = &record.style_guide {
-        let version = style.version.as_ref().map(|version| format!(" {}", visible(version))).unwrap_or_default();
-        out.push_str(&format!("style:   {}{version}\n", visible(&style.name)));
+}
+
+/// A time as people say it.
+pub(super) fn lasted(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1_000),
+        _ => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
     }
-    let phases: Vec<&str> = record.phases.iter().map(|p| p.name.as_str()).collect();
-    out.push_str(&format!("phases:  {}\n\n", phases.join(" -> ")));
-    let width = record.steps.iter().map(|s| s.step.chars().count()).max().unwrap_or(0);
-    for step in &record.steps {
-        let ms = step.details().duration_ms().map(|ms| format!("{ms} ms")).unwrap_or_default();
-        let error = step.error.as_ref().and_then(|e| e["message"].as_str()).map(|m| format!("  {}", visible(m))).unwrap_or_default();
-        out.push_str(&format!("  {:<width$}  {:<9}  {ms}{error}\n", visible(&step.step), step.status));
+}
+
+/// What models cost; `None`: none was used.
+pub(super) fn cost(tokens: u64, usd: Option<f64>) -> Option<String> {
+    match usd {
+        _ if tokens == 0 => None,
+        None => Some("unpriced".to_string()),
+        Some(usd) if usd > 0.0 && usd < 0.0001 => Some("less than 0.0001 USD".to_string()),
+        Some(usd) => Some(format!("{usd:.4} USD")),
     }
+}
+
+/// A line that begins with a word.
+fn labelled(look: Look, label: &str, text: &str) -> String {
+    if text.is_empty() { String::new() } else { look.wrapped(&format!("{:<10}", format!("{label}:")), text) }
+}
+
+/// Draws a record: what was asked and answered, each step, calls of models, verdicts, the cause.
+pub fn record(record: &Record, look: Look, reach: &str) -> String {
+    let mut out = head(record, look);
+    out.push('\n');
+    out.push_str(&steps(record, look));
     for plan in &record.plans {
         out.push_str(&format!("\nplan {} of {}: {}. {}\n", plan.round, visible(&plan.step), plan.strategy, visible(&plan.reasoning)));
         for step in &plan.steps {
             let after = if step.depends_on.is_empty() { String::new() } else { format!(" after {}", step.depends_on.join(", ")) };
-            out.push_str(&format!("  {} with {}{}\n", visible(&step.step), visible(&step.uses), visible(&after)));
+            out.push_str(&look.wrapped("  ", &format!("{} with {}{}", visible(&step.step), visible(&step.uses), visible(&after))));
         }
     }
+    out.push_str(&calls(record, look, reach));
     if !record.decisions.is_empty() {
         out.push_str("\ndecisions:\n");
     }
     for decision in &record.decisions {
         let who = if decision.agent.is_empty() { &decision.step } else { &decision.agent };
         let answer = if decision.allowed { "allowed" } else { "blocked" };
-        out.push_str(&format!(
-            "  {}  {} {}  {answer}: {}\n",
-            visible(who),
-            decision.act.word(),
-            visible(&decision.target),
-            visible(&decision.rule)
-        ));
+        let (act, target) = (decision.act.word(), visible(&decision.target));
+        out.push_str(&look.wrapped("  ", &format!("{}  {act} {target}  {answer}: {}", visible(who), visible(&decision.rule))));
     }
-    for line in how_to_decide(record) {
+    // Commands stay on one line, to be copied.
+    for line in how_to_decide(record, reach) {
         out.push_str(&format!("\n{line}"));
     }
     if !record.questions.is_empty() {
         out.push('\n');
     }
+    out.push_str(&verdicts(record, look));
+    let usage = &record.usage;
+    if let Some(cost) = cost(usage.total_tokens(), usage.cost_usd) {
+        out.push_str(&format!("\ntokens: {} in, {} out; {cost}\n", usage.input_tokens, usage.output_tokens));
+        let models: BTreeSet<&str> = record.steps.iter().filter_map(|step| step.details().model()).collect();
+        let models: Vec<_> = models.into_iter().map(visible).collect();
+        if !models.is_empty() {
+            out.push_str(&look.wrapped("models: ", &models.join(", ")));
+        }
+    }
+    if let Some(message) = record.failure.as_ref().and_then(|f| f["message"].as_str()) {
+        out.push('\n');
+        out.push_str(&look.wrapped(&look.paint("cause: ", "1"), &visible(message)));
+    }
+    out
+}
+
+/// What was asked, how it ended, and what was answered and sent.
+fn head(record: &Record, look: Look) -> String {
+    let status = record.status.map_or("not over", |s| s.word());
+    let took = record.duration_ms().map(|ms| format!("  {}", lasted(ms))).unwrap_or_default();
+    let mut out = look.wrapped(&format!("{}  ", record.run), &format!("{}  {}{took}", visible(&record.pipeline), look.status(status)));
+    let style = record.style_guide.as_ref().map(|style| {
+        let version = style.version.as_ref().map(|version| format!(" {}", visible(version))).unwrap_or_default();
+        format!("{}{version}", visible(&style.name))
+    });
+    let sent = |sent: &SentRecord| format!("{} to {} ({})", counted(sent.parts, "part", "parts"), visible(&sent.to), visible(&sent.step));
+    let phases: Vec<&str> = record.phases.iter().map(|p| p.name.as_str()).collect();
+    for (label, text) in [
+        ("channel", record.channel.clone().unwrap_or_default()),
+        ("style", style.unwrap_or_default()),
+        ("phases", phases.join(" -> ")),
+        ("question", record.question().map(in_short).unwrap_or_default()),
+        ("reply", value_in_short(&record.outputs)),
+        ("sent", record.sent.iter().map(sent).collect::<Vec<_>>().join(", ")),
+    ] {
+        out.push_str(&labelled(look, label, &text));
+    }
+    out
+}
+
+fn steps(record: &Record, look: Look) -> String {
+    let mut out = String::new();
+    let ms = |step: &StepRecord| step.details().duration_ms().map(|ms| format!("{ms} ms")).unwrap_or_default();
+    let of_time = record.steps.iter().map(|step| ms(step).len()).max().unwrap_or(0);
+    let room = look.room(15 + of_time).unwrap_or_default();
+    let paths: Vec<String> = record.steps.iter().map(|step| look.path(&visible(&step.step), room)).collect();
+    let width = paths.iter().map(|path| columns(path)).max().unwrap_or(0);
+    for (step, path) in record.steps.iter().zip(&paths) {
+        let blanks = " ".repeat(width - columns(path));
+        let error = step.error.as_ref().and_then(|e| e["message"].as_str()).map(|m| format!("  {}", visible(m))).unwrap_or_default();
+        let first = format!("  {path}{blanks}  {}  {}", look.status(&format!("{:<9}", step.status)), ms(step));
+        out.push_str(&look.wrapped(&first, &error));
+    }
+    out
+}
+
+/// What models were asked and what they said, in short.
+fn calls(record: &Record, look: Look, reach: &str) -> String {
+    let mut out = String::new();
+    for call in record.interactions.iter().take(MOST_CALLS) {
+        let asked = call.input.as_array().and_then(|messages| messages.iter().rev().find(|message| message["role"] == "user"));
+        let prompt = asked.and_then(|message| message["text"].as_str()).map(in_short).unwrap_or_default();
+        let reply = call.error.as_deref().map_or_else(|| value_in_short(&call.output), in_short);
+        let took = lasted(call.duration_ms);
+        out.push('\n');
+        out.push_str(&look.wrapped("", &format!("{}: {}, {}, {took}", visible(&call.action), visible(&call.agent), visible(&call.model))));
+        out.push_str(&if prompt.is_empty() { String::new() } else { look.wrapped("  prompt: ", &prompt) });
+        out.push_str(&look.wrapped(if call.success { "  reply:  " } else { "  failed: " }, &reply));
+    }
+    match record.interactions.len().saturating_sub(MOST_CALLS) {
+        0 => out,
+        more => out + &format!("\nand {}: flow runs export {}{reach}\n", counted(more, "more call", "more calls"), record.run),
+    }
+}
+
+/// What gates found.
+fn verdicts(record: &Record, look: Look) -> String {
+    let mut out = String::new();
+    let is_told = |step: &str| record.failures.iter().any(|failure| failure.gate == step);
+    for step in record.steps.iter().filter(|step| !is_told(&step.step)) {
+        let all: Vec<(&str, bool)> = step.details().verdicts().filter_map(|(id, met)| Some((id, met?))).collect();
+        let met: Vec<_> = all.iter().filter(|(_, passed)| *passed).map(|(id, _)| visible(id)).collect();
+        if !all.is_empty() {
+            let first = format!("gate \"{}\": ", visible(&step.step));
+            out.push('\n');
+            out.push_str(&look.wrapped(&first, &format!("{} of {} met: {}", met.len(), all.len(), met.join(", "))));
+        }
+    }
     for failure in &record.failures {
-        out.push_str(&format!("\ngate \"{}\": {}\n", visible(&failure.gate), visible(&failure.cause)));
+        out.push('\n');
+        out.push_str(&look.wrapped(&format!("gate \"{}\": ", visible(&failure.gate)), &visible(&failure.cause)));
         for (round, verdicts) in failure.verdicts.iter().enumerate() {
             for verdict in verdicts.iter().filter(|v| !v.passed) {
-                out.push_str(&format!("  round {}: {}: {}\n", round + 1, visible(&verdict.id), visible_lines(&verdict.feedback)));
+                let first = format!("  round {}: {}: ", round + 1, visible(&verdict.id));
+                let mut lines = verdict.feedback.lines();
+                out.push_str(&look.wrapped(&first, &visible(lines.next().unwrap_or_default())));
+                lines.for_each(|line| out.push_str(&look.wrapped("    ", &visible(line))));
             }
+        }
+        let sent = value_in_short(&failure.sent);
+        if !sent.is_empty() {
+            out.push_str(&look.wrapped("  sent: ", &sent));
         }
     }
     for step in &record.steps {
         let skipped: Vec<_> = step.details().verdicts().filter(|(_, met)| met.is_none()).map(|(id, _)| visible(id)).collect();
         if !skipped.is_empty() {
             let none = if skipped.len() == step.details().verdicts().count() { "; no criterion was judged" } else { "" };
-            out.push_str(&format!(
-                "\ngate \"{}\": skipped, since their when was false: {}{none}\n",
-                visible(&step.step),
-                skipped.join(", ")
-            ));
+            let first = format!("gate \"{}\": ", visible(&step.step));
+            out.push('\n');
+            out.push_str(&look.wrapped(&first, &format!("skipped, since their when was false: {}{none}", skipped.join(", "))));
         }
     }
     for review in &record.needs_review {
-        let (gate, criterion) = (visible(&review.gate), visible(&review.criterion));
-        out.push_str(&format!(
-            "\nneeds review: gate \"{gate}\" passed without its judge\n  {criterion}: {}\n",
-            visible_lines(&review.cause)
-        ));
-    }
-    let usage = &record.usage;
-    if usage.total_tokens() > 0 {
-        let cost = match usage.cost_usd {
-            None => "unpriced".to_string(),
-            Some(usd) if usd > 0.0 && usd < 0.0001 => "less than 0.0001 USD".to_string(),
-            Some(usd) => format!("{usd:.4} USD"),
-        };
-        out.push_str(&format!("\ntokens: {} in, {} out; {cost}\n", usage.input_tokens, usage.output_tokens));
-        let models: BTreeSet<&str> = record.steps.iter().filter_map(|step| step.details().model()).collect();
-        let models: Vec<_> = models.into_iter().map(visible).collect();
-        if !models.is_empty() {
-            out.push_str(&format!("models: {}\n", models.join(", ")));
-        }
-    }
-    if let Some(message) = record.failure.as_ref().and_then(|f| f["message"].as_str()) {
-        out.push_str(&format!("\ncause: {}\n", visible(message)));
+        out.push_str(&format!("\nneeds review: gate \"{}\" passed without its judge\n", visible(&review.gate)));
+        out.push_str(&look.wrapped(&format!("  {}: ", visible(&review.criterion)), &visible(&review.cause)));
     }
     out
 }

@@ -38,7 +38,7 @@ pub(super) fn example() -> (Sources, Vec<Diagnostic>) {
 #[test]
 fn people_get_a_picture_with_help() {
     let (sources, found) = example();
-    insta::assert_snapshot!(human(&Findings::new(&sources, &found), false), @r#"
+    insta::assert_snapshot!(human(&Findings::new(&sources, &found), Look::default()), @r#"
     error[F101]: steps wait for each other: draft -> review -> draft
       --> pipelines/mail.yaml:12:13
        |
@@ -81,10 +81,10 @@ fn people_get_a_picture_with_help() {
 fn colour_changes_no_letter() {
     let (sources, found) = example();
     let findings = Findings::new(&sources, &found);
-    let coloured = human(&findings, true);
+    let coloured = human(&findings, Look { is_coloured: true, ..Look::default() });
     assert!(coloured.contains("\u{1b}["));
     let bare = regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap().replace_all(&coloured, "").into_owned();
-    assert_eq!(bare, human(&findings, false));
+    assert_eq!(bare, human(&findings, Look::default()));
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn what_cannot_be_seen_is_escaped_and_columns_stay_those_of_the_file() {
     let span = at(&sources, file, "evil", 0);
     let found =
         [Diagnostic::new(Code::HiddenCharacters, span, "a \u{1b}[31m\u{202e} message").related(span, "l\u{7}abel").help("remove \u{9b}it")];
-    insta::assert_snapshot!(human(&Findings::new(&sources, &found), false), @r#"
+    insta::assert_snapshot!(human(&Findings::new(&sources, &found), Look::default()), @r#"
     error[F023]: a \x1B[31m\u202E message
      --> a\x1B.yaml:1:10
       |
@@ -111,7 +111,7 @@ fn a_long_line_is_cut_around_the_mark() {
     let mut sources = Sources::default();
     let file = sources.add("a.yaml", format!("a: \"{}MARK{}\"\n", "é ".repeat(200), " z".repeat(200)));
     let found = [Diagnostic::new(Code::BadValue, at(&sources, file, "MARK", 0), "too long")];
-    insta::assert_snapshot!(human(&Findings::new(&sources, &found), false), @"
+    insta::assert_snapshot!(human(&Findings::new(&sources, &found), Look::default()), @"
     error[F007]: too long
      --> a.yaml:1:405
       |
@@ -131,7 +131,7 @@ fn a_span_over_many_lines_and_one_at_the_end_of_the_file_are_marked_on_one_line(
         Diagnostic::new(Code::MissingKey, Span::new(file, 19, 19), "at the end"),
         Diagnostic::new(Code::MissingKey, Span::file_start(file), "at the start").related(Span::new(file, 19, 19), "here"),
     ];
-    insta::assert_snapshot!(human(&Findings::new(&sources, &found), false), @"
+    insta::assert_snapshot!(human(&Findings::new(&sources, &found), Look::default()), @"
     error[F007]: many lines
      --> a.yaml:2:3
       |
@@ -180,7 +180,7 @@ proptest! {
             .related(Span::new(file, other, other + 1), message.clone())
             .help(message)];
         let findings = Findings::new(&sources, &found);
-        prop_assert!(human(&findings, false).chars().all(|c| c == '\n' || !c.is_control()));
+        prop_assert!(human(&findings, Look::default()).chars().all(|c| c == '\n' || !c.is_control()));
         serde_json::from_str::<Value>(&json(&findings)).unwrap();
         serde_json::from_str::<Value>(&sarif(&findings)).unwrap();
         prop_assert_eq!(github(&findings).lines().count(), 1);

@@ -62,22 +62,25 @@ impl Several {
                 id
             })
             .collect();
+        // One mistake is one finding, whichever files lead to it.
+        let is_same = |a: &Diagnostic, b: &Diagnostic| (a.span, a.code, &a.message) == (b.span, b.code, &b.message);
         self.diagnostics.extend(diagnostics.iter().map(|found| moved(found, &ids)));
         for Suppressed { diagnostic, reason } in hidden {
             let hidden = Suppressed { diagnostic: moved(diagnostic, &ids), reason: reason.clone() };
-            if !self.hidden.contains(&hidden) {
+            if !self.hidden.iter().any(|known| is_same(&known.diagnostic, &hidden.diagnostic)) {
                 self.hidden.push(hidden);
             }
         }
         diagnostic::sort(&mut self.diagnostics);
         // What one of the files that see it does not allow is no edit.
-        let is_same = |a: &Diagnostic, b: &Diagnostic| (a.span, a.code, &a.message) == (b.span, b.code, &b.message);
         for same in self.diagnostics.chunk_by_mut(is_same).filter(|same| same.len() > 1) {
             if same.iter().any(|found| found.fix.is_none()) {
                 same.iter_mut().for_each(|found| found.fix = None);
             }
+            // The shortest way to the file is told: none where it was checked itself.
+            same.sort_by_key(|found| found.related.len());
         }
-        self.diagnostics.dedup();
+        self.diagnostics.dedup_by(|a, b| is_same(a, b));
     }
 }
 
@@ -117,6 +120,28 @@ mod tests {
             several.diagnostics.iter().map(|d| (several.sources.file(d.span.file).name.as_str(), d.span.start)).collect();
         assert_eq!(places, [("a.yaml", 0), ("team.yaml", 8), ("b.yaml", 0)]);
         assert_eq!(several.sources.file(several.diagnostics[2].related[0].0.file).name, "team.yaml");
+    }
+
+    #[test]
+    fn a_mistake_in_a_file_that_several_import_is_one_finding() {
+        use crate::port::MemoryFiles;
+        use std::path::Path;
+        let text = |name: &str| format!("flow: 1\nname: {name}\nimports: [team.yaml]\nsteps: [{{ id: s, set: 1 }}]\n");
+        let (a, b) = (text("a"), text("b"));
+        let files: MemoryFiles =
+            [("a.yaml", a.as_str()), ("b.yaml", b.as_str()), ("team.yaml", "flow: 1\nagents: { one: { nonsense: 1 } }\n")]
+                .into_iter()
+                .collect();
+        let found = |names: &[&str]| {
+            let mut several = Several::default();
+            for name in names {
+                several.add(&super::super::check_file(Path::new(name), Path::new(""), &files));
+            }
+            let of_key = several.diagnostics.iter().filter(|found| found.message.contains("nonsense"));
+            of_key.map(|found| found.related.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&["a.yaml", "b.yaml"]), [1], "with the way that leads there");
+        assert_eq!(found(&["a.yaml", "b.yaml", "team.yaml"]), [0], "it was checked itself");
     }
 
     #[test]

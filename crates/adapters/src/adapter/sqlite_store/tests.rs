@@ -2,6 +2,7 @@
 
 mod apart;
 mod erased;
+mod listed;
 mod lost;
 mod older;
 mod sealed;
@@ -16,6 +17,14 @@ use crate::port::EventLog;
 /// A small event of a run.
 fn of_run(run: &str, seq: u64) -> Event {
     Event { run: run.into(), ..event(seq) }
+}
+
+/// The beginning of a run.
+fn start(run: &str) -> Event {
+    let marks = json!({ "inputs": [], "columns": [], "steps": [] });
+    let happening = json!({ "type": "run_started", "pipeline": "p", "hash": "", "inputs": {}, "channel": null, "person": {},
+        "now": "2026-01-01T00:00:00Z", "seed": 1, "marks": marks });
+    Event { happening: serde_json::from_value(happening).unwrap(), ..of_run(run, 1) }
 }
 
 fn event(seq: u64) -> Event {

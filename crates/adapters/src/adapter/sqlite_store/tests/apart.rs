@@ -7,10 +7,10 @@ use rusqlite::Connection;
 use super::of_run;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::event::{Event, Happening};
-use crate::port::Store;
+use crate::port::{RunFilter, Store};
 
 /// Bytes that this thread has read and written so far.
-fn moved() -> u64 {
+pub(super) fn moved() -> u64 {
     let told = std::fs::read_to_string("/proc/thread-self/io").unwrap();
     told.lines().filter_map(|line| line.strip_prefix("rchar: ").or(line.strip_prefix("wchar: "))?.parse::<u64>().ok()).sum()
 }
@@ -47,7 +47,7 @@ fn cost_of_small_runs(file: &Path) -> (u64, u64) {
         }
     }
     let written = moved();
-    store.runs().unwrap();
+    store.list(&RunFilter::default()).unwrap();
     (written - before, moved() - written)
 }
 

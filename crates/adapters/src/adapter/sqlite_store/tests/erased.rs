@@ -6,7 +6,7 @@ use std::path::Path;
 use super::of_run;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::event::{Event, Happening};
-use crate::port::{Store, StoreError};
+use crate::port::{RunFilter, Store, StoreError};
 
 fn keep(store: &mut SqliteStore, run: &str, commits: u64, bytes: usize) {
     for seq in 1..=commits {
@@ -71,7 +71,7 @@ fn what_cannot_be_erased_yet_is_told_and_erased_later() {
     let told = store.remove(&["goes-canary-77"]).unwrap_err();
     assert!(matches!(told, StoreError::Unerased { .. }), "{told}");
     assert!(found(folder.path(), &gone) > 0);
-    assert!(store.runs().unwrap().is_empty());
+    assert!(store.list(&RunFilter::default()).unwrap().runs.is_empty());
     reader.execute_batch("commit").unwrap();
     store.remove(&[]).unwrap();
     assert_eq!(found(folder.path(), &gone), 0);

@@ -121,6 +121,22 @@ fn a_file_in_which_nothing_stands_is_told_as_that_and_the_next_run_makes_it_anew
 }
 
 #[test]
+fn a_store_that_is_being_made_is_there_as_a_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..50 {
+        let file = folder.path().join(format!("{number}.db"));
+        let made = file.clone();
+        let maker = std::thread::spawn(move || SqliteStore::open(&made).map(drop));
+        while !file.exists() {}
+        let found = SqliteStore::existing(&file, &Sealing::default());
+        assert!(found.is_ok(), "{:?}", found.err());
+        maker.join().unwrap().unwrap();
+    }
+    let names = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(names.filter(|name| name.contains("new")).count(), 0);
+}
+
+#[test]
 fn another_programs_database_is_refused_and_stays() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("runs.db");

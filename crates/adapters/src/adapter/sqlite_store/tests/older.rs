@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, params};
-use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::of_run;
+use super::{of_run, start};
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::event::{Event, Happening};
-use crate::port::{Store, StoreError};
+use crate::port::{RunFilter, Store, StoreError};
 
 /// The tables of version 1.
 const TABLES: &str = "
@@ -18,13 +17,6 @@ const TABLES: &str = "
         run text not null, seq integer not null, body text not null, checksum blob not null, primary key (run, seq)
     ) strict, without rowid;
     pragma user_version = 1;";
-
-fn start(run: &str) -> Event {
-    let marks = json!({ "inputs": [], "columns": [], "steps": [] });
-    let happening = json!({ "type": "run_started", "pipeline": "p", "hash": "", "inputs": {}, "channel": null, "person": {},
-        "now": "2026-01-01T00:00:00Z", "seed": 1, "marks": marks });
-    Event { happening: serde_json::from_value(happening).unwrap(), ..of_run(run, 1) }
-}
 
 fn old_store(folder: &Path, runs: &[(&str, u64)]) -> PathBuf {
     let file = folder.join("runs.db");
@@ -55,7 +47,8 @@ fn every_run_of_version_1_is_there_and_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let file = old_store(folder.path(), &[("r_1", 3), ("r_2", 2_000), ("r_3", 1)]);
     let mut store = SqliteStore::open(&file).unwrap();
-    let counted: Vec<(String, u64)> = store.runs().unwrap().into_iter().map(|run| (run.run, run.events)).collect();
+    let counted: Vec<(String, u64)> =
+        store.list(&RunFilter::default()).unwrap().runs.into_iter().map(|run| (run.run, run.events)).collect();
     assert_eq!(counted, [("r_3".into(), 1), ("r_2".into(), 2_000), ("r_1".into(), 3)]);
     assert_eq!(store.events("r_1").unwrap(), [start("r_1"), of_run("r_1", 2), of_run("r_1", 3)]);
     assert_eq!(store.events("r_2").unwrap().len(), 2_000);
@@ -128,6 +121,6 @@ fn a_run_that_waited_for_a_person_still_does() {
     let sum = Sha256::new().chain_update(b"r_1").chain_update(3u64.to_le_bytes()).chain_update(&body).finalize()[..16].to_vec();
     Connection::open(&file).unwrap().execute("insert into events values ('r_1', 3, ?1, ?2)", params![body, sum]).unwrap();
     let mut store = SqliteStore::open(&file).unwrap();
-    assert!(store.runs().unwrap()[0].waits);
+    assert_eq!(store.list(&RunFilter::default()).unwrap().runs[0].state, "waiting");
     assert_eq!(store.events("r_1").unwrap().len(), 3);
 }

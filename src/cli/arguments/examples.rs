@@ -1,0 +1,77 @@
+//! Examples in the help of each command. They work in the project that `flow init` writes; `r_3f2a` stands for the beginning of a run's id.
+
+macro_rules! examples {
+    ($($name:ident: $($line:literal)+;)*) => {
+        $(pub(super) const $name: &str = concat!("Examples:", $("\n  flow ", $line),+);)*
+    };
+}
+
+examples! {
+    RUN: "run pipelines/shop/pipeline.yaml --input message=\"When do you open on Saturday?\""
+        "run pipelines/shop/pipeline.yaml --input message=Hello --channel email --json";
+    VALIDATE: "validate" "validate pipelines/shop/pipeline.yaml --deny-warnings" "validate --format sarif";
+    TEST: "test" "test tests/shop.test.yaml --filter saturday" "test --update";
+    FIX: "fix --diff" "fix pipelines/shop/pipeline.yaml";
+    PLAN: "plan pipelines/shop/pipeline.yaml --input message=Hello --channel sms";
+    TRUST: "trust pipelines/shop/pipeline.yaml" "trust --list";
+    GRAPH: "graph pipelines/shop/pipeline.yaml --format svg" "graph --run r_3f2a";
+    EXPLAIN: "explain pipelines/shop/pipeline.yaml" "explain F101" "explain cycle";
+    INIT: "init shop";
+    DOCTOR: "doctor" "doctor pipelines/shop/pipeline.yaml" "doctor --config";
+    TOOLS: "tools pin --check";
+    PIN: "tools pin --check" "tools pin pipelines/shop/pipeline.yaml";
+    SCHEMA: "schema" "schema pipeline";
+    LSP: "lsp";
+    MCP: "mcp pipelines/shop/pipeline.yaml" "mcp pipelines/shop/pipeline.yaml --http 8080";
+    COMPLETIONS: "completions bash" "completions zsh";
+    RUNS: "runs list" "runs show" "runs resume r_3f2a";
+    LIST: "runs list" "runs list --status failed --since 7d" "runs list --pipeline shop --limit 5 --json";
+    SHOW: "runs show" "runs show r_3f2a";
+    EXPORT: "runs export" "runs export r_3f2a";
+    RESUME: "runs resume r_3f2a";
+    RM: "runs rm r_3f2a" "runs rm --all --yes";
+    PRUNE: "runs prune --older-than 30d" "runs prune";
+    APPROVE: "approve r_3f2a pay --show" "approve r_3f2a pay --comment \"Checked by phone\"" "approve r_3f2a pay --reject";
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use crate::cli::arguments::CommandLine;
+
+    /// The words of a line, as a shell takes double quotes.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        let mut is_quoted = false;
+        for c in line.chars() {
+            match c {
+                '"' => is_quoted = !is_quoted,
+                ' ' if !is_quoted => words.push(String::new()),
+                _ => words.last_mut().unwrap().push(c),
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn every_command_has_examples_that_are_calls_of_it() {
+        let mut open: Vec<(String, clap::Command)> = vec![("flow".into(), CommandLine::command())];
+        let mut count = 0;
+        while let Some((name, command)) = open.pop() {
+            for inner in command.get_subcommands() {
+                let name = format!("{name} {}", inner.get_name());
+                let help = inner.get_after_help().unwrap_or_else(|| panic!("{name} has no examples")).to_string();
+                let lines: Vec<&str> = help.strip_prefix("Examples:\n").unwrap().lines().map(str::trim).collect();
+                assert!((1..=3).contains(&lines.len()), "{name}");
+                for line in lines {
+                    assert!(line.starts_with(&name), "{line} is no call of {name}");
+                    CommandLine::try_parse_from(words(line)).unwrap_or_else(|error| panic!("{line}: {error}"));
+                    count += 1;
+                }
+                open.push((name, inner.clone()));
+            }
+        }
+        assert!(count > 40, "{count} examples were read");
+    }
+}
