@@ -264,6 +264,6 @@ fn draw(file: &Path, all: &[(&Shape, Vec<Figure>)]) -> Done {
             .label(label)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2)));
     }
-    chart.configure_series_labels().background_style(WHITE).border_style(BLACK).draw()?;
+    chart.configure_series_labels().position(SeriesLabelPosition::UpperLeft).background_style(WHITE).border_style(BLACK).draw()?;
     Ok(root.present()?)
 }
