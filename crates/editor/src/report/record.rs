@@ -99,6 +99,10 @@ pub fn record(record: &Record) -> String {
     if !record.questions.is_empty() {
         out.push('\n');
     }
+    for asked in record.interactions.iter().filter(|asked| !asked.readings.is_empty()) {
+        let readings = visible(&asked.readings.join("; ")).to_string();
+        out.push_str(&format!("\nanswer of {} ({}): {readings}\n", visible(&asked.agent), visible(&asked.action)));
+    }
     for failure in &record.failures {
         out.push_str(&format!("\ngate \"{}\": {}\n", visible(&failure.gate), visible(&failure.cause)));
         for (round, verdicts) in failure.verdicts.iter().enumerate() {
@@ -108,13 +112,17 @@ pub fn record(record: &Record) -> String {
         }
     }
     let usage = &record.usage;
-    if usage.total_tokens() > 0 {
+    if usage.total_tokens() > 0 || usage.unknown_tokens > 0 {
+        let unknown = match usage.unknown_tokens {
+            0 => String::new(),
+            most => format!("; not all calls told theirs (at most {most} more)"),
+        };
         let cost = match usage.cost_usd {
             None => "unpriced".to_string(),
             Some(usd) if usd > 0.0 && usd < 0.0001 => "less than 0.0001 USD".to_string(),
             Some(usd) => format!("{usd:.4} USD"),
         };
-        out.push_str(&format!("\ntokens: {} in, {} out; {cost}\n", usage.input_tokens, usage.output_tokens));
+        out.push_str(&format!("\ntokens: {} in, {} out; {cost}{unknown}\n", usage.input_tokens, usage.output_tokens));
         let models: BTreeSet<&str> = record.steps.iter().filter_map(|step| step.details().model()).collect();
         let models: Vec<_> = models.into_iter().map(visible).collect();
         if !models.is_empty() {

@@ -8,7 +8,7 @@ use crate::model::{Agent, Limits, Model, Price, Provider, Service, Step};
 use crate::port::ModelReply;
 
 fn used(tokens: u64) -> Result<crate::engine::CallReply, crate::event::Failure> {
-    let usage = Some(Usage { input_tokens: tokens, output_tokens: 0, cost_usd: None });
+    let usage = Some(Usage { input_tokens: tokens, output_tokens: 0, ..Usage::default() });
     Ok(crate::engine::CallReply::Model(ModelReply { text: "Done.".into(), usage, ..ModelReply::default() }))
 }
 
@@ -101,7 +101,7 @@ fn the_bound_of_a_judge_does_not_count_what_other_judges_used() {
     p.agents.insert("second".into(), Agent { limits: Limits { max_tokens: Some(8_000), ..Limits::default() }, ..Agent::default() });
     let mut world = World::new(planned(vec![p]));
     let verdict = |id: &str, tokens: u64| {
-        let usage = Some(Usage { input_tokens: tokens, output_tokens: 0, cost_usd: None });
+        let usage = Some(Usage { input_tokens: tokens, output_tokens: 0, ..Usage::default() });
         let text = format!(r#"{{"verdicts": [{{"id": "{id}", "passed": true, "feedback": "", "evidence": ""}}]}}"#);
         Ok(crate::engine::CallReply::Model(ModelReply { text, usage, ..ModelReply::default() }))
     };

@@ -492,7 +492,7 @@ fn steps_that_wait_for_the_budget_wait_for_those_that_are_out() {
     pipeline.limits.max_tokens = Some(6_000);
     let mut world = world(pipeline);
     assert_eq!(world.out.len(), 1);
-    let usage = Some(crate::event::Usage { input_tokens: 10, output_tokens: 10, cost_usd: None });
+    let usage = Some(crate::event::Usage { input_tokens: 10, output_tokens: 10, ..crate::event::Usage::default() });
     let answer = || Ok(CallReply::Model(ModelReply { text: "Done.".into(), usage, ..ModelReply::default() }));
     world.reply_with(answer());
     world.reply_with(answer());
