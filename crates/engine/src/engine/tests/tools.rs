@@ -212,6 +212,13 @@ fn rounds_tool_calls_and_tokens_of_an_agent_have_bounds() {
             assert!(rounds < 50);
         }
         world.check();
+        let ended = world.events.iter().find_map(|e| match &e.happening {
+            crate::event::Happening::StepFailed { attempts, details, .. } => Some((*attempts, details.clone()?)),
+            _ => None,
+        });
+        // Rounds of tools are no tries, and what they gave is kept.
+        let (attempts, details) = ended.expect("it fails with its details");
+        assert!(attempts == 1 && details["tool_calls"].as_array().is_some_and(|calls| calls.len() >= rounds - 1), "{attempts} {details}");
         let failure = world.end().failure.clone().unwrap();
         (rounds, world.status(), failure.failure.kind, failure.failure.message)
     };
