@@ -95,7 +95,7 @@ pub(super) fn is_strict(schema: &Value) -> bool {
 
 fn is_strict_part(schema: &Value, depth: usize) -> bool {
     let Value::Object(keys) = schema else { return false };
-    if depth > 5 || !keys.keys().all(|key| is_strict_key(key)) {
+    if depth > 10 || !keys.keys().all(|key| is_strict_key(key)) {
         return false;
     }
     let none = Map::new();
