@@ -275,7 +275,12 @@ mod tests {
 
     fn outcome(name: &str, passed: usize, plays: usize, tokens: u64, route: &str) -> Outcome {
         let routes = BTreeMap::from([("plan".to_string(), BTreeMap::from([(route.to_string(), plays)]))]);
-        let usage = Usage { input_tokens: tokens * plays as u64, output_tokens: 0, cost_usd: Some(0.001 * (tokens * plays as u64) as f64) };
+        let usage = Usage {
+            input_tokens: tokens * plays as u64,
+            output_tokens: 0,
+            cost_usd: Some(0.001 * (tokens * plays as u64) as f64),
+            ..Usage::default()
+        };
         let complaint = Complaint { message: "status: expected a|b".into(), line: None, diff: None };
         Outcome {
             file: "a.test.yaml".into(),

@@ -71,8 +71,13 @@ pub(crate) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Mod
     if api == Api::Responses && service.preset().responses.is_none() {
         return Err(RunError::usage("FLOW_MODEL_API is for the provider openai only"));
     }
+    let max_output_tokens = get("FLOW_MODEL_MAX_OUTPUT_TOKENS").map(|value| {
+        let wrong = || RunError::usage(format!("FLOW_MODEL_MAX_OUTPUT_TOKENS is \"{value}\"; write a whole number above 0"));
+        value.parse().ok().filter(|most: &u64| *most > 0).ok_or_else(wrong)
+    });
     Ok(Some(Model {
         api,
+        max_output_tokens: max_output_tokens.transpose()?,
         tool_calls,
         model: Some(Text::plain(get("FLOW_MODEL").unwrap_or("default"))),
         base_url: get("FLOW_MODEL_BASE_URL").map(Text::plain),

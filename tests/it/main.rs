@@ -36,6 +36,7 @@ mod plans;
 mod program;
 mod reach;
 mod readme;
+mod real_answers;
 mod real_model;
 mod real_servers;
 mod recovery;

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 /// The address of the real model; `None`: the test is skipped, and says so.
 #[expect(clippy::disallowed_methods, reason = "a test's own switch, not a setting of flow")]
-fn real_model(test: &str) -> Option<String> {
+pub(crate) fn real_model(test: &str) -> Option<String> {
     let url = std::env::var("FLOW_REAL_MODEL_URL").ok().filter(|url| !url.is_empty());
     let is_required = std::env::var("FLOW_REQUIRE_REAL_MODEL").is_ok_and(|value| value == "1");
     assert!(url.is_some() || !is_required, "FLOW_REQUIRE_REAL_MODEL=1 but FLOW_REAL_MODEL_URL is not set: start tests/real/serve.sh");
@@ -41,6 +41,7 @@ fn request(wire: WireFormat, url: &str) -> ModelRequest {
         tool_calls: ToolCalls::Native,
         temperature: Some(0.0),
         max_output_tokens: Some(120),
+        bounded_as: None,
         seed: Some(7),
         timeout: Duration::from_secs(120),
         connect_timeout: Duration::from_secs(5),

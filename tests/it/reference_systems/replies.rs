@@ -12,6 +12,7 @@ struct Runs {
     refined: Ran,
     unmet: Ran,
     unanswered: Ran,
+    unread: Ran,
     long: Ran,
 }
 
@@ -25,6 +26,11 @@ static RUNS: LazyLock<Runs> = LazyLock::new(|| {
         refined: standard(&format!("[\"You did fine this week, write to {{{{ person.email }}}}.\", \"{GOOD}\"]")),
         unmet: standard("You did fine this week."),
         unanswered: standard("{ error: auth }"),
+        unread: {
+            let project = project();
+            std::fs::remove_file(project.path().join("pipelines/timesheet/data/entries.csv")).expect("the pipeline has hours");
+            run_in(&project, "Check my timesheet")
+        },
         long: standard(&format!(
             "\"{GOOD} {{% for n in range(60) %}}You had a call with the team and wrote down what was left. {{% endfor %}}\""
         )),
@@ -33,7 +39,7 @@ static RUNS: LazyLock<Runs> = LazyLock::new(|| {
 
 pub(super) fn all() -> Vec<&'static Ran> {
     let runs = &*RUNS;
-    vec![&runs.planned, &runs.small_talk, &runs.refined, &runs.unmet, &runs.unanswered, &runs.long]
+    vec![&runs.planned, &runs.small_talk, &runs.refined, &runs.unmet, &runs.unanswered, &runs.unread, &runs.long]
 }
 
 /// Runs the pipeline by SMS, if wanted with other replies of the writer, and reads its record and its events.
@@ -45,6 +51,10 @@ fn run(message: &str, replies: Option<&str>) -> Ran {
         let (before, _) = shipped.split_once("\n  compose:\n").expect("the writer has replies");
         std::fs::write(&file, format!("{before}\n  compose: {replies}\n  validate: passed\n")).expect("a copy can be written");
     }
+    run_in(&project, message)
+}
+
+fn run_in(project: &tempfile::TempDir, message: &str) -> Ran {
     let message = format!("message={message}");
     let now = "2026-11-20T09:00:00Z";
     let (exit, out) =
@@ -157,17 +167,21 @@ fn a_reply_that_is_never_good_enough_leaves_what_was_sent_and_why() {
 #[test]
 fn an_agent_that_does_not_answer_is_recorded_with_its_error() {
     let ran = &RUNS.unanswered;
-    assert_eq!(json!([ran.exit, ran.record["status"]]), json!([6, "failed"]));
-    assert_eq!(
-        ran.phases(),
-        ["created", "planning", "extracting", "composing", "formatting", "sending", "failed"],
-        "it was told before it failed"
-    );
-    assert_eq!(json!([ran.record["failure"]["step"], ran.record["failure"]["kind"]]), json!(["compose", "auth"]));
-    assert_eq!(ran.step("compose")["error"]["kind"], "auth");
+    assert_eq!(json!([ran.exit, ran.record["status"]]), json!([0, "partial"]), "the facts are told without a writer");
+    assert!(ran.out.contains("You have logged 32 hours this week."), "{}", ran.out);
+    assert_eq!(json!([ran.step("compose")["status"], ran.step("compose")["error"]["kind"]]), json!(["failed", "auth"]));
     let calls = list(&ran.record["interactions"]);
-    assert_eq!(json!([calls.len(), calls[0]["success"]]), json!([1, false]));
+    assert_eq!(json!([calls.len(), calls[0]["success"]]), json!([2, false]));
     assert!(calls[0]["error"].as_str().is_some_and(|error| error.starts_with("auth: ")), "{}", calls[0]["error"]);
+}
+
+#[test]
+fn hours_that_cannot_be_read_end_a_run_as_failed_after_the_person_was_told() {
+    let ran = &RUNS.unread;
+    assert_eq!(json!([ran.exit, ran.record["status"]]), json!([6, "failed"]));
+    assert_eq!(ran.phases(), ["created", "planning", "extracting", "formatting", "sending", "failed"]);
+    assert!(ran.record["failure"]["message"].as_str().is_some_and(|message| message.contains("entries")), "{}", ran.record["failure"]);
+    assert!(ran.out.contains("I can't reach your timesheet right now."), "{}", ran.out);
 }
 
 #[test]

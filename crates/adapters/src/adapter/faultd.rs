@@ -23,6 +23,8 @@ pub(crate) enum FaultAct {
     Reset,
     /// Closes the connection.
     Close,
+    /// Closes the connection once something of the next request has come.
+    CloseOnNext,
 }
 
 /// The server. It ends with the test's runtime.
@@ -134,6 +136,10 @@ async fn serve(mut stream: TcpStream, script: Vec<FaultAct>, seen: Arc<Mutex<Vec
                     return;
                 }
                 FaultAct::Close => return,
+                FaultAct::CloseOnNext => {
+                    let _ = stream.read(&mut [0; 1]).await;
+                    return;
+                }
             }
         }
     }

@@ -14,11 +14,14 @@ pub struct Failure {
     /// How long the other side asked to wait, in milliseconds (`Retry-After`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// Of a model's answer that is of no use (refused, cut, filtered): the tokens it read and wrote, where the endpoint told them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<(u64, u64)>,
 }
 
 impl Failure {
     /// A failure of a kind with its sentence.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Failure {
-        Failure { kind, message: message.into(), retry_after_ms: None }
+        Failure { kind, message: message.into(), retry_after_ms: None, tokens: None }
     }
 }

@@ -179,6 +179,12 @@ pub enum Happening {
         #[serde(default)]
         usage: Usage,
     },
+    /// An answer of a model was read otherwise than to the letter, where only one reading is possible.
+    AnswerRead {
+        step: StepPath,
+        /// A phrase each, with the place and without values.
+        notes: Vec<String>,
+    },
     /// Something outside was asked: a tool, a query, a request, a file, a sending.
     ToolCalled {
         step: StepPath,

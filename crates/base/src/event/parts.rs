@@ -113,6 +113,13 @@ pub struct Usage {
     /// US dollars; `None`: unpriced or unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// What calls that told nothing may have used at most: what was set aside for them. Part of no sum.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unknown_tokens: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Usage {
@@ -125,6 +132,7 @@ impl Usage {
     pub fn add(&mut self, other: &Usage) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.unknown_tokens = self.unknown_tokens.saturating_add(other.unknown_tokens);
         if let Some(cost) = other.cost_usd {
             self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
         }

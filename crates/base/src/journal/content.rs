@@ -53,7 +53,8 @@ pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)]
         Happening::ApprovalAnswered { .. } => &[("comment", Texts)],
         Happening::OutputWritten { .. } => &[("id", Sentence)],
         Happening::RunFinished(_) => &[("outputs", Given), ("failure", Sentence)],
-        Happening::StepPaused { .. }
+        Happening::AnswerRead { .. }
+        | Happening::StepPaused { .. }
         | Happening::StepSkipped { .. }
         | Happening::StepBlocked { .. }
         | Happening::StepCancelled { .. }

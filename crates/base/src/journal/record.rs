@@ -162,6 +162,9 @@ pub struct Interaction {
     /// When it was asked.
     pub time: DateTime<Utc>,
     pub usage: Usage,
+    /// What of its answer was read otherwise than to the letter.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<String>,
 }
 
 /// What a policy said.
@@ -362,6 +365,7 @@ impl RecordBuilder {
                     model: model.clone(),
                     time: event.time,
                     usage: Usage::default(),
+                    readings: vec![],
                 });
             }
             Happening::PolicyDecided { step, agent, act, target, allowed, rule } => self.record.decisions.push(DecisionRecord {
@@ -375,6 +379,12 @@ impl RecordBuilder {
                 rule: rule.clone(),
             }),
             Happening::ModelReplied { call, reply, duration_ms, usage, .. } => self.model_replied(*call, reply, *duration_ms, usage),
+            Happening::AnswerRead { step, notes } => {
+                let of_step = |asked: &&mut Interaction| asked.action.split_once(' ').is_some_and(|(_, path)| path == &**step);
+                if let Some(last) = self.record.interactions.iter_mut().rev().find(of_step) {
+                    last.readings.clone_from(notes);
+                }
+            }
             Happening::GateFailed { step, verdicts, question, cause, for_good, .. } => {
                 let scorecard =
                     verdicts.iter().map(|v| json!({ "id": v.id, "description": v.description, "expected": v.expected })).collect();

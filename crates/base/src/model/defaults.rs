@@ -23,6 +23,10 @@ pub const MOST_PLAN_REPAIRS: u32 = 1;
 pub const DEFAULT_MODEL: &str = "default";
 /// Time for one try of a model call.
 pub const MODEL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Most tokens of an answer of a judge or a planner when the model has no `max_output_tokens`; one that thinks first needs most of them.
+pub const ANSWER_TOKENS: u64 = 2_048;
+/// Fewest and most tokens that the length of a channel bounds a reply to, when the model has no `max_output_tokens`.
+pub const REPLY_TOKENS: (u64, u64) = (1_024, 4_096);
 /// Time for one call: an HTTP request, a tool, a sending.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time for one query, and for reading files.

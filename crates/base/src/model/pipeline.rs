@@ -158,9 +158,19 @@ impl std::fmt::Display for SecretReader<'_> {
 }
 
 /// Variables that change what `flow` does.
-pub const VARIABLES: [&str; 11] = [
-    "FLOW_MODEL", "FLOW_MODEL_BASE_URL", "FLOW_MODEL_PROVIDER", "FLOW_MODEL_API", "FLOW_MODEL_TOOL_CALLS", "FLOW_API_KEY", "FLOW_CONFIG",
-    "FLOW_STATE_DIR", "FLOW_LOG", "FLOW_JOURNAL_KEY", "FLOW_MCP_TOKEN",
+pub const VARIABLES: [&str; 12] = [
+    "FLOW_MODEL",
+    "FLOW_MODEL_BASE_URL",
+    "FLOW_MODEL_PROVIDER",
+    "FLOW_MODEL_API",
+    "FLOW_MODEL_TOOL_CALLS",
+    "FLOW_MODEL_MAX_OUTPUT_TOKENS",
+    "FLOW_API_KEY",
+    "FLOW_CONFIG",
+    "FLOW_STATE_DIR",
+    "FLOW_LOG",
+    "FLOW_JOURNAL_KEY",
+    "FLOW_MCP_TOKEN",
 ];
 
 /// Variables that are `flow`'s own and go where it sends them: no file reads them.

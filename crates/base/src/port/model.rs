@@ -80,6 +80,8 @@ pub struct ModelRequest {
     pub temperature: Option<f64>,
     /// Most tokens of the answer.
     pub max_output_tokens: Option<u64>,
+    /// What the answer is, where `max_output_tokens` is a default of flow for it; `None`: an author or a person set it, or nothing bounds it.
+    pub bounded_as: Option<&'static str>,
     /// Seed.
     pub seed: Option<i64>,
     /// Time for the whole attempt.

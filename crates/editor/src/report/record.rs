@@ -134,10 +134,19 @@ pub fn record(record: &Record, look: Look, reach: &str) -> String {
     if !record.questions.is_empty() {
         out.push('\n');
     }
+    for asked in record.interactions.iter().filter(|asked| !asked.readings.is_empty()) {
+        let first = format!("answer of {} ({}): ", visible(&asked.agent), visible(&asked.action));
+        out.push('\n');
+        out.push_str(&look.wrapped(&first, &visible(&asked.readings.join("; "))));
+    }
     out.push_str(&verdicts(record, look));
     let usage = &record.usage;
-    if let Some(cost) = cost(usage.total_tokens(), usage.cost_usd) {
-        out.push_str(&format!("\ntokens: {} in, {} out; {cost}\n", usage.input_tokens, usage.output_tokens));
+    if let Some(cost) = cost(usage.total_tokens() + usage.unknown_tokens, usage.cost_usd) {
+        let unknown = match usage.unknown_tokens {
+            0 => String::new(),
+            most => format!("; not all calls reported theirs (at most {most} more)"),
+        };
+        out.push_str(&format!("\ntokens: {} in, {} out; {cost}{unknown}\n", usage.input_tokens, usage.output_tokens));
         let models: BTreeSet<&str> = record.steps.iter().filter_map(|step| step.details().model()).collect();
         let models: Vec<_> = models.into_iter().map(visible).collect();
         if !models.is_empty() {

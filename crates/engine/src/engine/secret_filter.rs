@@ -87,7 +87,7 @@ impl Run {
                 failed(failure);
                 details.iter_mut().for_each(shared);
             }
-            Happening::PlanRefused { findings, .. } => findings.iter_mut().for_each(|finding| hidden.hide_in(finding)),
+            Happening::AnswerRead { notes: findings, .. } | Happening::PlanRefused { findings, .. } => findings.iter_mut().for_each(|finding| hidden.hide_in(finding)),
             Happening::PlanChecked { progress: text, .. }
             | Happening::ServerNoted { what: text, .. }
             | Happening::PolicyDecided { target: text, .. }

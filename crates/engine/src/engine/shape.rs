@@ -1,9 +1,9 @@
 //! Shapes of values, as the engine asks for them: see `gate::shape`.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub(crate) use crate::gate::schema_problems as problems;
-pub(crate) use crate::gate::shape::{field_schema, json_in, object_schema, schema};
+pub(crate) use crate::gate::shape::{field_schema, object_schema, schema};
 
 /// Takes a field out of the schema of an object. Whether it was required.
 pub(crate) fn take_out(schema: &mut Value, field: &str) -> bool {
@@ -14,24 +14,4 @@ pub(crate) fn take_out(schema: &mut Value, field: &str) -> bool {
     let before = required.len();
     required.retain(|name| name != field);
     required.len() < before
-}
-
-/// What a judge answers.
-pub(crate) fn verdicts_schema(ids: &[&str]) -> Value {
-    json!({
-        "type": "object",
-        "properties": { "verdicts": { "type": "array", "items": {
-            "type": "object",
-            "properties": {
-                "id": { "enum": ids },
-                "passed": { "type": "boolean" },
-                "feedback": { "type": "string" },
-                "evidence": { "type": "string" },
-            },
-            "required": ["id", "passed", "feedback", "evidence"],
-            "additionalProperties": false,
-        } } },
-        "required": ["verdicts"],
-        "additionalProperties": false,
-    })
 }

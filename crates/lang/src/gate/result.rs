@@ -3,9 +3,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::reading::{self, Reading};
 use super::schema_problems;
-use super::shape::{accept_tasks, json_in, schema};
-use crate::model::{Agent, OnFailure, Outputs, Shape, Step, StepKind};
+use super::shape::{accept_tasks, schema};
+use crate::model::{Agent, FieldKind, OnFailure, Outputs, Shape, Step, StepKind};
 
 /// Told of what is no reply.
 const WANTED_REPLY: &str = "an http step gives { status, headers, body }";
@@ -25,7 +26,7 @@ pub struct ResultContext<'a> {
 /// It does not fit; in sentences, all of them.
 pub fn result(step: &Step, around: ResultContext, value: Value) -> Result<Value, Vec<String>> {
     match &step.kind {
-        StepKind::Agent(asked) => answer(asked.output.as_ref().or(around.agent.and_then(|agent| agent.output.as_ref())), value),
+        StepKind::Agent(asked) => Ok(answer(asked.output.as_ref().or(around.agent.and_then(|agent| agent.output.as_ref())), value)?.value),
         StepKind::Http(http) => reply(http.output.as_ref(), value),
         StepKind::Sql(sql) => rows(sql.one, value),
         StepKind::Tool(_) | StepKind::Call(_) => fitted(step.kind.facts().output, outputs(around.called, value)?),
@@ -59,14 +60,30 @@ pub fn results(step: &Step, around: ResultContext, value: Value) -> Result<Value
 ///
 /// # Errors
 /// It does not fit.
-pub fn answer(shape: Option<&Shape>, value: Value) -> Result<Value, Vec<String>> {
+pub fn answer(shape: Option<&Shape>, value: Value) -> Result<Reading, Vec<String>> {
     let Some(shape) = shape else {
         let told = "an agent without output gives a text";
-        return if value.is_string() { Ok(value) } else { Err(vec![told.to_owned()]) };
+        return if value.is_string() { Ok(Reading { value, notes: vec![] }) } else { Err(vec![told.to_owned()]) };
     };
-    let mut value = read(value)?;
-    accept_tasks(shape, &mut value);
-    fits(shape, value)
+    let schema = schema(shape);
+    let Value::String(text) = value else {
+        // A mock, which is held to what its author wrote.
+        let mut value = value;
+        accept_tasks(shape, &mut value);
+        return Ok(Reading { value: fits(shape, value)?, notes: vec![] });
+    };
+    let mut read = reading::json_in(&text, &schema).map_err(|error| vec![error.to_string()])?;
+    accept_tasks(shape, &mut read.value);
+    read.fit(&schema);
+    let Shape::Fields(fields) = shape else { return none(schema_problems(&schema, &read.value), read) };
+    for field in fields {
+        match (field.kind, read.value.get_mut(&field.name)) {
+            (FieldKind::Scorecard, Some(card)) => reading::with_criteria(card, &mut read.notes),
+            (FieldKind::Plan, Some(plan)) => reading::with_steps(plan, &mut read.notes),
+            _ => {}
+        }
+    }
+    none(schema_problems(&schema, &read.value), read)
 }
 
 /// What the outputs of a called pipeline are: one a name.
@@ -118,7 +135,7 @@ fn rows(one: bool, value: Value) -> Result<Value, Vec<String>> {
 
 fn read(value: Value) -> Result<Value, Vec<String>> {
     match value {
-        Value::String(text) => json_in(&text).map_err(|error| vec![error.to_string()]),
+        Value::String(text) => reading::json_of_tool(&text).map_err(|error| vec![error.to_string()]),
         value => Ok(value),
     }
 }
@@ -127,6 +144,6 @@ fn fits(shape: &Shape, value: Value) -> Result<Value, Vec<String>> {
     none(schema_problems(&schema(shape), &value), value)
 }
 
-fn none(problems: Vec<String>, value: Value) -> Result<Value, Vec<String>> {
+fn none<T>(problems: Vec<String>, value: T) -> Result<T, Vec<String>> {
     if problems.is_empty() { Ok(value) } else { Err(problems) }
 }

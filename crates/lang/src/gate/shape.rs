@@ -108,21 +108,6 @@ fn scorecard_schema() -> Value {
     })
 }
 
-/// A model's answer is no JSON.
-#[derive(Debug, thiserror::Error)]
-#[error("the answer is not JSON: {0}")]
-pub struct NotJsonError(#[from] serde_json::Error);
-
-/// The JSON value in a model's answer: the whole text, or what is in its one code fence.
-pub fn json_in(text: &str) -> Result<Value, NotJsonError> {
-    let mut text = text.trim();
-    if let Some(inner) = text.strip_prefix("```") {
-        let inner = inner.split_once('\n').map_or("", |(_, rest)| rest);
-        text = inner.trim_end().strip_suffix("```").unwrap_or(inner).trim();
-    }
-    Ok(serde_json::from_str(text)?)
-}
-
 /// Plans may call their `steps` `tasks`.
 pub(crate) fn accept_tasks(shape: &Shape, value: &mut Value) {
     let Shape::Fields(fields) = shape else { return };
@@ -144,12 +129,6 @@ pub(crate) fn tasks_as_steps(plan: &mut serde_json::Map<String, Value>) {
 mod tests {
     use super::*;
     use crate::gate::schema_problems;
-
-    #[test]
-    fn an_answer_in_a_code_fence_is_read() {
-        assert_eq!(json_in("```json\n{\"a\": 1}\n```").unwrap(), json!({"a": 1}));
-        assert!(json_in("Sure! {\"a\": 1}").is_err());
-    }
 
     #[test]
     fn a_plan_has_a_step_and_a_scorecard_a_criterion() {

@@ -4,6 +4,7 @@ mod checks;
 mod filling;
 mod hostile;
 mod numbers;
+mod reading;
 
 use serde_json::{Value, json};
 

@@ -79,7 +79,7 @@ pub(super) fn error() -> Type {
 pub(super) fn details(step: &Step) -> Type {
     let mut fields = vec![("attempts", Type::Number), ("duration_ms", Type::Number), ("mocked", Type::Boolean), ("cached", Type::Boolean)];
     let usage = || {
-        let numbers = ["input_tokens", "output_tokens", "total_tokens", "cost_usd"];
+        let numbers = ["input_tokens", "output_tokens", "total_tokens", "cost_usd", "unknown_tokens"];
         Type::object(numbers.map(|name| (name, Type::Number)))
     };
     if step.for_each.is_some() {
@@ -88,7 +88,9 @@ pub(super) fn details(step: &Step) -> Type {
     }
     match &step.kind {
         StepKind::Agent(_) | StepKind::Plan(_) => {
-            fields.extend([("model", Type::Text), ("usage", usage()), ("tool_calls", Type::list(Type::Any))])
+            fields.extend([("model", Type::Text), ("usage", usage()), ("tool_calls", Type::list(Type::Any))]);
+            // Of one that failed.
+            fields.extend(matches!(step.kind, StepKind::Plan(_)).then_some(("plan", Type::Any)));
         }
         StepKind::Sql(_) => fields.extend([("columns", Type::list(Type::Any)), ("row_count", Type::Number), ("cut", Type::Boolean)]),
         StepKind::Read(_) => fields.push(("tables", Type::list(Type::Any))),

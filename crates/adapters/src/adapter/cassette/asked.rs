@@ -21,7 +21,7 @@ pub fn model(request: &ModelRequest) -> Value {
         asked["model"] = json!(request.model);
         let numbers = [
             ("temperature", request.temperature.map(Value::from)),
-            ("max_output_tokens", request.max_output_tokens.map(Value::from)),
+            ("max_output_tokens", request.max_output_tokens.filter(|_| request.bounded_as.is_none()).map(Value::from)),
             ("seed", request.seed.map(Value::from)),
         ];
         numbers.into_iter().filter_map(|(name, value)| Some((name, value?))).for_each(|(name, value)| asked[name] = value);

@@ -50,6 +50,7 @@ pub(super) fn request(text: &str) -> ModelRequest {
         tool_calls: ToolCalls::Native,
         temperature: None,
         max_output_tokens: None,
+        bounded_as: None,
         seed: None,
         timeout: Duration::from_secs(1),
         connect_timeout: Duration::from_secs(1),

@@ -78,6 +78,16 @@ struct OpenConnections {
     tls: Option<rustls::ClientConfig>,
 }
 
+impl OpenConnections {
+    fn tls(&mut self, is_tls: bool) -> Result<rustls::ClientConfig, ClientError> {
+        Ok(match &self.tls {
+            Some(tls) if is_tls => tls.clone(),
+            _ if is_tls => self.tls.insert(machine_roots()?).clone(),
+            _ => no_roots()?,
+        })
+    }
+}
+
 impl Connections {
     pub(crate) fn new(settings: Arc<HttpSettings>, lookup: Arc<dyn HostLookup>) -> Connections {
         Connections { settings, lookup, open: Mutex::default() }
@@ -89,17 +99,18 @@ impl Connections {
         if let Some(client) = open.clients.get(&(is_tls, connect_timeout)) {
             return Ok(client.clone());
         }
-        let tls = match &open.tls {
-            Some(tls) if is_tls => tls.clone(),
-            _ if is_tls => open.tls.insert(machine_roots()?).clone(),
-            _ => no_roots()?,
-        };
-        let client = self.build(tls, is_tls, connect_timeout)?;
+        let client = self.build(open.tls(is_tls)?, is_tls, connect_timeout)?;
         if open.clients.len() >= MOST_CLIENTS {
             open.clients.clear();
         }
         open.clients.insert((is_tls, connect_timeout), client.clone());
         Ok(client)
+    }
+
+    /// A client of its own, which has kept no connection.
+    pub(crate) fn unshared(&self, is_tls: bool, connect_timeout: Duration) -> Result<reqwest::Client, ClientError> {
+        let tls = held(&self.open).tls(is_tls)?;
+        Ok(self.build(tls, is_tls, connect_timeout)?)
     }
 
     fn build(&self, tls: rustls::ClientConfig, is_tls: bool, connect_timeout: Duration) -> reqwest::Result<reqwest::Client> {

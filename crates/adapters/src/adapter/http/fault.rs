@@ -77,6 +77,21 @@ pub(crate) fn of_request(error: &reqwest::Error, origin: &str, connect_timeout: 
     HttpFault::after_sending(scrub.failure(kind, format!("{origin} {what}")))
 }
 
+/// Whether a connection ended before the first byte of an answer came.
+pub(super) fn is_dead_connection(error: &reqwest::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof};
+    let is_dead = |cause: &&(dyn Error + 'static)| {
+        let kind = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        let is_cut =
+            kind.is_some_and(|kind| matches!(kind, BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | UnexpectedEof));
+        is_cut
+            || cause
+                .downcast_ref::<hyper::Error>()
+                .is_some_and(|fault| fault.is_incomplete_message() || fault.is_canceled() || fault.is_closed())
+    };
+    !error.is_connect() && causes(error).iter().any(is_dead)
+}
+
 /// The class of a body that could not be read to its end.
 pub(super) fn class_of_body(error: &reqwest::Error) -> FailureKind {
     // The HTTP/2 library ends floods of empty frames by itself; a test holds the words.

@@ -17,6 +17,7 @@ mod step;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -77,6 +78,8 @@ pub struct Http {
     settings: Arc<HttpSettings>,
     connections: Arc<Connections>,
     clock: Arc<dyn Clock>,
+    /// Origins that have answered: a connection to them may have been kept.
+    answered: Arc<Mutex<HashSet<String>>>,
     /// Of the secrets that were sent last: most calls send the same.
     last_scrub: Arc<Mutex<(Vec<Secret>, Scrub)>>,
 }
@@ -91,6 +94,8 @@ pub(crate) struct HttpCall<'a> {
     pub(crate) headers: Vec<(String, Secret)>,
     /// Content type and body.
     pub(crate) body: Option<(String, Vec<u8>)>,
+    /// Whether it may be made again when a connection that was kept from an earlier call turns out to be dead: it changes nothing.
+    pub(crate) is_repeatable: bool,
     /// Time to connect.
     pub(crate) connect_timeout: Duration,
     /// What must not be shown.
@@ -111,7 +116,7 @@ impl Http {
     pub(crate) fn with_lookup(settings: HttpSettings, clock: Arc<dyn Clock>, lookup: Arc<dyn HostLookup>) -> Http {
         let settings = Arc::new(settings);
         let connections = Arc::new(Connections::new(Arc::clone(&settings), lookup));
-        Http { settings, connections, clock, last_scrub: Arc::default() }
+        Http { settings, connections, clock, answered: Arc::default(), last_scrub: Arc::default() }
     }
 
     /// The same connections for answers that may be silent for this long.
@@ -148,22 +153,40 @@ impl Http {
         let method = reqwest::Method::from_bytes(call.method.as_bytes())
             .map_err(|_| before(FailureKind::BadRequest, format!("{} is not an HTTP method", call.method)))?;
         let headers = self.headers(&call)?;
+        let is_tls = url.scheme() == "https";
         let client = self
             .connections
-            .client(url.scheme() == "https", call.connect_timeout)
+            .client(is_tls, call.connect_timeout)
             .map_err(|reason| before(FailureKind::Unavailable, format!("no connection can be made to {origin}: {reason}")))?;
         let mut request = client.request(method, url).headers(headers);
         if let Some((_, body)) = call.body {
             request = request.body(body);
         }
-        let response = match tokio::time::timeout(self.settings.first_byte, request.send()).await {
+        let of_client =
+            |reason: &dyn std::fmt::Display| before(FailureKind::Unavailable, format!("no connection can be made to {origin}: {reason}"));
+        let fault = |error: &reqwest::Error| fault::of_request(error, &origin, call.connect_timeout, call.scrub);
+        let request = request.build().map_err(|error| fault(&error))?;
+        let is_repeatable = call.is_repeatable && held(&self.answered).contains(&origin);
+        let again = if is_repeatable { request.try_clone() } else { None };
+        let sent = async {
+            match (client.execute(request).await, again) {
+                // Servers close connections whenever they like; nothing of an answer was there. A new one is no other try.
+                (Err(error), Some(again)) if fault::is_dead_connection(&error) => {
+                    let client = self.connections.unshared(is_tls, call.connect_timeout).map_err(|reason| of_client(&reason))?;
+                    client.execute(again).await.map_err(|error| fault(&error))
+                }
+                (sent, _) => sent.map_err(|error| fault(&error)),
+            }
+        };
+        let response = match tokio::time::timeout(self.settings.first_byte, sent).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(fault::of_request(&error, &origin, call.connect_timeout, call.scrub)),
+            Ok(Err(fault)) => return Err(fault),
             Err(_) => {
                 let message = format!("{origin} gave no answer within {}", in_words(self.settings.first_byte));
                 return Err(HttpFault::after_sending(call.scrub.failure(FailureKind::Timeout, message)));
             }
         };
+        held(&self.answered).insert(origin.clone());
         HttpAnswer::new(response, origin, Arc::clone(&self.settings), call.scrub.clone())
     }
 

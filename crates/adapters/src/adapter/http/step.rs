@@ -64,6 +64,7 @@ async fn attempt(http: &Http, request: HttpRequest, scrub: &Scrub) -> Result<Htt
         url: &request.url,
         headers: request.headers,
         body: request.body,
+        is_repeatable: false,
         connect_timeout: connect_time(request.connect_timeout, request.timeout),
         scrub,
     };

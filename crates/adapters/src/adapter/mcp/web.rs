@@ -55,7 +55,15 @@ pub(super) struct WebEndpoint {
 impl WebEndpoint {
     fn call(&self, method: &'static str, headers: Vec<(String, Secret)>, message: Option<Vec<u8>>) -> HttpCall<'_> {
         let body = message.map(|message| ("application/json".to_owned(), message));
-        HttpCall { method, url: &self.url, headers, body, connect_timeout: self.connect_timeout, scrub: &self.inbox.scrub }
+        HttpCall {
+            method,
+            url: &self.url,
+            headers,
+            body,
+            is_repeatable: false,
+            connect_timeout: self.connect_timeout,
+            scrub: &self.inbox.scrub,
+        }
     }
 
     /// Sends a message, or asks without one; the answer may have any status.

@@ -178,6 +178,10 @@ impl AnswerReader for MessageReader {
         &self.draft.text
     }
 
+    fn tokens(&self) -> Option<(u64, u64)> {
+        self.input_tokens.zip(self.output_tokens)
+    }
+
     fn reply(mut self: Box<Self>) -> Result<ModelReply, AnswerFault> {
         if !self.is_done {
             return Err(bad("ended its answer before the end mark"));
@@ -194,7 +198,7 @@ impl AnswerReader for MessageReader {
             Some(other) => return Err(bad(format!("ended its answer for an unknown reason: {other}"))),
         }
         let counts = self.input_tokens.zip(self.output_tokens);
-        self.draft.usage = counts.map(|(input_tokens, output_tokens)| Usage { input_tokens, output_tokens, cost_usd: None });
+        self.draft.usage = counts.map(|(input_tokens, output_tokens)| Usage { input_tokens, output_tokens, ..Usage::default() });
         let mut reply = self.draft.reply()?;
         if let Some(name) = self.answer_tool {
             let (answers, calls): (Vec<_>, Vec<_>) = std::mem::take(&mut reply.calls).into_iter().partition(|call| call.tool == name);

@@ -20,9 +20,12 @@ pub(super) fn bad(what: impl Into<String>) -> AnswerFault {
     (FailureKind::BadResponse, what.into())
 }
 
+/// What such an answer is: whose limit it was is added where the request is known.
+pub(super) const CUT_AT_LIMIT: &str = "cut the answer at its length limit; raise max_output_tokens";
+
 /// The complaint about an answer that ended at `max_output_tokens`.
 pub(super) fn cut_at_limit() -> AnswerFault {
-    (FailureKind::Truncated, "cut the answer at its length limit; raise max_output_tokens".to_owned())
+    (FailureKind::Truncated, CUT_AT_LIMIT.to_owned())
 }
 
 /// Sets a key of a request that has a value.
@@ -108,7 +111,7 @@ fn arguments(text: String) -> Value {
 
 /// What an answer cost, by the names that a format has for it; `None` unless it tells both.
 pub(super) fn usage(usage: &Value, input: &str, output: &str) -> Option<Usage> {
-    Some(Usage { input_tokens: tokens(usage, input)?, output_tokens: tokens(usage, output)?, cost_usd: None })
+    Some(Usage { input_tokens: tokens(usage, input)?, output_tokens: tokens(usage, output)?, ..Usage::default() })
 }
 
 /// The name that an answer gives its model.

@@ -51,7 +51,8 @@ impl ModelClient for HttpModelClient {
                 let message = format!("model {:?} did not finish its answer within {}", request.model, time_in_words(request.timeout));
                 scrub.failure(FailureKind::Timeout, message)
             };
-            let mut reply = tokio::time::timeout(request.timeout, attempt(&client, &request, &scrub)).await.map_err(too_slow)??;
+            let reply = tokio::time::timeout(request.timeout, attempt(&client, &request, &scrub)).await.map_err(too_slow)?;
+            let mut reply = reply.map_err(|fault| said_by_whom(fault.into(), &request))?;
             // One that stands in for a key where none is needed (`none`, `ollama`) may be in any answer.
             if request.api_key.as_ref().is_some_and(|key| is_recognised(key.reveal())) {
                 scrub.reply(&mut reply);
@@ -59,6 +60,22 @@ impl ModelClient for HttpModelClient {
             Ok(reply)
         })
     }
+}
+
+/// Whose bound an answer was cut at.
+fn said_by_whom(mut failure: Failure, request: &ModelRequest) -> Failure {
+    let used = failure.tokens.map_or(0, |(_, output)| output);
+    if failure.message.ends_with(draft::CUT_AT_LIMIT)
+        && let Some(most) = request.max_output_tokens
+    {
+        failure.message = match request.bounded_as {
+            // Of an endpoint that counts tokens it is known that the model's own limit came first.
+            _ if used > 0 && used < most => format!("model {:?} cut its answer after {used} tokens, at a limit of its own", request.model),
+            Some(what) => format!("{what} was cut at flow's own bound of {most} tokens; set max_output_tokens of the model to allow more"),
+            None => format!("the answer was cut at max_output_tokens: {most}; raise it to allow more"),
+        };
+    }
+    failure
 }
 
 /// What is wrong with an answer: a class and the words after `https://host`.
@@ -72,6 +89,8 @@ trait AnswerReader: Send {
     fn whole(&mut self, answer: &Value) -> Result<(), AnswerFault>;
     /// The text so far.
     fn heard(&self) -> &str;
+    /// Tokens read and written, as far as they were told.
+    fn tokens(&self) -> Option<(u64, u64)>;
     /// The reply, once an end was read.
     fn reply(self: Box<Self>) -> Result<ModelReply, AnswerFault>;
 }
@@ -109,6 +128,7 @@ async fn ask(HttpModelClient { http, own }: &HttpModelClient, request: &ModelReq
         url: &url,
         headers,
         body: Some(("application/json".to_owned(), body.to_string().into_bytes())),
+        is_repeatable: true,
         connect_timeout: connect_time(request.connect_timeout, request.timeout),
         scrub,
     };
@@ -145,7 +165,8 @@ async fn read(mut answer: HttpAnswer, mut reader: Box<dyn AnswerReader>, listene
             return Err(answer.fault(FailureKind::WrongType, message));
         }
     }
-    reader.reply().map_err(|complaint| HttpFault::after_sending(complain(complaint)))
+    let tokens = reader.tokens();
+    reader.reply().map_err(|complaint| HttpFault::after_sending(Failure { tokens, ..complain(complaint) }))
 }
 
 /// The header by which most endpoints know who calls.

@@ -28,8 +28,8 @@ fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
     let most = if is_at(&request.base_url, "api.openai.com") { "max_completion_tokens" } else { "max_tokens" };
     set(&mut body, most, request.max_output_tokens);
     set(&mut body, "seed", request.seed);
-    if let Some(schema) = &request.schema {
-        let json_schema = json!({ "name": "answer", "schema": schema, "strict": is_strict(schema) });
+    if let Some(schema) = sent_schema(request) {
+        let json_schema = json!({ "name": "answer", "strict": is_strict(&schema), "schema": schema });
         body["response_format"] = json!({ "type": "json_schema", "json_schema": json_schema });
     }
     if !request.tools.is_empty() {
@@ -61,6 +61,26 @@ fn message(message: &Message, pictures: &Pictures) -> Value {
     }
 }
 
+/// The schema as it is sent. OpenAI's own models keep to a schema only if it has no lengths of texts, which the engine checks again.
+pub(super) fn sent_schema(request: &ModelRequest) -> Option<Value> {
+    let mut schema = request.schema.clone()?;
+    if is_at(&request.base_url, "api.openai.com") {
+        without_lengths(&mut schema);
+    }
+    Some(schema)
+}
+
+fn without_lengths(schema: &mut Value) {
+    match schema {
+        Value::Object(keys) => {
+            keys.retain(|key, value| !(matches!(key.as_str(), "minLength" | "maxLength") && value.is_u64()));
+            keys.values_mut().for_each(without_lengths);
+        }
+        Value::Array(list) => list.iter_mut().for_each(without_lengths),
+        _ => {}
+    }
+}
+
 /// Whether strict structured output knows a key (OpenAI, "Structured Outputs", supported schemas).
 fn is_strict_key(key: &str) -> bool {
     matches!(key, "type" | "properties" | "required" | "additionalProperties" | "items" | "enum" | "const" | "title" | "description")
@@ -75,7 +95,7 @@ pub(super) fn is_strict(schema: &Value) -> bool {
 
 fn is_strict_part(schema: &Value, depth: usize) -> bool {
     let Value::Object(keys) = schema else { return false };
-    if depth > 5 || !keys.keys().all(|key| is_strict_key(key)) {
+    if depth > 10 || !keys.keys().all(|key| is_strict_key(key)) {
         return false;
     }
     let none = Map::new();
@@ -131,6 +151,10 @@ impl AnswerReader for ChatReader {
 
     fn heard(&self) -> &str {
         &self.draft.text
+    }
+
+    fn tokens(&self) -> Option<(u64, u64)> {
+        self.draft.usage.map(|usage| (usage.input_tokens, usage.output_tokens))
     }
 
     fn reply(self: Box<Self>) -> Result<ModelReply, AnswerFault> {

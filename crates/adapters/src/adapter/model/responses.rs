@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::draft::{
     Draft, DraftCall, arguments_text, bad, cut_at_limit, error_complaint, event_json, model_name, set, system_text, text, tokens, usage,
 };
-use super::openai::is_strict;
+use super::openai::{is_strict, sent_schema};
 use super::pictures::{Picture, Pictures};
 use super::{AnswerFault, AnswerReader, ReadProgress, WireCall, bearer, joined};
 use crate::adapter::http::SseEvent;
@@ -35,8 +35,8 @@ fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
     set(&mut body, "instructions", system_text(&request.messages, None));
     set(&mut body, "temperature", request.temperature);
     set(&mut body, "max_output_tokens", request.max_output_tokens);
-    if let Some(schema) = &request.schema {
-        body["text"] = json!({ "format": { "type": "json_schema", "name": "answer", "schema": schema, "strict": is_strict(schema) } });
+    if let Some(schema) = sent_schema(request) {
+        body["text"] = json!({ "format": { "type": "json_schema", "name": "answer", "strict": is_strict(&schema), "schema": schema } });
     }
     if !request.tools.is_empty() {
         let tool = |tool: &Arc<ToolDescription>| {
@@ -108,6 +108,10 @@ impl AnswerReader for ResponseReader {
 
     fn heard(&self) -> &str {
         &self.heard
+    }
+
+    fn tokens(&self) -> Option<(u64, u64)> {
+        usage(&self.response.as_ref()?["usage"], "input_tokens", "output_tokens").map(|usage| (usage.input_tokens, usage.output_tokens))
     }
 
     fn reply(self: Box<Self>) -> Result<ModelReply, AnswerFault> {

@@ -20,7 +20,7 @@ struct Canary;
 
 impl ModelClient for Canary {
     fn call(&self, _: ModelRequest) -> Pending<ModelReply> {
-        let usage = Some(Usage { input_tokens: 12, output_tokens: 34, cost_usd: None });
+        let usage = Some(Usage { input_tokens: 12, output_tokens: 34, ..Usage::default() });
         Box::pin(std::future::ready(Ok(ModelReply { text: CANARY.into(), usage, ..ModelReply::default() })))
     }
 }

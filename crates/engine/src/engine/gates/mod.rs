@@ -2,7 +2,6 @@
 
 pub(crate) mod rejudged;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::channel::Output;
@@ -14,7 +13,7 @@ use crate::engine::state::{Mood, NodeRef};
 use crate::engine::steps::Kind;
 use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Purpose, SharedValue, StepStatus, Verdict};
-use crate::gate::{self, Fill, JudgedText};
+use crate::gate::{self, Fill, JudgedText, reading, wanted};
 use crate::model::{Channel, Criterion, Filling, FormatStep, GateStep, Judging, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text};
 use crate::template;
 
@@ -48,8 +47,11 @@ struct JudgedCard {
     on_judge_error: OnJudgeError,
 }
 
-/// What a judge says about one criterion; see `shape::verdicts_schema`.
-#[derive(Clone, Default, Deserialize)]
+/// What a judge is told to say about one criterion.
+const VERDICT: &str = r#"{"passed": true or false, "feedback": …, "evidence": …}"#;
+
+/// What a judge says about one criterion; see `gate::wanted::verdicts`.
+#[derive(Clone, Default)]
 pub(crate) struct JudgedCriterion {
     id: String,
     passed: bool,
@@ -191,7 +193,11 @@ impl Run {
             CallOutcome::Waiting => return Ok(None),
             CallOutcome::Failed(failure) => Err(failure),
             CallOutcome::Said(text) => {
-                let answer = judgements(&text, &question.ids(place));
+                let ids = question.ids(place);
+                let (answer, notes) = judgements(&text, &ids);
+                if answer.is_ok() {
+                    self.note_reading(at, notes);
+                }
                 if let Err(problem) = &answer {
                     let brief = self.judge_brief(at, question, place, false)?;
                     if self.repair(at, brief, std::slice::from_ref(&problem.message)).is_ok() {
@@ -226,12 +232,13 @@ impl Run {
                 "Judge the text between the lines of equals signs.\n=====\n{}\n=====\n{with}\nCriteria:\n{criteria}\n\n\
                  For each criterion say whether the text passes it, what to do better, and the place it rests on. \
                  Answer with one JSON object and nothing else: \
-                 {{\"verdicts\": [{{\"id\": …, \"passed\": true or false, \"feedback\": …, \"evidence\": …}}]}}",
-                question.text
+                 {{\"verdicts\": {{{}}}}}",
+                question.text,
+                asked.iter().map(|c| format!("\"{}\": {VERDICT}", c.id.value)).collect::<Vec<_>>().join(", ")
             )
         };
         let ids: Vec<&str> = asked.iter().map(|c| c.id.as_str()).collect();
-        let schema = Some(shape::verdicts_schema(&ids));
+        let schema = Some(wanted::verdicts(&ids));
         let mut brief = self.brief(at, &question.judges[place], None, opens.then(|| prompt().into()), schema, Purpose::Judge)?;
         brief.criteria = ids.into_iter().map(str::to_string).collect();
         Ok(brief)
@@ -449,26 +456,44 @@ fn failed_ids(verdicts: &[Verdict]) -> String {
 /// What a judge that is done with said.
 fn read_verdicts(answer: &TalkStage, ids: &[&str]) -> JudgeAnswer {
     match answer {
-        TalkStage::Said(message) | TalkStage::Using { message, .. } => judgements(&message.text, ids),
+        TalkStage::Said(message) | TalkStage::Using { message, .. } => judgements(&message.text, ids).0,
         TalkStage::Failed(failure) => Err(failure.clone()),
         TalkStage::Unanswered | TalkStage::Out(_) => Err(Failure::new(FailureKind::NoAnswer, "no answer")),
     }
 }
 
-/// The judgements in a judge's answer, one for each id asked; or what is wrong with it.
-fn judgements(text: &str, ids: &[&str]) -> JudgeAnswer {
-    let wrong = |message: String| Failure::new(FailureKind::BadShape, message);
-    let mut value = shape::json_in(text).map_err(|error| wrong(error.to_string()))?;
-    if let Some(problem) = shape::problems(&shape::verdicts_schema(ids), &value).into_iter().next() {
-        return Err(wrong(problem));
-    }
-    let found: Vec<JudgedCriterion> = serde_json::from_value(value["verdicts"].take()).map_err(|error| wrong(error.to_string()))?;
-    for id in ids {
-        match found.iter().filter(|judgement| judgement.id == *id).count() {
-            0 => return Err(wrong(format!("the verdict on \"{id}\" is missing"))),
-            1 => {}
-            count => return Err(wrong(format!("\"{id}\" is judged {count} times"))),
+/// The judgements in a judge's answer, one for each id asked; or what is wrong with it. And what was not read to the letter.
+fn judgements(text: &str, ids: &[&str]) -> (JudgeAnswer, Vec<String>) {
+    let wrong = |message: String| (Err(Failure::new(FailureKind::BadShape, message)), vec![]);
+    let schema = reading::loosened(wanted::verdicts(ids));
+    let mut read = match reading::json_in(text, &schema) {
+        Ok(read) => read,
+        Err(error) => return wrong(error.to_string()),
+    };
+    // A list of them, each with its id, says the same.
+    if let Some(Value::Array(list)) = read.value.get_mut("verdicts") {
+        let mut by_id = serde_json::Map::new();
+        for mut verdict in std::mem::take(list) {
+            let id = verdict.as_object_mut().and_then(|verdict| verdict.shift_remove("id"));
+            let Some(id) = id.as_ref().and_then(Value::as_str) else { return wrong("a verdict has no id".to_owned()) };
+            if by_id.insert(id.to_owned(), verdict).is_some() {
+                return wrong(format!("\"{id}\" is judged twice"));
+            }
         }
+        read.value["verdicts"] = Value::Object(by_id);
     }
-    Ok(found)
+    read.fit(&schema);
+    let verdicts = read.value.get("verdicts").and_then(Value::as_object);
+    if let Some(missing) = verdicts.and_then(|verdicts| ids.iter().find(|id| !verdicts.contains_key(**id))) {
+        return wrong(format!("the verdict on \"{missing}\" is missing"));
+    }
+    if let Some(problem) = shape::problems(&schema, &read.value).into_iter().next() {
+        return wrong(problem);
+    }
+    let judged = |id: &&str| {
+        let verdict = &read.value["verdicts"][*id];
+        let text = |key: &str| verdict[key].as_str().unwrap_or_default().to_owned();
+        JudgedCriterion { id: (*id).to_owned(), passed: verdict["passed"] == true, feedback: text("feedback"), evidence: text("evidence") }
+    };
+    (Ok(ids.iter().map(judged).collect()), read.notes)
 }

@@ -20,11 +20,13 @@ use crate::engine::state::talk::{ModelTalk, Offered};
 use crate::engine::steps::Kind;
 use crate::engine::tools::known_name;
 use crate::engine::words::plain;
-use crate::engine::{Run, Unscripted, shape};
+use crate::engine::{Run, Unscripted};
 use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, ModelAnswer, Purpose, ToolCall, Usage};
-use crate::gate::result;
+use crate::gate::reading::Reading;
+use crate::gate::{result, wanted};
 use crate::model::{
-    Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, HostSource, Limits, MODEL_TIMEOUT, Model, OnFailure, Provider, Shape, Text,
+    ANSWER_TOKENS, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, FormatStep, HostSource, Limits, MODEL_TIMEOUT, Model,
+    OnFailure, Provider, REPLY_TOKENS, Shape, StepKind, Text,
 };
 use crate::port::{ModelReply, ModelRequest, WireFormat};
 
@@ -73,7 +75,8 @@ impl Kind for AgentStep {
             return Ok(());
         };
         match run.read_answer(shape.as_ref(), Value::String(text)) {
-            Ok(value) => {
+            Ok(Reading { value, notes }) => {
+                run.note_reading(at, notes);
                 run.succeed(at, value, Some(run.model_details(at)));
                 Ok(())
             }
@@ -89,18 +92,25 @@ impl Run {
     }
 
     /// An answer of the right shape, or what is wrong with it.
-    pub(crate) fn read_answer(&self, shape: Option<&Shape>, value: Value) -> Result<Value, Vec<String>> {
-        let value = result::answer(shape, value)?;
+    pub(crate) fn read_answer(&self, shape: Option<&Shape>, value: Value) -> Result<Reading, Vec<String>> {
+        let read = result::answer(shape, value)?;
         let mut problems = vec![];
         if let Some(Shape::Fields(fields)) = shape {
             for field in fields.iter().filter(|f| f.kind == FieldKind::Scorecard) {
-                let Some(written) = value.get(&field.name).filter(|v| !v.is_null()) else { continue };
+                let Some(written) = read.value.get(&field.name).filter(|v| !v.is_null()) else { continue };
                 if let Err(findings) = self.options.written.scorecard(written) {
                     problems.extend(findings.into_iter().map(|f| format!("{}: {f}", field.name)));
                 }
             }
         }
-        if problems.is_empty() { Ok(value) } else { Err(problems) }
+        if problems.is_empty() { Ok(read) } else { Err(problems) }
+    }
+
+    /// Records that the last answer was not read to the letter, once.
+    pub(crate) fn note_reading(&mut self, at: NodeRef, notes: Vec<String>) {
+        if !notes.is_empty() && self.state.talk(at).is_some_and(|talk| !talk.noted) {
+            self.emit(Happening::AnswerRead { step: self.path(at), notes });
+        }
     }
 
     fn agent_brief(&self, at: NodeRef, step: &AgentStep, shape: Option<&Shape>, opens: bool) -> Result<Brief, Failure> {
@@ -111,7 +121,7 @@ impl Run {
             own.text.push_str(&self.below_prompt(at));
         }
         let model = step.model.as_ref().map(|m| self.fill_text(at, m)).transpose()?;
-        self.brief(at, &step.agent.value, model, prompt, shape.map(shape::schema), Purpose::Turn)
+        self.brief(at, &step.agent.value, model, prompt, shape.map(wanted::wanted), Purpose::Turn)
     }
 
     /// A prompt, in the second round with what was wrong if it does not say so itself.
@@ -233,7 +243,8 @@ impl Run {
         let (request, reserved_tokens, timeout) = match (&scripted, model) {
             (Some(replies), _) => (CallRequest::Scripted(self.scripted_reply(at, replies, &brief)?), 0, MODEL_TIMEOUT),
             (None, Some(model)) => {
-                let request = self.model_request(at, model, &brief.tools, schema, before.iter().chain(&messages))?;
+                let own_bound = self.own_bound(at, &brief, schema.is_some());
+                let request = self.model_request(at, model, &brief.tools, schema, own_bound, before.iter().chain(&messages))?;
                 let (reserved_tokens, timeout) = (worst_case(&request), request.timeout);
                 (CallRequest::Model(request), reserved_tokens, timeout)
             }
@@ -285,12 +296,40 @@ impl Run {
         Ok(())
     }
 
+    /// Most tokens of an answer whose model has no bound, and what it is: what is rambling eats the time of the run.
+    fn own_bound(&self, at: NodeRef, brief: &Brief, has_schema: bool) -> Option<(u64, &'static str)> {
+        match brief.purpose {
+            Purpose::Judge => Some((ANSWER_TOKENS, "the answer of a judge")),
+            Purpose::Plan => Some((ANSWER_TOKENS, "a plan")),
+            Purpose::Check => Some((ANSWER_TOKENS, "the answer about a plan")),
+            Purpose::Turn | Purpose::Repair if has_schema => None,
+            Purpose::Turn | Purpose::Repair => Some((self.reply_tokens(at)?, "a reply to the channel")),
+        }
+    }
+
+    /// Most tokens of a text that a `format` step makes fit its channel: more than two characters are in a token of most languages.
+    fn reply_tokens(&self, at: NodeRef) -> Option<u64> {
+        if self.state.planner(at).is_some() {
+            return None;
+        }
+        let (planned, step) = (self.planned_of(at), self.step(at));
+        let reads = |format: &&FormatStep| format.text.reads.iter().any(|read| read.path.get(1) == Some(&step.id.value));
+        let formats =
+            planned.steps.iter().filter_map(|step| if let StepKind::Format(format) = &step.step.kind { Some(format) } else { None });
+        let format = formats.clone().find(reads)?;
+        let channel = format.channel.as_deref().or_else(|| self.channel(self.state.instance_of(at)))?;
+        let parts = channel.split.as_ref().map_or(1, |split| split.most_parts);
+        let (least, most) = REPLY_TOKENS;
+        Some((channel.max_length?.saturating_mul(parts) / 2).clamp(least, most))
+    }
+
     fn model_request<'m>(
         &self,
         at: NodeRef,
         model: &Model,
         tools: &[Offered],
         schema: Option<Value>,
+        own_bound: Option<(u64, &'static str)>,
         messages: impl Iterator<Item = &'m Arc<Message>>,
     ) -> Result<ModelRequest, Failure> {
         let secrets = self.secret_names();
@@ -327,7 +366,8 @@ impl Run {
             schema,
             tools: tools.iter().map(|tool| Arc::clone(&tool.description)).collect(),
             temperature: model.temperature,
-            max_output_tokens: model.max_output_tokens,
+            max_output_tokens: model.max_output_tokens.or(own_bound.map(|(most, _)| most)),
+            bounded_as: own_bound.filter(|_| model.max_output_tokens.is_none()).map(|(_, what)| what),
             seed: model.seed,
             timeout: self.step(at).timeout.or(model.timeout).unwrap_or(MODEL_TIMEOUT),
             tool_calls: model.tool_calls,
@@ -342,8 +382,10 @@ impl Run {
         let (reserved, started) = open.map_or((0, self.now.ms), |o| (o.reserved.tokens, o.started_ms));
         let usage = match &result {
             Ok(ModelReply { usage: Some(usage), .. }) => self.priced(at, *usage),
-            Ok(_) => self.priced(at, Usage { output_tokens: reserved, ..Usage::default() }),
-            Err(_) => Usage::default(),
+            Ok(_) => Usage { unknown_tokens: reserved, ..Usage::default() },
+            Err(failure) => failure.tokens.map_or_else(Usage::default, |(input_tokens, output_tokens)| {
+                self.priced(at, Usage { input_tokens, output_tokens, ..Usage::default() })
+            }),
         };
         let is_asking = result.as_ref().is_ok_and(|reply| !reply.calls.is_empty());
         let talk = self.state.talk(at).filter(|_| is_asking);
@@ -374,7 +416,7 @@ impl Run {
         earlier().map(|talk| talk.usage).chain(talk.map(ModelTalk::all_usage)).for_each(|one| usage.add(&one));
         let uses = earlier().flat_map(|talk| &talk.uses).chain(talk.into_iter().flat_map(|talk| &talk.uses));
         let answered_by = talk.map(|talk| talk.answered_by.as_ref().unwrap_or(&talk.model));
-        json!({
+        let mut details = json!({
             "model": answered_by.or_else(|| planning?.model.as_ref()),
             "usage": {
                 "input_tokens": usage.input_tokens,
@@ -383,7 +425,11 @@ impl Run {
                 "cost_usd": usage.cost_usd,
             },
             "tool_calls": uses.map(|used| (**used).clone()).collect::<Value>(),
-        })
+        });
+        if usage.unknown_tokens > 0 {
+            details["usage"]["unknown_tokens"] = usage.unknown_tokens.into();
+        }
+        details
     }
 }
 

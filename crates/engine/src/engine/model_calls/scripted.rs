@@ -78,7 +78,7 @@ impl Run {
             }
         };
         let (input_tokens, output_tokens) = reply.usage.unwrap_or((0, 0));
-        let usage = Some(Usage { input_tokens, output_tokens, cost_usd: None });
+        let usage = Some(Usage { input_tokens, output_tokens, ..Usage::default() });
         Ok(Ok(ModelReply { text, calls, usage, model: None }))
     }
 }

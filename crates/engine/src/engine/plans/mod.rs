@@ -7,12 +7,13 @@ pub(crate) mod texts;
 use serde_json::{Map, Value, json};
 
 use crate::engine::model_calls::TalkTurn;
-use crate::engine::plans::texts::check_schema;
 use crate::engine::state::tally::SetAside;
 use crate::engine::state::{Mood, NodeRef, OnePlan, PlanResult, Planning, StepWork};
 use crate::engine::steps::Kind;
 use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, StepStatus, Usage};
+use crate::gate::reading::{self, Reading};
+use crate::gate::wanted;
 use crate::model::{ActKind, MOST_PLAN_REPAIRS, OnFailure, PlanRules, PlanStep, PlanStrategy, Step, StepKind, WrittenPlan, WrittenStep};
 use crate::policy::{Act, decide};
 
@@ -86,14 +87,18 @@ impl Run {
 
     /// A plan that passed its check, or what is wrong with it.
     fn read_plan(&mut self, at: NodeRef, step: &Step, own: &PlanStep, text: &str) -> Result<WrittenPlan, Vec<String>> {
-        let value = shape::json_in(text).map_err(|error| vec![error.to_string()])?;
         let usable = self.usable(at, own).map_err(|failure| vec![failure.message])?;
+        let Reading { value, notes } = reading::read_plan(text, &usable, own.most_steps()).map_err(|error| vec![error.to_string()])?;
         let earlier = self.state.planning(at).map(Planning::ids).unwrap_or_default();
         let pipeline = self.planned_of(at).pipeline.clone();
         let rules = PlanRules { pipeline: &pipeline, holder: step, usable: &usable, most_steps: own.most_steps(), earlier: &earlier };
         let plan = self.options.written.plan(&value, &rules)?;
         let refused = self.outside_policy(at, own, &plan);
-        if refused.is_empty() { Ok(plan) } else { Err(refused) }
+        if !refused.is_empty() {
+            return Err(refused);
+        }
+        self.note_reading(at, notes);
+        Ok(plan)
     }
 
     /// Tools of a plan that a policy does not allow with these arguments. Each refusal is a decision that is recorded; what is allowed
@@ -120,13 +125,15 @@ impl Run {
 
     fn ask_whether_done(&mut self, at: NodeRef, own: &PlanStep, checker: &str) -> Result<(), Failure> {
         let Some(text) = self.converse(at, checker, &|run, opens| run.check_brief(at, own, checker, opens))? else { return Ok(()) };
-        let read = shape::json_in(&text).map_err(|error| vec![error.to_string()]).and_then(|value| {
-            let problems = shape::problems(&check_schema(), &value);
-            if problems.is_empty() { Ok(value) } else { Err(problems) }
+        let schema = reading::loosened(wanted::fulfilled());
+        let read = reading::read(&text, &schema).map_err(|error| vec![error.to_string()]).and_then(|read| {
+            let problems = shape::problems(&schema, &read.value);
+            if problems.is_empty() { Ok(read) } else { Err(problems) }
         });
         match read {
             Err(problems) => self.repair(at, self.check_brief(at, own, checker, false)?, &problems),
-            Ok(value) => {
+            Ok(Reading { value, notes }) => {
+                self.note_reading(at, notes);
                 let progress = value["progress"].as_str().unwrap_or_default().to_string();
                 let (round, fulfilled) = (self.plans_so_far(at), value["fulfilled"] == true);
                 self.emit(Happening::PlanChecked { step: self.path(at), round, fulfilled, progress });

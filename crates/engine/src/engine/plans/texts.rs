@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use strum::VariantNames;
-
 use crate::engine::model_calls::Brief;
 use crate::engine::state::{NodeRef, Planning};
 use crate::engine::words::plain;
 use crate::engine::{Run, shape};
 use crate::event::{Failure, Purpose};
-use crate::model::{FieldKind, PipelineId, PlanStep, PlanStrategy, Shape, ToolParameters, Usable};
+use crate::gate::wanted;
+use crate::model::{FieldKind, PipelineId, PlanStep, Shape, ToolParameters, Usable};
 use crate::port::ToolDescription;
 
 /// The input of a pipeline that gets the outputs of the steps it depends on.
@@ -29,7 +28,7 @@ impl Run {
             let so_far = self.state.planning(at).filter(|planning| !planning.plans.is_empty()).map(so_far).unwrap_or_default();
             asked.text = format!("{}\n\n{so_far}{}", asked.text.trim_end(), how_to_plan(&usable, own));
         }
-        self.brief(at, &own.agent.value, None, prompt, Some(plan_schema(&usable, own.most_steps())), Purpose::Plan)
+        self.brief(at, &own.agent.value, None, prompt, Some(wanted::plan(&usable, own.most_steps())), Purpose::Plan)
     }
 
     pub(crate) fn check_brief(&self, at: NodeRef, own: &PlanStep, checker: &str, opens: bool) -> Result<Brief, Failure> {
@@ -40,7 +39,7 @@ impl Run {
             let how = "Say whether this is fulfilled, and in \"progress\" what is done and what is missing.";
             prompt = Some(format!("This was asked:\n{}\n\n{so_far}{how}", asked.trim_end()).into());
         }
-        self.brief(at, checker, None, prompt, Some(check_schema()), Purpose::Check)
+        self.brief(at, checker, None, prompt, Some(wanted::fulfilled()), Purpose::Check)
     }
 
     /// What a plan may use: names, what they are for, and what they take.
@@ -135,38 +134,4 @@ fn how_to_plan(usable: &[Usable], own: &PlanStep) -> String {
          it names in \"depends_on\", and starts after them.",
     );
     told
-}
-
-fn plan_schema(usable: &[Usable], most_steps: u64) -> Value {
-    let names: Vec<&str> = usable.iter().map(|usable| usable.name.as_str()).collect();
-    json!({
-        "type": "object",
-        "properties": {
-            "strategy": { "enum": PlanStrategy::VARIANTS },
-            "reasoning": { "type": "string" },
-            "steps": { "type": "array", "minItems": 1, "maxItems": most_steps, "items": {
-                "type": "object",
-                "properties": {
-                    "id": { "type": "string", "pattern": "^[a-z][a-z0-9_]*$" },
-                    "use": { "enum": names },
-                    "with": { "type": "object" },
-                    "prompt": { "type": "string" },
-                    "depends_on": { "type": "array", "items": { "type": "string" } },
-                },
-                "required": ["id", "use"],
-                "additionalProperties": false,
-            } },
-        },
-        "required": ["strategy", "reasoning", "steps"],
-        "additionalProperties": false,
-    })
-}
-
-pub(crate) fn check_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": { "fulfilled": { "type": "boolean" }, "progress": { "type": "string" } },
-        "required": ["fulfilled", "progress"],
-        "additionalProperties": false,
-    })
 }

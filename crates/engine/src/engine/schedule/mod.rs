@@ -269,9 +269,9 @@ impl Run {
         self.emit(Happening::StepFailed { step: self.path(at), failure, attempts: self.attempts(at), details });
     }
 
-    /// Tries so far: of the step, or of all its requests to a model.
+    /// Tries so far: of the step, or of its requests to a model; an answer that asks for tools is no try.
     fn attempts(&self, at: NodeRef) -> u32 {
-        self.state.talk(at).map_or(self.state.node(at).attempt, |talk| talk.attempts).max(1)
+        self.state.talk(at).map_or(self.state.node(at).attempt, |talk| talk.attempts.saturating_sub(talk.turns as u32)).max(1)
     }
 
     /// What every step's details hold, and what its kind adds.

@@ -119,6 +119,7 @@ impl RunState {
                 talk.usage.add(usage);
                 talk.hears(reply, now);
             }
+            Happening::AnswerRead { step, .. } => self.talk_mut(self.find(step)?)?.noted = true,
             Happening::ToolCalled { step, call, timeout_at_ms, asked, .. } => {
                 let at = self.find(step)?;
                 self.consent_used(step, true);
@@ -469,8 +470,8 @@ pub(crate) fn allowed_time(pipeline: &Pipeline, step: &Step) -> Option<Duration>
 /// Whether a call that told no usage may have cost something: it had reached the model, and the answer was lost or of no use.
 fn may_have_cost(reply: &ModelAnswer, usage: &Usage) -> bool {
     use FailureKind::*;
-    let ModelAnswer::Failed(failure) = reply else { return false };
-    *usage == Usage::default() && matches!(failure.kind, Timeout | BadResponse | TooLarge | WrongType | Truncated | Refused)
+    let ModelAnswer::Failed(failure) = reply else { return usage.unknown_tokens > 0 };
+    usage.total_tokens() == 0 && matches!(failure.kind, Timeout | BadResponse | TooLarge | WrongType | Truncated | Refused)
 }
 
 /// Whether an edge lets failures through: `Wait` only orders.

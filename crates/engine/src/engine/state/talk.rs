@@ -25,6 +25,9 @@ pub(crate) struct ModelTalk {
     /// Tries of all requests.
     pub(crate) attempts: u32,
     pub(crate) repairs: u32,
+    /// That the last answer was not read to the letter is recorded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) noted: bool,
     pub(crate) answered_by: Option<String>,
     pub(crate) usage: Usage,
     /// Of the judges that were asked before this one.
@@ -135,6 +138,7 @@ impl ModelTalk {
             *self = ModelTalk { heard, usage_before: self.all_usage(), attempts: self.attempts, ..ModelTalk::default() };
         }
         self.stage = TalkStage::Out(call);
+        self.noted = false;
     }
 
     /// The request that was out has ended.

@@ -116,7 +116,8 @@ fn add_model(request: &ModelRequest, add: &mut dyn FnMut(&str)) {
     add("model");
     add(&request.base_url);
     add(&request.model);
-    add(&format!("{:?} {:?} {:?} {:?}", request.wire, request.temperature, request.max_output_tokens, request.seed));
+    let most = request.max_output_tokens.filter(|_| request.bounded_as.is_none());
+    add(&format!("{:?} {:?} {:?} {:?}", request.wire, request.temperature, most, request.seed));
     for message in &request.messages {
         add(&format!("{:?}", message.role));
         add(&message.text);

@@ -110,7 +110,8 @@ impl Run {
         let step = self.step(at);
         let asked = of(&step.kind, |kind| kind.go_on(self, at));
         if let Err(failure) = asked {
-            self.fail(at, failure, None);
+            let details = self.state.talk(at).is_some().then(|| self.model_details(at));
+            self.fail(at, failure, details);
         }
     }
 

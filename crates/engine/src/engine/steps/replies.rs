@@ -71,7 +71,7 @@ impl Run {
             return result::results(&step, ResultContext { agent, called }, value);
         }
         match asked {
-            Some(asked) => self.read_answer(self.output_shape(at, asked).as_ref(), value),
+            Some(asked) => Ok(self.read_answer(self.output_shape(at, asked).as_ref(), value)?.value),
             None => result::result(&step, ResultContext { agent: None, called }, value),
         }
     }

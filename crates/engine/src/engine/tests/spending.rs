@@ -8,7 +8,7 @@ use crate::model::{Agent, Limits, Model, Price, Provider, Service, Step};
 use crate::port::ModelReply;
 
 fn used(tokens: u64) -> Result<crate::engine::CallReply, crate::event::Failure> {
-    let usage = Some(Usage { input_tokens: tokens, output_tokens: 0, cost_usd: None });
+    let usage = Some(Usage { input_tokens: tokens, output_tokens: 0, ..Usage::default() });
     Ok(crate::engine::CallReply::Model(ModelReply { text: "Done.".into(), usage, ..ModelReply::default() }))
 }
 
@@ -101,8 +101,12 @@ fn the_bound_of_a_judge_does_not_count_what_other_judges_used() {
     p.agents.insert("second".into(), Agent { limits: Limits { max_tokens: Some(8_000), ..Limits::default() }, ..Agent::default() });
     let mut world = World::new(planned(vec![p]));
     let verdict = |id: &str, tokens: u64| {
-        let usage = Some(Usage { input_tokens: tokens, output_tokens: 0, cost_usd: None });
-        let text = format!(r#"{{"verdicts": [{{"id": "{id}", "passed": true, "feedback": "", "evidence": ""}}]}}"#);
+        let usage = Some(Usage { input_tokens: tokens, output_tokens: 0, ..Usage::default() });
+        // As it is asked for, and as a list, in prose and with a text for a boolean.
+        let text = match id {
+            "good" => format!(r#"{{"verdicts": {{"{id}": {{"passed": true, "feedback": "", "evidence": ""}}}}}}"#),
+            _ => format!(r#"Sure: {{"verdicts": [{{"id": "{id}", "passed": "True", "feedback": "", "evidence": ""}}]}} Bye."#),
+        };
         Ok(crate::engine::CallReply::Model(ModelReply { text, usage, ..ModelReply::default() }))
     };
     world.reply_with(verdict("good", 9_000));
@@ -111,6 +115,25 @@ fn the_bound_of_a_judge_does_not_count_what_other_judges_used() {
     world.reply_with(verdict("fine", 50));
     assert_eq!(world.status(), RunStatus::Succeeded, "{:?}", world.lines());
     assert_eq!(world.details("check")["usage"]["total_tokens"], 9_050);
+    let read =
+        world.events.iter().find_map(|e| if let Happening::AnswerRead { notes, .. } = &e.happening { Some(notes.clone()) } else { None });
+    let read = read.expect("the second answer is not read to the letter");
+    assert_eq!(read, ["taken out of the text around it", "verdicts.fine.passed: a text was read as true or false"]);
+    assert_eq!(world.count("answer_read"), 1);
+    world.check();
+}
+
+#[test]
+fn what_was_used_is_told_and_nothing_is_made_up() {
+    let mut world = world(vec![agent("a", "Go."), agent("b", "Go.")], 100_000);
+    world.reply_with(Ok(crate::engine::CallReply::Model(ModelReply { text: "Done.".into(), ..ModelReply::default() })));
+    let told = &world.details("a")["usage"];
+    assert!(told["total_tokens"] == 0 && told["unknown_tokens"].as_u64().is_some_and(|tokens| tokens > 4_096), "{told}");
+    let refused = crate::event::Failure::new(FailureKind::Refused, "refused to answer");
+    world.reply_with(Err(crate::event::Failure { tokens: Some((30, 12)), ..refused }));
+    let usage = world.end().usage;
+    assert_eq!((world.status(), usage.total_tokens()), (RunStatus::Failed, 42));
+    assert!(usage.unknown_tokens > 4_096, "{usage:?}");
     world.check();
 }
 

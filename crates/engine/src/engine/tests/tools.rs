@@ -212,6 +212,13 @@ fn rounds_tool_calls_and_tokens_of_an_agent_have_bounds() {
             assert!(rounds < 50);
         }
         world.check();
+        let ended = world.events.iter().find_map(|e| match &e.happening {
+            crate::event::Happening::StepFailed { attempts, details, .. } => Some((*attempts, details.clone()?)),
+            _ => None,
+        });
+        // Rounds of tools are no tries, and what they gave is kept.
+        let (attempts, details) = ended.expect("it fails with its details");
+        assert!(attempts == 1 && details["tool_calls"].as_array().is_some_and(|calls| calls.len() >= rounds - 1), "{attempts} {details}");
         let failure = world.end().failure.clone().unwrap();
         (rounds, world.status(), failure.failure.kind, failure.failure.message)
     };
@@ -492,7 +499,7 @@ fn steps_that_wait_for_the_budget_wait_for_those_that_are_out() {
     pipeline.limits.max_tokens = Some(6_000);
     let mut world = world(pipeline);
     assert_eq!(world.out.len(), 1);
-    let usage = Some(crate::event::Usage { input_tokens: 10, output_tokens: 10, cost_usd: None });
+    let usage = Some(crate::event::Usage { input_tokens: 10, output_tokens: 10, ..crate::event::Usage::default() });
     let answer = || Ok(CallReply::Model(ModelReply { text: "Done.".into(), usage, ..ModelReply::default() }));
     world.reply_with(answer());
     world.reply_with(answer());

@@ -297,3 +297,43 @@ async fn a_dropped_call_closes_its_connection() {
     drop(pending);
     server.gone().await;
 }
+
+#[tokio::test]
+async fn a_kept_connection_that_is_dead_costs_no_try() {
+    let whole = json!({ "choices": [{ "message": { "content": "Hi" }, "finish_reason": "stop" }] }).to_string();
+    let whole = answer("200 OK", &[("content-type", "application/json")], whole);
+    let client = client(small());
+    let server = Faultd::start(vec![FaultAct::Send(whole), FaultAct::CloseOnNext]).await;
+    for round in 1..4 {
+        assert_eq!(client.call(request(WIRES[0], server.url())).await.expect("the server answers each new connection").text, "Hi");
+        assert_eq!((server.requests().len(), server.connections()), (round, round));
+    }
+    // A new connection that ends without an answer is a failure, and nothing is sent twice.
+    let closing = Faultd::start(vec![FaultAct::Close]).await;
+    for round in 1..3 {
+        let failure = client.call(request(WIRES[0], closing.url())).await.unwrap_err();
+        assert_eq!((failure.kind, closing.requests().len()), (FailureKind::Connection, round), "{}", failure.message);
+    }
+}
+
+#[tokio::test]
+async fn tokens_of_an_answer_that_is_of_no_use_are_told_and_whose_bound_cut_it() {
+    let whole = |reason: &str| {
+        let choices = json!([{ "message": { "content": "Hi" }, "finish_reason": reason }]);
+        json!({ "choices": choices, "usage": { "prompt_tokens": 7, "completion_tokens": 9 } }).to_string()
+    };
+    let told = async |reason: &str, most: Option<u64>, bounded_as| {
+        let server = Faultd::answering("200 OK", "application/json", whole(reason)).await;
+        call(ModelRequest { max_output_tokens: most, bounded_as, ..request(WIRES[0], server.url()) }).await.unwrap_err()
+    };
+    for (reason, most, bounded_as, words) in [
+        ("length", Some(9), None, "max_output_tokens: 9"),
+        ("length", Some(9), Some("a plan"), "a plan was cut at flow's own bound of 9 tokens"),
+        ("length", Some(90), Some("a plan"), "cut its answer after 9 tokens, at a limit of its own"),
+        ("content_filter", Some(9), Some("a plan"), "content filter"),
+    ] {
+        let failure = told(reason, most, bounded_as).await;
+        assert!(failure.message.contains(words), "{}", failure.message);
+        assert_eq!(failure.tokens, Some((7, 9)), "{reason}");
+    }
+}

@@ -77,7 +77,7 @@ async fn nonsense_about_tokens_is_no_usage() {
             let reply = streamed(wire, good(wire).replace(key, &format!("{name}:{count}"))).await.unwrap();
             // A null count of cached tokens is one that is not there.
             let is_fine = wire == WireFormat::AnthropicMessages && count == "null";
-            assert_eq!(reply.usage, is_fine.then_some(Usage { input_tokens: 2, output_tokens: 3, cost_usd: None }), "{wire:?} {count}");
+            assert_eq!(reply.usage, is_fine.then_some(Usage { input_tokens: 2, output_tokens: 3, ..Usage::default() }), "{wire:?} {count}");
         }
     }
 }
@@ -161,6 +161,25 @@ fn a_schema_is_strict_only_where_openai_would_take_it() {
     let mut nested = schema();
     nested["properties"]["city"] = json!({ "type": "array", "items": { "type": "object", "properties": {} } });
     assert!(!strict(nested));
+    let closed = |inner: Value| json!({ "type": "object", "properties": { "a": inner }, "required": ["a"], "additionalProperties": false });
+    let deep = |levels| (0..levels).fold(json!({ "type": "string" }), |inner, _| closed(inner));
+    assert!(strict(deep(10)) && !strict(deep(11)));
+}
+
+#[test]
+fn openai_is_sent_no_lengths_of_texts_and_so_keeps_to_the_schema() {
+    let text = json!({ "type": "string", "minLength": 1, "maxLength": 9 });
+    let schema = json!({ "type": "object", "properties": { "maxLength": text }, "required": ["maxLength"], "additionalProperties": false });
+    for (base, is_strict) in [("https://api.openai.com/v1", true), ("http://127.0.0.1:1/v1", false)] {
+        let asked = |wire| ModelRequest { schema: Some(schema.clone()), ..request(wire, base.to_owned()) };
+        let chat = openai::call(&asked(WIRES[0]), &Pictures::default()).body["response_format"]["json_schema"].take();
+        let responses =
+            crate::adapter::model::responses::call(&asked(WireFormat::OpenAiResponses), &Pictures::default()).body["text"]["format"].take();
+        for sent in [chat, responses] {
+            let lengths = if is_strict { json!({ "type": "string" }) } else { text.clone() };
+            assert_eq!((&sent["strict"], &sent["schema"]["properties"]["maxLength"]), (&json!(is_strict), &lengths), "{base}");
+        }
+    }
 }
 
 #[tokio::test]

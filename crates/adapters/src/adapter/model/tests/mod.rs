@@ -94,7 +94,7 @@ fn good_reply() -> ModelReply {
     ModelReply {
         text: "Grün 🎈".to_owned(),
         calls: Vec::new(),
-        usage: Some(Usage { input_tokens: 7, output_tokens: 3, cost_usd: None }),
+        usage: Some(Usage { input_tokens: 7, output_tokens: 3, ..Usage::default() }),
         model: Some("m-1".to_owned()),
     }
 }
@@ -120,6 +120,7 @@ pub(super) fn request(wire: WireFormat, base_url: String) -> ModelRequest {
         tool_calls: ToolCalls::Native,
         temperature: None,
         max_output_tokens: None,
+        bounded_as: None,
         seed: None,
         timeout: Duration::from_secs(10),
         connect_timeout: Duration::from_secs(5),
