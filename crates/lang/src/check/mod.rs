@@ -173,6 +173,8 @@ struct Gaps {
     filters_are_lost: bool,
     /// The shape of an output is not known.
     shapes_are_lost: bool,
+    /// What is given to a tool or a pipeline is not known.
+    arguments_are_lost: bool,
     /// The id of a step is not known.
     ids_are_lost: bool,
     /// Files in which some value is not known.
@@ -187,10 +189,11 @@ impl Gaps {
         let any = |codes: &[Code]| found.iter().any(|diagnostic| codes.contains(&diagnostic.code));
         let is_value = |diagnostic: &Diagnostic, keys: &[&str]| matches!(&diagnostic.about, About::Value(key) if keys.contains(&&**key));
         let is_shape = |code| matches!(code, Code::WrongType | Code::EmptySection | Code::DuplicateKey);
+        let loses_arguments =
+            |diagnostic: &Diagnostic| matches!(diagnostic.code, Code::EmptySection | Code::WrongType) && is_value(diagnostic, &["with"]);
         let loses_shape = |diagnostic: &Diagnostic| {
-            let is_empty_with = diagnostic.code == Code::EmptySection && is_value(diagnostic, &["with"]);
-            is_empty_with
-                || diagnostic.code == Code::WrongType && is_value(diagnostic, &["one", "output", "fields", "items", "type", "with"])
+            loses_arguments(diagnostic)
+                || diagnostic.code == Code::WrongType && is_value(diagnostic, &["one", "output", "fields", "items", "type"])
         };
         let loses_id = |diagnostic: &Diagnostic| match diagnostic.code {
             Code::MissingKey => diagnostic.about == About::Missing("id"),
@@ -227,6 +230,7 @@ impl Gaps {
             parts_are_lost: is_cut || slid || any(&[Code::WrongType, Code::EmptySection, Code::MissingKey, Code::NotYetAvailable]),
             filters_are_lost: any(&[Code::UnknownFilter]),
             shapes_are_lost: any(&[Code::SchemaInvalid, Code::MissingFile]) || found.iter().any(loses_shape),
+            arguments_are_lost: found.iter().any(loses_arguments),
             ids_are_lost: found.iter().any(loses_id),
             unsound: found.iter().filter(|found| found.severity() == Severity::Error).map(|found| found.span.file).collect(),
         }
@@ -238,7 +242,9 @@ impl Gaps {
             Code::UnknownName => !(self.names_are_lost || self.ids_are_lost) || !sources.text(diagnostic.span).starts_with("steps"),
             Code::UnknownStep => !self.names_are_lost && !self.ids_are_lost,
             Code::UnknownField => !self.names_are_lost && !self.shapes_are_lost,
-            Code::UnknownReference | Code::CallInputs | Code::UnknownTable | Code::UndeclaredSecret => !self.names_are_lost,
+            Code::UnknownReference | Code::UnknownTable | Code::UndeclaredSecret => !self.names_are_lost,
+            Code::CallInputs => !self.names_are_lost && !self.arguments_are_lost,
+            Code::ToolArguments => !self.arguments_are_lost,
             Code::TestUnknownName => !(self.names_are_lost || self.manners_are_lost && diagnostic.about == About::CaseChannel),
             Code::ComparisonType => !self.filters_are_lost,
             Code::OtherwiseFails => !self.manners_are_lost,
