@@ -100,7 +100,7 @@ scorecards:
   card:
     criteria:
       - { id: words, description: It has the words., check: { contains: ['{{ inputs.a }}'], not_contains: ['b {{ inputs.a }}'], equals: { v: '{{ inputs.a }}' } } }
-      - { id: numbers, description: It has the numbers., check: { numbers_from: inputs.l, states_numbers: inputs.l, apart_from: inputs.a, expression: value == 1 } }
+      - { id: numbers, description: It has the numbers., when: inputs.a == 'x', check: { numbers_from: inputs.l, states_numbers: inputs.l, apart_from: inputs.a, expression: value == 1 } }
 steps:
   - { id: set, name: 'Sets {{ inputs.a }}', when: inputs.a == 'x', for_each: inputs.l, set: { x: ['{{ item }}', { y: 1 }] } }
   - { id: ask, agent: a, prompt: 'Hi {{ inputs.a }}', model: '{{ inputs.a }}', attach: ['{{ inputs.a }}'] }
