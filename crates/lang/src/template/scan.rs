@@ -356,7 +356,7 @@ impl<'s> Scan<'s> {
             }
         }
         if let Some((open, opened)) = self.open
-            && !rest.contains(opened.end())
+            && (!rest.contains(opened.end()) || self.has_no_end(open, opened))
         {
             return self.never_closed(open, opened);
         }

@@ -110,6 +110,7 @@ fn expressions_that_cannot_be_read_are_explained() {
     assert_eq!(message("{{ a + }}"), "something is missing before \"}}\"");
     assert_eq!(message("{{ }}"), "something is missing before \"}}\"");
     assert_eq!(message("{% if a = 1 %}{% endif %}"), "\"=\" does not compare; write \"==\"");
+    assert_eq!(message("In {{ a are {{ b }} °F."), "\"{{ a are\" is not closed; add \"}}\"");
     assert_eq!(message("{{ a && b }}"), "\"&\" cannot stand in an expression; write \"and\"");
     assert_eq!(
         message("{{ inputs.größe }}"),
