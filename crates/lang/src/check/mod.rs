@@ -175,6 +175,8 @@ struct Gaps {
     shapes_are_lost: bool,
     /// What is given to a tool or a pipeline is not known.
     arguments_are_lost: bool,
+    /// Whether a step is repeated is not known.
+    repeats_are_lost: bool,
     /// The id of a step is not known.
     ids_are_lost: bool,
     /// Files in which some value is not known.
@@ -231,6 +233,7 @@ impl Gaps {
             filters_are_lost: any(&[Code::UnknownFilter]),
             shapes_are_lost: any(&[Code::SchemaInvalid, Code::MissingFile]) || found.iter().any(loses_shape),
             arguments_are_lost: found.iter().any(loses_arguments),
+            repeats_are_lost: found.iter().any(|found| is_shape(found.code) && is_value(found, &["for_each"])),
             ids_are_lost: found.iter().any(loses_id),
             unsound: found.iter().filter(|found| found.severity() == Severity::Error).map(|found| found.span.file).collect(),
         }
@@ -240,6 +243,10 @@ impl Gaps {
     fn allow(&self, diagnostic: &Diagnostic, sources: &Sources) -> bool {
         match diagnostic.code {
             Code::UnknownName => !(self.names_are_lost || self.ids_are_lost) || !sources.text(diagnostic.span).starts_with("steps"),
+            // A name of an element; secrets and variables are no such names.
+            Code::WrongPlace => {
+                !self.repeats_are_lost || ["secrets", "env"].iter().any(|name| sources.text(diagnostic.span).starts_with(name))
+            }
             Code::UnknownStep => !self.names_are_lost && !self.ids_are_lost,
             Code::UnknownField => !self.names_are_lost && !self.shapes_are_lost,
             Code::UnknownReference | Code::UnknownTable | Code::UndeclaredSecret => !self.names_are_lost,
