@@ -72,7 +72,7 @@ pub struct McpServers {
 }
 
 /// What a server looked like when it was asked, for people.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ServerLook {
     /// The protocol that is spoken.
     pub version: String,
@@ -82,6 +82,8 @@ pub struct ServerLook {
     pub difference: Difference,
     /// What is pinned if this is accepted.
     pub said: BTreeMap<String, serde_json::Value>,
+    /// Why an optional server is not there; then nothing else is known.
+    pub absent: Option<Failure>,
 }
 
 /// What a server said of its tools, as it may be in a file.
@@ -191,10 +193,18 @@ impl McpServers {
     /// # Errors
     /// It cannot be reached, or the pins cannot be read.
     pub async fn look(&self, server: &ToolServer) -> Result<ServerLook, Failure> {
-        let (session, _) = self.session(server).await?;
-        let listed = tokio::time::timeout(server.connect_timeout, session.list()).await;
         let late = || Failure::new(FailureKind::Timeout, format!("server \"{}\" did not tell its tools in time", server.name));
-        let listed = listed.map_err(|_| late())?.map_err(|fault| named(server, fault))?;
+        let told = async || -> Result<_, Failure> {
+            let (session, _) = self.session(server).await?;
+            let listed = tokio::time::timeout(server.connect_timeout, session.list()).await;
+            Ok((session, listed.map_err(|_| late())?.map_err(|fault| named(server, fault))?))
+        };
+        let (session, listed) = match told().await {
+            Err(failure) if server.optional && is_absence(failure.kind) => {
+                return Ok(ServerLook { absent: Some(failure), ..ServerLook::default() });
+            }
+            told => told?,
+        };
         let _alone = held(&self.pinning);
         let pins = Pins::read(&server.project)?;
         Ok(ServerLook {
@@ -202,19 +212,18 @@ impl McpServers {
             tools: listed.tools.iter().map(|tool| (visible(&tool.name), visible(&tool.description))).collect(),
             difference: pins.difference(&server.identity, &without_secrets(server, &listed)),
             said: without_secrets(server, &listed),
+            absent: None,
         })
     }
 
     async fn listed(&self, server: &ToolServer) -> Result<ToolList, Failure> {
-        let (mut session, is_found) = self.session(server).await?;
-        let mut listed = self.told(server, &session).await;
-        // One that an earlier run has left may have fallen ill since.
-        if listed.is_err() && is_found {
-            self.entry(server).forget(&Arc::downgrade(&session)).await;
-            session = self.session(server).await?.0;
-            listed = self.told(server, &session).await;
-        }
-        let listed = listed.map_err(|fault| named(server, fault))?;
+        let (session, listed) = match self.reached(server).await {
+            Ok(reached) => reached,
+            Err(fault) if server.optional && is_absence(fault.failure.kind) => {
+                return Ok(ToolList { absent: Some(fault.failure), ..ToolList::default() });
+            }
+            Err(fault) => return Err(fault.into()),
+        };
         let difference = self.compared(server, &listed).await?;
         let mut notes = session.inbox().notes(&server.run);
         if difference.is_first {
@@ -227,7 +236,21 @@ impl McpServers {
             changed: difference.changed,
             unpinned: difference.new,
             notes,
+            absent: None,
         })
+    }
+
+    /// The server and its tools.
+    async fn reached(&self, server: &ToolServer) -> Result<(Arc<ServerSession>, Arc<ListedTools>), HttpFault> {
+        let (mut session, is_found) = self.session(server).await?;
+        let mut listed = self.told(server, &session).await;
+        // One that an earlier run has left may have fallen ill since.
+        if listed.is_err() && is_found {
+            self.entry(server).forget(&Arc::downgrade(&session)).await;
+            session = self.session(server).await?.0;
+            listed = self.told(server, &session).await;
+        }
+        Ok((session, listed.map_err(|fault| named(server, fault))?))
     }
 
     async fn told(&self, server: &ToolServer, session: &Arc<ServerSession>) -> Result<Arc<ListedTools>, HttpFault> {
@@ -305,6 +328,12 @@ impl Drop for Doubt {
             }
         });
     }
+}
+
+/// Whether a failure says that a server does not start or answer. One that is rejected, or answers that it may not be used, is there.
+fn is_absence(kind: FailureKind) -> bool {
+    use FailureKind::{BadResponse, Connection, ServerError, Timeout, Unavailable};
+    matches!(kind, Connection | Timeout | Unavailable | ServerError | BadResponse)
 }
 
 /// A fault that says whose it is.
