@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `program` | a server that is a program: its group, its lines, its end |
 //! | `web` | a server behind a web address |
+//! | `headers` | parameters that headers repeat for it |
 //! | `news` | what such a server tells of its own accord |
 //! | `inbox` | what comes, sorted and bounded, whichever way it comes |
 //! | `session` | the first words, and requests |
@@ -18,6 +19,7 @@
 //!
 //! How to add a request of the protocol: its words in `protocol`, its bounds in `tools`, a row of the fault table in `tests`.
 
+mod headers;
 mod inbox;
 mod news;
 pub mod pins;
@@ -42,6 +44,7 @@ use self::pool::{PooledServer, ServerPool};
 use self::program::ServerProgram;
 use self::session::{ListedTools, ServerLink, ServerSession};
 pub use self::shared::{Lent, SharedServers};
+use self::tools::patience;
 use self::web::Web;
 use super::held;
 use super::http::{Http, HttpFault, honest, in_words};
@@ -114,7 +117,7 @@ impl McpServers {
 
     /// The server, started if it does not run. True: another run had started it.
     async fn session(&self, server: &ToolServer) -> Result<(Arc<ServerSession>, bool), HttpFault> {
-        let until = Instant::now() + server.connect_timeout;
+        let until = Instant::now() + patience(server.connect_timeout);
         let late = || {
             let time = in_words(server.connect_timeout);
             let message = format!("server \"{}\" did not start within {time} (connect_timeout)", server.name);
@@ -141,12 +144,13 @@ impl McpServers {
         if begun > 0 {
             tokio::time::sleep(RESTART_AFTER * 2u32.pow(begun - 1)).await;
         }
-        let until = Instant::now() + server.connect_timeout;
+        let until = Instant::now() + patience(server.connect_timeout);
         self.is_agreed(server).await?;
         let link = self.link(server)?;
+        let time = server.connect_timeout;
         // It continues when this run stops waiting: another one may wait, too.
         let opening = tokio::spawn(async move {
-            let session = Arc::new(ServerSession::open(link, until).await?);
+            let session = Arc::new(ServerSession::open(link, until, time).await?);
             *open = Some(Arc::clone(&session));
             Ok(session)
         });
@@ -193,17 +197,11 @@ impl McpServers {
     /// # Errors
     /// It cannot be reached, or the pins cannot be read.
     pub async fn look(&self, server: &ToolServer) -> Result<ServerLook, Failure> {
-        let late = || Failure::new(FailureKind::Timeout, format!("server \"{}\" did not tell its tools in time", server.name));
-        let told = async || -> Result<_, Failure> {
-            let (session, _) = self.session(server).await?;
-            let listed = tokio::time::timeout(server.connect_timeout, session.list()).await;
-            Ok((session, listed.map_err(|_| late())?.map_err(|fault| named(server, fault))?))
-        };
-        let (session, listed) = match told().await {
-            Err(failure) if server.optional && is_absence(failure.kind) => {
-                return Ok(ServerLook { absent: Some(failure), ..ServerLook::default() });
+        let (session, listed) = match self.reached(server).await {
+            Err(fault) if server.optional && is_absence(fault.failure.kind) => {
+                return Ok(ServerLook { absent: Some(fault.failure), ..ServerLook::default() });
             }
-            told => told?,
+            reached => reached?,
         };
         let _alone = held(&self.pinning);
         let pins = Pins::read(&server.project)?;
@@ -242,21 +240,26 @@ impl McpServers {
 
     /// The server and its tools.
     async fn reached(&self, server: &ToolServer) -> Result<(Arc<ServerSession>, Arc<ListedTools>), HttpFault> {
+        let until = Instant::now() + patience(server.connect_timeout);
         let (mut session, is_found) = self.session(server).await?;
-        let mut listed = self.told(server, &session).await;
+        let mut listed = self.told(server, &session, until).await;
         // One that an earlier run has left may have fallen ill since.
         if listed.is_err() && is_found {
             self.entry(server).forget(&Arc::downgrade(&session)).await;
             session = self.session(server).await?.0;
-            listed = self.told(server, &session).await;
+            listed = self.told(server, &session, until).await;
         }
         Ok((session, listed.map_err(|fault| named(server, fault))?))
     }
 
-    async fn told(&self, server: &ToolServer, session: &Arc<ServerSession>) -> Result<Arc<ListedTools>, HttpFault> {
+    async fn told(&self, server: &ToolServer, session: &Arc<ServerSession>, until: Instant) -> Result<Arc<ListedTools>, HttpFault> {
         let mut doubt = Doubt::of(self.entry(server), session);
-        let listed = session.list().await;
-        doubt.is_settled = true;
+        let listed = timeout_at(until, session.list()).await.unwrap_or_else(|_| {
+            let time = in_words(server.connect_timeout);
+            Err(session
+                .fault(FailureKind::Timeout, &format!("it did not tell its tools within {time} (connect_timeout){}", session.last_line())))
+        });
+        doubt.is_settled = !matches!(&listed, Err(fault) if fault.failure.kind == FailureKind::Timeout);
         listed
     }
 
