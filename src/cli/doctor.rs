@@ -194,6 +194,9 @@ impl Examination {
     fn server(&mut self, name: &str, tool: Option<&Tool>, seen: Seen) {
         let look = match seen {
             Seen::Is(looked) => looked.1,
+            Seen::IsAbsent(problem) => {
+                return self.sign("note", format!("optional server {name} is not there, and a run leaves its tools out: {problem}"));
+            }
             Seen::Fails(problem) => return self.fault(format!("server {name} cannot be used: {problem}")),
             Seen::OnlyInARun(why) => {
                 return self.sign("note", format!("what server {name} is started with is known only in a run ({why})"));

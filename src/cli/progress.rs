@@ -261,7 +261,8 @@ fn colour_of(event: &Event) -> &'static str {
         | Happening::RefinementStarted { .. }
         | Happening::CancelRequested { .. }
         | Happening::OutcomeUnknown { .. }
-        | Happening::StepCancelled { .. } => "33",
+        | Happening::StepCancelled { .. }
+        | Happening::ToolsListed { absent: Some(_), .. } => "33",
         _ => PALE,
     }
 }
@@ -295,6 +296,9 @@ pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option
             format!("waiting up to {}s for answers of calls that are out", until.saturating_sub(event.at_ms).div_ceil(1000))
         }
         Happening::OutcomeUnknown { step, .. } => format!("{step}: no answer; whether the call has acted is not known"),
+        Happening::ToolsListed { step, server, absent: Some(failure), .. } => {
+            format!("{step}: optional server {server} is not there, its tools are left out: {}", masked(&failure.message))
+        }
         _ if is_verbose => serde_json::to_value(event).ok().and_then(|v| v["type"].as_str().map(str::to_string)).unwrap_or_default(),
         _ => return None,
     })

@@ -28,6 +28,8 @@ pub(super) enum Seen {
     Is(Box<(ToolServer, ServerLook)>),
     /// It does not, and why.
     Fails(String),
+    /// It is optional and does not, and why.
+    IsAbsent(String),
     /// What it is started with reads inputs that have no default.
     OnlyInARun(String),
 }
@@ -51,6 +53,7 @@ pub(super) fn look(
     runtime.block_on(async {
         let one = async |(name, server): (String, Result<ToolServer, Failure>)| match server {
             Ok(server) => match world.look(&server).await {
+                Ok(ServerLook { absent: Some(failure), .. }) => (name, Seen::IsAbsent(failure.message)),
                 Ok(look) => (name, Seen::Is(Box::new((server, look)))),
                 Err(failure) => (name, Seen::Fails(failure.message)),
             },
@@ -109,6 +112,9 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
                 Seen::Fails(problem) => {
                     tell!("{name}: {}", visible(&problem));
                     faults += 1;
+                }
+                Seen::IsAbsent(why) => {
+                    tell!("{name}: optional and not there, so nothing changes in what is pinned of it: {}", visible(&why));
                 }
                 Seen::OnlyInARun(why) => {
                     let known = "what it is started with is known only in a run";

@@ -348,3 +348,42 @@ fn a_server_of_which_the_user_allows_no_tool_is_not_started_and_a_denied_tool_is
         assert!(!events.contains("tool_called") && !events.contains("You said"), "{shown}");
     }
 }
+
+#[test]
+fn a_run_does_without_an_optional_server_and_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let text = |optional: bool, tool: &str| {
+        format!(
+            "flow: 1
+name: p
+description: Says hi.
+models: {{ default: {{ provider: scripted, replies: replies.yaml }} }}
+agents: {{ writer: {{ instructions: You write., tools: [gone] }} }}
+tools: {{ gone: {{ command: no-such-server, allow: [get], optional: {optional} }} }}
+steps:
+  - {{ id: said, {tool} }}
+outputs: {{ said: \"{{{{ steps.said.output }}}}\" }}
+"
+        )
+    };
+    let agent = "agent: writer, prompt: Say hi.";
+    std::fs::write(home.path().join("flow.toml"), "").unwrap();
+    std::fs::write(home.path().join("replies.yaml"), "flow: 1\nreplies: { said: Hi. }\n").unwrap();
+    let tried = |optional, tool: &str, arguments: &[&str]| {
+        std::fs::write(home.path().join("p.yaml"), text(optional, tool)).unwrap();
+        done(home.path(), &[arguments, &["p.yaml"]].concat(), "")
+    };
+    assert_eq!(tried(false, agent, &["run"]).0, Some(6));
+    let (exit, out, told) = tried(true, agent, &["run"]);
+    assert_eq!((exit, out.trim()), (Some(0), "Hi."), "{told}");
+    assert!(
+        told.contains("said: optional server gone is not there, its tools are left out: ") && told.contains("no-such-server"),
+        "{told}"
+    );
+    let (exit, _, told) = tried(true, "tool: gone.get", &["run"]);
+    assert!(exit == Some(6) && told.contains("failed (unavailable): server \"gone\" is optional"), "{exit:?} {told}");
+    let (exit, out, told) = tried(true, agent, &["doctor"]);
+    assert!(exit == Some(0) && out.contains("note   optional server gone is not there"), "{exit:?} {out} {told}");
+    let (exit, _, told) = tried(true, agent, &["tools", "pin"]);
+    assert!(exit == Some(0) && told.contains("gone: optional and not there") && !home.path().join("flow.lock").exists(), "{told}");
+}

@@ -237,6 +237,9 @@ pub enum Happening {
         /// Those that it could use if they were pinned.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unpinned: Vec<String>,
+        /// Why an optional server is not there: it has no tools in this run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        absent: Option<Failure>,
         duration_ms: u64,
     },
     /// An MCP server did something else than answering: it asked for something and was rejected, or wrote what is no message.

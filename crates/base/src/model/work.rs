@@ -231,6 +231,8 @@ pub struct Tool {
     pub connect_timeout: Option<Duration>,
     /// Whether a person is asked each time.
     pub approve: Approve,
+    /// Of an MCP server: a run does without it when it does not start or answer.
+    pub optional: bool,
 }
 
 impl Tool {

@@ -387,6 +387,7 @@ mod tests {
                 deny: names(deny),
                 timeout: None,
                 connect_timeout: None,
+                optional: false,
                 approve: Approve::Never,
             }
         };

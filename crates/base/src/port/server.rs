@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Pending, Secret};
-use crate::event::ServerTool;
+use crate::event::{Failure, ServerTool};
 use crate::model::HostSource;
 
 /// A server. Equal ones are the same: steps and runs of one process share it.
@@ -28,6 +28,8 @@ pub struct ToolServer {
     pub secrets: Vec<Secret>,
     /// Time to start it, agree on a version and learn its tools.
     pub connect_timeout: Duration,
+    /// Whether a run does without it: one that cannot be reached is told in [`ToolList::absent`].
+    pub optional: bool,
     /// The run that asks; a server is started again a few times a run.
     pub run: Arc<str>,
 }
@@ -75,6 +77,9 @@ pub struct ToolList {
     /// What it did besides, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Why an optional server is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent: Option<Failure>,
 }
 
 /// Calls a tool of a server.

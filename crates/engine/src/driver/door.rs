@@ -89,7 +89,7 @@ impl Door {
                 self.texts(headers.iter_mut().flat_map(|(name, value)| [name, value]));
                 self.value(body);
             }
-            CallReply::Tools(ToolList { version, hash: _, tools, changed, unpinned, notes }) => {
+            CallReply::Tools(ToolList { version, hash: _, tools, changed, unpinned, notes, absent }) => {
                 self.text(version);
                 for ServerTool { name, description, input, output, hash: _ } in tools {
                     self.texts([name, description]);
@@ -101,6 +101,7 @@ impl Door {
                     changed.insert(name, what);
                 }
                 self.texts(notes.iter_mut().chain(unpinned));
+                self.texts(absent.iter_mut().map(|failure| &mut failure.message));
             }
             CallReply::Tool(ServerReply { value, is_structured: _, is_error: _, notes }) => {
                 self.value(value);
@@ -196,6 +197,7 @@ mod tests {
                 changed,
                 unpinned: vec![text()],
                 notes: vec![text()],
+                absent: Some(Failure::new(FailureKind::Timeout, text())),
             }),
             CallReply::Tool(ServerReply { value: value(), notes: vec![text()], ..ServerReply::default() }),
             CallReply::Sent(text()),

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `program` | a server that is a program: its group, its lines, its end |
 //! | `web` | a server behind a web address |
+//! | `headers` | parameters that headers repeat for it |
 //! | `news` | what such a server tells of its own accord |
 //! | `inbox` | what comes, sorted and bounded, whichever way it comes |
 //! | `session` | the first words, and requests |
@@ -18,6 +19,7 @@
 //!
 //! How to add a request of the protocol: its words in `protocol`, its bounds in `tools`, a row of the fault table in `tests`.
 
+mod headers;
 mod inbox;
 mod news;
 pub mod pins;
@@ -42,6 +44,7 @@ use self::pool::{PooledServer, ServerPool};
 use self::program::ServerProgram;
 use self::session::{ListedTools, ServerLink, ServerSession};
 pub use self::shared::{Lent, SharedServers};
+use self::tools::patience;
 use self::web::Web;
 use super::held;
 use super::http::{Http, HttpFault, honest, in_words};
@@ -72,7 +75,7 @@ pub struct McpServers {
 }
 
 /// What a server looked like when it was asked, for people.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ServerLook {
     /// The protocol that is spoken.
     pub version: String,
@@ -82,6 +85,8 @@ pub struct ServerLook {
     pub difference: Difference,
     /// What is pinned if this is accepted.
     pub said: BTreeMap<String, serde_json::Value>,
+    /// Why an optional server is not there; then nothing else is known.
+    pub absent: Option<Failure>,
 }
 
 /// What a server said of its tools, as it may be in a file.
@@ -112,7 +117,7 @@ impl McpServers {
 
     /// The server, started if it does not run. True: another run had started it.
     async fn session(&self, server: &ToolServer) -> Result<(Arc<ServerSession>, bool), HttpFault> {
-        let until = Instant::now() + server.connect_timeout;
+        let until = Instant::now() + patience(server.connect_timeout);
         let late = || {
             let time = in_words(server.connect_timeout);
             let message = format!("server \"{}\" did not start within {time} (connect_timeout)", server.name);
@@ -139,12 +144,13 @@ impl McpServers {
         if begun > 0 {
             tokio::time::sleep(RESTART_AFTER * 2u32.pow(begun - 1)).await;
         }
-        let until = Instant::now() + server.connect_timeout;
+        let until = Instant::now() + patience(server.connect_timeout);
         self.is_agreed(server).await?;
         let link = self.link(server)?;
+        let time = server.connect_timeout;
         // It continues when this run stops waiting: another one may wait, too.
         let opening = tokio::spawn(async move {
-            let session = Arc::new(ServerSession::open(link, until).await?);
+            let session = Arc::new(ServerSession::open(link, until, time).await?);
             *open = Some(Arc::clone(&session));
             Ok(session)
         });
@@ -191,10 +197,12 @@ impl McpServers {
     /// # Errors
     /// It cannot be reached, or the pins cannot be read.
     pub async fn look(&self, server: &ToolServer) -> Result<ServerLook, Failure> {
-        let (session, _) = self.session(server).await?;
-        let listed = tokio::time::timeout(server.connect_timeout, session.list()).await;
-        let late = || Failure::new(FailureKind::Timeout, format!("server \"{}\" did not tell its tools in time", server.name));
-        let listed = listed.map_err(|_| late())?.map_err(|fault| named(server, fault))?;
+        let (session, listed) = match self.reached(server).await {
+            Err(fault) if server.optional && is_absence(fault.failure.kind) => {
+                return Ok(ServerLook { absent: Some(fault.failure), ..ServerLook::default() });
+            }
+            reached => reached?,
+        };
         let _alone = held(&self.pinning);
         let pins = Pins::read(&server.project)?;
         Ok(ServerLook {
@@ -202,19 +210,18 @@ impl McpServers {
             tools: listed.tools.iter().map(|tool| (visible(&tool.name), visible(&tool.description))).collect(),
             difference: pins.difference(&server.identity, &without_secrets(server, &listed)),
             said: without_secrets(server, &listed),
+            absent: None,
         })
     }
 
     async fn listed(&self, server: &ToolServer) -> Result<ToolList, Failure> {
-        let (mut session, is_found) = self.session(server).await?;
-        let mut listed = self.told(server, &session).await;
-        // One that an earlier run has left may have fallen ill since.
-        if listed.is_err() && is_found {
-            self.entry(server).forget(&Arc::downgrade(&session)).await;
-            session = self.session(server).await?.0;
-            listed = self.told(server, &session).await;
-        }
-        let listed = listed.map_err(|fault| named(server, fault))?;
+        let (session, listed) = match self.reached(server).await {
+            Ok(reached) => reached,
+            Err(fault) if server.optional && is_absence(fault.failure.kind) => {
+                return Ok(ToolList { absent: Some(fault.failure), ..ToolList::default() });
+            }
+            Err(fault) => return Err(fault.into()),
+        };
         let difference = self.compared(server, &listed).await?;
         let mut notes = session.inbox().notes(&server.run);
         if difference.is_first {
@@ -227,13 +234,32 @@ impl McpServers {
             changed: difference.changed,
             unpinned: difference.new,
             notes,
+            absent: None,
         })
     }
 
-    async fn told(&self, server: &ToolServer, session: &Arc<ServerSession>) -> Result<Arc<ListedTools>, HttpFault> {
+    /// The server and its tools.
+    async fn reached(&self, server: &ToolServer) -> Result<(Arc<ServerSession>, Arc<ListedTools>), HttpFault> {
+        let until = Instant::now() + patience(server.connect_timeout);
+        let (mut session, is_found) = self.session(server).await?;
+        let mut listed = self.told(server, &session, until).await;
+        // One that an earlier run has left may have fallen ill since.
+        if listed.is_err() && is_found {
+            self.entry(server).forget(&Arc::downgrade(&session)).await;
+            session = self.session(server).await?.0;
+            listed = self.told(server, &session, until).await;
+        }
+        Ok((session, listed.map_err(|fault| named(server, fault))?))
+    }
+
+    async fn told(&self, server: &ToolServer, session: &Arc<ServerSession>, until: Instant) -> Result<Arc<ListedTools>, HttpFault> {
         let mut doubt = Doubt::of(self.entry(server), session);
-        let listed = session.list().await;
-        doubt.is_settled = true;
+        let listed = timeout_at(until, session.list()).await.unwrap_or_else(|_| {
+            let time = in_words(server.connect_timeout);
+            Err(session
+                .fault(FailureKind::Timeout, &format!("it did not tell its tools within {time} (connect_timeout){}", session.last_line())))
+        });
+        doubt.is_settled = !matches!(&listed, Err(fault) if fault.failure.kind == FailureKind::Timeout);
         listed
     }
 
@@ -305,6 +331,12 @@ impl Drop for Doubt {
             }
         });
     }
+}
+
+/// Whether a failure says that a server does not start or answer. One that is rejected, or answers that it may not be used, is there.
+fn is_absence(kind: FailureKind) -> bool {
+    use FailureKind::{BadResponse, Connection, ServerError, Timeout, Unavailable};
+    matches!(kind, Connection | Timeout | Unavailable | ServerError | BadResponse)
 }
 
 /// A fault that says whose it is.

@@ -140,6 +140,15 @@ impl ServerProgram {
         }
     }
 
+    /// The last line that it wrote to standard error, for a message; empty: none, or it may be of another run.
+    pub(super) fn last_line(&self) -> String {
+        let tail = held(&self.tail);
+        let text = self.inbox.scrub.hidden(&String::from_utf8_lossy(&tail.bytes)).into_owned();
+        let last = text.lines().rev().find(|line| !line.trim().is_empty()).filter(|_| !tail.is_mixed);
+        last.map(|line| format!("; it last wrote: {}", self.inbox.scrub.quote(line, tail.bytes.len() >= KEPT_OF_STDERR)))
+            .unwrap_or_default()
+    }
+
     /// Becomes true when nothing of it is left.
     pub(super) fn ended(&self) -> watch::Receiver<bool> {
         self.ended.clone()

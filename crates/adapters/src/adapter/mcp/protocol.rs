@@ -53,6 +53,13 @@ pub(super) fn is_stateless(result: &Value) -> bool {
     versions.is_some_and(|versions| versions.iter().any(|version| version == STATELESS.as_str()))
 }
 
+/// Whether an error says that the version is not supported, and lists it as one that is.
+pub(super) fn offers_stateless(error: &ErrorData) -> bool {
+    let supported = error.data.as_ref().and_then(|data| data.get("supported")?.as_array());
+    error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+        && supported.is_some_and(|versions| versions.iter().any(|version| version == STATELESS.as_str()))
+}
+
 /// Whether a server gives tools at all.
 pub(super) fn has_tools(result: &Value) -> bool {
     result.pointer("/capabilities/tools").is_some()

@@ -13,7 +13,7 @@ use super::program::ServerProgram;
 use super::protocol::{self, STATELESS};
 use super::web::{Trouble, Web};
 use crate::adapter::held;
-use crate::adapter::http::HttpFault;
+use crate::adapter::http::{HttpFault, in_words};
 use crate::event::{Failure, FailureKind, ServerTool};
 
 /// How long a program that missed a call's time has to show that it still reads and answers.
@@ -51,13 +51,14 @@ impl ServerSession {
     /// Agrees on a version with a server.
     ///
     /// # Errors
-    /// It cannot be reached, speaks another protocol, gives no tools, or does not answer until then.
-    pub(super) async fn open(link: ServerLink, until: Instant) -> Result<ServerSession, HttpFault> {
+    /// It cannot be reached, speaks another protocol, gives no tools, or does not answer until then; `time` is what its author gave it.
+    pub(super) async fn open(link: ServerLink, until: Instant, time: Duration) -> Result<ServerSession, HttpFault> {
         let version = Mutex::new(STATELESS);
         let session = ServerSession { link, version, listed: Mutex::default(), again: tokio::sync::Mutex::default() };
         let late = |_| {
-            let message = "it did not say hello in time (connect_timeout)";
-            Err(HttpFault::before_sending(Failure::new(FailureKind::Timeout, message)))
+            let time = in_words(time);
+            Err(session
+                .fault(FailureKind::Timeout, &format!("it did not say hello within {time} (connect_timeout){}", session.last_line())))
         };
         match timeout_at(until, session.agree(until)).await.unwrap_or_else(late) {
             Ok(()) => Ok(session),
@@ -82,6 +83,14 @@ impl ServerSession {
 
     fn speak(&self, version: ProtocolVersion) {
         *held(&self.version) = version;
+    }
+
+    /// What a program last wrote to standard error, for a message.
+    pub(super) fn last_line(&self) -> String {
+        match &self.link {
+            ServerLink::Program(program) => program.last_line(),
+            ServerLink::Web(_) => String::new(),
+        }
     }
 
     /// Whether it can still be asked.
@@ -118,7 +127,11 @@ impl ServerSession {
         // An old server may leave a word it does not know unanswered.
         let half = until.saturating_duration_since(Instant::now()) / 2;
         let mut first_was_slow = false;
-        let first = timeout(half, self.request("server/discover", json!({}))).await;
+        let mut first = timeout(half, self.request("server/discover", json!({}))).await;
+        // Rejected for its version, which the server says it has: a part of it may be older than the rest, as while it is replaced.
+        if matches!(&first, Ok(Ok(Err(error))) if protocol::offers_stateless(error)) {
+            first = timeout(half, self.request("server/discover", json!({}))).await;
+        }
         match first {
             Ok(Ok(Ok(found))) if protocol::is_stateless(&found) => return self.begins(&found),
             Ok(Ok(Err(error))) if matches!(error.code, ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY | ErrorCode::HEADER_MISMATCH) => {

@@ -7,13 +7,15 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout_at};
 
+use super::headers::{repeated, wrong_header};
 use super::inbox::Said;
 use super::program::LONGEST_LINE;
 use super::protocol;
 use super::session::{ListedTools, NO_SESSION, ServerLink, ServerSession};
-use super::web::{Trouble, repeated};
+use super::web::Trouble;
 use crate::adapter::held;
 use crate::adapter::http::{HttpFault, in_words};
+use crate::adapter::scrub::visible;
 use crate::event::{Failure, FailureKind, ServerTool};
 use crate::port::ServerReply;
 
@@ -22,6 +24,11 @@ const MOST_TOOLS: usize = 1_000;
 const MOST_PAGES: usize = 100;
 /// Most bytes of a whole list.
 const LARGEST_LIST: usize = 8 << 20;
+
+/// A time that is up a little before the engine's own, which knows nothing of progress and last words.
+pub(super) fn patience(time: Duration) -> Duration {
+    time - (time / 10).min(Duration::from_millis(200))
+}
 
 impl ServerSession {
     /// Its tools, asked for anew.
@@ -72,6 +79,15 @@ impl ServerSession {
             self.inbox()
                 .note(format!("{} of its tools cannot be called: a name or a schema is missing or broken", items.len() - tools.len()));
         }
+        // Programs are sent no headers, and older versions know none.
+        if matches!(self.link, ServerLink::Web(_)) && !self.version().has_initialize() {
+            tools.retain(|tool| {
+                let why = wrong_header(&tool.input);
+                why.iter()
+                    .for_each(|why| self.inbox().note(format!("its tool \"{}\" cannot be called: {}", visible(&tool.name), visible(why))));
+                why.is_none()
+            });
+        }
         let listed = Arc::new(ListedTools { hash: protocol::hash(&json!(said)), said, tools, changes });
         let mut last = held(&self.listed);
         if last.as_ref().is_none_or(|last| last.changes <= changes) {
@@ -100,16 +116,17 @@ impl ServerSession {
         arguments: &Map<String, Value>,
         time: Duration,
     ) -> Result<ServerReply, HttpFault> {
-        let until = Instant::now() + time;
+        let until = Instant::now() + patience(time);
         let in_time = |what: &str| {
-            HttpFault::before_sending(self.inbox().scrub.failure(FailureKind::Timeout, format!("{what} within {}", in_words(time))))
+            let message = format!("{what} within {}{}", in_words(time), self.last_line());
+            HttpFault::before_sending(self.inbox().scrub.failure(FailureKind::Timeout, message))
         };
         let listed = timeout_at(until, self.known()).await.map_err(|_| in_time("it did not tell its tools"))??;
         match timeout_at(until, self.call_listed(listed, tool, hash, arguments)).await {
             Err(_) => {
                 let told = self.inbox().take_progress();
                 let progress = told.map(|told| format!("; it had last told its progress: {told}")).unwrap_or_default();
-                let message = format!("no answer within {}{progress}", in_words(time));
+                let message = format!("no answer within {}{progress}{}", in_words(time), self.last_line());
                 Err(HttpFault::after_sending(self.inbox().scrub.failure(FailureKind::Timeout, message)))
             }
             Ok(said) => match said? {

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use base64::Engine;
 use rmcp::model::{ErrorData, ProtocolVersion};
 use serde_json::Value;
 use tokio::task::AbortHandle;
 
+use super::headers::header_value;
 use super::inbox::{Inbox, Said, error_of, said};
 use super::protocol::STATELESS;
 use crate::adapter::held;
@@ -211,10 +211,27 @@ impl Web {
             let failure = answer.failure(status_class(status), message);
             return Err(HttpFault { failure, may_have_acted: status >= 500 }.into());
         }
+        let wanted = answer.headers().get("www-authenticate").and_then(|value| value.to_str().ok()).map(str::to_owned);
         match answer.checked(self.clock.now()).await {
-            Err(fault) => Err(fault.into()),
+            Err(mut fault) => {
+                if status == 401 {
+                    fault.failure.message.push_str(&self.how_to_authorise(wanted.as_deref()));
+                }
+                Err(fault.into())
+            }
             Ok(answer) => Err(HttpFault::after_sending(answer.failure(FailureKind::BadResponse, "sent no answer")).into()),
         }
+    }
+
+    /// What to write in the file after a 401, and what the server says that it wants.
+    fn how_to_authorise(&self, wanted: Option<&str>) -> String {
+        let has_token = self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        let help = match has_token {
+            true => "the token in its headers (Authorization) is not accepted",
+            false => "set headers: { Authorization: \"Bearer {{ secrets.NAME }}\" } with a token of this server",
+        };
+        let wanted = wanted.map(|wanted| format!("; it wants: {}", self.endpoint.inbox.scrub.quote(wanted, false))).unwrap_or_default();
+        format!("; {help}{wanted}")
     }
 
     /// Takes messages in, and sends what they want back. The answer to a request, if it is among them.
@@ -298,33 +315,4 @@ impl Drop for Web {
 /// Whether a message is the first of a handshake.
 fn greets(message: &Value) -> bool {
     message.get("method").is_some_and(|method| method == "initialize")
-}
-
-/// A value as a header can hold it: plain, or in Base64 with the marks of the protocol.
-fn header_value(value: &str) -> String {
-    let is_plain = !value.is_empty()
-        && value.chars().all(|c| (' '..='~').contains(&c))
-        && value.trim() == value
-        && !(value.starts_with("=?base64?") && value.ends_with("?="));
-    if is_plain { value.to_owned() } else { format!("=?base64?{}?=", base64::engine::general_purpose::STANDARD.encode(value)) }
-}
-
-/// Headers that repeat parameters of a call, as the tool's schema asks for (`x-mcp-header`).
-pub(super) fn repeated(schema: &Value, arguments: &Value, found: &mut BTreeMap<String, String>) {
-    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        let Some(value) = arguments.get(name) else { continue };
-        if let Some(header) = property.get("x-mcp-header").and_then(Value::as_str).filter(|header| is_token(header)) {
-            let text = match value {
-                Value::String(text) => text.clone(),
-                Value::Bool(_) | Value::Number(_) => value.to_string(),
-                _ => continue,
-            };
-            found.insert(header.to_owned(), text);
-        }
-        repeated(property, value, found);
-    }
-}
-
-fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.len() < 100 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }

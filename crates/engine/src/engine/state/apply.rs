@@ -95,12 +95,14 @@ impl RunState {
                     work => *work = StepWork::Listing([*call].into()),
                 }
             }
-            Happening::ToolsListed { call, server, tools, unpinned, .. } => {
+            Happening::ToolsListed { call, server, tools, unpinned, absent, .. } => {
                 let at = self.close_call(*call)?;
                 self.node_mut(at).work.ends(*call);
                 let instance = self.instance_of(at);
                 self.instance_mut(instance).servers.insert(server.clone(), tools.clone());
                 self.instance_mut(instance).unpinned.extend(unpinned.iter().map(|part| format!("{server}.{part}")));
+                let absent = absent.iter().map(|failure| (server.clone(), failure.message.clone()));
+                self.instance_mut(instance).absent.extend(absent);
             }
             Happening::CaseChosen { step, case } => self.case_chosen(plan, self.find(step)?, case)?,
             Happening::PlanAccepted { step, round, plan: written } => self.plan_accepted(plan, self.find(step)?, *round, written),

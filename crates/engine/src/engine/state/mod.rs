@@ -179,6 +179,9 @@ pub(crate) struct Instance {
     /// Tools of those servers, `server.tool`, that the file could use if they were pinned.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) unpinned: BTreeSet<String>,
+    /// Optional servers that are not there, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) absent: BTreeMap<String, String>,
     /// Frames of earlier stages besides `main`.
     pub(crate) past: Vec<u32>,
     #[serde(skip)]

@@ -83,8 +83,12 @@ impl Run {
         let has_gone_out = self.unsent.remove(&call).is_none();
         let kind = if has_gone_out && self.call_acts(call) { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
         self.commands.push_back(Command::Cancel { call });
-        let message = if has_gone_out { "no answer after" } else { "not sent, since the record of the run could not be written within" };
-        self.replied(call, Err(Failure::new(kind, format!("{message} {seconds}"))));
+        let message = match self.state.listing(call).filter(|_| has_gone_out) {
+            Some(server) => format!("server \"{server}\" did not start and tell its tools within {seconds} (connect_timeout)"),
+            None if has_gone_out => format!("no answer after {seconds}"),
+            None => format!("not sent, since the record of the run could not be written within {seconds}"),
+        };
+        self.replied(call, Err(Failure::new(kind, message)));
     }
 
     /// Output and details of a step, or `None` when it continues.

@@ -375,6 +375,7 @@ fn a_tool_that_is_a_pipeline_runs_it_with_what_its_author_fixed() {
         deny: vec![],
         timeout: None,
         connect_timeout: None,
+        optional: false,
         approve: crate::model::Approve::Never,
     };
     let call =

@@ -22,6 +22,7 @@ pub(super) fn server(allow: Option<&[&str]>) -> Tool {
         deny: vec![],
         timeout: None,
         connect_timeout: None,
+        optional: false,
         approve: Default::default(),
     }
 }
@@ -444,4 +445,42 @@ fn in_a_test_no_server_is_asked_and_a_call_needs_a_mock() {
     let mocked = BTreeMap::from([("weather.get".to_string(), Mock::Output(json!({ "f": 1 })))]);
     let world = World::with(plan(), mocks(mocked));
     assert_eq!(world.output("a"), Some(json!({ "f": 1 })));
+}
+
+#[test]
+fn an_optional_server_that_is_not_there_leaves_its_tools_out_and_a_step_that_calls_one_fails() {
+    let optional = || Tool { optional: true, ..server(Some(&["get"])) };
+    let absent = || {
+        let why = Some(Failure::new(FailureKind::Connection, "the server ended (exit code 3)"));
+        Ok(CallReply::Tools(ToolList { absent: why, ..ToolList::default() }))
+    };
+    for tools in [&["weather"], &["weather.get"]] {
+        let mut world = agent_with(tools, optional());
+        world.hands(absent());
+        assert!(world.asked[0].tools.is_empty(), "{tools:?}: {:?}", world.asked[0].tools);
+        world.hands(Ok(CallReply::Model(ModelReply { text: "Without.".into(), ..ModelReply::default() })));
+        assert_eq!((world.status(), world.output("a")), (RunStatus::Succeeded, Some(json!("Without."))));
+        world.check();
+    }
+    let mut world = World::new(planned(vec![pipeline_with(vec![uses("weather.get", json!({ "city": "Bonn" }))], optional())]));
+    world.hands(absent());
+    let failure = world.failure();
+    assert_eq!((failure.kind, world.count("tool_called")), (FailureKind::Unavailable, 0));
+    assert!(failure.message.contains("\"weather\" is optional") && failure.message.contains("exit code 3"), "{}", failure.message);
+    world.check();
+}
+
+#[test]
+fn the_time_of_an_optional_server_may_run_out_and_other_failures_count() {
+    let with = |optional| agent_with(&["weather"], Tool { optional, ..server(Some(&["get"])) });
+    for optional in [true, false] {
+        let mut world = with(optional);
+        world.ms += 60_000;
+        world.handle(Input::Tick);
+        assert_eq!(world.count("model_called") == 1, optional, "{:?}", world.events.last());
+        world.check();
+    }
+    let mut world = with(true);
+    world.hands(Err(Failure::new(FailureKind::Denied, "other files")));
+    assert_eq!((world.failure().kind, world.count("model_called")), (FailureKind::Denied, 0));
 }

@@ -24,6 +24,7 @@ pub(super) fn tool(kind: ToolKind) -> Tool {
         deny: vec![],
         timeout: None,
         connect_timeout: None,
+        optional: false,
         approve: Default::default(),
     }
 }

@@ -82,7 +82,7 @@ impl Run {
     /// A server told its tools, or could not. Lists are taken in the order in which they were asked for, so that the events do not depend
     /// on which server was quicker; a failure ends the try at once.
     pub(crate) fn tools_listed(&mut self, at: NodeRef, call: u64, result: Result<CallReply, Failure>) {
-        self.early_lists.insert(call, (result, self.now.ms));
+        self.early_lists.insert(call, (self.or_absent(at, call, result), self.now.ms));
         let next = |run: &Run| {
             let calls = run.state.node(at).work.calls();
             let failed = calls.iter().find(|call| run.early_lists.get(call).is_some_and(|(result, _)| result.is_err()));
@@ -108,11 +108,12 @@ impl Run {
         });
         match taken {
             Ok(ToolListOutcome { list, tools, unpinned }) => {
+                let absent = list.absent;
                 self.note(at, call, &server, &list.notes);
                 let withheld: Vec<String> = unpinned.iter().map(|part| not_pinned(&format!("{server}.{part}"))).collect();
                 self.note(at, call, &server, &withheld);
                 let (version, hash) = (list.version, list.hash);
-                self.emit(Happening::ToolsListed { step, call, server, version, hash, tools, unpinned, duration_ms });
+                self.emit(Happening::ToolsListed { step, call, server, version, hash, tools, unpinned, absent, duration_ms });
                 if self.state.node(at).work == StepWork::None {
                     self.goes_on_with_permit(at);
                 }
@@ -140,6 +141,9 @@ impl Run {
     /// The tools that the file may use, cleaned and bounded. One that was never pinned, of a server that was, is not among them; a file that
     /// names it waits until it is accepted.
     fn taken(&self, at: NodeRef, name: &str, list: ToolList) -> Result<ToolListOutcome, Failure> {
+        if list.absent.is_some() {
+            return Ok(ToolListOutcome { list, tools: vec![], unpinned: vec![] });
+        }
         let tool = self.tool(at, name)?;
         let named = self.named_tools(at, name);
         let all: Vec<String> = list.tools.iter().map(|tool| visible(&tool.name)).collect();
@@ -181,6 +185,24 @@ impl Run {
         Ok(ToolListOutcome { list, tools, unpinned })
     }
 
+    /// An optional server that has not answered in time has no tools.
+    fn or_absent(&self, at: NodeRef, call: u64, result: Result<CallReply, Failure>) -> Result<CallReply, Failure> {
+        let server = self.state.listing(call).and_then(|name| self.tool(at, &name).ok());
+        match result {
+            Err(failure) if failure.kind == FailureKind::Timeout && server.is_some_and(|tool| tool.optional) => {
+                Ok(CallReply::Tools(ToolList { absent: Some(failure), ..ToolList::default() }))
+            }
+            result => result,
+        }
+    }
+
+    /// Why no tool of an optional server that is not there is called.
+    fn absence(&self, at: NodeRef, server: &str) -> Option<Failure> {
+        let why = self.state.instance_around(at).absent.get(server)?;
+        let message = format!("server \"{server}\" is optional and was not there when its tools were listed: {why}");
+        Some(Failure::new(FailureKind::Unavailable, message))
+    }
+
     /// Why a tool by this name is not called, if it is one that waits to be pinned. A model may have made the name up from the usual form.
     pub(crate) fn refused_unpinned(&self, at: NodeRef, called: &str) -> Option<Failure> {
         let unpinned = &self.state.instance_around(at).unpinned;
@@ -219,6 +241,9 @@ impl Run {
     /// The names of a server's tools that an agent is offered: those it lists, or those that `allow` opens.
     pub(crate) fn offered_parts(&self, at: NodeRef, server: &str, tool: &Tool, part: Option<&str>) -> Vec<String> {
         if let Some(part) = part {
+            if self.state.instance_around(at).absent.contains_key(server) {
+                return vec![];
+            }
             return if opens(tool, part, None).allowed { vec![part.to_string()] } else { vec![] };
         }
         if tool.allow.is_none() {
@@ -251,7 +276,7 @@ impl Run {
             return Err(Failure::new(FailureKind::Denied, message));
         }
         let none = || Failure::new(FailureKind::BadRequest, format!("server \"{server}\" has no tool \"{part}\""));
-        let missing = || self.refused_unpinned(at, &format!("{server}.{part}")).unwrap_or_else(none);
+        let missing = || self.absence(at, server).or_else(|| self.refused_unpinned(at, &format!("{server}.{part}"))).unwrap_or_else(none);
         let found = self.server_tool(at, server, part).ok_or_else(missing)?;
         let problems = shape::problems(&found.input, &arguments);
         if !problems.is_empty() {

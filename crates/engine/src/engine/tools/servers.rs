@@ -74,7 +74,16 @@ pub(crate) fn of_file(
     };
     let connect_timeout = tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
     let secrets = secrets_in(tool, secrets);
-    Ok(ToolServer { name: name.to_string(), identity, project: pipeline.project.clone(), transport, secrets, connect_timeout, run })
+    Ok(ToolServer {
+        name: name.to_string(),
+        identity,
+        project: pipeline.project.clone(),
+        transport,
+        secrets,
+        connect_timeout,
+        optional: tool.optional,
+        run,
+    })
 }
 
 /// The secrets that a server is shown: in the file's own arguments for its tools, in its environment and its headers.

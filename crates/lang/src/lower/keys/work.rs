@@ -83,14 +83,21 @@ pub static TOOL: KeyTable = KeyTable::of("tool").keys(&[
     key("approve", Either(&[Boolean, List(&Fixed)]), "whether a person is asked each time"),
 ]);
 
+const OPTIONAL: KeyRule = key("optional", Boolean, "true: a run continues without its tools when the server does not start or answer");
+
 /// The kinds of tools. The first key of each is the kind itself.
 pub static TOOL_KINDS: &[&KeyTable] = &[
     &KeyTable::of("command").keys(&[
         key("command", Program, "a program that is an MCP server"),
         key("args", List(&Loose), "its arguments"),
         key("env", Environment, "its environment"),
+        OPTIONAL,
     ]),
-    &KeyTable::of("url").keys(&[key("url", Template, "address of an MCP server"), key("headers", Named(&Loose), "headers by name")]),
+    &KeyTable::of("url").keys(&[
+        key("url", Template, "address of an MCP server"),
+        key("headers", Named(&Loose), "headers by name"),
+        OPTIONAL,
+    ]),
     &KeyTable::of("http").keys(&[
         key("http", Request, "a request: POST https://…"),
         key("headers", Named(&Loose), "headers by name"),

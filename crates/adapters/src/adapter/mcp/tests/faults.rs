@@ -49,6 +49,20 @@ fn a_program_that_never_answers_fails_at_the_limit_and_one_of_another_version_at
         let failure = world.list(&silent).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Timeout);
         assert!(failure.message.contains("connect_timeout"), "{}", failure.message);
+        let stuck = ToolServer { connect_timeout: Duration::from_secs(4), ..world.program("stuck") };
+        let failure = world.list(&stuck).await.unwrap_err();
+        let wanted = "server \"stuck\": it did not say hello within 4 s (connect_timeout); it last wrote: ";
+        assert!(failure.message.starts_with(wanted) && failure.message.contains("waiting for the database"), "{}", failure.message);
+        assert!(!failure.message.contains("loading"), "one line: {}", failure.message);
+        // A run that does without it hears the same; what is rejected is no absence.
+        let optional = ToolServer { optional: true, ..world.program("exits") };
+        let absent = world.list(&optional).await.unwrap().absent.unwrap();
+        assert_eq!(absent.kind, FailureKind::Connection);
+        assert!(absent.message.contains("no such table: weather"), "{}", absent.message);
+        std::fs::write(world.home.path().join("flow.lock"), "{").unwrap();
+        let failure = world.list(&ToolServer { optional: true, ..world.program("plain") }).await.unwrap_err();
+        assert!(failure.message.contains("flow.lock"), "{}", failure.message);
+        std::fs::remove_file(world.home.path().join("flow.lock")).unwrap();
         let (kind, message) = fails(&world, "wrong_version", LONG).await;
         assert_eq!(kind, FailureKind::BadResponse);
         assert!(message.contains("speaks version \"1999-01-01\""), "{message}");

@@ -62,6 +62,7 @@ impl World {
             transport,
             secrets: vec![],
             connect_timeout: Duration::from_secs(20),
+            optional: false,
             run: "r_1".into(),
         }
     }

@@ -105,6 +105,10 @@ fn serve(mode: &str) {
             (0..1024).for_each(|_| eprintln!("{line}"));
         }
         "silent" => wait_for_ever(),
+        "stuck" => {
+            eprintln!("loading the key canary-5150\nwaiting for the database");
+            wait_for_ever();
+        }
         "slow_start" => std::thread::sleep(Duration::from_millis(600)),
         _ => {}
     }

@@ -187,6 +187,68 @@ fn the_new_version_says_everything_with_each_request() {
 }
 
 #[test]
+fn a_version_that_is_rejected_once_and_listed_as_supported_is_spoken() {
+    run(async {
+        let mut greeted = 0;
+        let (url, seen) = serve(Box::new(move |heard| match heard.body["method"].as_str() {
+            Some("server/discover") => {
+                greeted += 1;
+                let error =
+                    json!({ "code": -32022, "message": "unsupported", "data": { "supported": ["2026-07-28"], "requested": "2026-07-28" } });
+                let rejection = json!({ "jsonrpc": "2.0", "id": heard.body["id"], "error": error }).to_string();
+                if greeted > 1 {
+                    json_answer(heard, &discovered())
+                } else {
+                    http("400 Bad Request", "content-type: application/json\r\n", &rejection)
+                }
+            }
+            _ => json_answer(heard, &tools()),
+        }))
+        .await;
+        let world = World::new();
+        assert_eq!(world.list(&world.web(&url)).await.unwrap().version, "2026-07-28");
+        assert!(seen.lock().unwrap().iter().all(|heard| !heard.is("initialize")));
+    });
+}
+
+#[test]
+fn a_server_that_wants_a_token_is_told_with_what_to_set() {
+    run(async {
+        let wants = "www-authenticate: Bearer resource_metadata=\"https://a.example/meta\", error_description=\"canary-5150\"\r\n";
+        let (url, _) = serve(Box::new(move |_| http("401 Unauthorized", wants, ""))).await;
+        let world = World::new();
+        let failure = world.list(&world.web(&url)).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Auth);
+        assert!(failure.message.contains("the token in its headers (Authorization) is not accepted; it wants: "), "{}", failure.message);
+        assert!(failure.message.contains("https://a.example/meta") && !failure.message.contains("canary"), "{}", failure.message);
+        let transport = ServerTransport::Http { url, host_from: Default::default(), headers: vec![] };
+        // One that does without the server does not do without its token.
+        let failure = world.list(&ToolServer { optional: true, ..world.server("open", transport) }).await.unwrap_err();
+        assert!(failure.message.contains("headers: { Authorization: \"Bearer {{ secrets.NAME }}\" }"), "{}", failure.message);
+    });
+}
+
+#[test]
+fn a_tool_whose_headers_cannot_be_sent_is_left_out_and_the_others_stay() {
+    run(async {
+        let (url, _) = serve(Box::new(|heard| match heard.body["method"].as_str() {
+            Some("server/discover") => json_answer(heard, &discovered()),
+            _ => {
+                let mut tools = tools();
+                let schema = json!({ "type": "object", "properties": { "n": { "type": "number", "x-mcp-header": "N" } } });
+                tools["tools"].as_array_mut().unwrap().push(json!({ "name": "bad", "inputSchema": schema }));
+                json_answer(heard, &tools)
+            }
+        }))
+        .await;
+        let world = World::new();
+        let list = world.list(&world.web(&url)).await.unwrap();
+        assert_eq!(list.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["echo"]);
+        assert!(list.notes.iter().any(|note| note.contains("its tool \"bad\" cannot be called: x-mcp-header")), "{:?}", list.notes);
+    });
+}
+
+#[test]
 fn an_old_server_has_a_session_and_its_empty_first_event_is_nothing() {
     run(async {
         let (url, seen) = serve(Box::new(|heard| match heard.body["method"].as_str() {
