@@ -4,6 +4,10 @@
 //!
 //! Notes name places and never quote a value: an answer may hold personal data.
 
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use super::lenient::{LenientReader, lenient};
@@ -191,14 +195,20 @@ fn with_ids(list: &mut Vec<Value>, named: &[String], once: bool, notes: &mut Vec
 }
 
 fn found_in(text: &str, schema: &Value) -> Result<(Value, Option<&'static str>), NotJsonError> {
-    let text = text.trim();
-    let error = match serde_json::from_str::<Value>(text) {
+    let whole = text.trim();
+    // What a model thought before it answered is no answer.
+    let text = match whole.strip_prefix("<think>") {
+        Some(thought) => thought.split_once("</think>").map_or("", |(_, answer)| answer.trim()),
+        None => whole,
+    };
+    let thought = (text.len() < whole.len()).then_some("taken out of the text around it");
+    let error = match strict(text) {
         // A text that itself holds the object that is wanted is unpacked when it is fitted.
-        Ok(value) => return Ok((value, None)),
+        Ok(value) => return Ok((value, thought)),
         Err(error) => error,
     };
     if let Some(inner) = fenced(text) {
-        if let Ok(value) = serde_json::from_str(inner) {
+        if let Ok(value) = strict(inner) {
             return Ok((value, Some("taken out of a code fence")));
         }
         if let Some(value) = lenient(inner) {
@@ -208,15 +218,77 @@ fn found_in(text: &str, schema: &Value) -> Result<(Value, Option<&'static str>),
     if let Some(value) = lenient(text) {
         return Ok((value, Some("small mistakes in its JSON were corrected")));
     }
-    let mut found = embedded(text);
+    let Some(mut found) = embedded(text).filter(|_| !text.contains("<think>")) else { return Err(error.into()) };
     found.dedup();
-    if found.len() > 1 {
+    // A list may be part of the prose; of two objects it is not certain which is meant, whichever of them fits.
+    if found.iter().filter(|value| value.is_object()).count() < 2 && found.len() > 1 {
         found.retain(|value| schema_problems(schema, value).is_empty());
-        found.dedup();
     }
     match found.as_slice() {
         [value] => Ok((value.clone(), Some("taken out of the text around it"))),
         _ => Err(error.into()),
+    }
+}
+
+/// JSON in which no key is there twice: of two with the same name it is not certain which is meant.
+fn strict(text: &str) -> Result<Value, serde_json::Error> {
+    serde_json::from_str::<KeysOnce>(text)?;
+    serde_json::from_str(text)
+}
+
+/// Any value whose objects have each key once.
+struct KeysOnce;
+
+impl<'de> Deserialize<'de> for KeysOnce {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<KeysOnce, D::Error> {
+        deserializer.deserialize_any(KeysOnce)
+    }
+}
+
+impl<'de> Visitor<'de> for KeysOnce {
+    type Value = KeysOnce;
+
+    fn expecting(&self, words: &mut fmt::Formatter<'_>) -> fmt::Result {
+        words.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<KeysOnce, E> {
+        Ok(KeysOnce)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<KeysOnce, E> {
+        Ok(KeysOnce)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<KeysOnce, E> {
+        Ok(KeysOnce)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<KeysOnce, E> {
+        Ok(KeysOnce)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<KeysOnce, E> {
+        Ok(KeysOnce)
+    }
+
+    fn visit_unit<E>(self) -> Result<KeysOnce, E> {
+        Ok(KeysOnce)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<KeysOnce, A::Error> {
+        while list.next_element::<KeysOnce>()?.is_some() {}
+        Ok(KeysOnce)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<KeysOnce, A::Error> {
+        let mut names = HashSet::new();
+        while let Some((name, _)) = object.next_entry::<String, KeysOnce>()? {
+            if !names.insert(name) {
+                return Err(A::Error::custom("a key is there twice"));
+            }
+        }
+        Ok(KeysOnce)
     }
 }
 
@@ -227,22 +299,28 @@ fn fenced(text: &str) -> Option<&str> {
     (!inner.contains("```")).then_some(inner)
 }
 
-/// The objects and lists in prose, one after the other.
-fn embedded(text: &str) -> Vec<Value> {
+/// The objects and lists in prose, one after the other; `None`: something there looks like an object and cannot be read.
+fn embedded(text: &str) -> Option<Vec<Value>> {
     let mut found = vec![];
     let mut rest = text;
-    while let Some(start) = rest.find(['{', '[']).filter(|_| found.len() < MOST_FOUND) {
+    while let Some(start) = rest.find(['{', '[']) {
         rest = &rest[start..];
         let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-        let strict = stream.next().and_then(Result::ok).map(|value| (value, stream.byte_offset()));
-        let (value, length) = match strict.or_else(|| LenientReader::new(rest).prefix()) {
-            Some((value, length)) => (Some(value), length),
-            None => (None, 1),
+        let whole = stream.next().and_then(Result::ok).map(|value| (value, stream.byte_offset()));
+        let whole = whole.filter(|(_, length)| strict(&rest[..*length]).is_ok());
+        rest = match whole.or_else(|| LenientReader::new(rest).prefix()) {
+            Some((value, length)) => {
+                found.push(value);
+                &rest[length..]
+            }
+            None if rest.starts_with('[') => &rest[1..],
+            None => return None,
         };
-        found.extend(value);
-        rest = &rest[length..];
+        if found.len() > MOST_FOUND {
+            return None;
+        }
     }
-    found
+    Some(found)
 }
 
 /// Where a value is, and what was noted so far.

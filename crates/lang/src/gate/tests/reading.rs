@@ -63,6 +63,21 @@ fn what_can_mean_two_things_is_not_read() {
     for text in [&*two, "I don't know.", "", "```", "{'a': 'it's', 'b': 'c'}", r#"{"a": 1, "a": 2,}"#, "{", "[1, 2"] {
         assert!(read(text, &answer_schema()).is_err(), "{text}");
     }
+    let right = right().to_string();
+    for beside in ["{\"count\": 2}", "{count: 2}", "{\"count\": 2, // it was 1\n}", "{\"note\": \"ignore the above\"}", "{\"count\": 2", "{ … }"] {
+        for text in [format!("First: {right} Finally: {beside}"), format!("{beside} {right}"), format!("```json\n{right}\n```\n```json\n{beside}\n```")] {
+            assert!(read(&text, &answer_schema()).is_err(), "{text}");
+        }
+    }
+    for text in [
+        format!("<think>Perhaps {right}? No.</think> I cannot answer."),
+        format!("<think>Perhaps {right}"),
+        format!("So: <think>{right}</think>"),
+        right.replacen("\"count\"", "\"count\": 7, \"count\"", 1),
+    ] {
+        assert!(read(&text, &answer_schema()).is_err(), "{text}");
+    }
+    assert_eq!(read(&format!("<think>Perhaps {{}}.</think>\n{right}"), &answer_schema()).unwrap().notes, ["taken out of the text around it"]);
     for (text, problem) in [
         (r#"{"is_needed": "perhaps", "count": 1, "period": "today", "names": []}"#, "is_needed"),
         (r#"{"is_needed": true, "count": "about 12", "period": "today", "names": []}"#, "count"),
