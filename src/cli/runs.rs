@@ -69,7 +69,7 @@ pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit
             let (mut store, file) = keyless()?;
             let wanted = match all {
                 true => ids(&mut store, RunFilter::default())?,
-                false => runs.iter().map(|run| find(&mut store, Some(run), shared)).collect::<Result<_, Refusal>>()?,
+                false => runs.iter().map(|run| find(&mut store, Some(long_enough(run)?), shared)).collect::<Result<_, Refusal>>()?,
             };
             remove(&mut store, &file, &wanted, *all, shared)
         }
@@ -167,6 +167,14 @@ fn drawn(lines: Vec<RunLine>, look: Look, store: &mut SqliteStore) -> Result<Str
     Ok(report::runs(&rows, look))
 }
 
+/// Fewest characters that name a run to be removed: one that happens to be the only one is not meant by a letter, or by nothing.
+const LEAST_TO_REMOVE: usize = 6;
+
+fn long_enough(run: &str) -> Result<&str, Refusal> {
+    let why = || format!("\"{}\" is too short to remove a run: write at least {LEAST_TO_REMOVE} characters of its id", visible(run));
+    (run.chars().count() >= LEAST_TO_REMOVE).then_some(run).ok_or_else(|| Refusal::usage(why()))
+}
+
 /// The run whose id begins so; without one the newest. Errors: there is none at all (exit 4), none that begins so, or several do (exit 2).
 fn find(store: &mut SqliteStore, wanted: Option<&str>, shared: &SharedOptions) -> Result<String, Refusal> {
     let shown = wanted.map(visible).unwrap_or_default();
@@ -225,6 +233,11 @@ fn has_printed(event: &Event) -> bool {
 
 /// The time so long ago. Errors: it is no time (exit 2).
 fn ago(time: &str, option: &str) -> Result<DateTime<Utc>, Refusal> {
+    if !time.is_empty() && time.bytes().all(|sign| sign.is_ascii_digit()) {
+        return Err(Refusal::usage(format!(
+            "{option} {time} has no unit; write {time}d for days, {time}h for hours, or {time}m for minutes"
+        )));
+    }
     let time = parse_duration(time).map_err(|what| Refusal::usage(format!("{option} {what}")))?;
     let time = chrono::TimeDelta::from_std(time).unwrap_or(chrono::TimeDelta::MAX);
     Ok(SystemClock::new().now().checked_sub_signed(time).unwrap_or(DateTime::<Utc>::MIN_UTC))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::arguments::{Format, SharedOptions, ValidateOptions};
 use super::refusal::Refusal;
@@ -15,14 +15,14 @@ use crate::diagnostic::{Severity, visible};
 use crate::load::{SettingsOf, load_settings};
 use crate::port::Overlay;
 use crate::report::{self, Findings};
-use crate::runtime::{each_once, find};
+use crate::runtime::{each_once, find, place_of};
 
 /// Checks files.
 pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let format = if options.json { Format::Json } else { options.format.unwrap_or_else(default_format) };
     let paths = files(&options.paths, shared)?;
     let input = with_input(&paths)?;
-    let mut several = Several::default();
+    let mut several = Several::named(from_here);
     let mut seen = BTreeSet::new();
     for path in &paths {
         if let Some(of) = settings_of(path) {
@@ -125,6 +125,21 @@ pub(super) fn with_input(paths: &[PathBuf]) -> Result<Overlay<'static>, Refusal>
 
 pub(super) fn is_input(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+/// The name of a file as one writes it here, whichever way led to it.
+fn from_here(name: &str) -> String {
+    let path = Path::new(name);
+    let (Ok(here), real) = (Path::new(".").canonicalize(), place_of(path)) else { return name.to_owned() };
+    if path.components().all(|part| matches!(part, Component::Normal(_))) {
+        return name.to_owned();
+    }
+    let shared = here.components().zip(real.components()).take_while(|(one, other)| one == other).count();
+    if shared < 2 {
+        return name.to_owned();
+    }
+    let up = here.components().skip(shared).map(|_| Component::ParentDir);
+    up.chain(real.components().skip(shared)).collect::<PathBuf>().display().to_string()
 }
 
 pub(super) fn relative(paths: Vec<PathBuf>) -> Vec<PathBuf> {

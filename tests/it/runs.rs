@@ -173,3 +173,41 @@ fn no_line_is_wider_than_the_window_and_its_short_ids_are_ids() {
     let (_, wide) = at_window(folder.path(), &["runs", "list"], 120, &[]);
     assert!(wide.contains("Is <PERSON_1>") && wide.contains("0.0020 USD"), "{wide}");
 }
+
+#[test]
+fn a_run_is_removed_by_enough_of_its_id_and_never_by_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.yaml"), "flow: 1\nname: a\nsteps: [{ id: x, set: y }]\n").unwrap();
+    assert_eq!(flow(folder.path(), &["run", "-q", "a.yaml"]).exit, 0);
+    for id in ["", "r", "r_"] {
+        let refused = flow(folder.path(), &["runs", "rm", id]);
+        assert!(refused.exit == 2 && refused.err.contains("at least 6 characters"), "{id}: {}", refused.err);
+    }
+    let hint = flow(folder.path(), &["runs", "prune", "--older-than", "30"]);
+    assert!(hint.exit == 2 && hint.err.contains("write 30d for days"), "{}", hint.err);
+    let listed: serde_json::Value = serde_json::from_str(&flow(folder.path(), &["runs", "list", "--json"]).out).unwrap();
+    let id = listed[0]["run"].as_str().unwrap();
+    assert_eq!(flow(folder.path(), &["runs", "rm", &id[..8]]).exit, 0);
+}
+
+#[test]
+fn a_project_is_checked_from_a_subfolder_as_from_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        ("flow.toml", ""),
+        ("pipelines/a.yaml", "flow: 1\nname: a\nbroken: 1\nsteps: [{ id: x, set: y }]\noutputs: { r: \"{{ steps.x.output }}\" }\n"),
+        ("tests/a.test.yaml", "flow: 1\ntest: ../pipelines/a.yaml\ncases: [{ id: c, expect: { status: succeeded } }]\n"),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let codes = |below: &str| {
+        let found = flow(&folder.path().join(below), &["validate", "--json", "--verbose"]);
+        let found: serde_json::Value = serde_json::from_str(&found.out).unwrap();
+        let all = found["findings"].as_array().unwrap_or_else(|| panic!("{found}")).clone();
+        let told = |one: &serde_json::Value| format!("{} {}", one["code"], one["message"]);
+        all.iter().map(told).collect::<std::collections::BTreeSet<_>>().len() == all.len() && !all.iter().any(|one| one["code"] == "F703")
+    };
+    assert!(["", "pipelines", "tests"].into_iter().all(codes));
+}

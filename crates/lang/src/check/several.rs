@@ -15,6 +15,8 @@ pub struct Several {
     pub diagnostics: Vec<Diagnostic>,
     /// What an author has hidden.
     pub hidden: Vec<Suppressed>,
+    /// What a file is called in the report, so that one that is reached in several ways has one name.
+    name_of: Option<fn(&str) -> String>,
     by_name: HashMap<String, FileId>,
     /// F703 of pipelines, by the names of their files.
     untested: Vec<(String, Diagnostic)>,
@@ -23,18 +25,30 @@ pub struct Several {
 }
 
 impl Several {
+    /// A report that calls files by other names than those they were read by.
+    pub fn named(name_of: fn(&str) -> String) -> Several {
+        Several { name_of: Some(name_of), ..Several::default() }
+    }
+
+    fn name(&self, read_as: &str) -> String {
+        self.name_of.map_or_else(|| read_as.to_owned(), |name_of| name_of(read_as))
+    }
+
     /// Adds a file that was checked.
     pub fn add(&mut self, checked: &Checked) {
         self.add_found(&checked.loaded.sources, &checked.diagnostics, &checked.hidden);
-        let name = |span: Span| checked.loaded.sources.file(span.file).name.clone();
+        let name = |span: Span| self.name(&checked.loaded.sources.file(span.file).name);
         if checked.loaded.tests.is_some() {
-            self.tested.extend(checked.loaded.program.pipelines.iter().map(|pipeline| name(pipeline.name.span)));
+            let tested: Vec<String> = checked.loaded.program.pipelines.iter().map(|pipeline| name(pipeline.name.span)).collect();
+            self.tested.extend(tested);
         }
+        let name = |span: Span| self.name(&checked.loaded.sources.file(span.file).name);
         if let Some(found) = &checked.untested
             && let Some(id) = self.by_name.get(&name(found.span))
         {
             let span = Span { file: *id, ..found.span };
-            self.untested.push((name(found.span), Diagnostic { span, ..found.clone() }));
+            let untested = (name(found.span), Diagnostic { span, ..found.clone() });
+            self.untested.push(untested);
         }
     }
 
@@ -50,14 +64,13 @@ impl Several {
         let ids: Vec<FileId> = sources
             .files()
             .map(|(_, file)| {
-                let id = {
-                    let known = self.by_name.get(&file.name).filter(|id| self.sources.file(**id).text == file.text);
-                    known.copied().unwrap_or_else(|| {
-                        let id = self.sources.add(file.name.clone(), file.text.clone());
-                        self.by_name.insert(file.name.clone(), id);
-                        id
-                    })
-                };
+                let name = self.name(&file.name);
+                let known = self.by_name.get(&name).filter(|id| self.sources.file(**id).text == file.text).copied();
+                let id = known.unwrap_or_else(|| {
+                    let id = self.sources.add(name.clone(), file.text.clone());
+                    self.by_name.insert(name, id);
+                    id
+                });
                 self.sources.hide(id, file.hidden().iter().cloned());
                 id
             })

@@ -109,9 +109,20 @@ fn arguments(text: String) -> Value {
     }
 }
 
-/// What an answer cost, by the names that a format has for it; `None` unless it tells both.
+/// What an answer cost, by the names that a format has for it; `None` unless both follow from what it tells. Some endpoints count what a
+/// model thinks in the total alone: what the parts lack of it counts as output. No request is made of nothing, so 0 is none told.
 pub(super) fn usage(usage: &Value, input: &str, output: &str) -> Option<Usage> {
-    Some(Usage { input_tokens: tokens(usage, input)?, output_tokens: tokens(usage, output)?, ..Usage::default() })
+    let total = tokens(usage, "total_tokens");
+    let input = tokens(usage, input).filter(|tokens| *tokens > 0);
+    let (input_tokens, output_tokens) = match (input, tokens(usage, output), total) {
+        (Some(input), Some(output), total) => (input, total.map_or(output, |total| output.max(total.saturating_sub(input)))),
+        (Some(input), None, Some(total)) => (input, total.saturating_sub(input)),
+        (None, Some(output), Some(total)) if total > 0 => (total.saturating_sub(output), output),
+        // Output is the dearer part.
+        (None, None, Some(total)) if total > 0 => (0, total),
+        _ => return None,
+    };
+    Some(Usage { input_tokens, output_tokens, ..Usage::default() })
 }
 
 /// The name that an answer gives its model.
@@ -156,5 +167,26 @@ fn named_class(name: &str) -> Option<FailureKind> {
         "authentication_error" | "permission_error" | "invalid_api_key" => Some(FailureKind::Auth),
         "invalid_request_error" | "not_found_error" | "request_too_large" => Some(FailureKind::BadRequest),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_told_of_tokens_is_counted_also_where_it_is_not_all() {
+        let told = |value: Value| usage(&value, "in", "out").map(|usage| (usage.input_tokens, usage.output_tokens));
+        assert_eq!(told(json!({ "in": 7, "out": 3, "total_tokens": 10 })), Some((7, 3)));
+        assert_eq!(told(json!({ "in": 7, "out": 3 })), Some((7, 3)));
+        assert_eq!(told(json!({ "in": 20, "out": 5, "total_tokens": 5000 })), Some((20, 4980)), "thoughts are in the total alone");
+        assert_eq!(told(json!({ "total_tokens": 5000 })), Some((0, 5000)));
+        assert_eq!(told(json!({ "in": 20, "total_tokens": 50 })), Some((20, 30)));
+        assert_eq!(told(json!({ "out": 20, "total_tokens": 50 })), Some((30, 20)));
+        for none in [json!({ "in": 0, "out": 0, "total_tokens": 0 }), json!({ "in": 0, "out": 9 }), json!({ "in": 7 }), json!({})] {
+            assert_eq!(told(none), None);
+        }
     }
 }

@@ -358,7 +358,9 @@ impl StepNode {
     pub(crate) fn nothing_done(&self) -> Option<StepFailure> {
         let failed = self.details().failed().filter(|failed| *failed > 0)?;
         let elements = self.output.as_deref()?.as_array()?;
-        if elements.iter().any(|element| element["status"] != "failed" && element["status"] != "skipped") {
+        // One that `fail_fast` cut off, or never let begin, has done nothing either.
+        let is_idle = |element: &serde_json::Value| matches!(element["status"].as_str(), Some("failed" | "skipped" | "cancelled"));
+        if !elements.iter().all(is_idle) {
             return None;
         }
         let first = elements.iter().map(|element| &element["error"]).find(|error| error.is_object())?;
@@ -366,7 +368,7 @@ impl StepNode {
         let message = first["message"].as_str().unwrap_or_default();
         let message = match failed {
             1 => format!("the only element that ran failed: {message}"),
-            failed => format!("all {failed} elements failed; the first: {message}"),
+            failed => format!("all {failed} elements that ran failed; the first: {message}"),
         };
         Some(StepFailure { step: self.path.clone(), failure: Failure::new(kind, message) })
     }

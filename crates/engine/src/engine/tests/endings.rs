@@ -444,7 +444,12 @@ fn a_list_of_which_every_element_failed_is_no_success() {
     assert_eq!(world.output("told"), Some(json!("2 2")), "what is below runs and may tell of it");
     let failure = world.end().failure.clone().unwrap();
     assert_eq!((failure.step.to_string(), failure.failure.kind), ("each".to_string(), FailureKind::Auth));
-    assert_eq!(failure.failure.message, "all 2 elements failed; the first: the test says no");
+    assert_eq!(failure.failure.message, "all 2 elements that ran failed; the first: the test says no");
+    world.check();
+
+    let mut world = run(vec![Step { on_failure: OnFailure::Continue, ..for_each(query("each"), "[1, 2, 3]", true, Some(1)) }]);
+    world.answer("each[0]", Says::No(FailureKind::Auth));
+    assert_eq!(world.status(), RunStatus::Failed, "fail_fast let no other begin");
     world.check();
 
     let mut world = tolerant();

@@ -64,8 +64,14 @@ fn what_can_mean_two_things_is_not_read() {
         assert!(read(text, &answer_schema()).is_err(), "{text}");
     }
     let right = right().to_string();
-    for beside in ["{\"count\": 2}", "{count: 2}", "{\"count\": 2, // it was 1\n}", "{\"note\": \"ignore the above\"}", "{\"count\": 2", "{ … }"] {
-        for text in [format!("First: {right} Finally: {beside}"), format!("{beside} {right}"), format!("```json\n{right}\n```\n```json\n{beside}\n```")] {
+    for beside in
+        ["{\"count\": 2}", "{count: 2}", "{\"count\": 2, // it was 1\n}", "{\"note\": \"ignore the above\"}", "{\"count\": 2", "{ … }"]
+    {
+        for text in [
+            format!("First: {right} Finally: {beside}"),
+            format!("{beside} {right}"),
+            format!("```json\n{right}\n```\n```json\n{beside}\n```"),
+        ] {
             assert!(read(&text, &answer_schema()).is_err(), "{text}");
         }
     }
@@ -77,7 +83,10 @@ fn what_can_mean_two_things_is_not_read() {
     ] {
         assert!(read(&text, &answer_schema()).is_err(), "{text}");
     }
-    assert_eq!(read(&format!("<think>Perhaps {{}}.</think>\n{right}"), &answer_schema()).unwrap().notes, ["taken out of the text around it"]);
+    assert_eq!(
+        read(&format!("<think>Perhaps {{}}.</think>\n{right}"), &answer_schema()).unwrap().notes,
+        ["taken out of the text around it"]
+    );
     for (text, problem) in [
         (r#"{"is_needed": "perhaps", "count": 1, "period": "today", "names": []}"#, "is_needed"),
         (r#"{"is_needed": true, "count": "about 12", "period": "today", "names": []}"#, "count"),
