@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::look::{Look, columns};
 use crate::diagnostic::{all_visible, counted, ends, visible};
@@ -176,7 +176,7 @@ fn head(record: &Record, look: Look) -> String {
         ("style", style.unwrap_or_default()),
         ("phases", phases.join(" -> ")),
         ("question", record.question().map(in_short).unwrap_or_default()),
-        ("reply", value_in_short(&record.outputs)),
+        ("reply", if record.outputs.as_object().is_some_and(Map::is_empty) { String::new() } else { value_in_short(&record.outputs) }),
         ("sent", record.sent.iter().map(sent).collect::<Vec<_>>().join(", ")),
     ] {
         out.push_str(&labelled(look, label, &text));

@@ -20,15 +20,17 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
                 let around = ResultContext { agent, called };
                 let held = if mocked.is_whole { results } else { result };
                 let is_known = !is_lost(mocked.step, around);
-                held(mocked.step, around, value.clone()).err().filter(|_| is_known).map(|problems| (mocked.step, problems))
+                let problems = held(mocked.step, around, value.clone()).err().filter(|_| is_known)?;
+                Some((mocked.step, problems, mocked.is_whole && !value.is_array()))
             });
-            let Some((step, problems)) = wrong.filter(|_| told.insert(mock.span)) else { continue };
+            let Some((step, problems, is_one)) = wrong.filter(|_| told.insert(mock.span)) else { continue };
             let of = if step.id.value == *name { "that step".to_owned() } else { format!("step {}", quoted(&step.id.value)) };
             let what = format!("the mock of {} is not what {of} gives: {}", quoted(name), problems.join("; "));
-            out.push(
-                finding(Code::MockShape, mock.span, &what)
-                    .help("correct the mock; if the test is about such a result, expect how the run ends, such as status: failed"),
-            );
+            let help = match is_one {
+                true => format!("write a list with an output for each element, or one mock for each: \"{name}[0]\", \"{name}[1]\""),
+                false => "correct the mock; if the test is about such a result, expect how the run ends, such as status: failed".to_owned(),
+            };
+            out.push(finding(Code::MockShape, mock.span, &what).help(help));
         }
     }
 }
