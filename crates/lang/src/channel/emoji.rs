@@ -35,6 +35,10 @@ pub fn count_emojis(text: &str) -> u64 {
     text.graphemes(true).filter(|grapheme| is_emoji(grapheme)).count() as u64
 }
 
+fn is_keycap(emoji: &str) -> bool {
+    emoji.starts_with(|first: char| first.is_ascii())
+}
+
 /// The bytes to take out so that no emoji is left, with the space that only parted it from its neighbours.
 pub(super) fn without_emojis(text: &str) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = vec![];
@@ -45,8 +49,13 @@ pub(super) fn without_emojis(text: &str) -> Vec<Range<usize>> {
         if !is_emoji(grapheme) {
             continue;
         }
+        // A digit in a key says something: only the key goes.
+        if is_keycap(grapheme) {
+            ranges.push(start + 1..start + grapheme.len());
+            continue;
+        }
         let mut end = start + grapheme.len();
-        while let Some((next, grapheme)) = graphemes.get(at).filter(|(_, next)| is_emoji(next)) {
+        while let Some((next, grapheme)) = graphemes.get(at).filter(|(_, next)| is_emoji(next) && !is_keycap(next)) {
             end = next + grapheme.len();
             at += 1;
         }
@@ -100,6 +109,7 @@ mod tests {
         assert_eq!(removed("Done 🎉."), "Done.");
         assert_eq!(removed("a\n🎉🎉 b 🎉"), "a\nb");
         assert_eq!(removed("👩‍💻"), "");
+        assert_eq!(removed("You logged 3️⃣2 hours, 1️⃣ 🎉 2️⃣."), "You logged 32 hours, 1 2.");
         assert_eq!(removed("🎉 🎉 x"), "x");
     }
 }
