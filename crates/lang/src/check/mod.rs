@@ -195,6 +195,7 @@ impl Gaps {
             |diagnostic: &Diagnostic| matches!(diagnostic.code, Code::EmptySection | Code::WrongType) && is_value(diagnostic, &["with"]);
         let loses_shape = |diagnostic: &Diagnostic| {
             loses_arguments(diagnostic)
+                || diagnostic.about == About::Missing("cases")
                 || diagnostic.code == Code::WrongType && is_value(diagnostic, &["one", "output", "fields", "items", "type"])
         };
         let loses_id = |diagnostic: &Diagnostic| match diagnostic.code {

@@ -12,7 +12,7 @@ use super::{maybe_missing, no_output_fields, not_upstream, unknown_field, unknow
 use crate::model::Read;
 use crate::plan::StepIx;
 
-/// Most places of one step that reads another too early.
+/// Most places of one mistake that are shown: of a step that reads another too early, or of a text that reads what may be missing.
 const MOST_PLACES: usize = 4;
 
 /// A rule that asks the symbol table.
@@ -43,17 +43,20 @@ fn each_read(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let mut waiting: HashMap<(StepIx, StepIx), usize> = HashMap::new();
     for placed in &texts.all {
         let Some(seat) = texts.seats.get(placed.seat) else { continue };
+        let mut missing: HashMap<String, usize> = HashMap::new();
         for read in &placed.text.reads {
             let Some(problem) = names.read(seat, read).problem else { continue };
-            // A step that reads another in many places is at the wrong place once.
-            if let ReadProblem::NotUpstream { read: step, reader } = problem {
-                if let Some(first) = waiting.get(&(step, reader)).and_then(|index| out.get_mut(*index)) {
-                    if first.related.len() < MOST_PLACES {
-                        first.related.push((read.span, "and here".to_owned()));
-                    }
-                    continue;
+            // A step that reads another in many places is at the wrong place once, and a text that reads one is guarded once.
+            let first = match &problem {
+                ReadProblem::NotUpstream { read: step, reader } => Some(*waiting.entry((*step, *reader)).or_insert(out.len())),
+                ReadProblem::MaybeMissing(why) => Some(*missing.entry(why.clone()).or_insert(out.len())),
+                _ => None,
+            };
+            if let Some(first) = first.and_then(|index| out.get_mut(index)) {
+                if first.related.len() < MOST_PLACES {
+                    first.related.push((read.span, "and here".to_owned()));
                 }
-                waiting.insert((step, reader), out.len());
+                continue;
             }
             // Where all steps are lost, that is reported, and not what read them.
             if names.pipeline.steps.is_empty() && matches!(problem, ReadProblem::UnknownStep(_)) {
