@@ -112,6 +112,10 @@ fn arguments(text: String) -> Value {
 /// What an answer cost, by the names that a format has for it; `None` unless both follow from what it tells. Some endpoints count what a
 /// model thinks in the total alone: what the parts lack of it counts as output. No request is made of nothing, so 0 is none told.
 pub(super) fn usage(usage: &Value, input: &str, output: &str) -> Option<Usage> {
+    let is_nonsense = |key: &str| usage.get(key).is_some_and(|count| !count.is_null()) && tokens(usage, key).is_none();
+    if [input, output, "total_tokens"].into_iter().any(is_nonsense) {
+        return None;
+    }
     let total = tokens(usage, "total_tokens");
     let input = tokens(usage, input).filter(|tokens| *tokens > 0);
     let (input_tokens, output_tokens) = match (input, tokens(usage, output), total) {
@@ -185,7 +189,13 @@ mod tests {
         assert_eq!(told(json!({ "total_tokens": 5000 })), Some((0, 5000)));
         assert_eq!(told(json!({ "in": 20, "total_tokens": 50 })), Some((20, 30)));
         assert_eq!(told(json!({ "out": 20, "total_tokens": 50 })), Some((30, 20)));
-        for none in [json!({ "in": 0, "out": 0, "total_tokens": 0 }), json!({ "in": 0, "out": 9 }), json!({ "in": 7 }), json!({})] {
+        for none in [
+            json!({ "in": 0, "out": 0, "total_tokens": 0 }),
+            json!({ "in": 0, "out": 9 }),
+            json!({ "in": 7 }),
+            json!({}),
+            json!({ "in": "7", "total_tokens": 9 }),
+        ] {
             assert_eq!(told(none), None);
         }
     }
