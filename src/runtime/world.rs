@@ -7,6 +7,7 @@ use std::sync::Arc;
 use strum::VariantNames;
 
 use super::RunError;
+use super::settings::host;
 use crate::adapter::cassette::NoCache;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::data::{DataFiles, check_engines};
@@ -70,6 +71,11 @@ pub(crate) fn default_model(env: &BTreeMap<String, Secret>) -> Result<Option<Mod
     let api = one_of("FLOW_MODEL_API", get("FLOW_MODEL_API"), Api::default())?;
     if api == Api::Responses && service.preset().responses.is_none() {
         return Err(RunError::usage("FLOW_MODEL_API is for the provider openai only"));
+    }
+    // The value may hold a log-in, and is not shown.
+    if get("FLOW_MODEL_BASE_URL").is_some_and(|url| host(url).is_none()) {
+        let what = "FLOW_MODEL_BASE_URL is not a web address; write it with http:// or https://, as http://127.0.0.1:8080/v1";
+        return Err(RunError::usage(what));
     }
     let max_output_tokens = get("FLOW_MODEL_MAX_OUTPUT_TOKENS").map(|value| {
         let wrong = || RunError::usage(format!("FLOW_MODEL_MAX_OUTPUT_TOKENS is \"{value}\"; write a whole number above 0"));

@@ -333,3 +333,18 @@ fn a_model_of_settings_reads_variables_by_name_and_none_that_is_flows_own() {
     let ran = told("env.MY_KEY");
     assert_eq!(ran.exit, 0, "{}{}", ran.out, ran.err);
 }
+
+#[test]
+fn a_model_whose_address_is_none_is_reported_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("p.yaml"),
+        "flow: 1\nname: p\nsteps: [{ id: s, set: x }]\noutputs: { o: \"{{ steps.s.output }}\" }\n",
+    )
+    .unwrap();
+    for address in ["/v1", "127.0.0.1", "my-host/v1"] {
+        let mut run = crate::program::command(folder.path(), &["run", "p.yaml"]);
+        let ran = crate::program::ran(run.env("FLOW_MODEL", "m").env("FLOW_MODEL_BASE_URL", address));
+        assert!(ran.exit == 2 && ran.err.contains("FLOW_MODEL_BASE_URL is not a web address"), "{address}: {} {}", ran.exit, ran.err);
+    }
+}

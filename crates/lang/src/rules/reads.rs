@@ -50,7 +50,11 @@ fn each_read(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
             let first = match &problem {
                 ReadProblem::NotUpstream { read: step, reader } => Some(*waiting.entry((*step, *reader)).or_insert(out.len())),
                 ReadProblem::MaybeMissing(why) => Some(*missing.entry(why.clone()).or_insert(out.len())),
-                _ => None,
+                ReadProblem::UnknownName(_)
+                | ReadProblem::UnknownStep(_)
+                | ReadProblem::WrongPlace(..)
+                | ReadProblem::UnknownField { .. }
+                | ReadProblem::NoOutputFields(_) => None,
             };
             if let Some(first) = first.and_then(|index| out.get_mut(index)) {
                 if first.related.len() < MOST_PLACES {
