@@ -4,7 +4,7 @@
 //!
 //! Notes name places and never quote a value: an answer may hold personal data.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -134,7 +134,7 @@ pub fn read_plan(text: &str, usable: &[Usable], most_steps: u64) -> Result<Readi
 /// The criteria of a scorecard as they are meant: see [`with_ids`]; one that has neither a check nor `judge` is for the judge.
 pub fn with_criteria(card: &mut Value, notes: &mut Vec<String>) {
     let Some(criteria) = card.get_mut("criteria").and_then(Value::as_array_mut) else { return };
-    with_ids(criteria, &[], true, notes);
+    with_ids(criteria, &HashSet::new(), true, notes);
     for criterion in criteria.iter_mut().filter_map(Value::as_object_mut) {
         if !criterion.contains_key("check") && !criterion.contains_key("judge") && criterion.contains_key("expected") {
             notes.push("a criterion without check and judge was read as one for the judge".to_owned());
@@ -147,7 +147,7 @@ pub fn with_criteria(card: &mut Value, notes: &mut Vec<String>) {
 pub fn with_steps(plan: &mut Value, notes: &mut Vec<String>) {
     let Some(steps) = plan.get_mut("steps").and_then(Value::as_array_mut) else { return };
     let names = |step: &Value| step.get("depends_on").and_then(Value::as_array).cloned().unwrap_or_default();
-    let named: Vec<String> = steps.iter().flat_map(names).filter_map(|name| name.as_str().map(as_id)).collect();
+    let named: HashSet<String> = steps.iter().flat_map(names).filter_map(|name| name.as_str().map(as_id)).collect();
     if with_ids(steps, &named, false, notes) {
         for name in steps.iter_mut().filter_map(|step| step.get_mut("depends_on")?.as_array_mut()).flatten() {
             if let Value::String(name) = name {
@@ -163,34 +163,41 @@ fn as_id(name: &str) -> String {
 
 /// Ids in their form (`Step 1` is `step_1`), and each once: of equal elements one stays where that changes nothing (`once`), and another with
 /// the same id is given an id of its own unless it is `named` somewhere. Whether an id was changed into its form.
-fn with_ids(list: &mut Vec<Value>, named: &[String], once: bool, notes: &mut Vec<String>) -> bool {
+fn with_ids(list: &mut Vec<Value>, named: &HashSet<String>, once: bool, notes: &mut Vec<String>) -> bool {
     let mut is_changed = false;
-    let mut kept: Vec<Value> = vec![];
-    for mut one in list.drain(..) {
-        if kept.contains(&one) {
-            if !once {
-                kept.push(one);
-                continue;
-            }
-            notes.push("an element that was there twice was read once".to_owned());
-            continue;
-        }
+    let mut seen: HashSet<Value> = HashSet::new();
+    let mut taken: HashSet<String> = HashSet::new();
+    // The number that was given last to an id.
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    list.retain_mut(|one| {
         if let Some(Value::String(id)) = one.get_mut("id") {
             let form = as_id(id);
             if form != *id {
                 notes.push("an id was put into its form".to_owned());
                 (*id, is_changed) = (form, true);
             }
-            let taken = |id: &str| kept.iter().any(|other| other["id"] == id);
-            if taken(id) && !named.contains(id) {
-                let free = (2..).map(|number| format!("{id}_{number}")).find(|id| !taken(id));
-                notes.push("a second element with the same id was given one of its own".to_owned());
-                *id = free.unwrap_or_default();
-            }
         }
-        kept.push(one);
-    }
-    *list = kept;
+        if !seen.insert(one.clone()) {
+            if once {
+                notes.push("an element that was there twice was read once".to_owned());
+            }
+            return !once;
+        }
+        let Some(Value::String(id)) = one.get_mut("id") else { return true };
+        if taken.contains(id) && !named.contains(id) {
+            let number = numbers.entry(id.clone()).or_insert(1);
+            *id = loop {
+                *number += 1;
+                let free = format!("{id}_{number}");
+                if !taken.contains(&free) {
+                    break free;
+                }
+            };
+            notes.push("a second element with the same id was given one of its own".to_owned());
+        }
+        taken.insert(id.clone());
+        true
+    });
     is_changed
 }
 

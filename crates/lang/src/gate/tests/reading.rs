@@ -101,7 +101,7 @@ fn what_can_mean_two_things_is_not_read() {
 #[test]
 fn criteria_and_steps_have_an_id_each() {
     let one = |id: &str, description: &str| json!({ "id": id, "description": description, "expected": "The hours." });
-    let mut card = json!({ "criteria": [one("Says-Hours", "It names hours."), one("says_hours", "It names the day."), one("says_hours", "It names the day.")] });
+    let mut card = json!({ "criteria": [one("Says-Hours", "It names hours."), one("says_hours", "It names the day."), one("says_hours", "It names the day."), one("says_hours", "It names both.")] });
     let mut notes = vec![];
     with_criteria(&mut card, &mut notes);
     assert_eq!(
@@ -255,4 +255,13 @@ fn what_may_be_anything_is_read_as_it_is() {
         assert_eq!(read(&value.to_string(), &json!({})).unwrap().value, value);
         assert!(read(&value.to_string(), &shape).unwrap().notes.is_empty());
     }
+}
+
+/// Each id is looked up, never searched for: twenty thousand steps of one name would take minutes.
+#[test]
+fn ids_of_a_long_plan_are_made_in_step_with_its_length() {
+    let mut plan = json!({ "steps": (0..20_000).map(|number| json!({ "id": "Look", "prompt": number })).collect::<Vec<_>>() });
+    with_steps(&mut plan, &mut vec![]);
+    let ids: Vec<&str> = plan["steps"].as_array().into_iter().flatten().filter_map(|step| step["id"].as_str()).collect();
+    assert_eq!((ids.len(), ids[0], ids[1], ids[19_999]), (20_000, "look", "look_2", "look_20000"));
 }
