@@ -111,8 +111,12 @@ pub struct ServerReply {
     pub notes: Vec<String>,
 }
 
-/// Speaks with MCP servers. They are started when first needed, shared, and ended with the process.
+/// Speaks with MCP servers. They are started when first needed or a little before, shared, and ended with the process.
 pub trait ToolServers: Send + Sync {
+    /// Starts a server that is needed later, unless it runs or is being started. Why it does not start is told to the next request of this
+    /// run that waited for that; a later one starts it again.
+    fn start(&self, server: ToolServer) -> Pending<()>;
+
     /// Asks for the tools of a server, and compares them with the pinned ones. What a server gives for the first time is pinned.
     fn list(&self, server: ToolServer) -> Pending<ToolList>;
 

@@ -1,4 +1,4 @@
-//! MCP servers as tools: started when first needed, shared by steps and runs, ended with the process.
+//! MCP servers as tools: started when first needed or a little before, shared by steps and runs, ended with the process.
 //!
 //! | file | what |
 //! |---|---|
@@ -40,7 +40,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use self::pins::{Difference, Pins};
-use self::pool::{PooledServer, ServerPool};
+use self::pool::{OpenSession, PooledServer, ServerPool};
 use self::program::ServerProgram;
 use self::session::{ListedTools, ServerLink, ServerSession};
 pub use self::shared::{Lent, SharedServers};
@@ -118,13 +118,9 @@ impl McpServers {
     /// The server, started if it does not run. True: another run had started it.
     async fn session(&self, server: &ToolServer) -> Result<(Arc<ServerSession>, bool), HttpFault> {
         let until = Instant::now() + patience(server.connect_timeout);
-        let late = || {
-            let time = in_words(server.connect_timeout);
-            let message = format!("server \"{}\" did not start within {time} (connect_timeout)", server.name);
-            HttpFault::before_sending(Failure::new(FailureKind::Timeout, message))
-        };
         let entry = self.entry(server);
-        let mut open = timeout_at(until, Arc::clone(&entry.session).lock_owned()).await.map_err(|_| late())?;
+        let is_starting = entry.session.try_lock().is_err();
+        let open = timeout_at(until, Arc::clone(&entry.session).lock_owned()).await.map_err(|_| late(server))?;
         if let Some(session) = open.as_ref().filter(|session| session.is_open()) {
             let is_found = entry.is_new_to(&server.run);
             if is_found {
@@ -133,6 +129,39 @@ impl McpServers {
             }
             return Ok((Arc::clone(session), is_found));
         }
+        // Its own early start was what it waited for.
+        if let Some(failure) = entry.early_failure(&server.run).filter(|_| is_starting) {
+            return Err(HttpFault::before_sending(failure));
+        }
+        Ok((self.opened(server, &entry, open, false).await?, false))
+    }
+
+    /// Starts a server that is needed later, unless it runs or somebody starts it.
+    async fn started_early(&self, server: &ToolServer) {
+        let entry = self.entry(server);
+        let Ok(open) = Arc::clone(&entry.session).try_lock_owned() else { return };
+        if open.as_ref().is_some_and(|session| session.is_open()) {
+            return;
+        }
+        // Its failure is kept where whoever waits for it looks.
+        let _ = self.opened(server, &entry, open, true).await;
+    }
+
+    /// A server that does not run, started.
+    async fn opened(
+        &self,
+        server: &ToolServer,
+        entry: &Arc<PooledServer>,
+        mut open: OpenSession,
+        is_early: bool,
+    ) -> Result<Arc<ServerSession>, HttpFault> {
+        let (early, own) = (is_early.then(|| Arc::clone(entry)), server.clone());
+        // Called while the place of the session is still held, so that whoever waits for it finds the failure.
+        let failed = move |fault: HttpFault| {
+            early.iter().for_each(|entry| entry.failed_early(&own.run, fault.failure.clone()));
+            fault
+        };
+        let own = server.clone();
         if let Some(before) = open.take() {
             before.give_up();
         }
@@ -145,19 +174,19 @@ impl McpServers {
             tokio::time::sleep(RESTART_AFTER * 2u32.pow(begun - 1)).await;
         }
         let until = Instant::now() + patience(server.connect_timeout);
-        self.is_agreed(server).await?;
-        let link = self.link(server)?;
+        self.is_agreed(server).await.map_err(&failed)?;
+        let link = self.link(server).map_err(&failed)?;
         let time = server.connect_timeout;
         // It continues when this run stops waiting: another one may wait, too.
         let opening = tokio::spawn(async move {
-            let session = Arc::new(ServerSession::open(link, until, time).await?);
+            let session = Arc::new(ServerSession::open(link, until, time).await.map_err(|fault| failed(named(&own, fault)))?);
             *open = Some(Arc::clone(&session));
             Ok(session)
         });
         entry.opens(opening.abort_handle());
-        let session = opening.await.unwrap_or_else(|_| Err(late())).map_err(|fault| named(server, fault))?;
+        let session = opening.await.unwrap_or_else(|_| Err(late(server)))?;
         session.joined(entry.is_shared());
-        Ok((session, false))
+        Ok(session)
     }
 
     /// Whether what a program would run is what somebody agreed to. It is looked at just before the start, each time.
@@ -339,6 +368,12 @@ fn is_absence(kind: FailureKind) -> bool {
     matches!(kind, Connection | Timeout | Unavailable | ServerError | BadResponse)
 }
 
+fn late(server: &ToolServer) -> HttpFault {
+    let time = in_words(server.connect_timeout);
+    let message = format!("server \"{}\" did not start within {time} (connect_timeout)", server.name);
+    HttpFault::before_sending(Failure::new(FailureKind::Timeout, message))
+}
+
 /// A fault that says whose it is.
 fn named(server: &ToolServer, fault: HttpFault) -> HttpFault {
     let shown = format!("server \"{}\"", server.name);
@@ -351,6 +386,14 @@ fn named(server: &ToolServer, fault: HttpFault) -> HttpFault {
 }
 
 impl ToolServers for McpServers {
+    fn start(&self, server: ToolServer) -> Pending<()> {
+        let own = self.clone();
+        Box::pin(async move {
+            own.started_early(&server).await;
+            Ok(())
+        })
+    }
+
     fn list(&self, server: ToolServer) -> Pending<ToolList> {
         let own = self.clone();
         Box::pin(async move { own.listed(&server).await })

@@ -1,6 +1,7 @@
 //! Tools of agents: what a model is offered, and the calls it asks for.
 
 pub(crate) mod consent;
+mod early_start;
 pub(crate) mod permissions;
 pub(crate) mod server_calls;
 pub(crate) mod servers;

@@ -126,3 +126,55 @@ fn a_program_that_is_not_there_is_named() {
         }
     });
 }
+
+#[test]
+fn a_server_that_was_started_early_is_the_one_that_is_asked() {
+    run(async {
+        let world = World::new();
+        let server = world.program("fine");
+        world.servers.start(server.clone()).await.unwrap();
+        assert_eq!(world.heard().iter().filter(|line| line.contains("server/discover")).count(), 1);
+        // A second start of a server that runs does nothing.
+        world.servers.start(server.clone()).await.unwrap();
+        assert_eq!(world.echo(&server, "hi", LONG).await.unwrap().value, text("hi"));
+        assert_eq!(world.heard().iter().filter(|line| line.contains("server/discover")).count(), 1);
+        world.close().await;
+    });
+}
+
+#[test]
+fn why_an_early_start_failed_is_told_to_whoever_waits_for_it_and_it_costs_no_restart() {
+    run(async {
+        let world = World::new();
+        let server = ToolServer { connect_timeout: SHORT, ..world.program("stuck") };
+        let (_, waited) = tokio::join!(world.servers.start(server.clone()), async {
+            tokio::time::sleep(SHORT / 4).await;
+            world.list(&server).await
+        });
+        let failure = waited.unwrap_err();
+        assert!(
+            failure.message.contains("did not say hello within") && failure.message.contains("waiting for the database"),
+            "{failure:?}"
+        );
+        // One that nobody waited for is tried again at the first call, as if for the first time, however often it failed.
+        let server = world.program("exits");
+        for _ in 0..5 {
+            world.servers.start(server.clone()).await.unwrap();
+        }
+        let failure = world.list(&server).await.unwrap_err();
+        assert!(failure.message.contains("no such table: weather"), "{failure:?}");
+        world.close().await;
+    });
+}
+
+#[test]
+fn a_server_that_starts_early_is_ended_with_the_run_that_never_needed_it() {
+    run(async {
+        let world = World::new();
+        let server = world.program("silent");
+        assert!(tokio::time::timeout(SHORT, world.servers.start(server)).await.is_err());
+        let began = tokio::time::Instant::now();
+        world.close().await;
+        assert!(began.elapsed() < super::super::LONGEST_END, "it was ended, not only left");
+    });
+}
