@@ -234,6 +234,9 @@ pub enum Happening {
         hash: String,
         /// Those that the file may use.
         tools: Vec<Arc<ServerTool>>,
+        /// What it says of itself as a whole, if agents are told that.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        instructions: String,
         /// Those that it could use if they were pinned.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unpinned: Vec<String>,

@@ -388,6 +388,7 @@ mod tests {
                 timeout: None,
                 connect_timeout: None,
                 optional: false,
+                without_instructions: false,
                 approve: Approve::Never,
             }
         };

@@ -59,6 +59,9 @@ pub enum ServerTransport {
     },
 }
 
+/// The name under which a server's instructions are pinned beside its tools. A tool's own name has no space.
+pub const INSTRUCTIONS: &str = "server instructions";
+
 /// The tools of a server.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ToolList {
@@ -68,6 +71,9 @@ pub struct ToolList {
     pub hash: String,
     /// All its tools, in the order of their names.
     pub tools: Vec<ServerTool>,
+    /// What it says of itself as a whole; pinned as [`INSTRUCTIONS`].
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub instructions: String,
     /// Tools that are not as they were pinned: the name, and how they differ.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub changed: BTreeMap<String, String>,

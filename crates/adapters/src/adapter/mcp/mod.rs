@@ -81,6 +81,8 @@ pub struct ServerLook {
     pub version: String,
     /// The names of its tools, each with what it says of it.
     pub tools: Vec<(String, String)>,
+    /// What it says of itself as a whole.
+    pub instructions: String,
     /// How they differ from what was pinned.
     pub difference: Difference,
     /// What is pinned if this is accepted.
@@ -237,6 +239,7 @@ impl McpServers {
         Ok(ServerLook {
             version: session.version().to_string(),
             tools: listed.tools.iter().map(|tool| (visible(&tool.name), visible(&tool.description))).collect(),
+            instructions: visible(&session.instructions()),
             difference: pins.difference(&server.identity, &without_secrets(server, &listed)),
             said: without_secrets(server, &listed),
             absent: None,
@@ -260,6 +263,7 @@ impl McpServers {
             version: session.version().to_string(),
             hash: listed.hash.clone(),
             tools: listed.tools.clone(),
+            instructions: session.instructions(),
             changed: difference.changed,
             unpinned: difference.new,
             notes,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::event::{Failure, FailureKind, ServerTool};
-use crate::port::ServerReply;
+use crate::port::{INSTRUCTIONS, ServerReply};
 
 /// The version without a handshake: each request says what it needs to.
 pub(super) const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
@@ -16,6 +16,8 @@ pub(super) const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 pub(super) const WITH_HANDSHAKE: ProtocolVersion = ProtocolVersion::V_2025_11_25;
 /// Most bytes of the name of a tool that can be called.
 const LONGEST_NAME: usize = 128;
+/// Most characters of a server's instructions that are pinned.
+const LONGEST_INSTRUCTIONS: usize = 64 * 1024;
 
 /// Who we are.
 fn client() -> Implementation {
@@ -63,6 +65,17 @@ pub(super) fn offers_stateless(error: &ErrorData) -> bool {
 /// Whether a server gives tools at all.
 pub(super) fn has_tools(result: &Value) -> bool {
     result.pointer("/capabilities/tools").is_some()
+}
+
+/// What a server says of itself as a whole: the answer to its first word holds it.
+pub(super) fn instructions(result: &Value) -> String {
+    let text = result.get("instructions").and_then(Value::as_str).unwrap_or_default();
+    text.chars().take(LONGEST_INSTRUCTIONS).collect()
+}
+
+/// The same as it is pinned: a tool without arguments, whose name no tool can have, so that each flow.lock has one form.
+pub(super) fn said_of_instructions(text: &str) -> Value {
+    said_of(&json!({ "name": INSTRUCTIONS, "description": text }))
 }
 
 /// Whether a server tells when its tools change.

@@ -17,7 +17,7 @@ use crate::adapter::held;
 use crate::adapter::http::{HttpFault, in_words};
 use crate::adapter::scrub::visible;
 use crate::event::{Failure, FailureKind, ServerTool};
-use crate::port::ServerReply;
+use crate::port::{INSTRUCTIONS, ServerReply};
 
 /// Most tools of a server, and pages of its list.
 const MOST_TOOLS: usize = 1_000;
@@ -68,8 +68,13 @@ impl ServerSession {
                 Some(next) => cursor = Some(next.to_owned()),
             }
         }
-        let said: BTreeMap<String, Value> =
+        let mut said: BTreeMap<String, Value> =
             items.iter().filter_map(|item| Some((item.get("name")?.as_str()?.to_owned(), protocol::said_of(item)))).collect();
+        said.remove(INSTRUCTIONS);
+        let instructions = self.instructions();
+        if !instructions.trim().is_empty() {
+            said.insert(INSTRUCTIONS.to_owned(), protocol::said_of_instructions(&instructions));
+        }
         let mut tools: Vec<ServerTool> = items.iter().filter_map(protocol::tool).collect();
         tools.sort_by(|one, other| one.name.cmp(&other.name));
         if let Some(pair) = tools.windows(2).find(|pair| pair[0].name == pair[1].name) {

@@ -95,12 +95,15 @@ impl RunState {
                     work => *work = StepWork::Listing([*call].into()),
                 }
             }
-            Happening::ToolsListed { call, server, tools, unpinned, absent, .. } => {
+            Happening::ToolsListed { call, server, tools, instructions, unpinned, absent, .. } => {
                 let at = self.close_call(*call)?;
                 self.node_mut(at).work.ends(*call);
                 let instance = self.instance_of(at);
                 self.instance_mut(instance).servers.insert(server.clone(), tools.clone());
                 self.instance_mut(instance).unpinned.extend(unpinned.iter().map(|part| format!("{server}.{part}")));
+                if !instructions.is_empty() {
+                    self.instance_mut(instance).instructions.insert(server.clone(), instructions.clone());
+                }
                 let absent = absent.iter().map(|failure| (server.clone(), failure.message.clone()));
                 self.instance_mut(instance).absent.extend(absent);
             }

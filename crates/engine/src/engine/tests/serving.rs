@@ -23,24 +23,25 @@ pub(super) fn server(allow: Option<&[&str]>) -> Tool {
         timeout: None,
         connect_timeout: None,
         optional: false,
+        without_instructions: false,
         approve: Default::default(),
     }
 }
 
-fn uses(tool: &str, with: Value) -> Step {
+pub(super) fn uses(tool: &str, with: Value) -> Step {
     let with =
         with.as_object().unwrap().iter().map(|(name, value)| (named(name), crate::model::Filling::Constant(value.clone()))).collect();
     step("a", StepKind::Tool(ToolStep { tool: named(tool), with, output: None, idempotency_key: None }))
 }
 
 /// A pipeline with a server called `weather`.
-fn pipeline_with(steps: Vec<Step>, tool: Tool) -> Pipeline {
+pub(super) fn pipeline_with(steps: Vec<Step>, tool: Tool) -> Pipeline {
     let mut pipeline = pipeline("p", steps);
     pipeline.tools.insert("weather".to_string(), tool);
     pipeline
 }
 
-fn agent_with(tools: &[&str], tool: Tool) -> World {
+pub(super) fn agent_with(tools: &[&str], tool: Tool) -> World {
     let mut pipeline = pipeline_with(vec![agent("a", "Go.")], tool);
     pipeline.agents.get_mut("writer").unwrap().tools = tools.iter().map(|name| named(name)).collect();
     World::new(planned(vec![pipeline]))
@@ -75,12 +76,12 @@ fn asks(tool: &str, arguments: Value) -> Result<CallReply, Failure> {
 }
 
 impl World {
-    fn hands(&mut self, result: Result<CallReply, Failure>) {
+    pub(super) fn hands(&mut self, result: Result<CallReply, Failure>) {
         let (call, _) = self.out.pop().expect("a call is out");
         self.handle(Input::Reply { call, result });
     }
 
-    fn failure(&self) -> Failure {
+    pub(super) fn failure(&self) -> Failure {
         let found = self.events.iter().rev().find_map(|e| match &e.happening {
             Happening::StepFailed { failure, .. } => Some(failure.clone()),
             _ => None,
@@ -88,7 +89,7 @@ impl World {
         found.unwrap()
     }
 
-    fn heard(&self) -> String {
+    pub(super) fn heard(&self) -> String {
         let messages = self.events.iter().rev().find_map(|e| match &e.happening {
             Happening::ModelCalled { messages, .. } => Some(messages.clone()),
             _ => None,
@@ -483,76 +484,4 @@ fn the_time_of_an_optional_server_may_run_out_and_other_failures_count() {
     let mut world = with(true);
     world.hands(Err(Failure::new(FailureKind::Denied, "other files")));
     assert_eq!((world.failure().kind, world.count("model_called")), (FailureKind::Denied, 0));
-}
-
-/// An agent, and below it a step that calls `weather.get` of a server with this argument.
-fn later_use(argument: &str) -> Pipeline {
-    let mut tool = server(None);
-    let ToolKind::Server(ServerKind::Program { args, .. }) = &mut tool.kind else { panic!("a program") };
-    args.push(text(argument));
-    let later = Step { id: named("b"), ..uses("weather.get", json!({ "city": "Bonn" })) };
-    pipeline_with(vec![agent("a", "Go."), needs(later, &["a"])], tool)
-}
-
-fn early(world: &World) -> Vec<&str> {
-    world.started.iter().map(|server| server.name.as_str()).collect()
-}
-
-#[test]
-fn a_server_that_a_later_step_needs_starts_at_once_if_all_it_is_started_with_is_known() {
-    let env = BTreeMap::from([("HOME".to_string(), crate::port::Secret::new("/home/ana"))]);
-    let given = |plan| World::given(plan, crate::engine::RunSettings { env: env.clone(), ..options() }, json!({ "mode": "quick" }));
-    for (argument, starts) in [("stdio", true), ("{{ inputs.mode }}", true), ("{{ env.HOME }}", true), ("{{ steps.a.output }}", false)] {
-        let world = given(planned(vec![later_use(argument)]));
-        assert_eq!(early(&world), if starts { vec!["weather"] } else { vec![] }, "{argument}");
-        assert_eq!((world.count("tools_asked"), world.count("model_called")), (0, 1));
-        let with_input = world.started.iter().any(|server| format!("{:?}", server.transport).contains("quick"));
-        assert_eq!(with_input, argument == "{{ inputs.mode }}");
-        world.check();
-    }
-    // The step that runs first asks the server itself.
-    let first = World::new(planned(vec![pipeline_with(vec![uses("weather.get", json!({ "city": "Bonn" }))], server(None))]));
-    assert_eq!((early(&first).len(), first.count("tools_asked")), (0, 1));
-}
-
-#[test]
-fn a_server_of_a_called_file_starts_at_once_unless_it_reads_an_input() {
-    for (argument, starts) in [("stdio", true), ("{{ inputs.mode }}", false)] {
-        let call =
-            crate::model::CallStep { file: named("inner"), pipeline: Some(crate::model::PipelineId(1)), with: vec![], channel: None };
-        let outer = pipeline("outer", vec![agent("ask", "Go."), needs(step("in", StepKind::Call(call)), &["ask"])]);
-        let world = World::given(planned(vec![outer, later_use(argument)]), options(), json!({ "mode": "quick" }));
-        assert_eq!(early(&world).len(), usize::from(starts), "{argument}");
-    }
-}
-
-#[test]
-fn no_server_starts_early_in_a_test_or_under_a_policy_that_may_reject_it_and_never_many() {
-    let refused = crate::model::Policy { disallowed_tools: vec![named("weather")], ..Default::default() };
-    let by_user = || crate::engine::RunSettings { user_policies: vec![refused.clone()], ..options() };
-    assert!(early(&World::with(planned(vec![later_use("stdio")]), by_user())).is_empty());
-    let mut by_file = later_use("stdio");
-    by_file.policies.insert("strict".into(), refused.clone());
-    assert!(early(&World::new(planned(vec![by_file]))).is_empty());
-    let mocks = Mocks { by_name: BTreeMap::from([("b".into(), Mock::Output(json!({ "f": 1 })))]), refuses_effects: true };
-    let tested = World::with(planned(vec![later_use("stdio")]), crate::engine::RunSettings { mocks, ..options() });
-    assert!(early(&tested).is_empty());
-    // What a policy decides about a host is recorded by the step that needs the server.
-    let web = |policies: bool| {
-        let mut own = later_use("stdio");
-        own.tools.get_mut("weather").unwrap().kind =
-            ToolKind::Server(ServerKind::Url { url: text("https://weather.example/mcp"), headers: vec![] });
-        if policies {
-            own.policies.insert("open".into(), crate::model::Policy { allowed_tools: Some(vec![named("weather")]), ..Default::default() });
-        }
-        World::new(planned(vec![own]))
-    };
-    assert_eq!((early(&web(false)).len(), early(&web(true)).len()), (1, 0));
-    let mut many = later_use("stdio");
-    let tools: Vec<String> = (0..12).map(|number| format!("s{number}")).collect();
-    many.tools.extend(tools.iter().map(|name| (name.clone(), server(Some(&["get"])))));
-    many.agents.get_mut("writer").unwrap().tools = vec![];
-    let steps = tools.iter().map(|name| needs(Step { id: named(name), ..uses(&format!("{name}.get"), json!({})) }, &["a"]));
-    many.steps.extend(steps.map(std::sync::Arc::new));
-    assert_eq!(early(&World::new(planned(vec![many]))).len(), 8);
 }

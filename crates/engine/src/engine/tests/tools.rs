@@ -25,6 +25,7 @@ pub(super) fn tool(kind: ToolKind) -> Tool {
         timeout: None,
         connect_timeout: None,
         optional: false,
+        without_instructions: false,
         approve: Default::default(),
     }
 }

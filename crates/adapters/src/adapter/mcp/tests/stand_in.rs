@@ -126,6 +126,7 @@ fn serve(mode: &str) {
             Some("server/discover") if is_old => error(-32601, "Method not found"),
             Some("server/discover") => result(json!({
                 "resultType": "complete",
+                "instructions": own("STAND_IN_SAYS").unwrap_or_default(),
                 "supportedVersions": ["2026-07-28"],
                 "capabilities": { "tools": {} },
                 "serverInfo": { "name": "stand-in", "version": "1" },
@@ -141,6 +142,7 @@ fn serve(mode: &str) {
                 result(json!({
                     "protocolVersion": version,
                     "capabilities": { "tools": { "listChanged": true } },
+                    "instructions": own("STAND_IN_SAYS").unwrap_or_default(),
                     "serverInfo": { "name": "stand-in", "version": "1" },
                 }));
             }
