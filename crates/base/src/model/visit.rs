@@ -325,6 +325,7 @@ impl Tool {
             approve: _,
             optional: _,
             without_instructions: _,
+            pictures: _,
         } = self;
         let fixed = match kind {
             ToolKind::Pipeline { .. } => TextKey::FixedInput,

@@ -389,6 +389,7 @@ mod tests {
                 connect_timeout: None,
                 optional: false,
                 without_instructions: false,
+                pictures: false,
                 approve: Approve::Never,
             }
         };

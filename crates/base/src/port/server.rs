@@ -30,6 +30,8 @@ pub struct ToolServer {
     pub connect_timeout: Duration,
     /// Whether a run does without it: one that cannot be reached is told in [`ToolList::absent`].
     pub optional: bool,
+    /// Whether pictures in results are kept, for a model to see.
+    pub pictures: bool,
     /// The run that asks; a server is started again a few times a run.
     pub run: Arc<str>,
 }
@@ -112,6 +114,9 @@ pub struct ServerReply {
     pub is_structured: bool,
     /// The tool says that it did not work; `value` says why.
     pub is_error: bool,
+    /// Files of the pictures in it, named by their content; kept as long as the process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<PathBuf>,
     /// What the server did besides, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

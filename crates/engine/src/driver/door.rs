@@ -103,7 +103,7 @@ impl Door {
                 self.texts(notes.iter_mut().chain(unpinned));
                 self.texts(absent.iter_mut().map(|failure| &mut failure.message));
             }
-            CallReply::Tool(ServerReply { value, is_structured: _, is_error: _, notes }) => {
+            CallReply::Tool(ServerReply { value, is_structured: _, is_error: _, pictures: _, notes }) => {
                 self.value(value);
                 self.texts(notes);
             }

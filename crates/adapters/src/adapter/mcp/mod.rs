@@ -12,6 +12,7 @@
 //! | `protocol` | what is said; the types are rmcp's |
 //! | `pool` | which run uses which server, and how many are kept |
 //! | `shared` | servers that outlive a run, for the next one |
+//! | `pictures` | pictures that tools gave, kept for models |
 //! | `pins` | what servers said of their tools when they were accepted |
 //!
 //! rmcp gives the types of the protocol and no more: its service would drop a line that is too long and continue, and could not say whether a
@@ -22,6 +23,7 @@
 mod headers;
 mod inbox;
 mod news;
+mod pictures;
 pub mod pins;
 mod pool;
 mod program;
@@ -39,6 +41,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
+use self::pictures::KeptPictures;
 use self::pins::{Difference, Pins};
 use self::pool::{OpenSession, PooledServer, ServerPool};
 use self::program::ServerProgram;
@@ -72,6 +75,7 @@ pub struct McpServers {
     agreed: Option<Arc<Agreed>>,
     /// Pins are read and written by one at a time.
     pinning: Arc<Mutex<()>>,
+    pictures: KeptPictures,
 }
 
 /// What a server looked like when it was asked, for people.
@@ -105,7 +109,7 @@ fn without_secrets(server: &ToolServer, listed: &ListedTools) -> BTreeMap<String
 impl McpServers {
     /// Reaches web addresses over these connections.
     pub fn new(http: Http, clock: Arc<dyn Clock>) -> McpServers {
-        McpServers { http, clock, pool: Arc::default(), agreed: None, pinning: Arc::default() }
+        McpServers { http, clock, pool: Arc::default(), agreed: None, pinning: Arc::default(), pictures: KeptPictures::default() }
     }
 
     /// The same, where only what somebody agreed to is started.
@@ -317,11 +321,11 @@ impl McpServers {
     async fn called(&self, call: &ServerCall) -> Result<ServerReply, Failure> {
         let (session, _) = self.session(&call.server).await?;
         let mut doubt = Doubt::of(self.entry(&call.server), &session);
-        let answer = session.call(&call.tool, &call.hash, &call.arguments, call.timeout).await;
+        let answer = session.call(&call.tool, &call.hash, &call.arguments, call.timeout, call.server.pictures).await;
         doubt.is_settled = !matches!(&answer, Err(fault) if fault.may_have_acted && fault.failure.kind == FailureKind::Timeout);
         let notes = session.inbox().notes(&call.server.run);
         match answer {
-            Ok(reply) => Ok(ServerReply { notes, ..reply }),
+            Ok((reply, pictures)) => Ok(ServerReply { notes, pictures: self.pictures.keep(pictures).await?, ..reply }),
             Err(fault) => Err(honest(named(&call.server, fault))),
         }
     }

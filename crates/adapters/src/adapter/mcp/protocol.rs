@@ -1,5 +1,8 @@
 //! What is said in the protocol: versions, the first words, tools and results. The types of messages are rmcp's.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use imagesize::ImageType;
 use rmcp::model::{
     CallToolResult, ClientCapabilities, ContentBlock, ErrorCode, ErrorData, Implementation, InitializeRequestParams, ProtocolVersion,
     ResourceContents, SubscriptionFilter,
@@ -16,6 +19,8 @@ pub(super) const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 pub(super) const WITH_HANDSHAKE: ProtocolVersion = ProtocolVersion::V_2025_11_25;
 /// Most bytes of the name of a tool that can be called.
 const LONGEST_NAME: usize = 128;
+/// Most pictures of one result that are kept.
+const MOST_PICTURES: usize = 20;
 /// Most characters of a server's instructions that are pinned.
 const LONGEST_INSTRUCTIONS: usize = 64 * 1024;
 
@@ -137,7 +142,29 @@ pub(super) fn reply(result: Value) -> Result<ServerReply, Failure> {
         Some(value) if !is_error => (value, true),
         _ => (Value::String(text(&given.content)), false),
     };
-    Ok(ServerReply { value, is_structured, is_error, notes: vec![] })
+    Ok(ServerReply { value, is_structured, is_error, ..ServerReply::default() })
+}
+
+/// The pictures of a result, each with the ending of its kind: what a model can be shown, by its content and not by what the server calls it.
+pub(super) fn pictures(result: &Value) -> Vec<(Vec<u8>, &'static str)> {
+    let blocks = result.get("content").and_then(Value::as_array);
+    let data = |block: &Value| match block["type"].as_str()? {
+        "image" => block["data"].as_str().map(str::to_owned),
+        "resource" => block.pointer("/resource/blob")?.as_str().map(str::to_owned),
+        _ => None,
+    };
+    let decoded = blocks.into_iter().flatten().filter_map(data).filter_map(|text| STANDARD.decode(text.trim()).ok());
+    let kinds = decoded.filter_map(|bytes| {
+        let ending = match imagesize::image_type(&bytes).ok()? {
+            ImageType::Png => "png",
+            ImageType::Jpeg => "jpg",
+            ImageType::Gif => "gif",
+            ImageType::Webp => "webp",
+            _ => return None,
+        };
+        Some((bytes, ending))
+    });
+    kinds.take(MOST_PICTURES).collect()
 }
 
 /// The text of a result. What is no text is named.

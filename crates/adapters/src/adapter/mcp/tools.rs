@@ -30,6 +30,9 @@ pub(super) fn patience(time: Duration) -> Duration {
     time - (time / 10).min(Duration::from_millis(200))
 }
 
+/// Pictures of a result, each with the ending of its kind.
+type FoundPictures = Vec<(Vec<u8>, &'static str)>;
+
 impl ServerSession {
     /// Its tools, asked for anew.
     ///
@@ -120,7 +123,8 @@ impl ServerSession {
         hash: &str,
         arguments: &Map<String, Value>,
         time: Duration,
-    ) -> Result<ServerReply, HttpFault> {
+        keeps_pictures: bool,
+    ) -> Result<(ServerReply, FoundPictures), HttpFault> {
         let until = Instant::now() + patience(time);
         let in_time = |what: &str| {
             let message = format!("{what} within {}{}", in_words(time), self.last_line());
@@ -139,7 +143,10 @@ impl ServerSession {
                     FailureKind::TooLarge,
                     format!("its result has more than {LONGEST_LINE} bytes"),
                 ))),
-                Ok(result) => protocol::reply(result).map_err(HttpFault::before_sending),
+                Ok(result) => {
+                    let pictures = if keeps_pictures { protocol::pictures(&result) } else { vec![] };
+                    protocol::reply(result).map(|reply| (reply, pictures)).map_err(HttpFault::before_sending)
+                }
                 Err(error) => Err(self.refused("tools/call", &error)),
             },
         }

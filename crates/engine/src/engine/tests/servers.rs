@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::build::*;
-use super::serving::{agent_with, listed, pipeline_with, server, uses};
+use super::serving::{agent_with, asks, listed, pipeline_with, server, uses};
 use super::world::{World, options};
 use crate::engine::{CallReply, Mocks};
-use crate::event::FailureKind;
+use crate::event::{FailureKind, MessageRole};
 use crate::model::{Mock, Pipeline, ServerKind, Step, StepKind, Tool, ToolKind};
-use crate::port::ToolList;
+use crate::port::{ServerReply, ToolList};
 
 /// An agent, and below it a step that calls `weather.get` of a server with this argument.
 fn later_use(argument: &str) -> Pipeline {
@@ -133,5 +133,29 @@ fn what_a_server_says_of_itself_is_held_to_its_pin_where_an_agent_would_be_told(
     world.hands(Ok(CallReply::Tools(ToolList { instructions: "Ask for one city.".into(), unpinned, ..listed() })));
     assert_eq!((world.count("server_noted"), world.count("model_called")), (1, 1));
     assert!(!world.heard().contains("one city"), "{}", world.heard());
+    world.check();
+}
+
+#[test]
+fn pictures_that_a_tool_gave_are_in_the_message_of_its_result_and_never_more_than_a_conversation_takes() {
+    let gives = |count: usize, is_error| {
+        let pictures = (0..count).map(|number| format!("/pictures/{number}.png").into()).collect();
+        Ok(CallReply::Tool(ServerReply { value: json!("[picture]"), pictures, is_error, ..ServerReply::default() }))
+    };
+    let shown = |world: &World| -> Vec<usize> {
+        let of_tools = world.asked.last().unwrap().messages.iter().filter(|one| one.role == MessageRole::Tool);
+        of_tools.map(|message| message.pictures.len()).collect()
+    };
+    let mut world = agent_with(&["weather.say"], Tool { pictures: true, ..server(None) });
+    world.hands(Ok(CallReply::Tools(listed())));
+    let mut seen = vec![];
+    for (round, (count, is_error, expected)) in [(3, false, 3), (2, true, 0), (30, false, 17)].into_iter().enumerate() {
+        world.hands(asks("weather-say", json!({ "city": format!("Bonn {round}") })));
+        world.hands(gives(count, is_error));
+        seen.push(expected);
+        assert_eq!(shown(&world), seen);
+    }
+    let told = serde_json::to_value(&world.events).unwrap();
+    assert!(told.to_string().contains("/pictures/16.png") && !told.to_string().contains("/pictures/17.png"));
     world.check();
 }

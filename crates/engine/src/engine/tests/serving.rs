@@ -24,6 +24,7 @@ pub(super) fn server(allow: Option<&[&str]>) -> Tool {
         connect_timeout: None,
         optional: false,
         without_instructions: false,
+        pictures: false,
         approve: Default::default(),
     }
 }
@@ -70,7 +71,7 @@ pub(super) fn gives(value: Value) -> Result<CallReply, Failure> {
     Ok(CallReply::Tool(ServerReply { value, is_structured, ..ServerReply::default() }))
 }
 
-fn asks(tool: &str, arguments: Value) -> Result<CallReply, Failure> {
+pub(super) fn asks(tool: &str, arguments: Value) -> Result<CallReply, Failure> {
     let calls = vec![ToolCall { id: "c1".into(), tool: tool.into(), arguments }];
     Ok(CallReply::Model(ModelReply { calls, ..ModelReply::default() }))
 }

@@ -26,6 +26,7 @@ pub(super) fn tool(kind: ToolKind) -> Tool {
         connect_timeout: None,
         optional: false,
         without_instructions: false,
+        pictures: false,
         approve: Default::default(),
     }
 }

@@ -138,6 +138,7 @@ impl Run {
                     duration_ms,
                     result: None,
                     personal: vec![],
+                    pictures: vec![],
                     asked: None,
                 });
                 self.fail_attempt(at, failure);

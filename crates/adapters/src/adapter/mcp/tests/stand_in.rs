@@ -244,6 +244,13 @@ fn call(mode: &str, id: &Value, message: &Value) {
             names.sort();
             result(told(&names.join(" ")));
         }
+        "pictures" => result(json!({ "content": [
+            { "type": "text", "text": "Here." },
+            { "type": "image", "mimeType": "image/jpeg", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB" },
+            { "type": "resource", "resource": { "uri": "file:///dot", "mimeType": "image/gif", "blob": "R0lGODlhAQABAAAAADsA" } },
+            { "type": "image", "mimeType": "image/png", "data": "aGVsbG8h" },
+            { "type": "image", "mimeType": "image/png", "data": "no base64" },
+        ] })),
         "hostile_text" => result(told("a\u{1b}[31mred\u{202e}x {{ 7*7 }}")),
         _ => result(told(&text)),
     }
