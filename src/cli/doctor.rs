@@ -25,7 +25,7 @@ use crate::load::{SettingsOf, load_settings};
 use crate::model::{Model, Pipeline, Program, RequestAddress, Settings, Tool, VARIABLES, is_own_variable};
 use crate::plan::{asks_default, known_address};
 use crate::policy::opens;
-use crate::port::Secret;
+use crate::port::{INSTRUCTIONS, Secret};
 use crate::redact::Secrets;
 use crate::runtime::settings::{self, Settled};
 use crate::runtime::{drawn, kept, lacking, unrecognised, world};
@@ -210,10 +210,11 @@ impl Examination {
             self.fault(format!("server {name}: {} not as pinned; look at it and accept it with flow tools pin", changed.join(", ")));
         }
         // Without `allow` the file names each tool that it uses, and a run says which of them is not pinned.
-        let is_open = |part: &&String| tool.is_some_and(|tool| tool.allow.is_none() || opens(tool, part, None).allowed);
+        let is_open =
+            |part: &&String| *part == INSTRUCTIONS || tool.is_some_and(|tool| tool.allow.is_none() || opens(tool, part, None).allowed);
         let new: Vec<&str> = look.difference.new.iter().filter(is_open).map(String::as_str).collect();
         if !new.is_empty() {
-            let is = if tool.is_some_and(|tool| tool.allow.is_some()) { "fault" } else { "note" };
+            let is = if new != [INSTRUCTIONS] && tool.is_some_and(|tool| tool.allow.is_some()) { "fault" } else { "note" };
             let what = "new since it was pinned, and not used; look at it and accept it with flow tools pin";
             self.sign(is, format!("server {name}: {} {what}", new.join(", ")));
         }

@@ -19,7 +19,7 @@ use crate::engine::{secret_values, servers};
 use crate::event::Failure;
 use crate::lower::FileKind;
 use crate::model::{Pipeline, Tool};
-use crate::port::{Secret, ToolServer, ToolServers};
+use crate::port::{INSTRUCTIONS, Secret, ToolServer, ToolServers};
 use crate::runtime::{declared, inputs_of_file, place_of, settings, world};
 
 /// What a look at a server brought.
@@ -156,6 +156,9 @@ fn tell_difference(name: &str, look: &ServerLook) -> usize {
         tell!("{name} (protocol {}): seen for the first time", look.version);
         for (tool, about) in &look.tools {
             tell!("  {tool}: {}", about.chars().take(200).collect::<String>());
+        }
+        if !look.instructions.is_empty() {
+            tell!("  {INSTRUCTIONS}: {}", look.instructions.chars().take(200).collect::<String>());
         }
         return 1;
     }

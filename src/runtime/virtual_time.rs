@@ -95,7 +95,7 @@ impl VirtualRun {
         while let Some(command) = self.run.next_command() {
             match command {
                 Command::Call { call, request } => self.out.push_back((call, *request)),
-                Command::Keep { .. } => {}
+                Command::Keep { .. } | Command::StartServer(_) => {}
                 Command::Cancel { call } => self.out.retain(|(out, _)| *out != call),
             }
         }

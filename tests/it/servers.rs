@@ -387,3 +387,32 @@ outputs: {{ said: \"{{{{ steps.said.output }}}}\" }}
     let (exit, _, told) = tried(true, agent, &["tools", "pin"]);
     assert!(exit == Some(0) && told.contains("gone: optional and not there") && !home.path().join("flow.lock").exists(), "{told}");
 }
+
+#[test]
+fn a_server_starts_while_a_step_before_it_works_and_is_ended_when_it_was_never_needed() {
+    let home = tempfile::tempdir().unwrap();
+    let text = format!(
+        "flow: 1
+name: later
+description: Says it again after a while.
+inputs: {{ ask: {{ type: boolean, default: true }} }}
+{}steps:
+  - {{ id: pause, wait: 25s }}
+  - {{ id: said, when: inputs.ask, needs: [pause], tool: echo.echo, with: {{ text: hi }} }}
+",
+        tools()
+    );
+    std::fs::write(home.path().join("p.yaml"), text).unwrap();
+    std::fs::write(home.path().join("flow.toml"), "").unwrap();
+    for command in [&["validate", "p.yaml"][..], &["plan", "p.yaml"]] {
+        let looked = crate::program::command(home.path(), command).env("ABOUT", "Echoes.").output().unwrap();
+        assert_eq!((looked.status.code(), starts(home.path()).len()), (Some(0), 0), "{command:?}");
+    }
+    let mut running = flow(home.path(), &["run", "p.yaml", "--quiet"], "Echoes.").stdout(Stdio::null()).spawn().unwrap();
+    until("no server started while the run waited", || starts(home.path()).len() == 1);
+    let server = starts(home.path()).remove(0);
+    assert!(!home.path().join("flow.lock").exists(), "its tools were not asked for yet");
+    kill(Pid::from_raw(running.id() as i32), Signal::SIGTERM).unwrap();
+    assert_eq!(running.wait().unwrap().code(), Some(143));
+    until("the server is left", || !runs(&server));
+}

@@ -1,6 +1,7 @@
 //! The events, and the small types they carry.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -212,6 +213,9 @@ pub enum Happening {
         /// Columns of its rows that a query made of personal ones.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         personal: Vec<String>,
+        /// Files of pictures that an agent is shown beside it, named by their content.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pictures: Vec<PathBuf>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<usize>,
     },
@@ -234,6 +238,9 @@ pub enum Happening {
         hash: String,
         /// Those that the file may use.
         tools: Vec<Arc<ServerTool>>,
+        /// What it says of itself as a whole, if agents are told that.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        instructions: String,
         /// Those that it could use if they were pinned.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unpinned: Vec<String>,

@@ -41,7 +41,7 @@ pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)]
         Happening::ModelReplied { .. } => &[("reply", Texts)],
         Happening::ToolCalled { .. } => &[("with", Values)],
         Happening::ToolReplied { .. } => &[("failure", Sentence), ("result", Output)],
-        Happening::ToolsListed { .. } => &[("tools", Sentence), ("absent", Sentence)],
+        Happening::ToolsListed { .. } => &[("tools", Sentence), ("instructions", Sentence), ("absent", Sentence)],
         Happening::ServerNoted { .. } => &[("what", Sentence)],
         Happening::PolicyDecided { .. } => &[("target", Sentence)],
         Happening::GatePassed { .. } => &[("verdicts", Texts)],

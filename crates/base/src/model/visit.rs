@@ -313,7 +313,20 @@ impl Tool {
 
     /// Everything that its author wrote.
     pub fn each_text<'p>(&'p self, visit: Visit<'_, 'p>) {
-        let Tool { span, kind, description: _, with, allow: _, deny: _, timeout: _, connect_timeout: _, approve: _, optional: _ } = self;
+        let Tool {
+            span,
+            kind,
+            description: _,
+            with,
+            allow: _,
+            deny: _,
+            timeout: _,
+            connect_timeout: _,
+            approve: _,
+            optional: _,
+            without_instructions: _,
+            pictures: _,
+        } = self;
         let fixed = match kind {
             ToolKind::Pipeline { .. } => TextKey::FixedInput,
             ToolKind::Http { .. }

@@ -233,6 +233,10 @@ pub struct Tool {
     pub approve: Approve,
     /// Of an MCP server: a run does without it when it does not start or answer.
     pub optional: bool,
+    /// Of an MCP server: what it says of itself as a whole is not told to agents.
+    pub without_instructions: bool,
+    /// Of an MCP server: pictures in its results are shown to the agents that call it.
+    pub pictures: bool,
 }
 
 impl Tool {

@@ -388,6 +388,8 @@ mod tests {
                 timeout: None,
                 connect_timeout: None,
                 optional: false,
+                without_instructions: false,
+                pictures: false,
                 approve: Approve::Never,
             }
         };

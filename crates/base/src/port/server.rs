@@ -30,6 +30,8 @@ pub struct ToolServer {
     pub connect_timeout: Duration,
     /// Whether a run does without it: one that cannot be reached is told in [`ToolList::absent`].
     pub optional: bool,
+    /// Whether pictures in results are kept, for a model to see.
+    pub pictures: bool,
     /// The run that asks; a server is started again a few times a run.
     pub run: Arc<str>,
 }
@@ -59,6 +61,9 @@ pub enum ServerTransport {
     },
 }
 
+/// The name under which a server's instructions are pinned beside its tools. A tool's own name has no space.
+pub const INSTRUCTIONS: &str = "server instructions";
+
 /// The tools of a server.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ToolList {
@@ -68,6 +73,9 @@ pub struct ToolList {
     pub hash: String,
     /// All its tools, in the order of their names.
     pub tools: Vec<ServerTool>,
+    /// What it says of itself as a whole; pinned as [`INSTRUCTIONS`].
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub instructions: String,
     /// Tools that are not as they were pinned: the name, and how they differ.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub changed: BTreeMap<String, String>,
@@ -106,13 +114,20 @@ pub struct ServerReply {
     pub is_structured: bool,
     /// The tool says that it did not work; `value` says why.
     pub is_error: bool,
+    /// Files of the pictures in it, named by their content; kept as long as the process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<PathBuf>,
     /// What the server did besides, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// Speaks with MCP servers. They are started when first needed, shared, and ended with the process.
+/// Speaks with MCP servers. They are started when first needed or a little before, shared, and ended with the process.
 pub trait ToolServers: Send + Sync {
+    /// Starts a server that is needed later, unless it runs or is being started. Why it does not start is told to the next request of this
+    /// run that waited for that; a later one starts it again.
+    fn start(&self, server: ToolServer) -> Pending<()>;
+
     /// Asks for the tools of a server, and compares them with the pinned ones. What a server gives for the first time is pinned.
     fn list(&self, server: ToolServer) -> Pending<ToolList>;
 

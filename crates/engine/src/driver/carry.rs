@@ -12,7 +12,7 @@ use crate::engine::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::port::{
     Cache, Clock, FileReader, Folder, HttpClient, Listener, MailSender, ModelClient, ModelRequest, Pending, Printer, SqlDatabase, Tape,
-    ToolServers,
+    ToolServer, ToolServers,
 };
 
 /// Hears answers of models while they come.
@@ -53,6 +53,18 @@ pub struct Ports {
 pub fn carry_out(call: u64, request: CallRequest, ports: &Ports) -> impl Future<Output = CallResult> + use<> {
     let ports = ports.clone();
     AssertUnwindSafe(async move { ask(call, request, &ports).await }).catch_unwind().map(|answer| answer.unwrap_or_else(|_| Err(fault())))
+}
+
+/// Starts a server that is needed later; what becomes of it is reported to whoever needs it. A replay starts none, and a recording as late as
+/// a replay asks.
+pub(super) fn start_early(server: ToolServer, ports: &Ports) -> impl Future<Output = ()> + use<> {
+    let servers = ports.tape.is_none().then(|| Arc::clone(&ports.servers));
+    let start = async move {
+        if let Some(servers) = servers {
+            let _ = servers.start(server).await;
+        }
+    };
+    AssertUnwindSafe(start).catch_unwind().map(|_| ())
 }
 
 async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {

@@ -89,8 +89,8 @@ impl Door {
                 self.texts(headers.iter_mut().flat_map(|(name, value)| [name, value]));
                 self.value(body);
             }
-            CallReply::Tools(ToolList { version, hash: _, tools, changed, unpinned, notes, absent }) => {
-                self.text(version);
+            CallReply::Tools(ToolList { version, hash: _, tools, instructions, changed, unpinned, notes, absent }) => {
+                self.texts([version, instructions]);
                 for ServerTool { name, description, input, output, hash: _ } in tools {
                     self.texts([name, description]);
                     self.value(input);
@@ -103,7 +103,7 @@ impl Door {
                 self.texts(notes.iter_mut().chain(unpinned));
                 self.texts(absent.iter_mut().map(|failure| &mut failure.message));
             }
-            CallReply::Tool(ServerReply { value, is_structured: _, is_error: _, notes }) => {
+            CallReply::Tool(ServerReply { value, is_structured: _, is_error: _, pictures: _, notes }) => {
                 self.value(value);
                 self.texts(notes);
             }
@@ -194,6 +194,7 @@ mod tests {
                 version: text(),
                 hash: String::new(),
                 tools: vec![tool],
+                instructions: text(),
                 changed,
                 unpinned: vec![text()],
                 notes: vec![text()],

@@ -18,6 +18,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
 
 pub use blocking::Blocking;
+use carry::start_early;
 pub use carry::{AnswerListener, Ports, carry_out};
 pub use door::Door;
 pub use person::{FoundPerson, PersonError, find_person};
@@ -70,6 +71,8 @@ pub async fn drive(
     let mut handles: HashMap<u64, AbortHandle> = HashMap::new();
     let mut spans = Spans::of(run);
     let mut keeps = FuturesUnordered::new();
+    // Servers that are needed later: those that wait for a commit, and those that start.
+    let (mut unstarted, mut starts) = (vec![], FuturesUnordered::new());
     let mut dirty_since: Option<Duration> = None;
     // Calls that act outside wait for a commit with all that came before them. The last call whose events are durable, and the one that they are
     // written up to by the commit that is under way.
@@ -88,6 +91,7 @@ pub async fn drive(
             match command {
                 // A result that cannot be kept costs a call next time and nothing now.
                 Command::Keep { key, until, value } => keeps.push(ports.cache.keep(key, until, value)),
+                Command::StartServer(server) => unstarted.push(*server),
                 Command::Call { call, request } => ready.push((call, request)),
                 Command::Cancel { call } => {
                     if let Some(handle) = handles.remove(&call) {
@@ -143,10 +147,12 @@ pub async fn drive(
                 kept = journal.committed() => {
                     show(kept?);
                     kept_to = writing_to;
+                    starts.extend(unstarted.drain(..).map(|server| start_early(server, ports)));
                     None
                 }
                 Some(answer) = calls.next(), if !calls.is_empty() => replied(answer),
                 Some(_) = keeps.next(), if !keeps.is_empty() => None,
+                Some(()) = starts.next(), if !starts.is_empty() => None,
                 () = tokio::time::sleep(sleep) => Some(Input::Tick),
                 () = tokio::time::sleep(UNWRITTEN), if journal.is_dirty() => {
                     journal.commit();

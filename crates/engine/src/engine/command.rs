@@ -65,6 +65,8 @@ pub enum Command {
         /// Output and details.
         value: Value,
     },
+    /// Start an MCP server that is needed later, once all events so far are durable; nothing is awaited.
+    StartServer(Box<ToolServer>),
     /// Stop doing it; an answer is not awaited any more.
     Cancel {
         /// Number of the call.

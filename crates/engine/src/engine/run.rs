@@ -187,6 +187,7 @@ impl Run {
             return;
         }
         self.woken.append(&mut self.waiting_for_budget);
+        let is_start = matches!(input, Input::Start(_));
         match input {
             Input::Start(start) => self.emit(Happening::RunStarted(start)),
             Input::Reply { call, result } => {
@@ -203,6 +204,9 @@ impl Run {
         self.ring();
         self.end_grace();
         self.pump();
+        if is_start {
+            self.start_servers_early();
+        }
         self.early_lists.retain(|call, _| self.state.calls.contains_key(call));
     }
 

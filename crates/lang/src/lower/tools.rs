@@ -27,6 +27,8 @@ pub fn tool(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
     tool.timeout = keys.read("timeout", Lower::duration);
     tool.connect_timeout = keys.read("connect_timeout", Lower::duration);
     tool.optional = tool.is_server() && keys.boolean("optional").unwrap_or_default();
+    tool.pictures = tool.is_server() && keys.boolean("pictures").unwrap_or_default();
+    tool.without_instructions = tool.is_server() && !keys.boolean("instructions").unwrap_or(true);
     tool.approve = match keys.get("approve") {
         None => Approve::Never,
         Some(node) if node.as_list().is_some() => {

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::event::MessageRole;
 use crate::port::{
     HttpReply, HttpRequest, Mail, Message, ModelReply, ModelRequest, ServerCall, ServerReply, ToolList, ToolServer, WireFormat,
 };
@@ -42,7 +43,10 @@ pub(crate) const OF_THE_MODEL: [&str; 4] = ["model", "temperature", "max_output_
 fn message(message: &Message) -> Value {
     let mut value = json!(message);
     if !message.pictures.is_empty() {
-        value["pictures"] = message.pictures.iter().map(|path| picture(path)).collect();
+        // What a tool gave is named by its content, and is not there in a replay.
+        let of_tool = |path: &std::path::Path| json!(path.file_name().unwrap_or_default().to_string_lossy());
+        let is_of_tool = message.role == MessageRole::Tool;
+        value["pictures"] = message.pictures.iter().map(|path| if is_of_tool { of_tool(path) } else { picture(path) }).collect();
     }
     value
 }

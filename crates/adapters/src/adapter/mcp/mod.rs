@@ -1,4 +1,4 @@
-//! MCP servers as tools: started when first needed, shared by steps and runs, ended with the process.
+//! MCP servers as tools: started when first needed or a little before, shared by steps and runs, ended with the process.
 //!
 //! | file | what |
 //! |---|---|
@@ -12,6 +12,7 @@
 //! | `protocol` | what is said; the types are rmcp's |
 //! | `pool` | which run uses which server, and how many are kept |
 //! | `shared` | servers that outlive a run, for the next one |
+//! | `pictures` | pictures that tools gave, kept for models |
 //! | `pins` | what servers said of their tools when they were accepted |
 //!
 //! rmcp gives the types of the protocol and no more: its service would drop a line that is too long and continue, and could not say whether a
@@ -22,6 +23,7 @@
 mod headers;
 mod inbox;
 mod news;
+mod pictures;
 pub mod pins;
 mod pool;
 mod program;
@@ -39,8 +41,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
+use self::pictures::KeptPictures;
 use self::pins::{Difference, Pins};
-use self::pool::{PooledServer, ServerPool};
+use self::pool::{OpenSession, PooledServer, ServerPool};
 use self::program::ServerProgram;
 use self::session::{ListedTools, ServerLink, ServerSession};
 pub use self::shared::{Lent, SharedServers};
@@ -72,6 +75,7 @@ pub struct McpServers {
     agreed: Option<Arc<Agreed>>,
     /// Pins are read and written by one at a time.
     pinning: Arc<Mutex<()>>,
+    pictures: KeptPictures,
 }
 
 /// What a server looked like when it was asked, for people.
@@ -81,6 +85,8 @@ pub struct ServerLook {
     pub version: String,
     /// The names of its tools, each with what it says of it.
     pub tools: Vec<(String, String)>,
+    /// What it says of itself as a whole.
+    pub instructions: String,
     /// How they differ from what was pinned.
     pub difference: Difference,
     /// What is pinned if this is accepted.
@@ -103,7 +109,7 @@ fn without_secrets(server: &ToolServer, listed: &ListedTools) -> BTreeMap<String
 impl McpServers {
     /// Reaches web addresses over these connections.
     pub fn new(http: Http, clock: Arc<dyn Clock>) -> McpServers {
-        McpServers { http, clock, pool: Arc::default(), agreed: None, pinning: Arc::default() }
+        McpServers { http, clock, pool: Arc::default(), agreed: None, pinning: Arc::default(), pictures: KeptPictures::default() }
     }
 
     /// The same, where only what somebody agreed to is started.
@@ -118,13 +124,9 @@ impl McpServers {
     /// The server, started if it does not run. True: another run had started it.
     async fn session(&self, server: &ToolServer) -> Result<(Arc<ServerSession>, bool), HttpFault> {
         let until = Instant::now() + patience(server.connect_timeout);
-        let late = || {
-            let time = in_words(server.connect_timeout);
-            let message = format!("server \"{}\" did not start within {time} (connect_timeout)", server.name);
-            HttpFault::before_sending(Failure::new(FailureKind::Timeout, message))
-        };
         let entry = self.entry(server);
-        let mut open = timeout_at(until, Arc::clone(&entry.session).lock_owned()).await.map_err(|_| late())?;
+        let is_starting = entry.session.try_lock().is_err();
+        let open = timeout_at(until, Arc::clone(&entry.session).lock_owned()).await.map_err(|_| late(server))?;
         if let Some(session) = open.as_ref().filter(|session| session.is_open()) {
             let is_found = entry.is_new_to(&server.run);
             if is_found {
@@ -133,6 +135,39 @@ impl McpServers {
             }
             return Ok((Arc::clone(session), is_found));
         }
+        // Its own early start was what it waited for.
+        if let Some(failure) = entry.early_failure(&server.run).filter(|_| is_starting) {
+            return Err(HttpFault::before_sending(failure));
+        }
+        Ok((self.opened(server, &entry, open, false).await?, false))
+    }
+
+    /// Starts a server that is needed later, unless it runs or somebody starts it.
+    async fn started_early(&self, server: &ToolServer) {
+        let entry = self.entry(server);
+        let Ok(open) = Arc::clone(&entry.session).try_lock_owned() else { return };
+        if open.as_ref().is_some_and(|session| session.is_open()) {
+            return;
+        }
+        // Its failure is kept where whoever waits for it looks.
+        let _ = self.opened(server, &entry, open, true).await;
+    }
+
+    /// A server that does not run, started.
+    async fn opened(
+        &self,
+        server: &ToolServer,
+        entry: &Arc<PooledServer>,
+        mut open: OpenSession,
+        is_early: bool,
+    ) -> Result<Arc<ServerSession>, HttpFault> {
+        let (early, own) = (is_early.then(|| Arc::clone(entry)), server.clone());
+        // Called while the place of the session is still held, so that whoever waits for it finds the failure.
+        let failed = move |fault: HttpFault| {
+            early.iter().for_each(|entry| entry.failed_early(&own.run, fault.failure.clone()));
+            fault
+        };
+        let own = server.clone();
         if let Some(before) = open.take() {
             before.give_up();
         }
@@ -145,19 +180,19 @@ impl McpServers {
             tokio::time::sleep(RESTART_AFTER * 2u32.pow(begun - 1)).await;
         }
         let until = Instant::now() + patience(server.connect_timeout);
-        self.is_agreed(server).await?;
-        let link = self.link(server)?;
+        self.is_agreed(server).await.map_err(&failed)?;
+        let link = self.link(server).map_err(&failed)?;
         let time = server.connect_timeout;
         // It continues when this run stops waiting: another one may wait, too.
         let opening = tokio::spawn(async move {
-            let session = Arc::new(ServerSession::open(link, until, time).await?);
+            let session = Arc::new(ServerSession::open(link, until, time).await.map_err(|fault| failed(named(&own, fault)))?);
             *open = Some(Arc::clone(&session));
             Ok(session)
         });
         entry.opens(opening.abort_handle());
-        let session = opening.await.unwrap_or_else(|_| Err(late())).map_err(|fault| named(server, fault))?;
+        let session = opening.await.unwrap_or_else(|_| Err(late(server)))?;
         session.joined(entry.is_shared());
-        Ok((session, false))
+        Ok(session)
     }
 
     /// Whether what a program would run is what somebody agreed to. It is looked at just before the start, each time.
@@ -208,6 +243,7 @@ impl McpServers {
         Ok(ServerLook {
             version: session.version().to_string(),
             tools: listed.tools.iter().map(|tool| (visible(&tool.name), visible(&tool.description))).collect(),
+            instructions: visible(&session.instructions()),
             difference: pins.difference(&server.identity, &without_secrets(server, &listed)),
             said: without_secrets(server, &listed),
             absent: None,
@@ -231,6 +267,7 @@ impl McpServers {
             version: session.version().to_string(),
             hash: listed.hash.clone(),
             tools: listed.tools.clone(),
+            instructions: session.instructions(),
             changed: difference.changed,
             unpinned: difference.new,
             notes,
@@ -284,11 +321,11 @@ impl McpServers {
     async fn called(&self, call: &ServerCall) -> Result<ServerReply, Failure> {
         let (session, _) = self.session(&call.server).await?;
         let mut doubt = Doubt::of(self.entry(&call.server), &session);
-        let answer = session.call(&call.tool, &call.hash, &call.arguments, call.timeout).await;
+        let answer = session.call(&call.tool, &call.hash, &call.arguments, call.timeout, call.server.pictures).await;
         doubt.is_settled = !matches!(&answer, Err(fault) if fault.may_have_acted && fault.failure.kind == FailureKind::Timeout);
         let notes = session.inbox().notes(&call.server.run);
         match answer {
-            Ok(reply) => Ok(ServerReply { notes, ..reply }),
+            Ok((reply, pictures)) => Ok(ServerReply { notes, pictures: self.pictures.keep(pictures).await?, ..reply }),
             Err(fault) => Err(honest(named(&call.server, fault))),
         }
     }
@@ -339,6 +376,12 @@ fn is_absence(kind: FailureKind) -> bool {
     matches!(kind, Connection | Timeout | Unavailable | ServerError | BadResponse)
 }
 
+fn late(server: &ToolServer) -> HttpFault {
+    let time = in_words(server.connect_timeout);
+    let message = format!("server \"{}\" did not start within {time} (connect_timeout)", server.name);
+    HttpFault::before_sending(Failure::new(FailureKind::Timeout, message))
+}
+
 /// A fault that says whose it is.
 fn named(server: &ToolServer, fault: HttpFault) -> HttpFault {
     let shown = format!("server \"{}\"", server.name);
@@ -351,6 +394,14 @@ fn named(server: &ToolServer, fault: HttpFault) -> HttpFault {
 }
 
 impl ToolServers for McpServers {
+    fn start(&self, server: ToolServer) -> Pending<()> {
+        let own = self.clone();
+        Box::pin(async move {
+            own.started_early(&server).await;
+            Ok(())
+        })
+    }
+
     fn list(&self, server: ToolServer) -> Pending<ToolList> {
         let own = self.clone();
         Box::pin(async move { own.listed(&server).await })

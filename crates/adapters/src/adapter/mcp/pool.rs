@@ -12,6 +12,7 @@ use tokio::task::AbortHandle;
 
 use super::session::ServerSession;
 use crate::adapter::held;
+use crate::event::Failure;
 use crate::port::{Secret, ServerTransport, ToolServer};
 
 /// Servers that are kept though no run uses them.
@@ -39,11 +40,16 @@ pub(super) struct PooledServer {
     uses: Mutex<Uses>,
 }
 
+/// The place of a session, held by whoever opens it.
+pub(super) type OpenSession = tokio::sync::OwnedMutexGuard<Option<Arc<ServerSession>>>;
+
 /// Who uses a server.
 #[derive(Default)]
 struct Uses {
     /// How often each run has seen it begin; 0: not yet.
     runs: HashMap<Arc<str>, u32>,
+    /// Why it did not start for a run that had not needed it yet.
+    failed_early: HashMap<Arc<str>, Failure>,
     /// The task that starts it.
     opening: Option<AbortHandle>,
     /// When the last run left.
@@ -106,6 +112,18 @@ impl PooledServer {
         *begun - 1
     }
 
+    /// An early start did not work: it does not count as one that the run saw.
+    pub(super) fn failed_early(&self, run: &Arc<str>, why: Failure) {
+        let mut uses = held(&self.uses);
+        uses.runs.insert(Arc::clone(run), 0);
+        uses.failed_early.insert(Arc::clone(run), why);
+    }
+
+    /// Why an early start for a run did not work, once.
+    pub(super) fn early_failure(&self, run: &str) -> Option<Failure> {
+        held(&self.uses).failed_early.remove(run)
+    }
+
     /// Whether a run has not used it yet.
     pub(super) fn is_new_to(&self, run: &str) -> bool {
         held(&self.uses).runs.get(run).is_none_or(|begun| *begun == 0)
@@ -124,6 +142,7 @@ impl PooledServer {
     fn leave(&self, run: &str, now: u64) -> bool {
         let mut uses = held(&self.uses);
         let has_used = uses.runs.remove(run).is_some();
+        uses.failed_early.remove(run);
         if has_used && uses.runs.is_empty() {
             uses.left = now;
             uses.stop_opening();

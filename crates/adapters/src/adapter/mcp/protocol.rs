@@ -1,5 +1,8 @@
 //! What is said in the protocol: versions, the first words, tools and results. The types of messages are rmcp's.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use imagesize::ImageType;
 use rmcp::model::{
     CallToolResult, ClientCapabilities, ContentBlock, ErrorCode, ErrorData, Implementation, InitializeRequestParams, ProtocolVersion,
     ResourceContents, SubscriptionFilter,
@@ -8,7 +11,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::event::{Failure, FailureKind, ServerTool};
-use crate::port::ServerReply;
+use crate::port::{INSTRUCTIONS, ServerReply};
 
 /// The version without a handshake: each request says what it needs to.
 pub(super) const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
@@ -16,6 +19,10 @@ pub(super) const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 pub(super) const WITH_HANDSHAKE: ProtocolVersion = ProtocolVersion::V_2025_11_25;
 /// Most bytes of the name of a tool that can be called.
 const LONGEST_NAME: usize = 128;
+/// Most pictures of one result that are kept.
+const MOST_PICTURES: usize = 20;
+/// Most characters of a server's instructions that are pinned.
+const LONGEST_INSTRUCTIONS: usize = 64 * 1024;
 
 /// Who we are.
 fn client() -> Implementation {
@@ -63,6 +70,17 @@ pub(super) fn offers_stateless(error: &ErrorData) -> bool {
 /// Whether a server gives tools at all.
 pub(super) fn has_tools(result: &Value) -> bool {
     result.pointer("/capabilities/tools").is_some()
+}
+
+/// What a server says of itself as a whole: the answer to its first word holds it.
+pub(super) fn instructions(result: &Value) -> String {
+    let text = result.get("instructions").and_then(Value::as_str).unwrap_or_default();
+    text.chars().take(LONGEST_INSTRUCTIONS).collect()
+}
+
+/// The same as it is pinned: a tool without arguments, whose name no tool can have, so that each flow.lock has one form.
+pub(super) fn said_of_instructions(text: &str) -> Value {
+    said_of(&json!({ "name": INSTRUCTIONS, "description": text }))
 }
 
 /// Whether a server tells when its tools change.
@@ -124,7 +142,29 @@ pub(super) fn reply(result: Value) -> Result<ServerReply, Failure> {
         Some(value) if !is_error => (value, true),
         _ => (Value::String(text(&given.content)), false),
     };
-    Ok(ServerReply { value, is_structured, is_error, notes: vec![] })
+    Ok(ServerReply { value, is_structured, is_error, ..ServerReply::default() })
+}
+
+/// The pictures of a result, each with the ending of its kind: what a model can be shown, by its content and not by what the server calls it.
+pub(super) fn pictures(result: &Value) -> Vec<(Vec<u8>, &'static str)> {
+    let blocks = result.get("content").and_then(Value::as_array);
+    let data = |block: &Value| match block["type"].as_str()? {
+        "image" => block["data"].as_str().map(str::to_owned),
+        "resource" => block.pointer("/resource/blob")?.as_str().map(str::to_owned),
+        _ => None,
+    };
+    let decoded = blocks.into_iter().flatten().filter_map(data).filter_map(|text| STANDARD.decode(text.trim()).ok());
+    let kinds = decoded.filter_map(|bytes| {
+        let ending = match imagesize::image_type(&bytes).ok()? {
+            ImageType::Png => "png",
+            ImageType::Jpeg => "jpg",
+            ImageType::Gif => "gif",
+            ImageType::Webp => "webp",
+            _ => return None,
+        };
+        Some((bytes, ending))
+    });
+    kinds.take(MOST_PICTURES).collect()
 }
 
 /// The text of a result. What is no text is named.

@@ -32,6 +32,8 @@ pub(super) enum ServerLink {
 pub(super) struct ServerSession {
     pub(super) link: ServerLink,
     version: Mutex<ProtocolVersion>,
+    /// What it said of itself as a whole when it was greeted.
+    instructions: Mutex<String>,
     pub(super) listed: Mutex<Option<Arc<ListedTools>>>,
     /// A handshake is made again by one alone.
     pub(super) again: tokio::sync::Mutex<()>,
@@ -54,7 +56,8 @@ impl ServerSession {
     /// It cannot be reached, speaks another protocol, gives no tools, or does not answer until then; `time` is what its author gave it.
     pub(super) async fn open(link: ServerLink, until: Instant, time: Duration) -> Result<ServerSession, HttpFault> {
         let version = Mutex::new(STATELESS);
-        let session = ServerSession { link, version, listed: Mutex::default(), again: tokio::sync::Mutex::default() };
+        let session =
+            ServerSession { link, version, instructions: Mutex::default(), listed: Mutex::default(), again: tokio::sync::Mutex::default() };
         let late = |_| {
             let time = in_words(time);
             Err(session
@@ -79,6 +82,11 @@ impl ServerSession {
     /// The version that is spoken.
     pub(super) fn version(&self) -> ProtocolVersion {
         held(&self.version).clone()
+    }
+
+    /// What it says of itself as a whole.
+    pub(super) fn instructions(&self) -> String {
+        held(&self.instructions).clone()
     }
 
     fn speak(&self, version: ProtocolVersion) {
@@ -175,6 +183,7 @@ impl ServerSession {
         if !protocol::has_tools(result) {
             return Err(self.fault(FailureKind::BadResponse, "it gives no tools"));
         }
+        *held(&self.instructions) = protocol::instructions(result);
         if !protocol::tells_changes(result) {
             return Ok(());
         }

@@ -80,6 +80,14 @@ impl Lent {
 }
 
 impl ToolServers for Lent {
+    fn start(&self, server: ToolServer) -> Pending<()> {
+        let own = self.servers.clone();
+        self.there(async move {
+            own.started_early(&server).await;
+            Ok(())
+        })
+    }
+
     fn list(&self, server: ToolServer) -> Pending<ToolList> {
         let own = self.servers.clone();
         self.there(async move { own.listed(&server).await })

@@ -17,7 +17,7 @@ use crate::adapter::held;
 use crate::adapter::http::{HttpFault, in_words};
 use crate::adapter::scrub::visible;
 use crate::event::{Failure, FailureKind, ServerTool};
-use crate::port::ServerReply;
+use crate::port::{INSTRUCTIONS, ServerReply};
 
 /// Most tools of a server, and pages of its list.
 const MOST_TOOLS: usize = 1_000;
@@ -29,6 +29,9 @@ const LARGEST_LIST: usize = 8 << 20;
 pub(super) fn patience(time: Duration) -> Duration {
     time - (time / 10).min(Duration::from_millis(200))
 }
+
+/// Pictures of a result, each with the ending of its kind.
+type FoundPictures = Vec<(Vec<u8>, &'static str)>;
 
 impl ServerSession {
     /// Its tools, asked for anew.
@@ -68,8 +71,13 @@ impl ServerSession {
                 Some(next) => cursor = Some(next.to_owned()),
             }
         }
-        let said: BTreeMap<String, Value> =
+        let mut said: BTreeMap<String, Value> =
             items.iter().filter_map(|item| Some((item.get("name")?.as_str()?.to_owned(), protocol::said_of(item)))).collect();
+        said.remove(INSTRUCTIONS);
+        let instructions = self.instructions();
+        if !instructions.trim().is_empty() {
+            said.insert(INSTRUCTIONS.to_owned(), protocol::said_of_instructions(&instructions));
+        }
         let mut tools: Vec<ServerTool> = items.iter().filter_map(protocol::tool).collect();
         tools.sort_by(|one, other| one.name.cmp(&other.name));
         if let Some(pair) = tools.windows(2).find(|pair| pair[0].name == pair[1].name) {
@@ -115,7 +123,8 @@ impl ServerSession {
         hash: &str,
         arguments: &Map<String, Value>,
         time: Duration,
-    ) -> Result<ServerReply, HttpFault> {
+        keeps_pictures: bool,
+    ) -> Result<(ServerReply, FoundPictures), HttpFault> {
         let until = Instant::now() + patience(time);
         let in_time = |what: &str| {
             let message = format!("{what} within {}{}", in_words(time), self.last_line());
@@ -134,7 +143,10 @@ impl ServerSession {
                     FailureKind::TooLarge,
                     format!("its result has more than {LONGEST_LINE} bytes"),
                 ))),
-                Ok(result) => protocol::reply(result).map_err(HttpFault::before_sending),
+                Ok(result) => {
+                    let pictures = if keeps_pictures { protocol::pictures(&result) } else { vec![] };
+                    protocol::reply(result).map(|reply| (reply, pictures)).map_err(HttpFault::before_sending)
+                }
                 Err(error) => Err(self.refused("tools/call", &error)),
             },
         }

@@ -83,9 +83,6 @@ fn messages(messages: &[Arc<Message>], pictures: &Pictures) -> Vec<Value> {
 
 /// The blocks of a message. An empty text is rejected by the format, so it has none.
 fn blocks(message: &Message, pictures: &Pictures) -> Vec<Value> {
-    if message.role == MessageRole::Tool {
-        return vec![json!({ "type": "tool_result", "tool_use_id": message.call_id, "content": message.text })];
-    }
     let text = (!message.text.trim().is_empty()).then(|| json!({ "type": "text", "text": message.text }));
     let calls = message.calls.iter().map(|call| {
         // The format takes objects only.
@@ -94,6 +91,10 @@ fn blocks(message: &Message, pictures: &Pictures) -> Vec<Value> {
     });
     let source = |picture: &Picture| json!({ "type": "base64", "media_type": picture.media_type, "data": picture.base64 });
     let pictures = pictures.of(message).map(|picture| json!({ "type": "image", "source": source(picture) }));
+    if message.role == MessageRole::Tool {
+        let content = if message.pictures.is_empty() { json!(message.text) } else { text.into_iter().chain(pictures).collect() };
+        return vec![json!({ "type": "tool_result", "tool_use_id": message.call_id, "content": content })];
+    }
     pictures.chain(text).chain(calls).collect()
 }
 

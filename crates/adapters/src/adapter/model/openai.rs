@@ -1,5 +1,7 @@
 //! OpenAI's chat format, which most other endpoints speak too.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::draft::{Draft, DraftCall, arguments_text, bad, cut_at_limit, error_complaint, event_json, model_name, set, text, usage};
@@ -19,7 +21,7 @@ pub(super) fn call(request: &ModelRequest, pictures: &Pictures) -> WireCall {
 fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
     let mut body = json!({
         "model": request.model,
-        "messages": request.messages.iter().map(|m| message(m, pictures)).collect::<Vec<_>>(),
+        "messages": messages(&request.messages, pictures),
         "stream": true,
         "stream_options": { "include_usage": true },
     });
@@ -40,13 +42,40 @@ fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
     body
 }
 
+/// A tool message holds no pictures here: those of a round come in a message of the user's side after its last result, as the format wants
+/// all results directly below the calls.
+fn messages(messages: &[Arc<Message>], pictures: &Pictures) -> Vec<Value> {
+    let mut sent = vec![];
+    let mut shown: Vec<Value> = vec![];
+    for (place, one) in messages.iter().enumerate() {
+        sent.push(message(one, pictures));
+        if one.role != MessageRole::Tool {
+            continue;
+        }
+        let mut own = pictures.of(one).map(picture).peekable();
+        if own.peek().is_some() {
+            let call = one.call_id.as_deref().unwrap_or_default();
+            shown.push(json!({ "type": "text", "text": format!("Pictures in the result of the tool call {call}:") }));
+            shown.extend(own);
+        }
+        let is_last = messages.get(place + 1).is_none_or(|next| next.role != MessageRole::Tool);
+        if is_last && !shown.is_empty() {
+            sent.push(json!({ "role": "user", "content": std::mem::take(&mut shown) }));
+        }
+    }
+    sent
+}
+
+fn picture(picture: &Picture) -> Value {
+    json!({ "type": "image_url", "image_url": { "url": picture.data_url() } })
+}
+
 fn message(message: &Message, pictures: &Pictures) -> Value {
     match message.role {
         MessageRole::System => json!({ "role": "system", "content": message.text }),
         MessageRole::User if message.pictures.is_empty() => json!({ "role": "user", "content": message.text }),
         MessageRole::User => {
             let text = json!({ "type": "text", "text": message.text });
-            let picture = |picture: &Picture| json!({ "type": "image_url", "image_url": { "url": picture.data_url() } });
             let content = pictures.of(message).map(picture).chain([text]);
             json!({ "role": "user", "content": content.collect::<Value>() })
         }

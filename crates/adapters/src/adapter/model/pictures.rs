@@ -1,6 +1,6 @@
 //! Pictures beside a prompt: read, and put into the form that wire formats take.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use super::super::files;
 use super::super::http::HttpFault;
 use super::super::own::OwnFiles;
 use crate::event::Failure;
+use crate::event::MessageRole;
 use crate::model::FailureKind;
 use crate::port::{Message, ModelRequest};
 
@@ -52,7 +53,14 @@ pub(super) async fn load(request: &ModelRequest, own: &Arc<OwnFiles>) -> Result<
     paths.sort();
     paths.dedup();
     let own = Arc::clone(own);
-    let read = move || paths.into_iter().map(|path| read(&path, &own).map(|picture| (path, picture))).collect::<Result<_, _>>();
+    let of_tools: HashSet<PathBuf> =
+        request.messages.iter().filter(|one| one.role == MessageRole::Tool).flat_map(|one| one.pictures.clone()).collect();
+    // What a tool gave is named in the text of its result; in a run that was resumed in another process the picture itself is gone.
+    let is_gone = move |path: &PathBuf| of_tools.contains(path) && !path.exists();
+    let read = move || {
+        let there = paths.into_iter().filter(|path| !is_gone(path));
+        there.map(|path| read(&path, &own).map(|picture| (path, picture))).collect::<Result<_, _>>()
+    };
     let pictures = tokio::task::spawn_blocking(read).await;
     let broken = |_| Failure::new(FailureKind::Internal, "reading a picture hit a fault of flow itself");
     pictures.map_err(broken).and_then(|pictures| pictures).map(Pictures).map_err(HttpFault::before_sending)

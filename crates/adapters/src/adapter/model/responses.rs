@@ -53,7 +53,10 @@ fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
 /// What a message is here: a message, calls of tools, or the result of one.
 fn items(message: &Message, pictures: &Pictures) -> Vec<Value> {
     match message.role {
-        MessageRole::Tool => vec![json!({ "type": "function_call_output", "call_id": message.call_id, "output": message.text })],
+        MessageRole::Tool => {
+            let output = if pictures.of(message).next().is_none() { json!(message.text) } else { seen(message, pictures) };
+            vec![json!({ "type": "function_call_output", "call_id": message.call_id, "output": output })]
+        }
         MessageRole::Assistant => {
             let said = (!message.text.is_empty()).then(|| json!({ "role": "assistant", "content": message.text }));
             let item = |call: &ToolCall| json!({ "type": "function_call", "call_id": call.id, "name": call.tool, "arguments": arguments_text(call) });
@@ -62,11 +65,16 @@ fn items(message: &Message, pictures: &Pictures) -> Vec<Value> {
         }
         MessageRole::System | MessageRole::User if message.pictures.is_empty() => vec![json!({ "role": "user", "content": message.text })],
         MessageRole::System | MessageRole::User => {
-            let picture = |picture: &Picture| json!({ "type": "input_image", "image_url": picture.data_url() });
-            let words = json!({ "type": "input_text", "text": message.text });
-            vec![json!({ "role": "user", "content": pictures.of(message).map(picture).chain([words]).collect::<Value>() })]
+            vec![json!({ "role": "user", "content": seen(message, pictures) })]
         }
     }
+}
+
+/// Pictures and the text beside them.
+fn seen(message: &Message, pictures: &Pictures) -> Value {
+    let picture = |picture: &Picture| json!({ "type": "input_image", "image_url": picture.data_url() });
+    let words = json!({ "type": "input_text", "text": message.text });
+    pictures.of(message).map(picture).chain([words]).collect()
 }
 
 /// Reads events until `response.completed`, or one `response` object.

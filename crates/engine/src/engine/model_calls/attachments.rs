@@ -6,12 +6,10 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::engine::Run;
+use crate::engine::state::talk::MOST_PICTURES;
 use crate::engine::state::{Frame, FrameKind, NodeRef};
 use crate::event::{Failure, FailureKind, StepStatus};
 use crate::model::{Filling, StepKind};
-
-/// Most pictures of one prompt.
-const MOST_PICTURES: usize = 20;
 
 /// A prompt and the pictures beside it.
 pub(crate) struct Prompt {

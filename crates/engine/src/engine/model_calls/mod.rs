@@ -166,6 +166,7 @@ impl Run {
         purpose: Purpose,
     ) -> Result<Brief, Failure> {
         let found = self.agent(at, agent)?;
+        let tools = self.tools_of(at, agent);
         let mut first = vec![];
         if let Some(Prompt { mut text, pictures }) = prompt {
             // A judge is told in its own words.
@@ -173,12 +174,14 @@ impl Run {
                 text.truncate(text.trim_end().len());
                 text.push_str(&format!("\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}"));
             }
-            if let Some(instructions) = &found.instructions {
-                first.push(message(MessageRole::System, self.fill_for_agent(at, found, instructions)?));
+            let own = found.instructions.as_ref().map(|own| self.fill_for_agent(at, found, own)).transpose()?;
+            let of_servers = Some(self.server_instructions(at, &tools)).filter(|told| !told.is_empty());
+            let system: Vec<String> = own.into_iter().chain(of_servers).collect();
+            if !system.is_empty() {
+                first.push(message(MessageRole::System, system.join("\n\n")));
             }
             first.push(Message { pictures, ..message(MessageRole::User, text) });
         }
-        let tools = self.tools_of(at, agent);
         let model = model.or_else(|| found.model.as_ref().map(|m| m.value.clone()));
         let bounds = self.planned_of(at).pipeline.bounds_of(found);
         Ok(Brief { agent: agent.to_string(), model, first, schema, purpose, criteria: vec![], tools, bounds })

@@ -1,5 +1,6 @@
 //! `apply`: the only way state changes. No clock, no chance, no outside: the event and the plan say everything.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -95,12 +96,15 @@ impl RunState {
                     work => *work = StepWork::Listing([*call].into()),
                 }
             }
-            Happening::ToolsListed { call, server, tools, unpinned, absent, .. } => {
+            Happening::ToolsListed { call, server, tools, instructions, unpinned, absent, .. } => {
                 let at = self.close_call(*call)?;
                 self.node_mut(at).work.ends(*call);
                 let instance = self.instance_of(at);
                 self.instance_mut(instance).servers.insert(server.clone(), tools.clone());
                 self.instance_mut(instance).unpinned.extend(unpinned.iter().map(|part| format!("{server}.{part}")));
+                if !instructions.is_empty() {
+                    self.instance_mut(instance).instructions.insert(server.clone(), instructions.clone());
+                }
                 let absent = absent.iter().map(|failure| (server.clone(), failure.message.clone()));
                 self.instance_mut(instance).absent.extend(absent);
             }
@@ -132,14 +136,14 @@ impl RunState {
                     (_, work) => *work = StepWork::Call(*call),
                 }
             }
-            Happening::ToolReplied { step, call, failure, duration_ms, result, asked, .. } => match asked {
+            Happening::ToolReplied { step, call, failure, duration_ms, result, pictures, asked, .. } => match asked {
                 Some(place) => {
                     if failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Rejected) {
                         self.consent_used(step, false);
                     }
                     self.close_call(*call);
                     self.last_call = self.last_call.max(*call);
-                    self.asked_over(self.find(step)?, *place, failure.as_ref(), *duration_ms, result.as_ref())?;
+                    self.asked_over(self.find(step)?, *place, failure.as_ref(), *duration_ms, (result.as_ref(), pictures))?;
                 }
                 None => {
                     let at = self.close_call(*call)?;
@@ -280,7 +284,14 @@ impl RunState {
     }
 
     /// A tool call that an agent asked for has ended, or was not made.
-    fn asked_over(&mut self, at: NodeRef, place: usize, failure: Option<&Failure>, duration_ms: u64, result: Option<&Value>) -> Option<()> {
+    fn asked_over(
+        &mut self,
+        at: NodeRef,
+        place: usize,
+        failure: Option<&Failure>,
+        duration_ms: u64,
+        (result, pictures): (Option<&Value>, &[PathBuf]),
+    ) -> Option<()> {
         let asked = self.talk(at)?.asked().get(place)?;
         let used = json!({
             "tool": asked.asked.tool,
@@ -299,7 +310,7 @@ impl RunState {
             self.inherit(at, inner);
             self.drop_instance(inner);
         }
-        self.talk_mut(at)?.used(place, used, told);
+        self.talk_mut(at)?.used(place, used, told, pictures);
         Some(())
     }
 

@@ -182,6 +182,9 @@ pub(crate) struct Instance {
     /// Optional servers that are not there, and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) absent: BTreeMap<String, String>,
+    /// What servers say of themselves as a whole.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) instructions: BTreeMap<String, String>,
     /// Frames of earlier stages besides `main`.
     pub(crate) past: Vec<u32>,
     #[serde(skip)]

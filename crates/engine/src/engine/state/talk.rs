@@ -1,5 +1,6 @@
 //! Where a conversation with a model stands. Each step from one stage to the next is a method here; no other can be written.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -72,12 +73,18 @@ pub(crate) enum TalkStage {
     Using { message: Arc<Message>, asked: Vec<RequestedCall> },
 }
 
+/// Most pictures of one prompt, and of a conversation with what its tools gave.
+pub(crate) const MOST_PICTURES: usize = 20;
+
 /// A tool call that a model asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RequestedCall {
     pub(crate) asked: ToolCall,
     pub(crate) stage: AskedStage,
     pub(crate) started_ms: u64,
+    /// Pictures that the model is shown with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) pictures: Vec<PathBuf>,
 }
 
 /// How far a tool call that a model asked for has come.
@@ -104,6 +111,12 @@ impl TalkStage {
 }
 
 impl ModelTalk {
+    /// Pictures in it so far.
+    pub(crate) fn pictures(&self) -> usize {
+        let of_messages: usize = self.messages.iter().map(|message| message.pictures.len()).sum();
+        of_messages + self.asked().iter().map(|asked| asked.pictures.len()).sum::<usize>()
+    }
+
     /// Where it stands.
     pub(crate) fn stage(&self) -> &TalkStage {
         &self.stage
@@ -150,7 +163,8 @@ impl ModelTalk {
                 let message = Arc::new(message);
                 self.messages.push(Arc::clone(&message));
                 self.answered_by.clone_from(model);
-                let open = |asked: &ToolCall| RequestedCall { asked: asked.clone(), stage: AskedStage::Open, started_ms: now };
+                let open =
+                    |asked: &ToolCall| RequestedCall { asked: asked.clone(), stage: AskedStage::Open, started_ms: now, pictures: vec![] };
                 let asked: Vec<RequestedCall> = calls.iter().map(open).collect();
                 self.turns += u64::from(!asked.is_empty());
                 self.uses.extend(asked.iter().map(|_| SharedValue::default()));
@@ -174,10 +188,11 @@ impl ModelTalk {
     }
 
     /// The call of a tool has ended: what is told of it, and what the model is shown.
-    pub(super) fn used(&mut self, place: usize, used: Value, shown: String) {
+    pub(super) fn used(&mut self, place: usize, used: Value, shown: String, pictures: &[PathBuf]) {
         let first = self.uses.len() - self.asked().len();
         if let Some(asked) = self.asked_mut().get_mut(place) {
             asked.stage = AskedStage::Over(shown);
+            asked.pictures = pictures.to_vec();
             self.uses[first + place] = Arc::new(used);
         }
     }

@@ -43,7 +43,16 @@ impl Run {
         };
         let failure = result.as_ref().err().cloned();
         let duration_ms = self.now.ms.saturating_sub(started);
-        self.emit(Happening::ToolReplied { step, call, failure, duration_ms, result: None, personal: vec![], asked: None });
+        self.emit(Happening::ToolReplied {
+            step,
+            call,
+            failure,
+            duration_ms,
+            result: None,
+            personal: vec![],
+            pictures: vec![],
+            asked: None,
+        });
         match result.and_then(|reply| self.take_reply(at, reply)) {
             Ok(Some((output, details))) => self.give(at, output, details),
             Ok(None) => {}

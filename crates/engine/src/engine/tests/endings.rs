@@ -376,6 +376,8 @@ fn a_tool_that_is_a_pipeline_runs_it_with_what_its_author_fixed() {
         timeout: None,
         connect_timeout: None,
         optional: false,
+        without_instructions: false,
+        pictures: false,
         approve: crate::model::Approve::Never,
     };
     let call =

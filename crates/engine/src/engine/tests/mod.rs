@@ -17,6 +17,7 @@ mod resuming;
 mod rounds;
 mod second_rounds;
 mod secret_filter;
+mod servers;
 mod serving;
 mod spending;
 mod stopping;

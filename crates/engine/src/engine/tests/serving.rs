@@ -23,24 +23,26 @@ pub(super) fn server(allow: Option<&[&str]>) -> Tool {
         timeout: None,
         connect_timeout: None,
         optional: false,
+        without_instructions: false,
+        pictures: false,
         approve: Default::default(),
     }
 }
 
-fn uses(tool: &str, with: Value) -> Step {
+pub(super) fn uses(tool: &str, with: Value) -> Step {
     let with =
         with.as_object().unwrap().iter().map(|(name, value)| (named(name), crate::model::Filling::Constant(value.clone()))).collect();
     step("a", StepKind::Tool(ToolStep { tool: named(tool), with, output: None, idempotency_key: None }))
 }
 
 /// A pipeline with a server called `weather`.
-fn pipeline_with(steps: Vec<Step>, tool: Tool) -> Pipeline {
+pub(super) fn pipeline_with(steps: Vec<Step>, tool: Tool) -> Pipeline {
     let mut pipeline = pipeline("p", steps);
     pipeline.tools.insert("weather".to_string(), tool);
     pipeline
 }
 
-fn agent_with(tools: &[&str], tool: Tool) -> World {
+pub(super) fn agent_with(tools: &[&str], tool: Tool) -> World {
     let mut pipeline = pipeline_with(vec![agent("a", "Go.")], tool);
     pipeline.agents.get_mut("writer").unwrap().tools = tools.iter().map(|name| named(name)).collect();
     World::new(planned(vec![pipeline]))
@@ -69,18 +71,18 @@ pub(super) fn gives(value: Value) -> Result<CallReply, Failure> {
     Ok(CallReply::Tool(ServerReply { value, is_structured, ..ServerReply::default() }))
 }
 
-fn asks(tool: &str, arguments: Value) -> Result<CallReply, Failure> {
+pub(super) fn asks(tool: &str, arguments: Value) -> Result<CallReply, Failure> {
     let calls = vec![ToolCall { id: "c1".into(), tool: tool.into(), arguments }];
     Ok(CallReply::Model(ModelReply { calls, ..ModelReply::default() }))
 }
 
 impl World {
-    fn hands(&mut self, result: Result<CallReply, Failure>) {
+    pub(super) fn hands(&mut self, result: Result<CallReply, Failure>) {
         let (call, _) = self.out.pop().expect("a call is out");
         self.handle(Input::Reply { call, result });
     }
 
-    fn failure(&self) -> Failure {
+    pub(super) fn failure(&self) -> Failure {
         let found = self.events.iter().rev().find_map(|e| match &e.happening {
             Happening::StepFailed { failure, .. } => Some(failure.clone()),
             _ => None,
@@ -88,7 +90,7 @@ impl World {
         found.unwrap()
     }
 
-    fn heard(&self) -> String {
+    pub(super) fn heard(&self) -> String {
         let messages = self.events.iter().rev().find_map(|e| match &e.happening {
             Happening::ModelCalled { messages, .. } => Some(messages.clone()),
             _ => None,

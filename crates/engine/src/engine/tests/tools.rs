@@ -25,6 +25,8 @@ pub(super) fn tool(kind: ToolKind) -> Tool {
         timeout: None,
         connect_timeout: None,
         optional: false,
+        without_instructions: false,
+        pictures: false,
         approve: Default::default(),
     }
 }

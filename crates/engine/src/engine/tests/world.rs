@@ -11,7 +11,7 @@ use crate::event::{Canceller, Event, Failure, FailureKind, Happening, RunEnd, Ru
 use crate::load::WrittenRules;
 use crate::model::Limits;
 use crate::plan::Plan;
-use crate::port::{HttpReply, ModelReply, ModelRequest, Rows, Secret};
+use crate::port::{HttpReply, ModelReply, ModelRequest, Rows, Secret, ToolServer};
 
 pub(super) fn start() -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000, 0).unwrap()
@@ -59,6 +59,8 @@ pub(super) struct World {
     pub(super) held: Vec<(String, bool)>,
     /// Requests that went to models.
     pub(super) asked: Vec<ModelRequest>,
+    /// Servers that started before anything needed them.
+    pub(super) started: Vec<ToolServer>,
 }
 
 impl World {
@@ -102,6 +104,7 @@ impl World {
             posted: vec![],
             held: vec![],
             asked: vec![],
+            started: vec![],
         };
         world.handle(Input::Start(Box::new(RunStart {
             pipeline: "test".into(),
@@ -149,6 +152,7 @@ impl World {
                     self.cancelled.push(call);
                     self.out.retain(|(c, _)| *c != call);
                 }
+                Command::StartServer(server) => self.started.push(*server),
                 Command::Keep { key, value, .. } => {
                     self.kept.insert(key, value);
                 }

@@ -1,10 +1,12 @@
 //! Tools of agents: what a model is offered, and the calls it asks for.
 
 pub(crate) mod consent;
+mod early_start;
 pub(crate) mod permissions;
 pub(crate) mod server_calls;
 pub(crate) mod servers;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -12,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::opening::Opening;
 use crate::engine::state::NodeRef;
-use crate::engine::state::talk::{AskedStage, ModelTalk, Offered, RequestedCall};
+use crate::engine::state::talk::{AskedStage, MOST_PICTURES, ModelTalk, Offered, RequestedCall};
 use crate::engine::steps::requests::RepeatKey;
 use crate::engine::words::ms;
 use crate::engine::{Run, shape};
@@ -170,9 +172,13 @@ impl Run {
             }
         }
         let told = |a: &RequestedCall| match &a.stage {
-            AskedStage::Over(text) => {
-                Some(Message { role: MessageRole::Tool, text: text.clone(), call_id: Some(a.asked.id.clone()), ..Message::default() })
-            }
+            AskedStage::Over(text) => Some(Message {
+                role: MessageRole::Tool,
+                text: text.clone(),
+                pictures: a.pictures.clone(),
+                call_id: Some(a.asked.id.clone()),
+                ..Message::default()
+            }),
             AskedStage::Open | AskedStage::Out(_) | AskedStage::Inside(_) => None,
         };
         Ok(self.asked(at).iter().map(told).collect())
@@ -276,8 +282,12 @@ impl Run {
     /// The result of a call that an agent asked for has come.
     pub(crate) fn asked_answered(&mut self, at: NodeRef, call: u64, place: usize, result: Result<CallReply, Failure>) {
         let asked = self.asked(at)[place].asked.clone();
+        let mut pictures = vec![];
         let result = match result {
-            Ok(CallReply::Tool(reply)) => self.server_replied(at, call, &asked.tool, reply).map(CallReply::Value),
+            Ok(CallReply::Tool(mut reply)) => {
+                pictures = std::mem::take(&mut reply.pictures);
+                self.server_replied(at, call, &asked.tool, reply).map(CallReply::Value)
+            }
             result => result,
         };
         let personal = if let Ok(CallReply::Rows(rows)) = &result { rows.personal.clone() } else { vec![] };
@@ -290,7 +300,9 @@ impl Run {
             },
             (result, _) => result.map(shown),
         };
-        self.asked_replied(at, call, place, result, personal);
+        let room = MOST_PICTURES.saturating_sub(self.state.talk(at).map_or(0, ModelTalk::pictures));
+        pictures.truncate(if result.is_ok() { room } else { 0 });
+        self.asked_replied_with(at, call, place, result, personal, pictures);
         self.ask_on(at);
     }
 
@@ -315,6 +327,19 @@ impl Run {
     /// A call that an agent asked for has ended.
     /// `personal`: columns of the result that a query made of personal ones.
     pub(crate) fn asked_replied(&mut self, at: NodeRef, call: u64, place: usize, result: Result<Value, Failure>, personal: Vec<String>) {
+        self.asked_replied_with(at, call, place, result, personal, vec![]);
+    }
+
+    /// The same, with pictures that the model is shown beside it.
+    fn asked_replied_with(
+        &mut self,
+        at: NodeRef,
+        call: u64,
+        place: usize,
+        result: Result<Value, Failure>,
+        personal: Vec<String>,
+        pictures: Vec<PathBuf>,
+    ) {
         let asked = &self.asked(at)[place];
         let started = if asked.stage == AskedStage::Open { self.now.ms } else { asked.started_ms };
         let (result, failure) = match result {
@@ -328,6 +353,7 @@ impl Run {
             duration_ms: self.now.ms.saturating_sub(started),
             result,
             personal,
+            pictures,
             asked: Some(place),
         });
     }

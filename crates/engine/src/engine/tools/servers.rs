@@ -82,6 +82,7 @@ pub(crate) fn of_file(
         secrets,
         connect_timeout,
         optional: tool.optional,
+        pictures: tool.pictures,
         run,
     })
 }

@@ -84,6 +84,8 @@ pub static TOOL: KeyTable = KeyTable::of("tool").keys(&[
 ]);
 
 const OPTIONAL: KeyRule = key("optional", Boolean, "true: a run continues without its tools when the server does not start or answer");
+const INSTRUCTIONS: KeyRule = key("instructions", Boolean, "false: agents are not told what the server says of itself as a whole");
+const PICTURES: KeyRule = key("pictures", Boolean, "true: agents see the pictures in its results, if their model takes pictures");
 
 /// The kinds of tools. The first key of each is the kind itself.
 pub static TOOL_KINDS: &[&KeyTable] = &[
@@ -92,11 +94,15 @@ pub static TOOL_KINDS: &[&KeyTable] = &[
         key("args", List(&Loose), "its arguments"),
         key("env", Environment, "its environment"),
         OPTIONAL,
+        INSTRUCTIONS,
+        PICTURES,
     ]),
     &KeyTable::of("url").keys(&[
         key("url", Template, "address of an MCP server"),
         key("headers", Named(&Loose), "headers by name"),
         OPTIONAL,
+        INSTRUCTIONS,
+        PICTURES,
     ]),
     &KeyTable::of("http").keys(&[
         key("http", Request, "a request: POST https://…"),

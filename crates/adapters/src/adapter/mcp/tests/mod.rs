@@ -63,6 +63,7 @@ impl World {
             secrets: vec![],
             connect_timeout: Duration::from_secs(20),
             optional: false,
+            pictures: false,
             run: "r_1".into(),
         }
     }

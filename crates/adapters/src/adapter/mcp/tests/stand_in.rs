@@ -126,6 +126,7 @@ fn serve(mode: &str) {
             Some("server/discover") if is_old => error(-32601, "Method not found"),
             Some("server/discover") => result(json!({
                 "resultType": "complete",
+                "instructions": own("STAND_IN_SAYS").unwrap_or_default(),
                 "supportedVersions": ["2026-07-28"],
                 "capabilities": { "tools": {} },
                 "serverInfo": { "name": "stand-in", "version": "1" },
@@ -141,6 +142,7 @@ fn serve(mode: &str) {
                 result(json!({
                     "protocolVersion": version,
                     "capabilities": { "tools": { "listChanged": true } },
+                    "instructions": own("STAND_IN_SAYS").unwrap_or_default(),
                     "serverInfo": { "name": "stand-in", "version": "1" },
                 }));
             }
@@ -242,6 +244,13 @@ fn call(mode: &str, id: &Value, message: &Value) {
             names.sort();
             result(told(&names.join(" ")));
         }
+        "pictures" => result(json!({ "content": [
+            { "type": "text", "text": "Here." },
+            { "type": "image", "mimeType": "image/jpeg", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB" },
+            { "type": "resource", "resource": { "uri": "file:///dot", "mimeType": "image/gif", "blob": "R0lGODlhAQABAAAAADsA" } },
+            { "type": "image", "mimeType": "image/png", "data": "aGVsbG8h" },
+            { "type": "image", "mimeType": "image/png", "data": "no base64" },
+        ] })),
         "hostile_text" => result(told("a\u{1b}[31mred\u{202e}x {{ 7*7 }}")),
         _ => result(told(&text)),
     }

@@ -307,3 +307,44 @@ async fn a_picture_that_is_none_or_too_large_or_gone_stops_the_call_before_it_is
     assert_eq!(refused("b.png", Some(vec![0; 5 * 1024 * 1024 + 1])).await, large);
     assert_eq!(refused("c.png", None).await.0, FailureKind::Unavailable);
 }
+
+#[tokio::test]
+async fn pictures_that_tools_gave_go_where_each_format_takes_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shot.png");
+    std::fs::write(&path, png()).unwrap();
+    let asks = || {
+        let call = |id: &str| ToolCall { id: id.into(), tool: "shoot".into(), arguments: json!({}) };
+        Message { calls: vec![call("c1"), call("c2")], ..message(MessageRole::Assistant, "") }
+    };
+    let gave = |id: &str, pictures: Vec<std::path::PathBuf>| Message {
+        call_id: Some(id.into()),
+        pictures,
+        ..message(MessageRole::Tool, "[picture]")
+    };
+    let with = |wire, path: &std::path::Path| {
+        let messages = vec![message(MessageRole::User, "Look."), asks(), gave("c1", vec![path.to_path_buf()]), gave("c2", vec![])];
+        ModelRequest { messages: shared(messages), ..request(wire, String::new()) }
+    };
+    let data = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, png());
+    let url = format!("data:image/png;base64,{data}");
+    let (_, body) = sent(with(WIRES[0], &path)).await;
+    let roles: Vec<&str> = body["messages"].as_array().unwrap().iter().map(|one| one["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["user", "assistant", "tool", "tool", "user"]);
+    assert_eq!(body["messages"][2]["content"], "[picture]");
+    let told = json!({ "type": "text", "text": "Pictures in the result of the tool call c1:" });
+    assert_eq!(body["messages"][4]["content"], json!([told, { "type": "image_url", "image_url": { "url": url } }]));
+    let (_, body) = sent(with(WIRES[1], &path)).await;
+    let source = json!({ "type": "base64", "media_type": "image/png", "data": data });
+    let results = &body["messages"][2]["content"];
+    assert_eq!(results[0]["content"], json!([{ "type": "text", "text": "[picture]" }, { "type": "image", "source": source }]));
+    assert_eq!(results[1]["content"], "[picture]");
+    let (_, body) = sent(with(WireFormat::OpenAiResponses, &path)).await;
+    let outputs: Vec<&Value> = body["input"].as_array().unwrap().iter().filter(|item| item["type"] == "function_call_output").collect();
+    let words = json!({ "type": "input_text", "text": "[picture]" });
+    assert_eq!(outputs[0]["output"], json!([{ "type": "input_image", "image_url": url }, words]));
+    assert_eq!(outputs[1]["output"], "[picture]");
+    // As in a run that was resumed after the process that had the picture: the text of the result stands alone.
+    let (_, body) = sent(with(WIRES[0], &folder.path().join("gone.png"))).await;
+    assert_eq!(body["messages"].as_array().unwrap().len(), 4);
+}

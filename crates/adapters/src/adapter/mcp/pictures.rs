@@ -1,0 +1,67 @@
+//! Pictures that tools gave, kept as files for the models that are shown them.
+//!
+//! They are named by their content, so that an event holds a name and no megabytes, and lie in a folder that only this user reads and that
+//! the end of the process removes. A run that is resumed later shows its model the text of the result, which names each picture.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use crate::adapter::held;
+use crate::event::Failure;
+use crate::model::FailureKind;
+
+/// Most bytes of all pictures of a process.
+const MOST_BYTES: usize = 256 << 20;
+
+/// The pictures of a process.
+#[derive(Clone, Default)]
+pub(super) struct KeptPictures(Arc<Mutex<PictureFolder>>);
+
+#[derive(Default)]
+struct PictureFolder {
+    place: Option<TempDir>,
+    bytes: usize,
+}
+
+impl KeptPictures {
+    /// Keeps pictures and says where each lies. What is beyond the bound is left out: the text of the result names it.
+    pub(super) async fn keep(&self, pictures: Vec<(Vec<u8>, &'static str)>) -> Result<Vec<PathBuf>, Failure> {
+        if pictures.is_empty() {
+            return Ok(vec![]);
+        }
+        let folder = Arc::clone(&self.0);
+        let kept = tokio::task::spawn_blocking(move || held(&folder).keep(pictures)).await;
+        let ends = |_| Failure::new(FailureKind::Unavailable, "flow ends");
+        let cannot = |error| Failure::new(FailureKind::Unavailable, format!("a picture that a tool gave cannot be kept: {error}"));
+        kept.map_err(ends)?.map_err(cannot)
+    }
+}
+
+impl PictureFolder {
+    fn keep(&mut self, pictures: Vec<(Vec<u8>, &'static str)>) -> std::io::Result<Vec<PathBuf>> {
+        let place = match self.place.take() {
+            Some(place) => place,
+            None => tempfile::Builder::new().prefix("flow-pictures-").tempdir()?,
+        };
+        let place = self.place.insert(place).path().to_path_buf();
+        let mut paths = vec![];
+        for (bytes, ending) in pictures {
+            let path = place.join(format!("{}.{ending}", hex::encode(Sha256::digest(&bytes))));
+            if !path.exists() {
+                if self.bytes + bytes.len() > MOST_BYTES {
+                    continue;
+                }
+                let mut file = tempfile::NamedTempFile::new_in(&place)?;
+                file.write_all(&bytes)?;
+                file.persist(&path).map_err(|error| error.error)?;
+                self.bytes += bytes.len();
+            }
+            paths.push(path);
+        }
+        Ok(paths)
+    }
+}

@@ -1,0 +1,104 @@
+//! MCP servers that start while the run does something else, so that the first call does not wait for a program to come up.
+//!
+//! Nothing of it is an event: a server that does not start is reported by the step that needs it, as if it had not been tried before.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::engine::Run;
+use crate::engine::command::Command;
+use crate::engine::tools::servers::of_file;
+use crate::event::{Failure, FailureKind};
+use crate::model::{Form, HostSource, PipelineId, ServerKind, Text, ToolKind, ToolName};
+use crate::plan::PipelinePlan;
+use crate::policy::may_allow;
+use crate::port::ToolServer;
+use crate::template;
+
+/// Most servers that start early; the others start at their first call.
+const MOST_EARLY: usize = 8;
+
+impl Run {
+    /// Starts the servers whose tools the steps of this run may call, in its own file and in those that it calls, if everything they are
+    /// started with is known and no policy could reject them. A test starts none.
+    pub(crate) fn start_servers_early(&mut self) {
+        let mocks = &self.options.mocks;
+        if mocks.refuses_effects || !mocks.by_name.is_empty() || self.state.finished.is_some() || self.state.stopping.is_some() {
+            return;
+        }
+        // The step that runs first has asked its server itself.
+        let asked: BTreeSet<String> = self.state.calls.keys().filter_map(|call| self.state.listing(*call)).collect();
+        let (mut open, mut seen) = (VecDeque::from([PipelineId(0)]), BTreeSet::from([0]));
+        let mut early: Vec<ToolServer> = vec![];
+        while let Some(id) = open.pop_front() {
+            let planned = self.plan.pipeline(id);
+            let of_steps = planned.steps.iter().filter_map(|planned| planned.step.kind.facts().called);
+            let of_tools = named_tools(planned).into_iter().filter_map(|tool| planned.called_tool(ToolName::of(tool).tool));
+            open.extend(of_steps.chain(of_tools).filter(|called| seen.insert(called.0)));
+            let servers = self.servers_used(planned).into_iter().filter(|name| !asked.contains(*name));
+            early.extend(servers.filter_map(|name| self.known_server(id, name).ok()));
+        }
+        early.truncate(MOST_EARLY);
+        self.commands.extend(early.into_iter().map(|server| Command::StartServer(Box::new(server))));
+    }
+
+    /// The servers of a file of which its steps and agents name a tool that every policy of this run may allow.
+    fn servers_used<'p>(&self, planned: &'p PipelinePlan) -> BTreeSet<&'p str> {
+        // Which of them will be in force is known only when a step runs.
+        let policies: Vec<_> = self.plan.pipelines.iter().flat_map(|planned| &planned.pipeline.policies).collect();
+        let policies = policies.into_iter().map(|(name, policy)| (name.as_str(), policy));
+        let policies: Vec<_> = policies.chain(self.options.user_policies.iter().map(|policy| ("user", policy))).collect();
+        let may_start = |name: &&str| {
+            let ToolName { tool: name, part } = ToolName::of(name);
+            let Some((tool, _)) = planned.pipeline.tool(name) else { return false };
+            match &tool.kind {
+                ToolKind::Server(ServerKind::Program { .. }) => match part {
+                    Some(part) => may_allow(&policies, name, part),
+                    None => tool.allowed_names().any(|part| may_allow(&policies, name, part)),
+                },
+                // What a policy decides about a host is recorded, and that belongs to the step that needs the server.
+                ToolKind::Server(ServerKind::Url { .. }) => policies.is_empty() && (part.is_some() || tool.allow.is_some()),
+                ToolKind::Http { .. }
+                | ToolKind::Sql(_)
+                | ToolKind::File(_)
+                | ToolKind::Smtp { .. }
+                | ToolKind::Pipeline { .. }
+                | ToolKind::Broken => false,
+            }
+        };
+        named_tools(planned).into_iter().filter(may_start).map(|name| ToolName::of(name).tool).collect()
+    }
+
+    /// A server whose texts read nothing but `env`, `secrets` and, in the run's own file, `inputs`; an address no `inputs` either, since
+    /// who named a host is decided by the step.
+    fn known_server(&self, id: PipelineId, name: &str) -> Result<ToolServer, Failure> {
+        let secrets = self.secret_names();
+        let filled = |text: &Text, roots: &[&str]| {
+            if text.form == Form::Plain {
+                return Ok(text.source.to_string());
+            }
+            let is_known = |path: &[String]| path.first().is_some_and(|root| roots.contains(&root.as_str()));
+            if !text.reads.iter().all(|read| is_known(&read.path)) {
+                return Err(Failure::new(FailureKind::Unavailable, "it reads what is not known yet"));
+            }
+            let scope = self.scope(0, None, text, &secrets);
+            let wrong = |error: template::FillError| Failure::new(FailureKind::BadRequest, error.message);
+            template::compile(text).and_then(|compiled| compiled.fill_text(&scope)).map_err(wrong)
+        };
+        let roots: &[&str] = if id.0 == 0 { &["env", "secrets", "inputs"] } else { &["env", "secrets"] };
+        let fill = |text: &Text| filled(text, roots);
+        let address = |text: &Text| {
+            let source = if text.form == Form::Plain { HostSource::File } else { HostSource::Environment };
+            Ok((filled(text, &["env"])?, source))
+        };
+        of_file(&self.plan.pipeline(id).pipeline, name, self.id.clone(), &self.options.secrets, &fill, &address)
+    }
+}
+
+/// All that a step or agent of a file names as a tool: `server`, `server.tool`.
+fn named_tools(planned: &PipelinePlan) -> Vec<&str> {
+    let facts = || planned.steps.iter().map(|planned| planned.step.kind.facts());
+    let agents: BTreeSet<&str> =
+        facts().flat_map(|facts| facts.agents.into_iter().flatten().chain(facts.may_use)).map(|name| name.value.as_str()).collect();
+    let of_agents = planned.pipeline.agents.iter().filter(|(name, _)| agents.contains(name.as_str())).flat_map(|(_, agent)| &agent.tools);
+    facts().flat_map(|facts| facts.may_use).chain(of_agents).map(|tool| tool.value.as_str()).collect()
+}
