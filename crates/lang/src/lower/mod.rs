@@ -6,6 +6,7 @@
 
 mod agents;
 mod aliases;
+mod approval;
 mod channels;
 mod checks;
 mod context;

@@ -24,8 +24,8 @@ use crate::engine::state::consents::ConsentDecision;
 use crate::engine::state::stop::Stopping;
 use crate::engine::state::tally::{Places, SetAside};
 use crate::event::{
-    Bound, Failure, FailureKind, RunEnd, RunStart, ServerTool, SharedValue, Stage, StepDetails, StepFailure, StepPath, StepStatus, Usage,
-    Verdict,
+    Bound, Failure, FailureKind, FormRequest, RunEnd, RunStart, ServerTool, SharedValue, Stage, StepDetails, StepFailure, StepPath,
+    StepStatus, Usage, Verdict,
 };
 use crate::model::PipelineId;
 use crate::plan::{BlockIx, PipelinePlan, StepIx};
@@ -75,6 +75,9 @@ pub struct RunState {
     /// Calls of tools that a person decides about, by the step that makes them; one at a time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) consents: BTreeMap<StepPath, PendingConsent>,
+    /// What `approval` steps ask.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) approvals: BTreeMap<StepPath, PendingApproval>,
     /// Marks of what `format` steps made.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) made: BTreeSet<[u8; 32]>,
@@ -104,6 +107,23 @@ pub(crate) struct PendingConsent {
     /// What was left of the step's `deadline` and `timeout`: a person's time does not count.
     pub(crate) deadline_left: Option<u64>,
     pub(crate) attempt_left: Option<u64>,
+}
+
+/// A form that a person fills in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PendingApproval {
+    pub(crate) form: FormRequest,
+    /// `None`: not yet.
+    pub(crate) answer: Option<ApprovalAnswer>,
+}
+
+/// What a person answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ApprovalAnswer {
+    pub(crate) approved: bool,
+    pub(crate) fields: Option<SharedValue>,
+    pub(crate) comment: String,
+    pub(crate) by: String,
 }
 
 /// A step in a frame.
@@ -138,6 +158,8 @@ pub(crate) enum Timer {
     Backoff(NodeRef),
     /// A `wait` has ended.
     Pause(NodeRef),
+    /// The time for a person's answer is up.
+    Answer(NodeRef),
     /// One attempt's time is up.
     Attempt(NodeRef),
     /// A step's time is up.
@@ -567,7 +589,14 @@ impl RunState {
     /// Steps that wait for a person, by path.
     pub fn undecided(&self) -> impl Iterator<Item = &StepPath> {
         let doubts = self.doubts.iter().filter(|(_, decided)| decided.is_none()).map(|(step, _)| step);
-        doubts.chain(self.consents.iter().filter(|(_, consent)| consent.decided.is_none()).map(|(step, _)| step))
+        let approvals = self.approvals.iter().filter(|(_, asked)| asked.answer.is_none()).map(|(step, _)| step);
+        doubts.chain(approvals).chain(self.consents.iter().filter(|(_, consent)| consent.decided.is_none()).map(|(step, _)| step))
+    }
+
+    /// When the time for the next answer of a person is up, after the last event, in milliseconds; `None`: they have as long as it takes.
+    pub fn time_to_answer(&self) -> Option<u64> {
+        let open = self.approvals.values().filter(|asked| asked.answer.is_none());
+        open.filter_map(|asked| asked.form.until_ms).min().map(|until| until.saturating_sub(self.last_ms))
     }
 
     /// When the last event happened, in milliseconds since the run started.
