@@ -2,8 +2,8 @@
 
 use super::context::quoted;
 use super::fields::{FieldRole, is_template};
-use super::ids::check_reserved;
 use super::reader::KeyReader;
+use super::reserved::check_reserved;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{ApprovalStep, Field, FieldKind, Shape};
 use crate::source::Spanned;

@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
-use super::context::{Lower, quoted};
-use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
 
@@ -47,14 +45,6 @@ impl OuterIds {
     pub fn first(&self, id: &str) -> Option<Span> {
         let (outer, ids) = self.0.as_deref()?;
         outer.first(id).or_else(|| ids.0.get(id).copied())
-    }
-}
-
-/// F012.
-pub(crate) fn check_reserved(lower: &Lower, name: &str, id: &Spanned<String>, taken: &[&str], why: &str) {
-    if taken.contains(&id.value.as_str()) {
-        let message = format!("{} cannot be used as {name}; {why}", quoted(&id.value));
-        lower.report(Diagnostic::new(Code::ReservedName, id.span, message).help("choose another name"));
     }
 }
 

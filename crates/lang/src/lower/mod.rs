@@ -23,6 +23,7 @@ mod pipeline;
 mod policies;
 mod reader;
 mod replies;
+mod reserved;
 mod root;
 mod schema;
 mod settings;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::context::{Lower, quoted};
-use super::ids::{Ids, OuterIds, check_reserved};
+use super::ids::{Ids, OuterIds};
 use super::keys::{self, KeyTable};
 use super::kinds;
 use super::models::retry;
 use super::reader::KeyReader;
+use super::reserved::check_reserved;
 use super::tools::one_kind;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Case, Filling, ForEach, OnFailure, RouteStep, Step, StepKind, Text, step_path};

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::consents::ConsentDecision;
+use super::consents::{ApprovalAnswer, ConsentDecision};
 use super::talk::{AskedStage, RequestedCall, TalkStage};
 use super::tally::SetAside;
-use super::{ApprovalAnswer, CacheStage, Cached, Instance, NodeRef, OpenCall, RefinementRound, RunState, StepWork, Timer};
+use super::{CacheStage, Cached, Instance, NodeRef, OpenCall, RefinementRound, RunState, StepWork, Timer};
 use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, Purpose, SharedValue, StepDetails, StepStatus, Usage};
 use crate::model::{Pipeline, Step, step_path};
 use crate::plan::{Edge, Plan};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ApprovalAnswer, NodeRef, PendingApproval, PendingConsent, RunState, Timer};
+use super::{NodeRef, PendingConsent, RunState, Timer};
 use crate::event::{FormRequest, SharedValue, StepStatus};
 
 /// What a person decided about a step in doubt.
@@ -27,7 +27,30 @@ impl ConsentDecision {
     }
 }
 
+/// A form that a person fills in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PendingApproval {
+    pub(crate) form: FormRequest,
+    /// `None`: not yet.
+    pub(crate) answer: Option<ApprovalAnswer>,
+}
+
+/// What a person answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ApprovalAnswer {
+    pub(crate) approved: bool,
+    pub(crate) fields: Option<SharedValue>,
+    pub(crate) comment: String,
+    pub(crate) by: String,
+}
+
 impl RunState {
+    /// When the time for the next answer of a person is up, after the last event, in milliseconds; `None`: they have as long as it takes.
+    pub fn time_to_answer(&self) -> Option<u64> {
+        let open = self.approvals.values().filter(|asked| asked.answer.is_none());
+        open.filter_map(|asked| asked.form.until_ms).min().map(|until| until.saturating_sub(self.last_ms))
+    }
+
     pub(super) fn consent_asked(&mut self, at: NodeRef, act: &str, now: u64) {
         let node = self.node(at);
         let left = |end: Option<u64>| end.map(|end| end.saturating_sub(now));

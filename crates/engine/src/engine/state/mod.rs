@@ -20,12 +20,12 @@ use serde::{Deserialize, Serialize};
 pub(crate) use plans::{OnePlan, PlanResult, Planning};
 use talk::{AskedStage, ModelTalk, RequestedCall};
 
-use crate::engine::state::consents::ConsentDecision;
+use crate::engine::state::consents::{ConsentDecision, PendingApproval};
 use crate::engine::state::stop::Stopping;
 use crate::engine::state::tally::{Places, SetAside};
 use crate::event::{
-    Bound, Failure, FailureKind, FormRequest, RunEnd, RunStart, ServerTool, SharedValue, Stage, StepDetails, StepFailure, StepPath,
-    StepStatus, Usage, Verdict,
+    Bound, Failure, FailureKind, RunEnd, RunStart, ServerTool, SharedValue, Stage, StepDetails, StepFailure, StepPath, StepStatus, Usage,
+    Verdict,
 };
 use crate::model::PipelineId;
 use crate::plan::{BlockIx, PipelinePlan, StepIx};
@@ -107,23 +107,6 @@ pub(crate) struct PendingConsent {
     /// What was left of the step's `deadline` and `timeout`: a person's time does not count.
     pub(crate) deadline_left: Option<u64>,
     pub(crate) attempt_left: Option<u64>,
-}
-
-/// A form that a person fills in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PendingApproval {
-    pub(crate) form: FormRequest,
-    /// `None`: not yet.
-    pub(crate) answer: Option<ApprovalAnswer>,
-}
-
-/// What a person answered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ApprovalAnswer {
-    pub(crate) approved: bool,
-    pub(crate) fields: Option<SharedValue>,
-    pub(crate) comment: String,
-    pub(crate) by: String,
 }
 
 /// A step in a frame.
@@ -591,12 +574,6 @@ impl RunState {
         let doubts = self.doubts.iter().filter(|(_, decided)| decided.is_none()).map(|(step, _)| step);
         let approvals = self.approvals.iter().filter(|(_, asked)| asked.answer.is_none()).map(|(step, _)| step);
         doubts.chain(approvals).chain(self.consents.iter().filter(|(_, consent)| consent.decided.is_none()).map(|(step, _)| step))
-    }
-
-    /// When the time for the next answer of a person is up, after the last event, in milliseconds; `None`: they have as long as it takes.
-    pub fn time_to_answer(&self) -> Option<u64> {
-        let open = self.approvals.values().filter(|asked| asked.answer.is_none());
-        open.filter_map(|asked| asked.form.until_ms).min().map(|until| until.saturating_sub(self.last_ms))
     }
 
     /// When the last event happened, in milliseconds since the run started.

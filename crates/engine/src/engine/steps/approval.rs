@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::Kind;
 use crate::engine::Run;
-use crate::engine::state::{ApprovalAnswer, NodeRef};
+use crate::engine::state::NodeRef;
+use crate::engine::state::consents::ApprovalAnswer;
 use crate::engine::words::{duration, ms};
 use crate::event::{Failure, FailureKind, FormRequest, Happening};
 use crate::gate::form;
