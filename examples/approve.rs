@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     while let Some(event) = run.next().await {
         if let Happening::ApprovalRequested { step, question, .. } = &event.happening {
             println!("{question} - yes");
-            run.answer(step, Answer { approved: true, comment: "they are dry".into() });
+            run.answer(step, Answer { approved: true, comment: "they are dry".into(), ..Answer::default() });
         }
     }
     let outcome = run.outcome().await?;

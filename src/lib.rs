@@ -71,7 +71,7 @@
 //! while let Some(event) = run.next().await {
 //!     if let Happening::ApprovalRequested { step, question, .. } = &event.happening {
 //!         println!("{question}");
-//!         run.answer(step, Answer { approved: false, comment: "not before Monday".into() });
+//!         run.answer(step, Answer { approved: false, comment: "not before Monday".into(), ..Answer::default() });
 //!     }
 //! }
 //! println!("{:?}", run.outcome().await?.ending);

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::arguments::{ApproveOptions, SharedOptions};
 use super::refusal::{Refusal, pipeline};
-use super::{Exit, run, runs, stdout, tell};
+use super::{Exit, form, run, runs, stdout, tell};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::files;
@@ -17,7 +17,8 @@ use crate::diagnostic::{all_visible, visible};
 use crate::driver::Door;
 use crate::engine::secret_values;
 use crate::event::{Event, Happening, VERSION};
-use crate::journal::record;
+use crate::gate::form::answered;
+use crate::journal::{QuestionRecord, record};
 use crate::model::read_json;
 use crate::port::{Clock, Secret, Store};
 use crate::runtime::{RunQuestion, start_of};
@@ -27,16 +28,25 @@ const LARGEST: u64 = 8 * 1024 * 1024;
 
 /// Shows a question, or writes the decision into the run's journal; `flow runs resume` continues from there.
 pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    let ApproveOptions { run, step, show, reject, happened, comment } = options;
+    let ApproveOptions { run, step, show, reject, happened, answer, fields, comment } = options;
     let (mut store, file, run) = runs::open_run(Some(run), shared)?;
     let _lock = if *show { None } else { Some(RunLock::take(&file, &run)?) };
     let events = store.events(&run)?;
     let last = events.last().ok_or_else(|| Refusal::usage(format!("run {run} has no beginning")))?;
     let reach = shared.reach(&shared.current_project());
-    let in_doubt = asked(&run, &events, step, &reach)?;
+    let asked = asked(&run, &events, step, &reach)?;
+    let question = RunQuestion::of(&run, step.clone(), &events);
+    if !show {
+        in_time(&question, &events, &reach)?;
+    }
     let mut output = match happened {
-        None => None,
-        Some(_) if !in_doubt => {
+        None if *show => None,
+        None => filled(&question, answer.as_deref(), fields, *reject)?,
+        Some(_) if asked.form.is_some() => {
+            let line = format!("\"{}\" asks a person; answer with --answer or --field, without --happened", visible(step));
+            return Err(Refusal::usage(line));
+        }
+        Some(_) if !asked.in_doubt => {
             let line = format!("\"{}\" asks about a call that has not been made; answer without --happened", visible(step));
             return Err(Refusal::usage(line));
         }
@@ -46,14 +56,14 @@ pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Ex
     let door = door(&events, shared)?;
     if *show {
         // As its person must see it: all of it.
-        let question = RunQuestion::of(&run, step.clone(), &events);
-        return Ok(stdout::print(&format!("{}\n", all_visible(&tell::without_secrets(&question.text)))));
+        return Ok(stdout::print(&shown_question(&question)));
     }
     let mut comment = comment.clone();
     door.text(&mut comment);
     output.iter_mut().for_each(|output| door.value(output));
-    let approved = !reject && output.is_none();
-    let happening = Happening::ApprovalAnswered { step: step.as_str().into(), approved, output: output.map(Arc::new), comment };
+    let approved = !reject && (output.is_none() || asked.form.is_some());
+    let (step, by) = (step.as_str().into(), form::user());
+    let happening = Happening::ApprovalAnswered { step, approved, output: output.map(Arc::new), comment, by };
     let time = SystemClock::new().now();
     let event = Event { v: VERSION, seq: last.seq + 1, time, at_ms: last.at_ms, run: run.as_str().into(), happening };
     store.keep(&[event])?;
@@ -73,13 +83,80 @@ fn door(events: &[Event], shared: &SharedOptions) -> Result<Door, Refusal> {
     Ok(Door::new(secrets.iter().map(Secret::reveal)))
 }
 
-/// Whether a step that waits for a person is in doubt; else it asks about a call.
+/// All of a question, as its person must see it.
+fn shown_question(question: &RunQuestion) -> String {
+    let Some(asked) = &question.form else { return format!("{}\n", all_visible(&tell::without_secrets(&question.text))) };
+    let mut lines: Vec<String> = asked.show.iter().flat_map(|text| form::lines(text)).collect();
+    lines.extend(form::lines(&question.text));
+    lines.extend(form::described(&asked.fields));
+    lines.join("\n") + "\n"
+}
+
+/// Errors: the time for an answer is up.
+fn in_time(question: &RunQuestion, events: &[Event], reach: &str) -> Result<(), Refusal> {
+    let Some(until) = question.form.as_ref().and_then(|form| form.until_ms) else { return Ok(()) };
+    let Some((event, _)) = RunQuestion::event(&question.step, events) else { return Ok(()) };
+    let allowed = chrono::TimeDelta::milliseconds(i64::try_from(until.saturating_sub(event.at_ms)).unwrap_or(i64::MAX));
+    if SystemClock::new().now() - event.time < allowed {
+        return Ok(());
+    }
+    let (step, run) = (visible(&question.step), &question.run);
+    Err(Refusal::usage(format!("the time to answer \"{step}\" is up; flow runs resume {run}{reach} continues without an answer")))
+}
+
+/// What a person fills in, with the defaults of what they leave out. `None`: there is no form, or the answer is no.
+/// Errors: it does not fit the form, or there is none.
+fn filled(question: &RunQuestion, answer: Option<&str>, fields: &[String], is_no: bool) -> Result<Option<Value>, Refusal> {
+    let Some(asked) = &question.form else {
+        if answer.is_some() || !fields.is_empty() {
+            let line = format!("\"{}\" has no form; answer without --answer and --field", visible(&question.step));
+            return Err(Refusal::usage(line));
+        }
+        return Ok(None);
+    };
+    if is_no {
+        return Ok(None);
+    }
+    let mut values = match answer.map(|text| json_of("--answer", text)).transpose()? {
+        None => Map::new(),
+        Some(Value::Object(values)) => values,
+        Some(_) => return Err(Refusal::usage("--answer: write one JSON object with the fields of the form")),
+    };
+    for pair in fields {
+        let Some((name, text)) = pair.split_once('=') else {
+            return Err(Refusal::usage(format!("--field {}: write --field name=value", visible(pair))));
+        };
+        let value = form::typed(&asked.fields, name, text).map_err(|why| Refusal::usage(format!("--field {}: {why}", visible(name))))?;
+        values.insert(name.to_owned(), value);
+    }
+    match answered(&asked.fields, Value::Object(values)) {
+        Ok(values) => Ok(Some(Value::Object(values))),
+        Err(problems) => Err(Refusal(
+            Exit::Usage,
+            problems.iter().map(|problem| format!("the answer does not fit the form: {}", visible(problem))).collect(),
+        )),
+    }
+}
+
+/// JSON that is written out, or in a file as `@FILE`.
+fn json_of(option: &str, text: &str) -> Result<Value, Refusal> {
+    let wrong = |why: String| Refusal::usage(format!("{option}: {why}"));
+    let read = match text.strip_prefix('@') {
+        Some(file) => {
+            files::read_named(Path::new(file), LARGEST).map_err(|error| wrong(format!("cannot read {}: {error}", visible(file))))?
+        }
+        None => text.to_string(),
+    };
+    read_json(&read).map_err(|error| wrong(format!("{error}; write JSON, a text as '\"text\"', or @FILE")))
+}
+
+/// The open question of a step.
 /// Errors: it waits for nobody: it was not asked yet, has been decided, or the run has ended.
-fn asked(run: &str, events: &[Event], step: &str, reach: &str) -> Result<bool, Refusal> {
+fn asked(run: &str, events: &[Event], step: &str, reach: &str) -> Result<QuestionRecord, Refusal> {
     let shown = visible(step);
     let questions = record(events).map(|record| record.questions).unwrap_or_default();
-    if let Some(asked) = questions.iter().find(|asked| asked.step == step) {
-        return Ok(asked.in_doubt);
+    if let Some(asked) = questions.into_iter().find(|asked| asked.step == step) {
+        return Ok(asked);
     }
     let has_ended = events.last().is_some_and(|event| matches!(event.happening, Happening::RunFinished(_)));
     let last = events.iter().rev().find_map(|event| match &event.happening {
@@ -96,12 +173,8 @@ fn asked(run: &str, events: &[Event], step: &str, reach: &str) -> Result<bool, R
 
 /// The output that a person tells, as the steps below read it.
 fn output_of(text: &str, step: &str, events: &[Event], shared: &SharedOptions) -> Result<Value, Refusal> {
-    let read = match text.strip_prefix('@') {
-        Some(file) => files::read_named(Path::new(file), LARGEST).map_err(|error| format!("cannot read {}: {error}", visible(file))),
-        None => Ok(text.to_string()),
-    };
     let wrong = |why: String| Refusal::usage(format!("--happened: {why}"));
-    let value = read_json(&read.map_err(wrong)?).map_err(|error| wrong(format!("{error}; write JSON, a text as '\"text\"', or @FILE")))?;
+    let value = json_of("--happened", text)?;
     let start = start_of(events).ok_or_else(|| wrong("the run does not say which file it runs".to_string()))?;
     let workflow = pipeline(Path::new(&start.file), shared)?;
     let on = run::ready(&shared.runner(&workflow, Some(Arc::default())))?;

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::refusal::Refusal;
 use super::signals::{Attended, at_question};
@@ -115,7 +116,7 @@ pub(super) fn decide(question: &str) -> Option<bool> {
 }
 
 /// What a person types after a text; `None`: the input has ended.
-fn typed_line(text: &str) -> Option<String> {
+pub(super) fn typed_line(text: &str) -> Option<String> {
     tell::as_written(text, "");
     let mut line = String::new();
     let read = std::io::stdin().lock().take(MOST_TYPED).read_line(&mut line).unwrap_or(0);
@@ -140,16 +141,27 @@ pub(super) fn shows_lines() -> bool {
 const MOST_TYPED: u64 = 64 * 1024;
 
 /// A value as the input of that name wants it. Errors: it is JSON that could mean several things.
-fn typed_for(inputs: &Shape, name: &str, value: &str) -> Result<Value, JsonError> {
+pub(super) fn typed_for(inputs: &Shape, name: &str, value: &str) -> Result<Value, JsonError> {
     match inputs {
         Shape::Fields(fields) => typed(fields.iter().find(|field| field.name == name), value),
         Shape::Schema(schema) => {
-            let wanted = &schema["properties"][name]["type"];
+            let properties = &schema["properties"][name];
+            let wanted = &properties["type"];
             let is_text = |wanted: &Value| wanted == "string";
             if wanted.is_null() || is_text(wanted) || wanted.as_array().is_some_and(|types| types.iter().any(is_text)) {
                 return Ok(Value::from(value));
             }
-            Ok(json_or_text(value)?.unwrap_or_else(|| Value::from(value)))
+            let items = |value: &str| {
+                let item = |text: &str| {
+                    typed_for(&Shape::Schema(Arc::new(json!({ "properties": { name: properties["items"] } }))), name, text.trim())
+                };
+                value.split(',').map(item).collect::<Result<_, _>>().map(Value::Array)
+            };
+            match json_or_text(value)? {
+                Some(value) => Ok(value),
+                None if wanted == "array" => items(value),
+                None => Ok(Value::from(value)),
+            }
         }
     }
 }
@@ -194,7 +206,7 @@ fn is_meant_as_json(value: &str) -> bool {
     value.starts_with(['{', '[', '"']) || matches!(value, "NaN" | "Infinity") || is_number() || serde_json::from_str::<Value>(value).is_ok()
 }
 
-fn unread(error: &JsonError) -> String {
+pub(super) fn unread(error: &JsonError) -> String {
     format!("{error}; correct the JSON, or write a text in double quotes, as '\"text\"'")
 }
 
@@ -216,10 +228,6 @@ pub(super) fn time(text: &str) -> Result<DateTime<Utc>, Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use serde_json::json;
-
     use super::*;
 
     #[test]

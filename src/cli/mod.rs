@@ -11,6 +11,7 @@ mod doctor;
 mod exit;
 mod explain;
 mod fix;
+mod form;
 mod init;
 mod inputs;
 mod lsp;

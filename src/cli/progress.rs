@@ -112,11 +112,17 @@ impl ProgressDisplay {
 
     /// Does something that writes to the terminal itself, with the live line out of its way.
     pub(super) async fn aside<T>(&self, act: impl Future<Output = T>) -> T {
+        /// Also where the act is given up.
+        struct Aside<'a>(&'a ProgressDisplay);
+        impl Drop for Aside<'_> {
+            fn drop(&mut self) {
+                held(&self.0.awaited).is_aside = false;
+            }
+        }
         held(&self.awaited).is_aside = true;
+        let _aside = Aside(self);
         clear(&self.bar);
-        let done = act.await;
-        held(&self.awaited).is_aside = false;
-        done
+        act.await
     }
 
     /// Shows what an event means to people.

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::arguments::{OutputOptions, RunOptions, SharedOptions};
 use super::outcome::OutputTargets;
 use super::progress::ProgressDisplay;
 use super::refusal::{Refusal, pipeline};
 use super::signals::{self, Attended, listen};
-use super::{Exit, inputs, tell, trust};
+use super::{Exit, form, inputs, tell, trust};
 use crate::adapter::started::Agreed;
 use crate::adapter::stdout::{Silent, Stdout};
 use crate::diagnostic::{counted, visible};
@@ -17,8 +18,8 @@ use crate::journal::{PersonalMask, RunMask, masked, record};
 use crate::redact::Redactor;
 use crate::report::{how_to_decide, show_command};
 use crate::runtime::{
-    Attend, Decided, PlayedRun, RunError, RunOutcome, RunQuestion, RunSession, Runner, Storage, Surroundings, Taping, Workflow, channel,
-    settings,
+    Answer, Attend, Decided, PlayedRun, RunError, RunOutcome, RunQuestion, RunSession, Runner, Storage, Surroundings, Taping, Workflow,
+    channel, settings,
 };
 
 /// Runs a pipeline.
@@ -101,6 +102,8 @@ struct AtTerminal<'a> {
     signals: Attended,
     progress: Option<ProgressDisplay>,
     printed: OutputTargets<'a>,
+    /// Somebody is being asked.
+    asks: Arc<AtomicBool>,
 }
 
 impl Attend for AtTerminal<'_> {
@@ -115,16 +118,42 @@ impl Attend for AtTerminal<'_> {
     }
 
     /// The question waits in a thread of its own, so that Ctrl-C still ends the run; it is saved and continues later.
-    fn decide(&mut self, RunQuestion { run, step, text }: RunQuestion) -> Decided<'_> {
-        let show = show_command(&run, &step, &self.printed.reach);
-        let asking = tokio::task::spawn_blocking(move || inputs::allow(&text, &show));
+    fn decide(&mut self, asked: RunQuestion) -> Decided<'_> {
+        // Whoever let the time of a question pass is still there as a thread that reads; nobody else can be asked beside it.
+        if self.asks.load(Ordering::Acquire) {
+            return Box::pin(std::future::ready(None));
+        }
+        let show = show_command(&asked.run, &asked.step, &self.printed.reach);
+        let asks = self.asks.clone();
+        asks.store(true, Ordering::Release);
+        let asking = tokio::task::spawn_blocking(move || {
+            let answer = match &asked.form {
+                Some(form) => form::ask(&asked.text, form, &show),
+                None => inputs::allow(&asked.text, &show).map(|approved| Answer { approved, by: form::user(), ..Answer::default() }),
+            };
+            asks.store(false, Ordering::Release);
+            answer
+        });
         Box::pin(async {
+            let mut line = OpenLine(true);
             let answer = match &self.progress {
                 Some(progress) => progress.aside(asking).await,
                 None => asking.await,
             };
-            answer.ok().flatten().map(Into::into)
+            line.0 = false;
+            answer.ok().flatten()
         })
+    }
+}
+
+/// The line of a question, which ends when the question is given up.
+struct OpenLine(bool);
+
+impl Drop for OpenLine {
+    fn drop(&mut self) {
+        if self.0 {
+            tell!();
+        }
     }
 }
 
@@ -148,10 +177,10 @@ pub(super) fn play(mut session: RunSession, printed: OutputTargets, shared: &Sha
     };
     let sends = on.pipeline().all_steps().into_iter().any(|step| step.kind.effects(on.pipeline()).prints);
     let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
-    let mut terminal = AtTerminal { signals: listen(sender), progress, printed };
+    let mut terminal = AtTerminal { signals: listen(sender), progress, printed, asks: Arc::default() };
     let played = session.play(&mut stop, &mut terminal);
     // Signals are heard until all is written: what hangs then can be interrupted, too.
-    let AtTerminal { signals: _heard, progress, mut printed } = terminal;
+    let AtTerminal { signals: _heard, progress, mut printed, asks: _ } = terminal;
     printed.is_below_progress = progress.as_ref().is_some_and(ProgressDisplay::is_above_reply);
     drop(stop);
     drop(progress);

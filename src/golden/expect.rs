@@ -67,7 +67,12 @@ fn noted(played: &Played) -> Vec<Complaint> {
         .map(|(step, call)| Complaint::new(format!("there is no reply for call {call} of step \"{step}\"; add one to replies")));
     let refused =
         played.noted.refused.iter().map(|step| Complaint::new(format!("step \"{step}\" acts outside and has no mock; add one to mocks")));
-    missing.chain(refused).collect()
+    let unanswered = played
+        .noted
+        .unanswered
+        .iter()
+        .map(|step| Complaint::new(format!("step \"{step}\" asks a person and has no mock; add one to mocks with the answer")));
+    missing.chain(refused).chain(unanswered).collect()
 }
 
 struct Comparing<'a> {

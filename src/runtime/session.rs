@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
@@ -14,7 +15,7 @@ use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
 use crate::driver::{FoundPerson, StopReceiver, drive, find_person, moment};
 use crate::engine::{Input, Run, check_inputs, marks};
-use crate::event::{Event, Happening, RunStart, StyleUsed};
+use crate::event::{Event, FormRequest, Happening, RunStart, StyleUsed};
 use crate::journal::{Journal, PersonalMask, RunMask};
 use crate::model::{Pipeline, Program};
 use crate::port::{EventLog, Secret};
@@ -42,17 +43,24 @@ pub struct RunQuestion {
     pub step: String,
     /// What is asked, with all that the call would do; secrets are hidden, personal values are not.
     pub text: String,
+    /// Of an `approval` step: what the person fills in, and sees.
+    pub form: Option<FormRequest>,
 }
 
 impl RunQuestion {
     /// What was asked about a step last.
     pub(crate) fn of(run: &str, step: String, events: &[Event]) -> RunQuestion {
-        let text = RunQuestion::event(&step, events).map(|(_, question)| question.to_owned()).unwrap_or_default();
-        RunQuestion { run: run.to_owned(), step, text }
+        let asked = RunQuestion::event(&step, events);
+        let text = asked.map(|(_, question)| question.to_owned()).unwrap_or_default();
+        let form = asked.and_then(|(event, _)| match &event.happening {
+            Happening::ApprovalRequested { form, .. } => form.as_deref().cloned(),
+            _ => None,
+        });
+        RunQuestion { run: run.to_owned(), step, text, form }
     }
 
     /// The event that asked about a step last, and its question.
-    pub(super) fn event<'e>(step: &str, events: &'e [Event]) -> Option<(&'e Event, &'e str)> {
+    pub(crate) fn event<'e>(step: &str, events: &'e [Event]) -> Option<(&'e Event, &'e str)> {
         events.iter().rev().find_map(|event| match &event.happening {
             Happening::ApprovalRequested { step: asked, question, .. } if **asked == *step => Some((event, question.as_str())),
             _ => None,
@@ -67,11 +75,23 @@ pub struct Answer {
     pub approved: bool,
     /// A sentence for the record.
     pub comment: String,
+    /// Who decides, for the record; empty: not known.
+    pub by: String,
+    /// Of an `approval` step: what the form's fields are set to, as an object. What is left out is its default. An answer that does not fit
+    /// the form is not taken, and the run still waits.
+    pub fields: Option<Value>,
+}
+
+impl Answer {
+    fn input(self, step: String) -> Input {
+        let Answer { approved, comment, by, fields } = self;
+        Input::Decided { step, approved, comment, by, fields }
+    }
 }
 
 impl From<bool> for Answer {
     fn from(approved: bool) -> Answer {
-        Answer { approved, comment: String::new() }
+        Answer { approved, ..Answer::default() }
     }
 }
 
@@ -177,6 +197,7 @@ impl RunSession {
         attend.masks(mask.of(&before).redactor());
         let mut events = before;
         let driven = on.runtime.block_on(async {
+            let mut answered = None;
             let driven = loop {
                 let mut watch = |event: Event| {
                     events.push(event);
@@ -188,15 +209,33 @@ impl RunSession {
                     events.last().into_iter().for_each(|event| attend.see(event, known));
                 };
                 let driven = drive(&mut run, begin, &on.ports, &mut journal, stop, &mut watch).await;
+                if let (Ok(None), Some(answer)) = (&driven, answered.take()) {
+                    begin = answer;
+                    continue;
+                }
                 let asked = if matches!(driven, Ok(None)) { run.state().undecided().next() } else { None };
                 let Some(step) = asked.map(ToString::to_string) else { break driven };
                 let question = RunQuestion::of(&id, step.clone(), &events);
+                let left = run.state().time_to_answer().map(Duration::from_millis);
+                let asked_at = on.ports.clock.elapsed();
+                let time_is_up = async {
+                    match left {
+                        Some(left) => tokio::time::sleep(left).await,
+                        None => std::future::pending().await,
+                    }
+                };
                 let decided = tokio::select! {
-                    decided = attend.decide(question) => decided,
+                    decided = attend.decide(question) => decided.map(|answer| answer.input(step)),
+                    () = time_is_up => Some(Input::Tick),
                     Some(_) = stop.recv() => None,
                 };
-                let Some(Answer { approved, comment }) = decided else { break driven };
-                begin = Input::Decided { step, approved, comment };
+                let Some(decided) = decided else { break driven };
+                begin = decided;
+                // A person's time is none of the run's, but where it is bounded.
+                if left.is_some() {
+                    let away = on.ports.clock.elapsed().saturating_sub(asked_at);
+                    answered = Some(std::mem::replace(&mut begin, Input::Resume { away_ms: away.as_millis() as u64 }));
+                }
             };
             let _ = on.ports.servers.close().await;
             driven

@@ -283,7 +283,7 @@ async fn a_policy_of_the_program_holds_whatever_the_file_says() {
 #[tokio::test]
 async fn the_sentence_of_an_answer_stands_in_the_record() {
     let run = Place::with(NOTES).runner().run(json!(null));
-    run.answer("keep", Answer { approved: false, comment: "not today".into() });
+    run.answer("keep", Answer { approved: false, comment: "not today".into(), ..Answer::default() });
     let outcome = run.outcome().await.unwrap();
     let said = |event: &flow::event::Event| match &event.happening {
         Happening::ApprovalAnswered { approved, comment, .. } => Some((*approved, comment.clone())),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a helper of a test fails the test")]
 
 mod agents;
+mod asking;
 mod canaries;
 mod cassette;
 mod channel_texts;

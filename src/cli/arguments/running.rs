@@ -138,6 +138,12 @@ pub struct ApproveOptions {
     /// Of a `once` step in doubt: it has happened, and this is its output (JSON, or @FILE with JSON). It is not run again
     #[arg(long, value_name = "OUTPUT")]
     pub happened: Option<String>,
+    /// Of an `approval` step: says yes, and fills in its form (a JSON object, or @FILE with one). What is left out is its default
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["reject", "show", "happened"])]
+    pub answer: Option<String>,
+    /// Of an `approval` step: says yes, and fills in one field: name=value. Repeat it for more
+    #[arg(long = "field", value_name = "NAME=VALUE", conflicts_with_all = ["reject", "show", "happened"])]
+    pub fields: Vec<String>,
     /// A sentence for the record
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub comment: String,

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Canceller, Failure, Limit, Message, ModelAnswer, Purpose, RunStatus, ServerTool, Usage, Verdict};
+use super::{Canceller, Failure, FormRequest, Limit, Message, ModelAnswer, Purpose, RunStatus, ServerTool, Usage, Verdict};
 use crate::model::{ActKind, StyleGuide, WrittenPlan};
 
 /// Version of the event format, `v` in each line.
@@ -335,14 +335,14 @@ pub enum Happening {
     /// A call that may have acted was given up before it answered: whether it acted is not known. If its step continues, it makes the call
     /// again with the same idempotency key.
     OutcomeUnknown { step: StepPath, call: u64 },
-    /// The run continues after its process ended: calls that were out are lost, their steps continue from there. A run that a signal had
+    /// The run continues after its process ended, or after it waited for an answer whose time is bounded: calls that were out are lost, their steps continue from there. A run that a signal had
     /// ended continues from where it was when the signal came.
     RunResumed {
         /// How long nothing ran, by the clock of people; a `wait` ends that much earlier.
         away_ms: u64,
     },
-    /// A person decides: about a step that was started before a crash and must not be run again unasked (`once`), or about one call
-    /// of a tool (`approve`, `approval_required`).
+    /// A person decides: about a step that was started before a crash and must not be run again unasked (`once`), about one call
+    /// of a tool (`approve`, `approval_required`), or what an `approval` step asks.
     ApprovalRequested {
         step: StepPath,
         /// What is asked.
@@ -350,18 +350,24 @@ pub enum Happening {
         /// Of a call: what the answer is for, and for nothing else. The SHA-256 of the tool's name and its arguments.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         act: String,
+        /// Of an `approval` step: what the person fills in.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        form: Option<Box<FormRequest>>,
     },
     /// A person decided.
     ApprovalAnswered {
         step: StepPath,
         /// Run it again, or make the call; else it fails, unless there is an `output`.
         approved: bool,
-        /// Of a step in doubt: it has happened, and this is what it gave. It is not run again.
+        /// Of a step in doubt: it has happened, and this is what it gave. It is not run again. Of an `approval` step: the form's fields.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<SharedValue>,
         /// What the person says about it.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         comment: String,
+        /// Who decided, where that is known.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
     },
     /// Nothing is left to do before a person has decided; the process ends.
     RunPaused,

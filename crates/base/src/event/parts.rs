@@ -24,6 +24,26 @@ pub enum Purpose {
     Check,
 }
 
+/// What a person is asked to fill in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormRequest {
+    /// What the person sees beside the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub show: Option<String>,
+    /// The fields: the JSON Schema of an object. A field may have a `default`.
+    pub fields: Value,
+    /// When the time for an answer ends, in milliseconds since the run started; time while nothing ran counts. `None`: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<u64>,
+}
+
+impl FormRequest {
+    /// The names of its fields.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.fields["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str())
+    }
+}
+
 /// What a model call gave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -49,8 +49,8 @@ pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)]
         Happening::RefinementStarted { .. } => &[("original", Values), ("failed", Texts), ("feedback", Texts)],
         Happening::StageStarted { .. } => &[("failure", Sentence)],
         Happening::LimitReached { .. } => &[("message", Sentence)],
-        Happening::ApprovalRequested { .. } => &[("question", Texts), ("act", Hash)],
-        Happening::ApprovalAnswered { .. } => &[("comment", Texts)],
+        Happening::ApprovalRequested { .. } => &[("question", Texts), ("act", Hash), ("form", Values)],
+        Happening::ApprovalAnswered { .. } => &[("comment", Texts), ("by", Texts), ("output", Values)],
         Happening::OutputWritten { .. } => &[("id", Sentence)],
         Happening::RunFinished(_) => &[("outputs", Given), ("failure", Sentence)],
         Happening::AnswerRead { .. }

@@ -193,8 +193,11 @@ pub struct QuestionRecord {
     pub step: String,
     /// What is asked.
     pub question: String,
-    /// It is about a step that had started and may have acted; else about a call that has not been made.
+    /// It is about a step that had started and may have acted; else about a call that has not been made, or a form.
     pub in_doubt: bool,
+    /// Of an `approval` step: the names of the fields of its form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Vec<String>>,
 }
 
 /// A plan that an agent wrote; what became of its steps stands among `steps`.
@@ -422,10 +425,11 @@ impl RecordBuilder {
                     failure.refinement_tried = true;
                 }
             }
-            Happening::ApprovalRequested { step, question, act } => {
+            Happening::ApprovalRequested { step, question, act, form } => {
                 self.answered(step);
                 let (step, question) = (step.to_string(), question.clone());
-                self.record.questions.push(QuestionRecord { step, question, in_doubt: act.is_empty() });
+                let fields = form.as_ref().map(|form| form.names().map(str::to_owned).collect());
+                self.record.questions.push(QuestionRecord { step, question, in_doubt: act.is_empty() && form.is_none(), form: fields });
             }
             Happening::ApprovalAnswered { step, .. } => self.answered(step),
             Happening::OutputWritten { step, to, .. } => {

@@ -22,6 +22,17 @@ impl UnitError {
     }
 }
 
+/// `500ms`, `5s`, `2m`, `1h`: as it would be written in a file.
+pub fn duration_words(duration: Duration) -> String {
+    let ms = duration.as_millis();
+    match ms {
+        _ if !ms.is_multiple_of(1_000) || ms == 0 => format!("{ms}ms"),
+        _ if ms.is_multiple_of(3_600_000) => format!("{}h", ms / 3_600_000),
+        _ if ms.is_multiple_of(60_000) => format!("{}m", ms / 60_000),
+        _ => format!("{}s", ms / 1_000),
+    }
+}
+
 /// `500ms`, `5s`, `2m`, `1h`, `1d`.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let (number, unit) = split_unit(text);

@@ -38,7 +38,7 @@ pub use defaults::{
     MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TURNS, QUERY_TIMEOUT, REPLY_TOKENS,
     SHORTEST_DESCRIPTION, STAGE_TIME, TOO_LONG,
 };
-pub use duration::{UnitError, parse_duration, split_unit};
+pub use duration::{UnitError, duration_words, parse_duration, split_unit};
 pub use facts::{CallTime, Effects, RequestAddress, STDOUT, ToolName};
 pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, OnJudgeError, PlainCheck, Scorecard, ScorecardRef};

@@ -45,6 +45,24 @@ pub struct Step {
     pub kind: StepKind,
 }
 
+impl Step {
+    /// The steps that run only in its place: of `on_failure`, and of `on_timeout` of an approval. Each with its key.
+    pub fn stand_ins(&self) -> impl Iterator<Item = (&'static str, &Spanned<String>)> {
+        let after_failure = if let OnFailure::Step(step) = &self.on_failure { Some(("on_failure", step)) } else { None };
+        after_failure.into_iter().chain(self.after_silence().map(|step| ("on_timeout", step)))
+    }
+
+    /// The step that runs in its place when it failed so.
+    pub fn stand_in_after(&self, failure: FailureKind) -> Option<&Spanned<String>> {
+        let after_silence = self.after_silence().filter(|_| failure == FailureKind::Timeout);
+        after_silence.or(if let OnFailure::Step(step) = &self.on_failure { Some(step) } else { None })
+    }
+
+    fn after_silence(&self) -> Option<&Spanned<String>> {
+        if let StepKind::Approval(approval) = &self.kind { approval.on_timeout.as_ref() } else { None }
+    }
+}
+
 /// `for_each` and what goes with it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForEach {

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use super::visit::{filling, named, request, texts};
 use super::{
-    CALL_TIMEOUT, CallTime, Filling, GateStep, MODEL_TIMEOUT, Method, PipelineId, PlanStep, QUERY_TIMEOUT, ScorecardRef, Shape, Step,
-    StyleGuide, Text, TextKey, Visit,
+    CALL_TIMEOUT, CallTime, Field, Filling, GateStep, MODEL_TIMEOUT, Method, PipelineId, PlanStep, QUERY_TIMEOUT, ScorecardRef, Shape,
+    Step, StyleGuide, Text, TextKey, Visit,
 };
 use crate::source::{Span, Spanned};
 
@@ -35,6 +35,7 @@ pub enum StepKind {
     Call(CallStep),
     Format(FormatStep),
     Gate(GateStep),
+    Approval(ApprovalStep),
     Send(SendStep),
     /// `wait: 5m`, or a time as text.
     Wait(Filling),
@@ -89,6 +90,7 @@ impl StepKind {
             StepKind::Route(step) => {
                 StepFacts { cases: (&step.cases, step.otherwise.as_ref()), work: Some("the steps inside"), ..of(Never) }
             }
+            StepKind::Approval(step) => StepFacts { output: Some(&step.gives), work: Some("the asking"), ..of(Never) },
             StepKind::Wait(_) => StepFacts { work: Some("the waiting"), ..of(Never) },
             StepKind::Stop(_) => StepFacts { work: Some("the stopping"), ..of(Never) },
             StepKind::Set(_) | StepKind::Format(_) => value(Never),
@@ -141,6 +143,11 @@ impl StepKind {
                 texts(TextKey::Gate, [of], visit);
                 named(TextKey::GateValue, with, visit);
                 texts(TextKey::Otherwise, otherwise, visit);
+            }
+            StepKind::Approval(ApprovalStep { question, show, gives: _, defaults, on_timeout: _ }) => {
+                texts(TextKey::Value, [question], visit);
+                show.iter().for_each(|value| filling(TextKey::Value, "", owner, value, true, visit));
+                named(TextKey::Value, defaults, visit);
             }
             StepKind::Send(SendStep { to: _, of, with, idempotency_key }) => {
                 texts(TextKey::Send, [of], visit);
@@ -297,6 +304,34 @@ pub struct FormatStep {
     pub channel: Option<Arc<super::Channel>>,
     /// Another style guide than the file's.
     pub style_guide: Option<Arc<StyleGuide>>,
+}
+
+/// `approval`: a question to a person, with a form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApprovalStep {
+    /// What is asked.
+    pub question: Text,
+    /// What the person sees.
+    pub show: Option<Filling>,
+    /// The fields of its output: `by`, `comment`, then those of the form.
+    pub gives: Shape,
+    /// Defaults of the form's fields that are filled in when it is asked.
+    pub defaults: Vec<(Spanned<String>, Filling)>,
+    /// The step that runs when nobody has answered within `timeout`; `None`: that counts as a no.
+    pub on_timeout: Option<Spanned<String>>,
+}
+
+impl ApprovalStep {
+    /// Fields of each output, before those of the form.
+    pub const OWN: [&'static str; 2] = ["by", "comment"];
+
+    /// The fields that the person fills in.
+    pub fn form(&self) -> &[Field] {
+        match &self.gives {
+            Shape::Fields(fields) => &fields[ApprovalStep::OWN.len().min(fields.len())..],
+            Shape::Schema(_) => &[],
+        }
+    }
 }
 
 /// `send`: to `stdout` or a tool.

@@ -60,7 +60,7 @@ pub enum TextKey {
     /// `with` of a `tool` step.
     Argument,
     IdempotencyKey,
-    /// A value that only the work of its step reads (`set`, `read`, `with` of `sql` and `call`).
+    /// A value that only the work of its step reads (`set`, `read`, `with` of `sql` and `call`, what an `approval` asks).
     Value,
     Wait,
     Sql,

@@ -30,13 +30,20 @@ pub fn how_to_decide(record: &Record, reach: &str) -> Vec<String> {
     let mut lines = vec![];
     for asked in &record.questions {
         let approve = format!("flow approve {} {}", record.run, shell_word(&asked.step));
-        let answers: &[(&str, &str)] = match asked.in_doubt {
-            true => &[
+        let fills =
+            format!("says yes, and fills in {}; what is left out is its default", asked.form.as_deref().unwrap_or_default().join(", "));
+        let answers: &[(&str, &str)] = match &asked.form {
+            Some(fields) => &[
+                (" --show", "shows the question and its form, unmasked"),
+                if fields.is_empty() { ("", "says yes") } else { (" --field NAME=VALUE …", &fills) },
+                (" --reject --comment WHY", "says no; the step fails"),
+            ],
+            None if asked.in_doubt => &[
                 ("", "run it again"),
                 (" --reject", "do not; it fails"),
                 (" --happened OUTPUT", "it has happened; OUTPUT is JSON or @FILE"),
             ],
-            false => &[(" --show", "shows the whole call, unmasked"), ("", "says yes"), (" --reject", "says no")],
+            None => &[(" --show", "shows the whole call, unmasked"), ("", "says yes"), (" --reject", "says no")],
         };
         lines.push(format!("a person decides: {}", in_a_line(&asked.question)));
         let width = answers.iter().map(|(option, _)| option.len()).max().unwrap_or(0);

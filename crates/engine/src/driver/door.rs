@@ -30,7 +30,10 @@ impl Door {
             Input::Start(start) => self.start(start),
             Input::Reply { call: _, result: Ok(reply) } => self.reply(reply),
             Input::Reply { call: _, result: Err(failure) } => self.failure(failure),
-            Input::Decided { step: _, approved: _, comment } => self.text(comment),
+            Input::Decided { step: _, approved: _, comment, by, fields } => {
+                self.texts([comment, by]);
+                fields.iter_mut().for_each(|fields| self.value(fields));
+            }
             Input::Resume { away_ms: _ } | Input::Tick | Input::Cancel { by: _ } => {}
         }
         input
@@ -209,7 +212,13 @@ mod tests {
     #[test]
     fn nothing_that_reaches_a_run_holds_a_secret() {
         let door = Door::new([CANARY, "word"]);
-        let decided = || Input::Decided { step: "s".into(), approved: true, comment: format!("yes, {CANARY}") };
+        let decided = || Input::Decided {
+            step: "s".into(),
+            approved: true,
+            comment: format!("yes, {CANARY}"),
+            by: String::new(),
+            fields: Some(json!({ "a": CANARY })),
+        };
         let failed = || Input::Reply { call: 1, result: Err(Failure::new(FailureKind::Auth, "wrong key sk-canary…")) };
         let inputs = replies().into_iter().map(|reply| Input::Reply { call: 1, result: Ok(reply) }).chain([decided(), failed()]);
         for input in inputs {

@@ -36,6 +36,10 @@ pub enum Input {
         approved: bool,
         /// What the person says about it.
         comment: String,
+        /// Who it is, where that is known.
+        by: String,
+        /// Of an `approval` step: what they filled in; see [`Run::form_problems`](crate::engine::Run::form_problems).
+        fields: Option<Value>,
     },
     /// Time went on.
     Tick,

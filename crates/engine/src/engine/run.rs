@@ -87,6 +87,8 @@ pub struct Noted {
     pub missing_replies: Vec<(StepPath, u64)>,
     /// Steps that act outside and had no mock.
     pub refused: Vec<StepPath>,
+    /// Steps that ask a person and had no mock.
+    pub unanswered: Vec<StepPath>,
 }
 
 /// Why a run cannot continue.
@@ -195,8 +197,10 @@ impl Run {
                 self.guarded(at, |run| run.replied(call, result));
             }
             Input::Resume { away_ms } => self.go_on_after(away_ms),
-            Input::Decided { step, approved, comment } => {
-                self.guarded(self.state.find(&step), |run| run.person_decided(&step, approved, comment));
+            Input::Decided { step, approved, comment, by, fields } => {
+                // Who answers when the time is up has not answered.
+                self.ring();
+                self.guarded(self.state.find(&step), |run| run.person_decided(&step, approved, comment, by, fields));
             }
             Input::Tick => {}
             Input::Cancel { by } => self.asked_to_end(by),
@@ -301,6 +305,7 @@ impl Run {
                 Timer::Grace => return,
                 Timer::Backoff(at) => self.wake(at),
                 Timer::Pause(at) => self.guarded(Some(at), |run| run.succeed(at, Value::Null, None)),
+                Timer::Answer(at) => self.guarded(Some(at), |run| run.nobody_answered(at)),
                 Timer::Attempt(at) => self.guarded(Some(at), |run| run.step_timed_out(at, Bound::Timeout)),
                 Timer::StepDeadline(at) => self.guarded(Some(at), |run| run.step_timed_out(at, Bound::Deadline)),
                 Timer::Deadline(ix) | Timer::Stage(ix) => {

@@ -10,7 +10,7 @@ use crate::engine::Run;
 use crate::engine::command::{CallRequest, Command};
 use crate::engine::state::NodeRef;
 use crate::engine::tools::servers::reads;
-use crate::event::{Failure, Happening, Message, RunEnd, SharedValue, Verdict};
+use crate::event::{Failure, FormRequest, Happening, Message, RunEnd, SharedValue, Verdict};
 use crate::model::Text;
 use crate::port::{HttpRequest, Mail, QueryRequest, Secret, ServerCall};
 use crate::redact::Secrets;
@@ -92,7 +92,14 @@ impl Run {
             | Happening::ServerNoted { what: text, .. }
             | Happening::PolicyDecided { target: text, .. }
             | Happening::LimitReached { message: text, .. }
-            | Happening::ApprovalRequested { question: text, .. } => hidden.hide_in(text),
+            => hidden.hide_in(text),
+            Happening::ApprovalRequested { question, form, .. } => {
+                hidden.hide_in(question);
+                if let Some(FormRequest { show, fields, until_ms: _ }) = form.as_deref_mut() {
+                    show.iter_mut().for_each(|show| hidden.hide_in(show));
+                    hidden.hide_in_value(fields);
+                }
+            }
             Happening::ToolCalled { with, .. } => hidden.hide_in_value(with),
             Happening::ToolReplied { failure, result, .. } => {
                 failure.iter_mut().for_each(failed);

@@ -4,16 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// `500ms`, `5s`, `2m`, `1h`: as it would be written in a file.
-pub(crate) fn duration(duration: Duration) -> String {
-    let ms = duration.as_millis();
-    match ms {
-        _ if !ms.is_multiple_of(1_000) || ms == 0 => format!("{ms}ms"),
-        _ if ms.is_multiple_of(3_600_000) => format!("{}h", ms / 3_600_000),
-        _ if ms.is_multiple_of(60_000) => format!("{}m", ms / 60_000),
-        _ => format!("{}s", ms / 1_000),
-    }
-}
+pub(crate) use crate::model::duration_words as duration;
 
 /// A value as it prints.
 pub(crate) fn plain(value: &Value) -> String {

@@ -9,6 +9,7 @@
 
 mod apart;
 mod fill;
+pub mod form;
 mod judge;
 mod language;
 mod lenient;

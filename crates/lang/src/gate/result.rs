@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::form::mocked;
 use super::reading::{self, Reading};
 use super::schema_problems;
 use super::shape::{accept_tasks, schema};
@@ -31,6 +32,7 @@ pub fn result(step: &Step, around: ResultContext, value: Value) -> Result<Value,
         StepKind::Sql(sql) => rows(sql.one, value),
         StepKind::Tool(_) | StepKind::Call(_) => fitted(step.kind.facts().output, outputs(around.called, value)?),
         StepKind::Set(_) | StepKind::Read(_) | StepKind::Plan(_) | StepKind::Route(_) | StepKind::Format(_) => Ok(value),
+        StepKind::Approval(approval) => mocked(approval, value),
         StepKind::Gate(_) | StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => Ok(value),
     }
 }

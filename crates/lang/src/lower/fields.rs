@@ -24,6 +24,8 @@ pub(crate) enum FieldRole {
     Input,
     /// Given unless it says otherwise.
     Output,
+    /// The same; its default may be a template, which is filled in when a person is asked.
+    Form,
 }
 
 impl<'a> KeyReader<'a, '_> {
@@ -48,7 +50,7 @@ impl<'a> KeyReader<'a, '_> {
 /// One field: its type alone, or its rules.
 pub fn field(lower: &Lower, what: &str, name: &MapKey, node: &Node, role: FieldRole) -> Field {
     let owner = format!("{what} {}", quoted(&name.text));
-    let mut field = Field { span: name.span, is_required: role == FieldRole::Output, ..Field::new(&name.text, FieldKind::Any) };
+    let mut field = Field { span: name.span, is_required: role != FieldRole::Input, ..Field::new(&name.text, FieldKind::Any) };
     if node.as_map().is_none() {
         field.is_required = true;
         field.kind = kind_of(lower, &owner, node, FieldKind::VARIANTS).unwrap_or(FieldKind::Any);
@@ -56,8 +58,8 @@ pub fn field(lower: &Lower, what: &str, name: &MapKey, node: &Node, role: FieldR
     }
     let Some(keys) = KeyReader::new(lower, owner.clone(), &[&keys::FIELD], node) else { return field };
     field.kind = keys.read("type", |lower, _, node| kind_of(lower, &owner, node, FieldKind::VARIANTS)).unwrap_or(FieldKind::Any);
-    let default = keys.get("default");
-    let by_role = role == FieldRole::Output || default.is_none();
+    let default = keys.get("default").filter(|node| role != FieldRole::Form || !is_template(node));
+    let by_role = role != FieldRole::Input || default.is_none();
     field.is_required = keys.boolean("required").unwrap_or(by_role);
     let one_of: Vec<(Value, &Node)> = keys.filled_list("enum").unwrap_or_default().iter().map(|node| (node.to_value(), node)).collect();
     field.pattern = keys.get("pattern").and_then(|node| lower.pattern(&owner, node)).map(|regex| regex.as_str().to_owned());
@@ -91,6 +93,11 @@ pub fn field(lower: &Lower, what: &str, name: &MapKey, node: &Node, role: FieldR
         field.default = Some(value);
     }
     field
+}
+
+/// Whether a value is a text that is filled in.
+pub fn is_template(node: &Node) -> bool {
+    node.as_scalar().is_some_and(|scalar| scalar.value.is_string() && scalar.text.contains("{{"))
 }
 
 /// A type of the language, one of these.

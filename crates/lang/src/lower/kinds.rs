@@ -2,6 +2,7 @@
 //! what it reads say nothing more about it; everything else in it is looked at all the same.
 
 use super::agents::{channel, style_guide};
+use super::approval::approval;
 use super::context::{Lower, quoted};
 use super::reader::KeyReader;
 use super::texts::{place, plain};
@@ -27,6 +28,7 @@ pub fn read(keys: &KeyReader, kind: &str) -> Option<StepKind> {
         "call" => call(keys).map(StepKind::Call),
         "format" => format_step(keys).map(StepKind::Format),
         "gate" => gate(keys).map(StepKind::Gate),
+        "approval" => approval(keys).map(StepKind::Approval),
         "send" => send(keys).map(StepKind::Send),
         "wait" => wait(keys).map(StepKind::Wait),
         "stop" => stop(keys).map(StepKind::Stop),

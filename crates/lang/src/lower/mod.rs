@@ -6,6 +6,7 @@
 
 mod agents;
 mod aliases;
+mod approval;
 mod channels;
 mod checks;
 mod context;
@@ -22,6 +23,7 @@ mod pipeline;
 mod policies;
 mod reader;
 mod replies;
+mod reserved;
 mod root;
 mod schema;
 mod settings;

@@ -8,8 +8,9 @@ use super::keys::{self, KeyTable};
 use super::kinds;
 use super::models::retry;
 use super::reader::KeyReader;
+use super::reserved::check_reserved;
 use super::tools::one_kind;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 use crate::model::{Case, Filling, ForEach, OnFailure, RouteStep, Step, StepKind, Text, step_path};
 use crate::source::Spanned;
 use crate::syntax::Node;
@@ -135,14 +136,6 @@ fn on_failure(keys: &KeyReader) -> OnFailure {
         "stop" => OnFailure::Stop,
         "continue" => OnFailure::Continue,
         _ => OnFailure::Step(answer),
-    }
-}
-
-/// F012.
-pub(crate) fn check_reserved(lower: &Lower, name: &str, id: &Spanned<String>, taken: &[&str], why: &str) {
-    if taken.contains(&id.value.as_str()) {
-        let message = format!("{} cannot be used as {name}; {why}", quoted(&id.value));
-        lower.report(Diagnostic::new(Code::ReservedName, id.span, message).help("choose another name"));
     }
 }
 

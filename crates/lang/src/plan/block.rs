@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::reach::{EdgeFilter, Reach};
 use super::{StepIx, cycle};
 use crate::diagnostic::{Code, Diagnostic, Hints};
-use crate::model::{OnFailure, Step};
+use crate::model::Step;
 
 /// Number of a block within its pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub enum Edge {
     Need,
     /// The step above, since there is no `needs`.
     Above,
-    /// Runs only if the other failed (`on_failure: <id>`).
+    /// Runs only if the other failed (`on_failure: <id>`, or `on_timeout: <id>`: if nobody answered).
     Failure,
     /// Reads what the refinement may change, and waits for the gate; how the gate ends does not matter.
     Wait,
@@ -122,7 +122,9 @@ impl Block {
         let stands_in_for = self.stand_ins(steps, &hints, diagnostics);
         let mut stand_in_of = vec![None; steps.len()];
         for (stand_in, failing) in stands_in_for.iter().enumerate() {
-            failing.iter().for_each(|place| stand_in_of[*place] = Some(stand_in));
+            failing.iter().for_each(|place| {
+                stand_in_of[*place].get_or_insert(stand_in);
+            });
         }
         for (place, step) in steps.iter().enumerate() {
             for failing in &stands_in_for[place] {
@@ -158,32 +160,28 @@ impl Block {
         cycle::report(self, steps, diagnostics);
     }
 
-    /// For each place, the places it stands in for by `on_failure: <id>`.
+    /// For each place, the places it stands in for: by `on_failure: <id>`, or `on_timeout: <id>` of an approval.
     fn stand_ins(&self, steps: &[Arc<Step>], hints: &Hints, diagnostics: &mut Vec<Diagnostic>) -> Vec<Vec<usize>> {
         let mut stands_in_for = vec![vec![]; steps.len()];
         for (place, step) in steps.iter().enumerate() {
-            let OnFailure::Step(target) = &step.on_failure else { continue };
-            match self.place(&target.value) {
-                Some(stand_in) if stand_in > place => stands_in_for[stand_in].push(place),
-                Some(_) => diagnostics.push(
-                    Diagnostic::new(
-                        Code::FailureTarget,
-                        target.span,
-                        format!("on_failure of \"{}\" names \"{}\", which runs before it", step.id.value, target.value),
-                    )
-                    .help("name a step that stands below it, or write stop or continue"),
-                ),
-                None => {
-                    let hint = hints
-                        .did_you_mean(&target.value, ["stop", "continue"].into_iter().chain(steps.iter().map(|step| step.id.as_str())));
-                    diagnostics.push(
-                        Diagnostic::unknown_step(
-                            target.span,
-                            format!("on_failure of \"{}\" names \"{}\", which does not exist{hint}", step.id.value, target.value),
-                        )
-                        .near(hint)
-                        .help("write stop, continue, or the id of a step below it in the same list"),
-                    );
+            for (key, target) in step.stand_ins() {
+                let words = if key == "on_failure" { &["stop", "continue"][..] } else { &["reject"] };
+                let names = format!("{key} of \"{}\" names \"{}\"", step.id.value, target.value);
+                match self.place(&target.value) {
+                    Some(stand_in) if stand_in > place => stands_in_for[stand_in].push(place),
+                    Some(_) => diagnostics.push(
+                        Diagnostic::new(Code::FailureTarget, target.span, format!("{names}, which runs before it"))
+                            .help(format!("name a step that stands below it, or write {}", words.join(" or "))),
+                    ),
+                    None => {
+                        let known = words.iter().copied().chain(steps.iter().map(|step| step.id.as_str()));
+                        let hint = hints.did_you_mean(&target.value, known);
+                        diagnostics.push(
+                            Diagnostic::unknown_step(target.span, format!("{names}, which does not exist{hint}"))
+                                .near(hint)
+                                .help(format!("write {}, or the id of a step below it in the same list", words.join(", "))),
+                        );
+                    }
                 }
             }
         }

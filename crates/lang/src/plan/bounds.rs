@@ -298,7 +298,7 @@ impl Counter<'_> {
             StepKind::Set(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Read(_) | StepKind::Route(_) | StepKind::Format(_) => {
                 nothing()
             }
-            StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => nothing(),
+            StepKind::Approval(_) | StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => nothing(),
         }
     }
 

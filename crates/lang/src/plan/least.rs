@@ -2,7 +2,7 @@
 
 use super::bounds::length;
 use super::{BlockIx, PipelinePlan, Plan, StepIx};
-use crate::model::{OnFailure, PipelineId, Step, StepKind};
+use crate::model::{PipelineId, Step, StepKind};
 
 /// What surely starts in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -100,9 +100,5 @@ fn steps_of(planned: &PipelinePlan, block: BlockIx) -> impl Iterator<Item = (Ste
 
 /// The steps that run only when another one fails.
 fn stand_ins(planned: &PipelinePlan, block: BlockIx) -> std::collections::HashSet<&str> {
-    let named = steps_of(planned, block).filter_map(|(_, step)| match &step.on_failure {
-        OnFailure::Step(name) => Some(name.value.as_str()),
-        OnFailure::Stop | OnFailure::Continue => None,
-    });
-    named.collect()
+    steps_of(planned, block).flat_map(|(_, step)| step.stand_ins()).map(|(_, name)| name.value.as_str()).collect()
 }

@@ -30,12 +30,12 @@ impl<'a> PipelineNames<'a> {
             let failing = self.step(self.at(planned.block, *failing));
             format!("\"{id}\" runs only if \"{}\" fails; otherwise it has no output", failing.id.value)
         } else {
-            match &step.on_failure {
-                OnFailure::Stop => return None,
-                OnFailure::Continue if is_for_each || matches!(step.kind, StepKind::Gate(_)) => return None,
-                OnFailure::Continue => format!("\"{id}\" may fail and then has no output: its on_failure is continue"),
-                OnFailure::Step(_) if block.is_held_back_by(self.pipeline.step(beside).place, planned.place) => return None,
-                OnFailure::Step(target) => {
+            match (&step.on_failure, step.stand_ins().next()) {
+                (OnFailure::Continue, _) if is_for_each || matches!(step.kind, StepKind::Gate(_)) => return None,
+                (OnFailure::Continue, _) => format!("\"{id}\" may fail and then has no output: its on_failure is continue"),
+                (_, None) => return None,
+                (_, Some(_)) if block.is_held_back_by(self.pipeline.step(beside).place, planned.place) => return None,
+                (_, Some((_, target))) => {
                     format!("\"{id}\" may have failed and then has no output: \"{}\" runs in its place", target.value)
                 }
             }

@@ -118,7 +118,8 @@ pub(super) fn details(step: &Step) -> Type {
         StepKind::Stop(_) => fields.push(("reason", Type::Text)),
         // What a tool tells besides is not known.
         StepKind::Tool(_) | StepKind::Broken => return Type::Any,
-        StepKind::Set(_) | StepKind::Http(_) | StepKind::Format(_) | StepKind::Send(_) | StepKind::Wait(_) => {}
+        StepKind::Set(_) | StepKind::Http(_) | StepKind::Format(_) | StepKind::Approval(_) => {}
+        StepKind::Send(_) | StepKind::Wait(_) => {}
     }
     Type::object(fields)
 }

@@ -47,7 +47,8 @@ fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: Block
             (block, parts) = (pipeline.main, rest);
         } else {
             // What a tool, an agent or a plan runs is known only in the run.
-            let is_alone = matches!(kind, StepKind::Http(_) | StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_));
+            let is_alone =
+                matches!(kind, StepKind::Http(_) | StepKind::Approval(_) | StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_));
             return if is_alone || kind.facts().only_computes { PathEnd::Nowhere } else { PathEnd::Inside };
         }
     }

@@ -191,6 +191,7 @@ impl PipelineNames<'_> {
                 let sent = Type::object([("part", Type::Number), ("id", Type::Text), ("time", Type::Text)]);
                 Type::object([("delivered", Type::list(sent))])
             }
+            StepKind::Approval(approval) => known::of_shape(&approval.gives),
             StepKind::Wait(_) | StepKind::Stop(_) => Type::Empty,
             StepKind::Broken => Type::Any,
         }

@@ -1,6 +1,6 @@
 //! What is done, step by step.
 
-use crate::model::{OnFailure, Step, StepKind};
+use crate::model::{OnFailure, Step, StepKind, duration_words};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::report::graph::words;
 
@@ -42,6 +42,14 @@ fn sentence(plan: &Plan, planned: &PipelinePlan, step: &Step) -> String {
         OnFailure::Stop => {}
         OnFailure::Continue => said.push_str("; if that fails, the rest goes on"),
         OnFailure::Step(other) => said.push_str(&format!("; if that fails, {} runs instead", other.value)),
+    }
+    if let StepKind::Approval(approval) = &step.kind {
+        let within = step.timeout.map(|time| format!("; if nobody answers within {}", duration_words(time)));
+        said.push_str(&match (within, &approval.on_timeout) {
+            (Some(within), Some(other)) => format!("{within}, {} runs instead", other.value),
+            (Some(within), None) => format!("{within}, that is a no"),
+            (None, _) => "; it waits as long as it takes".to_owned(),
+        });
     }
     said
 }

@@ -52,6 +52,12 @@ pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
             None => "fits the text to the channel".into(),
         }),
         StepKind::Gate(gate) => checks(planned, gate),
+        StepKind::Approval(approval) => {
+            let fields: Vec<&str> = approval.form().iter().map(|field| field.name.as_str()).collect();
+            let mut said = vec![format!("asks a person: {}", source(&approval.question))];
+            said.extend((!fields.is_empty()).then(|| format!("the person fills in {}", fields.join(", "))));
+            said
+        }
         StepKind::Send(send) => one(format!("sends to {}", send.to.value)),
         StepKind::Wait(until) => one(format!("waits {}", filling(until))),
         StepKind::Stop(stop) => one(format!("ends the run: {}", if stop.succeeds { "succeeded" } else { "failed" })),

@@ -159,7 +159,9 @@ impl Run {
                 let needed = &frame.nodes[*above];
                 let its_step = &planned.step(needed.step).step;
                 if *edge == Edge::Failure {
-                    *stands_in.get_or_insert(false) |= needed.status == StepStatus::Failed;
+                    let failed = needed.failure.as_ref().filter(|_| needed.status == StepStatus::Failed);
+                    let replaced = failed.and_then(|failure| its_step.stand_in_after(failure.kind));
+                    *stands_in.get_or_insert(false) |= replaced.is_some_and(|stand_in| stand_in.value == step.id.value);
                 } else if blocks(*edge) && !lets_through(needed.status, its_step) {
                     let is_gate = planned.refinement.as_ref().is_some_and(|r| planned.step(r.gate).place == at.node as usize);
                     if is_gate && self.state.is_second_round(&planned, at) {
@@ -222,7 +224,7 @@ impl Run {
     fn is_stuck(&self) -> bool {
         self.state.start.is_some()
             && self.state.calls.is_empty()
-            && self.state.timers.iter().all(|(_, timer)| matches!(timer, Timer::Deadline(_) | Timer::Stage(_)))
+            && self.state.timers.iter().all(|(_, timer)| matches!(timer, Timer::Deadline(_) | Timer::Stage(_) | Timer::Answer(_)))
             && self.woken.is_empty()
             && self.waiting_for_budget.is_empty()
     }

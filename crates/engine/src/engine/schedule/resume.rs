@@ -22,7 +22,7 @@ impl Run {
                 None if self.state.doubts.contains_key(&step) => {}
                 None => {
                     let question = format!("\"{step}\" was started and may have acted; run it again?");
-                    self.emit(Happening::ApprovalRequested { step, question, act: String::new() });
+                    self.emit(Happening::ApprovalRequested { step, question, act: String::new(), form: None });
                 }
             }
         }
@@ -55,7 +55,8 @@ impl Run {
                 let at = NodeRef { frame: frame as u32, node: node as u32 };
                 let is_asked = self.state.doubts.get(&found.path).is_some_and(|decided| decided.is_none());
                 let is_running = found.status == StepStatus::Running && !matches!(found.work, StepWork::Inner { .. } | StepWork::Called(_));
-                let consents = self.state.consents.contains_key(&found.path) && found.work.calls().is_empty();
+                let is_consent = self.state.consents.contains_key(&found.path) || self.state.approvals.contains_key(&found.path);
+                let consents = is_consent && found.work.calls().is_empty();
                 let is_once = self.is_once(at);
                 if is_asked || is_running && is_once && !consents && !found.work.waits_inside() {
                     in_doubt.push((at, found.path.clone()));

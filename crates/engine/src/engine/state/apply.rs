@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::consents::ConsentDecision;
+use super::consents::{ApprovalAnswer, ConsentDecision};
 use super::talk::{AskedStage, RequestedCall, TalkStage};
 use super::tally::SetAside;
 use super::{CacheStage, Cached, Instance, NodeRef, OpenCall, RefinementRound, RunState, StepWork, Timer};
@@ -183,6 +183,7 @@ impl RunState {
                 }
             }
             Happening::RunResumed { away_ms } => self.resumed(*away_ms),
+            Happening::ApprovalRequested { step, form: Some(form), .. } => self.approval_asked(self.find(step)?, form),
             Happening::ApprovalRequested { step, act, .. } if !act.is_empty() => self.consent_asked(self.find(step)?, act, now),
             Happening::ApprovalRequested { step, .. } => {
                 let at = self.find(step)?;
@@ -190,10 +191,14 @@ impl RunState {
                 self.doubts.insert(step.clone(), None);
                 self.node_mut(at).status = StepStatus::Waiting;
             }
-            Happening::ApprovalAnswered { step, approved, output, comment } => {
+            Happening::ApprovalAnswered { step, approved, output, comment, by } => {
                 // Decided while the run is ended by a signal: it is for the run as it continues.
                 if let Some(before) = &mut self.interrupted {
                     before.apply(plan, event);
+                }
+                if self.approvals.contains_key(step) {
+                    let (fields, comment, by) = (output.clone(), comment.clone(), by.clone());
+                    return self.approval_answered(step, ApprovalAnswer { approved: *approved, fields, comment, by });
                 }
                 if self.consents.contains_key(step) {
                     return self.consent_given(step, *approved, comment, now);
@@ -470,6 +475,7 @@ impl RunState {
             self.timers.insert((until_now, timer));
             self.node_mut(at).work = StepWork::Paused(until_now);
         }
+        self.answers_end_earlier(away_ms);
     }
 }
 

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{NodeRef, PendingConsent, RunState};
-use crate::event::{SharedValue, StepStatus};
+use super::{NodeRef, PendingConsent, RunState, Timer};
+use crate::event::{FormRequest, SharedValue, StepStatus};
 
 /// What a person decided about a step in doubt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,7 +27,30 @@ impl ConsentDecision {
     }
 }
 
+/// A form that a person fills in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PendingApproval {
+    pub(crate) form: FormRequest,
+    /// `None`: not yet.
+    pub(crate) answer: Option<ApprovalAnswer>,
+}
+
+/// What a person answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ApprovalAnswer {
+    pub(crate) approved: bool,
+    pub(crate) fields: Option<SharedValue>,
+    pub(crate) comment: String,
+    pub(crate) by: String,
+}
+
 impl RunState {
+    /// When the time for the next answer of a person is up, after the last event, in milliseconds; `None`: they have as long as it takes.
+    pub fn time_to_answer(&self) -> Option<u64> {
+        let open = self.approvals.values().filter(|asked| asked.answer.is_none());
+        open.filter_map(|asked| asked.form.until_ms).min().map(|until| until.saturating_sub(self.last_ms))
+    }
+
     pub(super) fn consent_asked(&mut self, at: NodeRef, act: &str, now: u64) {
         let node = self.node(at);
         let left = |end: Option<u64>| end.map(|end| end.saturating_sub(now));
@@ -56,6 +79,46 @@ impl RunState {
     pub(super) fn consent_used(&mut self, step: &str, approved: bool) {
         if self.consents.get(step).is_some_and(|consent| consent.decided == Some(approved)) {
             self.consents.remove(step);
+        }
+    }
+
+    /// An `approval` step has asked. A person's time counts for its own time-out alone.
+    pub(super) fn approval_asked(&mut self, at: NodeRef, form: &FormRequest) {
+        self.clear_timers(at, true);
+        self.timers.extend(form.until_ms.map(|until| (until, Timer::Answer(at))));
+        self.approvals.insert(self.node(at).path.clone(), PendingApproval { form: form.clone(), answer: None });
+        self.node_mut(at).status = StepStatus::Waiting;
+    }
+
+    pub(super) fn approval_answered(&mut self, step: &str, answer: ApprovalAnswer) -> Option<()> {
+        let at = self.find(step)?;
+        let asked = self.approvals.get_mut(step).filter(|asked| asked.answer.is_none())?;
+        asked.answer = Some(answer);
+        let until = asked.form.until_ms;
+        self.stop_timer(until, Timer::Answer(at));
+        self.node_mut(at).status = StepStatus::Running;
+        Some(())
+    }
+
+    /// Nobody is asked any more.
+    pub(super) fn stop_asking(&mut self, at: NodeRef) {
+        let path = self.node(at).path.clone();
+        let until = self.approvals.remove(&path).and_then(|asked| asked.form.until_ms);
+        self.stop_timer(until, Timer::Answer(at));
+    }
+
+    /// Time while nothing ran counts for those who are asked.
+    pub(super) fn answers_end_earlier(&mut self, away_ms: u64) {
+        let asked = self.timers.iter().filter(|(_, timer)| matches!(timer, Timer::Answer(_))).copied().collect::<Vec<_>>();
+        for (until, timer) in asked {
+            let Timer::Answer(at) = timer else { continue };
+            let path = self.node(at).path.clone();
+            let earlier = until.saturating_sub(away_ms);
+            self.timers.remove(&(until, timer));
+            self.timers.insert((earlier, timer));
+            if let Some(asked) = self.approvals.get_mut(&path) {
+                asked.form.until_ms = Some(earlier);
+            }
         }
     }
 }

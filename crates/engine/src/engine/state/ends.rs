@@ -96,6 +96,7 @@ impl RunState {
         let path = self.node(at).path.clone();
         self.doubts.remove(&path);
         self.consents.remove(&path);
+        self.stop_asking(at);
     }
 
     /// Forgets the calls and inner steps of a step, or of a try, that has ended.
@@ -171,11 +172,11 @@ impl RunState {
             return;
         }
         match step.on_failure {
-            OnFailure::Stop => {
+            OnFailure::Stop if step.stand_in_after(failure.kind).is_none() => {
                 self.frame_mut(at.frame).failure.get_or_insert(told);
                 self.set_mood(at.frame, Mood::Stopping);
             }
-            OnFailure::Continue | OnFailure::Step(_) => self.note_partial(at),
+            OnFailure::Stop | OnFailure::Continue | OnFailure::Step(_) => self.note_partial(at),
         }
     }
 

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use plans::{OnePlan, PlanResult, Planning};
 use talk::{AskedStage, ModelTalk, RequestedCall};
 
-use crate::engine::state::consents::ConsentDecision;
+use crate::engine::state::consents::{ConsentDecision, PendingApproval};
 use crate::engine::state::stop::Stopping;
 use crate::engine::state::tally::{Places, SetAside};
 use crate::event::{
@@ -75,6 +75,9 @@ pub struct RunState {
     /// Calls of tools that a person decides about, by the step that makes them; one at a time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) consents: BTreeMap<StepPath, PendingConsent>,
+    /// What `approval` steps ask.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) approvals: BTreeMap<StepPath, PendingApproval>,
     /// Marks of what `format` steps made.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) made: BTreeSet<[u8; 32]>,
@@ -138,6 +141,8 @@ pub(crate) enum Timer {
     Backoff(NodeRef),
     /// A `wait` has ended.
     Pause(NodeRef),
+    /// The time for a person's answer is up.
+    Answer(NodeRef),
     /// One attempt's time is up.
     Attempt(NodeRef),
     /// A step's time is up.
@@ -570,7 +575,8 @@ impl RunState {
     /// Steps that wait for a person, by path.
     pub fn undecided(&self) -> impl Iterator<Item = &StepPath> {
         let doubts = self.doubts.iter().filter(|(_, decided)| decided.is_none()).map(|(step, _)| step);
-        doubts.chain(self.consents.iter().filter(|(_, consent)| consent.decided.is_none()).map(|(step, _)| step))
+        let approvals = self.approvals.iter().filter(|(_, asked)| asked.answer.is_none()).map(|(step, _)| step);
+        doubts.chain(approvals).chain(self.consents.iter().filter(|(_, consent)| consent.decided.is_none()).map(|(step, _)| step))
     }
 
     /// When the last event happened, in milliseconds since the run started.

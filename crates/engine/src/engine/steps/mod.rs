@@ -1,6 +1,7 @@
 //! What each kind of step does, behind one table ([`of`]); how any of them starts, and what is common to their calls. Kinds that talk with
 //! models are in `model_calls`, `gates` and `plans`.
 
+mod approval;
 mod call;
 mod computed;
 pub(crate) mod http;
@@ -64,6 +65,7 @@ pub(crate) fn of<R>(kind: &StepKind, then: impl FnOnce(&dyn Kind) -> R) -> R {
         StepKind::Call(step) => then(step),
         StepKind::Format(step) => then(step),
         StepKind::Gate(step) => then(step),
+        StepKind::Approval(step) => then(step),
         StepKind::Send(step) => then(step),
         StepKind::Wait(filling) => then(&computed::Wait(filling)),
         StepKind::Stop(step) => then(step),
@@ -130,7 +132,7 @@ impl Run {
         if let Some(mock) = self.mock(at) {
             self.begin_attempt(at, &step, None);
             match mock {
-                Mock::Output(output) => self.give(at, output, Some(json!({ "mocked": true }))),
+                Mock::Output(output) => self.give_mock(at, &step, output),
                 Mock::Error(kind) => self.fail_attempt(at, Failure::new(kind, "mocked failure")),
             }
             return Ok(());
@@ -151,6 +153,12 @@ impl Run {
             let path = self.path(at);
             let message = format!("\"{path}\" acts outside; give it a mock");
             self.noted.borrow_mut().refused.push(path);
+            return Err(Failure::new(FailureKind::Denied, message));
+        }
+        if self.options.mocks.refuses_effects && matches!(step.kind, StepKind::Approval(_)) {
+            let path = self.path(at);
+            let message = format!("\"{path}\" asks a person; give it a mock with the answer");
+            self.noted.borrow_mut().unanswered.push(path);
             return Err(Failure::new(FailureKind::Denied, message));
         }
         self.begin_attempt(at, &step, None);

@@ -3,6 +3,8 @@
 //! The answer is bound to the act: the tool's name and its arguments as they go out. A step asks about one call at a time; its other calls go
 //! on meanwhile, and when nothing else is left to do the run is paused.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -38,7 +40,7 @@ impl Run {
             _ => {
                 // Whole: a person decides about all of it.
                 let question = format!("\"{step}\" wants to call {tool} with {arguments}; allow it?");
-                self.emit(Happening::ApprovalRequested { step, question, act });
+                self.emit(Happening::ApprovalRequested { step, question, act, form: None });
                 Ok(false)
             }
         }
@@ -61,11 +63,16 @@ impl Run {
     }
 
     /// A person has decided while the run is in this process.
-    pub(crate) fn person_decided(&mut self, step: &str, approved: bool, comment: String) {
+    pub(crate) fn person_decided(&mut self, step: &str, approved: bool, comment: String, by: String, fields: Option<Value>) {
         let Some(at) = self.state.find(step).filter(|_| self.state.undecided().any(|waiting| **waiting == *step)) else { return };
+        let asks_form = self.state.approvals.contains_key(step);
+        let output = fields.filter(|_| asks_form && approved);
+        if asks_form && approved && !self.form_problems(step, output.as_ref()).is_empty() {
+            return;
+        }
         self.is_paused = false;
         let is_doubt = self.state.doubts.contains_key(step);
-        self.emit(Happening::ApprovalAnswered { step: step.into(), approved, output: None, comment });
+        self.emit(Happening::ApprovalAnswered { step: step.into(), approved, output: output.map(Arc::new), comment, by });
         if is_doubt { self.follow(at, ConsentDecision::new(approved, None)) } else { self.wake(at) }
     }
 }

@@ -144,10 +144,10 @@ static GATE: KeyTable = KeyTable::of("gate").keys(&[
 ]);
 
 static APPROVAL: KeyTable = KeyTable::of("approval").keys(&[
-    key("approval", Template, "asks a person").later(),
+    key("approval", Template, "asks a person, and waits for the answer"),
     key("show", Value, "what the person sees"),
     key("form", Fields, "what the person fills in"),
-    key("on_timeout", Fixed, "reject, or the id of a later step"),
+    key("on_timeout", Of(Step), "reject, or the id of a later step that runs only when nobody answered within timeout"),
 ]);
 
 static SEND: KeyTable = KeyTable::of("send").keys(&[

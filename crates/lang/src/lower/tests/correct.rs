@@ -148,6 +148,7 @@ steps:
   - { id: fit, format: "{{ steps.compose.output }}", channel: sms, style_guide: house }
   - { id: check, gate: [reply, steps.sub.output.card], of: steps.fit.output, with: { facts: 1 }, judge: strict, refine: compose, otherwise: Sorry. }
   - { id: work, plan: clerk, prompt: Go., may_use: [strict, desk, files.read], attach: steps.files.output, max_steps: 3, max_parallel: 2, rounds: 2, check: strict }
+  - { id: ask, approval: Go on?, show: "{{ steps.fit.output.text }}", form: { note: { type: text, default: "{{ steps.fit.output.text }}" } }, timeout: 2h, on_timeout: pause }
   - { id: pause, wait: 5m }
   - { id: deliver, send: post, of: steps.check.output, with: { to: a@x.org, subject: Hi }, idempotency_key: x }
   - { id: done, stop: succeeded, reason: All is said. }

@@ -227,13 +227,24 @@ fn what_is_not_in_this_version_is_known_but_refused() {
     F910 4:26 provider "cli" is not yet available in this version = remove it, or wait for a later version
     F910 5:67 "python" is not yet available in this version = remove it, or wait for a later version
     "#);
-    assert_snapshot!(with_steps("  - { id: a, set: 1 }\n  - { id: b, task: w, prompt: Hi, artefact: sql, accept: [x], max_attempts: 3 }\n  - { id: c, dialogue: [a, b], topic: x, max_turns: 3, until: { repeats: 2 } }\n  - { id: d, approval: Go?, form: { a: text }, on_timeout: reject }\n  - { id: e, python: x, returns: [x] }\n  - { id: f, agent: w, prompt: Hi, history: true }"), @r#"
+    assert_snapshot!(with_steps("  - { id: a, set: 1 }\n  - { id: b, task: w, prompt: Hi, artefact: sql, accept: [x], max_attempts: 3 }\n  - { id: c, dialogue: [a, b], topic: x, max_turns: 3, until: { repeats: 2 } }\n  - { id: e, python: x, returns: [x] }\n  - { id: f, agent: w, prompt: Hi, history: true }"), @r#"
     F910 5:14 "task" is not yet available in this version = remove it, or wait for a later version
     F910 6:14 "dialogue" is not yet available in this version = remove it, or wait for a later version
-    F910 7:14 "approval" is not yet available in this version = remove it, or wait for a later version
-    F910 8:14 "python" is not yet available in this version = remove it, or wait for a later version
-    F910 9:36 "history" is not yet available in this version = remove it, or wait for a later version
+    F910 7:14 "python" is not yet available in this version = remove it, or wait for a later version
+    F910 8:36 "history" is not yet available in this version = remove it, or wait for a later version
     "#);
+}
+
+#[test]
+fn a_form_has_fields_of_its_own_and_silence_is_no_yes() {
+    let asks = |keys: &str| with_steps(&format!("  - {{ id: a, set: 5 }}\n  - {{ id: ask, approval: Go?, {keys} }}"));
+    assert_snapshot!(asks("form: { by: text, n: { type: integer, default: x }, t: { type: integer, default: \"{{ steps.a.output }}\" } }, on_timeout: later, timeout: 5m"), @r#"
+    F012 5:39 "by" cannot be used as a field of a form; each answer has it = choose another name
+    F020 5:78 default "x" of field "n" is no "integer" = change one of the two so that they agree
+    "#);
+    assert_snapshot!(asks("on_timeout: reject"), @r#"F004 5:7 step "ask" has on_timeout but no "timeout" = add timeout: the time a person has, such as 2h, or remove on_timeout"#);
+    assert_snapshot!(asks("on_timeout: approve, timeout: 5m"), @r#"F314 5:43 on_timeout "approve" would be a yes of nobody = write reject, or the id of a step below that runs only then"#);
+    assert_snapshot!(asks("form: { n: { type: integer, default: 0, minimum: 1 } }, show: [1], timeout: 5m, on_timeout: reject"), @r#"F020 5:69 default 0 of field "n" is below minimum 1 = change one of the two so that they agree"#);
 }
 
 #[test]

@@ -1,0 +1,102 @@
+//! `approval`: a question to a person. The run continues with their answer, in this process or a later one.
+
+use serde_json::{Map, Value, json};
+
+use super::Kind;
+use crate::engine::Run;
+use crate::engine::state::NodeRef;
+use crate::engine::state::consents::ApprovalAnswer;
+use crate::engine::words::{duration, ms};
+use crate::event::{Failure, FailureKind, FormRequest, Happening};
+use crate::gate::form;
+use crate::model::{ApprovalStep, Step, StepKind};
+
+impl Kind for ApprovalStep {
+    /// Asks; called again once somebody has answered.
+    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
+        let path = run.path(at);
+        if let Some(asked) = run.state.approvals.get(&path) {
+            let Some(answer) = asked.answer.clone() else { return Ok(()) };
+            let fields = asked.form.fields.clone();
+            return run.take_approval(at, &fields, answer);
+        }
+        let (question, fields) = (run.fill_text(at, &self.question)?, run.form_of(at, self)?);
+        let show = self.show.as_ref().map(|show| run.filling(at, show)).transpose()?;
+        let show = show.filter(|show| !show.is_null()).map(|show| match show {
+            Value::String(text) => text,
+            other => serde_json::to_string_pretty(&other).unwrap_or_default(),
+        });
+        let until_ms = step.timeout.map(|time| run.now.ms.saturating_add(ms(time)));
+        let form = Some(Box::new(FormRequest { show, fields, until_ms }));
+        run.emit(Happening::ApprovalRequested { step: path, question, act: String::new(), form });
+        Ok(())
+    }
+}
+
+impl Run {
+    /// Its form, with the defaults that are filled in. Errors: one does not fit its field.
+    fn form_of(&self, at: NodeRef, approval: &ApprovalStep) -> Result<Value, Failure> {
+        let filled = approval.defaults.iter().map(|(name, value)| Ok((name.value.clone(), self.filling(at, value)?)));
+        let filled: Map<String, Value> = filled.collect::<Result<_, Failure>>()?;
+        let fields = form::form(approval.form(), &filled);
+        for (name, value) in &filled {
+            if let Some(why) = form::misfit(&fields, name, value) {
+                return Err(Failure::new(FailureKind::BadShape, format!("the default of field \"{name}\" does not fit: {why}")));
+            }
+        }
+        Ok(fields)
+    }
+
+    /// Why what a person filled in is no answer to a step that asks; empty: it is one.
+    pub fn form_problems(&self, step: &str, fields: Option<&Value>) -> Vec<String> {
+        let Some(asked) = self.state.approvals.get(step) else { return vec![] };
+        form::answered(&asked.form.fields, fields.cloned().unwrap_or_default()).err().unwrap_or_default()
+    }
+
+    fn take_approval(&mut self, at: NodeRef, fields: &Value, answer: ApprovalAnswer) -> Result<(), Failure> {
+        let ApprovalAnswer { approved, fields: filled, comment, by } = answer;
+        if !approved {
+            let who = if by.is_empty() { "a person".to_owned() } else { by };
+            let why = if comment.is_empty() { String::new() } else { format!(": {comment}") };
+            self.fail(at, Failure::new(FailureKind::Rejected, format!("{who} said no{why}")), None);
+            return Ok(());
+        }
+        let filled = filled.map(|filled| (*filled).clone()).unwrap_or_default();
+        let wrong =
+            |problems: Vec<String>| Failure::new(FailureKind::BadShape, format!("the answer does not fit: {}", problems.join("; ")));
+        let mut output = json!({ "by": by, "comment": comment });
+        if let Value::Object(output) = &mut output {
+            output.extend(form::answered(fields, filled).map_err(wrong)?);
+        }
+        self.succeed(at, output, None);
+        Ok(())
+    }
+
+    /// The time for an answer is up: that is a no, unless a step stands in for the answer.
+    pub(crate) fn nobody_answered(&mut self, at: NodeRef) {
+        self.is_paused = false;
+        let step = self.step(at);
+        let stands_in = matches!(&step.kind, StepKind::Approval(ApprovalStep { on_timeout: Some(_), .. }));
+        let kind = if stands_in { FailureKind::Timeout } else { FailureKind::Rejected };
+        let within = duration(step.timeout.unwrap_or_default());
+        self.fail(at, Failure::new(kind, format!("nobody answered within {within}")), None);
+    }
+
+    /// The mock of a step is its result; of an approval the answer, as a person would give it.
+    pub(super) fn give_mock(&mut self, at: NodeRef, step: &Step, mock: Value) {
+        let details = Some(json!({ "mocked": true }));
+        let StepKind::Approval(approval) = &step.kind else { return self.give(at, mock, details) };
+        if step.for_each.is_some() && !self.state.is_element(at) {
+            return self.give(at, mock, details);
+        }
+        let answered = self.form_of(at, approval).and_then(|fields| {
+            let wrong =
+                |problems: Vec<String>| Failure::new(FailureKind::BadShape, format!("the answer does not fit: {}", problems.join("; ")));
+            form::given(&fields, mock).map_err(wrong)
+        });
+        match answered {
+            Ok(output) => self.succeed(at, output, details),
+            Err(failure) => self.fail_attempt(at, failure),
+        }
+    }
+}

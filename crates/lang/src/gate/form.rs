@@ -1,0 +1,105 @@
+//! Forms that people fill in: the JSON Schema of an object, whose fields may have a `default`. Pure.
+
+use serde_json::{Map, Value};
+
+use super::schema_problems;
+use super::shape::object_schema;
+use crate::model::{ApprovalStep, Field};
+
+/// The form of these fields. `filled`: defaults that follow from the run.
+pub fn form(fields: &[Field], filled: &Map<String, Value>) -> Value {
+    let mut form = object_schema(fields);
+    for field in fields {
+        let default = filled.get(&field.name).or(field.default.as_ref());
+        let Some(rules) = form["properties"][&field.name].as_object_mut() else { continue };
+        rules.extend(default.map(|default| ("default".to_owned(), default.clone())));
+        // As people write them: at least 1, not 1.0.
+        for bound in ["minimum", "maximum"] {
+            let whole = rules.get(bound).and_then(Value::as_f64).filter(|bound| bound.fract() == 0.0 && bound.abs() < 1e15);
+            rules.extend(whole.map(|whole| (bound.to_owned(), Value::from(whole as i64))));
+        }
+    }
+    form
+}
+
+/// What a person filled in, with the defaults of what they left out.
+///
+/// # Errors
+/// It does not fit; in sentences, all of them.
+pub fn answered(form: &Value, values: Value) -> Result<Map<String, Value>, Vec<String>> {
+    let mut values = match values {
+        Value::Object(values) => values,
+        Value::Null => Map::new(),
+        _ => return Err(vec!["an answer is an object with the fields of the form".to_owned()]),
+    };
+    for (name, rules) in form["properties"].as_object().into_iter().flatten() {
+        if let (false, Some(default)) = (values.contains_key(name), rules.get("default")) {
+            values.insert(name.clone(), default.clone());
+        }
+    }
+    let problems = schema_problems(form, &Value::Object(values.clone()));
+    if problems.is_empty() { Ok(values) } else { Err(problems) }
+}
+
+/// Why one value is none of a field of a form; `None`: it is.
+pub fn misfit(form: &Value, name: &str, value: &Value) -> Option<String> {
+    schema_problems(&form["properties"][name], value).into_iter().next()
+}
+
+/// What an approval gives, from what a mock says: `by` and `comment` may be left out, and so may what has a default.
+///
+/// # Errors
+/// It does not fit.
+pub fn mocked(step: &ApprovalStep, value: Value) -> Result<Value, Vec<String>> {
+    let mut form = form(step.form(), &Map::new());
+    if let Some(required) = form["required"].as_array_mut() {
+        required.retain(|name| !step.defaults.iter().any(|(filled, _)| *name == filled.value));
+    }
+    given(&form, value)
+}
+
+/// The same, of a form as it is shown.
+///
+/// # Errors
+/// It does not fit.
+pub fn given(form: &Value, mut value: Value) -> Result<Value, Vec<String>> {
+    let mut own = Map::new();
+    for name in ApprovalStep::OWN {
+        let text = value.as_object_mut().and_then(|values| values.shift_remove(name)).unwrap_or_else(|| Value::from(""));
+        if !text.is_string() {
+            return Err(vec![format!("{name}: {text} is not of type \"string\"")]);
+        }
+        own.insert(name.to_owned(), text);
+    }
+    own.extend(answered(form, value)?);
+    Ok(Value::Object(own))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::FieldKind;
+
+    #[test]
+    fn what_is_left_out_is_the_default_and_what_does_not_fit_is_told() {
+        let hours = Field { minimum: Some(1.0), ..Field::new("hours", FieldKind::Integer) };
+        let city = Field { default: Some(json!("Rome")), ..Field::new("city", FieldKind::Text) };
+        let note = Field { is_required: false, ..Field::new("note", FieldKind::Text) };
+        let filled = json!({ "hours": 8 });
+        let form = form(&[hours.clone(), city.clone(), note.clone()], filled.as_object().unwrap());
+        assert_eq!(answered(&form, Value::Null).unwrap(), *json!({ "hours": 8, "city": "Rome" }).as_object().unwrap());
+        assert_eq!(answered(&form, json!({ "hours": 0 })).unwrap_err(), ["hours: 0 is less than the minimum of 1"]);
+        assert_eq!(answered(&form, json!([])).unwrap_err(), ["an answer is an object with the fields of the form"]);
+        assert!(answered(&form, json!({ "other": 1 })).is_err());
+        let form = super::form(&[hours, city, note], &Map::new());
+        assert_eq!(answered(&form, json!({})).unwrap_err(), ["\"hours\" is a required property"]);
+        assert!(misfit(&form, "hours", &json!("x")).is_some() && misfit(&form, "hours", &json!(2)).is_none());
+        assert_eq!(
+            given(&form, json!({ "hours": 2, "by": "Ana" })).unwrap(),
+            json!({ "by": "Ana", "comment": "", "hours": 2, "city": "Rome" })
+        );
+        assert!(given(&form, json!({ "hours": 2, "by": 5 })).is_err());
+    }
+}

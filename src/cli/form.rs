@@ -1,0 +1,137 @@
+//! A person fills in a form: at a terminal field by field, or on the command line.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::inputs::{decide, is_at_terminal, typed_for, typed_line, unread};
+use super::tell;
+use crate::adapter::environment;
+use crate::diagnostic::{all_visible, visible};
+use crate::event::FormRequest;
+use crate::gate::form::misfit;
+use crate::model::Shape;
+use crate::runtime::Answer;
+
+/// Asks a person; `None`: nobody can be asked, or nobody answers. `show`: the command that prints all of it.
+pub(super) fn ask(question: &str, form: &FormRequest, show: &str) -> Option<Answer> {
+    if !is_at_terminal() {
+        return None;
+    }
+    form.show.iter().flat_map(|text| lines(text)).for_each(|line| tell::as_written(&line, "\n"));
+    let asked = lines(question);
+    let (last, before) = asked.split_last()?;
+    before.iter().for_each(|line| tell::as_written(line, "\n"));
+    if form.names().next().is_some() {
+        tell::as_written(&format!("fields: {} (to look at all of it: {show})", form.names().collect::<Vec<_>>().join(", ")), "\n");
+    }
+    if !decide(last)? {
+        let comment = typed_line("why (Enter: no reason): ")?.trim().to_owned();
+        return Some(Answer { approved: false, comment, by: user(), ..Answer::default() });
+    }
+    let mut fields = Map::new();
+    for name in form.names() {
+        if let Some(value) = field(&form.fields, name)? {
+            fields.insert(name.to_owned(), value);
+        }
+    }
+    Some(Answer { approved: true, by: user(), fields: Some(Value::Object(fields)), ..Answer::default() })
+}
+
+/// One field; outer `None`: nobody answers; inner: it is left out, or its default.
+#[expect(clippy::option_option, reason = "nobody, and nothing")]
+fn field(form: &Value, name: &str) -> Option<Option<Value>> {
+    let rules = &form["properties"][name];
+    let default = rules.get("default");
+    let is_required = form["required"].as_array().is_some_and(|required| required.iter().any(|required| required == name));
+    let prompt = match default {
+        Some(default) => format!("{} [{}]: ", about(form, name), in_a_line(default)),
+        None => format!("{}: ", about(form, name)),
+    };
+    loop {
+        let line = typed_line(&prompt)?;
+        let line = line.trim_end_matches(['\n', '\r']);
+        if line.is_empty() && (default.is_some() || !is_required) {
+            return Some(None);
+        }
+        match typed(form, name, line).and_then(|value| misfit(form, name, &value).map_or(Ok(value), Err)) {
+            Ok(value) => return Some(Some(value)),
+            Err(why) => tell!("{}", visible(&why)),
+        }
+    }
+}
+
+/// A value of a form as it is typed. Errors: it has not one meaning.
+pub(super) fn typed(form: &Value, name: &str, text: &str) -> Result<Value, String> {
+    let kind = &form["properties"][name]["type"];
+    if kind == "boolean" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "boolean")) {
+        match text.trim().to_lowercase().as_str() {
+            "yes" | "y" | "true" => return Ok(true.into()),
+            "no" | "n" | "false" => return Ok(false.into()),
+            _ => {}
+        }
+    }
+    typed_for(&Shape::Schema(Arc::new(form.clone())), name, text).map_err(|error| unread(&error))
+}
+
+/// A form in lines: each field, what it is for, what it takes, its default.
+pub(super) fn described(form: &Value) -> Vec<String> {
+    let fields = form["properties"].as_object().into_iter().flatten();
+    let told = fields.map(|(name, rules)| match rules.get("default") {
+        Some(default) => format!("  {}; default: {}", about(form, name), in_a_line(default)),
+        None => format!("  {}", about(form, name)),
+    });
+    told.collect()
+}
+
+/// A field's name, what it is for, and what it takes.
+fn about(form: &Value, name: &str) -> String {
+    let rules = &form["properties"][name];
+    let text = |key: &str| rules.get(key).and_then(Value::as_str);
+    let kind = match (text("format"), &rules["type"]) {
+        (Some(format), _) => format.to_owned(),
+        (None, Value::String(kind)) => kind.clone(),
+        (None, Value::Array(kinds)) => {
+            kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null").collect::<Vec<_>>().join(" or ")
+        }
+        _ => String::new(),
+    };
+    let kind = match kind.as_str() {
+        "string" => "text".to_owned(),
+        "boolean" => "yes or no".to_owned(),
+        "array" => "list".to_owned(),
+        other => other.to_owned(),
+    };
+    let one_of = rules["enum"].as_array().map(|values| {
+        let words =
+            values.iter().filter(|value| !value.is_null()).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        format!("one of: {}", words.collect::<Vec<_>>().join(", "))
+    });
+    let bound = |key: &str, words: &str| rules.get(key).filter(|bound| !bound.is_null()).map(|bound| format!("{words} {bound}"));
+    let parts = [text("description").or(text("title")).map(str::to_owned), one_of.or(Some(kind).filter(|kind| !kind.is_empty()))];
+    let bounds = [bound("minimum", "at least"), bound("maximum", "at most"), bound("maxLength", "at most characters:")];
+    let parts: Vec<String> = parts.into_iter().chain(bounds).flatten().collect();
+    let told = if parts.is_empty() { name.to_owned() } else { format!("{name} ({})", parts.join("; ")) };
+    all_visible(&tell::without_secrets(&told))
+}
+
+fn in_a_line(value: &Value) -> String {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    all_visible(&tell::without_secrets(&text))
+}
+
+/// A text line by line, so that nothing in it is out of sight and nothing in it moves the cursor. Indents stay.
+pub(super) fn lines(text: &str) -> Vec<String> {
+    let text = tell::without_secrets(text);
+    let line = |line: &str| {
+        let rest = line.trim_start_matches(' ');
+        let indent = line.len() - rest.len();
+        if indent > 40 { all_visible(line) } else { " ".repeat(indent) + &all_visible(rest) }
+    };
+    text.lines().map(line).collect()
+}
+
+/// Who sits at this terminal, as the machine knows them.
+pub(super) fn user() -> String {
+    ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(environment::text).unwrap_or_default()
+}

@@ -1,0 +1,199 @@
+//! A person who is asked: `approval` steps, at a terminal and from another process.
+
+#![expect(clippy::unwrap_used, reason = "part of each test")]
+
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::program::{Ran, flow};
+use crate::terminal::at;
+
+const ASKS: &str = "flow: 1
+name: offer
+description: Sends an offer when a person agrees.
+steps:
+  - { id: draft, set: \"Dear Ana,\\nthe room is free.\" }
+  - id: ask
+    approval: \"Send this offer?\"
+    show: \"{{ steps.draft.output }}\"
+    form:
+      text: { type: text, description: The offer, default: \"{{ steps.draft.output }}\" }
+      nights: { type: integer, minimum: 1 }
+      kind: { type: text, enum: [single, double] }
+      breakfast: { type: boolean, default: true }
+  - { id: send, set: \"{{ steps.ask.output.nights }} nights, {{ steps.ask.output.kind }}, {{ steps.ask.output.breakfast }}: {{ steps.ask.output.text }}\" }
+outputs: { sent: \"{{ steps.send.output }}\", by: \"{{ steps.ask.output.by }}\" }
+";
+
+/// It tells why it failed.
+fn telling() -> String {
+    let tells = "on_failure:\n  - { id: why, set: \"{{ failure.kind }}: {{ failure.message }}\" }\n  - { id: print, send: stdout, of: steps.why.output }\noutputs: {";
+    ASKS.replace("outputs: {", tells)
+}
+
+fn place(pipeline: &str) -> TempDir {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("p.yaml"), pipeline).unwrap();
+    std::fs::write(place.path().join("flow.toml"), "").unwrap();
+    place
+}
+
+/// A run that waits for a person; gives its id.
+fn waiting(folder: &Path) -> String {
+    let ran = flow(folder, &["run", "p.yaml"]);
+    assert_eq!((ran.exit, ran.out.as_str()), (8, ""), "{}", ran.err);
+    let run = ran.err[ran.err.find("r_").unwrap()..].split(' ').next().unwrap().to_owned();
+    for told in [
+        "a person decides: Send this offer?",
+        " --show ",
+        " --field NAME=VALUE … ",
+        "text, nights, kind, breakfast",
+        " --reject --comment WHY",
+    ] {
+        assert!(ran.err.contains(told), "{told}: {}", ran.err);
+    }
+    run
+}
+
+fn kept_events(folder: &Path, run: &str) -> usize {
+    let shown = flow(folder, &["runs", "show", run, "--json"]);
+    shown.out.len()
+}
+
+fn outputs(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}{}", ran.out, ran.err))
+}
+
+#[test]
+fn a_form_is_filled_in_at_the_terminal_field_by_field() {
+    let folder = place(ASKS);
+    let typed = "yes\n\n0\nmany\n2\ntriple\ndouble\nno\n";
+    let (exit, out, shown) = at(folder.path(), &["run", "p.yaml"], typed, &[("USER", "ana")]);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(shown.contains("Dear Ana,\r\nthe room is free.\r\n"), "{shown:?}");
+    assert!(shown.contains("Send this offer? (yes/no) "), "{shown:?}");
+    assert!(shown.contains("text (The offer; text) [Dear Ana,\\nthe room is free.]: "), "{shown:?}");
+    assert!(shown.contains("nights (integer; at least 1") && shown.contains("kind (one of: single, double): "), "{shown:?}");
+    assert!(shown.contains("0 is less than the minimum") && shown.contains("\"triple\" is not one of"), "{shown:?}");
+    assert!(shown.contains("breakfast (yes or no) [true]: "), "{shown:?}");
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(told["sent"], "2 nights, double, false: Dear Ana,\nthe room is free.");
+    assert_eq!(told["by"], "ana");
+}
+
+#[test]
+fn a_no_ends_the_run_with_the_persons_reason_and_silence_is_no_yes() {
+    let folder = place(&telling());
+    let (exit, out, shown) = at(folder.path(), &["run", "p.yaml"], "no\nToo dear\n", &[("USER", "ana")]);
+    assert_eq!((exit, out.as_str()), (6, "rejected: ana said no: Too dear\n"), "{shown}");
+    for (typed, variables) in [("\u{4}", &[][..]), ("yes\n\u{4}", &[]), ("yes\n\n2\n\u{4}", &[]), ("yes\n", &[("CI", "true")])] {
+        let (exit, out, shown) = at(folder.path(), &["run", "p.yaml"], typed, variables);
+        assert_eq!((exit, out.as_str()), (8, ""), "{typed:?} {shown}");
+        assert!(shown.contains("flow runs resume r_"), "{shown}");
+    }
+}
+
+#[test]
+fn what_the_data_holds_never_reaches_the_terminal_as_control() {
+    let folder = place(&ASKS.replace("Dear Ana,", "\\e[2J\\e]0;x\\aDear\\u202eAna,"));
+    let (exit, _, shown) = at(folder.path(), &["run", "p.yaml"], "\u{4}", &[]);
+    assert_eq!(exit, 8, "{shown}");
+    assert!(
+        shown.contains("Dear") && !shown.contains("\u{1b}[2J") && !shown.contains("\u{1b}]0") && !shown.contains('\u{202e}'),
+        "{shown:?}"
+    );
+}
+
+#[test]
+fn another_process_answers_once_and_what_does_not_fit_changes_nothing() {
+    let folder = place(ASKS);
+    let run = waiting(folder.path());
+    let shown = flow(folder.path(), &["approve", &run, "ask", "--show"]);
+    assert_eq!(
+        (shown.exit, shown.out.as_str()),
+        (
+            0,
+            "Dear Ana,\nthe room is free.\nSend this offer?\n  text (The offer; text); default: Dear Ana,\\nthe room is free.\n  nights \
+             (integer; at least 1)\n  kind (one of: single, double)\n  breakfast (yes or no); default: true\n"
+        )
+    );
+    let before = kept_events(folder.path(), &run);
+    for (wrong, told) in [
+        (&[][..], "\"nights\" is a required property"),
+        (&["--field", "nights=0", "--field", "kind=single"], "0 is less than the minimum"),
+        (&["--field", "nights", "--field", "kind=single"], "write --field name=value"),
+        (&["--field", "nights=2", "--field", "kind=single", "--field", "x=1"], "'x' was unexpected"),
+        (&["--answer", "{\"nights\":"], "--answer: "),
+        (&["--answer", "[1]"], "write one JSON object"),
+        (&["--happened", "1"], "answer with --answer or --field"),
+        (&["--reject", "--field", "nights=2"], "cannot be used with"),
+    ] {
+        let said = flow(folder.path(), &[&["approve", &run, "ask"], wrong].concat());
+        assert!(said.exit == 2 && said.err.contains(told), "{wrong:?}: {} {}", said.exit, said.err);
+    }
+    assert_eq!(kept_events(folder.path(), &run), before);
+    let early = flow(folder.path(), &["approve", &run, "send"]);
+    assert!(early.exit == 2 && early.err.contains("waits for no decision"), "{}", early.err);
+    let said =
+        flow(folder.path(), &["approve", &run, "ask", "--answer", "{\"nights\": 3, \"text\": \"Short.\"}", "--field", "kind=single"]);
+    assert_eq!(said.exit, 0, "{}", said.err);
+    let twice = flow(folder.path(), &["approve", &run, "ask", "--reject"]);
+    assert!(twice.exit == 2 && twice.err.contains("has been decided already"), "{}", twice.err);
+    let ran = flow(folder.path(), &["runs", "resume", &run]);
+    assert_eq!(ran.exit, 0, "{}", ran.err);
+    assert_eq!(outputs(&ran)["sent"], "3 nights, single, true: Short.");
+    let late = flow(folder.path(), &["approve", &run, "ask"]);
+    assert!(late.exit == 2 && late.err.contains("has been decided already"), "{}", late.err);
+
+    let folder = place(&telling());
+    let run = waiting(folder.path());
+    assert_eq!(flow(folder.path(), &["approve", &run, "ask", "--reject", "--comment", "Not before Monday"]).exit, 0);
+    let ran = flow(folder.path(), &["runs", "resume", &run]);
+    assert_eq!(ran.exit, 6, "{}", ran.err);
+    assert!(ran.out.starts_with("rejected: ") && ran.out.ends_with(" said no: Not before Monday\n"), "{}", ran.out);
+}
+
+#[test]
+fn the_time_for_an_answer_ends_between_processes() {
+    let short = ASKS
+        .replace("    show: ", "    timeout: 1s\n    on_timeout: late\n    show: ")
+        .replace("  - { id: send,", "  - { id: late, send: stdout, of: \"'Nobody answered.'\" }\n  - { id: send, needs: [ask],");
+    let folder = place(&short);
+    let run = waiting(folder.path());
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    let late = flow(folder.path(), &["approve", &run, "ask", "--field", "nights=1", "--field", "kind=single"]);
+    assert!(late.exit == 2 && late.err.contains("the time to answer \"ask\" is up"), "{}", late.err);
+    let ran = flow(folder.path(), &["runs", "resume", &run]);
+    assert_eq!((ran.exit, ran.out.lines().next()), (0, Some("Nobody answered.")), "{}", ran.err);
+    assert!(ran.err.contains("partial"), "{}", ran.err);
+    // At a terminal, too, nobody has to press a key for it.
+    let (exit, out, shown) = at(folder.path(), &["run", "p.yaml"], "", &[]);
+    assert!(exit == 0 && out.starts_with("Nobody answered.\n"), "{exit} {out}{shown}");
+}
+
+#[test]
+fn a_test_answers_with_a_mock() {
+    let folder = place(ASKS);
+    let tests = "flow: 1
+test: ./p.yaml
+cases:
+  - id: agreed
+    mocks: { ask: { nights: 2, kind: single, by: ana } }
+    expect: { outputs: { sent: \"2 nights, single, true: Dear Ana,\\nthe room is free.\", by: ana } }
+  - id: refused
+    mocks: { ask: { error: rejected } }
+    expect: { status: failed }
+";
+    std::fs::write(folder.path().join("p.test.yaml"), tests).unwrap();
+    let ran = flow(folder.path(), &["test"]);
+    assert_eq!(ran.exit, 0, "{}{}", ran.out, ran.err);
+    std::fs::write(folder.path().join("p.test.yaml"), tests.replace("    mocks: { ask: { nights: 2, kind: single, by: ana } }\n", ""))
+        .unwrap();
+    let ran = flow(folder.path(), &["test"]);
+    assert!(ran.exit != 0 && ran.out.contains("step \"ask\" asks a person and has no mock"), "{}{}", ran.out, ran.err);
+    std::fs::write(folder.path().join("p.test.yaml"), tests.replace("nights: 2", "nights: 0")).unwrap();
+    let ran = flow(folder.path(), &["test"]);
+    assert!(ran.exit != 0 && format!("{}{}", ran.out, ran.err).contains("0 is less than the minimum"), "{}{}", ran.out, ran.err);
+}
