@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     Agent, Check, Criterion, Filling, ForEach, Judging, Model, Outputs, Person, PersonSource, Pipeline, Provider, ReplyBody, ReplySet,
-    Scorecard, ScriptedReply, SecretReader, ServerKind, Step, Text, Tool, ToolKind,
+    Scorecard, ScriptedReply, SecretReader, ServerAuth, ServerKind, Step, Text, Tool, ToolKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -338,7 +338,15 @@ impl Tool {
                 texts(TextKey::ProgramArgument, args, visit);
                 env.iter().for_each(|(name, text)| named_text(TextKey::Env, &name.value, text, visit));
             }
-            ToolKind::Server(ServerKind::Url { url, headers }) => request(*span, url, headers, &[], None, visit),
+            ToolKind::Server(ServerKind::Url { url, headers, auth }) => {
+                request(*span, url, headers, &[], None, visit);
+                if let Some(ServerAuth { grant: _, client_id, client_secret, private_key, scopes: _, issuer: _, token_url: _ }) =
+                    auth.as_deref()
+                {
+                    texts(TextKey::User, client_id, visit);
+                    texts(TextKey::Password, client_secret.iter().chain(private_key), visit);
+                }
+            }
             ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { file: _, pipeline: _ } | ToolKind::Broken => {}
         }
     }

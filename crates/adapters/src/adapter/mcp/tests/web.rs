@@ -143,7 +143,7 @@ impl World {
     pub(super) fn web(&self, url: &str) -> ToolServer {
         let headers =
             vec![("Authorization".to_owned(), Secret::new("Bearer canary-5150")), ("Mcp-Session-Id".to_owned(), Secret::new("mine"))];
-        self.server("web", ServerTransport::Http { url: url.to_owned(), host_from: Default::default(), headers })
+        self.server("web", ServerTransport::Http { url: url.to_owned(), host_from: Default::default(), headers, auth: None })
     }
 }
 
@@ -221,7 +221,7 @@ fn a_server_that_wants_a_token_is_told_with_what_to_set() {
         assert_eq!(failure.kind, FailureKind::Auth);
         assert!(failure.message.contains("the token in its headers (Authorization) is not accepted; it wants: "), "{}", failure.message);
         assert!(failure.message.contains("https://a.example/meta") && !failure.message.contains("canary"), "{}", failure.message);
-        let transport = ServerTransport::Http { url, host_from: Default::default(), headers: vec![] };
+        let transport = ServerTransport::Http { url, host_from: Default::default(), headers: vec![], auth: None };
         // One that does without the server does not do without its token.
         let failure = world.list(&ToolServer { optional: true, ..world.server("open", transport) }).await.unwrap_err();
         assert!(failure.message.contains("headers: { Authorization: \"Bearer {{ secrets.NAME }}\" }"), "{}", failure.message);
@@ -439,7 +439,7 @@ fn a_token_of_one_server_never_reaches_another() {
         };
         let ((one, of_one), (other, of_other)) = (serve(answer()).await, serve(answer()).await);
         let world = World::new();
-        let bare = world.server("bare", ServerTransport::Http { url: other, host_from: Default::default(), headers: vec![] });
+        let bare = world.server("bare", ServerTransport::Http { url: other, host_from: Default::default(), headers: vec![], auth: None });
         world.echo(&world.web(&one), "x", LONG).await.unwrap();
         world.echo(&bare, "x", LONG).await.unwrap();
         assert!(of_one.lock().unwrap().iter().all(|heard| heard.has("canary-5150")));
