@@ -39,6 +39,8 @@ pub enum TextKey {
     Sender,
     User,
     Password,
+    /// `client_secret` and `private_key` of a server.
+    ClientSecret,
     /// An argument of an MCP server.
     ProgramArgument,
     Env,
@@ -87,7 +89,7 @@ impl TextKey {
         use TextKey::*;
         match self {
             ModelName | BaseUrl | ApiKey | Url | Header | Query | Body | Fixed | FixedInput | MailServer | Sender | User | Password
-            | ProgramArgument | Env => true,
+            | ClientSecret | ProgramArgument | Env => true,
             Reply | Instructions | CriterionWhen | Check | CheckExpression | PersonId | PersonField | Name | When | ForEach | Prompt
             | StepModel | Attach | Argument | IdempotencyKey | Value | Wait | Sql | Route | CaseWhen | Format | Gate | WrittenScorecard
             | GateValue | Otherwise | Send | SendValue | StopReason | Output => false,
@@ -344,7 +346,7 @@ impl Tool {
                     auth.as_deref()
                 {
                     texts(TextKey::User, client_id, visit);
-                    texts(TextKey::Password, client_secret.iter().chain(private_key), visit);
+                    texts(TextKey::ClientSecret, client_secret.iter().chain(private_key), visit);
                 }
             }
             ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { file: _, pipeline: _ } | ToolKind::Broken => {}

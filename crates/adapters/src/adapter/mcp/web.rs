@@ -12,7 +12,7 @@ use rmcp::model::{ErrorData, ProtocolVersion};
 use serde_json::Value;
 use tokio::task::AbortHandle;
 
-use super::auth::{Asker, Challenge, Tokens};
+use super::auth::{Asker, Challenge, ServerTokens};
 use super::headers::header_value;
 use super::inbox::{Inbox, Said, error_of, said};
 use super::protocol::STATELESS;
@@ -44,7 +44,7 @@ pub(super) struct Web {
     headers: Vec<(String, Secret)>,
     agreed: Mutex<Handshake>,
     /// What gives requests a token; `None`: the file sets one, or none is used.
-    tokens: Option<Tokens>,
+    tokens: Option<ServerTokens>,
     /// What the server last wanted of a token.
     wanted: Mutex<Option<Challenge>>,
     /// The task that listens to what the server tells of its own accord.
@@ -135,7 +135,7 @@ impl Web {
         let headers: Vec<(String, Secret)> = headers.cloned().collect();
         let inbox = Arc::new(Inbox::new(Scrub::new(headers.iter().map(|(_, value)| value).chain(&server.secrets))));
         let endpoint = WebEndpoint { inbox, http, url: url.to_owned(), connect_timeout: server.connect_timeout };
-        let tokens = Tokens::new(endpoint.asker(), Arc::clone(&clock), server, logins);
+        let tokens = ServerTokens::new(endpoint.asker(), Arc::clone(&clock), server, logins);
         Web { endpoint, clock, headers, agreed: Mutex::default(), tokens, wanted: Mutex::default(), listening: Mutex::default() }
     }
 
@@ -169,8 +169,8 @@ impl Web {
         // Whoever greets begins anew.
         let agreed = if message.is_some_and(greets) { Handshake::default() } else { self.agreed() };
         let mut headers = self.headers.clone();
+        headers.extend(self.token().map(|token| ("Authorization".to_owned(), bearer(&token))));
         let mut add = |name: &str, value: &str| headers.push((name.to_owned(), Secret::new(value)));
-        self.token().iter().for_each(|token| add("Authorization", &format!("Bearer {}", token.reveal())));
         add("Accept", if message.is_some() { "application/json, text/event-stream" } else { "text/event-stream" });
         agreed.version.iter().for_each(|version| add("MCP-Protocol-Version", version.as_str()));
         agreed.session.iter().for_each(|session| add("Mcp-Session-Id", session));
@@ -205,8 +205,17 @@ impl Web {
         }
     }
 
+    /// Puts the token of now into headers that were made before.
+    pub(super) async fn put_token(&self, headers: &mut Vec<(String, Secret)>) -> Result<(), HttpFault> {
+        let Some(tokens) = &self.tokens else { return Ok(()) };
+        tokens.prepare().await?;
+        headers.retain(|(name, _)| name != "Authorization");
+        headers.extend(tokens.current().map(|token| ("Authorization".to_owned(), bearer(&token))));
+        Ok(())
+    }
+
     fn token(&self) -> Option<Secret> {
-        self.tokens.as_ref().and_then(Tokens::current)
+        self.tokens.as_ref().and_then(ServerTokens::current)
     }
 
     /// Sends a message that has no answer.
@@ -374,6 +383,10 @@ impl Drop for Web {
     fn drop(&mut self) {
         self.stop_listening();
     }
+}
+
+fn bearer(token: &Secret) -> Secret {
+    Secret::new(format!("Bearer {}", token.reveal()))
 }
 
 /// Whether a message is the first of a handshake.

@@ -1,10 +1,10 @@
-//! Tokens of servers behind a web address (OAuth 2.1, as the MCP specification of 2025-11-25 and later has it).
+//! ServerTokens of servers behind a web address (OAuth 2.1, as the MCP specification of 2025-11-25 and later has it).
 //!
 //! In a run no person is asked for anything: a token comes from a login that `flow tools login` kept, and is refreshed, or the client
 //! itself has the right (client credentials). Secrets go to addresses that the file names, to the server's own host, or where a person
 //! agreed to at the login; a server cannot send them anywhere else.
 //!
-//! How to add another grant: a value of `Grant`, its request in `Tokens::fetched` or `login`, and what is said when there is no token.
+//! How to add another grant: a value of `Grant`, its request in `ServerTokens::fetched` or `login`, and what is said when there is no token.
 
 mod assertion;
 mod callback;
@@ -34,7 +34,7 @@ use crate::model::Grant;
 use crate::port::{Clock, Secret, ServerSignIn, ServerTransport, ToolServer};
 
 /// The tokens of one server.
-pub(super) struct Tokens {
+pub(super) struct ServerTokens {
     asker: Asker,
     clock: Arc<dyn Clock>,
     name: String,
@@ -44,7 +44,7 @@ pub(super) struct Tokens {
     /// Where its login is kept; `None`: this process uses none.
     place: Option<LoginPlace>,
     current: Mutex<Option<Token>>,
-    /// Tokens are fetched by one at a time.
+    /// ServerTokens are fetched by one at a time.
     fetching: tokio::sync::Mutex<()>,
 }
 
@@ -55,9 +55,9 @@ struct Token {
     scopes: Vec<String>,
 }
 
-impl Tokens {
+impl ServerTokens {
     /// Of a server; `logins`: the folder in which logins are kept.
-    pub(super) fn new(asker: Asker, clock: Arc<dyn Clock>, server: &ToolServer, logins: Option<PathBuf>) -> Option<Tokens> {
+    pub(super) fn new(asker: Asker, clock: Arc<dyn Clock>, server: &ToolServer, logins: Option<PathBuf>) -> Option<ServerTokens> {
         let ServerTransport::Http { url, auth, headers, .. } = &server.transport else { return None };
         if headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
             return None;
@@ -66,7 +66,7 @@ impl Tokens {
         for secret in auth.iter().flat_map(|auth| auth.client_secret.iter().chain(&auth.private_key)) {
             asker.scrub.learn(secret);
         }
-        Some(Tokens {
+        Some(ServerTokens {
             asker,
             clock,
             name: server.name.clone(),

@@ -16,6 +16,8 @@ pub(super) struct Heard {
     pub(super) method: String,
     pub(super) head: String,
     pub(super) body: Value,
+    /// A body that is a form.
+    pub(super) form: String,
 }
 
 impl Heard {
@@ -58,7 +60,7 @@ pub(super) fn standing(text: &str) -> String {
 }
 
 /// Starts a server. It ends with the test's runtime.
-async fn serve(answer: Answer) -> (String, Arc<Mutex<Vec<Heard>>>) {
+pub(super) async fn serve(answer: Answer) -> (String, Arc<Mutex<Vec<Heard>>>) {
     serve_with(answer, News::default()).await
 }
 
@@ -84,9 +86,10 @@ pub(super) async fn serve_with(answer: Answer, news: News) -> (String, Arc<Mutex
                     let length =
                         head.to_lowercase().lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse::<usize>().ok());
                     if body.len() >= length.unwrap_or(0) {
+                        let form = body.to_owned();
                         let body = serde_json::from_str(body).unwrap_or_default();
                         let method = head.split(' ').next().unwrap_or_default().to_owned();
-                        let heard = Heard { method, head: head.to_owned(), body };
+                        let heard = Heard { method, head: head.to_owned(), body, form };
                         let reply = (answer.lock().unwrap())(&heard);
                         seen.lock().unwrap().push(heard);
                         let mut told = reply.contains(STANDS).then(|| news.0.subscribe());
@@ -123,11 +126,11 @@ pub(super) fn events(text: &str) -> String {
     format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{text}")
 }
 
-fn tools() -> Value {
+pub(super) fn tools() -> Value {
     json!({ "tools": [{ "name": "echo", "inputSchema": { "type": "object", "properties": { "text": { "type": "string", "x-mcp-header": "Text" } } } }] })
 }
 
-fn discovered() -> Value {
+pub(super) fn discovered() -> Value {
     json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } })
 }
 
