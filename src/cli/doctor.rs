@@ -15,7 +15,7 @@ use super::{Exit, stdout, tell, trust};
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::encryption::Sealing;
 use crate::adapter::environment::{self, JOURNAL_KEY};
-use crate::adapter::mcp::auth::standing;
+use crate::adapter::mcp::auth::{LoginStanding, standing};
 use crate::adapter::reach::{ReachError, reach};
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
@@ -197,7 +197,7 @@ impl Examination {
         let Some(folder) = world::logins() else { return };
         match standing(folder, server) {
             Ok(None) => {}
-            Ok(Some((until, is_refreshed))) => {
+            Ok(Some(LoginStanding { until, is_refreshed })) => {
                 let until =
                     until.map(|at| format!("until {}", at.format("%Y-%m-%d %H:%M UTC"))).unwrap_or_else(|| "without an end".to_owned());
                 let then = if is_refreshed { "refreshed then" } else { "then log in again with flow tools login" };

@@ -192,14 +192,10 @@ fn is_address_of_tokens(keys: &KeyReader, key: &str, written: &Spanned<String>) 
     let is_fine = |url: &url::Url| {
         (url.scheme() == "https" || url.scheme() == "http" && is_local(url)) && url.username().is_empty() && url.fragment().is_none()
     };
-    let is_plain = !written.value.contains("{{");
-    if is_plain && url.as_ref().is_some_and(is_fine) {
+    if url.as_ref().is_some_and(is_fine) {
         return true;
     }
-    let message = match is_plain {
-        true => format!("{key} {} is not an address that begins with https://", quoted(&written.value)),
-        false => format!("{key} {} is fixed: secrets go to its host", quoted(&written.value)),
-    };
+    let message = format!("{key} {} is not an address that begins with https://", quoted(&written.value));
     keys.lower.report(Diagnostic::bad_value(written.span, message).help(format!("write it out, as {key}: https://auth.example.com")));
     false
 }

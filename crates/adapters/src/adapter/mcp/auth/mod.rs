@@ -140,7 +140,7 @@ impl ServerTokens {
         };
         let is_fresh = |login: &KeptLogin| {
             let is_used = used.is_some_and(|used| used.reveal() == login.access_token);
-            !login.is_expired(self.now()) && !(is_rejected && is_used)
+            !(login.is_expired(self.now()) || is_rejected && is_used)
         };
         if !is_fresh(&login) {
             // Another process may be refreshing it: whoever comes second takes what the first one brought.
@@ -301,11 +301,20 @@ pub fn log_out(folder: PathBuf, server: &ToolServer) -> Result<bool, FileError> 
     LoginPlace::of(folder, server).map_or(Ok(false), |place| place.remove())
 }
 
-/// What is kept of a server's login, for people: until when its token is good, and whether it is refreshed then; `None`: there is none.
+/// What is kept of a server's login, for people.
+#[derive(Debug, Clone)]
+pub struct LoginStanding {
+    /// Until when its token is good; `None`: the authorization server did not say.
+    pub until: Option<DateTime<Utc>>,
+    /// Whether it is refreshed then.
+    pub is_refreshed: bool,
+}
+
+/// The login of a server; `None`: there is none.
 ///
 /// # Errors
 /// It cannot be read.
-pub fn standing(folder: PathBuf, server: &ToolServer) -> Result<Option<(Option<DateTime<Utc>>, bool)>, FileError> {
+pub fn standing(folder: PathBuf, server: &ToolServer) -> Result<Option<LoginStanding>, FileError> {
     let Some(place) = LoginPlace::of(folder, server) else { return Ok(None) };
-    Ok(place.read()?.map(|login| (login.expires_at, login.refresh_token.is_some())))
+    Ok(place.read()?.map(|login| LoginStanding { until: login.expires_at, is_refreshed: login.refresh_token.is_some() }))
 }

@@ -308,7 +308,7 @@ fn a_person_agrees_to_a_host_that_the_server_names_and_a_later_change_is_refused
         let failure = world.servers.log_in(&server, &LoginWish::default(), &person).await.unwrap_err();
         let host = apart.issuer.trim_start_matches("http://").to_owned();
         assert!(failure.message.ends_with(&format!("flow tools login web --yes-host {host}")), "{}", failure.message);
-        assert_eq!(*person.shown.lock().unwrap(), [apart.issuer.clone()]);
+        assert_eq!(*person.shown.lock().unwrap(), std::slice::from_ref(&apart.issuer));
         assert!(apart.forms().is_empty());
         let agreeing = Person { agrees: true, ..Person::default() };
         world.servers.log_in(&server, &LoginWish::default(), &agreeing).await.unwrap();
