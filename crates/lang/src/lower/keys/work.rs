@@ -87,11 +87,7 @@ const OPTIONAL: KeyRule = key("optional", Boolean, "true: a run continues withou
 
 /// `auth` of an MCP server.
 pub(crate) static SIGN_IN: KeyTable = KeyTable::of("auth").keys(&[
-    key(
-        "grant",
-        Word(Grant::VARIANTS),
-        "client_credentials: the client itself has the right; login: a person signed in with flow tools login",
-    ),
+    key("grant", Word(Grant::VARIANTS), "client_credentials: the client itself has the right; login: a person signed in"),
     key("client_id", Template, "the name under which the authorization server knows this client"),
     key("client_secret", Template, "what proves it"),
     key("private_key", Template, "a P-256 key (PKCS#8, PEM) that proves it in place of a secret"),
