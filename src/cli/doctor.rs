@@ -15,6 +15,7 @@ use super::{Exit, stdout, tell, trust};
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::encryption::Sealing;
 use crate::adapter::environment::{self, JOURNAL_KEY};
+use crate::adapter::mcp::auth::{LoginStanding, standing};
 use crate::adapter::reach::{ReachError, reach};
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
@@ -25,7 +26,7 @@ use crate::load::{SettingsOf, load_settings};
 use crate::model::{Model, Pipeline, Program, RequestAddress, Settings, Tool, VARIABLES, is_own_variable};
 use crate::plan::{asks_default, known_address};
 use crate::policy::opens;
-use crate::port::{INSTRUCTIONS, Secret};
+use crate::port::{INSTRUCTIONS, Secret, ToolServer};
 use crate::redact::Secrets;
 use crate::runtime::settings::{self, Settled};
 use crate::runtime::{drawn, kept, lacking, unrecognised, world};
@@ -191,9 +192,27 @@ impl Examination {
         }
     }
 
+    /// What is kept of a server's login; one that has ended is a server that cannot be used.
+    fn login(&mut self, name: &str, server: &ToolServer) {
+        let Some(folder) = world::logins() else { return };
+        match standing(folder, server) {
+            Ok(None) => {}
+            Ok(Some(LoginStanding { until, is_refreshed })) => {
+                let until =
+                    until.map(|at| format!("until {}", at.format("%Y-%m-%d %H:%M UTC"))).unwrap_or_else(|| "without an end".to_owned());
+                let then = if is_refreshed { "refreshed then" } else { "then log in again with flow tools login" };
+                self.ok(format!("server {name} has a login: a token {until}, {then}"));
+            }
+            Err(error) => self.fault(format!("the login of server {name}: {error}")),
+        }
+    }
+
     fn server(&mut self, name: &str, tool: Option<&Tool>, seen: Seen) {
         let look = match seen {
-            Seen::Is(looked) => looked.1,
+            Seen::Is(looked) => {
+                self.login(name, &looked.0);
+                looked.1
+            }
             Seen::IsAbsent(problem) => {
                 return self.sign("note", format!("optional server {name} is not there, and a run leaves its tools out: {problem}"));
             }

@@ -25,7 +25,7 @@ use crate::journal::RunMask;
 use crate::model::Limits;
 use crate::port::Secret;
 use crate::redact::Redactor;
-use crate::runtime::{Attend, RunEnding, RunError, RunOutcome, RunSession, Runner, STACK};
+use crate::runtime::{Attend, RunEnding, RunError, RunOutcome, RunSession, Runner, STACK, world};
 use crate::serve::{
     Bounds, CallLine, Doors, InvalidArguments, PATIENCE, PipelineService, ServedOutcome, Tool, serve_http, serve_stdio, tool,
 };
@@ -54,7 +54,8 @@ pub(super) fn serve(options: &McpOptions, shared: &SharedOptions) -> Result<Exit
     let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
     let signals = Arc::new(listen(sender));
     let by = runtime.block_on(async {
-        let servers = Arc::new(SharedServers::new(tokio::runtime::Handle::current(), Arc::new(SystemClock::new())));
+        let servers =
+            Arc::new(SharedServers::new(tokio::runtime::Handle::current(), Arc::new(SystemClock::new())).with_logins(world::logins()));
         let tools = served.iter().map(|one| one.tool.clone()).collect();
         let common = Arc::new(Common { servers: Arc::clone(&servers), journals: Arc::default(), signals });
         let work = Arc::new(Pipelines { tools, served, common });

@@ -14,6 +14,7 @@ mod fix;
 mod form;
 mod init;
 mod inputs;
+mod login;
 mod lsp;
 mod mcp;
 mod outcome;
@@ -87,6 +88,8 @@ fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> 
         FlowCommand::Init { folder } => init::run(folder, shared),
         FlowCommand::Doctor(options) => doctor::run(options, shared),
         FlowCommand::Trust(options) => trust::run(options, shared),
+        FlowCommand::Tools(ToolsCommand::Login(options)) => login::login(options, shared),
+        FlowCommand::Tools(ToolsCommand::Logout { server, paths }) => login::logout(server, paths, shared),
         FlowCommand::Tools(ToolsCommand::Pin { paths, check, trust }) => tools::pin(paths, *check, trust.is_given, shared),
         FlowCommand::Fix(options) => fix::run(options, shared),
         FlowCommand::Explain { what } => explain::run(what, shared),

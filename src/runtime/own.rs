@@ -23,8 +23,13 @@ pub(crate) fn own_files(
     checked: Option<(&Checked, &BTreeMap<String, Secret>)>,
     env_file: Option<&Path>,
 ) -> Result<Arc<OwnFiles>, RunError> {
-    let of_user =
-        [environment::user_settings().ok().flatten(), environment::trusted_folder().ok(), kept::home()?, settings::of_user()?.key_file];
+    let of_user = [
+        environment::user_settings().ok().flatten(),
+        environment::trusted_folder().ok(),
+        environment::logins_folder().ok(),
+        kept::home()?,
+        settings::of_user()?.key_file,
+    ];
     let env_file = env_file.map(Path::to_path_buf);
     let hidden = of_user.into_iter().flatten().chain(env_file).chain([project.join(".flow"), project.join(".env")]).collect();
     let mut own = OwnFiles { project: project.to_path_buf(), hidden, is_program: Some(is_of_the_language), ..OwnFiles::default() };

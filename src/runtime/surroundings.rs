@@ -91,7 +91,8 @@ impl Runner {
         let hidden = secret_values(program, env);
         let tape = Cassette::new(runner.taping.mode(), hidden.iter().map(Secret::reveal));
         let printed = Arc::new(KeptPrinter::default());
-        let mut ports = world::ports(printed.clone(), own, settled.hosts_with(env), agreed);
+        let logins = if self.takes_user_settings { world::logins() } else { None };
+        let mut ports = world::ports(printed.clone(), own, settled.hosts_with(env), agreed, logins);
         self.changes.iter().for_each(|change| change(&mut ports));
         // Without recordings, old or new, nobody needs to know which call is which.
         if scripted || !matches!(runner.taping, Taping::None) || runner.default_model.as_ref().is_some_and(is_file) {

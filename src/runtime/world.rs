@@ -1,6 +1,7 @@
 //! What a run uses of this machine: adapters, secrets that are set, models whose price is known, SQL engines.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use super::settings::host;
 use crate::adapter::cassette::NoCache;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::data::{DataFiles, check_engines};
+use crate::adapter::environment;
 use crate::adapter::folder::DiskFolder;
 use crate::adapter::http::{Http, HttpSettings, StepHttpClient};
 use crate::adapter::mcp::McpServers;
@@ -26,8 +28,14 @@ use crate::plan::PipelinePlan;
 use crate::port::{Clock, Printer, Secret};
 
 /// Everything outside, for real, without a cache. `own`: what no step may read or write; `private_hosts`: hosts in private networks that the user
-/// named; `agreed`: what servers may be started.
-pub(crate) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, private_hosts: Vec<String>, agreed: Arc<Agreed>) -> Ports {
+/// named; `agreed`: what servers may be started; `logins`: where the user's logins are kept.
+pub(crate) fn ports(
+    printer: Arc<dyn Printer>,
+    own: Arc<OwnFiles>,
+    private_hosts: Vec<String>,
+    agreed: Arc<Agreed>,
+    logins: Option<PathBuf>,
+) -> Ports {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let http = Http::new(HttpSettings { private_hosts: private_hosts.clone(), ..HttpSettings::default() }, clock.clone());
     let data = Arc::new(DataFiles::keeping(own.clone()));
@@ -35,7 +43,7 @@ pub(crate) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, private_hosts
         models: Arc::new(HttpModelClient::new(http.clone(), own.clone())),
         database: data.clone(),
         reader: data,
-        servers: Arc::new(McpServers::new(http.clone(), clock.clone()).as_agreed(agreed)),
+        servers: Arc::new(McpServers::new(http.clone(), clock.clone()).as_agreed(agreed).with_logins(logins)),
         http: Arc::new(StepHttpClient::new(http)),
         mail: Arc::new(SmtpMailSender::new(clock.clone(), private_hosts)),
         folder: Arc::new(DiskFolder::keeping(own)),
@@ -48,10 +56,17 @@ pub(crate) fn ports(printer: Arc<dyn Printer>, own: Arc<OwnFiles>, private_hosts
     }
 }
 
+/// Where the user's logins are kept, if there is such a place.
+pub(crate) fn logins() -> Option<PathBuf> {
+    environment::logins_folder().ok()
+}
+
 /// MCP servers, to be looked at outside of a run.
 pub(crate) fn servers(private_hosts: Vec<String>, agreed: Arc<Agreed>) -> McpServers {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    McpServers::new(Http::new(HttpSettings { private_hosts, ..HttpSettings::default() }, clock.clone()), clock).as_agreed(agreed)
+    McpServers::new(Http::new(HttpSettings { private_hosts, ..HttpSettings::default() }, clock.clone()), clock)
+        .as_agreed(agreed)
+        .with_logins(logins())
 }
 
 /// Values of the secrets that pipelines declare, as far as they are set.

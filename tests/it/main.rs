@@ -47,6 +47,7 @@ mod runs;
 mod schema;
 mod servers;
 mod settings;
+mod sign_in;
 mod slips;
 mod spans;
 mod sql_engines;

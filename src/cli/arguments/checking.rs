@@ -85,6 +85,39 @@ pub enum ToolsCommand {
         #[command(flatten)]
         trust: TrustOption,
     },
+    /// Signs in to an MCP server (OAuth) and keeps the login for this project; runs use it and refresh it
+    #[command(after_help = examples::LOGIN)]
+    Login(LoginOptions),
+    /// Forgets the login of an MCP server
+    #[command(after_help = examples::LOGOUT)]
+    Logout {
+        /// The name of the server in `tools`
+        server: String,
+        /// Pipelines, and folders in which it is looked for [default: the project]
+        paths: Vec<PathBuf>,
+    },
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct LoginOptions {
+    /// The name of the server in `tools`
+    pub server: String,
+    /// Pipelines, and folders in which it is looked for [default: the project]
+    pub paths: Vec<PathBuf>,
+    /// A scope to ask for, besides those that the server wants; may be repeated
+    #[arg(long = "scope", value_name = "SCOPE")]
+    pub scopes: Vec<String>,
+    /// A host that the server names for its logins and that may be asked for a token; may be repeated
+    #[arg(long = "yes-host", value_name = "HOST")]
+    pub hosts: Vec<String>,
+    /// With a code that is typed on another device, if the authorization server offers it
+    #[arg(long)]
+    pub device: bool,
+    /// Prints the address only
+    #[arg(long)]
+    pub no_browser: bool,
+    #[command(flatten)]
+    pub trust: TrustOption,
 }
 
 #[derive(Debug, Args)]

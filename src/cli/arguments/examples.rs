@@ -20,6 +20,8 @@ examples! {
     DOCTOR: "doctor" "doctor pipelines/shop/pipeline.yaml" "doctor --config";
     TOOLS: "tools pin --check";
     PIN: "tools pin --check" "tools pin pipelines/shop/pipeline.yaml";
+    LOGIN: "tools login tracker" "tools login tracker --device --scope issues:write";
+    LOGOUT: "tools logout tracker";
     SCHEMA: "schema" "schema pipeline";
     LSP: "lsp";
     MCP: "mcp pipelines/shop/pipeline.yaml" "mcp pipelines/shop/pipeline.yaml --http 8080";

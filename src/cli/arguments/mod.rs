@@ -18,7 +18,8 @@ use crate::lower::FileKind;
 use crate::report::Look;
 
 pub use checking::{
-    DoctorOptions, FixOptions, Format, GraphFormat, GraphOptions, NoTests, TestFormat, TestOptions, ToolsCommand, ValidateOptions,
+    DoctorOptions, FixOptions, Format, GraphFormat, GraphOptions, LoginOptions, NoTests, TestFormat, TestOptions, ToolsCommand,
+    ValidateOptions,
 };
 pub use running::{
     ApproveOptions, McpOptions, OutputOptions, PlanOptions, RunOptions, RunRequest, RunsCommand, RunsListOptions, TrustOptions,

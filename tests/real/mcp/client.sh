@@ -11,12 +11,43 @@ write() { # STEPS, each a line in JSON, which is YAML
     cat > p.yaml <<YAML
 flow: 1
 name: conformance
-tools: { server: { url: "$url", timeout: 30s } }
+tools: { server: { url: "$url", timeout: 30s${auth:-} } }
 steps:
 $1
   - { id: done, set: done }
 outputs: { done: "{{ steps.done.output }}" }
 YAML
+}
+
+context() { # a value that the scenario names
+    python3 -c 'import json, os, sys; print(json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])[sys.argv[1]])' "$1"
+}
+
+try_login() { # whoever opens the printed address comes back with a code
+    "$FLOW" tools login server --trust "$@" 2>&1 | while read -r line; do
+        case "$line" in
+            http*) curl --silent --show-error --location --max-time 20 --output /dev/null "$line" ;;
+            *) echo "$line" | tee -a told >&2 ;;
+        esac
+    done
+}
+
+advised() { # the words after the command that the last message names
+    sed -n 's/.*: flow tools login server\(\( --[a-z-]* [^ ;]*\)*\).*/\1/p' told | tail -1
+}
+
+login() { # signs in as a person would: a host that the server names is looked at, and agreed to
+    : >told
+    # shellcheck disable=SC2046
+    try_login "$@" || { [ -n "$(advised)" ] && try_login "$@" $(advised); }
+}
+
+again() { # runs; what its message says about the login is done, once
+    "$FLOW" run p.yaml --trust --quiet 2>told && return
+    cat told >&2
+    # shellcheck disable=SC2046
+    login $(advised)
+    "$FLOW" run p.yaml --trust --quiet
 }
 
 calls() { # the calls that the scenario names; what is null is left out
@@ -26,7 +57,35 @@ for n, call in enumerate(json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["tool
     print("  -", json.dumps({"id": f"c{n}", "tool": "server." + call["name"], "with": given}))'
 }
 
+export XDG_STATE_HOME="$folder/state"
 case "${MCP_CONFORMANCE_SCENARIO:-}" in
+    auth/client-credentials-jwt)
+        issuer=$(curl --silent "${url%/mcp}/.well-known/oauth-protected-resource/mcp" | python3 -c 'import json, sys; print(json.load(sys.stdin)["authorization_servers"][0])')
+        KEY=$(context private_key_pem)
+        export KEY
+        auth=", auth: { client_id: $(context client_id), private_key: '{{ env.KEY }}', issuer: \"$issuer\" }"
+        ;;
+    auth/client-credentials-basic)
+        issuer=$(curl --silent "${url%/mcp}/.well-known/oauth-protected-resource/mcp" | python3 -c 'import json, sys; print(json.load(sys.stdin)["authorization_servers"][0])')
+        SECRET=$(context client_secret)
+        export SECRET
+        auth=", auth: { client_id: $(context client_id), client_secret: '{{ env.SECRET }}', issuer: \"$issuer\" }"
+        ;;
+    auth/pre-registration)
+        SECRET=$(context client_secret)
+        export SECRET
+        auth=", auth: { grant: login, client_id: $(context client_id), client_secret: '{{ env.SECRET }}', issuer: \"$(context issuer)\" }"
+        ;;
+    auth/basic-cimd) auth=', auth: { client_id: "https://conformance-test.local/client-metadata.json" }' ;;
+esac
+case "${MCP_CONFORMANCE_SCENARIO:-}" in
+    auth/client-credentials-*) write '  - { id: call, tool: server.test-tool }' ;;
+    auth/*)
+        write '  - { id: call, tool: server.test-tool }'
+        login
+        again
+        exit
+        ;;
     tools_call) write '  - { id: call, tool: server.add_numbers, with: { a: 5, b: 3 } }' ;;
     sse-retry) write '  - { id: call, tool: server.test_reconnection }' ;;
     http-custom-headers) write "$(calls)" ;;

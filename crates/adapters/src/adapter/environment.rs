@@ -156,9 +156,22 @@ pub fn state_folder() -> Option<PathBuf> {
 /// # Errors
 /// There is neither.
 pub fn trusted_folder() -> Result<PathBuf, EnvironmentError> {
+    Ok(kept_folder()?.join("trusted"))
+}
+
+/// The folder in which logins are kept, `~/.local/state/flow/logins` unless `XDG_STATE_HOME` says otherwise.
+///
+/// # Errors
+/// Neither variable names an absolute folder.
+pub fn logins_folder() -> Result<PathBuf, EnvironmentError> {
+    Ok(kept_folder()?.join("logins"))
+}
+
+/// The folder of what this program keeps for its user.
+fn kept_folder() -> Result<PathBuf, EnvironmentError> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
     let state = folder("XDG_STATE_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/state")));
-    state.map(|folder| folder.join("flow").join("trusted")).ok_or(EnvironmentError::NoHome)
+    state.map(|folder| folder.join("flow")).ok_or(EnvironmentError::NoHome)
 }
 
 /// Folders that programs are looked for in, as the value of `PATH`: those of the user's own, without relative ones.

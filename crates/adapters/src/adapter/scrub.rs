@@ -1,5 +1,9 @@
 //! Texts from outside, made safe for the message of a failure.
 
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex};
+
+use super::held;
 use crate::diagnostic::cut_bytes;
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -10,11 +14,15 @@ use crate::redact::Secrets;
 const MOST_BYTES: usize = 2048;
 /// Most bytes quoted from outside in one message.
 const MOST_QUOTED: usize = 1024;
+/// Most secrets that are learnt; the oldest are forgotten.
+const MOST_LEARNT: usize = 64;
 
 /// Takes known secrets out of texts.
 #[derive(Clone, Default)]
 pub(crate) struct Scrub {
     secrets: Secrets,
+    /// Those that were learnt later, for all clones.
+    learnt: Arc<Mutex<(Vec<Secret>, Secrets)>>,
 }
 
 impl Scrub {
@@ -22,7 +30,31 @@ impl Scrub {
     /// abc` also for `abc` alone.
     pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Scrub {
         let with_rest = |whole: &'a str| std::iter::once(whole).chain(whole.split_once(' ').map(|(_, rest)| rest));
-        Scrub { secrets: Secrets::for_logs(secrets.into_iter().flat_map(|secret| with_rest(secret.reveal().trim()))) }
+        Scrub {
+            secrets: Secrets::for_logs(secrets.into_iter().flat_map(|secret| with_rest(secret.reveal().trim()))),
+            learnt: Arc::default(),
+        }
+    }
+
+    /// Looks for one more from now on, here and in all clones.
+    pub(crate) fn learn(&self, secret: &Secret) {
+        let mut learnt = held(&self.learnt);
+        if learnt.0.contains(secret) {
+            return;
+        }
+        let surplus = (learnt.0.len() + 1).saturating_sub(MOST_LEARNT);
+        learnt.0.drain(..surplus);
+        learnt.0.push(secret.clone());
+        learnt.1 = Secrets::for_logs(learnt.0.iter().map(Secret::reveal));
+    }
+
+    fn learnt(&self) -> Secrets {
+        held(&self.learnt).1.clone()
+    }
+
+    /// Hides those that were learnt in a value that work continues with.
+    pub(crate) fn hide_learnt(&self, value: &mut serde_json::Value) {
+        self.learnt().hide_in_value(value);
     }
 
     /// Hides them in a reply of the model that they were sent to, wherever the endpoint put them.
@@ -37,20 +69,25 @@ impl Scrub {
     }
 
     /// The text without them.
-    pub(crate) fn hidden<'t>(&self, text: &'t str) -> std::borrow::Cow<'t, str> {
-        self.secrets.hide(text)
+    pub(crate) fn hidden<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let learnt = self.learnt();
+        match self.secrets.hide(text) {
+            Cow::Borrowed(text) => learnt.hide(text),
+            Cow::Owned(text) => Cow::Owned(learnt.hide(&text).into_owned()),
+        }
     }
 
     /// A quote from outside: secrets hidden, control characters shown as escapes, one line, bounded. `is_cut`: the text ends where we
     /// stopped reading, so that its end may be the beginning of a secret, which is hidden too.
     pub(crate) fn quote(&self, text: &str, is_cut: bool) -> String {
-        let text = if is_cut { self.secrets.hide_cut(text) } else { self.secrets.hide(text).into_owned() };
+        let learnt = self.learnt();
+        let text = if is_cut { learnt.hide_cut(&self.secrets.hide_cut(text)) } else { self.hidden(text).into_owned() };
         cut_bytes(visible(&text), MOST_QUOTED)
     }
 
     /// A failure whose message holds none of the secrets.
     pub(crate) fn failure(&self, kind: FailureKind, message: impl AsRef<str>) -> Failure {
-        Failure::new(kind, cut_bytes(visible(&self.secrets.hide(message.as_ref())), MOST_BYTES))
+        Failure::new(kind, cut_bytes(visible(&self.hidden(message.as_ref())), MOST_BYTES))
     }
 }
 

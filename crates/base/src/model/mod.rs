@@ -59,4 +59,7 @@ pub use step_kind::*;
 pub use testing::{Channels, Expect, Layered, Mock, Replies, ReplyBody, ReplySet, ScriptedReply, TestCase, TestFile};
 pub use text::{Filling, Form, Read, Text, TextPlace};
 pub use visit::{Authored, Leaf, TextKey, Visit, with_inner};
-pub use work::{Agent, Api, Approve, FilePart, Model, Preset, Price, Provider, ServerKind, Service, Tool, ToolCalls, ToolKind, WireFormat};
+pub use work::{
+    Agent, Api, Approve, FilePart, Grant, Model, Preset, Price, Provider, ServerAuth, ServerKind, Service, Tool, ToolCalls, ToolKind,
+    WireFormat,
+};

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     Agent, Check, Criterion, Filling, ForEach, Judging, Model, Outputs, Person, PersonSource, Pipeline, Provider, ReplyBody, ReplySet,
-    Scorecard, ScriptedReply, SecretReader, ServerKind, Step, Text, Tool, ToolKind,
+    Scorecard, ScriptedReply, SecretReader, ServerAuth, ServerKind, Step, Text, Tool, ToolKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -39,6 +39,8 @@ pub enum TextKey {
     Sender,
     User,
     Password,
+    /// `client_secret` and `private_key` of a server.
+    ClientSecret,
     /// An argument of an MCP server.
     ProgramArgument,
     Env,
@@ -87,7 +89,7 @@ impl TextKey {
         use TextKey::*;
         match self {
             ModelName | BaseUrl | ApiKey | Url | Header | Query | Body | Fixed | FixedInput | MailServer | Sender | User | Password
-            | ProgramArgument | Env => true,
+            | ClientSecret | ProgramArgument | Env => true,
             Reply | Instructions | CriterionWhen | Check | CheckExpression | PersonId | PersonField | Name | When | ForEach | Prompt
             | StepModel | Attach | Argument | IdempotencyKey | Value | Wait | Sql | Route | CaseWhen | Format | Gate | WrittenScorecard
             | GateValue | Otherwise | Send | SendValue | StopReason | Output => false,
@@ -351,7 +353,15 @@ impl Tool {
                 texts(TextKey::ProgramArgument, args, visit);
                 env.iter().for_each(|(name, text)| named_text(TextKey::Env, &name.value, text, visit));
             }
-            ToolKind::Server(ServerKind::Url { url, headers }) => request(*span, url, headers, &[], None, visit),
+            ToolKind::Server(ServerKind::Url { url, headers, auth }) => {
+                request(*span, url, headers, &[], None, visit);
+                if let Some(ServerAuth { grant: _, client_id, client_secret, private_key, scopes: _, issuer: _, token_url: _ }) =
+                    auth.as_deref()
+                {
+                    texts(TextKey::User, client_id, visit);
+                    texts(TextKey::ClientSecret, client_secret.iter().chain(private_key), visit);
+                }
+            }
             ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { file: _, pipeline: _ } | ToolKind::Broken => {}
         }
     }

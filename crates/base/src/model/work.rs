@@ -377,5 +377,44 @@ pub enum ServerKind {
         url: Text,
         /// Header names and values.
         headers: Vec<(String, Text)>,
+        /// How a token is fetched.
+        auth: Option<Box<ServerAuth>>,
     },
+}
+
+/// `auth` of an MCP server behind a web address (OAuth 2.1).
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerAuth {
+    /// How a token is fetched.
+    pub grant: Grant,
+    /// The name under which the authorization server knows us.
+    pub client_id: Option<Text>,
+    /// What proves it.
+    pub client_secret: Option<Text>,
+    /// A key (PKCS#8 in PEM, P-256) that proves it in its place.
+    pub private_key: Option<Text>,
+    /// What is asked for.
+    pub scopes: Vec<Spanned<String>>,
+    /// The authorization server; without it, the MCP server names one.
+    pub issuer: Option<Spanned<String>>,
+    /// Where tokens are fetched; without it, the authorization server says so.
+    pub token_url: Option<Spanned<String>>,
+}
+
+impl ServerAuth {
+    /// The addresses that the file names.
+    pub fn addresses(&self) -> impl Iterator<Item = &Spanned<String>> {
+        self.issuer.iter().chain(&self.token_url)
+    }
+}
+
+/// How a token is fetched (`grant`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum Grant {
+    /// A person signed in before the run (`flow tools login`).
+    #[default]
+    Login,
+    /// The client itself has the right.
+    ClientCredentials,
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{Pending, Secret};
 use crate::event::{Failure, ServerTool};
-use crate::model::HostSource;
+use crate::model::{Grant, HostSource};
 
 /// A server. Equal ones are the same: steps and runs of one process share it.
 #[derive(Debug, Clone)]
@@ -58,11 +58,32 @@ pub enum ServerTransport {
         host_from: HostSource,
         /// Header names and values; they go to this server only.
         headers: Vec<(String, Secret)>,
+        /// How a token is fetched; `None`: with a login, if there is one.
+        auth: Option<ServerSignIn>,
     },
 }
 
 /// The name under which a server's instructions are pinned beside its tools. A tool's own name has no space.
 pub const INSTRUCTIONS: &str = "server instructions";
+
+/// How a token for a server is fetched (`auth`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ServerSignIn {
+    /// With a login of a person, or as the client itself.
+    pub grant: Grant,
+    /// The name under which the authorization server knows us.
+    pub client_id: Option<String>,
+    /// What proves it; it goes to an address that the file names or a person has agreed to.
+    pub client_secret: Option<Secret>,
+    /// A key (PKCS#8 in PEM, P-256) that proves it in its place.
+    pub private_key: Option<Secret>,
+    /// What is asked for.
+    pub scopes: Vec<String>,
+    /// The authorization server that the file names.
+    pub issuer: Option<String>,
+    /// Where the file says that tokens are fetched.
+    pub token_url: Option<String>,
+}
 
 /// The tools of a server.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

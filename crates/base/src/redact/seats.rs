@@ -20,6 +20,7 @@ pub fn each_seat(pipeline: &Pipeline, visit: &mut dyn FnMut(&str, bool, &Text)) 
         let (name, is_password) = match key {
             ApiKey => ("api_key", false),
             Password => ("password", true),
+            ClientSecret => ("client_secret", true),
             Header | Env | Query | Body | Fixed | FixedInput | Argument => (name, false),
             ModelName | BaseUrl | Reply | Instructions | Url | MailServer | Sender | User | ProgramArgument | CriterionWhen | Check
             | CheckExpression | PersonId | PersonField | Name | When | ForEach | Prompt | StepModel | Attach | IdempotencyKey | Value

@@ -10,7 +10,7 @@ use super::keys::{self, KeyTable, Tables};
 use super::reader::KeyReader;
 use super::texts::place;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Approve, Method, PipelineId, ServerKind, Text, Tool, ToolKind};
+use crate::model::{Approve, Grant, Method, PipelineId, ServerAuth, ServerKind, Text, Tool, ToolKind};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
 
@@ -110,9 +110,15 @@ fn read_kind(keys: &KeyReader, kind: &str) -> Option<ToolKind> {
             Some(ToolKind::Server(ServerKind::Program { command, args, env }))
         }
         "url" => {
-            let headers = headers(keys);
+            let (headers, auth) = (headers(keys), sign_in(keys).map(Box::new));
+            if let Some((name, _)) =
+                keys.entries("headers").find(|(name, _)| auth.is_some() && name.text.eq_ignore_ascii_case("authorization"))
+            {
+                let message = "a server with auth has no Authorization header of its own";
+                keys.lower.report(Diagnostic::bad_value(name.span, message).help("remove this header, or auth"));
+            }
             let url = keys.text("url")?;
-            Some(ToolKind::Server(ServerKind::Url { url, headers }))
+            Some(ToolKind::Server(ServerKind::Url { url, headers, auth }))
         }
         _ => None,
     }
@@ -138,6 +144,62 @@ fn program(keys: &KeyReader) -> Option<Spanned<String>> {
 
 fn args(keys: &KeyReader) -> Vec<Text> {
     keys.list("args").unwrap_or_default().iter().filter_map(|node| keys.lower.loose_text("args", node)).collect()
+}
+
+/// `auth`: how a token is fetched.
+fn sign_in(keys: &KeyReader) -> Option<ServerAuth> {
+    let auth = keys.section("auth", &keys::SIGN_IN)?;
+    let address = |key: &str| auth.fixed(key).filter(|written| is_address_of_tokens(&auth, key, written));
+    let has_proof = auth.has("client_secret") || auth.has("private_key");
+    let own = if has_proof { Grant::ClientCredentials } else { Grant::Login };
+    let read = ServerAuth {
+        grant: auth.choice("grant").unwrap_or(own),
+        client_id: auth.text("client_id"),
+        client_secret: auth.text("client_secret"),
+        private_key: auth.text("private_key"),
+        scopes: auth.names("scopes").unwrap_or_default(),
+        issuer: address("issuer"),
+        token_url: address("token_url"),
+    };
+    let wrong = |key: &str, message: &str, help: &str| {
+        auth.lower.report(Diagnostic::bad_value(auth.key_span(key), message.to_owned()).help(help.to_owned()));
+    };
+    if auth.has("client_secret") && auth.has("private_key") {
+        wrong("private_key", "auth has both a client_secret and a private_key", "keep the one that the authorization server asks for");
+    }
+    if has_proof && !auth.has("client_id") {
+        let key = if auth.has("client_secret") { "client_secret" } else { "private_key" };
+        wrong(key, "auth has no client_id", "add client_id: the name that belongs to this secret");
+    }
+    if read.grant == Grant::ClientCredentials && !has_proof {
+        let help = "add client_id: … and client_secret: \"{{ secrets.NAME }}\", or private_key";
+        wrong("grant", "client_credentials needs a client_secret or a private_key", help);
+    }
+    for scope in read.scopes.iter().filter(|scope| !is_scope(&scope.value)) {
+        let message = format!("{} is not one scope", quoted(&scope.value));
+        auth.lower.report(Diagnostic::bad_value(scope.span, message).help("write each scope as an item of its own: scopes: [read, write]"));
+    }
+    Some(read)
+}
+
+/// RFC 6749, appendix A.4.
+fn is_scope(scope: &str) -> bool {
+    !scope.is_empty() && scope.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\\'))
+}
+
+/// Secrets go there: only over TLS, or on this machine.
+fn is_address_of_tokens(keys: &KeyReader, key: &str, written: &Spanned<String>) -> bool {
+    let url = url::Url::parse(&written.value).ok();
+    let is_local = |url: &url::Url| matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    let is_fine = |url: &url::Url| {
+        (url.scheme() == "https" || url.scheme() == "http" && is_local(url)) && url.username().is_empty() && url.fragment().is_none()
+    };
+    if url.as_ref().is_some_and(is_fine) {
+        return true;
+    }
+    let message = format!("{key} {} is not an address that begins with https://", quoted(&written.value));
+    keys.lower.report(Diagnostic::bad_value(written.span, message).help(format!("write it out, as {key}: https://auth.example.com")));
+    false
 }
 
 /// `env`: names that a program's environment can have, and texts.

@@ -63,8 +63,11 @@ impl Wishes {
         for (name, tool) in &pipeline.tools {
             let by = format!("tool {name}{whose}");
             match &tool.kind {
-                ToolKind::Http { url, .. } | ToolKind::Server(ServerKind::Url { url, .. }) => {
-                    add(&mut self.hosts, address(&url.source), by)
+                ToolKind::Http { url, .. } => add(&mut self.hosts, address(&url.source), by),
+                ToolKind::Server(ServerKind::Url { url, auth, headers: _ }) => {
+                    let named = auth.iter().flat_map(|auth| auth.addresses());
+                    named.for_each(|named| add(&mut self.hosts, address(&named.value), format!("{by}, for its tokens")));
+                    add(&mut self.hosts, address(&url.source), by);
                 }
                 ToolKind::Smtp { address, .. } => add(&mut self.hosts, format!("smtp://{}", written(&address.source)), by),
                 ToolKind::Server(ServerKind::Program { command, args, env }) => {

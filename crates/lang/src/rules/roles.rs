@@ -32,7 +32,7 @@ impl SinkRole {
         Some(match key {
             Instructions | Prompt | Attach | GateValue => SinkRole::Prompt,
             BaseUrl | Url | Query | MailServer => SinkRole::Address,
-            ModelName | ApiKey | Header | Body | Fixed | Sender | User | Password | Env => SinkRole::Sealed,
+            ModelName | ApiKey | Header | Body | Fixed | Sender | User | Password | ClientSecret | Env => SinkRole::Sealed,
             CriterionWhen | Check | CheckExpression | When | Route | CaseWhen | WrittenScorecard => SinkRole::Condition,
             Name | IdempotencyKey | StopReason => SinkRole::Log,
             Format | Gate | Otherwise | Send | SendValue | Output => SinkRole::Output,

@@ -77,7 +77,12 @@ fn outgoing(pipeline: &PipelinePlan) -> Vec<Outgoing<'_>> {
     for tool in pipeline.pipeline.tools.values() {
         let (address, is_host, beside) = match &tool.kind {
             ToolKind::Http { url, headers, query, body, .. } => (url, false, request(headers, query, body.as_ref())),
-            ToolKind::Server(ServerKind::Url { url, headers }) => (url, false, request(headers, &[], None)),
+            ToolKind::Server(ServerKind::Url { url, headers, auth }) => {
+                // Where the file names no other host, the server's own gives the tokens.
+                let auth = auth.iter().filter(|auth| auth.addresses().next().is_none());
+                let secrets = auth.flat_map(|auth| auth.client_secret.iter().chain(&auth.private_key));
+                (url, false, request(headers, &[], None).into_iter().chain(secrets).collect())
+            }
             ToolKind::Smtp { address, user, password, .. } => (address, true, user.iter().chain(password).collect()),
             ToolKind::Server(ServerKind::Program { .. })
             | ToolKind::Sql(_)

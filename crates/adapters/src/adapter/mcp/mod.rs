@@ -20,6 +20,7 @@
 //!
 //! How to add a request of the protocol: its words in `protocol`, its bounds in `tools`, a row of the fault table in `tests`.
 
+pub mod auth;
 mod headers;
 mod inbox;
 mod news;
@@ -36,11 +37,13 @@ mod tools;
 mod web;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
+use self::auth::{Challenge, LoginDone, LoginTalk, LoginWish, log_in};
 use self::pictures::KeptPictures;
 use self::pins::{Difference, Pins};
 use self::pool::{OpenSession, PooledServer, ServerPool};
@@ -73,6 +76,8 @@ pub struct McpServers {
     pool: Arc<ServerPool>,
     /// What programs may be; without it, all may be started.
     agreed: Option<Arc<Agreed>>,
+    /// Where logins are kept; without it, none is used.
+    logins: Option<PathBuf>,
     /// Pins are read and written by one at a time.
     pinning: Arc<Mutex<()>>,
     pictures: KeptPictures,
@@ -109,12 +114,53 @@ fn without_secrets(server: &ToolServer, listed: &ListedTools) -> BTreeMap<String
 impl McpServers {
     /// Reaches web addresses over these connections.
     pub fn new(http: Http, clock: Arc<dyn Clock>) -> McpServers {
-        McpServers { http, clock, pool: Arc::default(), agreed: None, pinning: Arc::default(), pictures: KeptPictures::default() }
+        McpServers {
+            http,
+            clock,
+            pool: Arc::default(),
+            agreed: None,
+            logins: None,
+            pinning: Arc::default(),
+            pictures: KeptPictures::default(),
+        }
     }
 
     /// The same, where only what somebody agreed to is started.
     pub fn as_agreed(self, agreed: Arc<Agreed>) -> McpServers {
         McpServers { agreed: Some(agreed), ..self }
+    }
+
+    /// The same, with the logins that are kept in a folder.
+    pub fn with_logins(self, logins: Option<PathBuf>) -> McpServers {
+        McpServers { logins, ..self }
+    }
+
+    /// A person signs in at the authorization server of a server; the login is kept.
+    ///
+    /// # Errors
+    /// No login is granted, something is not as it must be, or it cannot be kept.
+    pub async fn log_in(&self, server: &ToolServer, wish: &LoginWish, talk: &dyn LoginTalk) -> Result<LoginDone, Failure> {
+        let wrong = |what: &str| Failure::new(FailureKind::BadRequest, format!("server \"{}\" {what}", server.name));
+        let ServerTransport::Http { url, headers, .. } = &server.transport else { return Err(wrong("is a program, which takes no login")) };
+        let folder = self.logins.clone().ok_or_else(|| wrong("has no folder for its login: HOME is not set"))?;
+        let web = Web::new(self.http.clone(), Arc::clone(&self.clock), server, url, headers, None).without_tokens();
+        let (asker, web) = (web.endpoint.asker(), Arc::new(web));
+        // What it says when nobody is logged in is what it wants.
+        let until = Instant::now() + patience(server.connect_timeout);
+        let looked = async {
+            let session = ServerSession::open(ServerLink::Web(Arc::clone(&web)), until, server.connect_timeout).await?;
+            let listed = timeout_at(until, session.list()).await.map(drop);
+            session.end().await;
+            Ok::<_, HttpFault>(listed)
+        };
+        let looked = looked.await;
+        let wanted = match (web.wanted(), looked) {
+            (Some(wanted), _) => wanted,
+            (None, Ok(_)) => Challenge::default(),
+            (None, Err(fault)) => return Err(named(server, fault).failure),
+        };
+        let done = log_in(asker, Arc::clone(&self.clock), server, &wanted, folder, wish, talk).await;
+        done.map_err(|fault| named(server, fault).failure)
     }
 
     fn entry(&self, server: &ToolServer) -> Arc<PooledServer> {
@@ -222,7 +268,7 @@ impl McpServers {
                 ServerLink::Program(program)
             }
             ServerTransport::Http { url, headers, .. } => {
-                ServerLink::Web(Arc::new(Web::new(self.http.clone(), Arc::clone(&self.clock), server, url, headers)))
+                ServerLink::Web(Arc::new(Web::new(self.http.clone(), Arc::clone(&self.clock), server, url, headers, self.logins.clone())))
             }
         })
     }

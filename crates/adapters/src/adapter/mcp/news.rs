@@ -106,6 +106,10 @@ impl ServerListener {
 
     async fn ask(&self, marks: &SseMarks) -> Result<HttpAnswer, HttpFault> {
         let mut headers = self.headers.clone();
+        // A stream lives longer than a token.
+        if let Some(web) = self.web.upgrade() {
+            web.put_token(&mut headers).await?;
+        }
         if let Some(last) = marks.last_id.as_ref().filter(|last| self.request.is_none() && !last.is_empty() && last.len() <= LONGEST_ID) {
             headers.push(("Last-Event-ID".to_owned(), Secret::new(last)));
         }

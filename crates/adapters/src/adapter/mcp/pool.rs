@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 use super::session::ServerSession;
 use crate::adapter::held;
 use crate::event::Failure;
-use crate::port::{Secret, ServerTransport, ToolServer};
+use crate::port::{Secret, ServerSignIn, ServerTransport, ToolServer};
 
 /// Servers that are kept though no run uses them.
 pub(super) const MOST_IDLE: usize = 8;
@@ -177,6 +177,12 @@ impl PooledServer {
     }
 }
 
+fn sign_in(auth: &ServerSignIn) -> Vec<String> {
+    let ServerSignIn { grant, client_id, client_secret, private_key, scopes, issuer, token_url } = auth;
+    let revealed = |secret: &Option<Secret>| format!("{:?}", secret.as_ref().map(Secret::reveal));
+    vec![format!("{grant:?} {client_id:?} {scopes:?} {issuer:?} {token_url:?}"), revealed(client_secret), revealed(private_key)]
+}
+
 /// What makes two servers the same.
 fn key(server: &ToolServer, private_hosts: &[String]) -> Vec<String> {
     let mut parts = vec![server.project.display().to_string(), server.secrets.len().to_string()];
@@ -190,10 +196,11 @@ fn key(server: &ToolServer, private_hosts: &[String]) -> Vec<String> {
             parts.extend(args.iter().cloned());
             parts.extend(named(env));
         }
-        ServerTransport::Http { url, headers, .. } => {
+        ServerTransport::Http { url, headers, auth, host_from: _ } => {
             parts.extend(["url".to_owned(), url.clone(), private_hosts.len().to_string()]);
             parts.extend(private_hosts.iter().cloned());
             parts.extend(named(headers));
+            parts.extend(auth.iter().flat_map(sign_in));
         }
     }
     parts

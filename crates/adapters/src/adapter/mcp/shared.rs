@@ -2,6 +2,7 @@
 //! they outlive the run that started them.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use tokio::runtime::Handle;
@@ -36,6 +37,11 @@ impl SharedServers {
     pub fn new(on: Handle, clock: Arc<dyn Clock>) -> SharedServers {
         let http = connections(&[], &clock);
         SharedServers { servers: McpServers::new(http, Arc::clone(&clock)), on, clock, https: Mutex::default() }
+    }
+
+    /// The same, with the logins that are kept in a folder.
+    pub fn with_logins(self, logins: Option<PathBuf>) -> SharedServers {
+        SharedServers { servers: self.servers.with_logins(logins), ..self }
     }
 
     /// The servers for a run, which may reach these hosts in private networks, and starts what was agreed to.

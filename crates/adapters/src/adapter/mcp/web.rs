@@ -4,6 +4,7 @@
 //! by [`Http`], as for every other request.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use rmcp::model::{ErrorData, ProtocolVersion};
 use serde_json::Value;
 use tokio::task::AbortHandle;
 
+use super::auth::{Asker, Challenge, ServerTokens};
 use super::headers::header_value;
 use super::inbox::{Inbox, Said, error_of, said};
 use super::protocol::STATELESS;
@@ -26,6 +28,8 @@ const MOST_RESUMED: usize = 10;
 pub(super) const RESUME_AFTER: Duration = Duration::from_secs(1);
 /// Longest wait that a server may ask for.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// How often one request is sent, each time with another token.
+const MOST_TOKENS: usize = 3;
 /// How long the server has to take a message that wants no answer.
 const NOTICE_TIME: Duration = Duration::from_secs(2);
 /// Longest number of a session or an event.
@@ -39,6 +43,10 @@ pub(super) struct Web {
     clock: Arc<dyn Clock>,
     headers: Vec<(String, Secret)>,
     agreed: Mutex<Handshake>,
+    /// What gives requests a token; `None`: the file sets one, or none is used.
+    tokens: Option<ServerTokens>,
+    /// What the server last wanted of a token.
+    wanted: Mutex<Option<Challenge>>,
     /// The task that listens to what the server tells of its own accord.
     pub(super) listening: Mutex<Option<AbortHandle>>,
 }
@@ -64,6 +72,11 @@ impl WebEndpoint {
             connect_timeout: self.connect_timeout,
             scrub: &self.inbox.scrub,
         }
+    }
+
+    /// What asks for metadata and tokens.
+    pub(super) fn asker(&self) -> Asker {
+        Asker { http: self.http.clone(), connect_timeout: self.connect_timeout, scrub: self.inbox.scrub.clone() }
     }
 
     /// Sends a message, or asks without one; the answer may have any status.
@@ -109,12 +122,32 @@ impl Trouble {
 }
 
 impl Web {
-    pub(super) fn new(http: Http, clock: Arc<dyn Clock>, server: &ToolServer, url: &str, headers: &[(String, Secret)]) -> Web {
+    /// `logins`: the folder in which logins are kept; `None`: none is used.
+    pub(super) fn new(
+        http: Http,
+        clock: Arc<dyn Clock>,
+        server: &ToolServer,
+        url: &str,
+        headers: &[(String, Secret)],
+        logins: Option<PathBuf>,
+    ) -> Web {
         let headers = headers.iter().filter(|(name, _)| !OWN.contains(&name.to_ascii_lowercase().as_str()));
         let headers: Vec<(String, Secret)> = headers.cloned().collect();
         let inbox = Arc::new(Inbox::new(Scrub::new(headers.iter().map(|(_, value)| value).chain(&server.secrets))));
         let endpoint = WebEndpoint { inbox, http, url: url.to_owned(), connect_timeout: server.connect_timeout };
-        Web { endpoint, clock, headers, agreed: Mutex::default(), listening: Mutex::default() }
+        let tokens = ServerTokens::new(endpoint.asker(), Arc::clone(&clock), server, logins);
+        Web { endpoint, clock, headers, agreed: Mutex::default(), tokens, wanted: Mutex::default(), listening: Mutex::default() }
+    }
+
+    /// The same without any token, to learn what the server wants.
+    pub(super) fn without_tokens(mut self) -> Web {
+        self.tokens = None;
+        self
+    }
+
+    /// What the server last wanted of a token.
+    pub(super) fn wanted(&self) -> Option<Challenge> {
+        held(&self.wanted).clone()
     }
 
     fn agreed(&self) -> Handshake {
@@ -136,6 +169,7 @@ impl Web {
         // Whoever greets begins anew.
         let agreed = if message.is_some_and(greets) { Handshake::default() } else { self.agreed() };
         let mut headers = self.headers.clone();
+        headers.extend(self.token().map(|token| ("Authorization".to_owned(), bearer(&token))));
         let mut add = |name: &str, value: &str| headers.push((name.to_owned(), Secret::new(value)));
         add("Accept", if message.is_some() { "application/json, text/event-stream" } else { "text/event-stream" });
         agreed.version.iter().for_each(|version| add("MCP-Protocol-Version", version.as_str()));
@@ -149,7 +183,39 @@ impl Web {
     }
 
     async fn post(&self, message: &Value, more: &BTreeMap<String, String>) -> Result<HttpAnswer, HttpFault> {
-        self.endpoint.ask("POST", self.headers(Some(message), more), Some(message.to_string().into_bytes())).await
+        if let Some(tokens) = &self.tokens {
+            tokens.prepare().await?;
+        }
+        let mut tries = 0;
+        loop {
+            let used = self.token();
+            let answer = self.endpoint.ask("POST", self.headers(Some(message), more), Some(message.to_string().into_bytes())).await?;
+            let challenge = Challenge::of(answer.headers());
+            let is_for_scopes = answer.status() == 403 && challenge.error.as_deref() == Some("insufficient_scope");
+            if answer.status() != 401 && !is_for_scopes {
+                return Ok(answer);
+            }
+            *held(&self.wanted) = Some(challenge.clone());
+            tries += 1;
+            // The server has not read the request, so it may be sent again.
+            match &self.tokens {
+                Some(tokens) if tries < MOST_TOKENS && tokens.renew(used.as_ref(), &challenge, is_for_scopes).await? => {}
+                _ => return Ok(answer),
+            }
+        }
+    }
+
+    /// Puts the token of now into headers that were made before.
+    pub(super) async fn put_token(&self, headers: &mut Vec<(String, Secret)>) -> Result<(), HttpFault> {
+        let Some(tokens) = &self.tokens else { return Ok(()) };
+        tokens.prepare().await?;
+        headers.retain(|(name, _)| name != "Authorization");
+        headers.extend(tokens.current().map(|token| ("Authorization".to_owned(), bearer(&token))));
+        Ok(())
+    }
+
+    fn token(&self) -> Option<Secret> {
+        self.tokens.as_ref().and_then(ServerTokens::current)
     }
 
     /// Sends a message that has no answer.
@@ -214,8 +280,13 @@ impl Web {
         let wanted = answer.headers().get("www-authenticate").and_then(|value| value.to_str().ok()).map(str::to_owned);
         match answer.checked(self.clock.now()).await {
             Err(mut fault) => {
-                if status == 401 {
-                    fault.failure.message.push_str(&self.how_to_authorise(wanted.as_deref()));
+                let challenge = self.wanted().unwrap_or_default();
+                let is_for_scopes = status == 403 && challenge.error.as_deref() == Some("insufficient_scope");
+                let own = self.tokens.as_ref().filter(|_| status == 401 || is_for_scopes);
+                match own.and_then(|tokens| tokens.help(&challenge, is_for_scopes)) {
+                    Some(help) => fault.failure.message.push_str(&format!("; {help}")),
+                    None if status == 401 => fault.failure.message.push_str(&self.how_to_authorise(wanted.as_deref())),
+                    None => {}
                 }
                 Err(fault.into())
             }
@@ -236,7 +307,9 @@ impl Web {
 
     /// Takes messages in, and sends what they want back. The answer to a request, if it is among them.
     fn taken(&self, id: u64, bytes: &[u8]) -> Result<(Vec<Value>, Option<Said>), Failure> {
-        let message: Value = read_json(bytes).map_err(|fault| Failure::new(FailureKind::BadResponse, format!("sent {fault}")))?;
+        let mut message: Value = read_json(bytes).map_err(|fault| Failure::new(FailureKind::BadResponse, format!("sent {fault}")))?;
+        // What a server says back of a token goes no further.
+        self.endpoint.inbox.scrub.hide_learnt(&mut message);
         let list = match message {
             Value::Array(list) => list,
             one => vec![one],
@@ -310,6 +383,10 @@ impl Drop for Web {
     fn drop(&mut self) {
         self.stop_listening();
     }
+}
+
+fn bearer(token: &Secret) -> Secret {
+    Secret::new(format!("Bearer {}", token.reveal()))
 }
 
 /// Whether a message is the first of a handshake.

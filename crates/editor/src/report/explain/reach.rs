@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{clause, listed, named, pipelines};
-use crate::model::{DEFAULT_MODEL, DataKind, FilePart, Model, STDOUT, ServerKind, Step, StepKind, Text, Tool, ToolKind};
+use crate::model::{DEFAULT_MODEL, DataKind, FilePart, Grant, Model, STDOUT, ServerKind, Step, StepKind, Text, Tool, ToolKind};
 use crate::plan::{PipelineBounds, PipelinePlan, Plan, users};
 use crate::report::graph::words::{filling, source};
 
@@ -183,7 +183,14 @@ fn tool(name: &str, tool: &Tool) -> Option<String> {
                     let env = if env.is_empty() { String::new() } else { format!(" (its environment: {})", names()) };
                     format!("Tool {name}{about}: starts the program {}{args}{env}, an MCP server{may}{denied}", command.value)
                 }
-                ServerKind::Url { url, .. } => format!("Tool {name}{about}: asks the MCP server {}{may}{denied}", source(url)),
+                ServerKind::Url { url, auth, headers: _ } => {
+                    let by = match auth.as_ref().map(|auth| auth.grant) {
+                        None => "",
+                        Some(Grant::Login) => " with the login of a person",
+                        Some(Grant::ClientCredentials) => " with a token that it fetches as a client",
+                    };
+                    format!("Tool {name}{about}: asks the MCP server {}{by}{may}{denied}", source(url))
+                }
             })
         }
         ToolKind::File(folder) if tool.opens(FilePart::Write) => Some(format!("Tool {name}{about}: writes files in {}", folder.display())),

@@ -68,7 +68,7 @@ fn no_server_starts_early_in_a_test_or_under_a_policy_that_may_reject_it_and_nev
     let web = |policies: bool| {
         let mut own = later_use("stdio");
         own.tools.get_mut("weather").unwrap().kind =
-            ToolKind::Server(ServerKind::Url { url: text("https://weather.example/mcp"), headers: vec![] });
+            ToolKind::Server(ServerKind::Url { url: text("https://weather.example/mcp"), headers: vec![], auth: None });
         if policies {
             own.policies.insert("open".into(), crate::model::Policy { allowed_tools: Some(vec![named("weather")]), ..Default::default() });
         }

@@ -170,7 +170,11 @@ impl Run {
 /// The host that a server is asked at; none for a program.
 fn of_server(server: &ToolServer) -> Result<Vec<Deed>, Failure> {
     match &server.transport {
-        ServerTransport::Http { url, host_from, .. } => Ok(vec![Deed::Host(of_web(url)?, *host_from)]),
+        ServerTransport::Http { url, host_from, auth, headers: _ } => {
+            let named = auth.iter().flat_map(|auth| auth.issuer.iter().chain(&auth.token_url));
+            let named = named.map(|address| Ok(Deed::Host(of_web(address)?, HostSource::File)));
+            std::iter::once(Ok(Deed::Host(of_web(url)?, *host_from))).chain(named).collect()
+        }
         ServerTransport::Program { .. } => Ok(vec![]),
     }
 }

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::engine::secrets::named_by;
 use crate::event::{Failure, FailureKind};
-use crate::model::{CONNECT_TIMEOUT, Form, HostSource, Pipeline, ServerKind, Text, Tool, ToolKind};
-use crate::port::{Secret, ServerTransport, ToolServer};
+use crate::model::{CONNECT_TIMEOUT, Form, HostSource, Pipeline, ServerAuth, ServerKind, Text, Tool, ToolKind};
+use crate::port::{Secret, ServerSignIn, ServerTransport, ToolServer};
 use crate::template::{self, Scope};
 
 type FillText<'f> = &'f dyn Fn(&Text) -> Result<String, Failure>;
@@ -65,11 +65,12 @@ pub(crate) fn of_file(
             let words = std::iter::once(command.value.clone()).chain(args.iter().map(|text| text.source.to_string()));
             (words.collect::<Vec<_>>().join(" "), transport)
         }
-        ServerKind::Url { url, headers } => {
+        ServerKind::Url { url, headers, auth } => {
+            let auth = auth.as_deref().map(|auth| sign_in(auth, fill)).transpose()?;
             let filled = headers.iter().map(|(name, text)| Ok((name.clone(), Secret::new(fill(text)?))));
             let identity = url.source.to_string();
             let (url, host_from) = address(url)?;
-            (identity, ServerTransport::Http { url, host_from, headers: filled.collect::<Result<_, Failure>>()? })
+            (identity, ServerTransport::Http { url, host_from, headers: filled.collect::<Result<_, Failure>>()?, auth })
         }
     };
     let connect_timeout = tool.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
@@ -84,6 +85,19 @@ pub(crate) fn of_file(
         optional: tool.optional,
         pictures: tool.pictures,
         run,
+    })
+}
+
+fn sign_in(auth: &ServerAuth, fill: FillText) -> Result<ServerSignIn, Failure> {
+    let secret = |text: &Option<Text>| text.as_ref().map(|text| fill(text).map(Secret::new)).transpose();
+    Ok(ServerSignIn {
+        grant: auth.grant,
+        client_id: auth.client_id.as_ref().map(fill).transpose()?,
+        client_secret: secret(&auth.client_secret)?,
+        private_key: secret(&auth.private_key)?,
+        scopes: auth.scopes.iter().map(|scope| scope.value.clone()).collect(),
+        issuer: auth.issuer.as_ref().map(|issuer| issuer.value.clone()),
+        token_url: auth.token_url.as_ref().map(|url| url.value.clone()),
     })
 }
 

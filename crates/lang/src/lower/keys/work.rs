@@ -5,7 +5,7 @@ use strum::VariantNames;
 use super::Takes::*;
 use super::Thing::{Agent, Model, Policy, StyleGuide, Table, Tool};
 use super::{KeyRule, KeyTable, key};
-use crate::model::{Api, Backoff, FailureKind, OnJudgeError, PlanStrategy, ToolCalls};
+use crate::model::{Api, Backoff, FailureKind, Grant, OnJudgeError, PlanStrategy, ToolCalls};
 
 /// The key that every file begins with.
 pub(crate) const FLOW: KeyRule = key("flow", Version, "version of the language: 1");
@@ -87,6 +87,17 @@ const OPTIONAL: KeyRule = key("optional", Boolean, "true: a run continues withou
 const INSTRUCTIONS: KeyRule = key("instructions", Boolean, "false: agents are not told what the server says of itself as a whole");
 const PICTURES: KeyRule = key("pictures", Boolean, "true: agents see the pictures in its results, if their model takes pictures");
 
+/// `auth` of an MCP server.
+pub(crate) static SIGN_IN: KeyTable = KeyTable::of("auth").keys(&[
+    key("grant", Word(Grant::VARIANTS), "client_credentials: the client itself has the right; login: a person signed in"),
+    key("client_id", Template, "the name under which the authorization server knows this client"),
+    key("client_secret", Template, "what proves it"),
+    key("private_key", Template, "a P-256 key (PKCS#8, PEM) that proves it in place of a secret"),
+    key("scopes", Many(&Fixed), "what is asked for"),
+    key("issuer", Fixed, "the authorization server; without it the MCP server names one"),
+    key("token_url", Fixed, "where tokens are fetched; without it the authorization server says so"),
+]);
+
 /// The kinds of tools. The first key of each is the kind itself.
 pub static TOOL_KINDS: &[&KeyTable] = &[
     &KeyTable::of("command").keys(&[
@@ -100,6 +111,7 @@ pub static TOOL_KINDS: &[&KeyTable] = &[
     &KeyTable::of("url").keys(&[
         key("url", Template, "address of an MCP server"),
         key("headers", Named(&Loose), "headers by name"),
+        key("auth", Keys(&SIGN_IN), "how a token is fetched (OAuth)"),
         OPTIONAL,
         INSTRUCTIONS,
         PICTURES,

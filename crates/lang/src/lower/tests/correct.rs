@@ -55,6 +55,14 @@ agents:
     style_guide: house
   strict: { instructions: "Judge {{ person.name }}.", output_schema: { type: object, properties: { a: { type: string } } } }
 tools:
+  issues:
+    url: https://issues.example/mcp
+    allow: [find]
+    auth: { grant: login, client_id: a, client_secret: "{{ secrets.DESK_TOKEN }}", scopes: [read], issuer: https://login.example }
+  reports:
+    url: https://reports.example/mcp
+    allow: [find]
+    auth: { client_id: a, private_key: "{{ secrets.DESK_TOKEN }}", token_url: https://login.example/token }
   desk:
     http: POST https://desk.example/orders/{{ with.id }}
     headers: { Authorization: "Bearer {{ secrets.DESK_TOKEN }}" }

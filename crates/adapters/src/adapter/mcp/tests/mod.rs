@@ -1,5 +1,6 @@
 //! The rows of the fault table, on programs and on web servers of our own.
 
+mod auth;
 mod faults;
 mod news;
 mod program;

@@ -16,6 +16,8 @@ pub(super) struct Heard {
     pub(super) method: String,
     pub(super) head: String,
     pub(super) body: Value,
+    /// A body that is a form.
+    pub(super) form: String,
 }
 
 impl Heard {
@@ -58,7 +60,7 @@ pub(super) fn standing(text: &str) -> String {
 }
 
 /// Starts a server. It ends with the test's runtime.
-async fn serve(answer: Answer) -> (String, Arc<Mutex<Vec<Heard>>>) {
+pub(super) async fn serve(answer: Answer) -> (String, Arc<Mutex<Vec<Heard>>>) {
     serve_with(answer, News::default()).await
 }
 
@@ -84,9 +86,10 @@ pub(super) async fn serve_with(answer: Answer, news: News) -> (String, Arc<Mutex
                     let length =
                         head.to_lowercase().lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse::<usize>().ok());
                     if body.len() >= length.unwrap_or(0) {
+                        let form = body.to_owned();
                         let body = serde_json::from_str(body).unwrap_or_default();
                         let method = head.split(' ').next().unwrap_or_default().to_owned();
-                        let heard = Heard { method, head: head.to_owned(), body };
+                        let heard = Heard { method, head: head.to_owned(), body, form };
                         let reply = (answer.lock().unwrap())(&heard);
                         seen.lock().unwrap().push(heard);
                         let mut told = reply.contains(STANDS).then(|| news.0.subscribe());
@@ -123,11 +126,11 @@ pub(super) fn events(text: &str) -> String {
     format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{text}")
 }
 
-fn tools() -> Value {
+pub(super) fn tools() -> Value {
     json!({ "tools": [{ "name": "echo", "inputSchema": { "type": "object", "properties": { "text": { "type": "string", "x-mcp-header": "Text" } } } }] })
 }
 
-fn discovered() -> Value {
+pub(super) fn discovered() -> Value {
     json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } })
 }
 
@@ -143,7 +146,7 @@ impl World {
     pub(super) fn web(&self, url: &str) -> ToolServer {
         let headers =
             vec![("Authorization".to_owned(), Secret::new("Bearer canary-5150")), ("Mcp-Session-Id".to_owned(), Secret::new("mine"))];
-        self.server("web", ServerTransport::Http { url: url.to_owned(), host_from: Default::default(), headers })
+        self.server("web", ServerTransport::Http { url: url.to_owned(), host_from: Default::default(), headers, auth: None })
     }
 }
 
@@ -221,7 +224,7 @@ fn a_server_that_wants_a_token_is_told_with_what_to_set() {
         assert_eq!(failure.kind, FailureKind::Auth);
         assert!(failure.message.contains("the token in its headers (Authorization) is not accepted; it wants: "), "{}", failure.message);
         assert!(failure.message.contains("https://a.example/meta") && !failure.message.contains("canary"), "{}", failure.message);
-        let transport = ServerTransport::Http { url, host_from: Default::default(), headers: vec![] };
+        let transport = ServerTransport::Http { url, host_from: Default::default(), headers: vec![], auth: None };
         // One that does without the server does not do without its token.
         let failure = world.list(&ToolServer { optional: true, ..world.server("open", transport) }).await.unwrap_err();
         assert!(failure.message.contains("headers: { Authorization: \"Bearer {{ secrets.NAME }}\" }"), "{}", failure.message);
@@ -439,7 +442,7 @@ fn a_token_of_one_server_never_reaches_another() {
         };
         let ((one, of_one), (other, of_other)) = (serve(answer()).await, serve(answer()).await);
         let world = World::new();
-        let bare = world.server("bare", ServerTransport::Http { url: other, host_from: Default::default(), headers: vec![] });
+        let bare = world.server("bare", ServerTransport::Http { url: other, host_from: Default::default(), headers: vec![], auth: None });
         world.echo(&world.web(&one), "x", LONG).await.unwrap();
         world.echo(&bare, "x", LONG).await.unwrap();
         assert!(of_one.lock().unwrap().iter().all(|heard| heard.has("canary-5150")));

@@ -1,0 +1,186 @@
+//! Logins that are kept: one file for each server, of one user and for one project, that only the user can read.
+//!
+//! A project's login is not another one's: a file somewhere else that names the same server cannot use it.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::exchange::{Client, Granted, Proof};
+use crate::adapter::files::{self, FileError, cannot};
+use crate::port::{Secret, ServerSignIn, ServerTransport, ToolServer};
+
+/// Version of a login, and most bytes of it.
+const VERSION: u64 = 1;
+const LARGEST: u64 = 512 * 1024;
+
+/// A login.
+// It is never shown, so it has no `Debug`.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KeptLogin {
+    flow: u64,
+    /// The address of the server.
+    pub(super) server: String,
+    pub(super) project: PathBuf,
+    pub(super) issuer: String,
+    pub(super) token_url: String,
+    pub(super) client_id: String,
+    /// Of a client that was registered for this login; one of the file stays there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client_secret: Option<String>,
+    proof: Proof,
+    pub(super) resource: String,
+    pub(super) scopes: Vec<String>,
+    pub(super) access_token: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) refresh_token: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) expires_at: Option<DateTime<Utc>>,
+}
+
+/// What a new login is about.
+pub(super) struct LoginOf<'a> {
+    pub(super) server: &'a ToolServer,
+    pub(super) url: &'a str,
+    pub(super) issuer: &'a str,
+    pub(super) token_url: &'a str,
+    pub(super) client: &'a Client,
+    pub(super) is_registered: bool,
+    pub(super) resource: &'a str,
+    pub(super) scopes: Vec<String>,
+}
+
+impl KeptLogin {
+    pub(super) fn new(of: LoginOf, granted: Granted) -> KeptLogin {
+        KeptLogin {
+            flow: VERSION,
+            server: of.url.to_owned(),
+            project: of.server.project.clone(),
+            issuer: of.issuer.to_owned(),
+            token_url: of.token_url.to_owned(),
+            client_id: of.client.id.clone(),
+            client_secret: of.client.secret.as_ref().filter(|_| of.is_registered).map(plain),
+            proof: of.client.proof,
+            resource: of.resource.to_owned(),
+            scopes: granted.scopes.unwrap_or(of.scopes),
+            access_token: plain(&granted.access),
+            refresh_token: granted.refresh.as_ref().map(plain),
+            expires_at: granted.expires_at,
+        }
+    }
+
+    /// The same after a refresh.
+    pub(super) fn refreshed(self, granted: Granted) -> KeptLogin {
+        KeptLogin {
+            scopes: granted.scopes.unwrap_or(self.scopes),
+            access_token: plain(&granted.access),
+            refresh_token: granted.refresh.as_ref().map(plain).or(self.refresh_token),
+            expires_at: granted.expires_at,
+            ..self
+        }
+    }
+
+    /// Whether it needs a new token soon.
+    pub(super) fn is_expired(&self, now: DateTime<Utc>) -> bool {
+        self.expires_at.is_some_and(|at| at <= now + std::time::Duration::from_secs(30))
+    }
+
+    /// As whom it is refreshed.
+    pub(super) fn client(&self, sign_in: &ServerSignIn) -> Client {
+        Client {
+            id: self.client_id.clone(),
+            secret: self.client_secret.as_ref().map(Secret::new).or_else(|| sign_in.client_secret.clone()),
+            key: sign_in.private_key.clone(),
+            proof: self.proof,
+        }
+    }
+
+    pub(super) fn secrets(&self) -> impl Iterator<Item = Secret> {
+        std::iter::once(&self.access_token).chain(&self.refresh_token).chain(&self.client_secret).map(Secret::new)
+    }
+}
+
+fn plain(secret: &Secret) -> String {
+    secret.reveal().to_owned()
+}
+
+/// The place of one login.
+#[derive(Debug, Clone)]
+pub(super) struct LoginPlace {
+    path: PathBuf,
+    server: String,
+    project: PathBuf,
+}
+
+/// One process at a time changes a login. The system lets go of it when the process ends.
+pub(super) struct LoginLock(#[expect(dead_code, reason = "closing it ends the lock")] File);
+
+impl LoginPlace {
+    /// Of a server; `None`: it has no address.
+    pub(super) fn of(folder: PathBuf, server: &ToolServer) -> Option<LoginPlace> {
+        let ServerTransport::Http { url, auth, .. } = &server.transport else { return None };
+        let of = |word: Option<&String>| word.cloned().unwrap_or_default();
+        let auth = auth.as_ref();
+        let client = of(auth.and_then(|auth| auth.client_id.as_ref()));
+        let issuer = of(auth.and_then(|auth| auth.issuer.as_ref()));
+        let key = serde_json::json!([server.project.display().to_string(), url, client, issuer]).to_string();
+        let path = folder.join(hex::encode(Sha256::digest(key)));
+        Some(LoginPlace { path, server: url.clone(), project: server.project.clone() })
+    }
+
+    /// Waits until no other process changes it.
+    pub(super) fn lock(&self) -> Result<LoginLock, FileError> {
+        let path = self.path.with_extension("lock");
+        let take = || {
+            if let Some(folder) = path.parent() {
+                files::private_folder(folder)?;
+            }
+            let file = files::open_private(&path)?;
+            file.lock()?;
+            Ok(LoginLock(file))
+        };
+        take().map_err(|error: std::io::Error| cannot("lock", &path)(error))
+    }
+
+    /// The login; `None`: there is none.
+    ///
+    /// # Errors
+    /// It cannot be read, is none, or others may read or change it.
+    pub(super) fn read(&self) -> Result<Option<KeptLogin>, FileError> {
+        let cannot = cannot("read", &self.path);
+        let text = match files::open(&self.path).and_then(|file| Ok((file.metadata()?, files::within(file, LARGEST)?))) {
+            Ok((what, text)) => match files::is_anothers(&what).or_else(|| files::open_to_others(&what)) {
+                Some(why) => return Err(cannot(format!("it {why}; log in again with flow tools login").into())),
+                None => text,
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(cannot(Box::<dyn std::error::Error + Send + Sync>::from(error))),
+        };
+        // What serde says may quote the file.
+        let login = serde_json::from_slice::<KeptLogin>(&text).ok();
+        let is_its_own = |login: &KeptLogin| login.flow == VERSION && login.server == self.server && login.project == self.project;
+        match login.filter(is_its_own) {
+            Some(login) => Ok(Some(login)),
+            None => Err(cannot("it is no login for this server; remove it with flow tools logout".into())),
+        }
+    }
+
+    /// Keeps a login, whole or not at all.
+    pub(super) fn write(&self, login: &KeptLogin) -> Result<(), FileError> {
+        files::write_private(&self.path, login).map_err(cannot("write", &self.path))
+    }
+
+    /// Removes it; whether there was one.
+    pub(super) fn remove(&self) -> Result<bool, FileError> {
+        match std::fs::remove_file(&self.path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(cannot("remove", &self.path)(error)),
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Who gives tokens for a server: its own metadata (RFC 9728) and that of its authorization server (RFC 8414, OpenID Connect Discovery).
+//!
+//! All of it is written by strangers: addresses must be `https` (or this machine), the names in the documents must be those that were asked
+//! for, and sizes are bounded.
+
+use std::time::Duration;
+
+use reqwest::Url;
+use serde_json::Value;
+
+use super::challenge::{Challenge, is_scope};
+use crate::adapter::http::{Http, HttpAnswer, HttpCall, HttpFault, is_loopback_host, read_json};
+use crate::adapter::scrub::Scrub;
+use crate::event::{Failure, FailureKind};
+use crate::port::Secret;
+
+/// Most bytes of a document, and of an address in it.
+const LARGEST: usize = 256 << 10;
+const LONGEST: usize = 2048;
+/// Most scopes that are taken from a document.
+const MOST_SCOPES: usize = 100;
+
+/// Asks for documents and tokens.
+#[derive(Clone)]
+pub(in crate::adapter::mcp) struct Asker {
+    pub(in crate::adapter::mcp) http: Http,
+    pub(in crate::adapter::mcp) connect_timeout: Duration,
+    pub(in crate::adapter::mcp) scrub: Scrub,
+}
+
+impl Asker {
+    pub(super) fn fault(&self, kind: FailureKind, message: impl AsRef<str>) -> HttpFault {
+        HttpFault::before_sending(self.scrub.failure(kind, message))
+    }
+
+    pub(super) async fn send(
+        &self,
+        method: &'static str,
+        url: &str,
+        mut headers: Vec<(String, Secret)>,
+        body: Option<(String, Vec<u8>)>,
+    ) -> Result<HttpAnswer, HttpFault> {
+        headers.push(("Accept".to_owned(), Secret::new("application/json")));
+        let call = HttpCall { method, url, headers, body, is_repeatable: false, connect_timeout: self.connect_timeout, scrub: &self.scrub };
+        let bound = self.connect_timeout.max(Duration::from_secs(10)) + Duration::from_secs(20);
+        let late = || self.fault(FailureKind::Timeout, format!("{} gave no answer in time", self.scrub.quote(&origin(url), false)));
+        tokio::time::timeout(bound, self.http.send_any(call)).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// The JSON object of an answer.
+    pub(super) async fn object(&self, answer: &mut HttpAnswer) -> Result<Value, HttpFault> {
+        let bytes = answer.bytes().await?;
+        if bytes.len() > LARGEST {
+            return Err(answer.fault(FailureKind::TooLarge, format!("sent a document of more than {LARGEST} bytes")));
+        }
+        match read_json(&bytes) {
+            Ok(object @ Value::Object(_)) => Ok(object),
+            _ => Err(answer.fault(FailureKind::BadResponse, "sent no JSON object")),
+        }
+    }
+
+    /// A document; `None`: there is none.
+    async fn document(&self, url: &str) -> Result<Option<Value>, HttpFault> {
+        let mut answer = self.send("GET", url, vec![], None).await?;
+        match answer.status() {
+            200..300 => Ok(Some(self.object(&mut answer).await?)),
+            300..500 => Ok(None),
+            status => Err(answer.fault(FailureKind::ServerError, format!("answered {status} when its metadata was asked for"))),
+        }
+    }
+
+    /// An address from a document, if it may be used.
+    fn address(&self, document: &Value, key: &str) -> Result<Option<String>, HttpFault> {
+        let Some(value) = document.get(key).filter(|value| !value.is_null()) else { return Ok(None) };
+        let text = value.as_str().unwrap_or_default();
+        match self.usable(text) {
+            true => Ok(Some(text.to_owned())),
+            false => {
+                let shown = self.scrub.quote(&value.to_string(), false);
+                let message = format!("{key} is {shown}, which is no address that begins with https://; it is not used");
+                Err(self.fault(FailureKind::Blocked, message))
+            }
+        }
+    }
+
+    /// Whether tokens may be fetched at an address, or a person sent there.
+    pub(super) fn usable(&self, text: &str) -> bool {
+        let is_plain = text.len() <= LONGEST && text.chars().all(|c| c.is_ascii_graphic());
+        let Some(url) = Url::parse(text).ok().filter(|_| is_plain) else { return false };
+        let host = url.host_str().unwrap_or_default();
+        let may_be_plain = || is_loopback_host(host) || self.http.private_hosts().iter().any(|listed| listed.eq_ignore_ascii_case(host));
+        let is_web = url.scheme() == "https" || url.scheme() == "http" && may_be_plain();
+        is_web && !host.is_empty() && url.username().is_empty() && url.password().is_none() && url.fragment().is_none()
+    }
+}
+
+/// Scheme, host and port.
+pub(in crate::adapter::mcp) fn origin(address: &str) -> String {
+    Url::parse(address).map_or_else(|_| String::new(), |url| url.origin().ascii_serialization())
+}
+
+/// What a server says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Resource {
+    /// The name under which tokens are for it, exactly as it writes it.
+    pub(super) name: String,
+    /// Its authorization servers.
+    pub(super) issuers: Vec<String>,
+    pub(super) scopes: Vec<String>,
+    /// Nothing was found: as in the version of 2025-03-26 its own host gives the tokens.
+    pub(super) is_guess: bool,
+}
+
+/// Asks a server who gives tokens for it.
+pub(super) async fn resource(asker: &Asker, server: &str, challenge: &Challenge) -> Result<Resource, HttpFault> {
+    let wrong = |message: String| asker.fault(FailureKind::Blocked, message);
+    let url = Url::parse(server).map_err(|_| wrong("the address of the server is none".to_owned()))?;
+    let own = url.origin().ascii_serialization();
+    let path = url.path().trim_end_matches('/');
+    let known = |path: &str| format!("{own}/.well-known/oauth-protected-resource{path}");
+    let places = match &challenge.resource_metadata {
+        Some(named) if origin(named) != own => {
+            let shown = asker.scrub.quote(named, false);
+            return Err(wrong(format!("the server names {shown} for its metadata, which is not on its own host; it is not asked")));
+        }
+        Some(named) => vec![named.clone()],
+        None if path.is_empty() => vec![known("")],
+        None => vec![known(path), known("")],
+    };
+    let mut found = None;
+    for place in &places {
+        found = asker.document(place).await?;
+        if found.is_some() {
+            break;
+        }
+    }
+    let Some(found) = found else {
+        return Ok(Resource { name: server.to_owned(), issuers: vec![own], scopes: vec![], is_guess: true });
+    };
+    let Some(name) = asker.address(&found, "resource")? else { return Err(wrong("the metadata of the server has no resource".to_owned())) };
+    if !covers(&name, &url) {
+        let shown = asker.scrub.quote(&name, false);
+        return Err(wrong(format!("the metadata of the server is for {shown}, not for {server}; nothing is fetched with it")));
+    }
+    let listed = found.get("authorization_servers").and_then(Value::as_array).cloned().unwrap_or_default();
+    let issuers: Vec<String> = listed.iter().filter_map(Value::as_str).filter(|issuer| asker.usable(issuer)).map(str::to_owned).collect();
+    if issuers.is_empty() {
+        let message = "the metadata of the server names no authorization server whose address begins with https://";
+        return Err(wrong(message.to_owned()));
+    }
+    Ok(Resource { name, issuers, scopes: scopes(&found), is_guess: false })
+}
+
+/// Whether tokens for a resource are meant for a server: it is the server, or what its path lies in.
+fn covers(resource: &str, server: &Url) -> bool {
+    let Ok(resource) = Url::parse(resource) else { return false };
+    let folder = |url: &Url| format!("{}/", url.path().trim_end_matches('/'));
+    resource.origin() == server.origin() && folder(server).starts_with(&folder(&resource))
+}
+
+fn scopes(document: &Value) -> Vec<String> {
+    let listed = document.get("scopes_supported").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    listed.filter(|scope| is_scope(scope)).take(MOST_SCOPES).map(str::to_owned).collect()
+}
+
+/// What an authorization server says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Issuer {
+    /// Its name, to the letter.
+    pub(super) name: String,
+    pub(super) authorize: Option<String>,
+    pub(super) token: String,
+    pub(super) register: Option<String>,
+    pub(super) device: Option<String>,
+    /// Ways in which a client may prove itself; empty: not said.
+    pub(super) proofs: Vec<String>,
+    pub(super) scopes: Vec<String>,
+    /// Whether it says `iss` where it sends a person back (RFC 9207).
+    pub(super) says_issuer: bool,
+    /// Whether a client may be named by the address of its own metadata.
+    pub(super) takes_addresses: bool,
+    /// Whether it checks PKCE with S256.
+    pub(super) has_pkce: bool,
+}
+
+impl Issuer {
+    /// The hosts that are asked or shown.
+    pub(super) fn origins(&self) -> Vec<String> {
+        let all = [Some(&self.name), self.authorize.as_ref(), Some(&self.token), self.register.as_ref(), self.device.as_ref()];
+        let mut origins: Vec<String> = all.into_iter().flatten().map(|address| origin(address)).collect();
+        origins.sort();
+        origins.dedup();
+        origins
+    }
+}
+
+/// Asks an authorization server for its addresses. `is_guess`: nobody named it, so it may have no metadata.
+pub(super) async fn issuer(asker: &Asker, name: &str, is_guess: bool) -> Result<Issuer, HttpFault> {
+    let own = origin(name);
+    let path = Url::parse(name).map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default();
+    let mut places =
+        vec![format!("{own}/.well-known/oauth-authorization-server{path}"), format!("{own}/.well-known/openid-configuration{path}")];
+    if !path.is_empty() {
+        places.push(format!("{own}{path}/.well-known/openid-configuration"));
+    }
+    for place in places {
+        let Some(found) = asker.document(&place).await? else { continue };
+        let said = found.get("issuer").and_then(Value::as_str).unwrap_or_default();
+        if said != name {
+            let said = asker.scrub.quote(said, false);
+            return Err(
+                asker.fault(FailureKind::Blocked, format!("the metadata at {place} is that of \"{said}\", not of {name}; it is not used"))
+            );
+        }
+        let Some(token) = asker.address(&found, "token_endpoint")? else {
+            return Err(asker.fault(FailureKind::BadResponse, format!("the metadata of {name} has no token_endpoint")));
+        };
+        let words = |key: &str| -> Vec<String> {
+            let listed = found.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+            listed.map(str::to_owned).collect()
+        };
+        let is = |key: &str| found.get(key).and_then(Value::as_bool).unwrap_or_default();
+        return Ok(Issuer {
+            name: name.to_owned(),
+            authorize: asker.address(&found, "authorization_endpoint")?,
+            token,
+            register: asker.address(&found, "registration_endpoint")?,
+            device: asker.address(&found, "device_authorization_endpoint")?,
+            proofs: words("token_endpoint_auth_methods_supported"),
+            scopes: scopes(&found),
+            says_issuer: is("authorization_response_iss_parameter_supported"),
+            takes_addresses: is("client_id_metadata_document_supported"),
+            has_pkce: words("code_challenge_methods_supported").iter().any(|method| method == "S256"),
+        });
+    }
+    if !is_guess {
+        return Err(asker.fault(FailureKind::BadResponse, format!("the authorization server {name} has no metadata")));
+    }
+    // The version of 2025-03-26: fixed paths.
+    Ok(Issuer {
+        name: name.to_owned(),
+        authorize: Some(format!("{own}/authorize")),
+        token: format!("{own}/token"),
+        register: Some(format!("{own}/register")),
+        has_pkce: true,
+        ..Issuer::default()
+    })
+}
+
+/// What must hold of a failure that says what a person has to do.
+pub(super) fn auth_fault(message: impl Into<String>) -> HttpFault {
+    HttpFault::before_sending(Failure::new(FailureKind::Auth, message.into()))
+}
