@@ -100,12 +100,19 @@ pub(super) fn ready(runner: &Runner) -> Result<Surroundings, Refusal> {
 struct AtTerminal<'a> {
     signals: Attended,
     progress: Option<ProgressDisplay>,
+    is_quiet: bool,
     printed: OutputTargets<'a>,
 }
 
 impl Attend for AtTerminal<'_> {
     fn masks(&mut self, redactor: &Redactor) {
         tell::hide_with(redactor);
+    }
+
+    fn waits(&mut self, ahead: &str) {
+        if !self.is_quiet {
+            tell!("another message of this conversation is being answered (run {ahead}): this one waits for it");
+        }
     }
 
     fn see(&mut self, event: &Event, mask: RunMask<'_>) {
@@ -148,10 +155,10 @@ pub(super) fn play(mut session: RunSession, printed: OutputTargets, shared: &Sha
     };
     let sends = on.pipeline().all_steps().into_iter().any(|step| step.kind.effects(on.pipeline()).prints);
     let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
-    let mut terminal = AtTerminal { signals: listen(sender), progress, printed };
+    let mut terminal = AtTerminal { signals: listen(sender), progress, is_quiet: shared.quiet, printed };
     let played = session.play(&mut stop, &mut terminal);
     // Signals are heard until all is written: what hangs then can be interrupted, too.
-    let AtTerminal { signals: _heard, progress, mut printed } = terminal;
+    let AtTerminal { signals: _heard, progress, is_quiet: _, mut printed } = terminal;
     printed.is_below_progress = progress.as_ref().is_some_and(ProgressDisplay::is_above_reply);
     drop(stop);
     drop(progress);

@@ -4,6 +4,7 @@ use strum::VariantNames;
 
 use super::Takes::*;
 use super::Thing::{Channel, Tool};
+use super::head::PAST_MESSAGE;
 use super::work::FLOW;
 use super::{KeyTable, key};
 use crate::model::{Body, FailureKind, Features, LengthUnit, SplitAt};
@@ -143,7 +144,7 @@ pub static TEST_CASE: KeyTable = KeyTable::of("test case").keys(&[
     key("description", Sentence, "what it shows"),
     key("inputs", Named(&Constant), "what the run is given"),
     key("channels", Filled(&Of(Channel)), "once per channel; left out: the default one"),
-    key("conversation", Constant, "messages before this one").later(),
+    key("conversation", List(&Keys(&PAST_MESSAGE)), "messages before this one"),
     key("mocks", Named(&Mock), "outputs of steps and tools that are not run"),
     key("replies", Named(&Replies), "scripted replies by step"),
     key("expect", Keys(&EXPECT), "what must hold"),
