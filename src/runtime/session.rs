@@ -137,7 +137,7 @@ impl RunSession {
         let said = said.map_err(|error| RunError::usage(visible(&error.to_string())))?;
         let conversation = said.zip(pipeline.conversation.as_ref()).map(|(RunMessage { conversation, said }, own)| {
             let store = own.store.as_ref().map(|file| std::path::absolute(file).unwrap_or_else(|_| file.clone()).display().to_string());
-            Box::new(ConversationSoFar { of: conversation, message: said, messages: vec![], left_out: 0, store })
+            Box::new(ConversationSoFar { of: conversation, message: said, messages: on.recorded_conversation(), left_out: 0, store })
         });
         let start = RunStart {
             conversation,

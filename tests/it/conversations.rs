@@ -171,6 +171,22 @@ fn messages(body: &Value, key: &str) -> Vec<(String, String)> {
 }
 
 #[test]
+fn a_replay_knows_what_the_recorded_run_knew() {
+    let folder = place(&TALK.replace("models: { default: { provider: scripted, replies: replies.yaml } }\n", ""));
+    let (url, _) = endpoint();
+    let run = |message: &str, more: &[&str]| {
+        let message = format!("message={message}");
+        let mut command = command(folder.path(), &[&["run", "p.yaml", "--input", "who=maria", "--input", &message], more].concat());
+        ran(command.env("FLOW_MODEL", "m").env("FLOW_MODEL_BASE_URL", &url).env("FLOW_API_KEY", "sk-canary-12345678"))
+    };
+    assert_eq!(run("Check my timesheet", &[]).exit, 0);
+    assert_eq!(run("And yesterday?", &["--record", "tape"]).exit, 0);
+    let replayed = run("And yesterday?", &["--replay", "tape"]);
+    assert_eq!((replayed.exit, replayed.out.as_str()), (0, "Fine.\n"), "{}", replayed.err);
+    assert_eq!(export(folder.path(), "maria").len(), 4);
+}
+
+#[test]
 fn a_message_waits_for_the_one_before_it_until_that_has_ended_or_its_process_has() {
     let folder = place(TALK);
     let mut first = begun(folder.path(), "maria", "first", "60s");

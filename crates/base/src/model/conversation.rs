@@ -47,7 +47,7 @@ pub enum MessageRole {
 }
 
 /// A message of a conversation, as it is kept.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PastMessage {
     /// Who spoke.
     pub role: MessageRole,

@@ -27,7 +27,7 @@ mod tests {
     fn a_step_with_history_needs_a_conversation() {
         let file =
             |head: &str| says(check, &format!("{head}agents: {{ w: {{}} }}\nsteps: [{{ id: a, agent: w, prompt: Hi, history: true }}]\n"));
-        assert_eq!(file(""), "F320 4:14 \"a\" has history: true, but the pipeline has no conversation\n");
+        assert_eq!(file(""), "F320 4:15 \"a\" has history: true, but the pipeline has no conversation\n");
         assert_eq!(file("inputs: { m: text }\nconversation: { id: '{{ inputs.m }}', message: inputs.m }\n"), "");
     }
 }
