@@ -50,7 +50,7 @@ pub struct SqliteConversations {
 
 /// What is kept of a message.
 #[derive(Serialize, Deserialize)]
-struct Body {
+struct MessageBody {
     said: PastMessage,
     /// Where it is another text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,7 +150,7 @@ impl SqliteConversations {
             let message = "a message in it is damaged, or encrypted with a key that is not at hand (FLOW_JOURNAL_KEY, journal.key_file)";
             StoreError::unusable(&self.file, message)
         })?;
-        let Body { said, masked } = read_own(&text).map_err(|error| StoreError::unusable(&self.file, error))?;
+        let MessageBody { said, masked } = read_own(&text).map_err(|error| StoreError::unusable(&self.file, error))?;
         Ok(KeptMessage { run, masked: masked.unwrap_or_else(|| said.text.clone()), said })
     }
 
@@ -248,7 +248,7 @@ impl Conversations for SqliteConversations {
         let key = self.sealing.of_new();
         let body = |(part, message): (usize, &KeptMessage)| {
             let masked = (message.masked != message.said.text).then(|| message.masked.clone());
-            let text = serde_json::to_vec(&Body { said: message.said.clone(), masked }).ok()?;
+            let text = serde_json::to_vec(&MessageBody { said: message.said.clone(), masked }).ok()?;
             packed(&place(run, part as u64), &text, key)
         };
         let bodies: Option<Vec<Vec<u8>>> = messages.iter().enumerate().map(body).collect();

@@ -101,6 +101,7 @@ pub(super) fn case(id: &str, steps: Vec<Step>) -> Case {
 pub(super) fn pipeline(name: &str, steps: Vec<Step>) -> Pipeline {
     let model = Model { model: Some(text("m")), ..Model::new(Provider::Service(Service::OpenAi)) };
     Pipeline {
+        conversation: None,
         name: named(name),
         description: None,
         folder: ".".into(),

@@ -104,6 +104,8 @@ impl World {
             asked: vec![],
         };
         world.handle(Input::Start(Box::new(RunStart {
+            conversation: None,
+            names_outputs: false,
             pipeline: "test".into(),
             hash: String::new(),
             file: String::new(),

@@ -4,10 +4,9 @@ use strum::VariantNames;
 
 use super::Takes::*;
 use super::Thing::{Channel, Tool};
-use super::head::PAST_MESSAGE;
 use super::work::FLOW;
 use super::{KeyTable, key};
-use crate::model::{Body, FailureKind, Features, LengthUnit, SplitAt};
+use crate::model::{Body, FailureKind, Features, LengthUnit, MessageRole, SplitAt};
 
 /// A channel file.
 pub static CHANNEL: KeyTable = KeyTable::of("channel").keys(&[
@@ -149,6 +148,13 @@ pub static TEST_CASE: KeyTable = KeyTable::of("test case").keys(&[
     key("replies", Named(&Replies), "scripted replies by step"),
     key("expect", Keys(&EXPECT), "what must hold"),
     key("golden", Boolean, "whether what was sent is compared with a file"),
+]);
+
+/// A message before a case.
+pub static PAST_MESSAGE: KeyTable = KeyTable::of("message").keys(&[
+    key("role", Word(MessageRole::VARIANTS), "who spoke").required(),
+    key("text", Sentence, "what was said").required(),
+    key("channel", Name, "the channel it was said on"),
 ]);
 
 /// A mock that fails.

@@ -7,7 +7,7 @@ use super::Thing::{Channel, Policy, StyleGuide, Table};
 use super::files::TEST_CASE;
 use super::work::{AGENT, FLOW, LIMITS, MODEL, SCORECARD, TOOL};
 use super::{KeyRule, KeyTable, Takes, key};
-use crate::model::{FieldKind, MessageRole, PermissionMode, SqlEngine};
+use crate::model::{FieldKind, PermissionMode, SqlEngine};
 
 // A const that names a static inside another value is named itself.
 const EACH_TABLE: &Takes = &Keys(&DATA);
@@ -118,13 +118,6 @@ pub static CONVERSATION: KeyTable = KeyTable::of("conversation").keys(&[
     key("keep", Limit, "most messages that a run sees"),
     key("max_tokens", Limit, "most tokens that these messages may be"),
     key("store", Path, "the file it is kept in, instead of the project's own"),
-]);
-
-/// A message before a case.
-pub static PAST_MESSAGE: KeyTable = KeyTable::of("message").keys(&[
-    key("role", Word(MessageRole::VARIANTS), "who spoke").required(),
-    key("text", Sentence, "what was said").required(),
-    key("channel", Name, "the channel it was said on"),
 ]);
 
 /// One policy.
