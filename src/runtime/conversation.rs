@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::session::Attend;
 use crate::adapter::encryption::Sealing;
 use crate::adapter::sqlite_conversations::SqliteConversations;
 use crate::adapter::sqlite_store::SqliteStore;
@@ -47,12 +46,12 @@ impl ConversationTurn {
         Ok(ConversationTurn { store, of: own.of.clone(), run: run.to_owned(), journal: journal.to_path_buf(), sealing: sealing.clone() })
     }
 
-    /// Waits until the runs that came before have ended.
-    pub(super) async fn wait(&mut self, stop: &mut StopReceiver, attend: &mut dyn Attend) -> Result<Waited, StoreError> {
+    /// Waits until the runs that came before have ended; `waits` is told for which.
+    pub(super) async fn wait(&mut self, stop: &mut StopReceiver, waits: &mut dyn FnMut(&str)) -> Result<Waited, StoreError> {
         let mut told = None;
         while let Some(ahead) = self.store.ahead(&self.run)? {
             if told.as_ref() != Some(&ahead) {
-                attend.waits(&ahead);
+                waits(&ahead);
                 told = Some(ahead);
             }
             tokio::select! {

@@ -186,13 +186,14 @@ impl RunSession {
     pub(crate) fn play(self, stop: &mut StopReceiver, attend: &mut dyn Attend) -> PlayedRun {
         let RunSession { id, on, mut run, mut begin, before, log, lock, mut turn } = self;
         if let Some(turn) = &mut turn {
-            let waited =
-                on.runtime.block_on(turn.wait(stop, attend)).and_then(|waited| match (&mut begin, on.pipeline().conversation.as_ref()) {
+            let waited = on.runtime.block_on(turn.wait(stop, &mut |ahead| attend.waits(ahead))).and_then(|waited| {
+                match (&mut begin, on.pipeline().conversation.as_ref()) {
                     (Input::Start(start), Some(own)) if matches!(waited, Waited::Over) => {
                         start.conversation.as_deref_mut().map_or(Ok(()), |so_far| turn.begin(own, so_far)).map(|()| waited)
                     }
                     _ => Ok(waited),
-                });
+                }
+            });
             let nothing =
                 RunOutcome { ending: RunEnding::Over(RunStatus::Cancelled), is_scripted: on.scripted, ..RunOutcome::of(&id, vec![], None) };
             let ended = match waited {

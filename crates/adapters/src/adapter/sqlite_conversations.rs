@@ -48,6 +48,9 @@ pub struct SqliteConversations {
     turns: BTreeMap<String, RunLock>,
 }
 
+/// Number, mark, sealed id, number of messages.
+type ListedConversation = (i64, String, Option<Vec<u8>>, i64);
+
 /// What is kept of a message.
 #[derive(Serialize, Deserialize)]
 struct MessageBody {
@@ -270,14 +273,14 @@ impl Conversations for SqliteConversations {
     }
 
     fn list(&mut self) -> Result<Vec<ConversationSummary>, StoreError> {
-        let read = || -> rusqlite::Result<Vec<(i64, String, Option<Vec<u8>>, i64)>> {
+        let read = || -> rusqlite::Result<Vec<ListedConversation>> {
             let text = "select number, mark, sealed, messages from conversations
                         order by (select max(m.number) from messages m where m.conversation = conversations.number and thread = '') desc, number desc";
             let mut query = self.connection.prepare(text)?;
             query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?.collect()
         };
         let rows = read().map_err(self.told())?;
-        let summary = |(number, mark, sealed, messages): (i64, String, Option<Vec<u8>>, i64)| {
+        let summary = |(number, mark, sealed, messages): ListedConversation| {
             let id = self.id(&mark, sealed);
             // One that cannot be read is listed all the same.
             let last = self.messages(number, 1).ok().and_then(|mut last| last.pop()).map(|last| last.said);
