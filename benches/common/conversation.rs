@@ -196,6 +196,8 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn Event
         channel: None,
         style_guide: None,
         person: Arc::new(json!({})),
+        conversation: None,
+        names_outputs: false,
         now: moment.wall,
         scripted: false,
         served: false,

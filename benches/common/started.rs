@@ -34,6 +34,8 @@ pub fn begun(plan: &Arc<Plan>) -> Run {
         channel: None,
         style_guide: None,
         person: empty,
+        conversation: None,
+        names_outputs: false,
         failure: None,
         now: now.wall,
         scripted: false,

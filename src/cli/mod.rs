@@ -7,6 +7,7 @@ mod tell;
 
 mod approve;
 mod arguments;
+mod conversations;
 mod doctor;
 mod exit;
 mod explain;
@@ -97,6 +98,7 @@ fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> 
         FlowCommand::Lsp => lsp::run(),
         FlowCommand::Mcp(options) => mcp::serve(options, shared),
         FlowCommand::Completions { shell } => Ok(explain::completions(*shell)),
+        FlowCommand::Conversations(command) => conversations::done(command, shared),
         FlowCommand::Runs(command) => runs::done(command, shared),
         FlowCommand::Approve(options) => approve::run(options, shared),
     }

@@ -117,6 +117,7 @@ impl OutputTargets<'_> {
             .rev()
             .find_map(|event| if let Happening::CancelRequested { by, .. } = event.happening { Some(by) } else { None });
         needs_review(outcome).filter(|_| !shared.quiet).iter().for_each(|line| tell!("{line}"));
+        let by_whom = by_whom.or(outcome.ended_by);
         let exit = match status {
             RunStatus::Partial if options.fail_on_partial => Exit::Failed,
             status => Exit::of(status, by_whom == Some(Canceller::Terminate)),
@@ -164,6 +165,7 @@ pub(super) fn line_of_end(outcome: &RunOutcome, reach: &str) -> Option<String> {
             let told = if gates.is_empty() { "a gate was not met".to_string() } else { gates.join("; ") };
             format!("quality_not_met: {}; flow runs show{reach} tells why", visible(&told))
         }
+        (_, RunStatus::Cancelled) if outcome.events.is_empty() => "cancelled before it began: nothing was done".to_string(),
         (_, RunStatus::Cancelled) => format!("cancelled; what is done is kept: flow runs resume {}{reach}", outcome.run),
         _ => return None,
     })

@@ -116,6 +116,10 @@ fn work_out(plan: &Plan, given: &PreviewInputs, default_model: Option<&Model>, f
         pipeline: root.pipeline.name.value.clone(),
         inputs: names.into_iter().map(|name| (name.clone(), input(&name).cloned())).collect(),
         channel: given.channel.clone(),
+        conversation: root.pipeline.conversation.as_ref().map(|own| {
+            let bound = own.max_tokens.map(|most| format!(" and {most} tokens")).unwrap_or_default();
+            format!("at most {} earlier messages{bound}", own.keep)
+        }),
         now: given.now.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
         stages: stages(plan, root),
         asks: asks(plan, &bounds, given),

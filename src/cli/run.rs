@@ -101,6 +101,7 @@ pub(super) fn ready(runner: &Runner) -> Result<Surroundings, Refusal> {
 struct AtTerminal<'a> {
     signals: Attended,
     progress: Option<ProgressDisplay>,
+    is_quiet: bool,
     printed: OutputTargets<'a>,
     /// Somebody is being asked.
     asks: Arc<AtomicBool>,
@@ -109,6 +110,12 @@ struct AtTerminal<'a> {
 impl Attend for AtTerminal<'_> {
     fn masks(&mut self, redactor: &Redactor) {
         tell::hide_with(redactor);
+    }
+
+    fn waits(&mut self, ahead: &str) {
+        if !self.is_quiet {
+            tell!("another message of this conversation is being answered (run {ahead}): this one waits for it");
+        }
     }
 
     fn see(&mut self, event: &Event, mask: RunMask<'_>) {
@@ -177,10 +184,10 @@ pub(super) fn play(mut session: RunSession, printed: OutputTargets, shared: &Sha
     };
     let sends = on.pipeline().all_steps().into_iter().any(|step| step.kind.effects(on.pipeline()).prints);
     let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
-    let mut terminal = AtTerminal { signals: listen(sender), progress, printed, asks: Arc::default() };
+    let mut terminal = AtTerminal { signals: listen(sender), progress, is_quiet: shared.quiet, printed, asks: Arc::default() };
     let played = session.play(&mut stop, &mut terminal);
     // Signals are heard until all is written: what hangs then can be interrupted, too.
-    let AtTerminal { signals: _heard, progress, mut printed, asks: _ } = terminal;
+    let AtTerminal { signals: _heard, progress, is_quiet: _, mut printed, asks: _ } = terminal;
     printed.is_below_progress = progress.as_ref().is_some_and(ProgressDisplay::is_above_reply);
     drop(stop);
     drop(progress);

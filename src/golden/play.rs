@@ -13,10 +13,10 @@ use super::outcome::Complaint;
 use super::suite::{Suite, Trial, TrialOptions};
 use super::taping::TrialTape;
 use crate::driver::{Blocking, CallResult, FoundPerson, PersonError};
-use crate::engine::{CallReply, CallRequest, Noted, PersonFrom, check_inputs, person};
-use crate::event::{Event, Failure, FailureKind, Happening, RunEnd};
+use crate::engine::{CallReply, CallRequest, Noted, PersonFrom, RunMessage, check_inputs, person, run_message};
+use crate::event::{ConversationSoFar, Event, Failure, FailureKind, Happening, RunEnd};
 use crate::journal::{Record, record};
-use crate::model::{Field, FieldKind, Mock, Pipeline, TestCase};
+use crate::model::{Field, FieldKind, Mock, Pipeline, TestCase, newest};
 use crate::port::{Tape, WireFormat};
 use crate::runtime::{VirtualRun, first_event};
 
@@ -81,7 +81,16 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
     let now = DateTime::parse_from_rfc3339(now).map(|now| now.with_timezone(&Utc)).unwrap_or_default();
     let taping = TrialTape::of(suite, trial, how.live.as_ref());
     let tape = taping.port();
-    let start = first_event(&suite.plan.program, pipeline, inputs, trial.channel.clone(), found, now, number + 1);
+    let said = match run_message(pipeline, &inputs, &found.fields, trial.channel.as_deref(), now) {
+        Ok(said) => said,
+        Err(problem) => return not_started(vec![problem.to_string()]),
+    };
+    let mut start = first_event(&suite.plan.program, pipeline, inputs, trial.channel.clone(), found, now, number + 1);
+    start.conversation = said.zip(pipeline.conversation.as_ref()).map(|(RunMessage { conversation, said }, own)| {
+        let mut messages = case.conversation.clone();
+        let left_out = newest(&mut messages, 0, own.keep, own.max_tokens);
+        Box::new(ConversationSoFar { of: conversation, message: said, messages, left_out, store: None })
+    });
     let (inputs, person) = (start.inputs.clone(), start.person.clone());
     let mut played = VirtualRun::new(suite.plan.clone(), taping.settings(suite, case), now, tape.clone(), taping.door.clone(), number);
     let mut stage = TrialStage { world, sent: vec![], tape, goes_live: taping.goes_live() };

@@ -6,6 +6,7 @@
 //! | `running`, `outcome` | a run that continues in a thread of its own; what it gave |
 //! | `consent` | what a file wants, and whether somebody has agreed to it |
 //! | `surroundings`, `session`, `stored` | what a run needs; from its beginning to its end, for all who run something; from its record |
+//! | `conversation` | its place in a conversation |
 //! | `virtual_time` | a run whose clock jumps, for tests |
 //! | `world`, `own` | what a run uses of this machine; what no step may touch |
 //! | `settings` | what the project and the user have set |
@@ -15,6 +16,7 @@
 //! How to add something that an embedder may choose: a method of [`Runner`], what it does in `surroundings.rs`, a test in `tests/it/library.rs`.
 
 pub(crate) mod consent;
+mod conversation;
 pub(crate) mod kept;
 mod outcome;
 mod own;
@@ -31,6 +33,7 @@ mod workflow;
 pub(crate) mod world;
 
 pub use consent::Consent;
+pub(crate) use conversation::conversations_file;
 pub use kept::Storage;
 pub(crate) use outcome::drawn;
 pub use outcome::{Cause, RunEnding, RunError, RunOutcome, Untrusted};

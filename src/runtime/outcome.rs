@@ -11,7 +11,7 @@ use super::session::RunQuestion;
 use super::shown;
 use super::surroundings::start_of;
 use super::tape::{Recorded, TapingError};
-use crate::event::{Event, Failure, RunEnd, RunStatus, StepFailure, StepPath, Usage};
+use crate::event::{Canceller, Event, Failure, RunEnd, RunStatus, StepFailure, StepPath, Usage};
 use crate::journal::record;
 use crate::load::LoadedSettings;
 use crate::plan::Wishes;
@@ -46,6 +46,8 @@ pub struct RunOutcome {
     pub recorded: Result<Option<Recorded>, RunError>,
     /// Calls that [a replay](super::Runner::replay) had no recording for, a sentence each.
     pub misses: Vec<String>,
+    /// Who ended it before it began; of one that has begun, its events say it.
+    pub(crate) ended_by: Option<Canceller>,
 }
 
 /// How a run ended.
@@ -88,6 +90,7 @@ impl RunOutcome {
             loss: None,
             recorded: Ok(None),
             misses: vec![],
+            ended_by: None,
         }
     }
 

@@ -36,6 +36,9 @@ pub(crate) fn own_files(
     if let Some((checked, env)) = checked {
         own.fixed.extend(checked.loaded.sources.files().map(|(_, file)| PathBuf::from(&file.name)));
         let program = &checked.loaded.program;
+        let stores = program.pipelines.iter().filter_map(|pipeline| pipeline.conversation.as_ref()?.store.as_ref());
+        let parts = stores.flat_map(|file| ["", "-wal", "-shm"].map(|end| PathBuf::from(format!("{}{end}", file.display()))));
+        own.hidden.extend(parts);
         of_servers(named(program, env), program, &mut own);
         own.others = Some(of_others);
     }

@@ -7,17 +7,18 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
+use super::conversation::{ConversationTurn, Waited};
 use super::stored::StoredRun;
-use super::surroundings::Surroundings;
+use super::surroundings::{Surroundings, start_of};
 use super::{RunEnding, RunError, RunOutcome, Workflow, kept, lacking};
 use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
 use crate::driver::{FoundPerson, StopReceiver, drive, find_person, moment};
-use crate::engine::{Input, Run, check_inputs, marks};
-use crate::event::{Event, FormRequest, Happening, RunStart, StyleUsed};
+use crate::engine::{Input, Run, RunMessage, check_inputs, marks, run_message};
+use crate::event::{ConversationSoFar, Event, FormRequest, Happening, RunStart, RunStatus, StyleUsed};
 use crate::journal::{Journal, PersonalMask, RunMask};
-use crate::model::{Pipeline, Program};
+use crate::model::{Outputs, Pipeline, Program};
 use crate::port::{EventLog, Secret};
 use crate::redact::Redactor;
 
@@ -31,6 +32,7 @@ pub(crate) struct RunSession {
     before: Vec<Event>,
     log: Box<dyn EventLog>,
     lock: Option<RunLock>,
+    turn: Option<ConversationTurn>,
 }
 
 /// A step that waits for a person's decision.
@@ -103,6 +105,9 @@ pub(crate) trait Attend {
     /// More is known now that must not be shown.
     fn masks(&mut self, _: &Redactor) {}
 
+    /// The run waits for another one of its conversation.
+    fn waits(&mut self, _ahead: &str) {}
+
     /// Sees each event once it is kept.
     fn see(&mut self, event: &Event, mask: RunMask<'_>);
 
@@ -148,7 +153,14 @@ impl RunSession {
         on.know_prices()?;
         let id = environment::run_id();
         let now = on.now()?;
+        let said = run_message(&pipeline, &inputs, &person.fields, channel.as_deref(), now);
+        let said = said.map_err(|error| RunError::usage(visible(&error.to_string())))?;
+        let conversation = said.zip(pipeline.conversation.as_ref()).map(|(RunMessage { conversation, said }, own)| {
+            let store = own.store.as_ref().map(|file| std::path::absolute(file).unwrap_or_else(|_| file.clone()).display().to_string());
+            Box::new(ConversationSoFar { of: conversation, message: said, messages: on.recorded_conversation(), left_out: 0, store })
+        });
         let start = RunStart {
+            conversation,
             files: checked.loaded.prints.clone(),
             tape: on.runner.taping.told(),
             file: std::path::absolute(&file).unwrap_or(file).display().to_string(),
@@ -158,19 +170,22 @@ impl RunSession {
             max_cost_usd: limits.max_cost_usd,
             ..first_event(&checked.loaded.program, &pipeline, inputs, channel, person, now, environment::seed())
         };
-        let (log, lock): (Box<dyn EventLog>, _) = match on.runner.storage.journal(&project)? {
-            None => (Box::new(kept::Unkept), None),
+        let (log, lock, turn): (Box<dyn EventLog>, _, _) = match on.runner.storage.journal(&project)? {
+            None => (Box::new(kept::Unkept), None, None),
             Some(file) => {
                 let sealing = on.sealing.clone();
                 let opened = on.runner.journals.log(&file, &sealing).and_then(|log| Ok((log, RunLock::take(&file, &id)?)));
                 let (log, lock) = opened.map_err(|error| kept::with_help(error, &project))?;
                 on.keep_results_of(&id, &file, &sealing);
-                (Box::new(log), Some(lock))
+                // A replay is no part of what is said.
+                let own = start.conversation.as_deref().filter(|_| !on.runner.taping.is_replay());
+                let turn = own.map(|own| ConversationTurn::arrive(own, &id, &file, &sealing)).transpose()?;
+                (Box::new(log), Some(lock), turn)
             }
         };
         let now = moment(&*on.ports.clock, on.ports.clock.elapsed());
         let run = Run::new(&*id, on.plan(), on.options(limits), now);
-        Ok(RunSession { id, on, run, begin: Input::Start(Box::new(start)), before: vec![], log, lock })
+        Ok(RunSession { id, on, run, begin: Input::Start(Box::new(start)), before: vec![], log, lock, turn })
     }
 
     /// Continues with a run from its record. Errors: its files have changed: which.
@@ -182,12 +197,34 @@ impl RunSession {
         let run = on.as_its_events_tell(&events)?;
         let away = events.last().map_or(0, |last| (on.ports.clock.now() - last.time).num_milliseconds().max(0) as u64);
         let log = Box::new(on.runner.journals.log(&file, &sealing)?);
-        Ok(RunSession { id, on, run, begin: Input::Resume { away_ms: away }, before: events, log, lock: Some(lock) })
+        let own = start_of(&events).and_then(|start| start.conversation.as_deref()).filter(|_| !on.runner.taping.is_replay());
+        let turn = own.map(|own| ConversationTurn::arrive(own, &id, &file, &sealing)).transpose()?;
+        Ok(RunSession { id, on, run, begin: Input::Resume { away_ms: away }, before: events, log, lock: Some(lock), turn })
     }
 
     /// Runs on this thread, to the end or until nobody decides what must be decided. Whoever wants it to end says so through `stop`.
     pub(crate) fn play(self, stop: &mut StopReceiver, attend: &mut dyn Attend) -> PlayedRun {
-        let RunSession { id, on, mut run, mut begin, before, log, lock } = self;
+        let RunSession { id, on, mut run, mut begin, before, log, lock, mut turn } = self;
+        if let Some(turn) = &mut turn {
+            let waited = on.runtime.block_on(turn.wait(stop, &mut |ahead| attend.waits(ahead))).and_then(|waited| {
+                match (&mut begin, on.pipeline().conversation.as_ref()) {
+                    (Input::Start(start), Some(own)) if matches!(waited, Waited::Over) => {
+                        start.conversation.as_deref_mut().map_or(Ok(()), |so_far| turn.begin(own, so_far)).map(|()| waited)
+                    }
+                    _ => Ok(waited),
+                }
+            });
+            let nothing =
+                RunOutcome { ending: RunEnding::Over(RunStatus::Cancelled), is_scripted: on.scripted, ..RunOutcome::of(&id, vec![], None) };
+            let ended = match waited {
+                Ok(Waited::Over) => None,
+                Ok(Waited::Stopped(by)) => Some(RunOutcome { ended_by: Some(by), ..nothing }),
+                Err(error) => Some(RunOutcome { ending: RunEnding::Lost, loss: Some(error), ..nothing }),
+            };
+            if let Some(outcome) = ended {
+                return PlayedRun::new(outcome, PersonalMask::default(), lock);
+            }
+        }
         let mut journal = Journal::new(log);
         let mut mask = PersonalMask::new(on.hidden.iter().map(Secret::reveal));
         mask.take(&before);
@@ -248,6 +285,10 @@ impl RunSession {
         let recorded = runner.taping.finish(&tape, &head).map_err(RunError::system);
         let end = run.state().finished.clone();
         let is_lost = driven.is_err() && end.is_none();
+        let unsaid = match turn {
+            Some(turn) if end.is_some() && !is_lost => turn.end(&events).err(),
+            _ => None,
+        };
         let loss = match driven {
             Ok(_) => journal.into_loss(),
             Err(error) => {
@@ -256,7 +297,13 @@ impl RunSession {
                 Some(error)
             }
         };
-        let mut outcome = RunOutcome { loss, recorded, misses: tape.misses(), printed: printed.take(), ..RunOutcome::of(&id, events, end) };
+        let mut outcome = RunOutcome {
+            loss: loss.or(unsaid),
+            recorded,
+            misses: tape.misses(),
+            printed: printed.take(),
+            ..RunOutcome::of(&id, events, end)
+        };
         outcome.is_scripted = scripted;
         if is_lost {
             outcome.ending = RunEnding::Lost;
@@ -282,6 +329,7 @@ pub(crate) fn first_event(
         channel,
         style_guide: pipeline.style_guide.as_deref().map(StyleUsed::of),
         person: Arc::new(Value::Object(person.fields)),
+        names_outputs: pipeline.conversation.is_some() && matches!(pipeline.outputs, Outputs::Named(_)),
         failure: person.failure,
         now,
         scripted: true,

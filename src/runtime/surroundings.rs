@@ -23,8 +23,9 @@ use crate::diagnostic::visible;
 use crate::driver::{Door, Ports, Runtime};
 use crate::engine::{Mocks, Moment, ResumeError, Run, RunSettings, secret_values};
 use crate::event::{Event, Happening, RunStart};
+use crate::journal::PersonalMask;
 use crate::load::WrittenRules;
-use crate::model::{Limits, Pipeline};
+use crate::model::{Limits, PastMessage, Pipeline};
 use crate::plan::Plan;
 use crate::port::{PrintError, Printer, Secret};
 use crate::redact::is_recognised;
@@ -139,6 +140,11 @@ impl Surroundings {
         Arc::new(self.runner.workflow.checked.plan.clone())
     }
 
+    /// What was said before in the run that the recordings are of.
+    pub(super) fn recorded_conversation(&self) -> Vec<PastMessage> {
+        self.replayed.as_ref().map(|head| head.conversation.clone()).unwrap_or_default()
+    }
+
     /// What `run.now` of a run is that begins now. Errors: the recordings name no time.
     pub(super) fn now(&self) -> Result<DateTime<Utc>, RunError> {
         let recorded = self.replayed.as_ref().and_then(|head| head.now.as_deref());
@@ -195,8 +201,23 @@ impl Surroundings {
     pub(super) fn head(&self, events: &[Event]) -> Head {
         let now = start_of(events).map(|start| start.now.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true));
         let now = now.filter(|_| reads_clock(&self.runner.workflow.checked.loaded.program));
-        Head { default_model_given: self.is_given, ..Head::new(&self.pipeline().name.value, now, self.runner.default_model.is_some()) }
+        let mut mask = PersonalMask::new(self.hidden.iter().map(Secret::reveal));
+        let said = start_of(events).and_then(|start| start.conversation.as_deref()).map(|own| own.messages.as_slice()).unwrap_or_default();
+        let conversation = if said.is_empty() { vec![] } else { masked(said, &mut mask, events) };
+        Head {
+            conversation,
+            default_model_given: self.is_given,
+            ..Head::new(&self.pipeline().name.value, now, self.runner.default_model.is_some())
+        }
     }
+}
+
+/// Messages as others may read them.
+fn masked(said: &[PastMessage], mask: &mut PersonalMask, events: &[Event]) -> Vec<PastMessage> {
+    mask.take(events);
+    let redactor = mask.of(events).redactor();
+    let masked = |one: &PastMessage| PastMessage { text: redactor.redact(&one.text), person: None, content: None, ..one.clone() };
+    said.iter().map(masked).collect()
 }
 
 /// Keeps what a `send` to standard output prints.

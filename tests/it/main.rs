@@ -10,6 +10,7 @@ mod channel_texts;
 mod check;
 mod circles;
 mod completions;
+mod conversations;
 mod doctor;
 mod draw;
 mod edges;

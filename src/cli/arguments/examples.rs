@@ -33,6 +33,11 @@ examples! {
     RESUME: "runs resume r_3f2a";
     RM: "runs rm r_3f2a" "runs rm --all --yes";
     PRUNE: "runs prune --older-than 30d" "runs prune";
+    CONVERSATIONS: "conversations list" "conversations show maria" "conversations erase maria";
+    CONVERSATIONS_LIST: "conversations list" "conversations list --json";
+    CONVERSATION_SHOW: "conversations show maria";
+    CONVERSATION_EXPORT: "conversations export maria";
+    CONVERSATION_ERASE: "conversations erase maria";
     APPROVE: "approve r_3f2a pay --show" "approve r_3f2a pay --comment \"Checked by phone\"" "approve r_3f2a pay --reject";
 }
 

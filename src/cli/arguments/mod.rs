@@ -22,7 +22,8 @@ pub use checking::{
     ValidateOptions,
 };
 pub use running::{
-    ApproveOptions, McpOptions, OutputOptions, PlanOptions, RunOptions, RunRequest, RunsCommand, RunsListOptions, TrustOptions,
+    ApproveOptions, ConversationsCommand, McpOptions, OutputOptions, PlanOptions, RunOptions, RunRequest, RunsCommand, RunsListOptions,
+    StoreOption, TrustOptions,
 };
 
 /// Multi-agent workflows from YAML: checked like a compiler, run as a graph.
@@ -178,6 +179,9 @@ pub enum FlowCommand {
     /// Past runs: list, show, export, resume, rm
     #[command(subcommand, after_help = examples::RUNS)]
     Runs(RunsCommand),
+    /// Conversations that are kept: list, show, export, erase
+    #[command(subcommand, after_help = examples::CONVERSATIONS)]
+    Conversations(ConversationsCommand),
     /// Decides about a call that waits for a person, or a `once` step that had started before a crash
     #[command(after_help = examples::APPROVE)]
     Approve(ApproveOptions),

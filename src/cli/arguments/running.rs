@@ -223,6 +223,51 @@ pub enum RunsCommand {
     },
 }
 
+/// Where conversations are kept.
+#[derive(Debug, Args)]
+pub struct StoreOption {
+    /// The file that `store` of the pipeline names [default: the one beside the project's runs]
+    #[arg(long, value_name = "FILE")]
+    pub store: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConversationsCommand {
+    /// Lists conversations, that with the newest message first
+    #[command(after_help = examples::CONVERSATIONS_LIST)]
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        store: StoreOption,
+    },
+    /// Shows the messages of a conversation, personal data masked
+    #[command(after_help = examples::CONVERSATION_SHOW)]
+    Show {
+        /// Its id
+        id: String,
+        #[command(flatten)]
+        store: StoreOption,
+    },
+    /// Writes the messages of a conversation as JSON lines, personal data masked
+    #[command(after_help = examples::CONVERSATION_EXPORT)]
+    Export {
+        /// Its id
+        id: String,
+        #[command(flatten)]
+        store: StoreOption,
+    },
+    /// Erases a conversation and the records of its runs
+    #[command(after_help = examples::CONVERSATION_ERASE)]
+    Erase {
+        /// Its id
+        id: String,
+        #[command(flatten)]
+        store: StoreOption,
+    },
+}
+
 #[derive(Debug, Args)]
 pub struct TrustOptions {
     /// Pipeline files

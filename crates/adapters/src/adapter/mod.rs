@@ -34,6 +34,8 @@ pub mod smtp;
 #[cfg(feature = "store")]
 pub mod sqlite_cache;
 #[cfg(feature = "store")]
+pub mod sqlite_conversations;
+#[cfg(feature = "store")]
 mod sqlite_file;
 #[cfg(feature = "store")]
 pub mod sqlite_store;

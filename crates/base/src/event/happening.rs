@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Canceller, Failure, FormRequest, Limit, Message, ModelAnswer, Purpose, RunStatus, ServerTool, Usage, Verdict};
-use crate::model::{ActKind, StyleGuide, WrittenPlan};
+use crate::model::{ActKind, PastMessage, StyleGuide, WrittenPlan};
 
 /// Version of the event format, `v` in each line.
 pub const VERSION: u32 = 1;
@@ -383,6 +383,9 @@ pub enum Happening {
         /// The receiver's id for it; empty: it gave none.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         id: String,
+        /// What people read there, of a run that is part of a conversation.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
     },
     /// The run ended: the last event, unless a cancelled run continues (`run_resumed`).
     RunFinished(Box<RunEnd>),
@@ -413,6 +416,12 @@ pub struct RunStart {
     pub style_guide: Option<StyleUsed>,
     /// The fields of the person; empty object: none.
     pub person: SharedValue,
+    /// The conversation that it is part of, as it was when the run began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Box<ConversationSoFar>>,
+    /// Whether the pipeline names its outputs; known where it is part of a conversation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub names_outputs: bool,
     /// Why no step can start: the person's table could not be read. `on_failure` and `finally` run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
@@ -435,6 +444,24 @@ pub struct RunStart {
     /// What holds personal data.
     #[serde(default)]
     pub marks: Marks,
+}
+
+/// What a run knows of its conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+pub struct ConversationSoFar {
+    /// Its id. In JSON no `id`, since that may be a phone number, and ids are never masked.
+    pub of: String,
+    /// What the person typed now.
+    pub message: PastMessage,
+    /// What was said before, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<PastMessage>,
+    /// How many older messages were left out.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub left_out: u64,
+    /// The file that it is kept in; `None`: in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
 }
 
 /// The style guide of a run.
@@ -518,6 +545,10 @@ pub enum Stage {
     Steps,
     OnFailure,
     Finally,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 fn is_nothing(usd: &f64) -> bool {

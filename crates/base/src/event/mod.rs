@@ -11,9 +11,12 @@ mod status;
 
 has_word!(Purpose, Bound, Canceller, RunStatus, StepStatus);
 
+pub use crate::model::MessageRole;
 pub use details::StepDetails;
 pub use failure::{Failure, FailureKind};
-pub use happening::{Event, Happening, Marks, RunEnd, RunStart, SharedValue, Stage, StepFailure, StepPath, StyleUsed, TapeOf, VERSION};
+pub use happening::{
+    ConversationSoFar, Event, Happening, Marks, RunEnd, RunStart, SharedValue, Stage, StepFailure, StepPath, StyleUsed, TapeOf, VERSION,
+};
 pub use limit::{Bound, Canceller, Limit};
-pub use parts::{FormRequest, Message, MessageRole, ModelAnswer, Purpose, ServerTool, ToolCall, Usage, Verdict};
+pub use parts::{FormRequest, Message, ModelAnswer, Purpose, ServerTool, ToolCall, Usage, Verdict};
 pub use status::{RunStatus, StepStatus};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Failure;
+use crate::model::MessageRole;
 
 /// Why a model is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
@@ -88,21 +89,6 @@ pub struct ServerTool {
     pub output: Option<Value>,
     /// Hash of all the server says of it.
     pub hash: String,
-}
-
-/// Who speaks in a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MessageRole {
-    /// Instructions.
-    System,
-    /// The prompt.
-    #[default]
-    User,
-    /// The model.
-    Assistant,
-    /// The result of a tool call.
-    Tool,
 }
 
 /// One message of a conversation with a model. Roles come from the file's structure only, never from text.

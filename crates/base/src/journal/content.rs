@@ -27,7 +27,7 @@ pub(super) enum Holds {
 pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)] {
     use Holds::{Given, Hash, Output, Sentence, Texts, Values};
     match happening {
-        Happening::RunStarted(_) => &[("inputs", Given), ("person", Given), ("failure", Sentence)],
+        Happening::RunStarted(_) => &[("inputs", Given), ("person", Given), ("conversation", Texts), ("failure", Sentence)],
         Happening::StepStarted { .. } => &[("items", Values)],
         Happening::CacheAsked { .. } => &[("key", Hash)],
         Happening::CallOpened { .. } => &[("inputs", Given), ("person", Given)],
@@ -51,7 +51,7 @@ pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)]
         Happening::LimitReached { .. } => &[("message", Sentence)],
         Happening::ApprovalRequested { .. } => &[("question", Texts), ("act", Hash), ("form", Values)],
         Happening::ApprovalAnswered { .. } => &[("comment", Texts), ("by", Texts), ("output", Values)],
-        Happening::OutputWritten { .. } => &[("id", Sentence)],
+        Happening::OutputWritten { .. } => &[("id", Sentence), ("text", Texts)],
         Happening::RunFinished(_) => &[("outputs", Given), ("failure", Sentence)],
         Happening::AnswerRead { .. }
         | Happening::StepPaused { .. }
@@ -108,6 +108,10 @@ pub fn public_line(event: &Event, mask: RunMask<'_>, with_content: bool) -> Stri
                         step.remove("prompt");
                     }
                 }
+            }
+            ("conversation", _) => {
+                let earlier = field["messages"].as_array().map_or(0, Vec::len);
+                *field = serde_json::json!({ "earlier": earlier, "left_out": field["left_out"].as_u64().unwrap_or(0) });
             }
             ("failed", _) => field.as_array_mut().into_iter().flatten().for_each(|verdict| *verdict = verdict["id"].take()),
             _ => {

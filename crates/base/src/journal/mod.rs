@@ -5,13 +5,15 @@
 mod content;
 mod personal;
 mod record;
+mod spoken;
 
 pub use content::public_line;
 pub use personal::{PersonalMask, RunMask, brief, masked};
 pub use record::{
-    DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, RunBrief, SentRecord, StepRecord,
-    record,
+    ConversationRecord, DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, RunBrief,
+    SentRecord, StepRecord, record,
 };
+pub use spoken::{SpokenMessage, spoken};
 
 use crate::event::Event;
 use crate::port::{EventLog, StoreError, Synced};

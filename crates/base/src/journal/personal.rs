@@ -217,6 +217,7 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
     let none = BTreeSet::new();
     mask.hide_given("inputs", &mut record.inputs);
     mask.hide_given("outputs", &mut record.outputs);
+    record.conversation.iter_mut().for_each(|own| own.of = redactor.redact(&own.of));
     record.failure.iter_mut().for_each(|failure| mask.hide_texts(failure));
     for step in &mut record.steps {
         mask.hide_output(&step.step, &mut step.output);

@@ -22,6 +22,9 @@ pub struct Record {
     /// What it was given.
     pub inputs: Value,
     pub channel: Option<String>,
+    /// The conversation that it is part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub style_guide: Option<StyleUsed>,
     /// When it began.
@@ -99,6 +102,17 @@ impl RunBrief {
         let question = record.question().map(short);
         RunBrief { duration_ms: record.duration_ms(), channel: record.channel.clone(), usage: record.usage, question }
     }
+}
+
+/// The conversation of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConversationRecord {
+    /// Its id.
+    pub of: String,
+    /// How many earlier messages the run knows.
+    pub earlier: u64,
+    /// How many older ones were left out.
+    pub left_out: u64,
 }
 
 /// Parts that a step delivered to one receiver.
@@ -299,6 +313,11 @@ impl RecordBuilder {
             hash: start.hash.clone(),
             inputs: (*start.inputs).clone(),
             channel: start.channel.clone(),
+            conversation: start.conversation.as_deref().map(|own| ConversationRecord {
+                of: own.of.clone(),
+                earlier: own.messages.len() as u64,
+                left_out: own.left_out,
+            }),
             style_guide: start.style_guide.clone(),
             started: first.time,
             scripted: start.scripted,

@@ -21,6 +21,8 @@ pub(crate) const MOST_PLANS: u64 = 1;
 pub const MOST_PLAN_REPAIRS: u32 = 1;
 /// The model of an agent that names none; `FLOW_MODEL` can put another in its place.
 pub const DEFAULT_MODEL: &str = "default";
+/// Messages of a conversation that a run sees when `keep` is not written.
+pub const KEPT_MESSAGES: u64 = 50;
 /// Time for one try of a model call.
 pub const MODEL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Most tokens of an answer of a judge or a planner when the model has no `max_output_tokens`; one that thinks first needs most of them.

@@ -5,6 +5,7 @@
 //! How to add a step kind: see `step_kind.rs`; a provider: see [`Service`]; a body: see `channel/body`.
 
 mod channel;
+mod conversation;
 mod defaults;
 mod duration;
 mod facts;
@@ -32,10 +33,11 @@ has_word!(ActKind, Body, FailureKind, FieldKind, LengthUnit, Method, PlanStrateg
 pub use channel::{
     Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
 };
+pub use conversation::{Conversation, MessageRole, PastMessage, newest};
 pub(crate) use defaults::MOST_PLANS;
 pub use defaults::{
-    ANSWER_TOKENS, CALL_TIMEOUT, CONNECT_TIMEOUT, DEFAULT_MODEL, INDICATOR, MODEL_TIMEOUT, MOST_CALLED, MOST_PARALLEL, MOST_PARTS,
-    MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TURNS, QUERY_TIMEOUT, REPLY_TOKENS,
+    ANSWER_TOKENS, CALL_TIMEOUT, CONNECT_TIMEOUT, DEFAULT_MODEL, INDICATOR, KEPT_MESSAGES, MODEL_TIMEOUT, MOST_CALLED, MOST_PARALLEL,
+    MOST_PARTS, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TURNS, QUERY_TIMEOUT, REPLY_TOKENS,
     SHORTEST_DESCRIPTION, STAGE_TIME, TOO_LONG,
 };
 pub use duration::{UnitError, duration_words, parse_duration, split_unit};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 
-use super::{Agent, Channel, Field, Filling, Model, Scorecard, Shape, Step, StyleGuide, Text, Tool};
+use super::{Agent, Channel, Conversation, Field, Filling, Model, Scorecard, Shape, Step, StyleGuide, Text, Tool};
 use crate::source::{Span, Spanned};
 
 /// A pipeline and all pipelines it calls.
@@ -46,6 +46,8 @@ pub struct Pipeline {
     pub data: IndexMap<String, Data>,
     /// Who the run is for.
     pub person: Option<Person>,
+    /// What its runs remember of each other.
+    pub conversation: Option<Conversation>,
     /// Declared secrets: name and the sentence for people.
     pub secrets: IndexMap<String, Spanned<String>>,
     /// Agents by name.

@@ -101,7 +101,7 @@ impl StepKind {
     /// Everything that its author wrote under the keys of the kind.
     pub fn each_text<'p>(&'p self, owner: Span, visit: Visit<'_, 'p>) {
         match self {
-            StepKind::Agent(AgentStep { agent: _, prompt, model, output: _, attach }) => {
+            StepKind::Agent(AgentStep { agent: _, prompt, model, output: _, attach, history: _ }) => {
                 texts(TextKey::Prompt, [prompt], visit);
                 texts(TextKey::StepModel, model, visit);
                 attach.iter().for_each(|value| filling(TextKey::Attach, "", owner, value, true, visit));
@@ -206,6 +206,8 @@ pub struct AgentStep {
     pub model: Option<Text>,
     pub output: Option<Shape>,
     pub attach: Option<Filling>,
+    /// Whether it sees the conversation.
+    pub history: bool,
 }
 
 /// `tool`: one call of a tool.

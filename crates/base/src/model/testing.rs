@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use super::{Check, FailureKind, Filling, Text};
+use super::{Check, FailureKind, Filling, PastMessage, Text};
 use crate::source::{Span, Spanned};
 
 /// A file of scripted replies, or the `replies` of a test: by step path (`facts/report/text`, `each[2]`).
@@ -97,6 +97,8 @@ pub struct TestCase {
     pub now: Option<Spanned<String>>,
     /// Inputs by name, each with the place of its name.
     pub inputs: IndexMap<String, Spanned<Value>>,
+    /// What was said before.
+    pub conversation: Vec<PastMessage>,
     /// Run once per channel.
     pub channels: Channels,
     /// Outputs of steps or tools that are not run, each with the place of its name.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    Agent, Check, Criterion, Filling, ForEach, Judging, Model, Outputs, Person, PersonSource, Pipeline, Provider, ReplyBody, ReplySet,
-    Scorecard, ScriptedReply, SecretReader, ServerAuth, ServerKind, Step, Text, Tool, ToolKind,
+    Agent, Check, Conversation, Criterion, Filling, ForEach, Judging, Model, Outputs, Person, PersonSource, Pipeline, Provider, ReplyBody,
+    ReplySet, Scorecard, ScriptedReply, SecretReader, ServerAuth, ServerKind, Step, Text, Tool, ToolKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -51,6 +51,9 @@ pub enum TextKey {
     // Of the person.
     PersonId,
     PersonField,
+    // Of the conversation.
+    ConversationId,
+    ConversationMessage,
     // Of any step.
     Name,
     When,
@@ -90,9 +93,10 @@ impl TextKey {
         match self {
             ModelName | BaseUrl | ApiKey | Url | Header | Query | Body | Fixed | FixedInput | MailServer | Sender | User | Password
             | ClientSecret | ProgramArgument | Env => true,
-            Reply | Instructions | CriterionWhen | Check | CheckExpression | PersonId | PersonField | Name | When | ForEach | Prompt
-            | StepModel | Attach | Argument | IdempotencyKey | Value | Wait | Sql | Route | CaseWhen | Format | Gate | WrittenScorecard
-            | GateValue | Otherwise | Send | SendValue | StopReason | Output => false,
+            Reply | Instructions | CriterionWhen | Check | CheckExpression | PersonId | PersonField | ConversationId
+            | ConversationMessage | Name | When | ForEach | Prompt | StepModel | Attach | Argument | IdempotencyKey | Value | Wait
+            | Sql | Route | CaseWhen | Format | Gate | WrittenScorecard | GateValue | Otherwise | Send | SendValue | StopReason
+            | Output => false,
         }
     }
 }
@@ -197,6 +201,7 @@ impl Pipeline {
             inputs: _,
             data: _,
             person,
+            conversation,
             secrets: _,
             agents,
             models,
@@ -218,6 +223,7 @@ impl Pipeline {
         tools.values().for_each(|tool| tool.each_text(visit));
         scorecards.values().for_each(|scorecard| scorecard.each_text(visit));
         person.iter().for_each(|person| person.each_text(name.span, visit));
+        conversation.iter().for_each(|conversation| conversation.each_text(visit));
         [steps, on_failure, finally].into_iter().flat_map(|steps| with_inner(steps)).for_each(|step| step.each_text(visit));
         outputs.each_text(visit);
     }
@@ -408,6 +414,15 @@ impl Person {
             PersonSource::Fields(fields) => named(TextKey::PersonField, fields, visit),
             PersonSource::Nothing | PersonSource::Table(_) => {}
         }
+    }
+}
+
+impl Conversation {
+    /// Everything that its author wrote.
+    pub fn each_text<'p>(&'p self, visit: Visit<'_, 'p>) {
+        let Conversation { span, id, message, keep: _, max_tokens: _, store: _ } = self;
+        filling(TextKey::ConversationId, "", *span, id, true, visit);
+        texts(TextKey::ConversationMessage, [message], visit);
     }
 }
 

@@ -23,9 +23,9 @@ pub fn each_seat(pipeline: &Pipeline, visit: &mut dyn FnMut(&str, bool, &Text)) 
             ClientSecret => ("client_secret", true),
             Header | Env | Query | Body | Fixed | FixedInput | Argument => (name, false),
             ModelName | BaseUrl | Reply | Instructions | Url | MailServer | Sender | User | ProgramArgument | CriterionWhen | Check
-            | CheckExpression | PersonId | PersonField | Name | When | ForEach | Prompt | StepModel | Attach | IdempotencyKey | Value
-            | Wait | Sql | Route | CaseWhen | Format | Gate | WrittenScorecard | GateValue | Otherwise | Send | SendValue | StopReason
-            | Output => {
+            | CheckExpression | PersonId | PersonField | ConversationId | ConversationMessage | Name | When | ForEach | Prompt
+            | StepModel | Attach | IdempotencyKey | Value | Wait | Sql | Route | CaseWhen | Format | Gate | WrittenScorecard
+            | GateValue | Otherwise | Send | SendValue | StopReason | Output => {
                 return;
             }
         };

@@ -107,6 +107,7 @@ fn seat(spot: &Spot, plan: &PipelinePlan, names: &PipelineNames) -> Seat {
     match (own, first) {
         (Some(ix), _) => Seat { at: Viewpoint::Step(ix, part), ..names.seat(ix) },
         (None, "person") => Seat { at: Viewpoint::Person, more: More::default() },
+        (None, "conversation") => Seat { at: Viewpoint::Conversation, more: More::default() },
         (None, "models" | "tools") => shared(More { secrets: true, ..More::default() }),
         (None, "scorecards") => shared(More { judged: true, ..More::default() }),
         (None, "agents") => shared(More::default()),

@@ -17,6 +17,9 @@ pub struct PlannedRun {
     pub inputs: Vec<(String, Option<Value>)>,
     /// Its channel.
     pub channel: Option<String>,
+    /// What it would know of its conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
     /// Its clock.
     pub now: String,
     /// Its lists of steps.
@@ -111,6 +114,9 @@ pub fn planned(plan: &PlannedRun) -> String {
     }
     if let Some(channel) = &plan.channel {
         out.push_str(&format!("  channel: {}\n", visible(channel)));
+    }
+    if let Some(conversation) = &plan.conversation {
+        out.push_str(&format!("  conversation: {}\n", visible(conversation)));
     }
     out.push_str(&format!("  clock: {}\n\nOrder\n", plan.now));
     for stage in &plan.stages {

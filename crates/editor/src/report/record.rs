@@ -178,8 +178,13 @@ fn head(record: &Record, look: Look) -> String {
     });
     let sent = |sent: &SentRecord| format!("{} to {} ({})", counted(sent.parts, "part", "parts"), visible(&sent.to), visible(&sent.step));
     let phases: Vec<&str> = record.phases.iter().map(|p| p.name.as_str()).collect();
+    let history = record.conversation.as_ref().map(|own| {
+        let left_out = if own.left_out == 0 { String::new() } else { format!(", {} older left out", own.left_out) };
+        format!("{} of {}{left_out}", counted(own.earlier, "earlier message", "earlier messages"), visible(&own.of))
+    });
     for (label, text) in [
         ("channel", record.channel.clone().unwrap_or_default()),
+        ("history", history.unwrap_or_default()),
         ("style", style.unwrap_or_default()),
         ("phases", phases.join(" -> ")),
         ("question", record.question().map(in_short).unwrap_or_default()),

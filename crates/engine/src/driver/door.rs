@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::engine::{CallReply, Input};
-use crate::event::{Failure, RunStart, ServerTool};
+use crate::event::{ConversationSoFar, Failure, RunStart, ServerTool};
 use crate::port::{
     ColumnSummary, FileContent, HttpReply, ModelReply, PageText, Rows, ServerReply, TableSource, TableSummary, ToolCall, ToolList,
 };
@@ -59,9 +59,16 @@ impl Door {
     }
 
     fn start(&self, start: &mut RunStart) {
-        let RunStart { inputs, person, failure, .. } = start;
+        let RunStart { inputs, person, conversation, failure, .. } = start;
         self.value(Arc::make_mut(inputs));
         self.value(Arc::make_mut(person));
+        if let Some(ConversationSoFar { of, message, messages, left_out: _, store: _ }) = conversation.as_deref_mut() {
+            self.text(of);
+            for message in messages.iter_mut().chain([message]) {
+                self.text(&mut message.text);
+                message.content.iter_mut().for_each(|content| self.value(content));
+            }
+        }
         failure.iter_mut().for_each(|failure| self.failure(failure));
     }
 

@@ -1,10 +1,11 @@
 //! What a run is given: checked against the pipeline's rules before anything starts.
 
-use serde_json::{Map, Value};
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value, json};
 
 use crate::diagnostic::{did_you_mean, did_you_mean_zone};
 use crate::engine::shape;
-use crate::model::{Filling, PersonSource, Pipeline, QUERY_TIMEOUT, Shape};
+use crate::model::{FieldKind, Filling, MessageRole, PastMessage, PersonSource, Pipeline, QUERY_TIMEOUT, Shape};
 use crate::port::{QueryRequest, TableSource};
 use crate::template::{self, FillError, Scope};
 
@@ -129,6 +130,79 @@ pub fn person(pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<Person
         }
     }
     Ok(PersonFrom::Known(person_fields(&known)))
+}
+
+/// Which conversation a run is part of, and what the person said in it.
+pub struct RunMessage {
+    /// The id of the conversation.
+    pub conversation: String,
+    /// The message, as it is kept.
+    pub said: PastMessage,
+}
+
+/// Why it is not known which conversation a run is part of.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each says what it is about")]
+pub enum ConversationError {
+    #[error("conversation.{0}: {1}")]
+    Fill(&'static str, FillError),
+    #[error("conversation.id is empty: it says who this conversation is with")]
+    NoId,
+    #[error("conversation.id is longer than {MOST_ID} bytes")]
+    LongId,
+    #[error("conversation.message is no text: name the input that holds what the person typed")]
+    NoText,
+}
+
+/// Most bytes of the id of a conversation.
+const MOST_ID: usize = 1_000;
+
+/// Works out which conversation a run is part of, from its inputs and its person; `None`: the pipeline has none.
+///
+/// # Errors
+/// The id or the message cannot be filled in.
+pub fn run_message(
+    pipeline: &Pipeline,
+    inputs: &Map<String, Value>,
+    person: &Map<String, Value>,
+    channel: Option<&str>,
+    now: DateTime<Utc>,
+) -> Result<Option<RunMessage>, ConversationError> {
+    let Some(own) = &pipeline.conversation else { return Ok(None) };
+    let mut scope = Scope::new();
+    scope.set("inputs", template::from_json(&Value::Object(inputs.clone())));
+    scope.set("person", template::from_json(&Value::Object(person.clone())));
+    let id = match &own.id {
+        Filling::Constant(value) => value.clone(),
+        other => other
+            .filled(&|text| template::to_json(&template::compile(text)?.fill(&scope)?))
+            .map_err(|error| ConversationError::Fill("id", error))?,
+    };
+    let conversation = match id {
+        Value::String(id) => id.trim().to_owned(),
+        Value::Number(id) => id.to_string(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => String::new(),
+    };
+    match conversation.len() {
+        0 => return Err(ConversationError::NoId),
+        1..=MOST_ID => {}
+        _ => return Err(ConversationError::LongId),
+    }
+    let message = template::compile(&own.message).and_then(|compiled| template::to_json(&compiled.fill(&scope)?));
+    let Value::String(text) = message.map_err(|error| ConversationError::Fill("message", error))? else {
+        return Err(ConversationError::NoText);
+    };
+    let files = pipeline.input_fields().iter().filter(|field| field.kind == FieldKind::File && !field.is_pii);
+    let files: Map<String, Value> = files.filter_map(|field| Some((field.name.clone(), inputs.get(&field.name)?.clone()))).collect();
+    let said = PastMessage {
+        role: MessageRole::User,
+        text,
+        channel: channel.map(str::to_owned),
+        person: person.get("id").and_then(Value::as_str).map(str::to_owned),
+        time: Some(now),
+        content: (!files.is_empty()).then(|| json!({ "files": files })),
+    };
+    Ok(Some(RunMessage { conversation, said }))
 }
 
 /// The known fields of a person, in a fixed order; those that are not given are empty.

@@ -44,7 +44,10 @@ mod tests;
 
 pub use command::{CallReply, CallRequest, Command, Input};
 pub use gates::rejudged::PassedGate;
-pub use inputs::{PersonFrom, PersonTextError, check_inputs, inputs_schema, person, person_fields, zone_problem};
+pub use inputs::{
+    ConversationError, PersonFrom, PersonTextError, RunMessage, check_inputs, inputs_schema, person, person_fields, run_message,
+    zone_problem,
+};
 pub use marks::marks;
 pub use preview::{PreviewInputs, known_names, with_style};
 pub use run::{Mocks, Moment, Noted, ResumeError, Run, RunSettings, Unscripted};

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::engine::Run;
 use crate::engine::secrets::named_by;
 use crate::engine::state::{FrameKind, Instance, NodeRef};
-use crate::event::{Failure, FailureKind, StepStatus};
-use crate::model::{Channel, Filling, Form, Phrase, StyleGuide, Text};
+use crate::event::{ConversationSoFar, Failure, FailureKind, StepStatus};
+use crate::model::{Channel, Filling, Form, PastMessage, Phrase, StyleGuide, Text};
 use crate::port::Secret;
 use crate::template::{self, Compiled, FillError, Scope, Value as Named};
 
@@ -150,7 +150,10 @@ impl Run {
             }),
             "channel" => instance.cached.channel.get(|| channel_names(self.channel(instance_ix))),
             "style" => instance.cached.style.get(|| style_names(self.planned(instance_ix).pipeline.style_guide.as_deref())),
-            "conversation" => template::from_json(&no_conversation()),
+            "conversation" => {
+                let own = self.state.start.as_ref().and_then(|start| start.conversation.as_deref());
+                instance.cached.conversation.get(|| template::from_json(&conversation_names(own)))
+            }
             "refinement" => self.refinement(instance, at),
             "failure" => {
                 let failure = instance.ending.failure.as_ref().or(self.state.frame(instance.main).failure.as_ref());
@@ -261,9 +264,19 @@ fn iso(date: NaiveDate) -> String {
     date.format("%Y-%m-%d").to_string()
 }
 
-/// `conversation` of a run that is no part of one.
-pub(crate) fn no_conversation() -> Value {
-    json!({ "id": null, "messages": [], "text": "" })
+/// `conversation`: what was said before this run. Of a run that is no part of one, it is empty.
+pub(crate) fn conversation_names(own: Option<&ConversationSoFar>) -> Value {
+    let said = own.map(|own| own.messages.as_slice()).unwrap_or_default();
+    let message = |message: &PastMessage| {
+        let role: &str = message.role.into();
+        let time = message.time.map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true));
+        json!({ "role": role, "text": message.text, "channel": message.channel, "time": time })
+    };
+    json!({
+        "id": own.map(|own| &own.of),
+        "messages": said.iter().map(message).collect::<Value>(),
+        "text": said.iter().map(PastMessage::line).collect::<Vec<_>>().join("\n"),
+    })
 }
 
 /// `channel`: its name, the keys of its file, and its rules as a prompt. Without one, all of it is empty.

@@ -118,6 +118,7 @@ impl Run {
                 hidden.hide_in(feedback);
             }
             Happening::StageStarted { failure, .. } => failure.iter_mut().for_each(|failure| failed(&mut failure.failure)),
+            Happening::OutputWritten { text, .. } => text.iter_mut().for_each(|text| hidden.hide_in(text)),
             Happening::ApprovalAnswered { output, .. } => output.iter_mut().for_each(shared),
             Happening::RunFinished(end) => {
                 let RunEnd { status: _, outputs, failure, usage: _, needs_review: _ } = &mut **end;
@@ -144,7 +145,6 @@ impl Run {
             | Happening::RunResumed { .. }
             | Happening::RunPaused
             | Happening::ReplyIgnored { .. }
-            | Happening::OutputWritten { .. }
             // `succeed` and `ask` have, since they also keep and send these.
             | Happening::StepSucceeded { .. }
             | Happening::ModelCalled { .. } => {}

@@ -85,6 +85,7 @@ inputs: { a: text, l: { type: list } }
 channels: [plain]
 data: { t: { file: t.csv } }
 person: { id: '{{ inputs.a }}', language: en, name: '{{ inputs.a }}' }
+conversation: { id: '{{ inputs.a }}', message: inputs.a }
 models:
   default: { provider: openai, model: '{{ env.M }}', base_url: 'https://{{ env.H }}/', api_key: '{{ secrets.K }}' }
   other: { provider: scripted, replies: r.yaml }

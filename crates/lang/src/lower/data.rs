@@ -1,4 +1,4 @@
-//! `data` and `person`.
+//! `data`, `person` and `conversation`.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::keys;
 use super::reader::KeyReader;
 use super::values::wrong_type;
 use crate::diagnostic::{Diagnostic, did_you_mean_zone};
-use crate::model::{Data, DataKind, FieldKind, Filling, Form, Person, PersonSource};
+use crate::model::{Conversation, Data, DataKind, FieldKind, Filling, Form, KEPT_MESSAGES, Person, PersonSource};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
 
@@ -80,6 +80,22 @@ fn check_part(keys: &KeyReader, kind: DataKind) {
         let message = format!("{} of {} is only for {what}", quoted(key), keys.owner);
         keys.lower.report(Diagnostic::bad_value(keys.key_span(key), message).help("remove it"));
     }
+}
+
+/// `conversation`.
+pub fn conversation(keys: &KeyReader) -> Option<Conversation> {
+    let span = keys.key_span("conversation");
+    let keys = keys.section("conversation", &keys::CONVERSATION)?;
+    if let Some(node) = keys.get("id").filter(|node| node.as_scalar().is_none_or(|scalar| scalar.value.is_null())) {
+        keys.lower.wrong("id", node, "text");
+    }
+    let (id, message) = (keys.filling("id"), keys.expression("message"));
+    let (keep, max_tokens) = (keys.limit("keep").unwrap_or(KEPT_MESSAGES), keys.limit("max_tokens"));
+    let store = keys.name("store").and_then(|path| {
+        let answer = keys.lower.world().path(keys.lower.file, &path.value);
+        keys.lower.found("conversation store", &path.value, path.span, answer)
+    });
+    Some(Conversation { span, id: id?, message: message?, keep, max_tokens, store })
 }
 
 /// `person`.

@@ -40,7 +40,8 @@ fn agent(keys: &KeyReader) -> Option<AgentStep> {
     let (agent, prompt, model) = (keys.name("agent"), keys.text("prompt"), keys.text("model"));
     let output = keys.output();
     let attach = keys.read("attach", Lower::expressions);
-    Some(AgentStep { agent: agent?, prompt: prompt?, model, output, attach })
+    let history = keys.boolean("history").unwrap_or(false);
+    Some(AgentStep { agent: agent?, prompt: prompt?, model, output, attach, history })
 }
 
 fn tool(keys: &KeyReader) -> Option<ToolStep> {

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::agents::{channel, limits, style_guide};
 use super::context::{Lower, quoted};
-use super::data::person;
+use super::data::{conversation, person};
 use super::definitions;
 use super::fields::FieldRole;
 use super::ids::{Ids, OuterIds};
@@ -32,6 +32,7 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
     pipeline.description = keys.sentence("description");
     pipeline.inputs = inputs(&keys);
     pipeline.person = person(&keys);
+    pipeline.conversation = conversation(&keys);
     let merged = definitions::import_all(&keys, definitions::read(&keys));
     pipeline.data = values(merged.data);
     pipeline.secrets = values(merged.secrets);

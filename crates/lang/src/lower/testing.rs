@@ -11,7 +11,7 @@ use super::reader::KeyReader;
 use super::replies::by_step;
 use super::world::World;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Channels, Expect, Layered, Mock, ReplySet, TestCase, TestFile};
+use crate::model::{Channels, Expect, Layered, Mock, PastMessage, ReplySet, TestCase, TestFile};
 use crate::source::{FileId, Spanned};
 use crate::syntax::Node;
 
@@ -51,6 +51,7 @@ fn case(lower: &Lower, node: &Node, number: usize, shared: &SharedCases) -> Opti
         id: id.unwrap_or_else(|| Spanned::new(format!("case {number}"), keys.span)),
         now: shared.now.clone(),
         inputs: keys.entries("inputs").map(|(name, node)| (name.text.clone(), Spanned::new(node.to_value(), name.span))).collect(),
+        conversation: keys.list("conversation").unwrap_or_default().iter().filter_map(|node| past_message(lower, node)).collect(),
         channels: match keys.filled_list("channels") {
             Some(_) => Channels::Named(keys.names("channels").unwrap_or_default()),
             None => Channels::Default,
@@ -60,6 +61,12 @@ fn case(lower: &Lower, node: &Node, number: usize, shared: &SharedCases) -> Opti
         expect: expect(&keys),
         golden: keys.boolean("golden").unwrap_or(false),
     })
+}
+
+fn past_message(lower: &Lower, node: &Node) -> Option<PastMessage> {
+    let keys = KeyReader::new(lower, "the message".to_owned(), &[&keys::PAST_MESSAGE], node)?;
+    let (role, text, channel) = (keys.choice("role"), keys.sentence("text"), keys.name("channel").map(|name| name.value));
+    Some(PastMessage { role: role?, text: text?, channel, ..PastMessage::default() })
 }
 
 fn now(keys: &KeyReader) -> Option<Spanned<String>> {

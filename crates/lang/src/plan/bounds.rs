@@ -325,7 +325,8 @@ impl Counter<'_> {
         let mut dearest = Calls::none();
         for name in &plan.may_use {
             if planned.pipeline.agents.contains_key(&name.value) {
-                let asked = AgentStep { agent: name.clone(), prompt: Text::plain(""), model: None, output: None, attach: None };
+                let asked =
+                    AgentStep { agent: name.clone(), prompt: Text::plain(""), model: None, output: None, attach: None, history: false };
                 let inner = Step { retry: None, timeout: None, kind: StepKind::Agent(asked), ..step.clone() };
                 let (inner, pipelines, of_agent) = self.own(planned, &inner);
                 askings.extend(inner.into_iter().map(|asking| AgentUse { part: AgentPart::Planned, times: steps, ..asking }));

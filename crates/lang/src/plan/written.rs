@@ -55,6 +55,7 @@ fn as_step(pipeline: &Pipeline, holder: &Step, written: &WrittenStep, known: &Ha
             model: None,
             output: None,
             attach: None,
+            history: false,
         }),
         false => {
             let with = written.with.iter().map(|(name, value)| (named(name), Filling::Constant(value.clone()))).collect();

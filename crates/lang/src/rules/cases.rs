@@ -26,6 +26,10 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
     let file = &pipeline.pipeline;
     let known = NamableThings::of(pipeline);
     let hints = Hints::default();
+    for case in tests.cases.iter().filter(|case| !case.conversation.is_empty() && file.conversation.is_none()) {
+        let message = format!("test {} gives a conversation, and the pipeline has none", quoted(&case.id.value));
+        out.push(unknown_test_name::report(case.id.span, &message));
+    }
     let mut report = |about: About, case: &TestCase, span: Span, what: &str, names: &[&[&str]], name: &str| {
         let hint = hints.did_you_mean(name, names.iter().flat_map(|names| names.iter().copied()));
         let message = format!("test {} {what} {}, which does not exist{hint}", quoted(&case.id.value), quoted(name));

@@ -26,6 +26,7 @@ mod gate_no_way_out;
 mod gate_too_late;
 mod giving;
 mod guards;
+mod history_alone;
 mod judge_is_author;
 mod judge_missing;
 mod known;
@@ -40,6 +41,7 @@ mod no_result;
 mod not_upstream;
 mod nothing_expected;
 mod once_with_retry;
+mod one_conversation;
 mod otherwise_fails;
 mod outside_policy;
 mod own_folder;
@@ -135,6 +137,8 @@ const RULES: &[Rule] = &[
     fallback_circle::check,
     default_bound::check,
     plan_outside_policy::check,
+    history_alone::check,
+    one_conversation::check,
     second_refinement::check,
     refine_repeats_effect::check,
     feedback_unread::check,

@@ -114,6 +114,9 @@ impl<'a> PipelineNames<'a> {
         if matches!(seat.at, Viewpoint::Person) {
             known.retain(|name| !matches!(*name, "steps" | "person"));
         }
+        if matches!(seat.at, Viewpoint::Conversation) {
+            known.retain(|name| matches!(*name, "inputs" | "person"));
+        }
         let more = ["failure", "value", "text", "with", "secrets", "env"];
         known.extend(more.into_iter().filter(|name| (*name != "secrets" || seat.more.secrets) && self.root(seat, name).is_ok()));
         if let Viewpoint::Step(ix, part) = seat.at {
@@ -157,6 +160,10 @@ impl<'a> PipelineNames<'a> {
     fn root(&self, seat: &Seat, name: &str) -> Looked {
         let pipeline = &self.pipeline.pipeline;
         Ok(match name {
+            "channel" | "style" | "conversation" | "run" | "refinement" if matches!(seat.at, Viewpoint::Conversation) => {
+                let message = format!("\"{name}\" cannot be read in conversation: which one it is must be known before the run");
+                return Err(ReadProblem::wrong_place(&message, "use inputs or person here"));
+            }
             "inputs" => self.inputs.clone(),
             "channel" if pipeline.channels.is_empty() => Type::Any,
             "channel" => known::channel(),
@@ -218,7 +225,7 @@ impl<'a> PipelineNames<'a> {
                 };
                 if users.iter().any(is_known) { Ok(Type::Any) } else { unknown() }
             }
-            Viewpoint::Outputs | Viewpoint::Person => unknown(),
+            Viewpoint::Outputs | Viewpoint::Person | Viewpoint::Conversation => unknown(),
         }
     }
 
@@ -261,7 +268,7 @@ impl<'a> PipelineNames<'a> {
         let is_known = match &seat.at {
             Viewpoint::Step(ix, _) => is_after(*ix),
             Viewpoint::Shared { users, .. } => users.iter().any(|ix| is_after(*ix)),
-            Viewpoint::Outputs | Viewpoint::Person => false,
+            Viewpoint::Outputs | Viewpoint::Person | Viewpoint::Conversation => false,
         };
         if is_known {
             return Ok(known::failure());

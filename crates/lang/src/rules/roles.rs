@@ -36,7 +36,9 @@ impl SinkRole {
             CriterionWhen | Check | CheckExpression | When | Route | CaseWhen | WrittenScorecard => SinkRole::Condition,
             Name | IdempotencyKey | StopReason => SinkRole::Log,
             Format | Gate | Otherwise | Send | SendValue | Output => SinkRole::Output,
-            FixedInput | PersonId | PersonField | ForEach | StepModel | Argument | Value | Wait => SinkRole::Record,
+            FixedInput | PersonId | PersonField | ConversationId | ConversationMessage | ForEach | StepModel | Argument | Value | Wait => {
+                SinkRole::Record
+            }
             Sql => SinkRole::Code,
             ProgramArgument => SinkRole::CommandLine,
             Reply => return None,

@@ -36,6 +36,8 @@ pub enum Viewpoint {
     Outputs,
     /// In `person`, before the first step.
     Person,
+    /// In `conversation`, before the first step.
+    Conversation,
     /// In something that several steps may use: instructions, tools, models, scorecards.
     Shared {
         /// The steps that use it.
@@ -80,6 +82,8 @@ pub enum TextRole {
     Scorecard,
     /// A text such as `5m`.
     Time,
+    /// What a person typed.
+    Message,
     /// Anything.
     Value,
 }
@@ -140,6 +144,10 @@ impl<'a> Texts<'a> {
             let seat = texts.seat(Viewpoint::Person, More { secrets: true, ..More::default() });
             person.each_text(model.name.span, &mut |authored| texts.add(authored, seat));
         }
+        if let Some(conversation) = &model.conversation {
+            let seat = texts.seat(Viewpoint::Conversation, More::default());
+            conversation.each_text(&mut |authored| texts.add(authored, seat));
+        }
         let seat = texts.seat(Viewpoint::Outputs, More::default());
         model.outputs.each_text(&mut |authored| texts.add(authored, seat));
         texts
@@ -156,6 +164,7 @@ impl<'a> Texts<'a> {
             TextKey::ForEach if authored.is_whole => TextRole::List,
             TextKey::WrittenScorecard => TextRole::Scorecard,
             TextKey::Wait => TextRole::Time,
+            TextKey::ConversationMessage => TextRole::Message,
             // Replies read what the step reads that they are for: see `replies`.
             TextKey::Reply => return,
             _ => TextRole::Value,

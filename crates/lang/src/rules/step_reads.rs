@@ -27,6 +27,10 @@ impl PipelineNames<'_> {
                     None => Err(self.elsewhere(id, "outputs")),
                 }
             }
+            Viewpoint::Conversation => {
+                let message = "\"steps\" cannot be read in conversation: no step has run when it is looked up";
+                Err(ReadProblem::wrong_place(message, "use inputs or person here"))
+            }
             Viewpoint::Person => {
                 let message = "\"steps\" cannot be read in person: no step has run when the person is looked up";
                 Err(ReadProblem::wrong_place(message, "use inputs here"))

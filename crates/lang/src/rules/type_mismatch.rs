@@ -14,6 +14,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             TextRole::Condition => ("a condition must be true or false", |kind| matches!(kind, Type::Boolean)),
             TextRole::List => ("for_each needs a list", |kind| matches!(kind, Type::List(_))),
             TextRole::Scorecard => ("gate needs a scorecard", |kind| matches!(kind, Type::Object(_))),
+            TextRole::Message => ("message of conversation must be a text", |kind| matches!(kind, Type::Text)),
             TextRole::Time => ("wait needs a text such as 5m", |kind| matches!(kind, Type::Text)),
         };
         let (kind, path) = match sole_path(placed.text) {
@@ -32,6 +33,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             (TextRole::Condition, Type::List(_)) => format!("ask how long it is, as in: {path} | length > 0"),
             (TextRole::List, Type::Text) => format!("split it, as in: {path} | split(\",\")"),
             (TextRole::List, Type::Object(_)) => format!("take its pairs, as in: {path} | items"),
+            (TextRole::Message, _) => "name the input that holds what the person typed".to_owned(),
             (TextRole::Time, _) => "write a text with a unit".to_owned(),
             _ => "name another value".to_owned(),
         };

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::files::{self, FileError, cannot};
 use crate::event::Failure;
+use crate::model::PastMessage;
 
 /// Version of the files.
 const VERSION: u64 = 1;
@@ -33,12 +34,15 @@ pub struct Head {
     /// The settings gave a model to a file that has none called `default`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub default_model_given: bool,
+    /// What was said before in the conversation of the run, masked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conversation: Vec<PastMessage>,
 }
 
 impl Head {
     /// Of a new cassette.
     pub fn new(pipeline: &str, now: Option<String>, default_model_replaced: bool) -> Head {
-        Head { flow: VERSION, pipeline: pipeline.to_owned(), now, default_model_replaced, default_model_given: false }
+        Head { flow: VERSION, pipeline: pipeline.to_owned(), now, default_model_replaced, default_model_given: false, conversation: vec![] }
     }
 }
 

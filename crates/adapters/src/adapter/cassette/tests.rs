@@ -78,6 +78,8 @@ pub(super) fn started_with(run: &str, person: Value, inputs: Value) -> Event {
         channel: None,
         style_guide: None,
         person: Arc::new(person),
+        conversation: None,
+        names_outputs: false,
         failure: None,
         now: chrono::DateTime::UNIX_EPOCH,
         scripted: false,

@@ -56,7 +56,7 @@ pub(super) fn call(request: &ModelRequest, pictures: &Pictures) -> WireCall {
         });
         answer_tool = Some(name);
     }
-    set(&mut body, "system", system_text(&request.messages, in_words));
+    set(&mut body, "system", system_text(&request.messages, &INSTRUCTING, in_words));
     if !tools.is_empty() {
         body["tools"] = tools.into();
     }
@@ -64,10 +64,13 @@ pub(super) fn call(request: &ModelRequest, pictures: &Pictures) -> WireCall {
     WireCall { url: joined(&request.base_url, "/v1", "/messages"), headers, body, reader }
 }
 
-/// All but the system messages. Results of tools belong to the user's side, all of a round in one message.
+/// Roles whose messages are one text beside the others.
+const INSTRUCTING: [MessageRole; 2] = [MessageRole::System, MessageRole::Developer];
+
+/// All but the instructions. Results of tools belong to the user's side, all of a round in one message.
 fn messages(messages: &[Arc<Message>], pictures: &Pictures) -> Vec<Value> {
     let mut turns: Vec<(MessageRole, Vec<Value>)> = Vec::new();
-    for message in messages.iter().filter(|message| message.role != MessageRole::System) {
+    for message in messages.iter().filter(|message| !INSTRUCTING.contains(&message.role)) {
         let blocks = blocks(message, pictures);
         match turns.last_mut() {
             Some((MessageRole::Tool, found)) if message.role == MessageRole::Tool => found.extend(blocks),

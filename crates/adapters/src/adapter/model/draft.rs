@@ -35,9 +35,9 @@ pub(super) fn set(body: &mut Value, key: &str, value: Option<impl Into<Value>>) 
     }
 }
 
-/// The system messages as one text, for formats that have a place of its own for it.
-pub(super) fn system_text(messages: &[Arc<Message>], further: Option<String>) -> Option<String> {
-    let system = messages.iter().filter(|message| message.role == MessageRole::System).map(|message| message.text.clone());
+/// The messages of these roles as one text, for formats that have a place of its own for it.
+pub(super) fn system_text(messages: &[Arc<Message>], roles: &[MessageRole], further: Option<String>) -> Option<String> {
+    let system = messages.iter().filter(|message| roles.contains(&message.role)).map(|message| message.text.clone());
     let texts: Vec<String> = system.chain(further).filter(|text| !text.is_empty()).collect();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }

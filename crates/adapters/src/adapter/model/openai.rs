@@ -72,7 +72,8 @@ fn picture(picture: &Picture) -> Value {
 
 fn message(message: &Message, pictures: &Pictures) -> Value {
     match message.role {
-        MessageRole::System => json!({ "role": "system", "content": message.text }),
+        // The name that every endpoint knows.
+        MessageRole::System | MessageRole::Developer => json!({ "role": "system", "content": message.text }),
         MessageRole::User if message.pictures.is_empty() => json!({ "role": "user", "content": message.text }),
         MessageRole::User => {
             let text = json!({ "type": "text", "text": message.text });

@@ -32,7 +32,7 @@ fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
     let others = request.messages.iter().filter(|message| message.role != MessageRole::System);
     let input = others.flat_map(|message| items(message, pictures));
     let mut body = json!({ "model": request.model, "input": input.collect::<Value>(), "stream": true, "store": false });
-    set(&mut body, "instructions", system_text(&request.messages, None));
+    set(&mut body, "instructions", system_text(&request.messages, &[MessageRole::System], None));
     set(&mut body, "temperature", request.temperature);
     set(&mut body, "max_output_tokens", request.max_output_tokens);
     if let Some(schema) = sent_schema(request) {
@@ -63,6 +63,7 @@ fn items(message: &Message, pictures: &Pictures) -> Vec<Value> {
             let calls = message.calls.iter().map(item);
             said.into_iter().chain(calls).collect()
         }
+        MessageRole::Developer => vec![json!({ "role": "developer", "content": message.text })],
         MessageRole::System | MessageRole::User if message.pictures.is_empty() => vec![json!({ "role": "user", "content": message.text })],
         MessageRole::System | MessageRole::User => {
             vec![json!({ "role": "user", "content": seen(message, pictures) })]

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{ended, listed, named};
 use crate::diagnostic::grouped;
-use crate::model::{Channel, Features, Field, FieldKind, Filling, Outputs, PersonSource, Pipeline, Shape, StyleGuide};
+use crate::model::{Channel, Features, Field, FieldKind, Filling, Outputs, PersonSource, Pipeline, Shape, StepKind, StyleGuide};
 use crate::report::graph::words::{filling, source};
 
 /// One sentence an input.
@@ -55,6 +55,27 @@ pub(super) fn person(pipeline: &Pipeline) -> Vec<String> {
         }
         PersonSource::Fields(fields) => vec![who, format!("Known of them: {}.", named(fields.iter().map(|(name, _)| name)))],
     }
+}
+
+/// What its runs remember of each other.
+pub(super) fn conversation(pipeline: &Pipeline) -> Vec<String> {
+    let Some(own) = &pipeline.conversation else { return vec![] };
+    let bound = own.max_tokens.map(|most| format!(", and at most {most} tokens of them")).unwrap_or_default();
+    let seen: Vec<&str> = pipeline
+        .all_steps()
+        .into_iter()
+        .filter(|step| matches!(&step.kind, StepKind::Agent(agent) if agent.history))
+        .map(|step| step.id.value.as_str())
+        .collect();
+    let seen = if seen.is_empty() { vec![] } else { vec![format!("Its agents see them at: {}.", seen.join(", "))] };
+    let place = own.store.as_ref().map_or_else(|| "beside the runs of the project".to_owned(), |file| format!("in {}", file.display()));
+    [
+        format!("One conversation for each {}: a run knows its last {} messages{bound}.", filling(&own.id), own.keep),
+        format!("What the person typed ({}) and what was sent is kept {place}, until it is erased.", source(&own.message)),
+    ]
+    .into_iter()
+    .chain(seen)
+    .collect()
 }
 
 /// What a run gives.

@@ -225,6 +225,8 @@ pub(super) fn run(plan: Arc<Plan>) -> Run {
 
 pub(super) fn start() -> Box<RunStart> {
     Box::new(RunStart {
+        conversation: None,
+        names_outputs: false,
         pipeline: "p".into(),
         hash: String::new(),
         files: Default::default(),

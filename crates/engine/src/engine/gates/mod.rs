@@ -351,7 +351,7 @@ impl Run {
             round,
             verdicts: verdicts.clone(),
             for_good: target.is_none(),
-            question: question.with.get("question").cloned().unwrap_or(Value::Null),
+            question: question.with.get("question").cloned().unwrap_or_else(|| self.message_of_conversation()),
             judged: json!(question.text),
             cause: cause.to_string(),
         });
@@ -379,7 +379,7 @@ impl Run {
         let cause = cause.or(own.map(|own| (&path, own)));
         let cause = cause.map_or_else(String::new, |(step, failure)| format!(": \"{step}\": {}", failure.message));
         let question = gate.with.iter().find(|(name, _)| name.value == "question");
-        let question = question.and_then(|(_, filling)| self.filling(at, filling).ok()).unwrap_or_default();
+        let question = question.and_then(|(_, filling)| self.filling(at, filling).ok()).unwrap_or_else(|| self.message_of_conversation());
         if self.state.node(at).status == StepStatus::Pending {
             self.emit(Happening::StepStarted { step: path.clone(), attempt: 1, round: 2, phase: step.phase.clone(), items: None });
         }
@@ -393,6 +393,12 @@ impl Run {
             cause: format!("the second try could not be finished{cause}"),
         });
         self.end_unmet(at, gate, None, &verdicts);
+    }
+
+    /// What the person typed, for failure records of gates that say nothing else; empty without a conversation.
+    fn message_of_conversation(&self) -> Value {
+        let own = self.state.start.as_ref().and_then(|start| start.conversation.as_deref());
+        own.map_or(Value::Null, |own| own.message.text.as_str().into())
     }
 
     /// A gate that was not met for good: `otherwise`, or nothing. An `otherwise` that cannot be filled in fails the step.

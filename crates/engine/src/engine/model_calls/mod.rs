@@ -26,7 +26,7 @@ use crate::gate::reading::Reading;
 use crate::gate::{result, wanted};
 use crate::model::{
     ANSWER_TOKENS, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, FormatStep, HostSource, Limits, MODEL_TIMEOUT, Model,
-    OnFailure, Provider, REPLY_TOKENS, Shape, StepKind, Text,
+    OnFailure, PastMessage, Provider, REPLY_TOKENS, Shape, StepKind, Text,
 };
 use crate::port::{ModelReply, ModelRequest, WireFormat};
 
@@ -121,7 +121,26 @@ impl Run {
             own.text.push_str(&self.below_prompt(at));
         }
         let model = step.model.as_ref().map(|m| self.fill_text(at, m)).transpose()?;
-        self.brief(at, &step.agent.value, model, prompt, shape.map(wanted::wanted), Purpose::Turn)
+        let mut brief = self.brief(at, &step.agent.value, model, prompt, shape.map(wanted::wanted), Purpose::Turn)?;
+        if opens && step.history {
+            // Before the prompt, which is the last.
+            let place = brief.first.len().saturating_sub(1);
+            brief.first.splice(place..place, self.history());
+        }
+        Ok(brief)
+    }
+
+    /// What was said before in the conversation, as an agent with `history` is sent it. Results of tools are told in words: the calls that they
+    /// answer are not among the messages, and no provider takes one without the other.
+    fn history(&self) -> Vec<Message> {
+        let own = self.state.start.as_ref().and_then(|start| start.conversation.as_deref());
+        let told = |past: &PastMessage| match past.role {
+            MessageRole::Tool => message(MessageRole::User, format!("Result of a tool: {}", past.text)),
+            MessageRole::System | MessageRole::Developer | MessageRole::User | MessageRole::Assistant => {
+                message(past.role, past.text.clone())
+            }
+        };
+        own.into_iter().flat_map(|own| &own.messages).map(told).collect()
     }
 
     /// A prompt, in the second round with what was wrong if it does not say so itself.

@@ -483,6 +483,7 @@ pub(crate) struct CachedNames {
     pub(crate) person: CachedValue,
     pub(crate) channel: CachedValue,
     pub(crate) style: CachedValue,
+    pub(crate) conversation: CachedValue,
     pub(crate) run: CachedValue,
 }
 

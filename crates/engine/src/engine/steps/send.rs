@@ -141,14 +141,23 @@ impl Run {
 
     /// One sending is done. Gives the step's output, or continues with the next part.
     pub(crate) fn sent(&mut self, at: NodeRef, send: &SendStep, id: String) -> Result<Option<Value>, Failure> {
-        let count = self.parts_to_send(at, send)?.len();
+        let parts = self.parts_to_send(at, send)?;
+        let count = parts.len();
+        let is_kept = self.state.start.as_ref().is_some_and(|start| start.conversation.is_some());
         let at_once = send.to.value == STDOUT
             || self.options.mocks.refuses_effects
             || self.tool(at, &send.to.value).is_ok_and(|t| matches!(t.kind, ToolKind::File(_) | ToolKind::Smtp { .. }));
         let first = self.state.node(at).delivered.len();
         let last = if at_once { count } else { first + 1 };
         for part in first..last {
-            self.emit(Happening::OutputWritten { step: self.path(at), to: send.to.value.clone(), part: part as u64 + 1, id: id.clone() });
+            let text = parts.get(part).filter(|_| is_kept).map(said_text);
+            self.emit(Happening::OutputWritten {
+                step: self.path(at),
+                to: send.to.value.clone(),
+                part: part as u64 + 1,
+                id: id.clone(),
+                text,
+            });
         }
         if last < count {
             if self.has_permit(at) {
@@ -161,6 +170,13 @@ impl Run {
         let delivered: Vec<Value> = self.state.node(at).delivered.iter().map(|d| (**d).clone()).collect();
         Ok(Some(json!({ "delivered": delivered })))
     }
+}
+
+/// What people read of a part, without the number of the part.
+fn said_text(part: &MessagePart) -> String {
+    let text = if part.plain.is_empty() { &part.text } else { &part.plain };
+    let text = text.strip_suffix(part.indicator.as_str()).or_else(|| text.strip_prefix(part.indicator.as_str())).unwrap_or(text);
+    text.trim().to_owned()
 }
 
 /// What is sent of a part, as text: a card as its JSON.

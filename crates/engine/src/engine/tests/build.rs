@@ -60,7 +60,17 @@ pub(super) fn set(id: &str, value: &str) -> Step {
 }
 
 pub(super) fn agent(id: &str, prompt: &str) -> Step {
-    step(id, StepKind::Agent(AgentStep { agent: named("writer"), prompt: text(prompt), model: None, output: None, attach: None }))
+    step(
+        id,
+        StepKind::Agent(AgentStep {
+            agent: named("writer"),
+            prompt: text(prompt),
+            model: None,
+            output: None,
+            attach: None,
+            history: false,
+        }),
+    )
 }
 
 pub(super) fn needs(mut step: Step, needs: &[&str]) -> Step {
@@ -91,6 +101,7 @@ pub(super) fn case(id: &str, steps: Vec<Step>) -> Case {
 pub(super) fn pipeline(name: &str, steps: Vec<Step>) -> Pipeline {
     let model = Model { model: Some(text("m")), ..Model::new(Provider::Service(Service::OpenAi)) };
     Pipeline {
+        conversation: None,
         name: named(name),
         description: None,
         folder: ".".into(),

@@ -107,6 +107,8 @@ impl World {
             started: vec![],
         };
         world.handle(Input::Start(Box::new(RunStart {
+            conversation: None,
+            names_outputs: false,
             pipeline: "test".into(),
             hash: String::new(),
             file: String::new(),

@@ -6,7 +6,7 @@ use super::Takes::*;
 use super::Thing::{Channel, Tool};
 use super::work::FLOW;
 use super::{KeyTable, key};
-use crate::model::{Body, FailureKind, Features, LengthUnit, SplitAt};
+use crate::model::{Body, FailureKind, Features, LengthUnit, MessageRole, SplitAt};
 
 /// A channel file.
 pub static CHANNEL: KeyTable = KeyTable::of("channel").keys(&[
@@ -143,11 +143,18 @@ pub static TEST_CASE: KeyTable = KeyTable::of("test case").keys(&[
     key("description", Sentence, "what it shows"),
     key("inputs", Named(&Constant), "what the run is given"),
     key("channels", Filled(&Of(Channel)), "once per channel; left out: the default one"),
-    key("conversation", Constant, "messages before this one").later(),
+    key("conversation", List(&Keys(&PAST_MESSAGE)), "messages before this one"),
     key("mocks", Named(&Mock), "outputs of steps and tools that are not run"),
     key("replies", Named(&Replies), "scripted replies by step"),
     key("expect", Keys(&EXPECT), "what must hold"),
     key("golden", Boolean, "whether what was sent is compared with a file"),
+]);
+
+/// A message before a case.
+pub static PAST_MESSAGE: KeyTable = KeyTable::of("message").keys(&[
+    key("role", Word(MessageRole::VARIANTS), "who spoke").required(),
+    key("text", Sentence, "what was said").required(),
+    key("channel", Name, "the channel it was said on"),
 ]);
 
 /// A mock that fails.

@@ -45,7 +45,7 @@ pub static PIPELINE: KeyTable = KeyTable::of("pipeline").keys(&[
     POLICIES,
     key("policy", Of(Policy), "the policy in force for the whole file"),
     key("limits", Keys(&LIMITS), "bounds of a whole run"),
-    key("conversation", Constant, "what is remembered between runs").later(),
+    key("conversation", Keys(&CONVERSATION), "what runs with one person remember of each other"),
     key("steps", Steps, "the work, from top to bottom").required(),
     key("outputs", Either(&[Named(&Value), Template]), "what a run gives: names and texts, or one text"),
     key("on_failure", Steps, "steps that run when the run failed"),
@@ -109,6 +109,15 @@ pub static PERSON: KeyTable = KeyTable::of("person").keys(&[
     key("name", Value, "the person's name"),
     key("email", Value, "the person's e-mail address"),
     key("phone", Value, "the person's phone number"),
+]);
+
+/// `conversation`.
+pub static CONVERSATION: KeyTable = KeyTable::of("conversation").keys(&[
+    key("id", Loose, "which conversation it is, such as the id of the person").required(),
+    key("message", Expression, "what the person typed").required(),
+    key("keep", Limit, "most messages that a run sees"),
+    key("max_tokens", Limit, "most tokens that these messages may be"),
+    key("store", Path, "the file it is kept in, instead of the project's own"),
 ]);
 
 /// One policy.

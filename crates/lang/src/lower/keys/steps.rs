@@ -48,7 +48,7 @@ static AGENT: KeyTable = KeyTable::of("agent").keys(&[
     OUTPUT,
     OUTPUT_SCHEMA,
     ATTACH,
-    key("history", Boolean, "whether it sees the conversation").later(),
+    key("history", Boolean, "whether it sees the conversation"),
 ]);
 
 static TOOL: KeyTable = KeyTable::of("tool").keys(&[key("tool", Of(Tool), "calls a tool"), WITH, OUTPUT, OUTPUT_SCHEMA, IDEMPOTENCY_KEY]);

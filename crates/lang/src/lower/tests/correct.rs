@@ -23,6 +23,7 @@ data:
   stock: { file: data/stock.sqlite, table: items }
 person: { id: "{{ inputs.customer }}", language: en, time_zone: UTC, name: Ana, email: a@x.org, phone: "+1" }
 secrets: { DESK_TOKEN: "Token of the desk, from its settings page" }
+conversation: { id: "{{ inputs.customer }}", message: inputs.question, keep: 10, max_tokens: 4000, store: talks.db }
 channels: [sms, mail]
 style_guide: house
 models:
@@ -152,7 +153,7 @@ steps:
     output_schema: { type: object }
     idempotency_key: "{{ item }}"
   - { id: sub, call: sub.yaml, with: { a: 1 }, channel: sms, on_failure: compose }
-  - { id: compose, agent: clerk, prompt: "{{ inputs.question }}", model: other, attach: steps.files.output, cache: 1d }
+  - { id: compose, agent: clerk, prompt: "{{ inputs.question }}", model: other, attach: steps.files.output, history: true, cache: 1d }
   - { id: fit, format: "{{ steps.compose.output }}", channel: sms, style_guide: house }
   - { id: check, gate: [reply, steps.sub.output.card], of: steps.fit.output, with: { facts: 1 }, judge: strict, refine: compose, otherwise: Sorry. }
   - { id: work, plan: clerk, prompt: Go., may_use: [strict, desk, files.read], attach: steps.files.output, max_steps: 3, max_parallel: 2, rounds: 2, check: strict }
@@ -213,6 +214,7 @@ cases:
     description: The usual case.
     inputs: { question: x }
     channels: [sms]
+    conversation: [{ role: user, text: Hi, channel: sms }]
     mocks: { facts: [1] }
     replies: { check: passed }
     expect: { status: succeeded, exit: 0, refined: false, outputs: { reply: { contains: x }, count: 3 }, sent: { max_length: 9 }, steps: { check: succeeded } }

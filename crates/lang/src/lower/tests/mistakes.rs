@@ -222,16 +222,14 @@ fn checks_are_read_one_by_one() {
 
 #[test]
 fn what_is_not_in_this_version_is_known_but_refused() {
-    assert_snapshot!(head("conversation: { id: x }\nmodels: { m: { provider: cli, preset: codex } }\ntools: { t: { command: x, args: [a] }, u: { url: http://x }, v: { python: x } }"), @r#"
-    F910 3:1 "conversation" is not yet available in this version = remove it, or wait for a later version
-    F910 4:26 provider "cli" is not yet available in this version = remove it, or wait for a later version
-    F910 5:67 "python" is not yet available in this version = remove it, or wait for a later version
+    assert_snapshot!(head("models: { m: { provider: cli, preset: codex } }\ntools: { t: { command: x, args: [a] }, u: { url: http://x }, v: { python: x } }"), @r#"
+    F910 3:26 provider "cli" is not yet available in this version = remove it, or wait for a later version
+    F910 4:67 "python" is not yet available in this version = remove it, or wait for a later version
     "#);
-    assert_snapshot!(with_steps("  - { id: a, set: 1 }\n  - { id: b, task: w, prompt: Hi, artefact: sql, accept: [x], max_attempts: 3 }\n  - { id: c, dialogue: [a, b], topic: x, max_turns: 3, until: { repeats: 2 } }\n  - { id: e, python: x, returns: [x] }\n  - { id: f, agent: w, prompt: Hi, history: true }"), @r#"
+    assert_snapshot!(with_steps("  - { id: a, set: 1 }\n  - { id: b, task: w, prompt: Hi, artefact: sql, accept: [x], max_attempts: 3 }\n  - { id: c, dialogue: [a, b], topic: x, max_turns: 3, until: { repeats: 2 } }\n  - { id: e, python: x, returns: [x] }"), @r#"
     F910 5:14 "task" is not yet available in this version = remove it, or wait for a later version
     F910 6:14 "dialogue" is not yet available in this version = remove it, or wait for a later version
     F910 7:14 "python" is not yet available in this version = remove it, or wait for a later version
-    F910 8:36 "history" is not yet available in this version = remove it, or wait for a later version
     "#);
 }
 
@@ -328,7 +326,6 @@ fn tests_and_replies_are_checked() {
     F002 6:139 unknown key "contaions" in the check of "sent"; did you mean "contains"? = remove it: "contains" is set, too
     F013 7:11 two cases are called "a" = rename one of the two
     F015 7:24 "channels" is empty = fill it in, or remove the key
-    F910 7:28 "conversation" is not yet available in this version = remove it, or wait for a later version
     "#);
     assert_snapshot!(read("flow: 1\nreplies: { a: [], b: 5, c: { passed: false }, d: { error: slow } }\n", replies).1, @r#"
     F015 2:15 "replies of a" is empty = fill it in, or remove the key

@@ -1,0 +1,325 @@
+//! Conversations in a SQLite file of their own: the messages, the runs they were said in, and who waits for a turn.
+//!
+//! `thread` tells the messages of people (empty) from those of an agent alone, of which none are kept yet.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+
+use super::encryption::{JournalKey, Sealing};
+use super::files;
+use super::run_lock::RunLock;
+use super::sqlite_file::{WriteTurn, connect, erase, make_private_file};
+use super::store_block::{packed, place, unpacked};
+use super::store_tables::told;
+use crate::model::{PastMessage, read_own};
+use crate::port::{ConversationSummary, Conversations, KeptMessage, StoreError};
+
+/// Version of the tables, `PRAGMA user_version`.
+const VERSION: i64 = 1;
+
+/// `mark`: the id, or where it is encrypted a keyed hash of it, with the id itself in `sealed`. `state` of a run: see [`STARTED`].
+const TABLES: &str = "
+    create table conversations (number integer primary key, mark text not null unique, sealed blob, key text, messages integer not null) strict;
+    create table messages (
+        number integer primary key, conversation integer not null, thread text not null, run text not null, part integer not null,
+        body blob not null
+    ) strict;
+    create index messages_of on messages (conversation, thread, number);
+    create index messages_of_run on messages (run);
+    create table runs (run text primary key, conversation integer not null, state integer not null) strict;
+    create index runs_of on runs (conversation, state);
+    create table queue (number integer primary key autoincrement, conversation integer not null, run text not null unique) strict;
+    pragma user_version = 1;";
+
+/// A run has begun; what was said in it is kept; it had not ended when somebody looked.
+const STARTED: i64 = 0;
+const KEPT: i64 = 1;
+const LEFT: i64 = 2;
+
+/// Conversations in one file.
+pub struct SqliteConversations {
+    file: PathBuf,
+    connection: Connection,
+    sealing: Sealing,
+    /// As long as a run waits or goes on here, others see that its process lives.
+    turns: BTreeMap<String, RunLock>,
+}
+
+/// Number, mark, sealed id, number of messages.
+type ListedConversation = (i64, String, Option<Vec<u8>>, i64);
+
+/// What is kept of a message.
+#[derive(Serialize, Deserialize)]
+struct MessageBody {
+    said: PastMessage,
+    /// Where it is another text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    masked: Option<String>,
+}
+
+impl SqliteConversations {
+    /// Opens the file, or makes it (0600, its folder 0700).
+    ///
+    /// # Errors
+    /// It cannot be made or read, or belongs to a newer version or another program.
+    pub fn open(file: &Path, sealing: &Sealing) -> Result<SqliteConversations, StoreError> {
+        let unusable = |error: std::io::Error| StoreError::unusable(file, error);
+        if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            if folder.exists() { Ok(()) } else { files::private_folder(folder) }.map_err(unusable)?;
+        }
+        let _turn = WriteTurn::wait(file);
+        let is_new = std::fs::metadata(file).map_or(true, |data| data.len() == 0);
+        make_private_file(file).map_err(unusable)?;
+        if is_new {
+            // Before there is a first page.
+            let plain = Connection::open(file).and_then(|plain| plain.execute_batch("pragma auto_vacuum = incremental; vacuum;"));
+            plain.map_err(told(file))?;
+        }
+        let connection = connect(file).map_err(told(file))?;
+        let version = || -> rusqlite::Result<(i64, i64)> {
+            connection.pragma_update(None, "synchronous", "full")?;
+            let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+            Ok((version, connection.query_row("select count(*) from sqlite_schema", [], |row| row.get(0))?))
+        };
+        match version().map_err(told(file))? {
+            (VERSION, _) => {}
+            (0, 0) => connection.execute_batch(&format!("begin immediate; {TABLES} commit;")).map_err(told(file))?,
+            (0, _) => return Err(StoreError::unusable(file, "it is another program's database")),
+            (other, _) => return Err(StoreError::unusable(file, format!("it has format {other}, and this flow reads {VERSION}"))),
+        }
+        Ok(SqliteConversations { file: file.to_path_buf(), connection, sealing: sealing.clone(), turns: BTreeMap::new() })
+    }
+
+    fn told(&self) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
+        told(&self.file)
+    }
+
+    /// Does all or nothing, durably.
+    fn atomically<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let _turn = WriteTurn::wait(&self.file);
+        let run = || {
+            self.connection.execute_batch("begin immediate")?;
+            let done = work(&self.connection).and_then(|done| self.connection.execute_batch("commit").map(|()| done));
+            if done.is_err() {
+                // SQLite may have done so itself.
+                let _ = self.connection.execute_batch("rollback");
+            }
+            done
+        };
+        run().map_err(self.told())
+    }
+
+    /// The marks that a conversation may have: of the key at hand, and of none.
+    fn marks(&self, id: &str) -> Vec<String> {
+        self.sealing.key.iter().map(|key| mark(key, id)).chain([format!("i:{id}")]).collect()
+    }
+
+    fn number(&self, connection: &Connection, id: &str) -> rusqlite::Result<Option<i64>> {
+        for mark in self.marks(id) {
+            let mut query = connection.prepare_cached("select number from conversations where mark = ?1")?;
+            if let Some(number) = query.query_row([mark], |row| row.get(0)).optional()? {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The number of a conversation; one that is not there is made.
+    fn made(&self, connection: &Connection, id: &str) -> rusqlite::Result<i64> {
+        if let Some(number) = self.number(connection, id)? {
+            return Ok(number);
+        }
+        let key = self.sealing.of_new();
+        let mark = key.map_or_else(|| format!("i:{id}"), |key| mark(key, id));
+        let sealed = key.and_then(|key| packed(mark.as_bytes(), id.as_bytes(), Some(key)));
+        let insert = "insert into conversations (mark, sealed, key, messages) values (?1, ?2, ?3, 0)";
+        connection.execute(insert, params![mark, sealed, key.map(JournalKey::id)])?;
+        Ok(connection.last_insert_rowid())
+    }
+
+    fn id(&self, mark: &str, sealed: Option<Vec<u8>>) -> Option<String> {
+        match sealed {
+            None => mark.strip_prefix("i:").map(str::to_owned),
+            Some(sealed) => unpacked(mark.as_bytes(), &sealed, self.sealing.key.as_ref()),
+        }
+    }
+
+    fn message(&self, run: String, part: i64, body: &[u8]) -> Result<KeptMessage, StoreError> {
+        let text = unpacked(&place(&run, part as u64), body, self.sealing.key.as_ref());
+        let text = text.ok_or_else(|| {
+            let message = "a message in it is damaged, or encrypted with a key that is not at hand (FLOW_JOURNAL_KEY, journal.key_file)";
+            StoreError::unusable(&self.file, message)
+        })?;
+        let MessageBody { said, masked } = read_own(&text).map_err(|error| StoreError::unusable(&self.file, error))?;
+        Ok(KeptMessage { run, masked: masked.unwrap_or_else(|| said.text.clone()), said })
+    }
+
+    /// The newest messages of a conversation, newest first.
+    fn messages(&self, number: i64, most: i64) -> Result<Vec<KeptMessage>, StoreError> {
+        let read = || -> rusqlite::Result<Vec<(String, i64, Vec<u8>)>> {
+            let text = "select run, part, body from messages where conversation = ?1 and thread = '' order by number desc limit ?2";
+            let mut query = self.connection.prepare_cached(text)?;
+            query.query_map([number, most], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+        };
+        let rows = read().map_err(self.told())?;
+        rows.into_iter().map(|(run, part, body)| self.message(run, part, &body)).collect()
+    }
+
+    fn found(&self, id: &str) -> Result<Option<i64>, StoreError> {
+        self.number(&self.connection, id).map_err(self.told())
+    }
+}
+
+fn mark(key: &JournalKey, id: &str) -> String {
+    format!("k:{}", key.mark(id))
+}
+
+/// The name under which the process of a run holds its place in a queue.
+fn turn(run: &str) -> String {
+    format!("{run}.turn")
+}
+
+impl Conversations for SqliteConversations {
+    fn arrive(&mut self, conversation: &str, run: &str) -> Result<(), StoreError> {
+        // Before it stands in the queue: one without a living process has left.
+        let lock = RunLock::take(&self.file, &turn(run))?;
+        self.turns.insert(run.to_owned(), lock);
+        self.atomically(|connection| {
+            let number = self.made(connection, conversation)?;
+            connection.execute("delete from queue where run = ?1", [run])?;
+            connection.execute("insert into queue (conversation, run) values (?1, ?2)", params![number, run]).map(drop)
+        })
+    }
+
+    fn ahead(&mut self, run: &str) -> Result<Option<String>, StoreError> {
+        loop {
+            let query = "select a.run from queue a join queue b on a.conversation = b.conversation where b.run = ?1 and a.number < b.number \
+                         order by a.number desc limit 1";
+            let first = self.connection.prepare_cached(query).and_then(|mut query| query.query_row([run], |row| row.get(0)).optional());
+            let Some(ahead): Option<String> = first.map_err(self.told())? else { return Ok(None) };
+            if self.turns.contains_key(&ahead) || RunLock::is_held(&self.file, &turn(&ahead)) {
+                return Ok(Some(ahead));
+            }
+            self.atomically(|connection| connection.execute("delete from queue where run = ?1", [&ahead]).map(drop))?;
+        }
+    }
+
+    fn leave(&mut self, run: &str) -> Result<(), StoreError> {
+        self.atomically(|connection| {
+            let of = "select conversation from queue where run = ?1";
+            let number: Option<i64> = connection.query_row(of, [run], |row| row.get(0)).optional()?;
+            connection.execute("delete from queue where run = ?1", [run])?;
+            let unused = "delete from conversations where number = ?1 and messages = 0
+                          and not exists (select 1 from queue where conversation = ?1) and not exists (select 1 from runs where conversation = ?1)";
+            connection.execute(unused, [number]).map(drop)
+        })?;
+        self.turns.remove(run);
+        Ok(())
+    }
+
+    fn newest(&mut self, conversation: &str, most: u64) -> Result<(Vec<PastMessage>, u64), StoreError> {
+        let Some(number) = self.found(conversation)? else { return Ok((vec![], 0)) };
+        let mut messages = self.messages(number, i64::try_from(most).unwrap_or(i64::MAX))?;
+        messages.reverse();
+        let all = "select messages from conversations where number = ?1";
+        let all: i64 = self.connection.query_row(all, [number], |row| row.get(0)).map_err(self.told())?;
+        let older = (all as u64).saturating_sub(messages.len() as u64);
+        Ok((messages.into_iter().map(|message| message.said).collect(), older))
+    }
+
+    fn begin(&mut self, conversation: &str, run: &str) -> Result<(), StoreError> {
+        self.atomically(|connection| {
+            let number = self.made(connection, conversation)?;
+            let insert = "insert or ignore into runs (run, conversation, state) values (?1, ?2, ?3)";
+            connection.execute(insert, params![run, number, STARTED]).map(drop)
+        })
+    }
+
+    fn unsettled(&mut self, conversation: &str) -> Result<Vec<String>, StoreError> {
+        let Some(number) = self.found(conversation)? else { return Ok(vec![]) };
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let mut query = self.connection.prepare_cached("select run from runs where conversation = ?1 and state = ?2")?;
+            query.query_map([number, STARTED], |row| row.get(0))?.collect()
+        };
+        read().map_err(self.told())
+    }
+
+    fn settle(&mut self, run: &str, messages: &[KeptMessage]) -> Result<(), StoreError> {
+        let key = self.sealing.of_new();
+        let body = |(part, message): (usize, &KeptMessage)| {
+            let masked = (message.masked != message.said.text).then(|| message.masked.clone());
+            let text = serde_json::to_vec(&MessageBody { said: message.said.clone(), masked }).ok()?;
+            packed(&place(run, part as u64), &text, key)
+        };
+        let bodies: Option<Vec<Vec<u8>>> = messages.iter().enumerate().map(body).collect();
+        let bodies = bodies.ok_or_else(|| StoreError::unusable(&self.file, "a message cannot be compressed or encrypted"))?;
+        self.atomically(|connection| {
+            let of = "select conversation from runs where run = ?1";
+            let Some(number) = connection.query_row(of, [run], |row| row.get::<_, i64>(0)).optional()? else { return Ok(()) };
+            let state = if bodies.is_empty() { LEFT } else { KEPT };
+            connection.execute("update runs set state = ?2 where run = ?1", params![run, state])?;
+            let before = if bodies.is_empty() { 0 } else { connection.execute("delete from messages where run = ?1", [run])? };
+            let mut insert =
+                connection.prepare_cached("insert into messages (conversation, thread, run, part, body) values (?1, '', ?2, ?3, ?4)")?;
+            for (part, body) in bodies.iter().enumerate() {
+                insert.execute(params![number, run, part as i64, body])?;
+            }
+            let more = bodies.len() as i64 - before as i64;
+            connection.execute("update conversations set messages = messages + ?2 where number = ?1", params![number, more]).map(drop)
+        })
+    }
+
+    fn list(&mut self) -> Result<Vec<ConversationSummary>, StoreError> {
+        let read = || -> rusqlite::Result<Vec<ListedConversation>> {
+            let text = "select number, mark, sealed, messages from conversations
+                        order by (select max(m.number) from messages m where m.conversation = conversations.number and thread = '') desc, number desc";
+            let mut query = self.connection.prepare(text)?;
+            query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?.collect()
+        };
+        let rows = read().map_err(self.told())?;
+        let summary = |(number, mark, sealed, messages): ListedConversation| {
+            let id = self.id(&mark, sealed);
+            // One that cannot be read is listed all the same.
+            let last = self.messages(number, 1).ok().and_then(|mut last| last.pop()).map(|last| last.said);
+            let (last, channel) = last.map_or((None, None), |last| (last.time, last.channel));
+            ConversationSummary { id, messages: messages as u64, last, channel }
+        };
+        Ok(rows.into_iter().map(summary).collect())
+    }
+
+    fn all(&mut self, conversation: &str) -> Result<Option<Vec<KeptMessage>>, StoreError> {
+        let Some(number) = self.found(conversation)? else { return Ok(None) };
+        let mut messages = self.messages(number, i64::MAX)?;
+        messages.reverse();
+        Ok(Some(messages))
+    }
+
+    fn runs(&mut self, conversation: &str) -> Result<Vec<String>, StoreError> {
+        let Some(number) = self.found(conversation)? else { return Ok(vec![]) };
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let mut query = self.connection.prepare("select run from runs where conversation = ?1")?;
+            query.query_map([number], |row| row.get(0))?.collect()
+        };
+        read().map_err(self.told())
+    }
+
+    fn remove(&mut self, conversation: &str) -> Result<(), StoreError> {
+        self.atomically(|connection| {
+            let Some(number) = self.number(connection, conversation)? else { return Ok(()) };
+            for table in ["messages", "runs", "queue"] {
+                connection.execute(&format!("delete from {table} where conversation = ?1"), [number])?;
+            }
+            connection.execute("delete from conversations where number = ?1", [number]).map(drop)
+        })?;
+        match erase(&mut self.connection).map_err(told(&self.file))? {
+            true => Ok(()),
+            false => Err(StoreError::Unerased { file: self.file.display().to_string() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! Where conversations are kept.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use super::StoreError;
+use crate::model::PastMessage;
+
+/// A conversation as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ConversationSummary {
+    /// Its id; `None`: it is encrypted, and the key is not at hand.
+    pub id: Option<String>,
+    /// How many messages it has.
+    pub messages: u64,
+    /// When the last of them was said.
+    pub last: Option<DateTime<Utc>>,
+    /// The channel of the last.
+    pub channel: Option<String>,
+}
+
+/// A message as it is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeptMessage {
+    /// The run it was said in.
+    pub run: String,
+    /// What was said.
+    pub said: PastMessage,
+    /// Its text, masked as the record of its run is.
+    pub masked: String,
+}
+
+/// Conversations that are kept. Messages of one are in the order in which their runs ended; what a call costs does not grow with them.
+pub trait Conversations: Send {
+    /// Puts a run at the end of the queue of a conversation, which is made if there is none.
+    fn arrive(&mut self, conversation: &str, run: &str) -> Result<(), StoreError>;
+
+    /// The run that this one waits for; `None`: it is its turn. Runs whose process has ended have left.
+    fn ahead(&mut self, run: &str) -> Result<Option<String>, StoreError>;
+
+    /// Takes a run from the queue. A conversation in which nothing was said, and nothing is, goes with it.
+    fn leave(&mut self, run: &str) -> Result<(), StoreError>;
+
+    /// The newest messages, at most so many, oldest first; and how many older ones there are.
+    fn newest(&mut self, conversation: &str, most: u64) -> Result<(Vec<PastMessage>, u64), StoreError>;
+
+    /// Notes that a run is part of a conversation; what is said in it is kept when it ends.
+    fn begin(&mut self, conversation: &str, run: &str) -> Result<(), StoreError>;
+
+    /// Runs of a conversation that have begun, and whose messages nobody has kept or looked for since.
+    fn unsettled(&mut self, conversation: &str) -> Result<Vec<String>, StoreError>;
+
+    /// Keeps what was said in a run that has begun, in the place of what was kept of it. Without messages: they were looked for, and it has not ended.
+    fn settle(&mut self, run: &str, messages: &[KeptMessage]) -> Result<(), StoreError>;
+
+    /// The conversations, that with the newest message first.
+    fn list(&mut self) -> Result<Vec<ConversationSummary>, StoreError>;
+
+    /// All messages of a conversation; `None`: there is none of that id.
+    fn all(&mut self, conversation: &str) -> Result<Option<Vec<KeptMessage>>, StoreError>;
+
+    /// The runs that were part of a conversation.
+    fn runs(&mut self, conversation: &str) -> Result<Vec<String>, StoreError>;
+
+    /// Removes a conversation, if it is there, and erases what it, and those that were removed before, left in the file.
+    ///
+    /// # Errors
+    /// It was not removed; or it was, and something of it is left ([`StoreError::Unerased`]).
+    fn remove(&mut self, conversation: &str) -> Result<(), StoreError>;
+}

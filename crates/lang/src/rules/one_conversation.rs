@@ -1,0 +1,33 @@
+//! F321: a conversation that is the same for everybody.
+
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding};
+
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let Some(conversation) = &pipeline.pipeline.conversation else { return };
+    if conversation.id.texts().iter().all(|text| text.reads.is_empty()) {
+        let message = "id of conversation is the same in every run: everybody is in one conversation, and reads what the others wrote";
+        out.push(
+            finding(Code::OneConversation, conversation.span, message)
+                .help("write what tells people apart, such as id: \"{{ person.id }}\" or an input"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::says;
+    use super::*;
+
+    #[test]
+    fn an_id_tells_people_apart() {
+        let file = |id: &str| {
+            says(check, &format!("inputs: {{ m: text }}\nconversation: {{ id: {id}, message: inputs.m }}\nsteps: [{{ id: a, set: 1 }}]\n"))
+        };
+        let found =
+            "F321 4:1 id of conversation is the same in every run: everybody is in one conversation, and reads what the others wrote\n";
+        for constant in ["all", "7", "'{{ \"x\" }}'"] {
+            assert_eq!(file(constant), found, "{constant}");
+        }
+        assert_eq!(file("'{{ inputs.m }}'"), "");
+    }
+}

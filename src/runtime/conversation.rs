@@ -1,0 +1,100 @@
+//! The conversation that a run is part of: its turn in it, what was said before, and what is kept of the run.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::adapter::encryption::Sealing;
+use crate::adapter::sqlite_conversations::SqliteConversations;
+use crate::adapter::sqlite_store::SqliteStore;
+use crate::driver::StopReceiver;
+use crate::event::{Canceller, ConversationSoFar, Event};
+use crate::journal::spoken;
+use crate::model::{Conversation, newest};
+use crate::port::{Conversations, KeptMessage, Store, StoreError};
+
+/// How long a run that waits sleeps between two looks at the queue.
+const PAUSE: Duration = Duration::from_millis(40);
+
+/// The file of conversations beside a journal.
+pub(crate) fn conversations_file(journal: &Path) -> PathBuf {
+    journal.with_file_name("conversations.db")
+}
+
+/// A run's place in its conversation. When it is dropped, the next one has its turn.
+pub(crate) struct ConversationTurn {
+    store: Box<dyn Conversations>,
+    of: String,
+    run: String,
+    journal: PathBuf,
+    sealing: Sealing,
+}
+
+/// What came of waiting for a turn.
+pub(super) enum Waited {
+    /// It is this run's turn.
+    Over,
+    /// Somebody wanted the run to end.
+    Stopped(Canceller),
+}
+
+impl ConversationTurn {
+    /// Puts a run at the end of the queue of its conversation.
+    pub(super) fn arrive(own: &ConversationSoFar, run: &str, journal: &Path, sealing: &Sealing) -> Result<ConversationTurn, StoreError> {
+        let file = own.store.as_ref().map_or_else(|| conversations_file(journal), PathBuf::from);
+        let mut store = Box::new(SqliteConversations::open(&file, sealing)?);
+        store.arrive(&own.of, run)?;
+        Ok(ConversationTurn { store, of: own.of.clone(), run: run.to_owned(), journal: journal.to_path_buf(), sealing: sealing.clone() })
+    }
+
+    /// Waits until the runs that came before have ended; `waits` is told for which.
+    pub(super) async fn wait(&mut self, stop: &mut StopReceiver, waits: &mut dyn FnMut(&str)) -> Result<Waited, StoreError> {
+        let mut told = None;
+        while let Some(ahead) = self.store.ahead(&self.run)? {
+            if told.as_ref() != Some(&ahead) {
+                waits(&ahead);
+                told = Some(ahead);
+            }
+            tokio::select! {
+                Some(by) = stop.recv() => return Ok(Waited::Stopped(by)),
+                () = tokio::time::sleep(PAUSE) => {}
+            }
+        }
+        Ok(Waited::Over)
+    }
+
+    /// What was said before, within the bounds of the pipeline; from now on the run is part of the conversation.
+    pub(super) fn begin(&mut self, own: &Conversation, so_far: &mut ConversationSoFar) -> Result<(), StoreError> {
+        self.catch_up()?;
+        let (mut messages, older) = self.store.newest(&self.of, own.keep)?;
+        so_far.left_out = newest(&mut messages, older, own.keep, own.max_tokens);
+        so_far.messages = messages;
+        self.store.begin(&self.of, &self.run)
+    }
+
+    /// Keeps what was said in runs whose process ended between their last event and this.
+    fn catch_up(&mut self) -> Result<(), StoreError> {
+        for run in self.store.unsettled(&self.of)? {
+            // A record that cannot be read any more keeps nobody from talking.
+            let events = SqliteStore::existing(&self.journal, &self.sealing).and_then(|mut store| store.events(&run)).unwrap_or_default();
+            self.store.settle(&run, &said(&run, &events))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps what was said in a run that has ended.
+    pub(super) fn end(mut self, events: &[Event]) -> Result<(), StoreError> {
+        let messages = said(&self.run, events);
+        if messages.is_empty() { Ok(()) } else { self.store.settle(&self.run, &messages) }
+    }
+}
+
+impl Drop for ConversationTurn {
+    fn drop(&mut self) {
+        // One that could not leave has left when its process ends.
+        let _ = self.store.leave(&self.run);
+    }
+}
+
+fn said(run: &str, events: &[Event]) -> Vec<KeptMessage> {
+    spoken(events).into_iter().map(|one| KeptMessage { run: run.to_owned(), said: one.said, masked: one.masked }).collect()
+}
