@@ -95,7 +95,7 @@ tools:
   post: { http: 'POST https://a.example/{{ with.x }}', headers: { H: '{{ with.x }}' }, query: { q: '{{ with.x }}' }, body: { b: ['{{ with.x }}', 1] }, with: { y: '{{ inputs.a }}' }, arguments: { x: text } }
   mail: { smtp: '{{ env.H }}:25', from: '{{ env.F }}', user: '{{ env.U }}', password: '{{ secrets.K }}' }
   program: { command: server, args: ['{{ inputs.a }}'], env: { E: '{{ secrets.K }}' }, allow: [x] }
-  web: { url: 'https://a.example/{{ inputs.a }}', headers: { H: '{{ secrets.K }}' }, allow: [x] }
+  web: { url: 'https://a.example/{{ inputs.a }}', headers: { H: '{{ secrets.K }}' }, auth: { client_id: me, client_secret: '{{ secrets.K }}' }, allow: [x] }
   inner: { pipeline: q.yaml, with: { a: '{{ inputs.a }}' } }
 scorecards:
   card:

@@ -59,8 +59,10 @@ fn http(keys: &KeyReader) -> Option<HttpStep> {
 
 fn sql(keys: &KeyReader) -> Option<SqlStep> {
     let with = keys.pairs("with");
-    let (one, max_rows) = (keys.boolean("one").unwrap_or(false), keys.limit("max_rows"));
-    Some(SqlStep { query: query(keys.lower, keys.get("sql")?)?, with, one, max_rows })
+    let (one, max_rows) = (keys.boolean("one"), keys.limit("max_rows"));
+    let query = query(keys.lower, keys.get("sql")?)?;
+    // What is written for `one` and could not be read decides what the step gives.
+    (one.is_some() || !keys.has("one")).then(|| SqlStep { query, with, one: one.unwrap_or(false), max_rows })
 }
 
 /// A query is no template; where it has braces all the same, the names in them are known to those who object.

@@ -148,6 +148,8 @@ fn route(keys: &KeyReader, inside: &StepScope) -> Option<RouteStep> {
     let cases =
         keys.lower.unique("cases", keys.filled_list("cases"), |node, number| case(keys.lower, node, number, inside), |case| &case.id);
     let otherwise = keys.get(OTHERWISE).and_then(|node| otherwise(keys, node, inside));
+    // Cases that are no list could not be read: what the step gives is not known.
+    keys.get("cases").is_none_or(|node| node.as_list().is_some()).then_some(())?;
     Some(RouteStep { subject: subject?, cases, otherwise })
 }
 

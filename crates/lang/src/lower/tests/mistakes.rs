@@ -242,7 +242,7 @@ fn a_form_has_fields_of_its_own_and_silence_is_no_yes() {
     "#);
     assert_snapshot!(asks("on_timeout: reject"), @r#"F004 5:7 step "ask" has on_timeout but no "timeout" = add timeout: the time a person has, such as 2h, or remove on_timeout"#);
     assert_snapshot!(asks("on_timeout: approve, timeout: 5m"), @r#"F314 5:43 on_timeout "approve" would be a yes of nobody = write reject, or the id of a step below that runs only then"#);
-    assert_snapshot!(asks("form: { n: { type: integer, default: 0, minimum: 1 } }, show: [1], timeout: 5m, on_timeout: reject"), @r#"F020 5:69 default 0 of field "n" is below minimum 1 = change one of the two so that they agree"#);
+    assert_snapshot!(asks("form: { n: { type: integer, default: 0, minimum: 1 } }, show: [1], timeout: 5m, on_timeout: reject"), @r#"F020 5:68 default 0 of field "n" is below minimum 1 = change one of the two so that they agree"#);
 }
 
 #[test]
