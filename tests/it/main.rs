@@ -9,6 +9,7 @@ mod channel_texts;
 mod check;
 mod circles;
 mod completions;
+mod context;
 mod doctor;
 mod draw;
 mod edges;

@@ -295,10 +295,10 @@ impl Counter<'_> {
                 let calls = called.first().map_or_else(Calls::none, |id| self.pipeline(*id).calls);
                 (vec![], called, calls)
             }
-            StepKind::Set(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Read(_) | StepKind::Route(_) | StepKind::Format(_) => {
+            StepKind::Set(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Route(_) | StepKind::Format(_) => nothing(),
+            StepKind::Read(_) | StepKind::Resource(_) | StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => {
                 nothing()
             }
-            StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => nothing(),
         }
     }
 

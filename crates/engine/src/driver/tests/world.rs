@@ -105,6 +105,12 @@ impl ToolServers for Outside {
     fn call(&self, _: ServerCall) -> Pending<ServerReply> {
         self.later(none())
     }
+    fn read(&self, _: ResourceCall) -> Pending<ResourceReply> {
+        self.later(none())
+    }
+    fn keep(&self, _: ResourceFile) -> Pending<PathBuf> {
+        self.later(none())
+    }
     fn close(&self) -> Pending<()> {
         self.later(Ok(()))
     }
