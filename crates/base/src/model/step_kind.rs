@@ -84,9 +84,7 @@ impl StepKind {
             }
             StepKind::Sql(step) => StepFacts { with: &step.with, ..data },
             StepKind::Read(_) => data,
-            StepKind::Resource(step) => {
-                StepFacts { receiver: Some(&step.server), is_hidden_at_door: true, work: Some("what the server does"), ..value(Start) }
-            }
+            StepKind::Resource(step) => StepFacts { receiver: Some(&step.server), work: Some("what the server does"), ..value(Start) },
             StepKind::Send(step) => {
                 StepFacts { sends: true, with: &step.with, receiver: Some(&step.to), work: Some("the sending"), ..of(Start) }
             }

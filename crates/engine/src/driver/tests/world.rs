@@ -1,6 +1,6 @@
 //! Ports that answer as the test says, and a journal whose disk the test holds.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

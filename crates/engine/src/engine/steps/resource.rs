@@ -34,7 +34,7 @@ impl Kind for ResourceStep {
     fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
         let CallReply::Files(mut files) = reply else { return other() };
         let Some((mut content, _)) = files.pop() else { return other() };
-        // A text is in no file: it goes by its URI.
+        // What is in no file goes by its URI.
         if content.path.is_empty() {
             content.path = run.fill_text(at, &self.uri)?;
         }

@@ -359,7 +359,9 @@ impl Run {
                     format!("the resource of server \"{server}\"{what} is no text and no file that can be read: {}", file.summary);
                 return Err(Failure::new(FailureKind::WrongType, message));
             }
-            Some(file) => file,
+            // Only a picture is opened again later.
+            Some(file) if file.kind != "image" => FileContent { path: String::new(), ..file },
+            Some(picture) => picture,
             None => {
                 let text = clean(&reply.text).0.into_owned();
                 let (lines, characters) = (text.lines().count(), text.chars().count());

@@ -3,6 +3,7 @@
 mod faults;
 mod news;
 mod program;
+mod resources;
 mod shared;
 mod stand_in;
 mod web;
