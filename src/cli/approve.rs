@@ -1,5 +1,6 @@
 //! `flow approve`: a person decides about a `once` step in doubt, or about a call that needs approval.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -122,10 +123,14 @@ fn filled(question: &RunQuestion, answer: Option<&str>, fields: &[String], is_no
         Some(Value::Object(values)) => values,
         Some(_) => return Err(Refusal::usage("--answer: write one JSON object with the fields of the form")),
     };
+    let mut named = BTreeSet::new();
     for pair in fields {
         let Some((name, text)) = pair.split_once('=') else {
             return Err(Refusal::usage(format!("--field {}: write --field name=value", visible(pair))));
         };
+        if !named.insert(name) {
+            return Err(Refusal::usage(format!("--field {}: given twice", visible(name))));
+        }
         let value = form::typed(&asked.fields, name, text).map_err(|why| Refusal::usage(format!("--field {}: {why}", visible(name))))?;
         values.insert(name.to_owned(), value);
     }

@@ -20,7 +20,7 @@ use crate::adapter::reach::{ReachError, reach};
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
 use crate::check::Checked;
-use crate::diagnostic::{counted, has_errors, visible};
+use crate::diagnostic::{counted, cut, has_errors, visible};
 use crate::engine::secret_values;
 use crate::load::{SettingsOf, load_settings};
 use crate::model::{Model, Pipeline, Program, RequestAddress, Settings, Tool, VARIABLES, is_own_variable};
@@ -224,6 +224,10 @@ impl Examination {
         let names: Vec<&str> = look.tools.iter().map(|(name, _)| name.as_str()).collect();
         let names = if names.is_empty() { "no tools".into() } else { names.join(", ") };
         self.ok(format!("server {name} answers (protocol {}); it has {names}", look.version));
+        if !look.resources.is_empty() {
+            let uris: Vec<&str> = look.resources.iter().map(String::as_str).collect();
+            self.ok(format!("server {name} has resources, for read: {{ server: {name}, uri: … }}: {}", cut(&uris.join(", "), 1_000)));
+        }
         let changed: Vec<&str> = look.difference.changed.keys().map(String::as_str).collect();
         if !changed.is_empty() {
             self.fault(format!("server {name}: {} not as pinned; look at it and accept it with flow tools pin", changed.join(", ")));

@@ -18,13 +18,15 @@ pub(super) fn ask(question: &str, form: &FormRequest, show: &str) -> Option<Answ
     if !is_at_terminal() {
         return None;
     }
-    form.show.iter().flat_map(|text| lines(text)).for_each(|line| tell::as_written(&line, "\n"));
-    let asked = lines(question);
-    let (last, before) = asked.split_last()?;
-    before.iter().for_each(|line| tell::as_written(line, "\n"));
+    // Lines that are not flow's own have a bar before them, so that no data looks like one that is.
+    let barred = |line: &String| tell::as_written(&format!("| {line}"), "\n");
+    form.show.iter().for_each(|text| lines(text).iter().for_each(barred));
     if form.names().next().is_some() {
         tell::as_written(&format!("fields: {} (to look at all of it: {show})", form.names().collect::<Vec<_>>().join(", ")), "\n");
     }
+    let asked = lines(question);
+    let (last, before) = asked.split_last()?;
+    before.iter().for_each(barred);
     if !decide(last)? {
         let comment = typed_line("why (Enter: no reason): ")?.trim().to_owned();
         return Some(Answer { approved: false, comment, by: user(), ..Answer::default() });

@@ -208,7 +208,8 @@ impl TrialStage<'_> {
             | CallRequest::Write { .. }
             | CallRequest::Held { .. }
             | CallRequest::Tools(_)
-            | CallRequest::Tool(_) => Err(Failure::new(FailureKind::Denied, "a test reaches nothing outside; give the step a mock")),
+            | CallRequest::Tool(_)
+            | CallRequest::Resource(_) => Err(Failure::new(FailureKind::Denied, "a test reaches nothing outside; give the step a mock")),
         }
     }
 }

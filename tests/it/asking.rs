@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::program::{Ran, flow};
-use crate::terminal::at;
+use crate::terminal::{at, at_typed_ahead};
 
 const ASKS: &str = "flow: 1
 name: offer
@@ -196,4 +196,18 @@ cases:
     std::fs::write(folder.path().join("p.test.yaml"), tests.replace("nights: 2", "nights: 0")).unwrap();
     let ran = flow(folder.path(), &["test"]);
     assert!(ran.exit != 0 && format!("{}{}", ran.out, ran.err).contains("0 is less than the minimum"), "{}{}", ran.out, ran.err);
+}
+
+#[test]
+fn what_was_typed_before_a_question_is_no_answer_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let pays = "flow: 1\nname: pays\nsteps:\n  - { id: note, approval: \"Note?\", form: { text: text } }\n  - { id: pay, approval: \"Pay 1000?\", needs: [note] }\noutputs: { by: \"{{ steps.pay.output.by }}\" }\n";
+    std::fs::write(folder.path().join("p.yaml"), pays).unwrap();
+    std::fs::write(folder.path().join("flow.toml"), "").unwrap();
+    let run = ["run", "p.yaml", "-q"];
+    // Two lines were typed before the first question, and the second line of what is pasted into the field comes before the second.
+    let typed = "yes\nMay I?\ryes\nno\nNever.\n";
+    let (exit, _, shown) = at_typed_ahead(folder.path(), &run, "no\nno\n", typed, &[]);
+    assert_eq!(exit, 6, "{shown}");
+    assert!(shown.contains("Never."), "{shown}");
 }

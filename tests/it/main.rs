@@ -10,6 +10,7 @@ mod channel_texts;
 mod check;
 mod circles;
 mod completions;
+mod context;
 mod conversations;
 mod doctor;
 mod draw;

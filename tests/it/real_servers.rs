@@ -73,3 +73,24 @@ fn the_servers_of_the_protocol_itself_are_greeted_in_the_old_way() {
     assert_eq!(outputs["outside"], "refused");
     assert!(outputs["know"].to_string().contains("likes tea"), "{outputs}");
 }
+
+#[test]
+fn the_everything_server_is_read_and_an_unknown_resource_fails() {
+    let Some(folder) = servers("everything, its resources") else { return };
+    let home = tempfile::tempdir().unwrap();
+    let tools =
+        format!("  everything: {{ command: {folder}/node/node_modules/.bin/mcp-server-everything, args: [stdio], connect_timeout: 60s }}");
+    let read = |id: &str, uri: &str| format!("  - {{ id: {id}, read: {{ server: everything, uri: \"{uri}\" }}, on_failure: continue }}");
+    let steps = [
+        read("static", "demo://resource/static/document/features.md"),
+        read("made", "demo://resource/dynamic/text/7"),
+        read("blob", "demo://resource/dynamic/blob/7"),
+        read("gone", "demo://resource/none"),
+    ];
+    let outputs = "static: \"{{ steps.static.output.text }}\", made: \"{{ steps.made.output.path }}\", blob: \"{{ steps.blob.output.text }}\", gone: \"{{ steps.gone.error.kind }}\"";
+    let outputs = run(home.path(), &tools, &steps.join("\n"), outputs);
+    assert!(outputs["static"].to_string().contains("# Everything Server"), "{outputs}");
+    assert_eq!(outputs["made"], "demo://resource/dynamic/text/7");
+    assert!(outputs["blob"].to_string().contains("Resource 7"), "{outputs}");
+    assert_eq!(outputs["gone"], "bad_request");
+}

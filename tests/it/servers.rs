@@ -18,6 +18,9 @@ use crate::program::{command, until};
 /// How long anything may take before the test gives up.
 const LONG: Duration = Duration::from_secs(30);
 
+/// A picture of one pixel.
+pub(crate) const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
 /// Not a test of its own: with the variable set, this is the server.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test's own switch, not a setting of flow")]
@@ -35,7 +38,23 @@ fn acts_as_a_server() {
     for line in std::io::stdin().lock().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line.unwrap()) else { continue };
         let result = match message["method"].as_str() {
-            Some("server/discover") => json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } }),
+            Some("server/discover") => {
+                let gives = json!({ "tools": {}, "resources": {} });
+                let instructions = about.split_once("Says: ").map(|(_, says)| says);
+                json!({ "supportedVersions": ["2026-07-28"], "capabilities": gives, "instructions": instructions })
+            }
+            Some("resources/list") => json!({ "resources": [{ "uri": "notes:///plan.md", "name": "plan" }] }),
+            Some("resources/templates/list") => json!({ "resourceTemplates": [{ "uriTemplate": "notes:///{name}", "name": "note" }] }),
+            Some("resources/read") => match message["params"]["uri"].as_str().unwrap() {
+                "notes:///dot.png" => json!({ "contents": [{ "uri": "", "mimeType": "image/png", "blob": DOT }] }),
+                "notes:///x.bin" => json!({ "contents": [{ "uri": "", "mimeType": "application/x-thing", "blob": "AAEC//79" }] }),
+                "notes:///gone.md" => {
+                    let error = json!({ "code": -32002, "message": "There is no such note." });
+                    println!("{}", json!({ "jsonrpc": "2.0", "id": message["id"], "error": error }));
+                    continue;
+                }
+                uri => json!({ "contents": [{ "uri": uri, "text": format!("Plan of {uri}:\u{202e} {about}") }] }),
+            },
             Some("tools/list") => {
                 let input = json!({ "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"] });
                 let shout = json!({ "name": "shout", "inputSchema": input });
@@ -49,6 +68,9 @@ fn acts_as_a_server() {
                 std::thread::sleep(LONG * 2);
                 Value::Null
             }
+            Some("tools/call") if message["params"]["arguments"]["text"] == "picture" => {
+                json!({ "content": [{ "type": "image", "mimeType": "image/png", "data": DOT }] })
+            }
             Some("tools/call") => {
                 json!({ "content": [{ "type": "text", "text": format!("You said: {}", message["params"]["arguments"]["text"]) }] })
             }
@@ -61,7 +83,7 @@ fn acts_as_a_server() {
 }
 
 /// `tools:` with the server.
-fn tools() -> String {
+pub(crate) fn tools() -> String {
     let program = std::env::current_exe().unwrap();
     format!(
         "tools:
@@ -94,7 +116,7 @@ outputs: {{ said: \"{{{{ steps.said.output }}}}\" }}
 }
 
 /// How often the server was started.
-fn starts(folder: &Path) -> Vec<String> {
+pub(crate) fn starts(folder: &Path) -> Vec<String> {
     std::fs::read_to_string(folder.join("starts")).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
@@ -104,7 +126,7 @@ fn flow(folder: &Path, arguments: &[&str], about: &str) -> Command {
     command
 }
 
-fn done(folder: &Path, arguments: &[&str], about: &str) -> (Option<i32>, String, String) {
+pub(crate) fn done(folder: &Path, arguments: &[&str], about: &str) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = flow(folder, arguments, about).output().unwrap();
     (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
 }

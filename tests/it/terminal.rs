@@ -30,8 +30,19 @@ fn at_terminal(pipeline: &str, typed: &str, variables: &[(&str, &str)]) -> (i32,
     at(folder.path(), &["run", "p.yaml"], typed, variables)
 }
 
-/// The same for any call of the program in a folder.
+/// The same for any call of the program in a folder. Each line is typed when something is asked.
 pub(crate) fn at(folder: &Path, arguments: &[&str], typed: &str, variables: &[(&str, &str)]) -> (i32, String, String) {
+    at_typed_ahead(folder, arguments, "", typed, variables)
+}
+
+/// The same, where something was typed before anything was asked.
+pub(crate) fn at_typed_ahead(
+    folder: &Path,
+    arguments: &[&str],
+    ahead: &str,
+    typed: &str,
+    variables: &[(&str, &str)],
+) -> (i32, String, String) {
     let pty = openpty(None, None).unwrap();
     let mut command = command(folder, arguments);
     command.env("TERM", "xterm").envs(variables.iter().copied());
@@ -39,13 +50,17 @@ pub(crate) fn at(folder: &Path, arguments: &[&str], typed: &str, variables: &[(&
     let mut child = command.spawn().unwrap();
     drop(command);
     let mut keyboard = File::from(pty.master.try_clone().unwrap());
-    keyboard.write_all(typed.as_bytes()).unwrap();
+    keyboard.write_all(ahead.as_bytes()).unwrap();
     let mut screen = File::from(pty.master);
+    let lines: Vec<String> = typed.split_inclusive('\n').map(str::to_owned).collect();
     let reader = std::thread::spawn(move || {
-        let (mut shown, mut buffer) = (vec![], [0; 4096]);
+        let (mut shown, mut buffer, mut lines) = (vec![], [0; 4096], lines.into_iter());
         // The end of a pseudo-terminal is an error.
         while let Ok(read) = screen.read(&mut buffer) {
             shown.extend_from_slice(&buffer[..read]);
+            if shown.ends_with(b": ") || shown.ends_with(b"(yes/no) ") {
+                keyboard.write_all(lines.next().unwrap_or_default().as_bytes()).unwrap();
+            }
         }
         String::from_utf8_lossy(&shown).into_owned()
     });

@@ -86,6 +86,10 @@ pub enum CallTime {
 impl StepKind {
     /// What the step's own call does; what its agents and the steps inside it do is asked of those.
     pub fn effects(&self, pipeline: &Pipeline) -> Effects {
+        // The protocol's own word for it only reads.
+        if let StepKind::Resource(_) = self {
+            return Effects { reaches_out: true, ..Effects::NONE };
+        }
         let StepFacts { receiver, sends, method, .. } = self.facts();
         let Some(name) = receiver else { return method.map_or(Effects::NONE, Effects::of_request) };
         if sends && name.value == STDOUT {

@@ -132,6 +132,8 @@ pub enum ActKind {
     Tool,
     /// A request to a host.
     Host,
+    /// A resource of a server that is read.
+    Resource,
     /// A file that is read.
     Read,
     /// A file that is written.

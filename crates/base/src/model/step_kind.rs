@@ -30,6 +30,9 @@ pub enum StepKind {
     Http(HttpStep),
     Sql(SqlStep),
     Read(ReadStep),
+    /// `read` of a resource of an MCP server.
+    #[strum(serialize = "read")]
+    Resource(ResourceStep),
     Plan(PlanStep),
     Route(RouteStep),
     Call(CallStep),
@@ -82,6 +85,7 @@ impl StepKind {
             }
             StepKind::Sql(step) => StepFacts { with: &step.with, ..data },
             StepKind::Read(_) => data,
+            StepKind::Resource(step) => StepFacts { receiver: Some(&step.server), work: Some("what the server does"), ..value(Start) },
             StepKind::Send(step) => {
                 StepFacts { sends: true, with: &step.with, receiver: Some(&step.to), work: Some("the sending"), ..of(Start) }
             }
@@ -96,6 +100,11 @@ impl StepKind {
             StepKind::Set(_) | StepKind::Format(_) => value(Never),
             StepKind::Broken => of(Never),
         }
+    }
+
+    /// The resource that it reads.
+    pub fn resource(&self) -> Option<&ResourceStep> {
+        if let StepKind::Resource(step) = self { Some(step) } else { None }
     }
 
     /// Everything that its author wrote under the keys of the kind.
@@ -125,6 +134,7 @@ impl StepKind {
                 named(TextKey::Value, with, visit);
             }
             StepKind::Read(ReadStep { paths, kind: _ }) => filling(TextKey::Value, "", owner, paths, true, visit),
+            StepKind::Resource(ResourceStep { server: _, uri }) => texts(TextKey::Argument, [uri], visit),
             StepKind::Route(RouteStep { subject, cases, otherwise }) => {
                 texts(TextKey::Route, [subject], visit);
                 for Case { id: _, phrases: _, when, steps: _, has_steps: _ } in cases.iter().chain(otherwise) {
@@ -256,6 +266,30 @@ pub struct ReadStep {
     pub paths: Filling,
     /// `text`, `table`, `document` or `image`, when guessing is wrong.
     pub kind: Option<Spanned<String>>,
+}
+
+/// `read: { server, uri }`: a resource of an MCP server, as a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResourceStep {
+    /// The server's name in `tools`.
+    pub server: Spanned<String>,
+    /// Its URI.
+    pub uri: Text,
+}
+
+/// Why a text is no URI of a resource, in words that follow it; `None`: it may be one. Which there are is the server's affair.
+pub fn wrong_uri(uri: &str) -> Option<&'static str> {
+    const LONGEST: usize = 8_000;
+    let is_scheme = |scheme: &str| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    };
+    match uri.split_once(':') {
+        _ if uri.is_empty() => Some("is empty"),
+        _ if uri.len() > LONGEST => Some("is longer than 8,000 bytes"),
+        _ if uri.chars().any(|c| c.is_whitespace() || c.is_control()) => Some("has white space in it, which a URI writes as %20"),
+        Some((scheme, rest)) if is_scheme(scheme) && !rest.is_empty() => None,
+        _ => Some("has no scheme, such as file: or docs:"),
+    }
 }
 
 /// `route`: the first case that fits.

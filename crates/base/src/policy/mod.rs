@@ -35,6 +35,13 @@ pub enum Act<'a> {
         /// The port.
         port: Option<u16>,
     },
+    /// A resource of a server is read.
+    Resource {
+        /// The server.
+        server: &'a str,
+        /// Its URI as the only argument, and as a text `server(uri)`; `None`: any, as far as is known before a run.
+        uri: Option<(&'a Value, &'a str)>,
+    },
     /// A file is read. Its path from the project's folder, with `/`.
     Read(&'a str),
     /// A file is written. Its path from the project's folder, with `/`, and its size in bytes.
@@ -47,6 +54,7 @@ impl Act<'_> {
         match self {
             Act::Tool { .. } => ActKind::Tool,
             Act::Host { .. } => ActKind::Host,
+            Act::Resource { .. } => ActKind::Resource,
             Act::Read(_) => ActKind::Read,
             Act::Write(..) => ActKind::Write,
         }
@@ -57,6 +65,7 @@ impl Act<'_> {
         match self {
             Act::Tool { name, .. } => name,
             Act::Host { host, .. } => host,
+            Act::Resource { server, uri } => uri.map_or(server, |(_, shown)| shown),
             Act::Read(path) | Act::Write(path, _) => path,
         }
     }
@@ -152,6 +161,17 @@ fn of_one(policy: &Policy, act: &Act) -> (bool, String) {
             }
             policy.allowed_tools.iter().flatten().find(fits).map(|entry| format!("allowed_tools {}", entry.value))
         }
+        // An entry of the whole server opens its resources; one of a single tool does not. Who denies any of its tools by a star means them, too.
+        Act::Resource { server, uri } => {
+            let arguments = uri.map(|(arguments, _)| arguments);
+            let names = [(*server).to_owned(), format!("{server}.")];
+            let is_refused = |entry: &&Spanned<String>| names.iter().any(|name| tool_refused(&entry.value, name, arguments));
+            if let Some(entry) = policy.disallowed_tools.iter().find(is_refused) {
+                return (false, format!("disallowed_tools {}", entry.value));
+            }
+            let fits = |entry: &&Spanned<String>| tool_fits(&entry.value, server, arguments);
+            policy.allowed_tools.iter().flatten().find(fits).map(|entry| format!("allowed_tools {}", entry.value))
+        }
         Act::Host { scheme, host, port } => {
             let found = policy.hosts.iter().flatten().find(|entry| host_fits(&entry.value, scheme, host, *port));
             found.map(|entry| format!("network_access.hosts {}", entry.value))
@@ -191,10 +211,11 @@ mod tests {
         list.iter().map(|name| Spanned::new(name.to_string(), Default::default())).collect()
     }
 
-    fn acts() -> [Act<'static>; 4] {
+    fn acts() -> [Act<'static>; 5] {
         [
             Act::Tool { name: "docs.read", arguments: None },
             Act::Host { scheme: "https", host: "example.com", port: Some(443) },
+            Act::Resource { server: "docs", uri: None },
             Act::Read("a.md"),
             Act::Write("a.md", 1),
         ]
@@ -251,6 +272,30 @@ mod tests {
             Policy { disallowed_tools: names(&["mail(*ceo@*)"]), permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
         let mail = json!({ "subject": "Hi", "to": "ceo@example.com" });
         assert!(!decide(&[("p", &refusing)], &Act::Tool { name: "mail", arguments: Some(&mail) }).allowed);
+    }
+
+    #[test]
+    fn a_resource_is_allowed_by_its_whole_server_or_by_a_pattern_for_its_uri() {
+        let arguments = json!({ "uri": "file:///notes/a.md" });
+        let act = Act::Resource { server: "docs", uri: Some((&arguments, "docs(file:///notes/a.md)")) };
+        assert_eq!((act.kind(), act.target()), (ActKind::Resource, "docs(file:///notes/a.md)"));
+        for (entry, allowed) in [
+            ("docs", true),
+            ("docs(file:///notes/*)", true),
+            ("docs(file:///other/*)", false),
+            ("docs.search", false),
+            ("docs.*", false),
+            ("other", false),
+        ] {
+            let policy = Policy { allowed_tools: Some(names(&[entry])), ..Policy::default() };
+            assert_eq!(decide(&[("p", &policy)], &act).allowed, allowed, "{entry}");
+        }
+        for (entry, allowed) in
+            [("docs", false), ("DOCS", false), ("docs.*", false), ("docs(*notes*)", false), ("docs(*other*)", true), ("docs.search", true)]
+        {
+            let policy = Policy { disallowed_tools: names(&[entry]), permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
+            assert_eq!(decide(&[("p", &policy)], &act).allowed, allowed, "{entry}");
+        }
     }
 
     /// Many ways to write what a list rejects.

@@ -143,6 +143,39 @@ pub struct ServerReply {
     pub notes: Vec<String>,
 }
 
+/// Reads a resource of a server.
+#[derive(Debug, Clone)]
+pub struct ResourceCall {
+    /// The server.
+    pub server: ToolServer,
+    /// The resource's URI.
+    pub uri: String,
+    /// Time for the reading, once the server is there.
+    pub timeout: Duration,
+}
+
+/// What a resource holds.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ResourceReply {
+    /// Its text; of several parts one below the other, and what is no text named.
+    pub text: String,
+    /// Its content, where that is no text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<ResourceFile>,
+    /// What the server did besides, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// The content of a resource that is no text.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ResourceFile {
+    /// What the server calls it (`image/png`); may be empty.
+    pub media_type: String,
+    /// Its bytes, in base64.
+    pub content: String,
+}
+
 /// Speaks with MCP servers. They are started when first needed or a little before, shared, and ended with the process.
 pub trait ToolServers: Send + Sync {
     /// Starts a server that is needed later, unless it runs or is being started. Why it does not start is told to the next request of this
@@ -154,6 +187,12 @@ pub trait ToolServers: Send + Sync {
 
     /// Makes one call. One that may have acted, though nobody can say, fails with `unknown_outcome`.
     fn call(&self, call: ServerCall) -> Pending<ServerReply>;
+
+    /// Reads a resource. It only reads, so no failure is `unknown_outcome`.
+    fn read(&self, call: ResourceCall) -> Pending<ResourceReply>;
+
+    /// Keeps the content of a resource as a file, named by its content and only for this user, until the process ends.
+    fn keep(&self, file: ResourceFile) -> Pending<PathBuf>;
 
     /// Ends the servers that are the run's own; within 5 s nothing of them is left. Those of the whole process continue.
     fn close(&self) -> Pending<()>;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, ServerCall, ServerReply,
-    ToolList, ToolServer, ToolServers,
+    HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, ResourceCall, ResourceReply,
+    ServerCall, ServerReply, ToolList, ToolServer, ToolServers,
 };
 use crate::event::Event;
 
@@ -25,6 +25,9 @@ pub trait Tape: Send + Sync {
 
     /// Answers a call of a server's tool, itself or by way of `live`.
     fn tool(&self, call: u64, request: ServerCall, live: &Arc<dyn ToolServers>) -> Pending<ServerReply>;
+
+    /// Answers what a resource of a server holds, itself or by way of `live`.
+    fn resource(&self, call: u64, request: ResourceCall, live: &Arc<dyn ToolServers>) -> Pending<ResourceReply>;
 
     /// Answers a mail with its id, itself or by way of `live`.
     fn mail(&self, call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<String>;

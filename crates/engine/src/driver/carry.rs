@@ -11,8 +11,8 @@ use super::{CallResult, Door};
 use crate::engine::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::port::{
-    Cache, Clock, FileReader, Folder, HttpClient, Listener, MailSender, ModelClient, ModelRequest, Pending, Printer, SqlDatabase, Tape,
-    ToolServer, ToolServers,
+    Cache, Clock, FileReader, Folder, HttpClient, Listener, MailSender, ModelClient, ModelRequest, Pending, Printer, ReadRequest,
+    SqlDatabase, Tape, ToolServer, ToolServers,
 };
 
 /// Hears answers of models while they come.
@@ -106,6 +106,21 @@ async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
             Some(tape) => tape.tool(call, request, &ports.servers).await.map(CallReply::Tool),
             None => ports.servers.call(request).await.map(CallReply::Tool),
         },
+        CallRequest::Resource(request) => {
+            let timeout = request.timeout;
+            let reply = match &ports.tape {
+                Some(tape) => tape.resource(call, request, &ports.servers).await?,
+                None => ports.servers.read(request).await?,
+            };
+            let file = match reply.file.clone() {
+                Some(file) => {
+                    let path = ports.servers.keep(file).await?;
+                    Some(ports.reader.read(ReadRequest { path, kind: None, timeout }).await?.0)
+                }
+                None => None,
+            };
+            Ok(CallReply::Resource(reply, file))
+        }
         CallRequest::Print(parts) => {
             let printer = ports.printer.clone();
             let print = move || {

@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::engine::{CallReply, Input};
 use crate::event::{ConversationSoFar, Failure, RunStart, ServerTool};
 use crate::port::{
-    ColumnSummary, FileContent, HttpReply, ModelReply, PageText, Rows, ServerReply, TableSource, TableSummary, ToolCall, ToolList,
+    ColumnSummary, FileContent, HttpReply, ModelReply, PageText, ResourceReply, Rows, ServerReply, TableSource, TableSummary, ToolCall,
+    ToolList,
 };
 use crate::redact::Secrets;
 
@@ -116,6 +117,11 @@ impl Door {
             CallReply::Tool(ServerReply { value, is_structured: _, is_error: _, pictures: _, notes }) => {
                 self.value(value);
                 self.texts(notes);
+            }
+            CallReply::Resource(ResourceReply { text, file: content, notes }, file) => {
+                self.text(text);
+                self.texts(notes.iter_mut().chain(content.iter_mut().map(|content| &mut content.media_type)));
+                file.iter_mut().for_each(|file| self.file(file));
             }
             CallReply::Sent(id) => self.text(id),
             CallReply::Value(value) => self.value(value),

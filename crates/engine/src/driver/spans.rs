@@ -131,7 +131,7 @@ fn kind(request: &CallRequest) -> &'static str {
         CallRequest::Query(_) => "sql",
         CallRequest::Read(_) => "read",
         CallRequest::Http(_) => "http",
-        CallRequest::Tools(_) | CallRequest::Tool(_) => "mcp",
+        CallRequest::Tools(_) | CallRequest::Tool(_) | CallRequest::Resource(_) => "mcp",
         CallRequest::Mail(_) => "mail",
         CallRequest::Print(_) => "print",
         CallRequest::Write { .. } | CallRequest::List { .. } | CallRequest::Open { .. } => "file",

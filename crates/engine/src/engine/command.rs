@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::event::{Canceller, Failure, RunStart};
 use crate::port::{
-    FileContent, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, QueryRequest, ReadRequest, Rows, ServerCall, ServerReply,
-    TableSource, ToolList, ToolServer,
+    FileContent, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, QueryRequest, ReadRequest, ResourceCall, ResourceReply, Rows,
+    ServerCall, ServerReply, TableSource, ToolList, ToolServer,
 };
 
 /// Something that reaches a run.
@@ -102,6 +102,8 @@ pub enum CallRequest {
     Tools(ToolServer),
     /// Call a tool of an MCP server.
     Tool(ServerCall),
+    /// Read a resource of an MCP server.
+    Resource(ResourceCall),
     /// Send a mail.
     Mail(Mail),
     /// Print parts on standard output, an empty line between them.
@@ -149,6 +151,7 @@ impl CallRequest {
             | CallRequest::Http(_)
             | CallRequest::Tools(_)
             | CallRequest::Tool(_)
+            | CallRequest::Resource(_)
             | CallRequest::Mail(_)
             | CallRequest::Print(_)
             | CallRequest::Write { .. } => true,
@@ -177,6 +180,8 @@ pub enum CallReply {
     Tools(ToolList),
     /// Of a tool of an MCP server.
     Tool(ServerReply),
+    /// Of a resource of an MCP server, and its content as a file where that is no text.
+    Resource(ResourceReply, Option<FileContent>),
     /// Of a mail, a printing, a writing: the receiver's id, or empty.
     Sent(String),
     /// Of listing or opening.

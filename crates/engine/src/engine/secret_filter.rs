@@ -12,7 +12,7 @@ use crate::engine::state::NodeRef;
 use crate::engine::tools::servers::reads;
 use crate::event::{Failure, FormRequest, Happening, Message, RunEnd, SharedValue, Verdict};
 use crate::model::Text;
-use crate::port::{HttpRequest, Mail, QueryRequest, Secret, ServerCall};
+use crate::port::{HttpRequest, Mail, QueryRequest, ResourceCall, Secret, ServerCall};
 use crate::redact::Secrets;
 
 impl Run {
@@ -180,6 +180,7 @@ fn hide_in_request<'s>(secrets: &dyn Fn() -> Cow<'s, Secrets>, request: &mut Cal
             }
         }
         CallRequest::Tool(ServerCall { arguments, .. }) => secrets().hide_in_map(arguments),
+        CallRequest::Resource(ResourceCall { server: _, uri, timeout: _ }) => secrets().hide_in(uri),
         CallRequest::Mail(Mail { to, subject, text, html, key, .. }) => hidden_in(&mut [to, subject, text, key].into_iter().chain(html)),
         CallRequest::Print(parts) => hidden_in(&mut parts.iter_mut()),
         CallRequest::Write { folder: _, name, text } => hidden_in(&mut [name, text].into_iter()),

@@ -31,7 +31,9 @@ pub fn result(step: &Step, around: ResultContext, value: Value) -> Result<Value,
         StepKind::Http(http) => reply(http.output.as_ref(), value),
         StepKind::Sql(sql) => rows(sql.one, value),
         StepKind::Tool(_) | StepKind::Call(_) => fitted(step.kind.facts().output, outputs(around.called, value)?),
-        StepKind::Set(_) | StepKind::Read(_) | StepKind::Plan(_) | StepKind::Route(_) | StepKind::Format(_) => Ok(value),
+        StepKind::Set(_) | StepKind::Read(_) | StepKind::Resource(_) | StepKind::Plan(_) | StepKind::Route(_) | StepKind::Format(_) => {
+            Ok(value)
+        }
         StepKind::Approval(approval) => mocked(approval, value),
         StepKind::Gate(_) | StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => Ok(value),
     }

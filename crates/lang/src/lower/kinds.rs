@@ -4,14 +4,15 @@
 use super::agents::{channel, style_guide};
 use super::approval::approval;
 use super::context::{Lower, quoted};
+use super::keys::RESOURCE;
 use super::reader::KeyReader;
 use super::texts::{place, plain};
 use super::tools::{called, headers, request};
 use super::units::parse_duration;
-use super::values::bad_duration;
+use super::values::{bad_duration, wrong_type};
 use crate::model::{
-    AgentStep, CallStep, Filling, FormatStep, GateStep, HttpStep, PlanStep, ReadStep, ScorecardRef, SendStep, SqlStep, StepKind, StopStep,
-    Text, ToolStep,
+    AgentStep, CallStep, Filling, Form, FormatStep, GateStep, HttpStep, PlanStep, ReadStep, ResourceStep, ScorecardRef, SendStep, SqlStep,
+    StepKind, StopStep, Text, ToolStep, wrong_uri,
 };
 use crate::syntax::Node;
 
@@ -23,6 +24,7 @@ pub fn read(keys: &KeyReader, kind: &str) -> Option<StepKind> {
         "set" => keys.filling("set").map(StepKind::Set),
         "http" => http(keys).map(StepKind::Http),
         "sql" => sql(keys).map(StepKind::Sql),
+        "read" if keys.get("read").is_some_and(|node| node.as_map().is_some()) => resource(keys).map(StepKind::Resource),
         "read" => files(keys).map(StepKind::Read),
         "plan" => plan(keys).map(StepKind::Plan),
         "call" => call(keys).map(StepKind::Call),
@@ -80,14 +82,29 @@ fn query(lower: &Lower, node: &Node) -> Option<Text> {
 fn files(keys: &KeyReader) -> Option<ReadStep> {
     let kind = keys.word("type").and(keys.fixed("type"));
     let node = keys.get("read")?;
-    if node.as_map().is_some() {
-        keys.lower.wrong("read", node, "a path or a list of paths");
-        return None;
-    }
     for node in node.as_list().unwrap_or(std::slice::from_ref(node)) {
         stays_inside(keys.lower, node);
     }
     Some(ReadStep { paths: keys.lower.filling(node), kind })
+}
+
+/// `read: { server, uri }`.
+fn resource(keys: &KeyReader) -> Option<ResourceStep> {
+    let node = keys.get("read")?;
+    let own = KeyReader::of_key(keys.lower, ("read", format!("\"read\" of {}", keys.owner)), &[&RESOURCE], node)?;
+    if keys.has("type") {
+        keys.does_not_fit("type", "has a \"type\", which is for files: a resource says itself what it is", "remove type");
+    }
+    let (server, uri) = (own.name("server"), own.text("uri"));
+    if let Some(uri) = uri.as_ref().filter(|uri| uri.form == Form::Plain)
+        && let Some(why) = wrong_uri(&uri.source)
+    {
+        let message = format!("\"uri\" {why}");
+        let help = "write the URI as the server lists it, such as file:///notes/plan.md (flow doctor shows what it has)";
+        keys.lower.report(wrong_type(own.get("uri")?, message).help(help));
+        return None;
+    }
+    Some(ResourceStep { server: server?, uri: uri? })
 }
 
 /// F604, for a path that is written out. Whether there is a file shows in the run.

@@ -122,6 +122,11 @@ impl<'a, 'w> KeyReader<'a, 'w> {
         self.lower.report(self.lacks(message).help(help));
     }
 
+    /// F001 for a key that belongs here but not beside something else.
+    pub(crate) fn does_not_fit(&self, key: &str, message: &str, help: &str) {
+        self.lower.report(unknown_key(self.key_span(key), format!("{} {message}", self.owner)).help(help));
+    }
+
     fn lacks(&self, message: &str) -> Diagnostic {
         Diagnostic::missing_key(self.span, format!("{} {message}", self.owner))
     }

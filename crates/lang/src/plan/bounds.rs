@@ -295,10 +295,14 @@ impl Counter<'_> {
                 let calls = called.first().map_or_else(Calls::none, |id| self.pipeline(*id).calls);
                 (vec![], called, calls)
             }
-            StepKind::Set(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Read(_) | StepKind::Route(_) | StepKind::Format(_) => {
-                nothing()
-            }
-            StepKind::Approval(_) | StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => nothing(),
+            StepKind::Set(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Route(_) | StepKind::Format(_) => nothing(),
+            StepKind::Read(_)
+            | StepKind::Resource(_)
+            | StepKind::Approval(_)
+            | StepKind::Send(_)
+            | StepKind::Wait(_)
+            | StepKind::Stop(_)
+            | StepKind::Broken => nothing(),
         }
     }
 

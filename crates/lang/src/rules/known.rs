@@ -93,7 +93,7 @@ pub(super) fn details(step: &Step) -> Type {
             fields.extend(matches!(step.kind, StepKind::Plan(_)).then_some(("plan", Type::Any)));
         }
         StepKind::Sql(_) => fields.extend([("columns", Type::list(Type::Any)), ("row_count", Type::Number), ("cut", Type::Boolean)]),
-        StepKind::Read(_) => fields.push(("tables", Type::list(Type::Any))),
+        StepKind::Read(_) | StepKind::Resource(_) => fields.push(("tables", Type::list(Type::Any))),
         StepKind::Route(_) => fields.push(("case", Type::Text)),
         StepKind::Call(_) => fields.extend([("run", Type::Text), ("status", Type::Text)]),
         StepKind::Gate(_) => {

@@ -1,9 +1,9 @@
 //! F613: a step that its own file's policy is sure to reject.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Filling, Form, ReadStep, STDOUT, StepKind};
+use crate::model::{Filling, Form, ReadStep, ResourceStep, STDOUT, StepKind};
 use crate::plan::known_address;
 use crate::policy::{Act, Origin, decide, from_project};
 use crate::source::Span;
@@ -16,11 +16,20 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         out.push(finding(Code::OutsidePolicy, span, &message).related(policy.span, "this policy").help(help));
     };
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
-        let used = step.kind.facts().receiver.filter(|tool| tool.value != STDOUT);
+        let resource = step.kind.resource();
+        let used = step.kind.facts().receiver.filter(|tool| tool.value != STDOUT && resource.is_none());
         let refuses = |act: Act| !decide(&[(&name.value, policy)], &act).allowed;
         if let Some(tool) = used.filter(|tool| refuses(Act::Tool { name: &tool.value, arguments: None })) {
             let help = "add the tool to allowed_tools, or remove the step";
             report(&step.id.value, tool.span, format!("tool {}", quoted(&tool.value)), help);
+        }
+        if let Some(ResourceStep { server, uri }) = resource {
+            let arguments = json!({ "uri": &*uri.source });
+            let known = (uri.form == Form::Plain).then_some((&arguments, &*uri.source));
+            if refuses(Act::Resource { server: &server.value, uri: known }) {
+                let help = "add the server to allowed_tools, or remove the step";
+                report(&step.id.value, server.span, format!("a resource of server {}", quoted(&server.value)), help);
+            }
         }
         if let StepKind::Read(read) = &step.kind {
             let paths = files(read).into_iter().map(|path| from_project(&file.project, &file.folder.join(path)));

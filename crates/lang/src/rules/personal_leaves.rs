@@ -24,6 +24,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 texts.extend(http.query.iter().map(|(_, value)| value).chain(&http.body).flat_map(Filling::texts));
                 (Some("a web address"), texts)
             }
+            StepKind::Resource(step) => (receiver(&step.server.value), vec![&step.uri]),
             StepKind::Tool(tool) => (receiver(&tool.tool.value), all(&tool.with)),
             StepKind::Send(send) => (receiver(&send.to.value), std::iter::once(&send.of).chain(all(&send.with)).collect()),
             StepKind::Agent(_) | StepKind::Set(_) | StepKind::Sql(_) | StepKind::Read(_) | StepKind::Plan(_) | StepKind::Route(_) => {

@@ -23,7 +23,8 @@ fn inflow<'p>(sources: &PersonalSources, pipeline: &'p Pipeline, planned: &'p Pl
         StepKind::Call(step) => all(&step.with),
         StepKind::Approval(step) => all(&step.defaults),
         StepKind::Tool(step) if kind.called(pipeline).is_some() => all(&step.with),
-        StepKind::Tool(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Read(_) | StepKind::Route(_) => vec![],
+        StepKind::Tool(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Route(_) => vec![],
+        StepKind::Read(_) | StepKind::Resource(_) => vec![],
         StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => vec![],
     }
 }

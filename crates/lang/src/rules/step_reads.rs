@@ -162,6 +162,7 @@ impl PipelineNames<'_> {
             }
             StepKind::Sql(sql) if sql.one => Type::Any,
             StepKind::Sql(_) => Type::list(Type::open_object([])),
+            StepKind::Resource(_) => known::file(),
             StepKind::Read(read) => match &read.paths {
                 Filling::Constant(value) if value.is_array() => Type::list(known::file()),
                 Filling::List(_) => Type::list(known::file()),

@@ -57,6 +57,9 @@ fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
                 in_may_use(&owner, name, file.tool(&name.value), out);
             }
         }
+        if let StepKind::Resource(step) = &planned.step.kind {
+            of_resource(&planned.step.id.value, &step.server, file.tools.get(&step.server.value), out);
+        }
         let StepKind::Tool(step) = &planned.step.kind else { continue };
         let Some((tool, part)) = file.tool(&step.tool.value) else { continue };
         let owner = format!("step \"{}\" uses", planned.step.id.value);
@@ -73,6 +76,15 @@ fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
             }
             (None, ToolKind::Http { .. } | ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Server(_) | ToolKind::Broken) => {}
         }
+    }
+}
+
+/// Only MCP servers have resources.
+fn of_resource(step: &str, server: &Spanned<String>, tool: Option<&Tool>, out: &mut Vec<Diagnostic>) {
+    let is_other = tool.is_some_and(|tool| !tool.is_server() && tool.kind != ToolKind::Broken);
+    if is_other {
+        let message = format!("step {} reads a resource of tool {}, which is no MCP server", quoted(step), quoted(&server.value));
+        out.push(found(server, cut(&message, LONGEST_MESSAGE)).help("name a tool with command or url, or write a path: read: notes.md"));
     }
 }
 
@@ -179,6 +191,10 @@ mod tests {
             assert!(lists(wrong).contains(&format!("\"{key}\" of tool \"g\" names ")), "{wrong}: {}", lists(wrong));
         }
         let whole = "tools: { files: { url: https://example.com/mcp } }\nsteps: [{ id: a, tool: files }]\n";
+        let read =
+            |tool: &str| says(check, &format!("tools: {{ d: {{ {tool} }} }}\nsteps: [{{ id: a, read: {{ server: d, uri: 'x:y' }} }}]\n"));
+        assert_eq!(read("command: srv"), "");
+        assert_eq!(read("file: docs"), "F302 4:34 step \"a\" reads a resource of tool \"d\", which is no MCP server\n");
         assert_eq!(says(check, whole), "F302 4:24 step \"a\" uses server \"files\" and does not say which of its tools\n");
     }
 }

@@ -54,6 +54,8 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
         }
         if let StepKind::Tool(step) = kind {
             look.tool(&owner, &step.tool, &file.tools);
+        } else if let StepKind::Resource(step) = kind {
+            look.up("tool", &owner, &step.server, &file.tools);
         } else if let StepKind::Plan(step) = kind {
             let owner = format!("may_use of step \"{}\" lists", planned.step.id.value);
             step.may_use.iter().for_each(|name| look.agent_or_tool(&owner, name, file));

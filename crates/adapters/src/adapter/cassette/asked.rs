@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 
 use crate::event::MessageRole;
 use crate::port::{
-    HttpReply, HttpRequest, Mail, Message, ModelReply, ModelRequest, ServerCall, ServerReply, ToolList, ToolServer, WireFormat,
+    HttpReply, HttpRequest, Mail, Message, ModelReply, ModelRequest, ResourceCall, ResourceReply, ServerCall, ServerReply, ToolList,
+    ToolServer, WireFormat,
 };
 
 /// Most bytes of a picture; what models take is less.
@@ -99,6 +100,11 @@ pub fn tool(call: &ServerCall) -> Value {
     json!({ "to": "tool", "server": call.server.name, "tool": call.tool, "with": call.arguments })
 }
 
+/// A reading of a server's resource.
+pub fn resource(call: &ResourceCall) -> Value {
+    json!({ "to": "resource", "server": call.server.name, "uri": call.uri })
+}
+
 /// A mail as it is handed over.
 pub fn mail(mail: &Mail) -> Value {
     let Mail { server, from, to, subject, text, .. } = mail;
@@ -125,6 +131,7 @@ pub(crate) trait Recordable: Serialize + DeserializeOwned {
 impl Recordable for ModelReply {}
 impl Recordable for ToolList {}
 impl Recordable for ServerReply {}
+impl Recordable for ResourceReply {}
 
 impl Recordable for HttpReply {
     /// Without the headers that differ from one call to the next and say nothing of what was asked.

@@ -27,8 +27,8 @@ use super::held;
 use crate::event::{Event, Failure, FailureKind, Happening, StepPath};
 use crate::journal::PersonalMask;
 use crate::port::{
-    Cache, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, ServerCall, ServerReply,
-    Tape, ToolList, ToolServer, ToolServers, WireFormat,
+    Cache, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, ResourceCall,
+    ResourceReply, ServerCall, ServerReply, Tape, ToolList, ToolServer, ToolServers, WireFormat,
 };
 use crate::redact::Redactor;
 
@@ -368,6 +368,10 @@ impl Tape for Cassette {
 
     fn tool(&self, call: u64, request: ServerCall, live: &Arc<dyn ToolServers>) -> Pending<ServerReply> {
         self.pass(call, request, asked::tool, |request| live.call(request))
+    }
+
+    fn resource(&self, call: u64, request: ResourceCall, live: &Arc<dyn ToolServers>) -> Pending<ResourceReply> {
+        self.pass(call, request, asked::resource, |request| live.read(request))
     }
 
     fn mail(&self, call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<String> {

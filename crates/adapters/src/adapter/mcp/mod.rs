@@ -12,7 +12,8 @@
 //! | `protocol` | what is said; the types are rmcp's |
 //! | `pool` | which run uses which server, and how many are kept |
 //! | `shared` | servers that outlive a run, for the next one |
-//! | `pictures` | pictures that tools gave, kept for models |
+//! | `resources` | what a server has to read, and reading it |
+//! | `pictures` | pictures and files that servers gave, kept for models and `read` steps |
 //! | `pins` | what servers said of their tools when they were accepted |
 //!
 //! rmcp gives the types of the protocol and no more: its service would drop a line that is too long and continue, and could not say whether a
@@ -29,6 +30,7 @@ pub mod pins;
 mod pool;
 mod program;
 mod protocol;
+mod resources;
 mod session;
 mod shared;
 #[cfg(test)]
@@ -58,7 +60,10 @@ use super::scrub::visible;
 use super::started::{Agreed, Started};
 use crate::event::Failure;
 use crate::model::FailureKind;
-use crate::port::{Clock, Pending, Secret, ServerCall, ServerReply, ServerTransport, ToolList, ToolServer, ToolServers};
+use crate::port::{
+    Clock, Pending, ResourceCall, ResourceFile, ResourceReply, Secret, ServerCall, ServerReply, ServerTransport, ToolList, ToolServer,
+    ToolServers,
+};
 use crate::redact::Secrets;
 
 /// How often a server is started again in one run, and how long is waited before the first time; then twice as long each time.
@@ -92,6 +97,8 @@ pub struct ServerLook {
     pub tools: Vec<(String, String)>,
     /// What it says of itself as a whole.
     pub instructions: String,
+    /// The URIs of its resources, and the templates for others.
+    pub resources: Vec<String>,
     /// How they differ from what was pinned.
     pub difference: Difference,
     /// What is pinned if this is accepted.
@@ -284,12 +291,18 @@ impl McpServers {
             }
             reached => reached?,
         };
+        let until = Instant::now() + patience(server.connect_timeout);
+        let resources = timeout_at(until, session.resources())
+            .await
+            .unwrap_or_else(|_| Err(session.fault(FailureKind::Timeout, "it did not tell its resources in time (connect_timeout)")));
+        let resources = resources.map_err(|fault| named(server, fault))?;
         let _alone = held(&self.pinning);
         let pins = Pins::read(&server.project)?;
         Ok(ServerLook {
             version: session.version().to_string(),
             tools: listed.tools.iter().map(|tool| (visible(&tool.name), visible(&tool.description))).collect(),
             instructions: visible(&session.instructions()),
+            resources: resources.iter().map(|uri| visible(uri)).collect(),
             difference: pins.difference(&server.identity, &without_secrets(server, &listed)),
             said: without_secrets(server, &listed),
             absent: None,
@@ -376,6 +389,26 @@ impl McpServers {
         }
     }
 
+    async fn resource(&self, call: &ResourceCall) -> Result<ResourceReply, Failure> {
+        let (session, _) = self.session(&call.server).await?;
+        let mut doubt = Doubt::of(self.entry(&call.server), &session);
+        let answer = session.read(&call.uri, call.timeout).await;
+        doubt.is_settled = !matches!(&answer, Err(fault) if fault.may_have_acted && fault.failure.kind == FailureKind::Timeout);
+        let notes = session.inbox().notes(&call.server.run);
+        match answer {
+            Ok(reply) => Ok(ResourceReply { notes, ..reply }),
+            // Reading does nothing, so there is no doubt whether it was done.
+            Err(fault) => Err(named(&call.server, fault).into()),
+        }
+    }
+
+    /// The content of a resource as a file, with the ending by which its kind is known.
+    async fn kept(&self, file: &ResourceFile) -> Result<PathBuf, Failure> {
+        let wrong = |why: &str| Failure::new(FailureKind::BadResponse, format!("the content of a resource {why}"));
+        let content = protocol::resource_file(file).ok_or_else(|| wrong("is no base64"))?;
+        self.pictures.keep(vec![content]).await?.pop().ok_or_else(|| wrong("finds no room among the files that servers gave"))
+    }
+
     async fn end_all(&self) {
         let (entries, programs) = self.pool.drain();
         futures_util::future::join_all(entries.iter().map(|entry| entry.end())).await;
@@ -456,6 +489,16 @@ impl ToolServers for McpServers {
     fn call(&self, call: ServerCall) -> Pending<ServerReply> {
         let own = self.clone();
         Box::pin(async move { own.called(&call).await })
+    }
+
+    fn read(&self, call: ResourceCall) -> Pending<ResourceReply> {
+        let own = self.clone();
+        Box::pin(async move { own.resource(&call).await })
+    }
+
+    fn keep(&self, file: ResourceFile) -> Pending<PathBuf> {
+        let own = self.clone();
+        Box::pin(async move { own.kept(&file).await })
     }
 
     fn close(&self) -> Pending<()> {

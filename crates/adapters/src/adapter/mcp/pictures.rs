@@ -1,4 +1,4 @@
-//! Pictures that tools gave, kept as files for the models that are shown them.
+//! Pictures that tools gave, and the content of resources, kept as files for those that are shown or read them.
 //!
 //! They are named by their content, so that an event holds a name and no megabytes, and lie in a folder that only this user reads and that
 //! the end of the process removes. A run that is resumed later shows its model the text of the result, which names each picture.
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::adapter::held;
+use crate::adapter::{held, os};
 use crate::event::Failure;
 use crate::model::FailureKind;
 
@@ -36,7 +36,7 @@ impl KeptPictures {
         let folder = Arc::clone(&self.0);
         let kept = tokio::task::spawn_blocking(move || held(&folder).keep(pictures)).await;
         let ends = |_| Failure::new(FailureKind::Unavailable, "flow ends");
-        let cannot = |error| Failure::new(FailureKind::Unavailable, format!("a picture that a tool gave cannot be kept: {error}"));
+        let cannot = |error| Failure::new(FailureKind::Unavailable, format!("what a server gave cannot be kept as a file: {error}"));
         kept.map_err(ends)?.map_err(cannot)
     }
 }
@@ -45,12 +45,13 @@ impl PictureFolder {
     fn keep(&mut self, pictures: Vec<(Vec<u8>, &'static str)>) -> std::io::Result<Vec<PathBuf>> {
         let place = match self.place.take() {
             Some(place) => place,
-            None => tempfile::Builder::new().prefix("flow-pictures-").tempdir()?,
+            None => tempfile::Builder::new().prefix("flow-pictures-").permissions(os::permissions(0o700)).tempdir()?,
         };
         let place = self.place.insert(place).path().to_path_buf();
         let mut paths = vec![];
         for (bytes, ending) in pictures {
-            let path = place.join(format!("{}.{ending}", hex::encode(Sha256::digest(&bytes))));
+            let name = hex::encode(Sha256::digest(&bytes));
+            let path = place.join(if ending.is_empty() { name } else { format!("{name}.{ending}") });
             if !path.exists() {
                 if self.bytes + bytes.len() > MOST_BYTES {
                     continue;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::event::{Failure, FailureKind, ServerTool};
-use crate::port::{INSTRUCTIONS, ServerReply};
+use crate::port::{INSTRUCTIONS, ResourceFile, ResourceReply, ServerReply};
 
 /// The version without a handshake: each request says what it needs to.
 pub(super) const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
@@ -67,9 +67,17 @@ pub(super) fn offers_stateless(error: &ErrorData) -> bool {
         && supported.is_some_and(|versions| versions.iter().any(|version| version == STATELESS.as_str()))
 }
 
-/// Whether a server gives tools at all.
-pub(super) fn has_tools(result: &Value) -> bool {
-    result.pointer("/capabilities/tools").is_some()
+/// What a server gives at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Gives {
+    pub(super) tools: bool,
+    pub(super) resources: bool,
+}
+
+/// What a server says that it gives.
+pub(super) fn gives(result: &Value) -> Gives {
+    let has = |what: &str| result.pointer(&format!("/capabilities/{what}")).is_some_and(|given| !given.is_null());
+    Gives { tools: has("tools"), resources: has("resources") }
 }
 
 /// What a server says of itself as a whole: the answer to its first word holds it.
@@ -131,10 +139,7 @@ pub(super) fn hash(value: &Value) -> String {
 /// # Errors
 /// The result is none, or asks something back.
 pub(super) fn reply(result: Value) -> Result<ServerReply, Failure> {
-    if result.get("resultType").and_then(Value::as_str).is_some_and(|kind| kind != "complete") {
-        let message = "it asks something back before it goes on, and flow answers no questions of servers";
-        return Err(Failure::new(FailureKind::Refused, message));
-    }
+    is_complete(&result)?;
     let given: CallToolResult = serde_json::from_value(result)
         .map_err(|error| Failure::new(FailureKind::BadResponse, format!("the result of the call cannot be read: {error}")))?;
     let is_error = given.is_error == Some(true);
@@ -143,6 +148,14 @@ pub(super) fn reply(result: Value) -> Result<ServerReply, Failure> {
         _ => (Value::String(text(&given.content)), false),
     };
     Ok(ServerReply { value, is_structured, is_error, ..ServerReply::default() })
+}
+
+fn is_complete(result: &Value) -> Result<(), Failure> {
+    if result.get("resultType").and_then(Value::as_str).is_some_and(|kind| kind != "complete") {
+        let message = "it asks something back before it goes on, and flow answers no questions of servers";
+        return Err(Failure::new(FailureKind::Refused, message));
+    }
+    Ok(())
 }
 
 /// The pictures of a result, each with the ending of its kind: what a model can be shown, by its content and not by what the server calls it.
@@ -154,17 +167,58 @@ pub(super) fn pictures(result: &Value) -> Vec<(Vec<u8>, &'static str)> {
         _ => None,
     };
     let decoded = blocks.into_iter().flatten().filter_map(data).filter_map(|text| STANDARD.decode(text.trim()).ok());
-    let kinds = decoded.filter_map(|bytes| {
-        let ending = match imagesize::image_type(&bytes).ok()? {
-            ImageType::Png => "png",
-            ImageType::Jpeg => "jpg",
-            ImageType::Gif => "gif",
-            ImageType::Webp => "webp",
-            _ => return None,
-        };
-        Some((bytes, ending))
-    });
+    let kinds = decoded.filter_map(|bytes| picture_ending(&bytes).map(|ending| (bytes, ending)));
     kinds.take(MOST_PICTURES).collect()
+}
+
+/// The ending of a picture that models take, by its content.
+fn picture_ending(bytes: &[u8]) -> Option<&'static str> {
+    Some(match imagesize::image_type(bytes).ok()? {
+        ImageType::Png => "png",
+        ImageType::Jpeg => "jpg",
+        ImageType::Gif => "gif",
+        ImageType::Webp => "webp",
+        _ => return None,
+    })
+}
+
+/// What a resource holds.
+///
+/// # Errors
+/// The result is none, holds nothing, or several files.
+pub(super) fn resource(result: &Value) -> Result<ResourceReply, Failure> {
+    is_complete(result)?;
+    let wrong = |what: String| Failure::new(FailureKind::BadResponse, what);
+    let contents = result.get("contents").and_then(Value::as_array).ok_or_else(|| wrong("its answer holds no contents".into()))?;
+    let text_of = |part: &Value, key: &str| part.get(key).and_then(Value::as_str).map(str::to_owned);
+    match contents.as_slice() {
+        [] => Err(wrong("its answer holds nothing".into())),
+        [part] if part.get("text").is_none() => {
+            let content = text_of(part, "blob").ok_or_else(|| wrong("what the resource holds is neither a text nor a file".into()))?;
+            let media_type = text_of(part, "mimeType").unwrap_or_default();
+            Ok(ResourceReply { file: Some(ResourceFile { media_type, content }), ..ResourceReply::default() })
+        }
+        parts => {
+            let named = |part: &Value| {
+                let uri = text_of(part, "uri").unwrap_or_default();
+                text_of(part, "blob").map_or_else(|| format!("[{uri}]"), |blob| format!("[{uri}, {} bytes]", blob.len() / 4 * 3))
+            };
+            let texts = parts.iter().map(|part| text_of(part, "text").unwrap_or_else(|| named(part)));
+            Ok(ResourceReply { text: texts.collect::<Vec<_>>().join("\n"), ..ResourceReply::default() })
+        }
+    }
+}
+
+/// The bytes of a resource, and the ending by which its kind is known where the content alone does not say it.
+pub(super) fn resource_file(file: &ResourceFile) -> Option<(Vec<u8>, &'static str)> {
+    let bytes = STANDARD.decode(file.content.trim()).ok()?;
+    let media_type = file.media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let ending = picture_ending(&bytes).unwrap_or(match media_type.as_str() {
+        "text/csv" => "csv",
+        "text/tab-separated-values" => "tsv",
+        _ => "",
+    });
+    Some((bytes, ending))
 }
 
 /// The text of a result. What is no text is named.

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::inbox::{Inbox, Said};
 use super::program::ServerProgram;
-use super::protocol::{self, STATELESS};
+use super::protocol::{self, Gives, STATELESS};
 use super::web::{Trouble, Web};
 use crate::adapter::held;
 use crate::adapter::http::{HttpFault, in_words};
@@ -34,6 +34,8 @@ pub(super) struct ServerSession {
     version: Mutex<ProtocolVersion>,
     /// What it said of itself as a whole when it was greeted.
     instructions: Mutex<String>,
+    /// What it gives.
+    gives: Mutex<Gives>,
     pub(super) listed: Mutex<Option<Arc<ListedTools>>>,
     /// A handshake is made again by one alone.
     pub(super) again: tokio::sync::Mutex<()>,
@@ -56,8 +58,14 @@ impl ServerSession {
     /// It cannot be reached, speaks another protocol, gives no tools, or does not answer until then; `time` is what its author gave it.
     pub(super) async fn open(link: ServerLink, until: Instant, time: Duration) -> Result<ServerSession, HttpFault> {
         let version = Mutex::new(STATELESS);
-        let session =
-            ServerSession { link, version, instructions: Mutex::default(), listed: Mutex::default(), again: tokio::sync::Mutex::default() };
+        let session = ServerSession {
+            link,
+            version,
+            instructions: Mutex::default(),
+            gives: Mutex::default(),
+            listed: Mutex::default(),
+            again: tokio::sync::Mutex::default(),
+        };
         let late = |_| {
             let time = in_words(time);
             Err(session
@@ -87,6 +95,11 @@ impl ServerSession {
     /// What it says of itself as a whole.
     pub(super) fn instructions(&self) -> String {
         held(&self.instructions).clone()
+    }
+
+    /// Whether it gives tools, and resources.
+    pub(super) fn gives(&self) -> Gives {
+        *held(&self.gives)
     }
 
     fn speak(&self, version: ProtocolVersion) {
@@ -180,9 +193,11 @@ impl ServerSession {
 
     /// A version is agreed on. A server that tells when its tools change is listened to.
     fn begins(&self, result: &Value) -> Result<(), HttpFault> {
-        if !protocol::has_tools(result) {
-            return Err(self.fault(FailureKind::BadResponse, "it gives no tools"));
+        let gives = protocol::gives(result);
+        if gives == Gives::default() {
+            return Err(self.fault(FailureKind::BadResponse, "it gives neither tools nor resources"));
         }
+        *held(&self.gives) = gives;
         *held(&self.instructions) = protocol::instructions(result);
         if !protocol::tells_changes(result) {
             return Ok(());

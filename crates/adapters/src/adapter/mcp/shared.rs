@@ -14,7 +14,7 @@ use crate::adapter::http::{Http, HttpSettings};
 use crate::adapter::started::Agreed;
 use crate::event::Failure;
 use crate::model::FailureKind;
-use crate::port::{Clock, Pending, ServerCall, ServerReply, ToolList, ToolServer, ToolServers};
+use crate::port::{Clock, Pending, ResourceCall, ResourceFile, ResourceReply, ServerCall, ServerReply, ToolList, ToolServer, ToolServers};
 
 /// The servers of a process.
 pub struct SharedServers {
@@ -102,6 +102,16 @@ impl ToolServers for Lent {
     fn call(&self, call: ServerCall) -> Pending<ServerReply> {
         let own = self.servers.clone();
         self.there(async move { own.called(&call).await })
+    }
+
+    fn read(&self, call: ResourceCall) -> Pending<ResourceReply> {
+        let own = self.servers.clone();
+        self.there(async move { own.resource(&call).await })
+    }
+
+    fn keep(&self, file: ResourceFile) -> Pending<PathBuf> {
+        let own = self.servers.clone();
+        self.there(async move { own.kept(&file).await })
     }
 
     /// Other runs may use them; the process ends them.

@@ -19,7 +19,7 @@ use crate::adapter::scrub::visible;
 use crate::event::{Failure, FailureKind, ServerTool};
 use crate::port::{INSTRUCTIONS, ServerReply};
 
-/// Most tools of a server, and pages of its list.
+/// Most tools of a server, or resources, and pages of a list.
 const MOST_TOOLS: usize = 1_000;
 const MOST_PAGES: usize = 100;
 /// Most bytes of a whole list.
@@ -40,37 +40,8 @@ impl ServerSession {
     /// It gives no list, or one beyond bounds.
     pub(super) async fn list(&self) -> Result<Arc<ListedTools>, HttpFault> {
         let changes = self.inbox().changes();
-        let (mut items, mut size) = (vec![], 0);
-        let mut cursor: Option<String> = None;
-        let mut seen = HashSet::new();
-        for page in 0.. {
-            if page >= MOST_PAGES {
-                return Err(self.fault(FailureKind::TooLarge, &format!("its list of tools has more than {MOST_PAGES} pages")));
-            }
-            let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-            let mut result = match self.ask("tools/list", params).await? {
-                Ok(result) => result,
-                Err(error) => return Err(self.refused("tools/list", &error)),
-            };
-            let Some(Value::Array(list)) = result.get_mut("tools").map(Value::take) else {
-                return Err(self.fault(FailureKind::BadResponse, "its list of tools is none"));
-            };
-            size += list.iter().map(|item| item.to_string().len()).sum::<usize>();
-            items.extend(list);
-            if items.len() > MOST_TOOLS {
-                return Err(self.fault(FailureKind::TooLarge, &format!("it has more than {MOST_TOOLS} tools")));
-            }
-            if size > LARGEST_LIST {
-                return Err(self.fault(FailureKind::TooLarge, &format!("its list of tools has more than {LARGEST_LIST} bytes")));
-            }
-            match result.get("nextCursor").and_then(Value::as_str).filter(|next| !next.is_empty()) {
-                None => break,
-                Some(next) if !seen.insert(next.to_owned()) => {
-                    return Err(self.fault(FailureKind::BadResponse, "the pages of its list of tools go round in a circle"));
-                }
-                Some(next) => cursor = Some(next.to_owned()),
-            }
-        }
+        // A server may give resources alone.
+        let items = if self.gives().tools { self.pages("tools/list", "tools", "tools").await? } else { vec![] };
         let mut said: BTreeMap<String, Value> =
             items.iter().filter_map(|item| Some((item.get("name")?.as_str()?.to_owned(), protocol::said_of(item)))).collect();
         said.remove(INSTRUCTIONS);
@@ -102,6 +73,45 @@ impl ServerSession {
             *last = Some(Arc::clone(&listed));
         }
         Ok(listed)
+    }
+
+    /// All that a list of it holds, page by page: `key` of each answer. `what` it lists is for messages.
+    ///
+    /// # Errors
+    /// It gives no list, or one beyond bounds.
+    pub(super) async fn pages(&self, method: &str, key: &str, what: &str) -> Result<Vec<Value>, HttpFault> {
+        let (mut items, mut size) = (vec![], 0);
+        let mut cursor: Option<String> = None;
+        let mut seen = HashSet::new();
+        for page in 0.. {
+            if page >= MOST_PAGES {
+                return Err(self.fault(FailureKind::TooLarge, &format!("its list of {what} has more than {MOST_PAGES} pages")));
+            }
+            let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
+            let mut result = match self.ask(method, params).await? {
+                Ok(result) => result,
+                Err(error) => return Err(self.refused(method, &error)),
+            };
+            let Some(Value::Array(list)) = result.get_mut(key).map(Value::take) else {
+                return Err(self.fault(FailureKind::BadResponse, &format!("its list of {what} is none")));
+            };
+            size += list.iter().map(|item| item.to_string().len()).sum::<usize>();
+            items.extend(list);
+            if items.len() > MOST_TOOLS {
+                return Err(self.fault(FailureKind::TooLarge, &format!("it has more than {MOST_TOOLS} {what}")));
+            }
+            if size > LARGEST_LIST {
+                return Err(self.fault(FailureKind::TooLarge, &format!("its list of {what} has more than {LARGEST_LIST} bytes")));
+            }
+            match result.get("nextCursor").and_then(Value::as_str).filter(|next| !next.is_empty()) {
+                None => break,
+                Some(next) if !seen.insert(next.to_owned()) => {
+                    return Err(self.fault(FailureKind::BadResponse, &format!("the pages of its list of {what} go round in a circle")));
+                }
+                Some(next) => cursor = Some(next.to_owned()),
+            }
+        }
+        Ok(items)
     }
 
     /// Its tools as it last told them; asked for anew if it said that they changed.
@@ -171,7 +181,7 @@ impl ServerSession {
     }
 
     /// A request. If the session is gone, there is one new handshake.
-    async fn ask(&self, method: &str, params: Value) -> Result<Said, HttpFault> {
+    pub(super) async fn ask(&self, method: &str, params: Value) -> Result<Said, HttpFault> {
         let more = BTreeMap::new();
         match self.ask_or_begin_again(method, params.clone(), &more).await? {
             Some(said) => Ok(said),

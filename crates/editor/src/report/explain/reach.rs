@@ -29,6 +29,10 @@ pub(super) fn reads(plan: &Plan) -> Vec<String> {
             said.push(format!("table {name}: {} ({kind}{personal}){whose}.", file.display()));
         }
         for step in steps(planned) {
+            if let Some(resource) = step.kind.resource() {
+                let uri = source(&resource.uri);
+                said.push(format!("resource {uri} of server {} (step {}){whose}.", resource.server.value, step.id.value));
+            }
             if let StepKind::Read(read) = &step.kind {
                 said.push(format!("files: {} (step {}){whose}.", filling(&read.paths), step.id.value));
             }

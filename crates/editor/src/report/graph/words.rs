@@ -30,6 +30,7 @@ pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
             names => one(format!("queries {}", names.join(", "))),
         },
         StepKind::Read(read) => one(format!("reads {}", filling(&read.paths))),
+        StepKind::Resource(step) => one(format!("reads {} from server {}", source(&step.uri), step.server.value)),
         StepKind::Plan(own) => {
             let names: Vec<&str> = own.may_use.iter().map(|name| name.as_str()).collect();
             let mut said = vec![

@@ -55,6 +55,10 @@ impl Tape for Noting {
         live.call(request)
     }
 
+    fn resource(&self, _: u64, request: ResourceCall, live: &Arc<dyn ToolServers>) -> Pending<ResourceReply> {
+        live.read(request)
+    }
+
     fn mail(&self, _: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<String> {
         live.send(mail)
     }

@@ -1,6 +1,6 @@
 //! Ports that answer as the test says, and a journal whose disk the test holds.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -103,6 +103,12 @@ impl ToolServers for Outside {
         self.later(none())
     }
     fn call(&self, _: ServerCall) -> Pending<ServerReply> {
+        self.later(none())
+    }
+    fn read(&self, _: ResourceCall) -> Pending<ResourceReply> {
+        self.later(none())
+    }
+    fn keep(&self, _: ResourceFile) -> Pending<PathBuf> {
         self.later(none())
     }
     fn close(&self) -> Pending<()> {

@@ -61,10 +61,9 @@ impl Run {
         let is_of_file = |frame: &Frame| !matches!(frame.kind, FrameKind::Written(_));
         self.state.frames.iter().flatten().filter(|frame| is_of_file(frame)).any(|frame| {
             let steps = self.planned(frame.instance);
-            let read = frame
-                .nodes
-                .iter()
-                .filter(|node| node.status == StepStatus::Succeeded && matches!(steps.step(node.step).step.kind, StepKind::Read(_)));
+            let read = frame.nodes.iter().filter(|node| {
+                node.status == StepStatus::Succeeded && matches!(steps.step(node.step).step.kind, StepKind::Read(_) | StepKind::Resource(_))
+            });
             read.filter_map(|node| node.output.as_deref()).any(|output| names(output, path))
         })
     }

@@ -104,6 +104,7 @@ fn key(request: &CallRequest, form: &str) -> Option<String> {
         | CallRequest::Recall { .. }
         | CallRequest::Tools(_)
         | CallRequest::Tool(_)
+        | CallRequest::Resource(_)
         | CallRequest::Mail(_)
         | CallRequest::Print(_)
         | CallRequest::Held { .. }

@@ -9,6 +9,7 @@ pub(crate) mod kept;
 mod read;
 mod replies;
 pub(crate) mod requests;
+mod resource;
 mod send;
 mod sql;
 mod tool;
@@ -59,6 +60,7 @@ pub(crate) fn of<R>(kind: &StepKind, then: impl FnOnce(&dyn Kind) -> R) -> R {
         StepKind::Http(step) => then(step),
         StepKind::Sql(step) => then(step),
         StepKind::Read(step) => then(step),
+        StepKind::Resource(step) => then(step),
         StepKind::Tool(step) => then(step),
         StepKind::Plan(step) => then(step),
         StepKind::Route(step) => then(step),

@@ -39,6 +39,9 @@ impl Run {
             Ok(CallReply::Tool(reply)) if let StepKind::Tool(step) = &self.step(at).kind => {
                 self.server_replied(at, call, &step.tool.value, reply).map(CallReply::Value)
             }
+            Ok(CallReply::Resource(reply, file)) if let StepKind::Resource(step) = &self.step(at).kind => {
+                self.resource_read(at, call, &step.server.value, reply, file)
+            }
             result => result,
         };
         let failure = result.as_ref().err().cloned();

@@ -7,10 +7,10 @@ use serde_json::json;
 use super::build::*;
 use super::serving::{agent_with, asks, listed, pipeline_with, server, uses};
 use super::world::{World, options};
-use crate::engine::{CallReply, Mocks};
-use crate::event::{FailureKind, MessageRole};
-use crate::model::{Mock, Pipeline, ServerKind, Step, StepKind, Tool, ToolKind};
-use crate::port::{ServerReply, ToolList};
+use crate::engine::{CallReply, Input, Mocks};
+use crate::event::{Failure, FailureKind, MessageRole};
+use crate::model::{Approve, Mock, Pipeline, ResourceStep, ServerKind, Step, StepKind, Tool, ToolKind};
+use crate::port::{FileContent, ResourceReply, ServerReply, ToolList};
 
 /// An agent, and below it a step that calls `weather.get` of a server with this argument.
 fn later_use(argument: &str) -> Pipeline {
@@ -158,4 +158,64 @@ fn pictures_that_a_tool_gave_are_in_the_message_of_its_result_and_never_more_tha
     let told = serde_json::to_value(&world.events).unwrap();
     assert!(told.to_string().contains("/pictures/16.png") && !told.to_string().contains("/pictures/17.png"));
     world.check();
+}
+
+fn reads(uri: &str) -> Step {
+    step("a", StepKind::Resource(ResourceStep { server: named("weather"), uri: text(uri) }))
+}
+
+fn resource(text: &str, file: Option<FileContent>) -> Result<CallReply, Failure> {
+    Ok(CallReply::Resource(ResourceReply { text: text.into(), notes: vec!["It slept.".into()], file: None }, file))
+}
+
+#[test]
+fn a_resource_is_a_file_whose_text_is_cleaned_and_only_a_picture_keeps_its_own_path() {
+    let one = || World::new(planned(vec![pipeline_with(vec![reads("notes:///a.md")], server(None))]));
+    let mut world = one();
+    assert_eq!((world.count("tools_asked"), world.count("tool_called")), (0, 1));
+    world.hands(resource("One\u{202e} line.\nTwo {{ 7*7 }}", None));
+    let output = world.output("a").unwrap();
+    assert_eq!((&output["path"], &output["type"]), (&json!("notes:///a.md"), &json!("text")));
+    assert_eq!((&output["text"], &output["summary"]), (&json!("One line.\nTwo {{ 7*7 }}"), &json!("Text of 2 lines and 23 characters.")));
+    assert_eq!(world.count("server_noted"), 1);
+    world.check();
+    let file =
+        |kind: &str| Some(FileContent { path: "/kept/x".into(), kind: kind.into(), summary: "Odd.".into(), ..FileContent::default() });
+    for (kind, path) in [("image", "/kept/x"), ("document", "notes:///a.md")] {
+        let mut world = one();
+        world.hands(resource("", file(kind)));
+        assert_eq!(world.output("a").unwrap()["path"], path, "{kind}");
+    }
+    let mut world = one();
+    world.hands(resource("", file("unreadable")));
+    assert_eq!(world.failure().kind, FailureKind::WrongType);
+    // A failure to read is tried again like that of other readings, and never in doubt.
+    let mut world = one();
+    world.hands(Err(Failure::new(FailureKind::Timeout, "late")));
+    assert_eq!(world.failure().kind, FailureKind::Timeout);
+}
+
+#[test]
+fn a_person_is_asked_before_a_resource_is_read_where_the_server_wants_it() {
+    let tool = Tool { approve: Approve::Always, ..server(Some(&["get"])) };
+    let mut world = World::new(planned(vec![pipeline_with(vec![reads("notes:///a.md")], tool)]));
+    assert!(world.run.is_paused() && world.out.is_empty());
+    let question = r#""a" wants to read the resource weather(notes:///a.md); allow it?"#;
+    let events = serde_json::to_string(&world.events).unwrap();
+    assert!(events.contains(&serde_json::to_string(question).unwrap()), "{events}");
+    world.handle(Input::Decided { step: "a".into(), approved: true, comment: String::new(), by: String::new(), fields: None });
+    world.hands(resource("Yes.", None));
+    assert_eq!(world.output("a").unwrap()["text"], "Yes.");
+    world.check();
+}
+
+#[test]
+fn a_secret_that_data_brings_into_a_uri_does_not_go_to_the_server() {
+    let hidden = vec![crate::port::Secret::new("tok-81Q-Zw47xKd9")];
+    let part = Step { id: named("part"), ..step("part", constant(json!("tok-81Q"))) };
+    let uri = reads("notes:///{{ steps.part.output }}-Zw47xKd9");
+    let own = pipeline_with(vec![part, needs(uri, &["part"])], server(None));
+    let world = World::with(planned(vec![own]), crate::engine::RunSettings { hidden, ..options() });
+    assert_eq!(world.read, ["notes:///***"]);
+    assert!(!serde_json::to_string(&world.events).unwrap().contains("Zw47xKd9"));
 }

@@ -59,6 +59,8 @@ pub(super) struct World {
     pub(super) held: Vec<(String, bool)>,
     /// Requests that went to models.
     pub(super) asked: Vec<ModelRequest>,
+    /// URIs of resources that servers were asked for.
+    pub(super) read: Vec<String>,
     /// Servers that started before anything needed them.
     pub(super) started: Vec<ToolServer>,
 }
@@ -104,6 +106,7 @@ impl World {
             posted: vec![],
             held: vec![],
             asked: vec![],
+            read: vec![],
             started: vec![],
         };
         world.handle(Input::Start(Box::new(RunStart {
@@ -164,6 +167,9 @@ impl World {
                     }
                     if let CallRequest::Model(request) = &*request {
                         self.asked.push(request.clone());
+                    }
+                    if let CallRequest::Resource(request) = &*request {
+                        self.read.push(request.uri.clone());
                     }
                     if let CallRequest::Recall { key, .. } = &*request {
                         self.recalls.push(key.clone());

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::engine::Run;
 use crate::engine::state::consents::ConsentDecision;
 use crate::engine::state::{NodeRef, PendingConsent};
+use crate::engine::tools::permissions::shown_resource;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, Approve, ToolName};
 use crate::policy::{Act, decide, may_mean, needs_approval, opens_call};
@@ -25,9 +26,25 @@ impl Run {
         if !decision.allowed {
             self.record_decision(at, agent, ActKind::Tool, tool.to_owned(), decision)?;
         }
-        if !self.must_be_asked(at, agent, tool, arguments) {
+        let wanted = Wanted { act: Act::Tool { name: tool, arguments: Some(arguments) }, tool, arguments };
+        self.person_agrees(at, agent, &wanted, || format!("call {tool} with {arguments}"))
+    }
+
+    /// The same for a resource of a server; `allow` and `deny` of a server are about its tools.
+    ///
+    /// # Errors
+    /// A person said no (`rejected`).
+    pub(crate) fn agreed_to_read(&mut self, at: NodeRef, server: &str, arguments: &Value) -> Result<bool, Failure> {
+        let shown = shown_resource(server, arguments);
+        let wanted = Wanted { act: Act::Resource { server, uri: Some((arguments, &shown)) }, tool: server, arguments };
+        self.person_agrees(at, None, &wanted, || format!("read the resource {shown}"))
+    }
+
+    fn person_agrees(&mut self, at: NodeRef, agent: Option<&str>, wanted: &Wanted, in_words: impl Fn() -> String) -> Result<bool, Failure> {
+        if !self.must_be_asked(at, agent, wanted) {
             return Ok(true);
         }
+        let Wanted { act: _, tool, arguments } = *wanted;
         let act = act(tool, arguments);
         let step = self.path(at);
         match self.state.consents.get(&step) {
@@ -39,18 +56,17 @@ impl Run {
             }
             _ => {
                 // Whole: a person decides about all of it.
-                let question = format!("\"{step}\" wants to call {tool} with {arguments}; allow it?");
+                let question = format!("\"{step}\" wants to {}; allow it?", in_words());
                 self.emit(Happening::ApprovalRequested { step, question, act, form: None });
                 Ok(false)
             }
         }
     }
 
-    fn must_be_asked(&self, at: NodeRef, agent: Option<&str>, tool: &str, arguments: &Value) -> bool {
+    fn must_be_asked(&self, at: NodeRef, agent: Option<&str>, Wanted { act, tool, arguments }: &Wanted) -> bool {
         let policies = self.policies(at, agent);
-        let asked_for = Act::Tool { name: tool, arguments: Some(arguments) };
         // Nobody is asked about what is rejected anyway.
-        if !policies.is_empty() && !decide(&policies, &asked_for).allowed {
+        if !policies.is_empty() && !decide(&policies, act).allowed {
             return false;
         }
         let part = ToolName::of(tool).part.unwrap_or(tool);
@@ -75,6 +91,13 @@ impl Run {
         self.emit(Happening::ApprovalAnswered { step: step.into(), approved, output: output.map(Arc::new), comment, by });
         if is_doubt { self.follow(at, ConsentDecision::new(approved, None)) } else { self.wake(at) }
     }
+}
+
+/// What a person may have to allow.
+struct Wanted<'a> {
+    act: Act<'a>,
+    tool: &'a str,
+    arguments: &'a Value,
 }
 
 /// A `once` step in doubt, and a person who said no.

@@ -10,7 +10,7 @@ use crate::engine::tools::servers::of_file;
 use crate::event::{Failure, FailureKind};
 use crate::model::{Form, HostSource, PipelineId, ServerKind, Text, ToolKind, ToolName};
 use crate::plan::PipelinePlan;
-use crate::policy::may_allow;
+use crate::policy::{Act, decide, may_allow};
 use crate::port::ToolServer;
 use crate::template;
 
@@ -65,7 +65,13 @@ impl Run {
                 | ToolKind::Broken => false,
             }
         };
-        named_tools(planned).into_iter().filter(may_start).map(|name| ToolName::of(name).tool).collect()
+        let may_read = |name: &&str| match planned.pipeline.tool(name).map(|(tool, _)| &tool.kind) {
+            Some(ToolKind::Server(ServerKind::Url { .. })) => policies.is_empty(),
+            _ => decide(&policies, &Act::Resource { server: name, uri: None }).allowed,
+        };
+        let resources = planned.steps.iter().filter_map(|planned| planned.step.kind.resource());
+        let read = resources.map(|step| step.server.as_str()).filter(may_read);
+        named_tools(planned).into_iter().filter(may_start).map(|name| ToolName::of(name).tool).chain(read).collect()
     }
 
     /// A server whose texts read nothing but `env`, `secrets` and, in the run's own file, `inputs`; an address no `inputs` either, since

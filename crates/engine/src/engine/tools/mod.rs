@@ -385,7 +385,8 @@ fn shown(reply: CallReply) -> Value {
         CallReply::Http(reply) => json!({ "status": reply.status, "body": reply.body }),
         CallReply::Sent(_) => json!("written"),
         CallReply::Value(value) | CallReply::Tool(ServerReply { value, .. }) => value,
-        CallReply::Tools(_) => Value::Null,
+        // No agent reads a resource.
+        CallReply::Tools(_) | CallReply::Resource(..) => Value::Null,
         CallReply::Model(reply) => Value::String(reply.text),
         CallReply::Files(files) => files.into_iter().map(|(file, _)| serde_json::to_value(file).unwrap_or_default()).collect(),
     }

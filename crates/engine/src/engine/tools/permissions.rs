@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::engine::Run;
 use crate::engine::command::CallRequest;
@@ -16,6 +16,8 @@ use crate::sql::mentions;
 /// What a request does, in the words of a policy.
 enum Deed {
     Host(Origin, HostSource),
+    /// A server, and the URI of its resource as the only argument.
+    Resource(String, Value),
     Read(String),
     Write(String, u64),
 }
@@ -44,6 +46,10 @@ impl Run {
         decided.extend(deeds.iter().map(|deed| match deed {
             Deed::Host(origin, source) => {
                 (ActKind::Host, origin.host.clone(), decide_host(&policies, *source, origin, || self.knows(at, origin)))
+            }
+            Deed::Resource(server, arguments) => {
+                let shown = shown_resource(server, arguments);
+                of_act(Act::Resource { server, uri: Some((arguments, &shown)) })
             }
             Deed::Read(path) => of_act(Act::Read(path)),
             Deed::Write(path, size) => of_act(Act::Write(path, *size)),
@@ -125,6 +131,11 @@ impl Run {
             CallRequest::Http(request) => vec![Deed::Host(of_web(&request.url)?, request.host_from)],
             CallRequest::Tools(server) => of_server(server)?,
             CallRequest::Tool(call) => of_server(&call.server)?,
+            CallRequest::Resource(call) => {
+                let mut deeds = vec![Deed::Resource(call.server.name.clone(), json!({ "uri": call.uri }))];
+                deeds.extend(of_server(&call.server)?);
+                deeds
+            }
             CallRequest::Mail(mail) => {
                 let missing = || Failure::new(FailureKind::BadRequest, "the mail server has no host");
                 vec![Deed::Host(Origin::of_mail(&mail.server).ok_or_else(missing)?, mail.host_from)]
@@ -167,6 +178,11 @@ impl Run {
     }
 }
 
+/// A resource as a list of a policy writes it.
+pub(crate) fn shown_resource(server: &str, arguments: &Value) -> String {
+    format!("{server}({})", arguments["uri"].as_str().unwrap_or_default())
+}
+
 /// The host that a server is asked at; none for a program.
 fn of_server(server: &ToolServer) -> Result<Vec<Deed>, Failure> {
     match &server.transport {
@@ -194,7 +210,8 @@ fn touched(request: &CallRequest) -> (Touch, Vec<PathBuf>) {
         CallRequest::List { folder } => vec![folder.clone()],
         CallRequest::Open { folder, name } => vec![folder.join(name)],
         CallRequest::Write { folder, name, text: _ } => return (Touch::Write, vec![folder.join(name)]),
-        CallRequest::Http(_) | CallRequest::Tools(_) | CallRequest::Tool(_) | CallRequest::Mail(_) | CallRequest::Model(_) => vec![],
+        CallRequest::Http(_) | CallRequest::Mail(_) | CallRequest::Model(_) => vec![],
+        CallRequest::Tools(_) | CallRequest::Tool(_) | CallRequest::Resource(_) => vec![],
         CallRequest::Scripted(_) | CallRequest::Recall { .. } | CallRequest::Print(_) | CallRequest::Held { .. } => vec![],
     };
     (Touch::Read, files)

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::channel::clean;
-use crate::diagnostic::{cut, did_you_mean};
+use crate::diagnostic::{counted, cut, did_you_mean};
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::reach::Giver;
 use crate::engine::state::talk::Offered;
@@ -21,7 +21,7 @@ use crate::event::{Failure, FailureKind, Happening, ServerTool};
 use crate::gate::{ExceededBound, SchemaBounds};
 use crate::model::{Text, Tool, ToolName};
 use crate::policy::{may_allow, opens};
-use crate::port::{INSTRUCTIONS, ServerCall, ServerReply, ToolList, ToolServer};
+use crate::port::{FileContent, INSTRUCTIONS, ResourceCall, ResourceReply, ServerCall, ServerReply, ToolList, ToolServer};
 use crate::source::Spanned;
 
 /// Characters of a description that a model is shown.
@@ -333,6 +333,46 @@ impl Run {
         Ok(CallRequest::Tool(ServerCall { server: self.server(at, server)?, tool: part.to_string(), hash, arguments, timeout }))
     }
 
+    /// A reading of a resource, once the server is there.
+    ///
+    /// # Errors
+    /// What the server is started with cannot be filled in.
+    pub(crate) fn resource_request(&self, at: NodeRef, server: &str, uri: String, timeout: Duration) -> Result<ResourceCall, Failure> {
+        Ok(ResourceCall { server: self.server(at, server)?, uri, timeout })
+    }
+
+    /// What a resource of a server holds, as a file.
+    pub(crate) fn resource_read(
+        &mut self,
+        at: NodeRef,
+        call: u64,
+        server: &str,
+        reply: ResourceReply,
+        file: Option<FileContent>,
+    ) -> Result<CallReply, Failure> {
+        self.note(at, call, server, &reply.notes);
+        let content = match file {
+            Some(file) if file.kind == "unreadable" => {
+                let what = reply.file.map(|file| file.media_type).filter(|what| !what.is_empty());
+                let what = what.map(|what| format!(" ({})", cut(&visible(&what), 100))).unwrap_or_default();
+                let message =
+                    format!("the resource of server \"{server}\"{what} is no text and no file that can be read: {}", file.summary);
+                return Err(Failure::new(FailureKind::WrongType, message));
+            }
+            // Only a picture is opened again later.
+            Some(file) if file.kind != "image" => FileContent { path: String::new(), ..file },
+            Some(picture) => picture,
+            None => {
+                let text = clean(&reply.text).0.into_owned();
+                let (lines, characters) = (text.lines().count(), text.chars().count());
+                let summary =
+                    format!("Text of {} and {}.", counted(lines, "line", "lines"), counted(characters, "character", "characters"));
+                FileContent { kind: "text".to_owned(), text, summary, ..FileContent::default() }
+            }
+        };
+        Ok(CallReply::Files(vec![(content, vec![])]))
+    }
+
     /// What a tool of a server gave: its value, or that it did not work.
     pub(crate) fn server_replied(&mut self, at: NodeRef, call: u64, tool: &str, reply: ServerReply) -> Result<Value, Failure> {
         let ToolName { tool: server, part } = ToolName::of(tool);
@@ -399,7 +439,7 @@ fn not_pinned(name: &str) -> String {
 }
 
 /// Texts without characters that deceive, however deep they lie.
-fn cleaned(value: Value) -> Value {
+pub(crate) fn cleaned(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(clean(&text).0.into_owned()),
         Value::Array(list) => list.into_iter().map(cleaned).collect(),

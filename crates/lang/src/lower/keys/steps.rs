@@ -78,8 +78,13 @@ static PYTHON: KeyTable = KeyTable::of("python").keys(&[
     key("returns", List(&Fixed), "names of the variables it gives").required(),
 ]);
 
+pub(crate) static RESOURCE: KeyTable = KeyTable::of("read").keys(&[
+    key("server", Of(Tool), "the MCP server, by its name in tools").required(),
+    key("uri", Template, "the URI of the resource").required(),
+]);
+
 static READ: KeyTable = KeyTable::of("read").keys(&[
-    key("read", Many(&Template), "reads a file or a list of files"),
+    key("read", Either(&[Many(&Template), Keys(&RESOURCE)]), "reads a file, a list of files, or a resource of an MCP server"),
     key("type", Word(&["text", "table", "document", "image"]), "what the file is, when guessing is wrong"),
 ]);
 

@@ -135,6 +135,7 @@ steps:
     otherwise: { set: [] }
   - { id: page, http: GET https://x.org/, headers: { a: 1 }, query: { q: x }, body: x, output: { status: any }, idempotency_key: k }
   - { id: files, read: ["{{ inputs.report }}"], type: table, needs: [] }
+  - { id: note, read: { server: clock, uri: "docs://{{ inputs.kind }}" } }
   - id: each
     needs: [facts, files]
     when: inputs.kind is defined

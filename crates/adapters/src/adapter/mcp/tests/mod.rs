@@ -4,6 +4,7 @@ mod auth;
 mod faults;
 mod news;
 mod program;
+mod resources;
 mod shared;
 mod stand_in;
 mod web;

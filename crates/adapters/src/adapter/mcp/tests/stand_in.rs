@@ -128,7 +128,7 @@ fn serve(mode: &str) {
                 "resultType": "complete",
                 "instructions": own("STAND_IN_SAYS").unwrap_or_default(),
                 "supportedVersions": ["2026-07-28"],
-                "capabilities": { "tools": {} },
+                "capabilities": if mode == "reads" { json!({ "resources": {} }) } else { json!({ "tools": {} }) },
                 "serverInfo": { "name": "stand-in", "version": "1" },
                 "ttlMs": 0,
                 "cacheScope": "private",
@@ -156,6 +156,24 @@ fn serve(mode: &str) {
                     wait_for_ever();
                 }
             }
+            Some("resources/list") => match message["params"]["cursor"].as_str() {
+                None => result(json!({ "resources": [{ "uri": "a:text", "name": "Text" }], "nextCursor": "more" })),
+                Some(_) => result(json!({ "resources": [{ "uri": "a:two", "name": "Two" }, { "name": "without" }] })),
+            },
+            Some("resources/templates/list") => error(-32601, "Method not found"),
+            Some("resources/read") => match message["params"]["uri"].as_str().unwrap_or_default() {
+                "a:late" => {}
+                "a:two" => result(json!({ "contents": [{ "uri": "b:1", "text": "One." }, { "uri": "b:2", "blob": "AAEC" }] })),
+                "a:csv" => {
+                    result(json!({ "contents": [{ "uri": "a:csv", "mimeType": "text/csv; charset=utf-8", "blob": "YSxiCjEsMgo=" }] }))
+                }
+                "a:none" => result(json!({ "contents": [] })),
+                "a:wrong" => result(json!({ "content": [] })),
+                "a:hollow" => result(json!({ "contents": [{ "uri": "a:hollow" }] })),
+                "a:asks" => result(json!({ "resultType": "input_required" })),
+                "a:big" => result(json!({ "contents": [{ "uri": "a:big", "text": "x".repeat(2 << 20) }] })),
+                uri => result(json!({ "contents": [{ "uri": uri, "text": format!("This is {uri}.") }] })),
+            },
             Some("tools/call") => call(mode, &id, &message),
             Some("ping") if mode == "deaf" => {}
             Some("ping") => result(json!({})),

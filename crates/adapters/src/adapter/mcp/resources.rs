@@ -1,0 +1,61 @@
+//! What a server has to read: listed for people, and read by `read` steps.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use super::program::LONGEST_LINE;
+use super::protocol;
+use super::session::ServerSession;
+use super::tools::patience;
+use crate::adapter::http::{HttpFault, in_words};
+use crate::event::{Failure, FailureKind};
+use crate::port::ResourceReply;
+
+impl ServerSession {
+    /// The URIs of its resources, and the templates for others; none of a server that gives no resources.
+    ///
+    /// # Errors
+    /// It gives no list, or one beyond bounds.
+    pub(super) async fn resources(&self) -> Result<Vec<String>, HttpFault> {
+        if !self.gives().resources {
+            return Ok(vec![]);
+        }
+        let named = |items: Vec<Value>, key: &str| -> Vec<String> {
+            items.iter().filter_map(|item| item.get(key)?.as_str().map(str::to_owned)).collect()
+        };
+        let mut found = named(self.pages("resources/list", "resources", "resources").await?, "uri");
+        // Many servers with resources know no templates.
+        match self.pages("resources/templates/list", "resourceTemplates", "templates of resources").await {
+            Ok(items) => found.extend(named(items, "uriTemplate")),
+            Err(fault) if matches!(fault.failure.kind, FailureKind::BadRequest) => {}
+            Err(fault) => return Err(fault),
+        }
+        Ok(found)
+    }
+
+    /// Reads a resource.
+    ///
+    /// # Errors
+    /// The server gives no resources, has none of this URI, does not answer in time, or its answer is none.
+    pub(super) async fn read(&self, uri: &str, time: Duration) -> Result<ResourceReply, HttpFault> {
+        if !self.gives().resources {
+            return Err(self.fault(FailureKind::BadRequest, "it gives no resources"));
+        }
+        let until = Instant::now() + patience(time);
+        let late = |_| {
+            let message = format!("no answer within {}{}", in_words(time), self.last_line());
+            Err(HttpFault::after_sending(self.inbox().scrub.failure(FailureKind::Timeout, message)))
+        };
+        let result = match timeout_at(until, self.ask("resources/read", json!({ "uri": uri }))).await.unwrap_or_else(late)? {
+            Ok(result) => result,
+            Err(error) => return Err(self.refused("resources/read", &error)),
+        };
+        if result.to_string().len() > LONGEST_LINE {
+            let message = format!("the resource has more than {LONGEST_LINE} bytes");
+            return Err(HttpFault::before_sending(Failure::new(FailureKind::TooLarge, message)));
+        }
+        protocol::resource(&result).map_err(HttpFault::before_sending)
+    }
+}

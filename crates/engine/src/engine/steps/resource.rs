@@ -1,0 +1,48 @@
+//! `read` of a resource of an MCP server.
+
+use serde_json::json;
+
+use super::{Kind, Taken, other};
+use crate::engine::Run;
+use crate::engine::command::{CallReply, CallRequest};
+use crate::engine::state::NodeRef;
+use crate::engine::tools::server_calls::cleaned;
+use crate::engine::words::ms;
+use crate::event::{Failure, FailureKind};
+use crate::model::{ResourceStep, Step, wrong_uri};
+
+impl Kind for ResourceStep {
+    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
+        let server = &self.server.value;
+        let uri = run.fill_text(at, &self.uri)?;
+        if let Some(why) = wrong_uri(&uri) {
+            return Err(Failure::new(FailureKind::BadRequest, format!("the uri of a resource of server \"{server}\" {why}")));
+        }
+        let arguments = json!({ "uri": uri });
+        if !run.agreed_to_read(at, server, &arguments)? {
+            return Ok(());
+        }
+        let timeout = step.timeout.unwrap_or(run.tool(at, server)?.call_timeout());
+        let call = run.resource_request(at, server, uri.clone(), timeout)?;
+        let whole = ms(timeout) + ms(call.server.connect_timeout);
+        let request = CallRequest::Resource(call);
+        run.permit(at, None, None, &request)?;
+        run.call_out(at, "read", json!({ "server": server, "uri": uri }), request, whole);
+        Ok(())
+    }
+
+    fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
+        let CallReply::Files(mut files) = reply else { return other() };
+        let Some((mut content, _)) = files.pop() else { return other() };
+        // What is in no file goes by its URI.
+        if content.path.is_empty() {
+            content.path = run.fill_text(at, &self.uri)?;
+        }
+        let output = serde_json::to_value(content).map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+        Ok(Some((cleaned(output), None)))
+    }
+
+    fn is_single(&self, _run: &Run, _at: NodeRef) -> bool {
+        true
+    }
+}
