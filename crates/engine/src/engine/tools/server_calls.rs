@@ -348,10 +348,10 @@ impl Run {
         call: u64,
         server: &str,
         reply: ResourceReply,
-        file: Option<FileContent>,
+        file: Option<Box<FileContent>>,
     ) -> Result<CallReply, Failure> {
         self.note(at, call, server, &reply.notes);
-        let content = match file {
+        let content = match file.map(|file| *file) {
             Some(file) if file.kind == "unreadable" => {
                 let what = reply.file.map(|file| file.media_type).filter(|what| !what.is_empty());
                 let what = what.map(|what| format!(" ({})", cut(&visible(&what), 100))).unwrap_or_default();
