@@ -115,7 +115,7 @@ async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
             let file = match reply.file.clone() {
                 Some(file) => {
                     let path = ports.servers.keep(file).await?;
-                    Some(ports.reader.read(ReadRequest { path, kind: None, timeout }).await?.0)
+                    Some(Box::new(ports.reader.read(ReadRequest { path, kind: None, timeout }).await?.0))
                 }
                 None => None,
             };

@@ -181,7 +181,7 @@ pub enum CallReply {
     /// Of a tool of an MCP server.
     Tool(ServerReply),
     /// Of a resource of an MCP server, and its content as a file where that is no text.
-    Resource(ResourceReply, Option<FileContent>),
+    Resource(ResourceReply, Option<Box<FileContent>>),
     /// Of a mail, a printing, a writing: the receiver's id, or empty.
     Sent(String),
     /// Of listing or opening.

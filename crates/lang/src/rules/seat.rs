@@ -278,6 +278,9 @@ impl<'a> Users<'a> {
             if let StepKind::Send(send) = kind {
                 users.tools.entry(&send.to.value).or_default().push(ix);
             }
+            if let Some(resource) = kind.resource() {
+                users.tools.entry(&resource.server.value).or_default().push(ix);
+            }
             if let StepKind::Gate(gate) = kind {
                 let named = gate.scorecards.iter().filter_map(ScorecardRef::name);
                 named.for_each(|name| users.scorecards.entry(name.as_str()).or_default().push(ix));

@@ -6,7 +6,6 @@ use super::{Kind, Taken, other};
 use crate::engine::Run;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::state::NodeRef;
-use crate::engine::tools::server_calls::cleaned;
 use crate::engine::words::ms;
 use crate::event::{Failure, FailureKind};
 use crate::model::{ResourceStep, Step, wrong_uri};
@@ -39,7 +38,7 @@ impl Kind for ResourceStep {
             content.path = run.fill_text(at, &self.uri)?;
         }
         let output = serde_json::to_value(content).map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
-        Ok(Some((cleaned(output), None)))
+        Ok(Some((output, None)))
     }
 
     fn is_single(&self, _run: &Run, _at: NodeRef) -> bool {

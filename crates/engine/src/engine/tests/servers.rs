@@ -165,7 +165,7 @@ fn reads(uri: &str) -> Step {
 }
 
 fn resource(text: &str, file: Option<FileContent>) -> Result<CallReply, Failure> {
-    Ok(CallReply::Resource(ResourceReply { text: text.into(), notes: vec!["It slept.".into()], file: None }, file))
+    Ok(CallReply::Resource(ResourceReply { text: text.into(), notes: vec!["It slept.".into()], file: None }, file.map(Box::new)))
 }
 
 #[test]

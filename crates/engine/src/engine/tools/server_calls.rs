@@ -348,10 +348,10 @@ impl Run {
         call: u64,
         server: &str,
         reply: ResourceReply,
-        file: Option<FileContent>,
+        file: Option<Box<FileContent>>,
     ) -> Result<CallReply, Failure> {
         self.note(at, call, server, &reply.notes);
-        let content = match file {
+        let content = match file.map(|file| *file) {
             Some(file) if file.kind == "unreadable" => {
                 let what = reply.file.map(|file| file.media_type).filter(|what| !what.is_empty());
                 let what = what.map(|what| format!(" ({})", cut(&visible(&what), 100))).unwrap_or_default();
@@ -370,6 +370,8 @@ impl Run {
                 FileContent { kind: "text".to_owned(), text, summary, ..FileContent::default() }
             }
         };
+        let read = serde_json::to_value(content).map(cleaned).and_then(serde_json::from_value);
+        let content = read.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
         Ok(CallReply::Files(vec![(content, vec![])]))
     }
 
@@ -439,7 +441,7 @@ fn not_pinned(name: &str) -> String {
 }
 
 /// Texts without characters that deceive, however deep they lie.
-pub(crate) fn cleaned(value: Value) -> Value {
+fn cleaned(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(clean(&text).0.into_owned()),
         Value::Array(list) => list.into_iter().map(cleaned).collect(),
