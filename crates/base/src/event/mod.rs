@@ -15,5 +15,7 @@ pub use details::StepDetails;
 pub use failure::{Failure, FailureKind};
 pub use happening::{Event, Happening, Marks, RunEnd, RunStart, SharedValue, Stage, StepFailure, StepPath, StyleUsed, TapeOf, VERSION};
 pub use limit::{Bound, Canceller, Limit};
-pub use parts::{FormRequest, Message, MessageRole, ModelAnswer, Purpose, ServerTool, ToolCall, Usage, Verdict};
+pub use parts::{
+    FormRequest, Message, MessageRole, ModelAnswer, Purpose, ServerQuestion, ServerQuestions, ServerTool, ToolCall, Usage, Verdict,
+};
 pub use status::{RunStatus, StepStatus};

@@ -326,6 +326,7 @@ impl Tool {
             optional: _,
             without_instructions: _,
             pictures: _,
+            questions: _,
         } = self;
         let fixed = match kind {
             ToolKind::Pipeline { .. } => TextKey::FixedInput,

@@ -28,7 +28,7 @@ pub use http::{HttpClient, HttpReply, HttpRequest};
 pub use mail::{Mail, MailSender};
 pub use model::{Listener, ModelClient, ModelReply, ModelRequest, Secret, ToolDescription};
 pub use output::{Folder, PrintError, Printer};
-pub use server::{INSTRUCTIONS, ServerCall, ServerReply, ServerTransport, ToolList, ToolServer, ToolServers};
+pub use server::{INSTRUCTIONS, ServerAnswers, ServerCall, ServerReply, ServerTransport, ToolList, ToolServer, ToolServers};
 pub use store::{EventLog, MOST_COUNTED, RunFilter, RunMatch, RunPage, RunSummary, Store, StoreError, Synced};
 pub use tape::Tape;
 pub use written::WrittenCheck;

@@ -35,6 +35,8 @@ pub(super) struct ServerSession {
     /// What it said of itself as a whole when it was greeted.
     instructions: Mutex<String>,
     pub(super) listed: Mutex<Option<Arc<ListedTools>>>,
+    /// Whether it may ask a person.
+    asks: bool,
     /// A handshake is made again by one alone.
     pub(super) again: tokio::sync::Mutex<()>,
 }
@@ -54,10 +56,10 @@ impl ServerSession {
     ///
     /// # Errors
     /// It cannot be reached, speaks another protocol, gives no tools, or does not answer until then; `time` is what its author gave it.
-    pub(super) async fn open(link: ServerLink, until: Instant, time: Duration) -> Result<ServerSession, HttpFault> {
+    pub(super) async fn open(link: ServerLink, until: Instant, time: Duration, asks: bool) -> Result<ServerSession, HttpFault> {
         let version = Mutex::new(STATELESS);
-        let session =
-            ServerSession { link, version, instructions: Mutex::default(), listed: Mutex::default(), again: tokio::sync::Mutex::default() };
+        let (instructions, listed) = (Mutex::default(), Mutex::default());
+        let session = ServerSession { link, version, instructions, listed, asks, again: tokio::sync::Mutex::default() };
         let late = |_| {
             let time = in_words(time);
             Err(session
@@ -193,7 +195,7 @@ impl ServerSession {
         } else {
             // Its answer is the end of what it tells, which nobody waits for.
             let (id, _) = self.inbox().expect().map_err(HttpFault::before_sending)?;
-            Some(protocol::listen(&version, id))
+            Some(protocol::listen(&version, id, self.asks))
         };
         match (&self.link, request) {
             (ServerLink::Program(program), Some(request)) => program.send_soon(&request),
@@ -229,7 +231,7 @@ impl ServerSession {
         let (id, answer) = self.inbox().expect().map_err(HttpFault::before_sending)?;
         let mut params = if let Value::Object(params) = params { params } else { Map::new() };
         let version = self.version();
-        let mut meta = if version.has_initialize() { Map::new() } else { protocol::meta(&version) };
+        let mut meta = if version.has_initialize() { Map::new() } else { protocol::meta(&version, self.asks) };
         if method == "tools/call" {
             meta.insert("progressToken".into(), id.into());
         }

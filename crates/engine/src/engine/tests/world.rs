@@ -11,7 +11,7 @@ use crate::event::{Canceller, Event, Failure, FailureKind, Happening, RunEnd, Ru
 use crate::load::WrittenRules;
 use crate::model::Limits;
 use crate::plan::Plan;
-use crate::port::{HttpReply, ModelReply, ModelRequest, Rows, Secret, ToolServer};
+use crate::port::{HttpReply, ModelReply, ModelRequest, Rows, Secret, ServerCall, ToolServer};
 
 pub(super) fn start() -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000, 0).unwrap()
@@ -61,6 +61,8 @@ pub(super) struct World {
     pub(super) asked: Vec<ModelRequest>,
     /// Servers that started before anything needed them.
     pub(super) started: Vec<ToolServer>,
+    /// Calls of servers' tools that went out.
+    pub(super) served: Vec<ServerCall>,
 }
 
 impl World {
@@ -105,6 +107,7 @@ impl World {
             held: vec![],
             asked: vec![],
             started: vec![],
+            served: vec![],
         };
         world.handle(Input::Start(Box::new(RunStart {
             pipeline: "test".into(),
@@ -162,6 +165,9 @@ impl World {
                     }
                     if let CallRequest::Model(request) = &*request {
                         self.asked.push(request.clone());
+                    }
+                    if let CallRequest::Tool(request) = &*request {
+                        self.served.push(request.clone());
                     }
                     if let CallRequest::Recall { key, .. } = &*request {
                         self.recalls.push(key.clone());

@@ -236,7 +236,13 @@ fn call(mode: &str, id: &Value, message: &Value) {
             say(&json!({ "jsonrpc": "2.0", "id": "q4", "method": "ping" }));
             result(told(&text));
         }
-        "wants_input" => result(json!({ "resultType": "input_required", "inputRequests": {} })),
+        "wants_input" => match message["params"].get("inputResponses") {
+            None => result(json!({ "resultType": "input_required", "requestState": "s-1", "inputRequests": { "room": {
+                "method": "elicitation/create",
+                "params": { "message": "Which room?", "requestedSchema": { "type": "object", "properties": { "room": { "type": "integer" } } } },
+            } } })),
+            Some(answers) => result(told(&format!("{answers} {}", message["params"]["requestState"]))),
+        },
         "structured" => result(json!({ "content": [], "structuredContent": { "n": 7 } })),
         "wrong_structure" => result(json!({ "content": [], "structuredContent": { "n": "seven" } })),
         "environment" => {
