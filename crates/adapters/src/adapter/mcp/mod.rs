@@ -10,6 +10,7 @@
 //! | `session` | the first words, and requests |
 //! | `tools` | the list of tools, and calls |
 //! | `questions` | what a server asks a person during a call |
+//! | `tasks` | calls that take long |
 //! | `protocol` | what is said; the types are rmcp's |
 //! | `pool` | which run uses which server, and how many are kept |
 //! | `shared` | servers that outlive a run, for the next one |
@@ -32,6 +33,7 @@ mod protocol;
 mod questions;
 mod session;
 mod shared;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod tools;

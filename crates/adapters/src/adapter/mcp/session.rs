@@ -1,6 +1,7 @@
 //! One server that was reached: the first words, and requests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::inbox::{Inbox, Said};
 use super::program::ServerProgram;
 use super::protocol::{self, STATELESS};
+use super::tasks;
 use super::web::{Trouble, Web};
 use crate::adapter::held;
 use crate::adapter::http::{HttpFault, in_words};
@@ -35,6 +37,8 @@ pub(super) struct ServerSession {
     /// What it said of itself as a whole when it was greeted.
     instructions: Mutex<String>,
     pub(super) listed: Mutex<Option<Arc<ListedTools>>>,
+    /// Whether it takes calls as tasks.
+    takes_tasks: AtomicBool,
     /// Whether it may ask a person.
     asks: bool,
     /// A handshake is made again by one alone.
@@ -47,6 +51,8 @@ pub(super) struct ListedTools {
     /// What it said of each, as far as it is pinned.
     pub(super) said: BTreeMap<String, Value>,
     pub(super) hash: String,
+    /// Names of those that can be called as tasks alone.
+    pub(super) as_tasks: HashSet<String>,
     /// How often it had said before that they are others now.
     pub(super) changes: u64,
 }
@@ -59,7 +65,15 @@ impl ServerSession {
     pub(super) async fn open(link: ServerLink, until: Instant, time: Duration, asks: bool) -> Result<ServerSession, HttpFault> {
         let version = Mutex::new(STATELESS);
         let (instructions, listed) = (Mutex::default(), Mutex::default());
-        let session = ServerSession { link, version, instructions, listed, asks, again: tokio::sync::Mutex::default() };
+        let session = ServerSession {
+            link,
+            version,
+            instructions,
+            listed,
+            takes_tasks: AtomicBool::default(),
+            asks,
+            again: tokio::sync::Mutex::default(),
+        };
         let late = |_| {
             let time = in_words(time);
             Err(session
@@ -101,6 +115,11 @@ impl ServerSession {
             ServerLink::Program(program) => program.last_line(),
             ServerLink::Web(_) => String::new(),
         }
+    }
+
+    /// Whether it takes calls as tasks.
+    pub(super) fn takes_tasks(&self) -> bool {
+        self.takes_tasks.load(Ordering::Relaxed)
     }
 
     /// Whether it can still be asked.
@@ -186,6 +205,7 @@ impl ServerSession {
             return Err(self.fault(FailureKind::BadResponse, "it gives no tools"));
         }
         *held(&self.instructions) = protocol::instructions(result);
+        self.takes_tasks.store(self.version().has_initialize() && tasks::are_taken(result), Ordering::Relaxed);
         if !protocol::tells_changes(result) {
             return Ok(());
         }

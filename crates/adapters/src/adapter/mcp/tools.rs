@@ -12,6 +12,7 @@ use super::inbox::Said;
 use super::program::LONGEST_LINE;
 use super::protocol;
 use super::session::{ListedTools, NO_SESSION, ServerLink, ServerSession};
+use super::tasks;
 use super::web::Trouble;
 use crate::adapter::held;
 use crate::adapter::http::{HttpFault, in_words};
@@ -96,7 +97,9 @@ impl ServerSession {
                 why.is_none()
             });
         }
-        let listed = Arc::new(ListedTools { hash: protocol::hash(&json!(said)), said, tools, changes });
+        let named = |item: &Value| item.get("name").and_then(Value::as_str).map(str::to_owned);
+        let as_tasks = items.iter().filter(|item| tasks::are_required(item)).filter_map(named).collect();
+        let listed = Arc::new(ListedTools { as_tasks, hash: protocol::hash(&json!(said)), said, tools, changes });
         let mut last = held(&self.listed);
         if last.as_ref().is_none_or(|last| last.changes <= changes) {
             *last = Some(Arc::clone(&listed));
@@ -156,17 +159,21 @@ impl ServerSession {
             }
             given.state.iter().for_each(|state| params["requestState"] = state.clone());
         }
+        if self.takes_tasks() && listed.as_tasks.contains(tool) {
+            params["task"] = json!({ "ttl": call.timeout.as_millis() as u64 });
+        }
         let more = headers_of(&listed, tool, hash, &params)?;
         if let Some(said) = self.ask_or_begin_again("tools/call", params.clone(), &more).await? {
-            return Ok(said);
+            return self.ended(said).await;
         }
         let listed = self.list().await?;
         let more = headers_of(&listed, tool, hash, &params)?;
-        self.ask_in_new_session("tools/call", params, &more).await
+        let said = self.ask_in_new_session("tools/call", params, &more).await?;
+        self.ended(said).await
     }
 
     /// A request. If the session is gone, there is one new handshake.
-    async fn ask(&self, method: &str, params: Value) -> Result<Said, HttpFault> {
+    pub(super) async fn ask(&self, method: &str, params: Value) -> Result<Said, HttpFault> {
         let more = BTreeMap::new();
         match self.ask_or_begin_again(method, params.clone(), &more).await? {
             Some(said) => Ok(said),

@@ -5,6 +5,7 @@ mod news;
 mod program;
 mod shared;
 mod stand_in;
+mod tasks;
 mod web;
 
 use std::path::{Path, PathBuf};
