@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::adapter::held;
+use crate::adapter::{held, os};
 use crate::event::Failure;
 use crate::model::FailureKind;
 
@@ -45,7 +45,7 @@ impl PictureFolder {
     fn keep(&mut self, pictures: Vec<(Vec<u8>, &'static str)>) -> std::io::Result<Vec<PathBuf>> {
         let place = match self.place.take() {
             Some(place) => place,
-            None => tempfile::Builder::new().prefix("flow-pictures-").tempdir()?,
+            None => tempfile::Builder::new().prefix("flow-pictures-").permissions(os::permissions(0o700)).tempdir()?,
         };
         let place = self.place.insert(place).path().to_path_buf();
         let mut paths = vec![];
