@@ -11,7 +11,6 @@ use super::{Kind, Taken, other};
 use crate::engine::Run;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::state::NodeRef;
-use crate::engine::tools::questions::with_answers;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind};
 use crate::model::{CONNECT_TIMEOUT, FilePart, Step, Tool, ToolKind, ToolName, ToolStep};
@@ -38,7 +37,7 @@ impl Kind for ToolStep {
         if answers.is_none() && !run.agreed(at, planner.as_deref(), name, &shown)? {
             return Ok(());
         }
-        let request = with_answers(request, answers);
+        let request = request.with_answers(answers);
         run.permit(at, planner.as_deref(), Some((name, &shown)), &request)?;
         run.call_out(at, name, shown, request, ms(timeout));
         Ok(())

@@ -17,7 +17,6 @@ use crate::engine::opening::Opening;
 use crate::engine::state::NodeRef;
 use crate::engine::state::talk::{AskedStage, MOST_PICTURES, ModelTalk, Offered, RequestedCall};
 use crate::engine::steps::requests::RepeatKey;
-use crate::engine::tools::questions::with_answers;
 use crate::engine::words::ms;
 use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, SharedValue, ToolCall};
@@ -247,7 +246,7 @@ impl Run {
         if answers.is_none() && !self.agreed(at, Some(&agent_name), &asked.tool, &shown)? {
             return Ok(());
         }
-        let request = with_answers(request, answers);
+        let request = request.with_answers(answers);
         self.permit(at, Some(&agent_name), Some((&asked.tool, &shown)), &request)?;
         let request = self.bound_to_place(at, Some(&agent_name), request);
         let call = self.asked_called(at, place, &asked.tool, shown, timeout);

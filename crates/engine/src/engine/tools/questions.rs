@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 
 use crate::channel::clean;
 use crate::engine::Run;
-use crate::engine::command::CallRequest;
 use crate::engine::state::NodeRef;
 use crate::engine::state::consents::ApprovalAnswer;
 use crate::event::{Failure, FailureKind, FormRequest, Happening, ServerQuestion, ServerQuestions};
@@ -69,14 +68,6 @@ impl Run {
         let why = if answer.comment.is_empty() { String::new() } else { format!(" ({})", answer.comment) };
         let asked: String = clean(&question.message).0.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect();
         Failure { message: format!("{}; it had asked \"{asked}\", and a person said no{why}", failure.message), ..failure }
-    }
-}
-
-/// The call with the answers.
-pub(crate) fn with_answers(request: CallRequest, answers: Option<ServerAnswers>) -> CallRequest {
-    match request {
-        CallRequest::Tool(call) => CallRequest::Tool(crate::port::ServerCall { answers, ..call }),
-        other => other,
     }
 }
 
