@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 use crate::mcp_server::Client;
 use crate::program::{command, until};
+use crate::terminal::at;
 
 /// How long anything may take before the test gives up.
 const LONG: Duration = Duration::from_secs(30);
@@ -71,6 +72,15 @@ fn acts_as_a_server() {
             Some("tools/call") if message["params"]["arguments"]["text"] == "picture" => {
                 json!({ "content": [{ "type": "image", "mimeType": "image/png", "data": DOT }] })
             }
+            Some("tools/call") if about == "Asks." => match message["params"].get("inputResponses") {
+                None => json!({ "resultType": "input_required", "requestState": "s-1", "inputRequests": { "q": {
+                    "method": "elicitation/create",
+                    "params": { "message": "Which room?\u{1b}[2J\nA view?", "requestedSchema": { "type": "object", "required": ["room"], "properties": {
+                        "room": { "type": "integer", "minimum": 1 }, "view": { "type": "string", "enum": ["sea", "yard"], "default": "sea" },
+                    } } },
+                } } }),
+                Some(given) => json!({ "content": [{ "type": "text", "text": format!("{given} {}", message["params"]["requestState"]) }] }),
+            },
             Some("tools/call") => {
                 json!({ "content": [{ "type": "text", "text": format!("You said: {}", message["params"]["arguments"]["text"]) }] })
             }
@@ -437,4 +447,63 @@ inputs: {{ ask: {{ type: boolean, default: true }} }}
     kill(Pid::from_raw(running.id() as i32), Signal::SIGTERM).unwrap();
     assert_eq!(running.wait().unwrap().code(), Some(143));
     until("the server is left", || !runs(&server));
+}
+
+/// The file whose server may ask.
+fn write_asking(folder: &Path) {
+    write(folder, "");
+    let text =
+        std::fs::read_to_string(folder.join("p.yaml")).unwrap().replace("    allow: [echo]", "    allow: [echo]\n    questions: true");
+    std::fs::write(folder.join("p.yaml"), text).unwrap();
+}
+
+const RUN: [&str; 4] = ["run", "p.yaml", "--input", "text=hi"];
+
+#[test]
+fn a_server_asks_and_the_run_waits_for_flow_approve() {
+    let home = tempfile::tempdir().unwrap();
+    write_asking(home.path());
+    let (exit, _, told) = done(home.path(), &RUN, "Asks.");
+    assert_eq!(exit, Some(8), "{told}");
+    let run = told[told.find("r_").unwrap()..].split_whitespace().next().unwrap().to_owned();
+    let approve = |more: &[&str]| {
+        let Output { status, stdout, stderr } = command(home.path(), &[&["approve", &run, "said"], more].concat()).output().unwrap();
+        (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    };
+    let (exit, out, told) = approve(&["--show"]);
+    let expected = "server \"echo\" asks, during a call of its tool \"echo\":\n  | Which room?[2J\n  | A view?\nAnswer server \"echo\"? What you type goes to it: never type passwords, keys or card numbers.\n  room (integer; at least 1)\n  view (one of: sea, yard); default: sea\n";
+    assert_eq!((exit, out.as_str()), (Some(0), expected), "{told}");
+    let (exit, _, told) = approve(&["--field", "room=0"]);
+    assert!(exit == Some(2) && told.contains("less than the minimum of 1"), "{told}");
+    assert_eq!(approve(&["--field", "room=7"]).0, Some(0));
+    let (exit, out, told) = done(home.path(), &["runs", "resume", &run], "Asks.");
+    let sent = "{\"q\":{\"action\":\"accept\",\"content\":{\"room\":7,\"view\":\"sea\"}}} \"s-1\"";
+    assert_eq!((exit, out.trim()), (Some(0), sent), "{told}");
+}
+
+#[test]
+fn a_server_that_may_not_ask_fails_its_step_and_the_message_says_what_it_asked() {
+    let home = tempfile::tempdir().unwrap();
+    write(home.path(), "");
+    let (exit, _, told) = done(home.path(), &RUN, "Asks.");
+    assert!(exit == Some(6) && told.contains("does not allow that (questions: true). It asks: Which room?"), "{exit:?} {told}");
+}
+
+#[test]
+fn a_person_at_a_terminal_is_asked_for_a_server_and_a_no_is_told_to_it() {
+    for (typed, sent) in [
+        ("yes\n0\n7\nyard\n", "{\"action\":\"accept\",\"content\":{\"room\":7,\"view\":\"yard\"}}"),
+        ("no\n\n", "{\"action\":\"decline\"}"),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        write_asking(home.path());
+        let (exit, out, shown) = at(home.path(), &[&RUN[..], &["--trust"]].concat(), typed, &[("ABOUT", "Asks.")]);
+        assert!(exit == 0 && out.trim() == format!("{{\"q\":{sent}}} \"s-1\""), "{exit} {out} {shown}");
+        let place = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text}: {shown}"));
+        assert!(
+            place("server \"echo\" asks, during a call of its tool \"echo\":") < place("| Which room?")
+                && place("| A view?") < place("never type passwords")
+        );
+        assert!(!shown.contains("\u{1b}[2J"), "{shown:?}");
+    }
 }

@@ -11,7 +11,7 @@ write() { # STEPS, each a line in JSON, which is YAML
     cat > p.yaml <<YAML
 flow: 1
 name: conformance
-tools: { server: { url: "$url", timeout: 30s${auth:-} } }
+tools: { server: { url: "$url", timeout: 30s${auth:-}${more:-} } }
 steps:
 $1
   - { id: done, set: done }
@@ -97,6 +97,21 @@ case "${MCP_CONFORMANCE_SCENARIO:-}" in
         write "$(python3 -c 'import json
 [tools] = json.load(open("flow.lock"))["servers"].values()
 print("  -", json.dumps({"id": "echo", "tool": "server.json_schema_echo", "with": {"schema": tools["json_schema_2020_12_tool"]["said"]["inputSchema"]}}))')"
+        ;;
+    sep-2322-client-request-state)
+        # Each question is answered from outside, while the run waits.
+        more=", questions: true"
+        write '  - { id: echo, tool: server.test_mrtr_echo_state }
+  - { id: bare, tool: server.test_mrtr_no_state }
+  - { id: unrelated, tool: server.test_mrtr_unrelated, needs: [] }
+  - { id: plain, tool: server.test_mrtr_no_result_type }'
+        "$FLOW" run p.yaml --trust --quiet || [ $? = 8 ]
+        run=$("$FLOW" runs list --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["run"])')
+        for step in echo bare; do
+            "$FLOW" approve "$run" "$step" --field confirmed=yes --quiet
+            "$FLOW" runs resume "$run" --trust --quiet || [ "$step:$?" = echo:8 ]
+        done
+        exit
         ;;
     *) write '  - { id: call, tool: server.none, on_failure: continue }' ;;
 esac

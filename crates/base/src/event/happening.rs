@@ -8,7 +8,9 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Canceller, Failure, FormRequest, Limit, Message, ModelAnswer, Purpose, RunStatus, ServerTool, Usage, Verdict};
+use super::{
+    Canceller, Failure, FormRequest, Limit, Message, ModelAnswer, Purpose, RunStatus, ServerQuestions, ServerTool, Usage, Verdict,
+};
 use crate::model::{ActKind, PastMessage, StyleGuide, WrittenPlan};
 
 /// Version of the event format, `v` in each line.
@@ -256,6 +258,16 @@ pub enum Happening {
         call: u64,
         server: String,
         what: String,
+    },
+    /// An MCP server asks a person before it continues with a call. The call has ended, and is made again with the answers.
+    ServerAsked {
+        step: StepPath,
+        call: u64,
+        /// The tool, as the file names it: `server.tool`.
+        tool: String,
+        asks: Box<ServerQuestions>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<usize>,
     },
     /// A policy, or the rule that holds without one, was asked whether something may be done.
     PolicyDecided {

@@ -18,5 +18,5 @@ pub use happening::{
     ConversationSoFar, Event, Happening, Marks, RunEnd, RunStart, SharedValue, Stage, StepFailure, StepPath, StyleUsed, TapeOf, VERSION,
 };
 pub use limit::{Bound, Canceller, Limit};
-pub use parts::{FormRequest, Message, ModelAnswer, Purpose, ServerTool, ToolCall, Usage, Verdict};
+pub use parts::{FormRequest, Message, ModelAnswer, Purpose, ServerQuestion, ServerQuestions, ServerTool, ToolCall, Usage, Verdict};
 pub use status::{RunStatus, StepStatus};

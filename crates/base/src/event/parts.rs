@@ -45,6 +45,30 @@ impl FormRequest {
     }
 }
 
+/// What an MCP server asks a person before it continues with a call.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ServerQuestions {
+    /// One after the other; none: it only wants to be called again.
+    pub questions: Vec<ServerQuestion>,
+    /// What it wants back with the answers, as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<Value>,
+}
+
+/// One question of an MCP server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ServerQuestion {
+    /// The server's name for it.
+    pub id: String,
+    /// Its text.
+    pub message: String,
+    /// The fields that it wants filled in: the JSON Schema of an object.
+    pub fields: Value,
+    /// The page that the person is to open themselves; then there are no fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
 /// What a model call gave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

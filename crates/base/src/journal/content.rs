@@ -43,6 +43,7 @@ pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)]
         Happening::ToolReplied { .. } => &[("failure", Sentence), ("result", Output)],
         Happening::ToolsListed { .. } => &[("tools", Sentence), ("instructions", Sentence), ("absent", Sentence)],
         Happening::ServerNoted { .. } => &[("what", Sentence)],
+        Happening::ServerAsked { .. } => &[("asks", Values)],
         Happening::PolicyDecided { .. } => &[("target", Sentence)],
         Happening::GatePassed { .. } => &[("verdicts", Texts)],
         Happening::GateFailed { .. } => &[("verdicts", Texts), ("question", Values), ("judged", Values), ("cause", Sentence)],

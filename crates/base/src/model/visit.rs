@@ -334,6 +334,7 @@ impl Tool {
             optional: _,
             without_instructions: _,
             pictures: _,
+            questions: _,
         } = self;
         let fixed = match kind {
             ToolKind::Pipeline { .. } => TextKey::FixedInput,

@@ -237,6 +237,8 @@ pub struct Tool {
     pub without_instructions: bool,
     /// Of an MCP server: pictures in its results are shown to the agents that call it.
     pub pictures: bool,
+    /// Of an MCP server: it may ask a person during a call.
+    pub questions: bool,
 }
 
 impl Tool {

@@ -435,6 +435,7 @@ mod tests {
                 optional: false,
                 without_instructions: false,
                 pictures: false,
+                questions: false,
                 approve: Approve::Never,
             }
         };

@@ -31,8 +31,8 @@ pub use mail::{Mail, MailSender};
 pub use model::{Listener, ModelClient, ModelReply, ModelRequest, Secret, ToolDescription};
 pub use output::{Folder, PrintError, Printer};
 pub use server::{
-    INSTRUCTIONS, ResourceCall, ResourceFile, ResourceReply, ServerCall, ServerReply, ServerSignIn, ServerTransport, ToolList, ToolServer,
-    ToolServers,
+    INSTRUCTIONS, ResourceCall, ResourceFile, ResourceReply, ServerAnswers, ServerCall, ServerReply, ServerSignIn, ServerTransport,
+    ToolList, ToolServer, ToolServers,
 };
 pub use store::{EventLog, MOST_COUNTED, RunFilter, RunMatch, RunPage, RunSummary, Store, StoreError, Synced};
 pub use tape::Tape;

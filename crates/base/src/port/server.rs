@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Pending, Secret};
-use crate::event::{Failure, ServerTool};
+use crate::event::{Failure, ServerQuestions, ServerTool};
 use crate::model::{Grant, HostSource};
 
 /// A server. Equal ones are the same: steps and runs of one process share it.
@@ -32,6 +32,8 @@ pub struct ToolServer {
     pub optional: bool,
     /// Whether pictures in results are kept, for a model to see.
     pub pictures: bool,
+    /// Whether it may ask a person during a call.
+    pub questions: bool,
     /// The run that asks; a server is started again a few times a run.
     pub run: Arc<str>,
 }
@@ -124,6 +126,17 @@ pub struct ServerCall {
     pub arguments: Map<String, Value>,
     /// Time for the whole call.
     pub timeout: Duration,
+    /// The call was made before, and the server asked something.
+    pub answers: Option<ServerAnswers>,
+}
+
+/// What a person answered to [`ServerQuestions`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ServerAnswers {
+    /// By the server's names of its questions, each as the protocol has it: `action`, and of a form `content`.
+    pub answers: Map<String, Value>,
+    /// [`ServerQuestions::state`].
+    pub state: Option<Value>,
 }
 
 /// What a tool of a server gave.
@@ -141,6 +154,9 @@ pub struct ServerReply {
     /// What the server did besides, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// It asks this first; then there is no value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<Box<ServerQuestions>>,
 }
 
 /// Reads a resource of a server.

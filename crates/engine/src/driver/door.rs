@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::engine::{CallReply, Input};
-use crate::event::{ConversationSoFar, Failure, RunStart, ServerTool};
+use crate::event::{ConversationSoFar, Failure, RunStart, ServerQuestion, ServerTool};
 use crate::port::{
     ColumnSummary, FileContent, HttpReply, ModelReply, PageText, ResourceReply, Rows, ServerReply, TableSource, TableSummary, ToolCall,
     ToolList,
@@ -114,9 +114,13 @@ impl Door {
                 self.texts(notes.iter_mut().chain(unpinned));
                 self.texts(absent.iter_mut().map(|failure| &mut failure.message));
             }
-            CallReply::Tool(ServerReply { value, is_structured: _, is_error: _, pictures: _, notes }) => {
+            CallReply::Tool(ServerReply { value, is_structured: _, is_error: _, pictures: _, notes, asks }) => {
                 self.value(value);
                 self.texts(notes);
+                for ServerQuestion { id: _, message, fields, url } in asks.iter_mut().flat_map(|asks| &mut asks.questions) {
+                    self.texts(url.iter_mut().chain([message]));
+                    self.value(fields);
+                }
             }
             CallReply::Resource(ResourceReply { text, file: content, notes }, file) => {
                 self.text(text);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::event::{Canceller, Failure, RunStart};
 use crate::port::{
     FileContent, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, QueryRequest, ReadRequest, ResourceCall, ResourceReply, Rows,
-    ServerCall, ServerReply, TableSource, ToolList, ToolServer,
+    ServerAnswers, ServerCall, ServerReply, TableSource, ToolList, ToolServer,
 };
 
 /// Something that reaches a run.
@@ -143,6 +143,14 @@ pub enum CallRequest {
 }
 
 impl CallRequest {
+    /// The same with what a person answered to its server.
+    pub(crate) fn with_answers(mut self, answers: Option<ServerAnswers>) -> CallRequest {
+        if let CallRequest::Tool(call) = &mut self {
+            call.answers = answers;
+        }
+        self
+    }
+
     /// Whether it costs or changes something outside, so that what came before must be durable.
     pub(crate) fn acts_outside(&self) -> bool {
         match self {

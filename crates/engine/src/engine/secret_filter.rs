@@ -10,7 +10,7 @@ use crate::engine::Run;
 use crate::engine::command::{CallRequest, Command};
 use crate::engine::state::NodeRef;
 use crate::engine::tools::servers::reads;
-use crate::event::{Failure, FormRequest, Happening, Message, RunEnd, SharedValue, Verdict};
+use crate::event::{Failure, FormRequest, Happening, Message, RunEnd, ServerQuestion, ServerQuestions, SharedValue, Verdict};
 use crate::model::Text;
 use crate::port::{HttpRequest, Mail, QueryRequest, ResourceCall, Secret, ServerCall};
 use crate::redact::Secrets;
@@ -100,6 +100,15 @@ impl Run {
                     hidden.hide_in_value(fields);
                 }
             }
+            Happening::ServerAsked { asks, .. } => {
+                let ServerQuestions { questions, state } = &mut **asks;
+                for ServerQuestion { id: _, message, fields, url } in questions {
+                    hidden.hide_in(message);
+                    hidden.hide_in_value(fields);
+                    url.iter_mut().for_each(|url| hidden.hide_in(url));
+                }
+                state.iter_mut().for_each(|state| hidden.hide_in_value(state));
+            }
             Happening::ToolCalled { with, .. } => hidden.hide_in_value(with),
             Happening::ToolReplied { failure, result, .. } => {
                 failure.iter_mut().for_each(failed);
@@ -179,7 +188,10 @@ fn hide_in_request<'s>(secrets: &dyn Fn() -> Cow<'s, Secrets>, request: &mut Cal
                 *bytes = hidden.into_bytes();
             }
         }
-        CallRequest::Tool(ServerCall { arguments, .. }) => secrets().hide_in_map(arguments),
+        CallRequest::Tool(ServerCall { arguments, answers, .. }) => {
+            secrets().hide_in_map(arguments);
+            answers.iter_mut().for_each(|answers| secrets().hide_in_map(&mut answers.answers));
+        }
         CallRequest::Resource(ResourceCall { server: _, uri, timeout: _ }) => secrets().hide_in(uri),
         CallRequest::Mail(Mail { to, subject, text, html, key, .. }) => hidden_in(&mut [to, subject, text, key].into_iter().chain(html)),
         CallRequest::Print(parts) => hidden_in(&mut parts.iter_mut()),

@@ -28,6 +28,7 @@ pub fn tool(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
     tool.connect_timeout = keys.read("connect_timeout", Lower::duration);
     tool.optional = tool.is_server() && keys.boolean("optional").unwrap_or_default();
     tool.pictures = tool.is_server() && keys.boolean("pictures").unwrap_or_default();
+    tool.questions = tool.is_server() && keys.boolean("questions").unwrap_or_default();
     tool.without_instructions = tool.is_server() && !keys.boolean("instructions").unwrap_or(true);
     tool.approve = match keys.get("approve") {
         None => Approve::Never,

@@ -82,6 +82,11 @@ impl Inbox {
         held(&self.inner).last_progress.take()
     }
 
+    /// Keeps what the server last said of work that nobody waits for any more.
+    pub(super) fn tell_progress(&self, told: &str) {
+        held(&self.inner).last_progress = Some(self.scrub.quote(told, false));
+    }
+
     /// Whether somebody still waits for this answer.
     pub(super) fn awaits(&self, id: u64) -> bool {
         held(&self.inner).waiting.contains_key(&id)

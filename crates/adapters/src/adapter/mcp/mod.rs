@@ -9,6 +9,8 @@
 //! | `inbox` | what comes, sorted and bounded, whichever way it comes |
 //! | `session` | the first words, and requests |
 //! | `tools` | the list of tools, and calls |
+//! | `questions` | what a server asks a person during a call |
+//! | `tasks` | calls that take long |
 //! | `protocol` | what is said; the types are rmcp's |
 //! | `pool` | which run uses which server, and how many are kept |
 //! | `shared` | servers that outlive a run, for the next one |
@@ -30,9 +32,11 @@ pub mod pins;
 mod pool;
 mod program;
 mod protocol;
+mod questions;
 mod resources;
 mod session;
 mod shared;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -155,7 +159,7 @@ impl McpServers {
         // What it says when nobody is logged in is what it wants.
         let until = Instant::now() + patience(server.connect_timeout);
         let looked = async {
-            let session = ServerSession::open(ServerLink::Web(Arc::clone(&web)), until, server.connect_timeout).await?;
+            let session = ServerSession::open(ServerLink::Web(Arc::clone(&web)), until, server.connect_timeout, server.questions).await?;
             let listed = timeout_at(until, session.list()).await.map(drop);
             session.end().await;
             Ok::<_, HttpFault>(listed)
@@ -235,10 +239,10 @@ impl McpServers {
         let until = Instant::now() + patience(server.connect_timeout);
         self.is_agreed(server).await.map_err(&failed)?;
         let link = self.link(server).map_err(&failed)?;
-        let time = server.connect_timeout;
+        let (time, asks) = (server.connect_timeout, server.questions);
         // It continues when this run stops waiting: another one may wait, too.
         let opening = tokio::spawn(async move {
-            let session = Arc::new(ServerSession::open(link, until, time).await.map_err(|fault| failed(named(&own, fault)))?);
+            let session = Arc::new(ServerSession::open(link, until, time, asks).await.map_err(|fault| failed(named(&own, fault)))?);
             *open = Some(Arc::clone(&session));
             Ok(session)
         });
@@ -380,7 +384,7 @@ impl McpServers {
     async fn called(&self, call: &ServerCall) -> Result<ServerReply, Failure> {
         let (session, _) = self.session(&call.server).await?;
         let mut doubt = Doubt::of(self.entry(&call.server), &session);
-        let answer = session.call(&call.tool, &call.hash, &call.arguments, call.timeout, call.server.pictures).await;
+        let answer = session.call(call).await;
         doubt.is_settled = !matches!(&answer, Err(fault) if fault.may_have_acted && fault.failure.kind == FailureKind::Timeout);
         let notes = session.inbox().notes(&call.server.run);
         match answer {

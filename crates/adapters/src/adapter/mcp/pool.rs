@@ -185,7 +185,7 @@ fn sign_in(auth: &ServerSignIn) -> Vec<String> {
 
 /// What makes two servers the same.
 fn key(server: &ToolServer, private_hosts: &[String]) -> Vec<String> {
-    let mut parts = vec![server.project.display().to_string(), server.secrets.len().to_string()];
+    let mut parts = vec![server.project.display().to_string(), server.secrets.len().to_string(), server.questions.to_string()];
     parts.extend(server.secrets.iter().map(|secret| secret.reveal().to_owned()));
     let named = |values: &[(String, Secret)]| -> Vec<String> {
         values.iter().flat_map(|(name, value)| [name.clone(), value.reveal().to_owned()]).collect()

@@ -10,6 +10,7 @@ use rmcp::model::{
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use super::questions;
 use crate::event::{Failure, FailureKind, ServerTool};
 use crate::port::{INSTRUCTIONS, ResourceFile, ResourceReply, ServerReply};
 
@@ -30,12 +31,19 @@ fn client() -> Implementation {
 }
 
 /// What each request says of itself in the stateless version.
-pub(super) fn meta(version: &ProtocolVersion) -> Map<String, Value> {
+pub(super) fn meta(version: &ProtocolVersion, asks: bool) -> Map<String, Value> {
     let mut meta = Map::new();
     meta.insert("io.modelcontextprotocol/protocolVersion".into(), json!(version.as_str()));
     meta.insert("io.modelcontextprotocol/clientInfo".into(), json!(client()));
-    meta.insert("io.modelcontextprotocol/clientCapabilities".into(), json!(ClientCapabilities::default()));
+    meta.insert("io.modelcontextprotocol/clientCapabilities".into(), json!(capabilities(asks)));
     meta
+}
+
+/// What we can do for a server. `asks`: it may ask a person.
+fn capabilities(asks: bool) -> ClientCapabilities {
+    let mut capabilities = ClientCapabilities::default();
+    capabilities.elicitation = asks.then(questions::capability);
+    capabilities
 }
 
 /// The parameters of `initialize`.
@@ -97,9 +105,9 @@ pub(super) fn tells_changes(result: &Value) -> bool {
 }
 
 /// Asks a server of the stateless version to tell when its tools change.
-pub(super) fn listen(version: &ProtocolVersion, id: u64) -> Value {
+pub(super) fn listen(version: &ProtocolVersion, id: u64, asks: bool) -> Value {
     let wanted = SubscriptionFilter::builder().tools_list_changed().build();
-    let params = json!({ "_meta": meta(version), "notifications": wanted });
+    let params = json!({ "_meta": meta(version, asks), "notifications": wanted });
     json!({ "jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params })
 }
 
@@ -134,12 +142,14 @@ pub(super) fn hash(value: &Value) -> String {
     hex::encode(Sha256::digest(value.to_string()))
 }
 
-/// What a tool gave.
+/// What a tool gave, or asks a person first, if it may.
 ///
 /// # Errors
-/// The result is none, or asks something back.
-pub(super) fn reply(result: Value) -> Result<ServerReply, Failure> {
-    is_complete(&result)?;
+/// The result is none, or asks what nobody answers.
+pub(super) fn reply(result: Value, may_ask: bool) -> Result<ServerReply, Failure> {
+    if let Some(asks) = questions::read(&result, may_ask)? {
+        return Ok(ServerReply { asks: Some(Box::new(asks)), ..ServerReply::default() });
+    }
     let given: CallToolResult = serde_json::from_value(result)
         .map_err(|error| Failure::new(FailureKind::BadResponse, format!("the result of the call cannot be read: {error}")))?;
     let is_error = given.is_error == Some(true);

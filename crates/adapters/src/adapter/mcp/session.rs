@@ -1,6 +1,7 @@
 //! One server that was reached: the first words, and requests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::inbox::{Inbox, Said};
 use super::program::ServerProgram;
 use super::protocol::{self, Gives, STATELESS};
+use super::tasks;
 use super::web::{Trouble, Web};
 use crate::adapter::held;
 use crate::adapter::http::{HttpFault, in_words};
@@ -37,6 +39,10 @@ pub(super) struct ServerSession {
     /// What it gives.
     gives: Mutex<Gives>,
     pub(super) listed: Mutex<Option<Arc<ListedTools>>>,
+    /// Whether it takes calls as tasks.
+    takes_tasks: AtomicBool,
+    /// Whether it may ask a person.
+    asks: bool,
     /// A handshake is made again by one alone.
     pub(super) again: tokio::sync::Mutex<()>,
 }
@@ -47,6 +53,8 @@ pub(super) struct ListedTools {
     /// What it said of each, as far as it is pinned.
     pub(super) said: BTreeMap<String, Value>,
     pub(super) hash: String,
+    /// Names of those that can be called as tasks alone.
+    pub(super) as_tasks: HashSet<String>,
     /// How often it had said before that they are others now.
     pub(super) changes: u64,
 }
@@ -56,14 +64,17 @@ impl ServerSession {
     ///
     /// # Errors
     /// It cannot be reached, speaks another protocol, gives no tools, or does not answer until then; `time` is what its author gave it.
-    pub(super) async fn open(link: ServerLink, until: Instant, time: Duration) -> Result<ServerSession, HttpFault> {
+    pub(super) async fn open(link: ServerLink, until: Instant, time: Duration, asks: bool) -> Result<ServerSession, HttpFault> {
         let version = Mutex::new(STATELESS);
+        let (instructions, gives, listed) = (Mutex::default(), Mutex::default(), Mutex::default());
         let session = ServerSession {
             link,
             version,
-            instructions: Mutex::default(),
-            gives: Mutex::default(),
-            listed: Mutex::default(),
+            instructions,
+            gives,
+            listed,
+            takes_tasks: AtomicBool::default(),
+            asks,
             again: tokio::sync::Mutex::default(),
         };
         let late = |_| {
@@ -112,6 +123,11 @@ impl ServerSession {
             ServerLink::Program(program) => program.last_line(),
             ServerLink::Web(_) => String::new(),
         }
+    }
+
+    /// Whether it takes calls as tasks.
+    pub(super) fn takes_tasks(&self) -> bool {
+        self.takes_tasks.load(Ordering::Relaxed)
     }
 
     /// Whether it can still be asked.
@@ -199,6 +215,7 @@ impl ServerSession {
         }
         *held(&self.gives) = gives;
         *held(&self.instructions) = protocol::instructions(result);
+        self.takes_tasks.store(self.version().has_initialize() && tasks::are_taken(result), Ordering::Relaxed);
         if !protocol::tells_changes(result) {
             return Ok(());
         }
@@ -208,7 +225,7 @@ impl ServerSession {
         } else {
             // Its answer is the end of what it tells, which nobody waits for.
             let (id, _) = self.inbox().expect().map_err(HttpFault::before_sending)?;
-            Some(protocol::listen(&version, id))
+            Some(protocol::listen(&version, id, self.asks))
         };
         match (&self.link, request) {
             (ServerLink::Program(program), Some(request)) => program.send_soon(&request),
@@ -244,7 +261,7 @@ impl ServerSession {
         let (id, answer) = self.inbox().expect().map_err(HttpFault::before_sending)?;
         let mut params = if let Value::Object(params) = params { params } else { Map::new() };
         let version = self.version();
-        let mut meta = if version.has_initialize() { Map::new() } else { protocol::meta(&version) };
+        let mut meta = if version.has_initialize() { Map::new() } else { protocol::meta(&version, self.asks) };
         if method == "tools/call" {
             meta.insert("progressToken".into(), id.into());
         }

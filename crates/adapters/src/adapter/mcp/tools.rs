@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::headers::{repeated, wrong_header};
@@ -12,12 +12,13 @@ use super::inbox::Said;
 use super::program::LONGEST_LINE;
 use super::protocol;
 use super::session::{ListedTools, NO_SESSION, ServerLink, ServerSession};
+use super::tasks;
 use super::web::Trouble;
 use crate::adapter::held;
 use crate::adapter::http::{HttpFault, in_words};
 use crate::adapter::scrub::visible;
 use crate::event::{Failure, FailureKind, ServerTool};
-use crate::port::{INSTRUCTIONS, ServerReply};
+use crate::port::{INSTRUCTIONS, ServerCall, ServerReply};
 
 /// Most tools of a server, or resources, and pages of a list.
 const MOST_TOOLS: usize = 1_000;
@@ -67,7 +68,9 @@ impl ServerSession {
                 why.is_none()
             });
         }
-        let listed = Arc::new(ListedTools { hash: protocol::hash(&json!(said)), said, tools, changes });
+        let named = |item: &Value| item.get("name").and_then(Value::as_str).map(str::to_owned);
+        let as_tasks = items.iter().filter(|item| tasks::are_required(item)).filter_map(named).collect();
+        let listed = Arc::new(ListedTools { as_tasks, hash: protocol::hash(&json!(said)), said, tools, changes });
         let mut last = held(&self.listed);
         if last.as_ref().is_none_or(|last| last.changes <= changes) {
             *last = Some(Arc::clone(&listed));
@@ -127,21 +130,15 @@ impl ServerSession {
     ///
     /// # Errors
     /// It is another one now, the call failed, or the answer is none.
-    pub(super) async fn call(
-        &self,
-        tool: &str,
-        hash: &str,
-        arguments: &Map<String, Value>,
-        time: Duration,
-        keeps_pictures: bool,
-    ) -> Result<(ServerReply, FoundPictures), HttpFault> {
+    pub(super) async fn call(&self, call: &ServerCall) -> Result<(ServerReply, FoundPictures), HttpFault> {
+        let time = call.timeout;
         let until = Instant::now() + patience(time);
         let in_time = |what: &str| {
             let message = format!("{what} within {}{}", in_words(time), self.last_line());
             HttpFault::before_sending(self.inbox().scrub.failure(FailureKind::Timeout, message))
         };
         let listed = timeout_at(until, self.known()).await.map_err(|_| in_time("it did not tell its tools"))??;
-        match timeout_at(until, self.call_listed(listed, tool, hash, arguments)).await {
+        match timeout_at(until, self.call_listed(listed, call)).await {
             Err(_) => {
                 let told = self.inbox().take_progress();
                 let progress = told.map(|told| format!("; it had last told its progress: {told}")).unwrap_or_default();
@@ -154,8 +151,8 @@ impl ServerSession {
                     format!("its result has more than {LONGEST_LINE} bytes"),
                 ))),
                 Ok(result) => {
-                    let pictures = if keeps_pictures { protocol::pictures(&result) } else { vec![] };
-                    protocol::reply(result).map(|reply| (reply, pictures)).map_err(HttpFault::before_sending)
+                    let pictures = if call.server.pictures { protocol::pictures(&result) } else { vec![] };
+                    protocol::reply(result, call.server.questions).map(|reply| (reply, pictures)).map_err(HttpFault::before_sending)
                 }
                 Err(error) => Err(self.refused("tools/call", &error)),
             },
@@ -163,21 +160,26 @@ impl ServerSession {
     }
 
     /// Sends a call of a tool that is as it was. If the session is gone, the tool is looked at again in the new one.
-    async fn call_listed(
-        &self,
-        listed: Arc<ListedTools>,
-        tool: &str,
-        hash: &str,
-        arguments: &Map<String, Value>,
-    ) -> Result<Said, HttpFault> {
-        let params = json!({ "name": tool, "arguments": arguments });
+    async fn call_listed(&self, listed: Arc<ListedTools>, call: &ServerCall) -> Result<Said, HttpFault> {
+        let ServerCall { tool, hash, .. } = call;
+        let mut params = json!({ "name": tool, "arguments": call.arguments });
+        if let Some(given) = &call.answers {
+            if !given.answers.is_empty() {
+                params["inputResponses"] = json!(given.answers);
+            }
+            given.state.iter().for_each(|state| params["requestState"] = state.clone());
+        }
+        if self.takes_tasks() && listed.as_tasks.contains(tool) {
+            params["task"] = json!({ "ttl": call.timeout.as_millis() as u64 });
+        }
         let more = headers_of(&listed, tool, hash, &params)?;
         if let Some(said) = self.ask_or_begin_again("tools/call", params.clone(), &more).await? {
-            return Ok(said);
+            return self.ended(said).await;
         }
         let listed = self.list().await?;
         let more = headers_of(&listed, tool, hash, &params)?;
-        self.ask_in_new_session("tools/call", params, &more).await
+        let said = self.ask_in_new_session("tools/call", params, &more).await?;
+        self.ended(said).await
     }
 
     /// A request. If the session is gone, there is one new handshake.

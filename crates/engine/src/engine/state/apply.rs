@@ -136,6 +136,14 @@ impl RunState {
                     (_, work) => *work = StepWork::Call(*call),
                 }
             }
+            Happening::ServerAsked { step, call, asks, asked, .. } => {
+                let at = self.close_call(*call)?;
+                match (asked, &mut self.node_mut(at).work) {
+                    (Some(_), StepWork::Asking(asking)) => asking.loses(*call),
+                    (_, work) => work.ends(*call),
+                }
+                self.server_asks(step, asked.unwrap_or_default(), asks);
+            }
             Happening::ToolReplied { step, call, failure, duration_ms, result, pictures, asked, .. } => match asked {
                 Some(place) => {
                     if failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Rejected) {
@@ -143,9 +151,11 @@ impl RunState {
                     }
                     self.close_call(*call);
                     self.last_call = self.last_call.max(*call);
+                    self.server_answered(step, *place);
                     self.asked_over(self.find(step)?, *place, failure.as_ref(), *duration_ms, (result.as_ref(), pictures))?;
                 }
                 None => {
+                    self.server_answered(step, 0);
                     let at = self.close_call(*call)?;
                     self.node_mut(at).work.ends(*call);
                 }
@@ -183,7 +193,7 @@ impl RunState {
                 }
             }
             Happening::RunResumed { away_ms } => self.resumed(*away_ms),
-            Happening::ApprovalRequested { step, form: Some(form), .. } => self.approval_asked(self.find(step)?, form),
+            Happening::ApprovalRequested { step, form: Some(form), .. } => self.approval_asked(self.find(step)?, form, now),
             Happening::ApprovalRequested { step, act, .. } if !act.is_empty() => self.consent_asked(self.find(step)?, act, now),
             Happening::ApprovalRequested { step, .. } => {
                 let at = self.find(step)?;
@@ -198,7 +208,7 @@ impl RunState {
                 }
                 if self.approvals.contains_key(step) {
                     let (fields, comment, by) = (output.clone(), comment.clone(), by.clone());
-                    return self.approval_answered(step, ApprovalAnswer { approved: *approved, fields, comment, by });
+                    return self.approval_answered(step, ApprovalAnswer { approved: *approved, fields, comment, by }, now);
                 }
                 if self.consents.contains_key(step) {
                     return self.consent_given(step, *approved, comment, now);

@@ -83,26 +83,31 @@ impl RunState {
     }
 
     /// An `approval` step has asked. A person's time counts for its own time-out alone.
-    pub(super) fn approval_asked(&mut self, at: NodeRef, form: &FormRequest) {
+    pub(super) fn approval_asked(&mut self, at: NodeRef, form: &FormRequest, now: u64) {
+        self.question_asked(at, now);
         self.clear_timers(at, true);
         self.timers.extend(form.until_ms.map(|until| (until, Timer::Answer(at))));
         self.approvals.insert(self.node(at).path.clone(), PendingApproval { form: form.clone(), answer: None });
-        self.node_mut(at).status = StepStatus::Waiting;
+        if self.node(at).work.calls().is_empty() {
+            self.node_mut(at).status = StepStatus::Waiting;
+        }
     }
 
-    pub(super) fn approval_answered(&mut self, step: &str, answer: ApprovalAnswer) -> Option<()> {
+    pub(super) fn approval_answered(&mut self, step: &str, answer: ApprovalAnswer, now: u64) -> Option<()> {
         let at = self.find(step)?;
         let asked = self.approvals.get_mut(step).filter(|asked| asked.answer.is_none())?;
         asked.answer = Some(answer);
         let until = asked.form.until_ms;
         self.stop_timer(until, Timer::Answer(at));
         self.node_mut(at).status = StepStatus::Running;
+        self.question_answered(at, now);
         Some(())
     }
 
     /// Nobody is asked any more.
     pub(super) fn stop_asking(&mut self, at: NodeRef) {
         let path = self.node(at).path.clone();
+        self.server_talks.remove(&path);
         let until = self.approvals.remove(&path).and_then(|asked| asked.form.until_ms);
         self.stop_timer(until, Timer::Answer(at));
     }

@@ -7,6 +7,7 @@ pub(crate) mod ends;
 pub(crate) mod live;
 mod made;
 pub(crate) mod plans;
+pub(crate) mod questions;
 pub(crate) mod stop;
 pub(crate) mod talk;
 pub(crate) mod tally;
@@ -21,6 +22,7 @@ pub(crate) use plans::{OnePlan, PlanResult, Planning};
 use talk::{AskedStage, ModelTalk, RequestedCall};
 
 use crate::engine::state::consents::{ConsentDecision, PendingApproval};
+use crate::engine::state::questions::ServerTalk;
 use crate::engine::state::stop::Stopping;
 use crate::engine::state::tally::{Places, SetAside};
 use crate::event::{
@@ -78,6 +80,9 @@ pub struct RunState {
     /// What `approval` steps ask.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) approvals: BTreeMap<StepPath, PendingApproval>,
+    /// What MCP servers ask during calls, by the step and the place among the calls that its agent asked for (0 of a `tool` step).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) server_talks: BTreeMap<StepPath, BTreeMap<usize, ServerTalk>>,
     /// Marks of what `format` steps made.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) made: BTreeSet<[u8; 32]>,

@@ -37,13 +37,18 @@ impl Run {
         let step = self.path(at);
         let result = match result {
             Ok(CallReply::Tool(reply)) if let StepKind::Tool(step) = &self.step(at).kind => {
-                self.server_replied(at, call, &step.tool.value, reply).map(CallReply::Value)
+                match self.server_replied(at, call, &step.tool.value, reply, None) {
+                    Ok(None) => return self.wake(at),
+                    Ok(Some(value)) => Ok(CallReply::Value(value)),
+                    Err(failure) => Err(failure),
+                }
             }
             Ok(CallReply::Resource(reply, file)) if let StepKind::Resource(step) = &self.step(at).kind => {
                 self.resource_read(at, call, &step.server.value, reply, file)
             }
             result => result,
         };
+        let result = result.map_err(|failure| self.after_questions(at, 0, failure));
         let failure = result.as_ref().err().cloned();
         let duration_ms = self.now.ms.saturating_sub(started);
         self.emit(Happening::ToolReplied {

@@ -24,14 +24,20 @@ impl Kind for ToolStep {
         if run.lists_tools(at, &servers)? {
             return Ok(());
         }
+        if run.asks_for_server(at, 0, name) {
+            return Ok(());
+        }
+        let answers = run.server_answers(at, 0)?;
         let given = run.arguments(at, &self.with)?;
         let timeout = step.timeout.unwrap_or(run.tool(at, name)?.call_timeout());
         let key = run.repeat_key(at, self.idempotency_key.as_ref(), 0)?;
         let (request, shown) = run.tool_request(at, name, given, key, timeout)?;
         let planner = run.planner_of(at);
-        if !run.agreed(at, planner.as_deref(), name, &shown)? {
+        // Who allowed the call allowed the one with answers, too: it is the same.
+        if answers.is_none() && !run.agreed(at, planner.as_deref(), name, &shown)? {
             return Ok(());
         }
+        let request = request.with_answers(answers);
         run.permit(at, planner.as_deref(), Some((name, &shown)), &request)?;
         run.call_out(at, name, shown, request, ms(timeout));
         Ok(())

@@ -378,6 +378,7 @@ fn a_tool_that_is_a_pipeline_runs_it_with_what_its_author_fixed() {
         optional: false,
         without_instructions: false,
         pictures: false,
+        questions: false,
         approve: crate::model::Approve::Never,
     };
     let call =

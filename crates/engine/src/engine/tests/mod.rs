@@ -13,6 +13,7 @@ mod plan_bounds;
 mod planner;
 mod planning;
 mod properties;
+mod questioned;
 mod refining;
 mod resuming;
 mod rounds;

@@ -25,6 +25,7 @@ pub(super) fn server(allow: Option<&[&str]>) -> Tool {
         optional: false,
         without_instructions: false,
         pictures: false,
+        questions: false,
         approve: Default::default(),
     }
 }

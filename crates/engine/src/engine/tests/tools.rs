@@ -27,6 +27,7 @@ pub(super) fn tool(kind: ToolKind) -> Tool {
         optional: false,
         without_instructions: false,
         pictures: false,
+        questions: false,
         approve: Default::default(),
     }
 }

@@ -11,7 +11,7 @@ use crate::event::{Canceller, Event, Failure, FailureKind, Happening, RunEnd, Ru
 use crate::load::WrittenRules;
 use crate::model::Limits;
 use crate::plan::Plan;
-use crate::port::{HttpReply, ModelReply, ModelRequest, Rows, Secret, ToolServer};
+use crate::port::{HttpReply, ModelReply, ModelRequest, Rows, Secret, ServerCall, ToolServer};
 
 pub(super) fn start() -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000, 0).unwrap()
@@ -63,6 +63,8 @@ pub(super) struct World {
     pub(super) read: Vec<String>,
     /// Servers that started before anything needed them.
     pub(super) started: Vec<ToolServer>,
+    /// Calls of servers' tools that went out.
+    pub(super) served: Vec<ServerCall>,
 }
 
 impl World {
@@ -108,6 +110,7 @@ impl World {
             asked: vec![],
             read: vec![],
             started: vec![],
+            served: vec![],
         };
         world.handle(Input::Start(Box::new(RunStart {
             conversation: None,
@@ -170,6 +173,9 @@ impl World {
                     }
                     if let CallRequest::Resource(request) = &*request {
                         self.read.push(request.uri.clone());
+                    }
+                    if let CallRequest::Tool(request) = &*request {
+                        self.served.push(request.clone());
                     }
                     if let CallRequest::Recall { key, .. } = &*request {
                         self.recalls.push(key.clone());

@@ -49,6 +49,8 @@ impl Run {
         let step = self.path(at);
         match self.state.consents.get(&step) {
             Some(PendingConsent { decided: None, .. }) => Ok(false),
+            // One question of a step at a time.
+            _ if self.state.approvals.contains_key(&step) => Ok(false),
             Some(PendingConsent { act: asked, decided: Some(true), .. }) if *asked == act => Ok(true),
             Some(PendingConsent { act: asked, decided: Some(false), comment, .. }) if *asked == act => {
                 let why = if comment.is_empty() { String::new() } else { format!(": {comment}") };

@@ -3,6 +3,7 @@
 pub(crate) mod consent;
 mod early_start;
 pub(crate) mod permissions;
+pub(crate) mod questions;
 pub(crate) mod server_calls;
 pub(crate) mod servers;
 
@@ -219,6 +220,10 @@ impl Run {
         if !problems.is_empty() {
             return bad(format!("the arguments do not fit: {}", problems.join("; ")));
         }
+        if self.asks_for_server(at, place, &asked.tool) {
+            return Ok(());
+        }
+        let answers = self.server_answers(at, place)?;
         let timeout = self.tool(at, &asked.tool)?.call_timeout();
         if let Some(mock) = self.mock_named(&asked.tool) {
             let call = self.asked_called(at, place, &asked.tool, asked.arguments.clone(), timeout);
@@ -238,9 +243,10 @@ impl Run {
         };
         let key = RepeatKey { text: format!("{}-{conversation}{turn}-{}", self.own_key(at), place + 1), is_written: false };
         let (request, shown) = self.tool_request(at, &asked.tool, given.clone(), key, timeout)?;
-        if !self.agreed(at, Some(&agent_name), &asked.tool, &shown)? {
+        if answers.is_none() && !self.agreed(at, Some(&agent_name), &asked.tool, &shown)? {
             return Ok(());
         }
+        let request = request.with_answers(answers);
         self.permit(at, Some(&agent_name), Some((&asked.tool, &shown)), &request)?;
         let request = self.bound_to_place(at, Some(&agent_name), request);
         let call = self.asked_called(at, place, &asked.tool, shown, timeout);
@@ -286,10 +292,15 @@ impl Run {
         let result = match result {
             Ok(CallReply::Tool(mut reply)) => {
                 pictures = std::mem::take(&mut reply.pictures);
-                self.server_replied(at, call, &asked.tool, reply).map(CallReply::Value)
+                match self.server_replied(at, call, &asked.tool, reply, Some(place)) {
+                    Ok(None) => return self.ask_on(at),
+                    Ok(Some(value)) => Ok(CallReply::Value(value)),
+                    Err(failure) => Err(failure),
+                }
             }
             result => result,
         };
+        let result = result.map_err(|failure| self.after_questions(at, place, failure));
         let personal = if let Ok(CallReply::Rows(rows)) = &result { rows.personal.clone() } else { vec![] };
         let result = match (result, self.planned_of(at).called_tool(&asked.tool)) {
             (Ok(CallReply::Rows(rows)), Some(called)) => match self.opening_with(at, called, &asked, rows) {

@@ -330,7 +330,14 @@ impl Run {
         }
         let Value::Object(arguments) = arguments else { return Err(missing()) };
         let hash = found.hash.clone();
-        Ok(CallRequest::Tool(ServerCall { server: self.server(at, server)?, tool: part.to_string(), hash, arguments, timeout }))
+        Ok(CallRequest::Tool(ServerCall {
+            server: self.server(at, server)?,
+            tool: part.to_string(),
+            hash,
+            arguments,
+            timeout,
+            answers: None,
+        }))
     }
 
     /// A reading of a resource, once the server is there.
@@ -375,11 +382,21 @@ impl Run {
         Ok(CallReply::Files(vec![(content, vec![])]))
     }
 
-    /// What a tool of a server gave: its value, or that it did not work.
-    pub(crate) fn server_replied(&mut self, at: NodeRef, call: u64, tool: &str, reply: ServerReply) -> Result<Value, Failure> {
+    /// What a tool of a server gave: its value, or that it did not work. `None`: it asks a person first.
+    pub(crate) fn server_replied(
+        &mut self,
+        at: NodeRef,
+        call: u64,
+        tool: &str,
+        reply: ServerReply,
+        asked: Option<usize>,
+    ) -> Result<Option<Value>, Failure> {
         let ToolName { tool: server, part } = ToolName::of(tool);
         let part = part.unwrap_or_default();
         self.note(at, call, server, &reply.notes);
+        if let Some(asks) = reply.asks {
+            return self.server_asked(at, call, tool, asks, asked).map(|()| None);
+        }
         let value = cleaned(reply.value);
         if reply.is_error {
             let said = value.as_str().map_or_else(|| value.to_string(), str::to_string);
@@ -398,7 +415,7 @@ impl Run {
                 return Err(Failure::new(FailureKind::BadShape, message));
             }
         }
-        Ok(value)
+        Ok(Some(value))
     }
 
     fn note(&mut self, at: NodeRef, call: u64, server: &str, notes: &[String]) {

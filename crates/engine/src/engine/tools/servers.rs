@@ -84,6 +84,7 @@ pub(crate) fn of_file(
         connect_timeout,
         optional: tool.optional,
         pictures: tool.pictures,
+        questions: tool.questions,
         run,
     })
 }

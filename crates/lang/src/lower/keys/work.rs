@@ -86,6 +86,7 @@ pub static TOOL: KeyTable = KeyTable::of("tool").keys(&[
 const OPTIONAL: KeyRule = key("optional", Boolean, "true: a run continues without its tools when the server does not start or answer");
 const INSTRUCTIONS: KeyRule = key("instructions", Boolean, "false: agents are not told what the server says of itself as a whole");
 const PICTURES: KeyRule = key("pictures", Boolean, "true: agents see the pictures in its results, if their model takes pictures");
+const QUESTIONS: KeyRule = key("questions", Boolean, "true: the server may ask a person during a call");
 
 /// `auth` of an MCP server.
 pub(crate) static SIGN_IN: KeyTable = KeyTable::of("auth").keys(&[
@@ -107,6 +108,7 @@ pub static TOOL_KINDS: &[&KeyTable] = &[
         OPTIONAL,
         INSTRUCTIONS,
         PICTURES,
+        QUESTIONS,
     ]),
     &KeyTable::of("url").keys(&[
         key("url", Template, "address of an MCP server"),
@@ -115,6 +117,7 @@ pub static TOOL_KINDS: &[&KeyTable] = &[
         OPTIONAL,
         INSTRUCTIONS,
         PICTURES,
+        QUESTIONS,
     ]),
     &KeyTable::of("http").keys(&[
         key("http", Request, "a request: POST https://…"),

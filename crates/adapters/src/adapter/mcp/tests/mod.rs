@@ -7,6 +7,7 @@ mod program;
 mod resources;
 mod shared;
 mod stand_in;
+mod tasks;
 mod web;
 
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use super::McpServers;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::http::{Http, HttpSettings};
 use crate::event::Failure;
-use crate::port::{Secret, ServerCall, ServerReply, ServerTransport, ToolList, ToolServer, ToolServers};
+use crate::port::{Secret, ServerAnswers, ServerCall, ServerReply, ServerTransport, ToolList, ToolServer, ToolServers};
 
 /// Servers of a test, with a folder of their own.
 struct World {
@@ -66,6 +67,7 @@ impl World {
             connect_timeout: Duration::from_secs(20),
             optional: false,
             pictures: false,
+            questions: false,
             run: "r_1".into(),
         }
     }
@@ -93,7 +95,7 @@ impl World {
 fn echo(server: &ToolServer, list: &ToolList, text: &str, time: Duration) -> ServerCall {
     let tool = list.tools.iter().find(|tool| tool.name == "echo").unwrap();
     let arguments = Map::from_iter([("text".to_owned(), Value::from(text))]);
-    ServerCall { server: server.clone(), tool: "echo".to_owned(), hash: tool.hash.clone(), arguments, timeout: time }
+    ServerCall { server: server.clone(), tool: "echo".to_owned(), hash: tool.hash.clone(), arguments, timeout: time, answers: None }
 }
 
 /// Enough for anything that is not to be awaited in vain.

@@ -3,6 +3,7 @@
 use sha2::Digest;
 
 use super::*;
+use crate::event::FailureKind;
 
 #[test]
 fn the_new_version_is_spoken_and_old_servers_are_greeted_in_theirs() {
@@ -106,7 +107,27 @@ fn what_a_server_asks_is_refused_and_noted() {
         let to = |id: &str| heard.iter().find(|line| line.contains(&format!("\"id\":\"{id}\""))).unwrap().clone();
         assert!(to("q1").contains("error") && to("q3").contains("error") && to("q4").contains("\"result\":{}"));
         let failure = world.echo(&world.program("wants_input"), "x", LONG).await.unwrap_err();
-        assert!(failure.message.contains("asks something back"), "{}", failure.message);
+        let hint = "does not allow that (questions: true). It asks: Which room?";
+        assert!(failure.kind == FailureKind::Refused && failure.message.contains(hint), "{}", failure.message);
+        world.close().await;
+    });
+}
+
+#[test]
+fn a_call_whose_server_asks_a_person_is_made_again_with_the_answers_and_its_state() {
+    run(async {
+        let world = World::new();
+        let server = ToolServer { questions: true, ..world.program("wants_input") };
+        let list = world.list(&server).await.unwrap();
+        let call = echo(&server, &list, "x", LONG);
+        let asks = *world.servers.call(call.clone()).await.unwrap().asks.unwrap();
+        assert_eq!((asks.questions[0].id.as_str(), asks.questions[0].message.as_str()), ("room", "Which room?"));
+        assert_eq!(asks.state, Some(json!("s-1")));
+        let answers = json!({ "room": { "action": "accept", "content": { "room": 7 } } }).as_object().unwrap().clone();
+        let answers = Some(ServerAnswers { answers, state: asks.state });
+        let reply = world.servers.call(ServerCall { answers, ..call }).await.unwrap();
+        assert_eq!(reply.value, text("{\"room\":{\"action\":\"accept\",\"content\":{\"room\":7}}} \"s-1\""));
+        assert_eq!(reply.asks, None);
         world.close().await;
     });
 }

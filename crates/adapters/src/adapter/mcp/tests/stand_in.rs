@@ -80,6 +80,11 @@ fn tools(mode: &str, cursor: Option<&str>, asked: usize) -> Value {
             tool["outputSchema"] = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
             json!({ "tools": [tool] })
         }
+        _ if mode.starts_with("task_") => {
+            let mut tool = tool("echo", "Takes long.");
+            tool["execution"] = json!({ "taskSupport": "required" });
+            json!({ "tools": [tool] })
+        }
         _ => json!({ "tools": [tool("echo", "Says it again.")] }),
     }
 }
@@ -112,8 +117,8 @@ fn serve(mode: &str) {
         "slow_start" => std::thread::sleep(Duration::from_millis(600)),
         _ => {}
     }
-    let is_old = matches!(mode, "old" | "oldest" | "wrong_version" | "late_first_word");
-    let mut lists = 0;
+    let is_old = matches!(mode, "old" | "oldest" | "wrong_version" | "late_first_word") || mode.starts_with("task_");
+    let (mut lists, mut looks) = (0, 0);
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
         hear(&line);
@@ -139,9 +144,11 @@ fn serve(mode: &str) {
                     "oldest" => "2024-11-05",
                     _ => "2025-11-25",
                 };
+                let tasks =
+                    if mode.starts_with("task_") { json!({ "requests": { "tools": { "call": {} } }, "cancel": {} }) } else { json!({}) };
                 result(json!({
                     "protocolVersion": version,
-                    "capabilities": { "tools": { "listChanged": true } },
+                    "capabilities": { "tools": { "listChanged": true }, "tasks": tasks },
                     "instructions": own("STAND_IN_SAYS").unwrap_or_default(),
                     "serverInfo": { "name": "stand-in", "version": "1" },
                 }));
@@ -174,6 +181,30 @@ fn serve(mode: &str) {
                 "a:big" => result(json!({ "contents": [{ "uri": "a:big", "text": "x".repeat(2 << 20) }] })),
                 uri => result(json!({ "contents": [{ "uri": uri, "text": format!("This is {uri}.") }] })),
             },
+            Some("tools/call") if mode.starts_with("task_") => match (&message["params"]["task"]["ttl"], mode) {
+                (Value::Null, _) => error(-32601, "only as a task"),
+                (_, "task_nameless") => result(json!({ "task": { "status": "working" } })),
+                _ => result(json!({ "task": { "taskId": "t-1", "status": "working", "pollInterval": 0, "statusMessage": "copying 1" } })),
+            },
+            Some("tasks/get") if mode == "task_lost" => error(-32602, "no such task"),
+            Some("tasks/get") => {
+                looks += 1;
+                let status = match mode {
+                    "task_done" if looks < 3 => "working",
+                    "task_done" => "completed",
+                    "task_fails" => "failed",
+                    "task_cancelled" => "cancelled",
+                    "task_asks" => "input_required",
+                    "task_strange" => "danc\u{1b}ing",
+                    _ => "working",
+                };
+                let pause = if mode == "task_slow" { u64::MAX } else { 0 };
+                result(
+                    json!({ "taskId": message["params"]["taskId"], "status": status, "pollInterval": pause, "statusMessage": format!("copying {looks}") }),
+                );
+            }
+            Some("tasks/result") if mode == "task_fails" => error(-32000, "the disk is full"),
+            Some("tasks/result") => result(json!({ "content": [{ "type": "text", "text": "copied" }] })),
             Some("tools/call") => call(mode, &id, &message),
             Some("ping") if mode == "deaf" => {}
             Some("ping") => result(json!({})),
@@ -254,7 +285,13 @@ fn call(mode: &str, id: &Value, message: &Value) {
             say(&json!({ "jsonrpc": "2.0", "id": "q4", "method": "ping" }));
             result(told(&text));
         }
-        "wants_input" => result(json!({ "resultType": "input_required", "inputRequests": {} })),
+        "wants_input" => match message["params"].get("inputResponses") {
+            None => result(json!({ "resultType": "input_required", "requestState": "s-1", "inputRequests": { "room": {
+                "method": "elicitation/create",
+                "params": { "message": "Which room?", "requestedSchema": { "type": "object", "properties": { "room": { "type": "integer" } } } },
+            } } })),
+            Some(answers) => result(told(&format!("{answers} {}", message["params"]["requestState"]))),
+        },
         "structured" => result(json!({ "content": [], "structuredContent": { "n": 7 } })),
         "wrong_structure" => result(json!({ "content": [], "structuredContent": { "n": "seven" } })),
         "environment" => {
