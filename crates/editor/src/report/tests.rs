@@ -24,7 +24,7 @@ pub(super) fn example() -> (Sources, Vec<Diagnostic>) {
             .related(at(&sources, mail, "review", 0), "\"draft\" waits for \"review\"")
             .related(at(&sources, mail, "draft", 1), "\"review\" waits for \"draft\"")
             .help("remove one of the two names"),
-        Diagnostic::new(Code::UnusedOutput, at(&sources, mail, "review", 1), "no one reads the output of \"review\"")
+        Diagnostic::new(Code::UnusedOutput, at(&sources, mail, "review", 1), "the output of \"review\" is never used")
             .related(at(&sources, team, "critic", 0), "its agent")
             .help("use steps.review.output, 100% or remove the step"),
         Diagnostic::new(Code::YamlTrap, no, "no without quotes is text here and false elsewhere; write \"no\" or false")
@@ -51,7 +51,7 @@ fn people_get_a_picture_with_help() {
        = help: remove one of the two names
        = more: flow explain F101
 
-    warning[F105]: no one reads the output of "review"
+    warning[F105]: the output of "review" is never used
       --> pipelines/mail.yaml:10:9
        |
     10 |   - id: review

@@ -96,6 +96,7 @@ tools:
   mail: { smtp: '{{ env.H }}:25', from: '{{ env.F }}', user: '{{ env.U }}', password: '{{ secrets.K }}' }
   program: { command: server, args: ['{{ inputs.a }}'], env: { E: '{{ secrets.K }}' }, allow: [x] }
   web: { url: 'https://a.example/{{ inputs.a }}', headers: { H: '{{ secrets.K }}' }, allow: [x] }
+  signed: { url: 'https://b.example/', auth: { client_id: me, client_secret: '{{ secrets.K }}' }, allow: [x] }
   inner: { pipeline: q.yaml, with: { a: '{{ inputs.a }}' } }
 scorecards:
   card:
