@@ -198,7 +198,7 @@ fn typed(field: Option<&Field>, value: &str) -> Result<Value, JsonError> {
     }
 }
 
-/// A value as JSON; `None`: it is no JSON, so it is a text. Errors: it begins as only JSON does, or is a number, and has not one meaning.
+/// A value as JSON; `None`: it is not valid JSON, so it is a text. Errors: it begins as only JSON does, or is a number, and has not one meaning.
 fn json_or_text(value: &str) -> Result<Option<Value>, JsonError> {
     match read_json(value) {
         Ok(value) => Ok(Some(value)),

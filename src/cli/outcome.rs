@@ -163,7 +163,7 @@ pub(super) fn line_of_end(outcome: &RunOutcome, reach: &str) -> Option<String> {
             });
             let gates: Vec<String> = gates.collect();
             let told = if gates.is_empty() { "a gate was not met".to_string() } else { gates.join("; ") };
-            format!("quality_not_met: {}; flow runs show{reach} tells why", visible(&told))
+            format!("quality_not_met: {}; flow runs show{reach} shows why", visible(&told))
         }
         (_, RunStatus::Cancelled) if outcome.events.is_empty() => "cancelled before it began: nothing was done".to_string(),
         (_, RunStatus::Cancelled) => format!("cancelled; what is done is kept: flow runs resume {}{reach}", outcome.run),

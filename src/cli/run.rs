@@ -170,8 +170,8 @@ pub(super) fn play(mut session: RunSession, printed: OutputTargets, shared: &Sha
     if !shared.quiet {
         on.unrecognised().iter().for_each(|line| tell!("{line}"));
         match &on.runner.taping {
-            Taping::Replay(folder) => tell!("replay: answers come from {}, nobody is asked", folder.display()),
-            _ if on.scripted => tell!("models are scripted: replies come from a file, no model is asked"),
+            Taping::Replay(folder) => tell!("replay: answers come from {}, no model or service is called", folder.display()),
+            _ if on.scripted => tell!("models are scripted: replies come from a file, no model is called"),
             _ => {}
         }
     }

@@ -101,7 +101,7 @@ pub(super) fn of_suite(suite: &Suite, trials: &[(&Trial, Option<&Played>)]) -> V
     let unused = written.into_iter().filter(|(_, (_, is_used))| !is_used);
     let complaints = unused.map(|((span, kind, name), (first, _))| {
         let message = match kind {
-            "reply" => format!("the reply for step \"{name}\" is left over: no model was asked there"),
+            "reply" => format!("the reply for step \"{name}\" is left over: the step did not call a model"),
             _ => format!("the mock of \"{name}\" is left over: it was never needed"),
         };
         (first, Complaint { line: Some(suite.line(span)), ..Complaint::new(message) })

@@ -94,9 +94,7 @@ impl<'a> TrialTape<'a> {
             Taping::Replay(folder) if misses.is_empty() => {
                 let left = self.tape.left_over(folder).into_iter();
                 wrong.extend(
-                    left.map(|(step, call)| {
-                        format!("the recording of call {call} of step \"{step}\" is left over: it was never asked for")
-                    }),
+                    left.map(|(step, call)| format!("the recording of call {call} of step \"{step}\" is left over: it was never used")),
                 );
             }
             Taping::Record(folder) if self.tape.count() > 0 => {

@@ -179,7 +179,7 @@ fn call(tools: &[Tool], mut request: ClientRequest, is_stateless: bool) -> Resul
         let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
         let hint = did_you_mean(&tool, names.iter().copied());
         let names: Vec<&str> = names.into_iter().take(20).collect();
-        return Err(wrong(format!("there is no tool \"{}\"; there is: {}{hint}", crate::diagnostic::visible(&tool), names.join(", "))));
+        return Err(wrong(format!("there is no tool \"{}\"; available: {}{hint}", crate::diagnostic::visible(&tool), names.join(", "))));
     }
     let arguments = match request.params.remove("arguments") {
         None | Some(Value::Null) => Map::new(),

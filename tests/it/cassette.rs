@@ -191,7 +191,7 @@ fn a_replay_gives_the_recorded_run_without_keys_and_without_anybody_to_ask() {
     let asked = server.count();
     let replayed = place.flow(&["run", "p.yaml", "--input", "who=p1", "--replay", "tape"], false);
     assert_eq!((replayed.exit, replayed.out.as_str()), (0, live.out.as_str()), "{}", replayed.err);
-    assert!(replayed.err.contains("replay: answers come from tape, nobody is asked"), "{}", replayed.err);
+    assert!(replayed.err.contains("replay: answers come from tape, no model or service is called"), "{}", replayed.err);
     // Who is another person gets the answer with their own name.
     let other = place.flow(&["run", "p.yaml", "--input", "who=p2", "--replay", "tape", "-q"], false);
     assert_eq!(
@@ -311,7 +311,7 @@ fn a_case_runs_from_the_recording_that_was_made_of_it() {
     );
     let left = place.flow(&["test"], false);
     assert_eq!(left.exit, 1);
-    assert!(left.out.contains("the recording of call 1 of step \"note\" is left over: it was never asked for"), "{}", left.out);
+    assert!(left.out.contains("the recording of call 1 of step \"note\" is left over: it was never used"), "{}", left.out);
     place.write("p.test.yaml", &TEST.replace("id: hours", "id: other").replace("golden: true", "expect: { status: failed }"));
     std::fs::remove_dir_all(place.at("goldens")).unwrap();
     let orphan = place.flow(&["test"], false);

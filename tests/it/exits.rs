@@ -65,7 +65,7 @@ const TROUBLE: &[(i32, &str, &str)] = &[
     (2, "gone.env", "test --live --env-file gone.env"),
     (2, "it has more than 8 MiB", "run p.yaml --inputs /dev/zero"),
     (2, "gone.json: it cannot be read", "run p.yaml --inputs gone.json; plan p.yaml --inputs gone.json"),
-    (2, "it is no JSON (line 1, column 1); write one JSON object such as {\"message\"", "run p.yaml --inputs inputs.yaml"),
+    (2, "it is not valid JSON (line 1, column 1); write one JSON object such as {\"message\"", "run p.yaml --inputs inputs.yaml"),
     (2, "--input message is there twice; write each input once", "run p.yaml --input message=Hi --input message=Ho"),
     (2, "has no channel \"fax\"", "run p.yaml --channel fax; plan p.yaml --channel fax"),
     (2, "above 0, in US dollars", "run p.yaml --max-cost-usd free; plan p.yaml --max-cost-usd -1; run p.yaml --max-cost-usd 0"),
@@ -226,9 +226,9 @@ fn inputs_that_could_mean_several_things_are_refused_however_they_come() {
     ];
     let of_file = [
         ("1e999", "number out of range"),
-        (r#""\ud800""#, "it is no JSON"),
+        (r#""\ud800""#, "it is not valid JSON"),
         (&deep, "recursion limit"),
-        ("NaN", "it is no JSON"),
+        ("NaN", "it is not valid JSON"),
         ("1} {", "trailing characters"),
     ];
     let refused = |arguments: &[&str], wanted: &str| {
@@ -267,7 +267,7 @@ fn inputs_may_come_from_standard_input() {
         let ended = child.wait_with_output().unwrap();
         let told = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stdout).as_ref()), (Some(exit), out), "{told}");
-        assert!(exit == 0 || told.contains("--inputs -: it is no JSON"), "{told}");
+        assert!(exit == 0 || told.contains("--inputs -: it is not valid JSON"), "{told}");
     }
 }
 
@@ -310,7 +310,7 @@ fn a_gate_that_was_not_met_is_named_with_what_it_wanted() {
     std::fs::write(project.path().join("p.yaml"), text).unwrap();
     let said = flow(project.path(), &["run", "p.yaml"]);
     assert_eq!((said.exit, said.out.as_str()), (5, "Hi\n"), "{}", said.err);
-    assert!(said.err.contains("quality_not_met: gate \"check\" was not met (short_enough); flow runs show tells why"), "{}", said.err);
+    assert!(said.err.contains("quality_not_met: gate \"check\" was not met (short_enough); flow runs show shows why"), "{}", said.err);
 }
 
 #[test]

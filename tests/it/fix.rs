@@ -172,7 +172,7 @@ fn what_cannot_be_read_or_written_stays_and_the_other_files_are_fixed() {
     for line in [
         "bytes.yaml: nothing is written: it is not text in UTF-8; save the file again as UTF-8",
         "closed.yaml: nothing is written: the file is read-only",
-        "pipe.yaml: nothing is written: it is no file",
+        "pipe.yaml: nothing is written: it is not a file",
         "4 edits written in 1 file; 3 files left as each was, see above",
     ] {
         assert!(err.contains(line), "{line}: {err}");

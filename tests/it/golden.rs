@@ -168,7 +168,7 @@ fn replies_that_are_missing_or_left_over_fail_with_step_and_call() {
     let bench = Bench::new();
     bench.edit("reminder.yaml", "  - id: fit\n", "  - { id: extra, agent: writer, prompt: More?, when: false }\n  - id: fit\n");
     bench.edit(TEST, "  validate: passed\n", "  validate: passed\n  extra: More.\n");
-    let ran = bench.fails_with(&["reminder.test.yaml:9: the reply for step \"extra\" is left over: no model was asked there"]);
+    let ran = bench.fails_with(&["reminder.test.yaml:9: the reply for step \"extra\" is left over: the step did not call a model"]);
     assert_eq!(ran.err, "6 passed, 1 failed\n", "{}", ran.out);
 }
 

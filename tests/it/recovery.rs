@@ -149,8 +149,8 @@ fn a_once_step_that_has_happened_is_answered_with_its_output_and_each_wrong_answ
         shown.contains("a person decides: \"pay\" was started and may have acted") && shown.contains("then: flow runs resume"),
         "{shown}"
     );
-    told(&["--happened", "{\"paid\": true}"], 2, "this is not what \"pay\" gives: an http step gives { status, headers, body }");
-    told(&["--happened", "paid"], 2, "it is no JSON");
+    told(&["--happened", "{\"paid\": true}"], 2, "this is not what \"pay\" gives: an http step returns { status, headers, body }");
+    told(&["--happened", "paid"], 2, "it is not valid JSON");
     told(&["--happened", "@none.json"], 2, "cannot read none.json");
     std::fs::write(place.0.path().join("paid.json"), r#"{"status": 201, "headers": {}, "body": {"receipt": "r-7"}}"#).unwrap();
     told(&["--happened", "@paid.json"], 0, "noted");

@@ -83,7 +83,7 @@ const SHAPE: [&str; 4] = ["F002", "F004", "F005", "F007"];
 const UNSEEN: &[(&str, &str)] = &[
     ("has no place for", "places in braces"),
     ("is called by the name of its file", "the name of the file"),
-    ("is no date and time", "only the form of a date is seen"),
+    ("is not a date and time", "only the form of a date is seen"),
     ("is read as it is written", "braces in a text"),
 ];
 

@@ -170,6 +170,14 @@ fn a_person_logs_in_once_and_runs_use_the_login() {
     assert!(exit == Some(0) && said.contains("Hello, ***"), "{exit:?} {said}");
     let (_, said) = done(folder, &["doctor", "p.yaml", "--trust"]);
     assert!(said.contains("server tracker has a login: a token until 20") && said.contains("refreshed then"), "{said}");
+    // The login is this project's, from wherever it is named, and no other's.
+    let other = folder.join("other");
+    std::fs::create_dir(&other).unwrap();
+    write(&other, &own);
+    for (file, exit) in [("../p.yaml", Some(0)), ("p.yaml", Some(6))] {
+        let output = flow(&other, &["run", file, "--trust"]).env("XDG_STATE_HOME", folder.join("state")).output().unwrap();
+        assert_eq!(output.status.code(), exit, "{file}: {}", String::from_utf8_lossy(&output.stderr));
+    }
     // The server takes the token no more: the run fetches another one.
     given.lock().unwrap().push("canary-token-x".to_owned());
     let (exit, said) = done(folder, &run);

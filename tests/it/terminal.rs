@@ -237,3 +237,24 @@ fn the_reply_is_the_last_that_a_terminal_shows_and_stands_apart() {
         assert_eq!(shown, format!("{reply}\n"));
     }
 }
+
+#[test]
+fn findings_fit_the_window_and_their_places_stay_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = "x".repeat(70);
+    let pipeline = SENDS.replace("set: Hello", &format!("set: \"日本 {long} {{{{ steps.nobody.output }}}} {long}\""));
+    std::fs::write(folder.path().join("a_pipeline_with_quite_a_long_name.yaml"), pipeline).unwrap();
+    let place = "a_pipeline_with_quite_a_long_name.yaml:5:99";
+    for width in [40, 60, 120] {
+        let (exit, shown) = at_window(folder.path(), &["validate", "a_pipeline_with_quite_a_long_name.yaml"], width, &[("NO_COLOR", "1")]);
+        assert!(exit == 1 && shown.contains(place), "{shown}");
+        let lines: Vec<&str> = shown.lines().collect();
+        for line in lines.iter().filter(|line| !line.contains(place)) {
+            assert!(line.chars().count() + line.matches(['日', '本']).count() <= usize::from(width), "{width}: {line}\n{shown}");
+        }
+        let source = lines.iter().position(|line| line.starts_with("5 |")).unwrap();
+        let before =
+            |line: &str, what: &str| line.split_once(what).map(|(before, _)| before.chars().count() + before.matches(['日', '本']).count());
+        assert_eq!(before(lines[source], "steps.nobody"), before(lines[source + 1], "^"), "{shown}");
+    }
+}

@@ -12,10 +12,10 @@ pub struct GraphOptions {
     /// The pipeline file
     #[arg(required_unless_present = "run")]
     pub file: Option<PathBuf>,
-    /// Draws what really ran: the run's id, or the beginning of it
+    /// Draws what actually ran: the id of a run, or its beginning
     #[arg(long, value_name = "RUN", conflicts_with = "file")]
     pub run: Option<String>,
-    /// What is written
+    /// The format of the output
     #[arg(long, value_enum, default_value_t = GraphFormat::Mermaid)]
     pub format: GraphFormat,
     /// Short for --format json
@@ -45,10 +45,10 @@ pub struct ValidateOptions {
     /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
-    /// Warnings count as errors
+    /// Treats warnings as errors
     #[arg(long)]
     pub deny_warnings: bool,
-    /// Shows what comments hide, too
+    /// Also shows findings that comments hide
     #[arg(long)]
     pub no_ignore: bool,
 }
@@ -74,10 +74,10 @@ pub struct FixOptions {
 
 #[derive(Debug, Clone, clap::Subcommand)]
 pub enum ToolsCommand {
-    /// Starts the MCP servers of pipelines, shows how their tools differ from the pinned ones, and accepts them as they are now
+    /// Starts the MCP servers of pipelines, shows how their tools differ from the pinned ones, and accepts the differences
     #[command(after_help = examples::PIN)]
     Pin {
-        /// Pipelines, and folders in which they are looked for [default: the project]
+        /// Pipelines, or folders to search for them [default: the project]
         paths: Vec<PathBuf>,
         /// Only shows the differences; exit 1 if there are some
         #[arg(long)]
@@ -85,15 +85,15 @@ pub enum ToolsCommand {
         #[command(flatten)]
         trust: TrustOption,
     },
-    /// Signs in to an MCP server (OAuth) and keeps the login for this project; runs use it and refresh it
+    /// Signs in to an MCP server (OAuth) and stores the login for this project; runs use and refresh it
     #[command(after_help = examples::LOGIN)]
     Login(LoginOptions),
-    /// Forgets the login of an MCP server
+    /// Removes the stored login of an MCP server
     #[command(after_help = examples::LOGOUT)]
     Logout {
         /// The name of the server in `tools`
         server: String,
-        /// Pipelines, and folders in which it is looked for [default: the project]
+        /// Pipelines, or folders to search for it [default: the project]
         paths: Vec<PathBuf>,
     },
 }
@@ -102,18 +102,18 @@ pub enum ToolsCommand {
 pub struct LoginOptions {
     /// The name of the server in `tools`
     pub server: String,
-    /// Pipelines, and folders in which it is looked for [default: the project]
+    /// Pipelines, or folders to search for it [default: the project]
     pub paths: Vec<PathBuf>,
-    /// A scope to ask for, besides those that the server wants; may be repeated
+    /// A scope to request in addition to those of the server; may be repeated
     #[arg(long = "scope", value_name = "SCOPE")]
     pub scopes: Vec<String>,
-    /// A host that the server names for its logins and that may be asked for a token; may be repeated
+    /// Allows a host that the server names as its login host; may be repeated
     #[arg(long = "yes-host", value_name = "HOST")]
     pub hosts: Vec<String>,
-    /// With a code that is typed on another device, if the authorization server offers it
+    /// Signs in with a code typed on another device, if the authorization server supports it
     #[arg(long)]
     pub device: bool,
-    /// Prints the address only
+    /// Prints the address and opens no browser
     #[arg(long)]
     pub no_browser: bool,
     #[command(flatten)]
@@ -122,43 +122,43 @@ pub struct LoginOptions {
 
 #[derive(Debug, Args)]
 pub struct DoctorOptions {
-    /// Pipelines, and folders in which they are looked for [default: the project]
+    /// Pipelines, or folders to search for them [default: the project]
     pub paths: Vec<PathBuf>,
     #[command(flatten)]
     pub trust: TrustOption,
-    /// Which value each setting has, and where it comes from; nothing is tested
+    /// Shows the value of each setting and its source; tests nothing
     #[arg(long)]
     pub config: bool,
-    /// As JSON
+    /// Prints JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct TestOptions {
-    /// Files with tests, and folders in which they are looked for [default: the project]
+    /// Test files, or folders to search for them [default: the project]
     pub paths: Vec<PathBuf>,
-    /// Writes goldens instead of comparing with them; refused where CI is set
+    /// Writes goldens instead of comparing with them; not allowed where CI is set
     #[arg(long)]
     pub update: bool,
-    /// Asks models that have no scripted reply, and keeps their answers for the tests after; refused where CI is set
+    /// Calls the models that have no scripted reply, and records their answers for later tests; not allowed where CI is set
     #[arg(long)]
     pub record: bool,
-    /// Asks models that have no scripted reply, whatever was recorded, and keeps nothing
+    /// Calls the models that have no scripted reply, even where an answer is recorded, and records nothing
     #[arg(long, conflicts_with = "record")]
     pub live: bool,
     #[command(flatten)]
     pub trust: TrustOption,
-    /// Runs each test so often and fails those that do not come out the same each time, with counts
+    /// Runs each test this many times, and fails those with different results, with counts
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "record")]
     pub repeat: u32,
-    /// Prints what became worse or better than this file says, as Markdown, and fails only for what became worse; with --update writes it
+    /// Compares with the results in this file, as Markdown, and fails only if something got worse; with --update writes the file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "json", "record"])]
     pub baseline: Option<PathBuf>,
-    /// Breaks what gates let through, one way at a time, and fails when no check of the gate notices
+    /// Breaks the texts that passed each gate, one way at a time, and fails if no check of the gate notices
     #[arg(long, conflicts_with_all = ["update", "record", "repeat", "baseline"])]
     pub mutate: bool,
-    /// Only tests with this text in FILE/CASE/CHANNEL
+    /// Runs only tests whose FILE/CASE/CHANNEL contains this text
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
     /// How the report is shown
@@ -167,10 +167,10 @@ pub struct TestOptions {
     /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
-    /// Writes the report as JUnit XML, too
+    /// Also writes the report as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
-    /// What it means that there are no tests
+    /// The result when there are no tests
     #[arg(long, value_enum, default_value_t = NoTests::Fail)]
     pub no_tests: NoTests,
 }

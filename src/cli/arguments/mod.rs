@@ -39,22 +39,22 @@ pub struct CommandLine {
 /// Options of every command.
 #[derive(Debug, Args)]
 pub struct SharedOptions {
-    /// Only the result, or why there is none: no progress, no warnings
+    /// Prints only the result, or why there is none: no progress, no warnings
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// More: remarks of the check, every event
+    /// Prints more: remarks of the check, every event
     #[arg(short, long, global = true)]
     pub verbose: bool,
     /// When to use colour
     #[arg(long, global = true, value_enum, default_value_t = When::Auto)]
     pub color: When,
-    /// No progress lines
+    /// Prints no progress
     #[arg(long, global = true)]
     pub no_progress: bool,
-    /// The project's folder [default: the nearest folder upwards with flow.toml, else the current one]
+    /// The project's folder [default: the nearest folder above with a flow.toml, else the current one]
     #[arg(long, global = true, value_name = "DIR")]
     pub project: Option<PathBuf>,
-    /// Reads NAME=value lines for secrets and env; variables that are set win
+    /// Reads secrets and env from NAME=value lines; variables that are already set take precedence
     #[arg(long, global = true, value_name = "FILE")]
     pub env_file: Option<PathBuf>,
 }
@@ -119,70 +119,70 @@ pub enum FlowCommand {
     /// Runs a pipeline
     #[command(after_help = examples::RUN)]
     Run(RunOptions),
-    /// Checks files and starts nothing
+    /// Checks files without running anything
     #[command(after_help = examples::VALIDATE)]
     Validate(ValidateOptions),
     /// Runs tests with scripted replies and compares with goldens
     #[command(after_help = examples::TEST)]
     Test(TestOptions),
-    /// Fixes what has only one possible meaning, in the files
+    /// Applies the fixes of findings that can have only one meaning
     #[command(after_help = examples::FIX)]
     Fix(FixOptions),
-    /// Shows the order, the filled prompts and the upper bounds of a run, and starts nothing
+    /// Shows the order, the prompts and the upper bounds of a run, without running it
     #[command(after_help = examples::PLAN)]
     Plan(PlanOptions),
-    /// Shows which programs, hosts and secrets pipelines want, and trusts them until something of them changes
+    /// Shows which programs, hosts and secrets pipelines use, and trusts them until they change
     #[command(after_help = examples::TRUST)]
     Trust(TrustOptions),
-    /// Draws a pipeline, or what really ran of it
+    /// Draws a pipeline, or a past run of it
     #[command(after_help = examples::GRAPH)]
     Graph(GraphOptions),
-    /// Tells a pipeline in plain words, or shows the page of a code
+    /// Explains a pipeline in plain words, or the code of a finding
     #[command(after_help = examples::EXPLAIN)]
     Explain {
         /// A pipeline file, a code (F101) or its name (cycle)
         what: String,
     },
-    /// Writes a first project, with tests, that runs without any key
+    /// Creates a first project, with tests, that runs without an API key
     #[command(after_help = examples::INIT)]
     Init {
-        /// Its folder; made if it is not there
+        /// Its folder; created if it does not exist
         #[arg(default_value = ".")]
         folder: PathBuf,
     },
-    /// Looks whether everything is here that the project needs: secrets, data, engines, hosts
+    /// Checks that everything a project needs is available: secrets, data, engines, hosts
     #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorOptions),
-    /// The tools of MCP servers
+    /// Pins the tools of MCP servers, signs in and out
     #[command(subcommand, after_help = examples::TOOLS)]
     Tools(ToolsCommand),
     /// Prints a JSON Schema for editors
     #[command(after_help = examples::SCHEMA)]
     Schema {
-        /// The kind of file [default: all, told apart by their keys]
+        /// The kind of file [default: all, distinguished by their keys]
         #[arg(value_parser = PossibleValuesParser::new(FileKind::VARIANTS).try_map(|word| word.parse::<FileKind>()))]
         kind: Option<FileKind>,
     },
-    /// Serves an editor over standard input and output
+    /// Runs the language server for editors, over standard input and output
     #[command(after_help = examples::LSP)]
     Lsp,
     /// Serves pipelines to MCP clients as tools, over standard input and output or HTTP
     #[command(after_help = examples::MCP)]
     Mcp(McpOptions),
-    /// Prints the completions of a shell
+    /// Prints the completion script for a shell
     #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// The shell
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
-    /// Past runs: list, show, export, resume, rm
+    /// Works with past runs: list, show, export, resume, rm, prune
     #[command(subcommand, after_help = examples::RUNS)]
     Runs(RunsCommand),
-    /// Conversations that are kept: list, show, export, erase
+    /// Works with stored conversations: list, show, export, erase
     #[command(subcommand, after_help = examples::CONVERSATIONS)]
     Conversations(ConversationsCommand),
-    /// Decides about a call that waits for a person, or a `once` step that had started before a crash
+    /// Answers what a run waits for: an `approval` step, a call that needs approval, or a `once` step in doubt after a crash
     #[command(after_help = examples::APPROVE)]
     Approve(ApproveOptions),
 }

@@ -29,7 +29,7 @@ pub struct RunRequest {
     /// Ends the run after this time
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<String>,
-    /// Most money the run may spend, in US dollars
+    /// The most money the run may spend, in US dollars
     #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = money)]
     pub max_cost_usd: Option<f64>,
 }
@@ -45,15 +45,15 @@ pub struct RunOptions {
     pub wanted: RunRequest,
     #[command(flatten)]
     pub trust: TrustOption,
-    /// Starts nothing and shows what would run: flow plan
+    /// Shows what would run, without running it: same as flow plan
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
     pub printed: OutputOptions,
-    /// Keeps what models and web services are asked and answer in a new folder, secrets and personal data masked
+    /// Records requests to models and web services, and their answers, in a new folder, with secrets and personal data masked
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
-    /// Answers from such a folder and asks nobody; a call that was not recorded so fails
+    /// Replays the answers from such a folder and calls nobody; a call that was not recorded fails
     #[arg(long, value_name = "DIR", conflicts_with = "record")]
     pub replay: Option<PathBuf>,
 }
@@ -61,7 +61,7 @@ pub struct RunOptions {
 /// The option of every command that would start something of a file.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct TrustOption {
-    /// Lets the files start their programs, call their hosts and read their secrets this one time; nothing of it is kept
+    /// Lets the files start their programs, call their hosts and read their secrets, this time only
     #[arg(long = "trust")]
     pub is_given: bool,
 }
@@ -75,20 +75,20 @@ pub struct OutputOptions {
     /// Writes the events to a file, one JSON object per line; - for standard output
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,
-    /// With --events: the texts of prompts, replies and outputs too, personal data and secrets masked
+    /// With --events: includes the texts of prompts, replies and outputs, with personal data and secrets masked
     #[arg(long, requires = "events")]
     pub events_content: bool,
     /// Prints one JSON object: run_id, status, outputs, steps, usage, cost, failure
     #[arg(long)]
     pub json: bool,
-    /// A partial run counts as failed (exit 6)
+    /// Treats a partial run as failed (exit 6)
     #[arg(long)]
     pub fail_on_partial: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct PlanOptions {
-    /// What would be run; an input that is not given is shown as ⟨inputs.name⟩
+    /// An input; one that is not set is shown as ⟨inputs.name⟩
     #[command(flatten)]
     pub wanted: RunRequest,
     /// Prints one JSON object
@@ -106,69 +106,69 @@ pub struct McpOptions {
     /// Serves over HTTP at this port of 127.0.0.1; 0 takes a free one [default: standard input and output]
     #[arg(long, value_name = "PORT")]
     pub http: Option<u16>,
-    /// Another address to serve at; FLOW_MCP_TOKEN must be set then
+    /// Serves at another address; FLOW_MCP_TOKEN must be set
     #[arg(long, value_name = "IP", requires = "http")]
     pub address: Option<std::net::IpAddr>,
-    /// A name that clients may ask it by, besides its address and localhost; may be repeated
+    /// A host name that clients may use, besides its address and localhost; may be repeated
     #[arg(long = "allow-host", value_name = "HOST", requires = "http")]
     pub allow_hosts: Vec<String>,
-    /// Most calls that run at once; others wait
+    /// The most calls that run at once; others wait
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub max_calls: u32,
     /// Ends each call after this time
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<String>,
-    /// Most money each call may spend, in US dollars
+    /// The most money each call may spend, in US dollars
     #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = money)]
     pub max_cost_usd: Option<f64>,
 }
 
 #[derive(Debug, Args)]
 pub struct ApproveOptions {
-    /// The run's id, or the beginning of it
+    /// The id of the run, or its beginning
     pub run: String,
     /// The step
     pub step: String,
-    /// Decides nothing: prints all of what is asked; nothing is masked but secrets
+    /// Prints the whole question without answering it; only secrets are masked
     #[arg(long, conflicts_with_all = ["reject", "happened", "comment"])]
     pub show: bool,
-    /// Says no: it is not done, and the step fails
+    /// Answers no: nothing is done, and the step fails
     #[arg(long, conflicts_with = "happened")]
     pub reject: bool,
-    /// Of a `once` step in doubt: it has happened, and this is its output (JSON, or @FILE with JSON). It is not run again
+    /// For a `once` step in doubt: it has happened, and this is its output (JSON, or @FILE with JSON). It does not run again
     #[arg(long, value_name = "OUTPUT")]
     pub happened: Option<String>,
-    /// Of an `approval` step: says yes, and fills in its form (a JSON object, or @FILE with one). What is left out is its default
+    /// For an `approval` step: answers yes and fills in its form (a JSON object, or @FILE with one). Fields left out have their defaults
     #[arg(long, value_name = "JSON", conflicts_with_all = ["reject", "show", "happened"])]
     pub answer: Option<String>,
-    /// Of an `approval` step: says yes, and fills in one field: name=value. Repeat it for more
+    /// For an `approval` step: answers yes and fills in one field: name=value. May be repeated
     #[arg(long = "field", value_name = "NAME=VALUE", conflicts_with_all = ["reject", "show", "happened"])]
     pub fields: Vec<String>,
-    /// A sentence for the record
+    /// A comment for the record
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub comment: String,
 }
 
 #[derive(Debug, Args)]
 pub struct RunsListOptions {
-    /// Only runs that ended so, or stand so: running, waiting (for a person), killed
+    /// Only runs with this status: how they ended, or running, waiting (for a person), killed
     #[arg(long, value_name = "STATUS", value_parser = PossibleValuesParser::new(RunStatus::VARIANTS.iter().chain(&OPEN)))]
     pub status: Option<String>,
     /// Only runs of the pipeline with this name
     #[arg(long, value_name = "NAME")]
     pub pipeline: Option<String>,
-    /// Only runs that started since then: 2026-11-18, 2026-11-18T09:00:00Z, or so long ago: 2h, 7d
+    /// Only runs that started since then: 2026-11-18, 2026-11-18T09:00:00Z, or how long ago: 2h, 7d
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
-    /// Most runs
+    /// The most runs to list
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
-    /// As JSON
+    /// Prints JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// How a run stands that is not over.
+/// The status of a run that has not ended.
 const OPEN: [&str; 3] = ["running", "waiting", "killed"];
 
 #[derive(Debug, Subcommand)]
@@ -179,42 +179,42 @@ pub enum RunsCommand {
     /// Shows a run: its phases, steps, verdicts, cost and cause
     #[command(after_help = examples::SHOW)]
     Show {
-        /// Its id, or the beginning of it; the newest when left out
+        /// Its id, or its beginning [default: the newest run]
         run: Option<String>,
-        /// As JSON
+        /// Prints JSON
         #[arg(long)]
         json: bool,
     },
-    /// Writes a run's record as JSON, personal data and secrets masked
+    /// Prints the record of a run as JSON, with personal data and secrets masked
     #[command(after_help = examples::EXPORT)]
     Export {
-        /// Its id, or the beginning of it; the newest when left out
+        /// Its id, or its beginning [default: the newest run]
         run: Option<String>,
     },
-    /// Goes on with a run that was killed, or ended by Ctrl-C or SIGTERM; finished steps do not run again
+    /// Continues a run that was killed, that Ctrl-C or SIGTERM ended, or that waited for a person; finished steps do not run again
     #[command(after_help = examples::RESUME)]
     Resume {
-        /// Its id, or the beginning of it
+        /// Its id, or its beginning
         run: String,
         #[command(flatten)]
         printed: OutputOptions,
         #[command(flatten)]
         trust: TrustOption,
     },
-    /// Removes runs, and erases all that they left
+    /// Removes runs and erases everything they stored
     #[command(after_help = examples::RM)]
     Rm {
-        /// Their ids, or the beginnings of them
+        /// Their ids, or the beginnings of their ids
         #[arg(value_name = "RUN", required_unless_present = "all")]
         runs: Vec<String>,
         /// Removes all runs; needs --yes
         #[arg(long, conflicts_with = "runs", requires = "yes")]
         all: bool,
-        /// Does not ask
+        /// Confirms that all runs are to be removed
         #[arg(long)]
         yes: bool,
     },
-    /// Removes old runs, and erases what earlier removals had to leave
+    /// Removes old runs, and erases what earlier removals left behind
     #[command(after_help = examples::PRUNE)]
     Prune {
         /// Removes runs that began longer ago than this: 30d, 12h
@@ -223,7 +223,7 @@ pub enum RunsCommand {
     },
 }
 
-/// Where conversations are kept.
+/// Where conversations are stored.
 #[derive(Debug, Args)]
 pub struct StoreOption {
     /// The file that `store` of the pipeline names [default: the one beside the project's runs]
@@ -233,16 +233,16 @@ pub struct StoreOption {
 
 #[derive(Debug, Subcommand)]
 pub enum ConversationsCommand {
-    /// Lists conversations, that with the newest message first
+    /// Lists conversations, the one with the newest message first
     #[command(after_help = examples::CONVERSATIONS_LIST)]
     List {
-        /// As JSON
+        /// Prints JSON
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         store: StoreOption,
     },
-    /// Shows the messages of a conversation, personal data masked
+    /// Shows the messages of a conversation, with personal data masked
     #[command(after_help = examples::CONVERSATION_SHOW)]
     Show {
         /// Its id
@@ -250,7 +250,7 @@ pub enum ConversationsCommand {
         #[command(flatten)]
         store: StoreOption,
     },
-    /// Writes the messages of a conversation as JSON lines, personal data masked
+    /// Prints the messages of a conversation as JSON lines, with personal data masked
     #[command(after_help = examples::CONVERSATION_EXPORT)]
     Export {
         /// Its id
@@ -273,13 +273,13 @@ pub struct TrustOptions {
     /// Pipeline files
     #[arg(required_unless_present = "list", value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Shows everything that is trusted
+    /// Lists everything that is trusted
     #[arg(long, conflicts_with = "files")]
     pub list: bool,
-    /// Trusts the files no more
+    /// Removes the trust in the files
     #[arg(long, conflicts_with_all = ["list", "json"])]
     pub remove: bool,
-    /// As JSON
+    /// Prints JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -57,7 +57,7 @@ impl From<Limit> for String {
 
 /// A text that names no limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is no limit")]
+#[error("{0} is not a limit")]
 pub struct LimitError(String);
 
 impl TryFrom<String> for Limit {

@@ -46,14 +46,14 @@ pub fn read_json(text: &str) -> Result<Value, JsonError> {
         let told = error.to_string();
         let what = told.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&told);
         let what = match what {
-            "expected value" => "it is no JSON".to_owned(),
+            "expected value" => "it is not valid JSON".to_owned(),
             _ if text.trim().is_empty() => "it is empty".to_owned(),
             "unexpected end of hex escape" | "lone leading surrogate in hex escape" => {
-                "it is no JSON: a \\u escape is cut off, or only half of a surrogate pair; write the character itself".to_owned()
+                "it is not valid JSON: a \\u escape is cut off, or only half of a surrogate pair; write the character itself".to_owned()
             }
             what if error.is_data() => what.to_owned(),
-            what if error.is_eof() => format!("it is no JSON: it ends too early, {}", what.trim_start_matches("EOF ")),
-            what => format!("it is no JSON: {what}"),
+            what if error.is_eof() => format!("it is not valid JSON: it ends too early, {}", what.trim_start_matches("EOF ")),
+            what => format!("it is not valid JSON: {what}"),
         };
         JsonError { what, line, column }
     })
@@ -193,21 +193,25 @@ mod tests {
             (r#"{"a": 1, "\u0061": 2}"#, "the key \"a\" is there twice", 1),
             ("[1,\n 12345678901234567890123]", "the whole number 12345678901234567890123 has more than 64 bits; write it as a text", 2),
             ("-9223372036854775809", "the whole number -9223372036854775809 has more than 64 bits; write it as a text", 1),
-            ("1e999", "it is no JSON: number out of range", 1),
-            ("NaN", "it is no JSON", 1),
-            ("{} {}", "it is no JSON: trailing characters", 1),
-            ("\"\\ud800\"", "it is no JSON: a \\u escape is cut off, or only half of a surrogate pair; write the character itself", 1),
+            ("1e999", "it is not valid JSON: number out of range", 1),
+            ("NaN", "it is not valid JSON", 1),
+            ("{} {}", "it is not valid JSON: trailing characters", 1),
+            (
+                "\"\\ud800\"",
+                "it is not valid JSON: a \\u escape is cut off, or only half of a surrogate pair; write the character itself",
+                1,
+            ),
             ("", "it is empty", 1),
             (" \n", "it is empty", 2),
-            ("[1,2", "it is no JSON: it ends too early, while parsing a list", 1),
-            ("[1,]", "it is no JSON: trailing comma", 1),
+            ("[1,2", "it is not valid JSON: it ends too early, while parsing a list", 1),
+            ("[1,]", "it is not valid JSON: trailing comma", 1),
         ] {
             let error = read_json(text).expect_err(text);
             assert_eq!((error.what.as_str(), error.line), (what, line.max(usize::from(!text.is_empty()))), "{text}");
         }
         let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
         assert!(read_json(&deep(127)).is_ok());
-        assert_eq!(read_json(&deep(100_000)).unwrap_err().what, "it is no JSON: recursion limit exceeded");
+        assert_eq!(read_json(&deep(100_000)).unwrap_err().what, "it is not valid JSON: recursion limit exceeded");
     }
 
     #[test]

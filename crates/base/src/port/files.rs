@@ -130,7 +130,7 @@ pub enum ReadFileError {
     #[error("it is not text in UTF-8")]
     NotText,
     /// It is a folder, a device or the like.
-    #[error("it is no file")]
+    #[error("it is not a file")]
     NoFile,
     /// The system rejected.
     #[error("{0}")]

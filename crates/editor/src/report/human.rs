@@ -2,42 +2,68 @@
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
-use super::picture::{Excerpt, excerpts};
+use super::look::columns;
+use super::picture::{Excerpt, ExcerptMark, excerpts, gutter};
 use super::{Findings, Look};
 use crate::diagnostic::{Diagnostic, Severity, visible};
 
 /// Every finding with its picture and an empty line behind it. The text is the same with and without colour; colours are
-/// ANSI escapes, and nothing else in it is one.
+/// ANSI escapes, and nothing else in it is one. In a window lines are cut and texts are wrapped, but never a place (`file:line:column`).
 pub fn human(findings: &Findings<'_>, look: Look) -> String {
     let renderer = if look.is_coloured { Renderer::styled() } else { Renderer::plain() };
     // Lines are cut before they are drawn, where columns can be kept right.
     let renderer = renderer.term_width(1000);
-    findings.shown.iter().map(|diagnostic| one(findings, diagnostic, &renderer)).collect()
+    findings.shown.iter().map(|diagnostic| one(findings, diagnostic, &renderer, look)).collect()
 }
 
-fn one(findings: &Findings<'_>, diagnostic: &Diagnostic, renderer: &Renderer) -> String {
-    let level = match diagnostic.severity() {
-        Severity::Error => Level::ERROR,
-        Severity::Warning => Level::WARNING,
-        Severity::Info => Level::INFO,
+fn one(findings: &Findings<'_>, diagnostic: &Diagnostic, renderer: &Renderer, look: Look) -> String {
+    let (level, name) = match diagnostic.severity() {
+        Severity::Error => (Level::ERROR, "error"),
+        Severity::Warning => (Level::WARNING, "warning"),
+        Severity::Info => (Level::INFO, "info"),
     };
-    let excerpts = excerpts(findings.sources, diagnostic.span, &diagnostic.related);
-    let mut group = Group::with_title(level.primary_title(visible(&diagnostic.message)).id(diagnostic.code.id()));
-    for excerpt in &excerpts {
+    let mut excerpts = excerpts(findings.sources, diagnostic.span, &diagnostic.related, look.room(0));
+    let last = excerpts.iter().map(|excerpt| excerpt.first_line + excerpt.text.matches('\n').count()).max();
+    let gutter = gutter(last.unwrap_or_default());
+    let note = |level: Level<'static>, name: &str, text: &str| {
+        let text = look.behind(gutter + name.len() + 3, &visible(text));
+        level.with_name(name.to_owned()).message(text)
+    };
+    let title = look.behind(name.len() + diagnostic.code.id().len() + 4, &visible(&diagnostic.message));
+    let mut group = Group::with_title(level.primary_title(title).id(diagnostic.code.id()));
+    let labels: Vec<Vec<(usize, String)>> = excerpts.iter_mut().map(|excerpt| without_room(excerpt, look.room(gutter))).collect();
+    for (excerpt, labels) in excerpts.iter().zip(labels) {
         group = group.element(drawn(excerpt));
+        for (line, label) in labels {
+            group = group.element(note(Level::NOTE, &format!("line {line}"), &label));
+        }
     }
     for line in &diagnostic.help {
-        group = group.element(Level::HELP.message(visible(line)));
+        group = group.element(note(Level::HELP, "help", line));
     }
     if diagnostic.fix.as_ref().is_some_and(|fix| fix.safe) {
-        group = group.element(Level::HELP.with_name("fix").message("flow fix can write this"));
+        group = group.element(note(Level::HELP, "fix", "flow fix can write this"));
     }
-    group = group.element(Level::NOTE.with_name("more").message(format!("flow explain {}", diagnostic.code.id())));
+    group = group.element(note(Level::NOTE, "more", &format!("flow explain {}", diagnostic.code.id())));
     let mut text = renderer.render(&[group]);
     for excerpt in &excerpts {
         text = true_column(text, excerpt);
     }
     text + "\n\n"
+}
+
+/// Takes the labels off an excerpt that have no room beside their marks, with their lines. A label with wide characters that has a mark to
+/// its right is one of them: `annotate-snippets` would draw that mark too far right.
+fn without_room(excerpt: &mut Excerpt, room: Option<usize>) -> Vec<(usize, String)> {
+    let last = |line| excerpt.marks.iter().filter(|mark| mark.line == line).map(|mark| mark.place.start).max();
+    let has_no_room = |mark: &ExcerptMark| {
+        let Some(label) = &mark.label else { return false };
+        let is_over = room.is_some_and(|room| mark.reach + 1 + columns(label) > room);
+        is_over || columns(label) != label.chars().count() && last(mark.line) > Some(mark.place.start)
+    };
+    let moved: Vec<bool> = excerpt.marks.iter().map(has_no_room).collect();
+    let moved = excerpt.marks.iter_mut().zip(moved).filter(|(_, is_moved)| *is_moved).map(|(mark, _)| mark);
+    moved.filter_map(|mark| mark.label.take().map(|label| (mark.line, label))).collect()
 }
 
 fn drawn(excerpt: &Excerpt) -> Snippet<'_, Annotation<'_>> {

@@ -77,6 +77,12 @@ impl Look {
         if self.width.is_some() && columns(path) > most { fit_end(path, most) } else { path.to_owned() }
     }
 
+    /// The lines of a text beside so many columns, without a line end.
+    pub(super) fn behind(self, taken: usize, text: &str) -> String {
+        let room = Look { width: self.room(taken), ..self };
+        if room.width.is_some() { room.wrapped("", text).trim_end_matches('\n').to_owned() } else { text.to_owned() }
+    }
+
     /// A text behind what its first line begins with, with a line end; further lines begin below the text.
     pub fn wrapped(self, first: &str, text: &str) -> String {
         let Some(width) = self.room(0) else { return format!("{first}{text}\n").trim_end_matches(' ').to_owned() };

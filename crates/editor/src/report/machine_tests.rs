@@ -254,7 +254,7 @@ fn sarif_has_rules_regions_fixes_and_suppressions() {
               "ruleIndex": 2,
               "level": "warning",
               "message": {
-                "text": "no one reads the output of \"review\"\nuse steps.review.output, 100% or remove the step"
+                "text": "the output of \"review\" is never used\nuse steps.review.output, 100% or remove the step"
               },
               "locations": [
                 {
@@ -313,7 +313,7 @@ fn github_escapes_what_would_end_a_command() {
     found[0].message.push_str("\n::warning::x");
     insta::assert_snapshot!(github(&Findings::new(&sources, &found)), @r#"
     ::error file=pipelines/mail.yaml,line=12,col=13,title=F101::steps wait for each other: draft -> review -> draft\n::warning::x%0Aremove one of the two names
-    ::warning file=pipelines/mail.yaml,line=10,col=9,title=F105::no one reads the output of "review"%0Ause steps.review.output, 100%25 or remove the step
+    ::warning file=pipelines/mail.yaml,line=10,col=9,title=F105::the output of "review" is never used%0Ause steps.review.output, 100%25 or remove the step
     ::warning file=pipelines/a team%2C1.yaml,line=3,col=18,title=F009::no without quotes is text here and false elsewhere; write "no" or false%0Awrite "no" for the word, false for true/false
     "#);
 }
@@ -329,7 +329,7 @@ fn junit_has_a_suite_for_each_file_and_a_case_for_each_error() {
         <testcase name="F101 cycle 12:13" classname="pipelines/mail.yaml">
           <failure type="F101" message="steps wait for each other: draft -&gt; review -&gt; draft &lt;&amp;&quot;&apos;&gt; \x1B">F101 pipelines/mail.yaml:12:13: steps wait for each other: draft -&gt; review -&gt; draft &lt;&amp;&quot;&apos;&gt; \x1B; remove one of the two names</failure>
         </testcase>
-        <system-out>warning F105 pipelines/mail.yaml:10:9: no one reads the output of &quot;review&quot;; use steps.review.output, 100% or remove the step</system-out>
+        <system-out>warning F105 pipelines/mail.yaml:10:9: the output of &quot;review&quot; is never used; use steps.review.output, 100% or remove the step</system-out>
       </testsuite>
       <testsuite name="pipelines/a team,1.yaml" tests="1" failures="0" errors="0">
         <testcase name="validate" classname="pipelines/a team,1.yaml"/>

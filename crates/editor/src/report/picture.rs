@@ -1,15 +1,18 @@
 //! The lines of a file around a finding, made fit to be drawn: escapes for what cannot be seen, long lines cut.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
+
+use unicode_width::UnicodeWidthChar;
 
 use crate::diagnostic::{escaped, is_invisible, visible};
 use crate::source::{SourceFile, Sources, Span};
 
-/// Characters of a line that are drawn.
+/// Columns of a line that are drawn at most.
 const WIDTH: usize = 160;
-/// Characters drawn before a mark in a line that is cut.
-const BEFORE: usize = 60;
+/// Columns of a tab, as `annotate-snippets` draws it.
+const TAB: usize = 4;
 /// Lines that one excerpt may reach over; a mark farther away gets an excerpt of its own.
 const REACH: usize = 2000;
 /// Lines between two marks up to which they are drawn and not left out.
@@ -36,6 +39,8 @@ pub(super) struct ExcerptMark {
     pub(super) line: usize,
     pub(super) column: usize,
     pub(super) shown_column: usize,
+    /// Columns of a terminal up to the end of the mark.
+    pub(super) reach: usize,
 }
 
 /// One span that is to be marked, cut to its first line.
@@ -47,8 +52,12 @@ struct WantedMark<'a> {
     is_primary: bool,
 }
 
-/// The excerpts for a finding: the one with `span` first, then those of related places too far away or in other files.
-pub(super) fn excerpts(sources: &Sources, span: Span, related: &[(Span, String)]) -> Vec<Excerpt> {
+/// The excerpts for a finding: the one with `span` first, then those of related places too far away or in other files. Lines are cut so
+/// that they and their numbers fit a `window` of so many columns.
+pub(super) fn excerpts(sources: &Sources, span: Span, related: &[(Span, String)], window: Option<usize>) -> Vec<Excerpt> {
+    let farthest = related.iter().map(|(other, _)| sources.start(*other).line).fold(sources.start(span).line, usize::max);
+    // An ellipsis on either side takes a column, too, and so does a mark behind the end.
+    let room = window.map_or(WIDTH, |window| window.saturating_sub(gutter(farthest) + 3).clamp(1, WIDTH));
     let near = |other: Span| {
         let lines = sources.start(span).line.abs_diff(sources.start(other).line);
         other.file == span.file && lines <= REACH
@@ -60,12 +69,17 @@ pub(super) fn excerpts(sources: &Sources, span: Span, related: &[(Span, String)]
         .iter()
         .filter(|(other, _)| near(*other) && *other != span)
         .map(|(other, label)| wanted(sources.file(other.file), *other, Some(label), false));
-    let mut all = vec![excerpt(sources.file(span.file), std::iter::once(primary).chain(close).collect())];
+    let mut all = vec![excerpt(sources.file(span.file), std::iter::once(primary).chain(close).collect(), room)];
     for (other, label) in related.iter().filter(|(other, _)| !near(*other)) {
         let file = sources.file(other.file);
-        all.push(excerpt(file, vec![wanted(file, *other, Some(label), false)]));
+        all.push(excerpt(file, vec![wanted(file, *other, Some(label), false)], room));
     }
     all
+}
+
+/// Columns before the text of a line: its number, a bar, and blanks.
+pub(super) fn gutter(line: usize) -> usize {
+    line.to_string().len() + 3
 }
 
 fn wanted<'a>(file: &SourceFile, span: Span, label: Option<&'a str>, is_primary: bool) -> WantedMark<'a> {
@@ -77,7 +91,7 @@ fn wanted<'a>(file: &SourceFile, span: Span, label: Option<&'a str>, is_primary:
     WantedMark { line, place: start..end, label, is_primary }
 }
 
-fn excerpt(file: &SourceFile, wanted: Vec<WantedMark<'_>>) -> Excerpt {
+fn excerpt(file: &SourceFile, wanted: Vec<WantedMark<'_>>, room: usize) -> Excerpt {
     let mut by_line: BTreeMap<usize, Vec<WantedMark<'_>>> = BTreeMap::new();
     for one in wanted {
         by_line.entry(one.line).or_default().push(one);
@@ -90,16 +104,20 @@ fn excerpt(file: &SourceFile, wanted: Vec<WantedMark<'_>>) -> Excerpt {
         let draws_gap = line - next <= GAP;
         for between in next..line {
             if draws_gap {
-                text.push_str(&Shown::new(file, between, 0).text);
+                text.push_str(&Shown::new(file, between, 0..0, room).text);
             }
             text.push('\n');
         }
-        let focus = wanted.iter().find(|w| w.is_primary).or(wanted.first()).map_or(0, |w| w.place.start);
-        let shown = Shown::new(file, line, focus);
+        let focus = wanted.iter().find(|w| w.is_primary).or(wanted.first()).map_or(0..0, |w| w.place.clone());
+        let shown = Shown::new(file, line, focus, room);
+        let columns = |text: &str| text.chars().map(columns_of).sum::<usize>();
+        // An empty last line is not drawn: its marks are behind the end of the line above it.
+        let above = if shown.text.is_empty() { text.lines().last().map_or(0, |line| columns(line) + 1) } else { 0 };
         for one in wanted {
             let place = shown.place(one.place.start)..shown.place(one.place.end);
             marks.push(ExcerptMark {
                 shown_column: shown.text.get(..place.start).map_or(0, |t| t.chars().count()) + 1,
+                reach: shown.text.get(..place.end).map_or(0, columns) + usize::from(place.is_empty()) + above,
                 column: file.position((file.line_start(line) + one.place.start) as u32).column,
                 place: text.len() + place.start..text.len() + place.end,
                 label: one.label.map(|label| visible(label).into_owned()),
@@ -123,30 +141,41 @@ struct Shown {
 }
 
 impl Shown {
-    /// Draws a line, with stars where a key stands; if it is too long, the part around the byte `focus`. Only that part is looked at: a file
-    /// may be one line.
-    fn new(file: &SourceFile, number: usize, focus: usize) -> Shown {
+    /// Draws a line, with stars where a key stands; if it has more columns than `room`, the part around the bytes `focus`. Only that part is
+    /// looked at: a file may be one line.
+    fn new(file: &SourceFile, number: usize, focus: Range<usize>, room: usize) -> Shown {
         let (line, line_start) = (file.line(number), file.line_start(number));
-        let before = line.get(..focus).unwrap_or_default().char_indices().rev().nth(BEFORE - 1);
-        let last = line.char_indices().rev().nth(WIDTH - 1);
-        let from = before.zip(last).map_or(0, |((before, _), (last, _))| before.min(last));
-        let mut text = String::new();
-        let mut kept = vec![];
+        let drawn = |at: usize, c: char| {
+            if file.is_hidden(line_start + at) {
+                Cow::Borrowed("*")
+            } else if c != '\t' && is_invisible(c) {
+                Cow::Owned(escaped(c).to_string())
+            } else {
+                Cow::Owned(c.to_string())
+            }
+        };
+        let width = |at: usize, c: char| drawn(at, c).chars().map(columns_of).sum::<usize>();
+        // Where a text that ends at `end` begins if it may have so many columns.
+        let begin = |end: usize, mut left: usize| {
+            let fits = |(at, c): &(usize, char)| left.checked_sub(width(*at, *c)).map(|now| left = now).is_some();
+            line.get(..end).unwrap_or_default().char_indices().rev().take_while(fits).last().map_or(end, |(at, _)| at)
+        };
+        let marked = line.get(focus.clone()).unwrap_or_default().chars().take(room).map(columns_of).sum::<usize>();
+        let before = (room * 3 / 8).min(room.saturating_sub(marked)).max(room / 8);
+        let from = begin(line.floor_char_boundary(focus.start), before).min(begin(line.len(), room));
+        let (mut text, mut kept, mut left, mut end) = (String::new(), vec![], room, line.len());
         if from > 0 {
             text.push('…');
         }
-        let drawn = &line[from..];
-        for (at, c) in drawn.char_indices().take(WIDTH) {
-            kept.push((from + at, text.len()));
-            if file.is_hidden(line_start + from + at) {
-                text.push('*');
-            } else if c != '\t' && is_invisible(c) {
-                text.push_str(&escaped(c))
-            } else {
-                text.push(c)
-            }
+        for (at, c) in line[from..].char_indices().map(|(at, c)| (from + at, c)) {
+            let Some(now) = left.checked_sub(width(at, c)) else {
+                end = at;
+                break;
+            };
+            left = now;
+            kept.push((at, text.len()));
+            text.push_str(&drawn(at, c));
         }
-        let end = drawn.char_indices().nth(WIDTH).map_or(line.len(), |(at, _)| from + at);
         kept.push((end, text.len()));
         if end < line.len() {
             text.push('…');
@@ -161,9 +190,14 @@ impl Shown {
     }
 }
 
-/// The line a span begins on, for machines: no more than [`WIDTH`] characters around the span.
+/// Columns that a character takes when it is drawn.
+fn columns_of(c: char) -> usize {
+    if c == '\t' { TAB } else { c.width().unwrap_or_default() }
+}
+
+/// The line a span begins on, for machines: no more than [`WIDTH`] columns around the span.
 pub(super) fn snippet(sources: &Sources, span: Span) -> String {
     let file = sources.file(span.file);
     let one = wanted(file, span, None, true);
-    Shown::new(file, one.line, one.place.start).text
+    Shown::new(file, one.line, one.place, WIDTH).text
 }

@@ -24,7 +24,7 @@ pub(super) fn example() -> (Sources, Vec<Diagnostic>) {
             .related(at(&sources, mail, "review", 0), "\"draft\" waits for \"review\"")
             .related(at(&sources, mail, "draft", 1), "\"review\" waits for \"draft\"")
             .help("remove one of the two names"),
-        Diagnostic::new(Code::UnusedOutput, at(&sources, mail, "review", 1), "no one reads the output of \"review\"")
+        Diagnostic::new(Code::UnusedOutput, at(&sources, mail, "review", 1), "the output of \"review\" is never used")
             .related(at(&sources, team, "critic", 0), "its agent")
             .help("use steps.review.output, 100% or remove the step"),
         Diagnostic::new(Code::YamlTrap, no, "no without quotes is text here and false elsewhere; write \"no\" or false")
@@ -51,7 +51,7 @@ fn people_get_a_picture_with_help() {
        = help: remove one of the two names
        = more: flow explain F101
 
-    warning[F105]: no one reads the output of "review"
+    warning[F105]: the output of "review" is never used
       --> pipelines/mail.yaml:10:9
        |
     10 |   - id: review
@@ -122,6 +122,75 @@ fn a_long_line_is_cut_around_the_mark() {
     ");
 }
 
+/// A long line with wide characters, a mark with a label, a far one in the same line, and one in another file.
+fn wide_example() -> (Sources, Vec<Diagnostic>) {
+    let mut sources = Sources::default();
+    let file = sources.add(
+        "pipelines/reports/quarterly_figures.yaml",
+        "steps:\n  - id: 日本\n    prompt: \"日本語の報告 🎉🎉 {{ steps.nobody.output }} and more of it, until the line is long\"\n",
+    );
+    let other = sources.add("channels/email.yaml", "max_length: 20 # of 日本\n");
+    let found = [Diagnostic::new(
+        Code::BadValue,
+        at(&sources, file, "steps.nobody.output", 0),
+        "step \"nobody\" does not exist in this pipeline, which has only one",
+    )
+    .related(at(&sources, file, "日本", 0), "the only step there is, with a long label")
+    .related(at(&sources, other, "20", 0), "the length")
+    .help("write \"{{ steps.日本.output }}\", or add a step of this name to the pipeline")];
+    (sources, found.into())
+}
+
+#[test]
+fn a_finding_is_drawn_in_a_narrow_window() {
+    let (sources, found) = wide_example();
+    let at_width = |width| human(&Findings::new(&sources, &found), Look { width: Some(width), ..Look::default() });
+    insta::assert_snapshot!(at_width(40), @r#"
+    error[F007]: step "nobody" does not
+                 exist in this pipeline,
+                 which has only one
+     --> pipelines/reports/quarterly_figures.yaml:3:27
+      |
+    2 |   - id: 日本
+      |         ----
+    3 | …告 🎉🎉 {{ steps.nobody.output }}…
+      |             ^^^^^^^^^^^^^^^^^^^
+      |
+      = line 2: the only step there is,
+                with a long label
+      |
+     ::: channels/email.yaml:1:13
+      |
+    1 | max_length: 20 # of 日本
+      |             -- the length
+      |
+      = help: write "{{ steps.日本.output
+              }}", or add a step of this
+              name to the pipeline
+      = more: flow explain F007
+    "#);
+    insta::assert_snapshot!(at_width(60), @r#"
+    error[F007]: step "nobody" does not exist in this pipeline,
+                 which has only one
+     --> pipelines/reports/quarterly_figures.yaml:3:27
+      |
+    2 |   - id: 日本
+      |         ---- the only step there is, with a long label
+    3 | …本語の報告 🎉🎉 {{ steps.nobody.output }} and more of…
+      |                     ^^^^^^^^^^^^^^^^^^^
+      |
+     ::: channels/email.yaml:1:13
+      |
+    1 | max_length: 20 # of 日本
+      |             -- the length
+      |
+      = help: write "{{ steps.日本.output }}", or add a step of
+              this name to the pipeline
+      = more: flow explain F007
+    "#);
+    assert_eq!(at_width(300), human(&Findings::new(&sources, &found), Look::default()));
+}
+
 #[test]
 fn a_span_over_many_lines_and_one_at_the_end_of_the_file_are_marked_on_one_line() {
     let mut sources = Sources::default();
@@ -173,13 +242,17 @@ fn the_summary_counts_in_words() {
 
 proptest! {
     #[test]
-    fn anything_anywhere_can_be_drawn(text in "(?s).{0,300}", start in 0usize..400, length in 0usize..400, other in 0usize..400, message in any::<String>()) {
+    fn anything_anywhere_can_be_drawn(text in "(?s).{0,300}", start in 0usize..400, length in 0usize..400, other in 0usize..400, width in 40usize..90, message in any::<String>()) {
         let mut sources = Sources::default();
         let file = sources.add(message.clone(), text.as_str());
         let found = [Diagnostic::new(Code::YamlTrap, Span::new(file, start, start + length), message.clone())
             .related(Span::new(file, other, other + 1), message.clone())
             .help(message)];
         let findings = Findings::new(&sources, &found);
+        let narrow = human(&findings, Look { width: Some(width), ..Look::default() });
+        for line in narrow.lines().filter(|line| !line.contains("--> ") && !line.contains("::: ")) {
+            prop_assert!(super::look::columns(line) <= width, "{line:?}");
+        }
         prop_assert!(human(&findings, Look::default()).chars().all(|c| c == '\n' || !c.is_control()));
         serde_json::from_str::<Value>(&json(&findings)).unwrap();
         serde_json::from_str::<Value>(&sarif(&findings)).unwrap();

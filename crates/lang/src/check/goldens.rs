@@ -34,7 +34,7 @@ pub(super) fn orphans(path: &Path, tests: &TestFile, pipeline: Option<&Pipeline>
         let Some(case) = tests.cases.iter().find(|case| case.id.value == name) else {
             let without: Vec<&str> = tests.cases.iter().filter(|case| case.golden).map(|case| case.id.as_str()).collect();
             let near = did_you_mean(&name, without);
-            report(tests.pipeline.span, &own, near.to_string(), near, "remove it, or give the case its name back");
+            report(tests.pipeline.span, &own, near.to_string(), near, "remove it, or restore the name of the case");
             continue;
         };
         if !case.golden {

@@ -11,10 +11,10 @@ const FEWEST_LETTERS: usize = 30;
 /// Not in another language. Another language counts only if it is certain: by its letters (a Greek text is not English however short it
 /// is; names in Latin letters are in texts of all languages, so those need 30 letters), or from 30 letters on if its words are reliably
 /// detected. So a text that is too short, mixed or between two close languages passes; links and figures do not count. A language that
-/// cannot be told from others fails, so that nobody relies on it.
+/// cannot be told apart from others fails, so that nobody relies on it.
 pub(super) fn language(wanted: &str, text: &str) -> CheckResult {
     let Some(lang) = known(wanted) else {
-        return CheckResult::failed(format!("The language \"{wanted}\" cannot be told from others; check it with a judge."), "");
+        return CheckResult::failed(format!("The language \"{wanted}\" cannot be told apart from others; check it with a judge."), "");
     };
     let readable = without_links(text);
     let Some(info) = detect(&readable) else { return CheckResult::passed() };

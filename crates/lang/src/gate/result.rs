@@ -10,7 +10,7 @@ use super::shape::{accept_tasks, schema};
 use crate::model::{Agent, FieldKind, OnFailure, Outputs, Shape, Step, StepKind};
 
 /// Told of what is no reply.
-const WANTED_REPLY: &str = "an http step gives { status, headers, body }";
+const WANTED_REPLY: &str = "an http step returns { status, headers, body }";
 
 /// What a step's result is held to besides what the step itself says.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,7 +44,7 @@ pub fn result(step: &Step, around: ResultContext, value: Value) -> Result<Value,
 /// # Errors
 /// It does not fit.
 pub fn results(step: &Step, around: ResultContext, value: Value) -> Result<Value, Vec<String>> {
-    let Value::Array(list) = value else { return Err(vec!["a step with for_each gives a list".to_owned()]) };
+    let Value::Array(list) = value else { return Err(vec!["a step with for_each returns a list".to_owned()]) };
     let one = |(place, value): (usize, Value)| {
         let fit = |value| result(step, around, value).map_err(|problems| problems.into_iter().map(|p| format!("{place}: {p}")).collect());
         match value {
@@ -66,7 +66,7 @@ pub fn results(step: &Step, around: ResultContext, value: Value) -> Result<Value
 /// It does not fit.
 pub fn answer(shape: Option<&Shape>, value: Value) -> Result<Reading, Vec<String>> {
     let Some(shape) = shape else {
-        let told = "an agent without output gives a text";
+        let told = "an agent without output returns text";
         return if value.is_string() { Ok(Reading { value, notes: vec![] }) } else { Err(vec![told.to_owned()]) };
     };
     let schema = schema(shape);
@@ -130,9 +130,9 @@ fn reply(output: Option<&Shape>, value: Value) -> Result<Value, Vec<String>> {
 /// What a query gives: rows, or the first.
 fn rows(one: bool, value: Value) -> Result<Value, Vec<String>> {
     let (fits, wanted) = match &value {
-        Value::Object(_) | Value::Null => (one, "a query gives a list of rows"),
-        Value::Array(rows) => (!one && rows.iter().all(Value::is_object), "a query with one: true gives one row, or nothing"),
-        _ => (false, "a query gives rows, each with its columns"),
+        Value::Object(_) | Value::Null => (one, "a query returns a list of rows"),
+        Value::Array(rows) => (!one && rows.iter().all(Value::is_object), "a query with one: true returns one row, or nothing"),
+        _ => (false, "a query returns rows, each with its columns"),
     };
     if fits { Ok(value) } else { Err(vec![wanted.to_owned()]) }
 }

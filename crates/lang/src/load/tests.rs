@@ -145,7 +145,7 @@ fn files_that_are_missing_wrong_or_outside_are_told_where_they_are_named() {
     ]), @r#"
     F016 p/a.yaml:3:11 cannot read "taem.yaml", imported here: no such file; did you mean "team.yaml"?
     F016 p/a.yaml:3:22 cannot import "b.yaml": it is a pipeline, not one of shared definitions
-    F604 p/a.yaml:3:30 "../../etc/team.yaml" leaves the project folder
+    F604 p/a.yaml:3:30 "../../etc/team.yaml" is outside the project folder
     F025 p/a.yaml:4:12 channel "smss" does not exist; did you mean "sms"?
     F025 p/a.yaml:5:26 pipeline "team.yaml" is a file of shared definitions
     F025 p/a.yaml:5:56 pipeline "x/y.yaml" does not exist

@@ -34,7 +34,7 @@ fn on_timeout(keys: &KeyReader) -> Option<Spanned<String>> {
     match answer.value.as_str() {
         "reject" => None,
         "approve" | "accept" | "continue" | "yes" => {
-            let message = format!("on_timeout {} would be a yes of nobody", quoted(&answer.value));
+            let message = format!("on_timeout {} would approve the step without a person", quoted(&answer.value));
             let found = Diagnostic::new(Code::ApproveBySilence, answer.span, message);
             keys.lower.report(found.help("write reject, or the id of a step below that runs only then"));
             None

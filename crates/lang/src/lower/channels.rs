@@ -87,7 +87,7 @@ pub(super) fn as_it_stands(keys: &KeyReader, key: &str, text: &str, help: &str) 
         is_closed && !inside.is_empty() && inside.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | ' '))
     };
     if text.match_indices('{').any(|(at, _)| has_place((at, &text[at..]))) {
-        let message = format!("{key} is sent as it stands: nothing is filled in for {}", quoted(text));
+        let message = format!("{key} is sent as it is written: nothing is filled in for {}", quoted(text));
         keys.lower.report(Diagnostic::bad_value(keys.value_span(key), message).help(help));
     }
 }

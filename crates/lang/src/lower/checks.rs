@@ -43,7 +43,7 @@ fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
         let length = text.trim().chars().count();
         if length < SHORTEST_DESCRIPTION {
             let message = format!("description {} of {owner} has {length} characters; write at least {SHORTEST_DESCRIPTION}", quoted(text));
-            lower.report(Diagnostic::new(Code::CriterionTooShort, node.span, message).help("say what can be measured"));
+            lower.report(Diagnostic::new(Code::CriterionTooShort, node.span, message).help("describe something measurable"));
         }
     }
     let judging = judging(&keys);

@@ -94,12 +94,12 @@ impl<'w> Lower<'w> {
                     true => format!("cannot read {what}, imported here: no such file"),
                     false => format!("{what} does not exist"),
                 };
-                let help = if near.is_empty() { "make the file, or correct the path" } else { "correct the name" };
+                let help = if near.is_empty() { "create the file, or correct the path" } else { "correct the name" };
                 missing(format!("{message}{near}")).near(near).help(help)
             }
-            Err(OtherFileError::Outside) => Diagnostic::new(Code::PathEscape, place, format!("{what} leaves the project folder"))
+            Err(OtherFileError::Outside) => Diagnostic::new(Code::PathEscape, place, format!("{what} is outside the project folder"))
                 .help("move the file into the project, or name the project with --project"),
-            Err(OtherFileError::Own(why)) => Diagnostic::own_file(place, format!("{what} is not read by any step: it {why}"))
+            Err(OtherFileError::Own(why)) => Diagnostic::own_file(place, format!("{what} cannot be read by a step: it {why}"))
                 .help("name another file; a step gets a secret by secrets, and earlier runs are shown by flow runs"),
             Err(OtherFileError::Circle(files)) => {
                 Diagnostic::new(Code::ImportCircle, place, format!("imports go in a circle: {}", files.join(" -> ")))
@@ -170,7 +170,7 @@ impl<'w> Lower<'w> {
 pub fn found(node: &Node) -> String {
     match &node.kind {
         NodeKind::List(_) => "a list".to_owned(),
-        NodeKind::Map(_) => "a list of keys".to_owned(),
+        NodeKind::Map(_) => "a group of keys".to_owned(),
         NodeKind::Broken => "something that cannot be read".to_owned(),
         NodeKind::Scalar(scalar) => match &scalar.value {
             serde_json::Value::Null => "nothing".to_owned(),

@@ -144,7 +144,7 @@ fn check_rules(keys: &KeyReader, field: &Field) {
 }
 
 fn input_rules(lower: &Lower, span: Span, message: &str) {
-    lower.report(contradiction(span, message).help("change one of the two so that they agree"));
+    lower.report(contradiction(span, message).help("change one of the two so that they match"));
 }
 
 /// F020.
@@ -205,7 +205,7 @@ impl<'f> Rules<'f> {
             return None;
         }
         if !is_of_kind(field.kind, value) {
-            return Some(format!("is no {}", quoted(field.kind.word())));
+            return Some(format!("is not of type {}", quoted(field.kind.word())));
         }
         if !field.one_of.is_empty() && !self.one_of.contains(value) {
             let all = field.one_of.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));

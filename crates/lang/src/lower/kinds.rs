@@ -121,7 +121,7 @@ fn plan(keys: &KeyReader) -> Option<PlanStep> {
     let attach = keys.read("attach", Lower::expressions);
     let (max_steps, max_parallel, rounds) = (keys.limit("max_steps"), keys.limit("max_parallel"), keys.limit("rounds"));
     if rounds.is_some_and(|rounds| rounds > 1) && !keys.has("check") {
-        keys.missing("has rounds but no \"check\"", "add check: the agent that says whether the work is done, or remove rounds");
+        keys.missing("has rounds but no \"check\"", "add check: with the agent that decides whether the work is done, or remove rounds");
     }
     Some(PlanStep { agent: agent?, prompt: prompt?, may_use, attach, max_steps, max_parallel, rounds, check })
 }
@@ -176,7 +176,7 @@ fn wait(keys: &KeyReader) -> Option<Filling> {
     }
     let looks_like_time = text.contains('-') && text.contains(':');
     if looks_like_time {
-        let message = format!("wait {} is no time with a time zone", quoted(text));
+        let message = format!("wait {} is not a time with a time zone", quoted(text));
         keys.lower.report(bad_duration(node.span, message).help("write for example 2026-11-18T09:00:00Z"));
     } else {
         keys.lower.duration("wait", node);

@@ -71,7 +71,7 @@ fn explain(pattern: &str) -> &'static str {
             ErrorKind::RepetitionCountUnclosed
             | ErrorKind::RepetitionCountDecimalEmpty
             | ErrorKind::DecimalEmpty
-            | ErrorKind::DecimalInvalid => "has a \"{\" that is no repetition such as {2,5}; write \\{ for the sign",
+            | ErrorKind::DecimalInvalid => "has a \"{\" that is not a repetition such as {2,5}; write \\{ for the sign",
             ErrorKind::ClassRangeInvalid => "has a range such as [z-a] that runs backwards",
             ErrorKind::RepetitionCountInvalid => "has a repetition such as {5,2} that runs backwards",
             ErrorKind::EscapeUnexpectedEof => "ends with a single \"\\\"",
@@ -106,8 +106,8 @@ mod tests {
             ("a\\", "ends with a single \"\\\""),
             ("unclosed group[z-a]", "has a range such as [z-a] that runs backwards"),
             ("decimal literal(a", "has a \"(\" that is never closed"),
-            ("a{x", "has a \"{\" that is no repetition such as {2,5}; write \\{ for the sign"),
-            ("a{2", "has a \"{\" that is no repetition such as {2,5}; write \\{ for the sign"),
+            ("a{x", "has a \"{\" that is not a repetition such as {2,5}; write \\{ for the sign"),
+            ("a{2", "has a \"{\" that is not a repetition such as {2,5}; write \\{ for the sign"),
             ("\\y", "has a \"\\\" before a letter that means nothing there"),
             ("\\p{Foo}", "names a class of characters that does not exist"),
             ("\\w{1000}{1000}", "is too large; make its repetitions smaller"),

@@ -117,7 +117,7 @@ fn outputs(keys: &KeyReader) -> Outputs {
         Some(_) => keys.text("outputs").map_or(Outputs::None, Outputs::Whole),
         None => {
             if !keys.lower.is_nothing("outputs", node) {
-                keys.lower.wrong("outputs", node, "a list of keys, or one text");
+                keys.lower.wrong("outputs", node, "a group of keys, or one text");
             }
             Outputs::None
         }

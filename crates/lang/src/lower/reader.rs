@@ -57,7 +57,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
                 return None;
             }
             _ => {
-                let message = format!("{owner} must be a list of keys, found {}", found(node));
+                let message = format!("{owner} must be a group of keys, found {}", found(node));
                 let keys = names(places).take(3).collect::<Vec<_>>().join(", ");
                 lower.report(wrong_type(node, message).about(about).help(format!("write keys such as {keys}")));
                 return None;
@@ -263,10 +263,10 @@ impl<'a, 'w> KeyReader<'a, 'w> {
                     diagnostic = diagnostic.safe_fix(vec![(key.span, (*meant).to_owned())]);
                 }
             }
-            (Some(_), []) => diagnostic = diagnostic.help("remove it: without it, it is so"),
+            (Some(_), []) => diagnostic = diagnostic.help("remove it: it changes nothing"),
             (Some((_, keys)), [_, ..]) => {
                 self.meant.extend(keys.iter().map(|key| (*key, None)));
-                diagnostic = diagnostic.help(format!("write {}, as the type asks", keys.join(" or ")));
+                diagnostic = diagnostic.help(format!("write {}, depending on the type", keys.join(" or ")));
             }
             (None, [name]) if is_set(name) => diagnostic = diagnostic.help(format!("remove it: {} is set, too", quoted(name))),
             (None, [name]) => {
@@ -316,13 +316,13 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     fn report_misplaced(&mut self) {
         for slid in &self.misplaced {
             let (key, section) = (quoted(&slid.key.text), quoted(&slid.section.text));
-            let message = format!("{key} stands inside {section}: its line is indented too far");
+            let message = format!("{key} is inside {section}: its line is indented too far");
             self.meant.push((slid.rule.name, None));
             self.lower.report(
                 unknown_key(slid.key.span, message)
                     .about(About::HiddenSection)
                     .related(slid.section.span, "the section above")
-                    .help(format!("move {key}, and what belongs to it, to the left until it stands below {section}")),
+                    .help(format!("move {key}, and what belongs to it, to the left until it lines up with {section}")),
             );
         }
     }

@@ -42,7 +42,7 @@ impl<'w> Lower<'w> {
                 let help = "write flow: 1 on the first line and what belongs below it, or delete the file and what names it";
                 return self.report(language_version(tree.span, message).help(help));
             }
-            _ => (tree.span, format!("a file must be a list of keys that begins with flow: 1, found {}", found(tree))),
+            _ => (tree.span, format!("a file must be a group of keys that begins with flow: 1, found {}", found(tree))),
         };
         self.report(language_version(span, message).help(help));
     }

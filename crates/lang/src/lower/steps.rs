@@ -105,7 +105,7 @@ fn for_each(keys: &KeyReader, scope: &StepScope) -> Option<ForEach> {
         return None;
     };
     if let Some(outer) = &scope.looped_by {
-        let message = format!("\"for_each\" stands inside the for_each of {}", quoted(outer));
+        let message = format!("\"for_each\" is inside the for_each of {}", quoted(outer));
         let found = Diagnostic::wrong_place(keys.key_span("for_each"), message);
         lower.report(found.help("put the inner one into a pipeline of its own and call it"));
     }
@@ -119,7 +119,7 @@ fn for_each(keys: &KeyReader, scope: &StepScope) -> Option<ForEach> {
     };
     let name = keys.get("as").and_then(|node| lower.new_id("loop name", node));
     if let Some(name) = &name {
-        check_reserved(lower, "a loop name", name, &TAKEN, "it has a meaning of its own");
+        check_reserved(lower, "a loop name", name, &TAKEN, "it is reserved");
     }
     let (max_parallel, fail_fast) = (keys.limit("max_parallel"), keys.boolean("fail_fast"));
     Some(ForEach { list: list?, name, max_parallel, fail_fast: fail_fast.unwrap_or(false) })

@@ -72,7 +72,7 @@ fn past_message(lower: &Lower, node: &Node) -> Option<PastMessage> {
 fn now(keys: &KeyReader) -> Option<Spanned<String>> {
     let now = keys.fixed("now")?;
     if chrono::DateTime::parse_from_rfc3339(&now.value).is_err() {
-        let message = format!("now {} is no date and time with a time zone", quoted(&now.value));
+        let message = format!("now {} is not a date and time with a time zone", quoted(&now.value));
         return keys.lower.reject(now.span, message, "write for example \"2026-11-18T09:00:00Z\"");
     }
     Some(now)

@@ -137,7 +137,8 @@ fn program(keys: &KeyReader) -> Option<Spanned<String>> {
         );
     }
     if command.value.contains('/') && !command.value.starts_with('/') {
-        let help = "write the name of a program that stands in PATH, or its absolute path; a script can be an argument: command: python3, args: [server.py]";
+        let help =
+            "write the name of a program in PATH, or its absolute path; a script can be an argument: command: python3, args: [server.py]";
         return wrong(format!("command {shown} is a path relative to a folder; which program it is depends on where it is run"), help);
     }
     Some(command)
@@ -170,7 +171,7 @@ fn sign_in(keys: &KeyReader) -> Option<ServerAuth> {
     }
     if has_proof && !auth.has("client_id") {
         let key = if auth.has("client_secret") { "client_secret" } else { "private_key" };
-        wrong(key, "auth has no client_id", "add client_id: the name that belongs to this secret");
+        wrong(key, "auth has no client_id", "add client_id: the client that this secret belongs to");
     }
     if read.grant == Grant::ClientCredentials && !has_proof {
         let help = "add client_id: … and client_secret: \"{{ secrets.NAME }}\", or private_key";

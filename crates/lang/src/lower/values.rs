@@ -305,7 +305,7 @@ impl Lower<'_> {
     pub fn entries<'a>(&self, label: &str, node: &'a Node) -> Option<&'a Map> {
         let map = node.as_map();
         if map.is_none() && !self.is_nothing(label, node) && node.kind != NodeKind::Broken {
-            let message = format!("{} must be names with their values, found {}", quoted(label), found(node));
+            let message = format!("{} must map names to values, found {}", quoted(label), found(node));
             let example = match label {
                 "inputs" => "message: text",
                 "secrets" => "API_TOKEN: What the token is for.",

@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn mistakes_name_the_step() {
         assert_eq!(with_steps(json!([])), ["F015 \"steps\" is empty"]);
-        assert_eq!(with_steps(json!(["go"])), ["F005 plan step 1 must be a list of keys, found the text \"go\""]);
+        assert_eq!(with_steps(json!(["go"])), ["F005 plan step 1 must be a group of keys, found the text \"go\""]);
         assert_eq!(with_steps(json!([{ "id": "a", "use": "x" }, { "id": "a", "use": "y" }])), ["F013 two plan steps are called \"a\""]);
         assert_eq!(
             with_steps(json!([{ "id": "a", "tool": "x" }])),
@@ -139,8 +139,8 @@ mod tests {
             with_steps(json!([{ "id": "a", "use": "{{ x }}", "with": "Rome", "depends_on": { "b": 1 } }])),
             [
                 "F007 \"use\" is read before the run, so it cannot hold {{ }}",
-                "F005 \"with\" must be names with their values, found the text \"Rome\"",
-                "F005 \"depends_on\" must be text, found a list of keys",
+                "F005 \"with\" must map names to values, found the text \"Rome\"",
+                "F005 \"depends_on\" must be text, found a group of keys",
             ]
         );
         let step = |id: &str| json!({ "id": id, "use": "x" });
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_is_no_plan_is_told() {
-        assert_eq!(read(json!("Sure!")).1, ["F005 the plan must be a list of keys, found the text \"Sure!\""]);
+        assert_eq!(read(json!("Sure!")).1, ["F005 the plan must be a group of keys, found the text \"Sure!\""]);
         assert_eq!(
             read(json!({ "steps": [{ "id": "a", "use": "x" }] })).1,
             ["F004 the plan has no \"strategy\"", "F004 the plan has no \"reasoning\""]

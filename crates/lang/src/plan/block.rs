@@ -171,7 +171,7 @@ impl Block {
                     Some(stand_in) if stand_in > place => stands_in_for[stand_in].push(place),
                     Some(_) => diagnostics.push(
                         Diagnostic::new(Code::FailureTarget, target.span, format!("{names}, which runs before it"))
-                            .help(format!("name a step that stands below it, or write {}", words.join(" or "))),
+                            .help(format!("name a step further down, or write {}", words.join(" or "))),
                     ),
                     None => {
                         let known = words.iter().copied().chain(steps.iter().map(|step| step.id.as_str()));

@@ -32,8 +32,8 @@ pub(super) fn find(plan: &PipelinePlan, diagnostics: &mut Vec<Diagnostic>) -> Op
         let id = &planned.step.id.value;
         if planned.block != plan.main {
             diagnostics.push(
-                refine_inside(refine.span, format!("gate \"{id}\" has refine, but does not stand in the pipeline's own steps"))
-                    .help("move the gate behind the step that holds it"),
+                refine_inside(refine.span, format!("gate \"{id}\" has refine, but is not one of the pipeline's own steps"))
+                    .help("move the gate below the step that contains it"),
             );
             continue;
         }
@@ -47,7 +47,7 @@ pub(super) fn find(plan: &PipelinePlan, diagnostics: &mut Vec<Diagnostic>) -> Op
         let main = plan.block(plan.main);
         let Some(target) = main.place(&refine.value) else {
             diagnostics.push(if ids.contains(refine.as_str()) {
-                refine_inside(refine.span, format!("refine names \"{}\", which stands inside a route", refine.value))
+                refine_inside(refine.span, format!("refine names \"{}\", which is inside a route", refine.value))
                     .help("name the route itself, or a step of the pipeline's own list")
             } else {
                 let hint = hints.did_you_mean(&refine.value, plan.pipeline.steps.iter().map(|s| s.id.as_str()));

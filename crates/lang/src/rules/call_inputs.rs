@@ -79,7 +79,7 @@ impl GivenValues<'_> {
                 Some(field) => {
                     if let Some(why) = misfit(names, seat, field, value) {
                         let message = format!("{what} \"{}\" of {owner} {why}", name.value);
-                        out.push((self.found)(name.span, message).help(format!("give it {}", wanted(field))));
+                        out.push((self.found)(name.span, message).help(format!("pass {}", wanted(field))));
                     }
                 }
                 None => {

@@ -27,7 +27,7 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
     let known = NamableThings::of(pipeline);
     let hints = Hints::default();
     for case in tests.cases.iter().filter(|case| !case.conversation.is_empty() && file.conversation.is_none()) {
-        let message = format!("test {} gives a conversation, and the pipeline has none", quoted(&case.id.value));
+        let message = format!("test {} sets a conversation, but the pipeline has none", quoted(&case.id.value));
         out.push(unknown_test_name::report(case.id.span, &message));
     }
     let mut report = |about: About, case: &TestCase, span: Span, what: &str, names: &[&[&str]], name: &str| {
@@ -71,7 +71,7 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
         }
         let Some(expect) = &case.expect else { continue };
         for (path, _) in expect.steps.iter().filter(|(path, _)| !is_step(&path.value)) {
-            report(About::Other, case, path.span, "expects something of step", &[&known.steps], &path.value);
+            report(About::Other, case, path.span, "has expectations for step", &[&known.steps], &path.value);
         }
         if let Some(outputs) = &known.outputs {
             for (name, _) in expect.outputs.iter().filter(|(name, _)| !outputs.has(&name.value)) {
@@ -145,7 +145,7 @@ mod tests {
             ("channels: [email]", "F700 16:64 test \"late\" runs on channel \"email\", which does not exist\n"),
             (
                 "expect: { steps: { drat: failed } }",
-                "F700 16:72 test \"late\" expects something of step \"drat\", which does not exist; did you mean \"draft\"?\n",
+                "F700 16:72 test \"late\" has expectations for step \"drat\", which does not exist; did you mean \"draft\"?\n",
             ),
             ("expect: { outputs: { text: Hi } }", "F700 16:74 test \"late\" expects output \"text\", which does not exist\n"),
         ] {

@@ -10,11 +10,11 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let is_bounded_by_tool = tool.is_some_and(|(tool, _)| tool.timeout.is_some());
         if step.kind.method(&pipeline.pipeline).is_some() && !is_bounded && !is_bounded_by_tool {
             let message = format!(
-                "step {} goes to the network and has no timeout; the default, {}s, applies",
+                "step {} makes a network call and has no timeout; the default, {}s, applies",
                 quoted(&step.id.value),
                 CALL_TIMEOUT.as_secs()
             );
-            out.push(finding(Code::DefaultTimeout, step.id.span, &message).help("add timeout: with the time you are ready to wait"));
+            out.push(finding(Code::DefaultTimeout, step.id.span, &message).help("add timeout: with the longest time to wait"));
         }
     }
 }
@@ -28,7 +28,7 @@ mod tests {
     fn the_default_timeout_is_said() {
         let step =
             |keys: &str| says(check, &format!("tools: {{ t: {{ http: GET https://example.com/ }} }}\nsteps: [{{ id: a, {keys} }}]\n"));
-        let found = "F500 4:15 step \"a\" goes to the network and has no timeout; the default, 60s, applies\n";
+        let found = "F500 4:15 step \"a\" makes a network call and has no timeout; the default, 60s, applies\n";
         assert_eq!(step("http: GET https://example.com/"), found);
         assert_eq!(step("tool: t"), found);
         assert_eq!(step("tool: t, timeout: 5s"), "");

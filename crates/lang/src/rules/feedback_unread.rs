@@ -18,8 +18,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     }
     let id = quoted(&target.id);
     let kind = target.step.kind.word();
-    let message = format!("{id} (a {kind}) never reads refinement.feedback; the second try would know no more than the first");
-    let help = "pass \"{{ refinement.feedback }}\" on, or name an agent in refine: agents get it by themselves";
+    let message = format!("{id} (a {kind}) never reads refinement.feedback; its second try would have nothing new to use");
+    let help = "use \"{{ refinement.feedback }}\" here, or name an agent in refine: agents receive it automatically";
     out.push(finding(Code::FeedbackUnread, target.step.id.span, &message).help(help));
 }
 
@@ -49,10 +49,7 @@ mod tests {
                 &format!("steps:\n  - {{ id: fill, set: {set} }}\n  - {{ id: g, gate: s, of: steps.fill.output, refine: fill }}\n"),
             )
         };
-        assert_eq!(
-            fill("x"),
-            "F403 7:11 \"fill\" (a set) never reads refinement.feedback; the second try would know no more than the first\n"
-        );
+        assert_eq!(fill("x"), "F403 7:11 \"fill\" (a set) never reads refinement.feedback; its second try would have nothing new to use\n");
         assert_eq!(fill("'{{ refinement.feedback }}'"), "");
         let later = "steps:\n  - { id: fill, set: x }\n  - { id: d, agent: w, prompt: 'Mind {{ refinement.failed }}' }\n  - { id: g, gate: s, of: steps.d.output, refine: fill }\n";
         assert_eq!(with_scorecard(check, later), "");

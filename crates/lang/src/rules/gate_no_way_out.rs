@@ -17,7 +17,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let StepKind::Gate(gate) = &planned.step.kind else { continue };
         let judges_message = read_steps(pipeline, planned.block, &gate.of).any(|ix| is_format(pipeline, ix));
         if gate.otherwise.is_none() && (judges_message || sent.contains(&ix)) {
-            let message = format!("gate {} has no otherwise; if it fails, the person gets nothing", quoted(&planned.step.id.value));
+            let message = format!("gate {} has no otherwise; if it fails, no reply is sent", quoted(&planned.step.id.value));
             out.push(
                 finding(Code::GateNoWayOut, planned.step.kind_span, &message)
                     .help("add otherwise: with a text that says what the person can do instead"),
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_message_that_may_be_held_back_has_a_way_out() {
         let judged = "  - { id: f, format: Hi }\n  - { id: g, gate: s, of: steps.f.output";
-        assert_eq!(gate(&format!("{judged} }}\n")), "F412 7:14 gate \"g\" has no otherwise; if it fails, the person gets nothing\n");
+        assert_eq!(gate(&format!("{judged} }}\n")), "F412 7:14 gate \"g\" has no otherwise; if it fails, no reply is sent\n");
         assert_eq!(gate(&format!("{judged}, otherwise: Sorry. }}\n")), "");
         assert_eq!(gate(&format!("{judged} }}\nfinally: [{{ id: bye, send: stdout, of: run.id }}]\n")), "");
     }
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(gate(judged), "");
         assert_eq!(
             gate(&format!("{judged}  - {{ id: out, send: stdout, of: steps.g.output }}\n")),
-            "F412 7:14 gate \"g\" has no otherwise; if it fails, the person gets nothing\n"
+            "F412 7:14 gate \"g\" has no otherwise; if it fails, no reply is sent\n"
         );
     }
 }

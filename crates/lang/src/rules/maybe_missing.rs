@@ -4,5 +4,5 @@ use super::{Code, Diagnostic};
 use crate::model::Read;
 
 pub(super) fn report(read: &Read, why: String) -> Diagnostic {
-    Diagnostic::new(Code::MaybeSkipped, read.span, why).help("add | default(\"\"), or ask with is defined first")
+    Diagnostic::new(Code::MaybeSkipped, read.span, why).help("add | default(\"\"), or check with \"is defined\" first")
 }

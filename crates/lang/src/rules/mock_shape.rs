@@ -24,8 +24,12 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
                 Some((mocked.step, problems, mocked.is_whole && !value.is_array()))
             });
             let Some((step, problems, is_one)) = wrong.filter(|_| told.insert(mock.span)) else { continue };
-            let of = if step.id.value == *name { "that step".to_owned() } else { format!("step {}", quoted(&step.id.value)) };
-            let what = format!("the mock of {} is not what {of} gives: {}", quoted(name), problems.join("; "));
+            let of = if step.id.value == *name {
+                "the step's output".to_owned()
+            } else {
+                format!("the output of step {}", quoted(&step.id.value))
+            };
+            let what = format!("the mock of {} does not match {of}: {}", quoted(name), problems.join("; "));
             let help = match is_one {
                 true => format!("write a list with an output for each element, or one mock for each: \"{name}[0]\", \"{name}[1]\""),
                 false => "correct the mock; if the test is about such a result, expect how the run ends, such as status: failed".to_owned(),

@@ -161,7 +161,7 @@ impl<'a> PipelineNames<'a> {
         let pipeline = &self.pipeline.pipeline;
         Ok(match name {
             "channel" | "style" | "conversation" | "run" | "refinement" if matches!(seat.at, Viewpoint::Conversation) => {
-                let message = format!("\"{name}\" cannot be read in conversation: which one it is must be known before the run");
+                let message = format!("\"{name}\" cannot be read in conversation: the conversation is chosen before the run starts");
                 return Err(ReadProblem::wrong_place(&message, "use inputs or person here"));
             }
             "inputs" => self.inputs.clone(),
@@ -182,13 +182,13 @@ impl<'a> PipelineNames<'a> {
             "secrets" => Type::Any,
             "env" if seat.more.secrets => Type::Any,
             "env" => {
-                let message = "\"env\" may stand only in models, tools and http steps";
+                let message = "\"env\" is allowed only in models, tools and http steps";
                 return Err(ReadProblem::wrong_place(message, "pass the value as an input"));
             }
             "value" | "text" | "with" => {
                 let where_it_is = if name == "with" { "in tools and in the checks of a scorecard" } else { "in the checks of a scorecard" };
                 let message = format!("\"{name}\" exists only {where_it_is}");
-                return Err(ReadProblem::wrong_place(message, "name what is meant: steps.ID.output or inputs.NAME"));
+                return Err(ReadProblem::wrong_place(message, "write steps.ID.output or inputs.NAME"));
             }
             other => return self.element(seat, other),
         })
@@ -200,7 +200,7 @@ impl<'a> PipelineNames<'a> {
             Err(match self.loop_names.get(name) {
                 _ if name == "item" => {
                     let message = "\"item\" exists only in a step with for_each";
-                    ReadProblem::wrong_place(message, "add for_each to the step, or name what is meant")
+                    ReadProblem::wrong_place(message, "add for_each to the step, or read another name")
                 }
                 Some(step) => {
                     let message = format!("\"{name}\" is the element of step \"{}\" and exists only there", self.step(*step).id.value);
@@ -297,7 +297,7 @@ impl<'a> PipelineNames<'a> {
                 Type::Object(object) => match object.fields.get(part) {
                     Some(member) => {
                         if member.is_optional {
-                            maybe.get_or_insert_with(|| ReadProblem::MaybeMissing(format!("\"{owner}\" may come without \"{part}\"")));
+                            maybe.get_or_insert_with(|| ReadProblem::MaybeMissing(format!("\"{owner}\" may have no \"{part}\"")));
                         }
                         member.kind.clone()
                     }
@@ -372,11 +372,11 @@ pub(super) fn needs_output(rest: &[String]) -> bool {
 pub(super) fn by_name(root: &str, name: Option<&String>) -> Result<(), ReadProblem> {
     match name {
         None => {
-            let message = format!("\"{root}\" is read by name only, so that everybody sees what a file uses");
-            Err(ReadProblem::wrong_place(message, format!("write {root}.NAME, once for each that is meant")))
+            let message = format!("\"{root}\" can only be read by name, so that the file shows what it uses");
+            Err(ReadProblem::wrong_place(message, format!("write {root}.NAME for each one you need")))
         }
         Some(own) if is_own_variable(own) => {
-            let message = format!("{own} is flow's own, and no file reads it");
+            let message = format!("{own} is reserved for flow; no file can read it");
             Err(ReadProblem::wrong_place(message, "give the value in a variable of another name"))
         }
         Some(_) => Ok(()),

@@ -26,7 +26,7 @@ pub(super) fn report(names: &PipelineNames, read: &Read, step: StepIx, reader: S
     let id = &read_id.value;
     let diagnostic = if is_later {
         let message = format!("\"{reader_id}\" reads {path}, but \"{id}\" runs after it");
-        found(message, format!("move what reads it behind \"{id}\""))
+        found(message, format!("move the step that reads it below \"{id}\""))
     } else {
         let message = format!("\"{reader_id}\" reads {path}, but \"{id}\" may not be finished; add \"{id}\" to its needs");
         let needs: Vec<&str> = match &names.step(beside).needs {

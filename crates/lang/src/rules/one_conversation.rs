@@ -5,10 +5,10 @@ use super::{Code, Diagnostic, PipelinePlan, Plan, finding};
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let Some(conversation) = &pipeline.pipeline.conversation else { return };
     if conversation.id.texts().iter().all(|text| text.reads.is_empty()) {
-        let message = "id of conversation is the same in every run: everybody is in one conversation, and reads what the others wrote";
+        let message = "id of conversation is the same in every run: all people share one conversation and can read each other's messages";
         out.push(
             finding(Code::OneConversation, conversation.span, message)
-                .help("write what tells people apart, such as id: \"{{ person.id }}\" or an input"),
+                .help("write something that identifies the person, such as id: \"{{ person.id }}\" or an input"),
         );
     }
 }
@@ -24,7 +24,7 @@ mod tests {
             says(check, &format!("inputs: {{ m: text }}\nconversation: {{ id: {id}, message: inputs.m }}\nsteps: [{{ id: a, set: 1 }}]\n"))
         };
         let found =
-            "F321 4:1 id of conversation is the same in every run: everybody is in one conversation, and reads what the others wrote\n";
+            "F321 4:1 id of conversation is the same in every run: all people share one conversation and can read each other's messages\n";
         for constant in ["all", "7", "'{{ \"x\" }}'"] {
             assert_eq!(file(constant), found, "{constant}");
         }

@@ -25,7 +25,7 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
         let (why, help) = match (own_by_name(&Path::new(&folder).join("x"), Touch::Write), script) {
             (Some(why), _) => (format!("a file there {why}"), "write into a folder that is only for what steps write, such as out"),
             (None, Some((script, server))) => (
-                format!("tool {} runs {} there, and what lies beside it", quoted(server), quoted(script)),
+                format!("tool {} runs {} there, and the files beside it", quoted(server), quoted(script)),
                 "keep what servers run in a folder of its own, such as servers, and write into another one",
             ),
             (None, None) => continue,
@@ -50,7 +50,7 @@ mod tests {
             tools("out/.git/hooks", "[]"),
             "F616 4:3 tool \"place\" may not write into \"out/.git/hooks\": a file there is in a folder that programs run files from\n"
         );
-        let beside = "F616 4:3 tool \"place\" may not write into \"servers/lib\": tool \"helper\" runs \"servers/x.py\" there, and what lies beside it\n";
+        let beside = "F616 4:3 tool \"place\" may not write into \"servers/lib\": tool \"helper\" runs \"servers/x.py\" there, and the files beside it\n";
         assert_eq!(tools("servers/lib", "[servers/x.py]"), beside);
         assert!(tools(".", "[x.py]").starts_with("F616 "));
         assert!(tools("out", "['--script=./x.py']").starts_with("F616 "));

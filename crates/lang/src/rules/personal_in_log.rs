@@ -22,7 +22,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             {
                 continue;
             }
-            let message = format!("{name} (pii) would stand unmasked in the log through {}", quoted(label));
+            let message = format!("{name} (pii) would appear unmasked in the log through {}", quoted(label));
             out.push(finding(Code::PiiInLog, read.span, &message).help("use something else, such as person.id or run.id"));
         }
     }
@@ -36,17 +36,17 @@ mod tests {
     #[test]
     fn logs_hold_no_personal_data() {
         let named = |name: &str| with_personal_input(check, &format!("steps: [{{ id: a, name: '{name}', set: 1 }}]\n"));
-        assert_eq!(named("Call {{ inputs.phone }}"), "F606 5:33 inputs.phone (pii) would stand unmasked in the log through \"name\"\n");
+        assert_eq!(named("Call {{ inputs.phone }}"), "F606 5:33 inputs.phone (pii) would appear unmasked in the log through \"name\"\n");
         assert_eq!(named("Call {{ inputs.topic }}"), "");
         assert_eq!(named("Has {{ inputs.phone | length }} digits"), "");
         let stop = "steps: [{ id: a, stop: failed, reason: 'No such {{ inputs.phone }}' }]\n";
-        assert_eq!(with_personal_input(check, stop), "F606 5:52 inputs.phone (pii) would stand unmasked in the log through \"reason\"\n");
+        assert_eq!(with_personal_input(check, stop), "F606 5:52 inputs.phone (pii) would appear unmasked in the log through \"reason\"\n");
         let of_step = |stop: &str| {
             with_personal_input(check, &format!("steps: [{{ id: who, set: {{ mail: '{{{{ inputs.phone }}}}' }}, pii: true }}, {stop}]\n"))
         };
         for reason in ["steps.who.output.mail", "steps.who.output"] {
             let found = of_step(&format!("{{ id: a, stop: failed, reason: 'No such {{{{ {reason} }}}}' }}"));
-            assert!(found.contains("steps.who.output (pii) would stand unmasked in the log through \"reason\""), "{found}");
+            assert!(found.contains("steps.who.output (pii) would appear unmasked in the log through \"reason\""), "{found}");
         }
         assert_eq!(of_step("{ id: a, http: GET https://a.example, idempotency_key: '{{ steps.who.output.mail }}' }"), "");
     }

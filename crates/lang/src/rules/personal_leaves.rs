@@ -38,7 +38,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let Some(whereto) = whereto else { continue };
         if let Some((read, name)) = first(&sources, planned, &texts, Gives::Perhaps) {
             let id = quoted(&planned.step.id.value);
-            let message = format!("{id} sends {name} (pii) to {whereto} and no check pii: none stands before it");
+            let message = format!("{id} sends {name} (pii) to {whereto} without a check pii: none before it");
             out.push(found(read, &message));
         }
     }
@@ -54,7 +54,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             reads.into_iter().find(|read| gives(text, read) >= Gives::Perhaps)
         });
         if let Some(read) = direct {
-            let message = format!("{what} gives {} (pii) and no check pii: none stands before it", read.path.join("."));
+            let message = format!("{what} gives {} (pii) without a check pii: none before it", read.path.join("."));
             out.push(found(read, &message));
         }
     }
@@ -82,7 +82,7 @@ mod tests {
         };
         assert_eq!(
             notify("{{ inputs.phone }}"),
-            "F607 8:46 \"notify\" sends inputs.phone (pii) to an http tool and no check pii: none stands before it\n"
+            "F607 8:46 \"notify\" sends inputs.phone (pii) to an http tool without a check pii: none before it\n"
         );
         assert!(notify("{{ steps.a.output }}").contains("sends steps.a.output (pii)"));
         assert_eq!(notify("{{ inputs.topic }}"), "");
@@ -92,7 +92,7 @@ mod tests {
                 &format!("steps: [{{ id: a, set: '{{{{ inputs.phone }}}}', pii: true }}]\noutputs: {{ x: '{value}' }}\n"),
             )
         };
-        assert_eq!(outputs("{{ inputs.phone }}"), "F607 6:19 outputs.x gives inputs.phone (pii) and no check pii: none stands before it\n");
+        assert_eq!(outputs("{{ inputs.phone }}"), "F607 6:19 outputs.x gives inputs.phone (pii) without a check pii: none before it\n");
         assert_eq!(outputs("{{ steps.a.output }}"), "", "outputs count only where they read it directly");
     }
 }

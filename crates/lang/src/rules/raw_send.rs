@@ -29,7 +29,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             }
             if matches!(source.step.kind, StepKind::Agent(_)) {
                 let (id, source) = (quoted(&planned.step.id.value), &source.step.id);
-                let message = format!("{id} gets steps.{}.output, which no format step has fitted to a channel", source.value);
+                let message = format!("{id} sends steps.{}.output, which no format step has formatted for a channel", source.value);
                 let help = format!("add a step before it: format: \"{{{{ steps.{}.output }}}}\", and send its output", source.value);
                 out.push(finding(Code::RawSend, send.of.place.span, &message).related(source.span, "written here").help(help));
             }
@@ -53,13 +53,13 @@ mod tests {
     #[test]
     fn a_text_is_fitted_before_it_is_sent() {
         let send = "  - { id: out, send: stdout, of: steps.d.output }\n";
-        let found = "F422 9:34 \"out\" gets steps.d.output, which no format step has fitted to a channel\n";
+        let found = "F422 9:34 \"out\" sends steps.d.output, which no format step has formatted for a channel\n";
         assert_eq!(with_channels("channels: [sms]", send), found);
         assert_eq!(with_channels("", send), "", "without channels there is nothing to fit it to");
         let judged = "  - { id: g, gate: s, of: steps.d.output }\n  - { id: out, send: stdout, of: steps.g.output }\n";
         assert_eq!(
             with_channels("channels: [sms]", judged),
-            "F422 10:34 \"out\" gets steps.d.output, which no format step has fitted to a channel\n"
+            "F422 10:34 \"out\" sends steps.d.output, which no format step has formatted for a channel\n"
         );
         let fitted = "  - { id: f, format: '{{ steps.d.output }}' }\n  - { id: out, send: stdout, of: steps.f.output }\n";
         assert_eq!(with_channels("channels: [sms]", fitted), "");

@@ -20,9 +20,9 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
         let message = match (is_target, is_own) {
             (true, true) => format!("refine would run {effect_id} twice, and it {what}"),
             (true, false) => format!("refine would run {step_id} twice, and its {effect_id} {what}"),
-            (false, true) => format!("{effect_id} lies between {} and gate {gate_id} and would be done twice", quoted(&target.id)),
+            (false, true) => format!("{effect_id} is between {} and gate {gate_id} and would be done twice", quoted(&target.id)),
             (false, false) => {
-                format!("{step_id} lies between {} and gate {gate_id}, and its {effect_id} would be done twice", quoted(&target.id))
+                format!("{step_id} is between {} and gate {gate_id}, and its {effect_id} would be done twice", quoted(&target.id))
             }
         };
         out.push(
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn nothing_is_sent_twice() {
         let body = "steps:\n  - { id: d, agent: w, prompt: x }\n  - { id: mail, send: stdout, of: steps.d.output }\n  - { id: g, gate: s, of: steps.d.output, refine: d }\n";
-        assert_eq!(with_scorecard(check, body), "F402 9:51 \"mail\" lies between \"d\" and gate \"g\" and would be done twice\n");
+        assert_eq!(with_scorecard(check, body), "F402 9:51 \"mail\" is between \"d\" and gate \"g\" and would be done twice\n");
         let once = "steps:\n  - { id: d, agent: w, prompt: x, once: true }\n  - { id: g, gate: s, of: steps.d.output, refine: d }\n";
         assert_eq!(with_scorecard(check, once), "F402 8:51 refine would run \"d\" twice, and it is marked once\n");
         let beside = "steps:\n  - { id: d, agent: w, prompt: x }\n  - { id: mail, send: stdout, of: steps.d.output, needs: [d] }\n  - { id: g, gate: s, of: steps.d.output, refine: d, needs: [d] }\n";

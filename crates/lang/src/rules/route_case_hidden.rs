@@ -27,7 +27,7 @@ fn hidden(id: &str, route: &RouteStep, out: &mut Vec<Diagnostic>) {
         let takers: Vec<_> = phrases.iter().map(|words| taken(words, &earlier, longest)).collect();
         let is_hidden = case.when.is_none() && !takers.is_empty() && takers.iter().all(Option::is_some);
         if let (true, Some(Some((taker, span))), Some(phrase)) = (is_hidden, takers.first(), case.phrases.first()) {
-            let message = format!("case {} of route \"{id}\" is never chosen: case {} takes the same phrase", number + 1, taker + 1);
+            let message = format!("case {} of route \"{id}\" is never chosen: case {} matches the same phrase", number + 1, taker + 1);
             out.push(
                 Diagnostic::new(Code::RouteCaseHidden, phrase.span, message)
                     .related(*span, "this is found first")

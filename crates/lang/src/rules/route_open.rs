@@ -10,7 +10,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
         let id = &planned.step.id.value;
         let takes_all = route.cases.iter().filter_map(|case| case.when.as_ref()).any(|when| constant(when) == Some(true));
         if route.otherwise.is_none() && !takes_all {
-            let message = format!("route \"{id}\" has no otherwise; a question that fits no case ends the run");
+            let message = format!("route \"{id}\" has no otherwise; a question that matches no case ends the run");
             out.push(
                 Diagnostic::new(Code::RouteOpen, planned.step.id.span, message)
                     .help("add otherwise: { set: … }, or another step for the rest"),

@@ -33,7 +33,7 @@ pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnos
                 out.push(
                     Diagnostic::new(Code::SameFileWritten, names.step(second).id.span, message)
                         .related(names.step(first).id.span, "the other one")
-                        .help("give each a name of its own, or let one wait for the other by needs"),
+                        .help("give each its own file, or add needs so that one waits for the other"),
                 );
             }
         }

@@ -73,7 +73,7 @@ fn found(seat: Option<&SecretSeat>, text: &Text, wrong: SecretFault) -> Diagnost
                 None if !has_shape => "the address holds a log-in or a token".to_owned(),
                 _ => format!("\"{start}…\" looks like an API key"),
             };
-            let help = "declare it under secrets, remove it here, and have the old key replaced: it may have been seen";
+            let help = "declare it under secrets, remove it here, and replace the old key: it may have been exposed";
             let message = format!("{what}; put it into a secret and write secrets.NAME");
             (message, text.place.inside(range.start, range.end), help.to_owned())
         }
@@ -94,7 +94,7 @@ fn told(span: Span, message: &str) -> Diagnostic {
 pub(super) fn in_key_file(key_file: Option<&Spanned<String>>, out: &mut Vec<Diagnostic>) {
     if let Some(named) = key_file.filter(|named| is_bare_key(&named.value)) {
         let message = "\"key_file\" names a file, and this looks like the key itself; put it into a file of its own";
-        out.push(told(named.span, message).help("write the path of the file, and have a new key made: this one may have been seen"));
+        out.push(told(named.span, message).help("write the path of the file, and replace the key: it may have been exposed"));
     }
 }
 

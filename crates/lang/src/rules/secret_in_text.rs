@@ -8,16 +8,16 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let whereto = match role {
             SinkRole::Sealed | SinkRole::Address | SinkRole::Code => continue,
             SinkRole::Prompt => "reach a model",
-            SinkRole::Condition => "stand in a condition",
-            SinkRole::Log => "stand in a log",
-            SinkRole::Output => "stand in a text that goes out",
-            SinkRole::Record => "stand in the record of the run",
-            SinkRole::CommandLine => "stand on a command line, where every program of this machine can read it",
+            SinkRole::Condition => "be used in a condition",
+            SinkRole::Log => "be in a log",
+            SinkRole::Output => "be in a text that is sent",
+            SinkRole::Record => "be stored in the record of the run",
+            SinkRole::CommandLine => "be on a command line, where every program on this machine can read it",
         };
         let message = format!("{} would {whereto}", read.path.join("."));
         out.push(
             finding(Code::SecretInText, read.span, &message)
-                .help("remove it: secrets may stand only in models, in tools, and in headers and bodies of http steps"),
+                .help("remove it: secrets are allowed only in models, in tools, and in headers and bodies of http steps"),
         );
     }
 }
@@ -31,9 +31,9 @@ mod tests {
     fn a_secret_goes_only_where_nobody_reads() {
         let step = |step: &str| says(check, &format!("secrets: {{ KEY: A key. }}\nagents: {{ w: {{}} }}\nsteps: [{{ id: a, {step} }}]\n"));
         assert_eq!(step("agent: w, prompt: 'Use {{ secrets.KEY }}'"), "F601 5:44 secrets.KEY would reach a model\n");
-        assert_eq!(step("set: '{{ secrets.KEY }}'"), "F601 5:27 secrets.KEY would stand in the record of the run\n");
-        assert_eq!(step("when: secrets.KEY == 'x', set: 1"), "F601 5:24 secrets.KEY would stand in a condition\n");
-        assert_eq!(step("gate: [secrets.KEY], of: run.id"), "F601 5:25 secrets.KEY would stand in a condition\n");
+        assert_eq!(step("set: '{{ secrets.KEY }}'"), "F601 5:27 secrets.KEY would be stored in the record of the run\n");
+        assert_eq!(step("when: secrets.KEY == 'x', set: 1"), "F601 5:24 secrets.KEY would be used in a condition\n");
+        assert_eq!(step("gate: [secrets.KEY], of: run.id"), "F601 5:25 secrets.KEY would be used in a condition\n");
         assert_eq!(step("http: GET https://example.com/, headers: { X-Key: '{{ secrets.KEY }}' }"), "");
         let tool = "secrets: { KEY: A key. }\ntools: { t: { http: GET https://example.com/, headers: { X-Key: '{{ secrets.KEY }}' } } }\nsteps: [{ id: a, tool: t }]\n";
         assert_eq!(says(check, tool), "");

@@ -31,7 +31,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let is_secret = |read: &&Read| read.path.first().is_some_and(|root| root == "secrets" || root == "env");
         let secrets = outgoing.beside.iter().copied().chain(fixed).flat_map(|text| &text.reads).filter(is_secret);
         for secret in secrets {
-            let message = format!("{} is sent to a host that {named} names, not the file", secret.path.join("."));
+            let message = format!("{} is sent to a host that comes from {named}, not from the file", secret.path.join("."));
             out.push(finding(Code::SecretToOpenHost, secret.span, &message).related(outgoing.address.place.span, "this address").help(
                 "write the host in the address, or read it from env; or list the hosts in network_access.hosts of the file's policy",
             ));
@@ -152,7 +152,7 @@ mod tests {
             ("https://{{ inputs.base }}.a.example/x", "inputs.base"),
         ] {
             let told = step(address);
-            let message = format!("secrets.KEY is sent to a host that {named} names, not the file\n");
+            let message = format!("secrets.KEY is sent to a host that comes from {named}, not from the file\n");
             assert!(told.starts_with("F609 ") && told.ends_with(&message) && told.lines().count() == 1, "{address}: {told}");
         }
     }

@@ -85,11 +85,11 @@ impl PipelineNames<'_> {
         let (top, root) = self.root_of(*ix);
         if top != *ix {
             let route = &self.step(top).id.value;
-            let message = format!("\"{id}\" stands inside route \"{route}\" and is seen only there");
+            let message = format!("\"{id}\" is inside route \"{route}\" and can be read only there");
             return ReadProblem::wrong_place(message, format!("read steps.{route}.output: it is the output of the case that was chosen"));
         }
         let list = if Some(root) == self.pipeline.finally { "finally" } else { "on_failure" };
-        ReadProblem::wrong_place(format!("\"{id}\" stands in {list}, which {reader} cannot read"), "read a step of the pipeline's own list")
+        ReadProblem::wrong_place(format!("\"{id}\" is in {list}, which {reader} cannot read"), "read a step of the pipeline's own list")
     }
 
     /// `output`, `status`, `error`, `details` of a step, and what is below.

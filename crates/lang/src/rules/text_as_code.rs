@@ -60,7 +60,7 @@ fn in_arguments(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
         as_code(args, env, out);
         for text in args.iter().filter(|text| text.form == Form::Template) {
             for read in text.reads.iter().filter(|read| read.path.first().is_some_and(|root| root == "inputs")) {
-                let message = format!("{} becomes a part of an argument; a value may only be a whole one", read.path.join("."));
+                let message = format!("{} is only part of an argument; a value must be the whole argument", read.path.join("."));
                 let help = format!("write it as an argument of its own: args: [ …, \"{{{{ {} }}}}\" ]", read.path.join("."));
                 out.push(found(read.span, &message).help(help));
             }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_value_is_a_whole_argument() {
-        let found = "F603 4:51 inputs.dir becomes a part of an argument; a value may only be a whole one\n";
+        let found = "F603 4:51 inputs.dir is only part of an argument; a value must be the whole argument\n";
         assert_eq!(with_server(check, "command: srv, args: ['--root={{ inputs.dir }}']", ""), found);
         assert_eq!(with_server(check, "command: srv, args: [--root, '{{ inputs.dir }}', '{{ env.A }}/x']", ""), "");
     }

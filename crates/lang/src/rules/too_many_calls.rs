@@ -35,7 +35,7 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     }
     let limit = match (written, needs.steps) {
         (_, u64::MAX) => String::new(),
-        (_, steps) => format!("; if so many are meant, write limits: {{ max_steps: {steps} }} or more"),
+        (_, steps) => format!("; if you need that many, write limits: {{ max_steps: {steps} }} or more"),
     };
     out.push(diagnostic.help(format!("make one call of each pipeline, and read its output where it is needed{limit}")));
 }

@@ -29,7 +29,7 @@ fn of_lists(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
         let lists = [("allow", tool.allow.as_deref().unwrap_or_default()), ("deny", tool.deny.as_slice()), ("approve", asked.as_slice())];
         for (key, entry) in lists.into_iter().flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry))) {
             if !parts.iter().any(|part| may_mean(&entry.value, part) || may_mean(&entry.value, &format!("{name}.{part}"))) {
-                let message = format!("\"{key}\" of tool \"{name}\" names {}, which is no part of it", quoted(&entry.value));
+                let message = format!("\"{key}\" of tool \"{name}\" names {}, which it does not have", quoted(&entry.value));
                 out.push(found(entry, cut(&message, LONGEST_MESSAGE)).help(format!("write one of: {}", parts.join(", "))));
             }
         }
@@ -67,7 +67,7 @@ fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
         match (part, &tool.kind) {
             (Some(part), _) => open(&owner, &step.tool, part, tool, out),
             (None, ToolKind::File(_)) => {
-                let message = format!("{owner} tool \"{}\" and does not say for what", step.tool.value);
+                let message = format!("{owner} tool \"{}\" without naming one of its parts", step.tool.value);
                 out.push(wrong(message, &format!("write {0}.list, {0}.read or {0}.write", step.tool.value)));
             }
             (None, ToolKind::Smtp { .. }) => {
@@ -156,7 +156,7 @@ fn of_servers(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
         let StepKind::Tool(used) = &step.kind else { continue };
         if server(&used.tool.value).is_some() {
             let message =
-                format!("step {} uses server {} and does not say which of its tools", quoted(&step.id.value), quoted(&used.tool.value));
+                format!("step {} uses server {} without naming one of its tools", quoted(&step.id.value), quoted(&used.tool.value));
             let help = format!("write {}.NAME (flow doctor shows what it has)", used.tool.value);
             out.push(found(&used.tool, cut(&message, LONGEST_MESSAGE)).help(help));
         }
@@ -195,6 +195,6 @@ mod tests {
             |tool: &str| says(check, &format!("tools: {{ d: {{ {tool} }} }}\nsteps: [{{ id: a, read: {{ server: d, uri: 'x:y' }} }}]\n"));
         assert_eq!(read("command: srv"), "");
         assert_eq!(read("file: docs"), "F302 4:34 step \"a\" reads a resource of tool \"d\", which is no MCP server\n");
-        assert_eq!(says(check, whole), "F302 4:24 step \"a\" uses server \"files\" and does not say which of its tools\n");
+        assert_eq!(says(check, whole), "F302 4:24 step \"a\" uses server \"files\" without naming one of its tools\n");
     }
 }

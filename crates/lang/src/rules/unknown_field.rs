@@ -12,7 +12,7 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
     let what = match owner {
         Owner::Inputs => format!("there is no input \"{field}\""),
         Owner::Step(id) if matches!(known, KnownFields::Names(_)) => format!("step \"{id}\" has no \"{field}\""),
-        Owner::Step(id) => format!("step \"{id}\" gives no \"{field}\""),
+        Owner::Step(id) => format!("the output of step \"{id}\" has no \"{field}\""),
         Owner::Value(path) => format!("\"{path}\" has no \"{field}\""),
         Owner::Plain(path, kind) => format!("\"{path}\" is {} and has no \"{field}\"", kind.words()),
     };
@@ -21,7 +21,7 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
     if known.names().next().is_none() {
         return match owner {
             Owner::Inputs => found(format!("{what}; the pipeline has none")).help("add it under inputs"),
-            Owner::Step(_) => found(format!("{what}; it gives nothing")).help("read another step, or give it outputs"),
+            Owner::Step(_) => found(format!("{what}; it returns nothing")).help("read another step, or give it outputs"),
             Owner::Plain(_, Type::List(_)) => found(what).help("write [0] for its first element, or go through it with for"),
             Owner::Plain(..) | Owner::Value(_) => found(what).help("read the value itself"),
         };
@@ -29,7 +29,7 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
     if !near.is_empty() {
         return found(format!("{what}{near}")).near(near).help(format!("use one of: {list}"));
     }
-    let whole = format!("{what}; there is: {list}");
+    let whole = format!("{what}; available: {list}");
     let fits = whole.chars().count() <= LONGEST_MESSAGE;
     found(if fits { whole } else { what }).help(if *owner == Owner::Inputs {
         "add it under inputs, or read another".to_owned()

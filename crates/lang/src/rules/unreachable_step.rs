@@ -31,10 +31,10 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
                 format!("step \"{}\" can never run: \"{}\" always ends the run before it", step(*first).id.value, step(stop).id.value);
             let mut found = Diagnostic::new(Code::UnreachableStep, step(*first).id.span, message)
                 .related(step(stop).id.span, "this ends the run")
-                .help(format!("give \"{}\" a when, or remove what stands behind it", step(stop).id.value));
+                .help(format!("give \"{}\" a when, or remove the steps after it", step(stop).id.value));
             let others: Vec<&str> = below.iter().skip(1).map(|place| step(*place).id.as_str()).collect();
             if !others.is_empty() {
-                found = found.help(format!("look also at: {}", listed(&others)));
+                found = found.help(format!("check also: {}", listed(&others)));
             }
             out.push(found);
         }

@@ -20,7 +20,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             step.kind.facts().only_computes && !(has_sql && matches!(step.kind, StepKind::Read(_)))
         };
         if only_computes && !is_last && !stands_in && !read.contains(step.id.value.as_str()) {
-            let message = format!("no one reads the output of \"{}\"", step.id.value);
+            let message = format!("the output of \"{}\" is never used", step.id.value);
             out.push(
                 Diagnostic::new(Code::UnusedOutput, step.id.span, message)
                     .help(format!("read steps.{}.output in a later step or in outputs, or remove the step", step.id.value)),

@@ -36,8 +36,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             {
                 continue;
             }
-            let message = format!("\"{root}\" cannot stand here: server {} is one for the whole pipeline", quoted(name));
-            let help = "use inputs, env or secrets, or give the value to the tool with with";
+            let message = format!("\"{root}\" cannot be used here: server {} is shared by the whole pipeline", quoted(name));
+            let help = "use inputs, env or secrets, or pass the value to the tool through with";
             out.push(Diagnostic::wrong_place(read.span, cut(&message, LONGEST_MESSAGE)).help(help));
         }
     }
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn a_server_is_one_for_the_whole_pipeline() {
-        let found = "F208 4:44 \"steps\" cannot stand here: server \"files\" is one for the whole pipeline\n";
+        let found = "F208 4:44 \"steps\" cannot be used here: server \"files\" is shared by the whole pipeline\n";
         assert_eq!(with_server(check, "command: srv, args: ['{{ steps.a.output }}']", ""), found);
         for fine in ["command: srv, args: ['{{ inputs.dir }}'], env: { A: '{{ env.A }}' }", "url: 'https://example.com/{{ inputs.dir }}'"] {
             assert_eq!(with_server(check, fine, ""), "", "{fine}");

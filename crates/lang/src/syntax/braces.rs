@@ -157,7 +157,7 @@ fn block_finding(file: FileId, text: &str, start: usize) -> Diagnostic {
     let key = above.rsplit(['\n', ' ']).next().unwrap_or("").trim_end_matches(':');
     let found = findings::unreadable(
         Span::new(file, start, start + written.len()),
-        format!("a text over several lines begins here; \"{}:\" needs a \"|\" behind it", super::short(key)),
+        format!("a text of several lines begins here; \"{}:\" needs a \"|\" after it", super::short(key)),
     );
     let mark = Span::new(file, above.len(), above.len());
     found.help(format!("write {}: | and leave the lines below as they are", super::short(key))).proposed_fix(vec![(mark, " |".to_owned())])
@@ -255,7 +255,7 @@ pub(super) fn finding(file: FileId, text: &str, start: usize, end: usize) -> Dia
     let opener = written.get(at..at + 2).unwrap_or("{{");
     let what = if at == 0 { format!("starts with {opener}") } else { format!("holds {opener} in brackets") };
     let quoted = super::quoted(without_last_quote(written));
-    let found = Diagnostic::new(Code::UnquotedTemplate, span, format!("a value that {what} must stand in quotes"));
+    let found = Diagnostic::new(Code::UnquotedTemplate, span, format!("a value that {what} must be in quotes"));
     let found =
         if written.contains('\n') { found.help("put quotes around it") } else { found.help(format!("write {}", super::short(&quoted))) };
     let edits = vec![(span, quoted)];

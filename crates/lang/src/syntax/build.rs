@@ -117,7 +117,7 @@ impl TreeBuilder<'_> {
             Event::Alias(id) => self.alias(id, place),
             Event::UnresolvedAlias(_) => {
                 let name = super::short(self.source.text.get(place.clone()).unwrap_or("*"));
-                let message = format!("\"{name}\" repeats nothing above it; a text that begins with \"*\" must stand in quotes");
+                let message = format!("\"{name}\" repeats nothing above it; a text that begins with \"*\" must be in quotes");
                 self.report(findings::unreadable(self.span(&place), message).help(format!("write \"{name}\"")));
                 self.add(Node::broken(self.span(&place)), place.end, 0, 1, Size::default())
             }
@@ -266,8 +266,8 @@ impl TreeBuilder<'_> {
         self.closed.clear();
         let Some(anchored) = self.anchors.get(&id) else {
             let name = super::short(self.text.get(place.start + 1..place.end).unwrap_or(""));
-            let message = format!("\"*{name}\" stands inside \"&{name}\" and would never end");
-            self.report(findings::unsupported(self.span(&place), message).help("write out what is meant"));
+            let message = format!("\"*{name}\" is inside \"&{name}\" and would never end");
+            self.report(findings::unsupported(self.span(&place), message).help("write out the value"));
             return self.add(Node::broken(self.span(&place)), place.end, 0, 1, Size::default());
         };
         let (size, depth) = (anchored.size, anchored.depth);

@@ -21,12 +21,10 @@ pub(super) fn check(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Dia
             let Some(what) = what_it_does(c, start + at, before.replace(c), rest, right_to_left) else { continue };
             let help = match c {
                 // Nobody wants one: it stays behind where files or pieces of them were joined.
-                '\u{feff}' => {
-                    "remove it: delete what stands around it and type that again; it came with text that was pasted or joined".to_owned()
-                }
+                '\u{feff}' => "delete the text around it and type it again; it came with pasted or joined text".to_owned(),
                 _ => format!("remove it, or write it as {} in double quotes", escaped(c)),
             };
-            let message = format!("line {line} holds a character nobody can see, {what} (U+{:04X})", c as u32);
+            let message = format!("line {line} holds an invisible character, {what} (U+{:04X})", c as u32);
             diagnostics.push(findings::hidden(Span::new(file, start + at, start + at + c.len_utf8()), message).help(help));
             break;
         }
@@ -42,7 +40,7 @@ fn what_it_does(c: char, at: usize, before: Option<char>, rest: &str, right_to_l
         '\u{feff}' if at == 0 => None,
         '\u{feff}' => Some("which some programs put at the start of a file"),
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => Some("a control character"),
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Some("which turns text around"),
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Some("which reverses text"),
         '\u{200e}' | '\u{200f}' | '\u{61c}' if right_to_left => None,
         '\u{200d}' if before.is_some_and(is_pictograph) && after.is_some_and(is_pictograph) => None,
         '\u{200c}' | '\u{200d}' if before.is_some_and(is_joining) => None,

@@ -76,7 +76,7 @@ pub fn parse(file: FileId, source: &SourceFile, diagnostics: &mut Vec<Diagnostic
 }
 
 fn too_deep(span: Span) -> Diagnostic {
-    Diagnostic::too_large(span, "more than 64 lists and lists of keys stand inside each other here")
+    Diagnostic::too_large(span, "more than 64 lists and groups of keys are nested inside each other here")
         .help("move an inner part into a file or a step of its own")
 }
 

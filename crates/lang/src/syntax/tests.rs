@@ -195,7 +195,7 @@ fn a_template_without_quotes_is_told_read_as_meant_and_put_in_quotes() {
     let text = "a: {{ inputs.x }}\nb: {{ x }} and more # why\nc: [{{ x }}, {{ y[\"z\"] }} z]\nd: { e: {{ x | default(\"q\") }} }\nf: {{ not closed }\ng:\n  - {{ x }}{{ y }}\nh: {% if x %}1{% endif %}\ni: {{ x\n  | first }}\nj: fine {{ x }}\nk: 1\n";
     let read = read(text);
     assert!(read.found.iter().all(|d| d.code == Code::UnquotedTemplate), "{}", read.lines());
-    insta::assert_snapshot!(read.found[1].message, @"a value that starts with {{ must stand in quotes");
+    insta::assert_snapshot!(read.found[1].message, @"a value that starts with {{ must be in quotes");
     insta::assert_snapshot!(read.found[1].help.join("\n"), @r#"write "{{ x }} and more""#);
     let meant = json!({
         "a": "{{ inputs.x }}", "b": "{{ x }} and more", "c": ["{{ x }}", "{{ y[\"z\"] }} z"], "d": {"e": "{{ x | default(\"q\") }}"},
@@ -231,7 +231,7 @@ fn what_yaml_has_and_flow_has_not_is_named() {
     F024 1:1 "%YAML 2.0": lines that begin with "%" are not allowed here / remove the line
     F024 1:2 "%X": "%X" is not allowed / remove the line
     F024 1:1 "[a, b]": a list cannot be a key; a key is a text / write a text before the ":"
-    F024 1:11 "*x": "*x" stands inside "&x" and would never end / write out what is meant
+    F024 1:11 "*x": "*x" is inside "&x" and would never end / write out the value
     "#);
     clean("%YAML 1.2\n---\n\"<<\": 1\na: \"!x\"\n...\n");
 }
@@ -264,12 +264,12 @@ fn sizes_have_limits() {
     };
     insta::assert_snapshot!(cases.iter().map(show).collect::<Vec<_>>().join("\n"), @r#"
     F022 this file is larger than 1 MiB
-    F022 more than 64 lists and lists of keys stand inside each other here
-    F022 more than 64 lists and lists of keys stand inside each other here
-    F022 more than 64 lists and lists of keys stand inside each other here
-    F022 more than 64 lists and lists of keys stand inside each other here
-    F022 more than 64 lists and lists of keys stand inside each other here
-    F022 more than 64 lists and lists of keys stand inside each other here
+    F022 more than 64 lists and groups of keys are nested inside each other here
+    F022 more than 64 lists and groups of keys are nested inside each other here
+    F022 more than 64 lists and groups of keys are nested inside each other here
+    F022 more than 64 lists and groups of keys are nested inside each other here
+    F022 more than 64 lists and groups of keys are nested inside each other here
+    F022 more than 64 lists and groups of keys are nested inside each other here
     F022 this file holds more than 100,000 keys and values
 
     F022 "&" and "*" make this file grow past 100,000 values
@@ -306,20 +306,20 @@ fn characters_nobody_can_see_are_told_once_a_line() {
     ];
     let show = |text: &str| read(text).lines();
     insta::assert_snapshot!(cases.map(show).join("\n"), @r#"
-    F023 1:5 "\u{202e}": line 1 holds a character nobody can see, which turns text around (U+202E) / remove it, or write it as \u202E in double quotes
-    F023 1:3 "\u{200b}": line 1 holds a character nobody can see, which takes no room (U+200B) / remove it, or write it as \u200B in double quotes
-    F023 1:2 "\u{200d}": line 1 holds a character nobody can see, which takes no room (U+200D) / remove it, or write it as \u200D in double quotes
-    F023 1:5 "\0": line 1 holds a character nobody can see, a control character (U+0000) / remove it, or write it as \x00 in double quotes
-    F023 1:4 "\u{1b}": line 1 holds a character nobody can see, a control character (U+001B) / remove it, or write it as \x1B in double quotes
-    F023 2:1 "\u{feff}": line 2 holds a character nobody can see, which some programs put at the start of a file (U+FEFF) / remove it: delete what stands around it and type that again; it came with text that was pasted or joined
-    F023 1:5 "\u{2028}": line 1 holds a character nobody can see, which some programs read as a line end (U+2028) / remove it, or write it as \u2028 in double quotes
-    F023 1:5 "\r": line 1 holds a character nobody can see, which some programs read as a line end (U+000D) / remove it, or write it as \r in double quotes
-    F023 1:6 "\u{e0041}": line 1 holds a character nobody can see, which can carry hidden text (U+E0041) / remove it, or write it as \U000E0041 in double quotes
-    F023 1:5 "\u{e0048}": line 1 holds a character nobody can see, which can carry hidden text (U+E0048) / remove it, or write it as \U000E0048 in double quotes
-    F023 1:6 "\u{fe01}": line 1 holds a character nobody can see, which can carry hidden text (U+FE01) / remove it, or write it as \uFE01 in double quotes
-    F023 1:5 "\u{e0101}": line 1 holds a character nobody can see, which can carry hidden text (U+E0101) / remove it, or write it as \U000E0101 in double quotes
-    F023 1:4 "\u{200f}": line 1 holds a character nobody can see, which takes no room (U+200F) / remove it, or write it as \u200F in double quotes
-    F023 1:4 "ㅤ": line 1 holds a character nobody can see, which takes no room (U+3164) / remove it, or write it as \u3164 in double quotes
+    F023 1:5 "\u{202e}": line 1 holds an invisible character, which reverses text (U+202E) / remove it, or write it as \u202E in double quotes
+    F023 1:3 "\u{200b}": line 1 holds an invisible character, which takes no room (U+200B) / remove it, or write it as \u200B in double quotes
+    F023 1:2 "\u{200d}": line 1 holds an invisible character, which takes no room (U+200D) / remove it, or write it as \u200D in double quotes
+    F023 1:5 "\0": line 1 holds an invisible character, a control character (U+0000) / remove it, or write it as \x00 in double quotes
+    F023 1:4 "\u{1b}": line 1 holds an invisible character, a control character (U+001B) / remove it, or write it as \x1B in double quotes
+    F023 2:1 "\u{feff}": line 2 holds an invisible character, which some programs put at the start of a file (U+FEFF) / delete the text around it and type it again; it came with pasted or joined text
+    F023 1:5 "\u{2028}": line 1 holds an invisible character, which some programs read as a line end (U+2028) / remove it, or write it as \u2028 in double quotes
+    F023 1:5 "\r": line 1 holds an invisible character, which some programs read as a line end (U+000D) / remove it, or write it as \r in double quotes
+    F023 1:6 "\u{e0041}": line 1 holds an invisible character, which can carry hidden text (U+E0041) / remove it, or write it as \U000E0041 in double quotes
+    F023 1:5 "\u{e0048}": line 1 holds an invisible character, which can carry hidden text (U+E0048) / remove it, or write it as \U000E0048 in double quotes
+    F023 1:6 "\u{fe01}": line 1 holds an invisible character, which can carry hidden text (U+FE01) / remove it, or write it as \uFE01 in double quotes
+    F023 1:5 "\u{e0101}": line 1 holds an invisible character, which can carry hidden text (U+E0101) / remove it, or write it as \U000E0101 in double quotes
+    F023 1:4 "\u{200f}": line 1 holds an invisible character, which takes no room (U+200F) / remove it, or write it as \u200F in double quotes
+    F023 1:4 "ㅤ": line 1 holds an invisible character, which takes no room (U+3164) / remove it, or write it as \u3164 in double quotes
     F023 1:1 "\u{a0}": line 1 is indented with a character that looks like a space and is none (U+00A0) / use spaces
     "#);
 }

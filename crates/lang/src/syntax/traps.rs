@@ -62,7 +62,7 @@ fn curly_quotes(text: &str) -> Option<Trap> {
     if inner.contains(['“', '”', '„', '«', '»']) || inner.is_empty() {
         return None;
     }
-    let message = format!("{first} and {last} are no quotes to this program: they are taken as a part of the text");
+    let message = format!("{first} and {last} are not YAML quotes: they are read as part of the text");
     let help = "write straight quotes, \" or '; put straight ones around the whole to keep these as a part of the text";
     Some(Trap { instead: Some(super::quoted(inner)), ..trap(message, help, false) })
 }
@@ -73,7 +73,7 @@ fn stray_quote(text: &str) -> Option<Trap> {
     if before.matches('"').count() % 2 == 1 || before.ends_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    let message = "this text ends with a quote, but none stands at its beginning; the quote is a part of the text";
+    let message = "this text ends with a quote, but does not begin with one; the quote is a part of the text";
     let help = "put a quote at the beginning too, or remove the one at the end";
     Some(Trap { instead: Some(format!("\"{text}")), ..trap(message, help, false) })
 }

@@ -66,7 +66,7 @@ fn unread(source: &str, error: &minijinja::Error) -> TemplateProblem {
         return TemplateProblem::syntax(at, format!("\"{token}\" cannot be the name of a loop's element"));
     }
     if detail.contains("non-keyword arg") {
-        return TemplateProblem::syntax(at, "a value without a name stands after one with a name; put it first");
+        return TemplateProblem::syntax(at, "a value without a name comes after one with a name; put it first");
     }
     if token == "=" {
         return TemplateProblem::syntax(at, "\"=\" does not compare; write \"==\"");

@@ -62,7 +62,7 @@ pub(super) fn is_raw(source: &str, before: SourceRange, at: SourceRange) -> bool
 
 /// The help for everything that would make a name inside a template.
 pub(super) fn forbidden(word: &str, at: SourceRange) -> TemplateProblem {
-    TemplateProblem::syntax(at, format!("\"{word}\" cannot stand in a template; its statements are if, for and raw"))
+    TemplateProblem::syntax(at, format!("\"{word}\" cannot be used in a template; its statements are if, for and raw"))
         .help("make the value in a \"set\" step of its own, and read it here as steps.<id>.output")
 }
 
@@ -158,7 +158,7 @@ impl<'s> Scan<'s> {
         let end = rest.find("}}").or_else(|| rest.find("%}")).map_or(rest.len(), |end| end + 2);
         let at = (start, start + rest.find('\n').map_or(end, |line| line.min(end)));
         TemplateProblem::syntax(at, format!("a quote is missing in \"{}\"", excerpt(self.source, at)))
-            .help("write the same quote before and behind each text in quotes")
+            .help("write the same quote before and after each quoted text")
     }
 
     fn begin(&mut self, at: SourceRange, opened: OpenTag) {
@@ -169,7 +169,7 @@ impl<'s> Scan<'s> {
     fn end(&mut self, at: SourceRange) -> Result<(), TemplateProblem> {
         match self.open.take() {
             Some((start, _)) => self.check_length((start, at.1)),
-            None => Err(TemplateProblem::syntax(at, "\"}}\" closes nothing; an expression stands here without {{ }}")),
+            None => Err(TemplateProblem::syntax(at, "\"}}\" closes nothing; expression without {{ }}")),
         }
     }
 
@@ -187,7 +187,7 @@ impl<'s> Scan<'s> {
         self.operators += 1;
         if self.operators > OPERATORS {
             return Err(TemplateProblem::too_large(at, "this expression has more than 256 operators, filters and look-ups")
-                .help("split it: make parts of it in \"set\" steps"));
+                .help("split it into parts with \"set\" steps"));
         }
         Ok(())
     }
@@ -285,14 +285,14 @@ impl<'s> Scan<'s> {
     fn inside(&self, word: &str, allowed: &[&str], at: SourceRange) -> Result<(), TemplateProblem> {
         match self.blocks.last() {
             Some((open, _)) if allowed.contains(open) => Ok(()),
-            _ => Err(TemplateProblem::syntax(at, format!("{word} stands outside of {{% {} … %}}", allowed.join(" … %} or {% ")))),
+            _ => Err(TemplateProblem::syntax(at, format!("{word} is outside {{% {} … %}}", allowed.join(" … %} or {% ")))),
         }
     }
 
     fn ended(&mut self, word: &str, opener: &str, at: SourceRange) -> Result<(), TemplateProblem> {
         match self.blocks.pop() {
             Some((open, _)) if open == opener => Ok(()),
-            Some((open, _)) => Err(TemplateProblem::syntax(at, format!("{word} stands where end{open} is due"))),
+            Some((open, _)) => Err(TemplateProblem::syntax(at, format!("{word} is where end{open} is due"))),
             None => Err(TemplateProblem::syntax(at, format!("{word} ends nothing; there is no {{% {opener} … %}} before it"))),
         }
     }
@@ -343,7 +343,7 @@ impl<'s> Scan<'s> {
             }
             "unexpected character" => {}
             "unexpected input after end of variable block" => {
-                return TemplateProblem::syntax(at, "\"}}\" closes nothing; an expression stands here without {{ }}");
+                return TemplateProblem::syntax(at, "\"}}\" closes nothing; expression without {{ }}");
             }
             detail if detail.contains("integer") || detail.contains("float") || detail.contains('_') => {
                 return TemplateProblem::syntax((before, start), "a number here cannot be read, or is too large");
@@ -369,7 +369,7 @@ impl<'s> Scan<'s> {
             _ if character.is_alphanumeric() => "; a name with such letters is read like this: inputs[\"größe\"]",
             _ => "",
         };
-        TemplateProblem::syntax(at, format!("\"{}\" cannot stand in an expression{advice}", excerpt(self.source, at)))
+        TemplateProblem::syntax(at, format!("\"{}\" cannot be used in an expression{advice}", excerpt(self.source, at)))
     }
 }
 

@@ -29,15 +29,15 @@ pub(super) fn look(source: &str, at: &TextPlace, diagnostics: &mut Vec<Diagnosti
             // `${name}` is a template of other programs, or a price before a value: no edit knows which.
             let price = source.get(from..from + 1).filter(|first| *first == "$");
             let wanted = format!("{{{{ {} }}}}", excerpt(name, (0, name.len())));
-            let message = format!("\"{}\" is only text here; a value stands in two braces: {wanted}", excerpt(source, (from, to)));
+            let message = format!("\"{}\" is only text here; a value is written in two braces: {wanted}", excerpt(source, (from, to)));
             let mut found = told(
                 at.inside(from, to),
                 message,
                 match price {
                     Some(_) => format!(
-                        "write {wanted}, or ${wanted} where a dollar sign stands before the value; where braces are meant, write {{% raw %}}…{{% endraw %}} around them"
+                        "write {wanted}, or ${wanted} for a dollar sign before the value; to keep the braces, put {{% raw %}}…{{% endraw %}} around them"
                     ),
-                    None => format!("write {wanted}; where braces are meant, write {{% raw %}}…{{% endraw %}} around them"),
+                    None => format!("write {wanted}; to keep the braces, put {{% raw %}}…{{% endraw %}} around them"),
                 },
             );
             if !at.offsets.is_empty() && price.is_none() {
@@ -56,7 +56,7 @@ pub fn in_brackets(name: &str, span: Span) -> Option<Diagnostic> {
         return None;
     }
     let (name, wanted) = (excerpt(name, (0, name.len())), format!("\"{{{{ {name} }}}}\""));
-    let message = format!("\"{name}\" is only a key without a value here; a value stands in two braces and in quotes: {wanted}");
+    let message = format!("\"{name}\" is only a key without a value here; a value is written in two braces and in quotes: {wanted}");
     Some(told(span, message, format!("write {wanted}")).proposed_fix(vec![(span, wanted)]))
 }
 
@@ -110,13 +110,13 @@ mod tests {
     #[test]
     fn a_name_in_single_braces_is_told() {
         for (text, wanted) in [
-            ("Say {inputs.name}.", "\"{inputs.name}\" is only text here; a value stands in two braces: {{ inputs.name }}"),
-            ("{ steps.a.output }", "\"{ steps.a.output }\" is only text here; a value stands in two braces: {{ steps.a.output }}"),
+            ("Say {inputs.name}.", "\"{inputs.name}\" is only text here; a value is written in two braces: {{ inputs.name }}"),
+            ("{ steps.a.output }", "\"{ steps.a.output }\" is only text here; a value is written in two braces: {{ steps.a.output }}"),
             (
                 "{{ inputs.a }} and { item.rows[0].name | upper }",
-                "\"{ item.rows[0].name | upper }\" is only text here; a value stands in two braces: {{ item.rows[0].name | upper }}",
+                "\"{ item.rows[0].name | upper }\" is only text here; a value is written in two braces: {{ item.rows[0].name | upper }}",
             ),
-            ("${inputs.name}", "\"${inputs.name}\" is only text here; a value stands in two braces: {{ inputs.name }}"),
+            ("${inputs.name}", "\"${inputs.name}\" is only text here; a value is written in two braces: {{ inputs.name }}"),
         ] {
             assert_eq!(found(text), [wanted], "{text}");
         }

@@ -44,4 +44,4 @@ pub(crate) static LINT: KeyTable = KeyTable::of("lint").keys(&[
 ]);
 
 /// One pattern of `lint.paths`.
-pub(crate) static LINT_PATH: KeyTable = KeyTable::of("paths").keys(&[key("ignore", List(&Fixed), "codes that are not told there")]);
+pub(crate) static LINT_PATH: KeyTable = KeyTable::of("paths").keys(&[key("ignore", List(&Fixed), "codes that are not reported there")]);

@@ -13,7 +13,7 @@ pub(crate) const FLOW: KeyRule = key("flow", Version, "version of the language: 
 /// One agent.
 pub static AGENT: KeyTable = KeyTable::of("agent").keys(&[
     key("model", Of(Model), "its model; left out: the one called default"),
-    key("instructions", Either(&[Template, Keys(&FILE)]), "what it is told first"),
+    key("instructions", Either(&[Template, Keys(&FILE)]), "the system message: what the agent does and how"),
     key("tools", Many(&Of(Tool)), "tools it may call: server, or server.tool"),
     key("output", Fields, "the fields of its answers"),
     key("output_schema", Schema, "a JSON Schema of its answers, instead of output"),
@@ -84,7 +84,7 @@ pub static TOOL: KeyTable = KeyTable::of("tool").keys(&[
 ]);
 
 const OPTIONAL: KeyRule = key("optional", Boolean, "true: a run continues without its tools when the server does not start or answer");
-const INSTRUCTIONS: KeyRule = key("instructions", Boolean, "false: agents are not told what the server says of itself as a whole");
+const INSTRUCTIONS: KeyRule = key("instructions", Boolean, "false: agents do not read the server's own instructions");
 const PICTURES: KeyRule = key("pictures", Boolean, "true: agents see the pictures in its results, if their model takes pictures");
 const QUESTIONS: KeyRule = key("questions", Boolean, "true: the server may ask a person during a call");
 

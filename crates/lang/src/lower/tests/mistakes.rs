@@ -15,14 +15,14 @@ fn values_of_the_wrong_type_are_told_with_what_was_found() {
     "#);
     assert_snapshot!(with_steps("  - { id: a, agent: [w], prompt: { a: 1 } }\n  - text\n  - { id: b, set: 1, retry: 3, needs: { a: b } }"), @r#"
     F005 4:21 "agent" must be text, found a list = write a text
-    F005 4:34 "prompt" must be text, found a list of keys = write a text
-    F005 5:5 step 2 must be a list of keys, found the text "text" = write keys such as id, needs, when
-    F005 6:29 "retry" of step "b" must be a list of keys, found the number 3 = write keys such as max_attempts, delay, backoff
-    F005 6:39 "needs" must be text, found a list of keys = write a text
+    F005 4:34 "prompt" must be text, found a group of keys = write a text
+    F005 5:5 step 2 must be a group of keys, found the text "text" = write keys such as id, needs, when
+    F005 6:29 "retry" of step "b" must be a group of keys, found the number 3 = write keys such as max_attempts, delay, backoff
+    F005 6:39 "needs" must be text, found a group of keys = write a text
     "#);
     assert_snapshot!(head("inputs: [a]\noutputs: 5\nchannels: sms"), @r#"
-    F005 3:9 "inputs" must be names with their values, found a list = write each as message: text on a line of its own, without "-"
-    F005 4:10 "outputs" must be a list of keys, or one text, found the number 5 = write a list of keys, or one text
+    F005 3:9 "inputs" must map names to values, found a list = write each as message: text on a line of its own, without "-"
+    F005 4:10 "outputs" must be a group of keys, or one text, found the number 5 = write a group of keys, or one text
     F005 5:11 "channels" must be a list, found the text "sms" = write a list
     "#);
 }
@@ -71,7 +71,7 @@ fn times_and_sizes_need_a_unit() {
     F008 4:31 timeout "60" has no unit = write 60s or 60m
     F008 4:45 deadline "5 sec" is not a time = write a whole number and one of ms, s, m, h, d, such as 5s
     F008 5:20 wait "5" has no unit = write 5s or 5m
-    F008 6:20 wait "2026-11-18 09:00" is no time with a time zone = write for example 2026-11-18T09:00:00Z
+    F008 6:20 wait "2026-11-18 09:00" is not a time with a time zone = write for example 2026-11-18T09:00:00Z
     "#);
     assert_snapshot!(head("policies: { p: { resource_limits: { memory: 2, file_size: 10 apples } } }"), @r#"
     F008 3:45 memory "2" has no unit = write 2MB or 2GB
@@ -97,7 +97,7 @@ fn names_that_mean_something_else_are_reserved() {
     assert_snapshot!(findings("flow: 1\nname: a\ninputs: { channel: text }\nsteps: [{ id: stop, set: 1 }, { id: b, set: 1, for_each: [1], as: inputs }, { id: c, route: inputs.x, cases: [{ id: otherwise, when: x, set: 1 }] }]\n"), @r#"
     F012 3:11 "channel" cannot be used as an input name; it means the run's channel = choose another name
     F012 4:15 "stop" cannot be used as a step id; it means what to do after a failure = choose another name
-    F012 4:67 "inputs" cannot be used as a loop name; it has a meaning of its own = choose another name
+    F012 4:67 "inputs" cannot be used as a loop name; it is reserved = choose another name
     F012 4:117 "otherwise" cannot be used as a case id; it means what is done when no case fits = choose another name
     "#);
 }
@@ -132,24 +132,24 @@ fn sections_with_nothing_in_them_are_told() {
 #[test]
 fn missing_files_are_told_where_they_are_named() {
     assert_snapshot!(head("imports: [nothing.yaml]\nchannels: [none]\nstyle_guide: none\nagents: { w: { instructions: { file: notes.md } }, v: { output_schema: { file: no.json } } }\nmodels: { m: { provider: scripted, replies: no.yaml }, r: { provider: replay, folder: nowhere } }\ndata: { d: { file: no.csv } }\ntools: { t: { pipeline: no.yaml } }"), @r#"
-    F016 3:11 cannot read "nothing.yaml", imported here: no such file = make the file, or correct the path
-    F025 4:12 channel "none" does not exist = make the file, or correct the path
-    F025 5:14 style guide "none" does not exist = make the file, or correct the path
+    F016 3:11 cannot read "nothing.yaml", imported here: no such file = create the file, or correct the path
+    F025 4:12 channel "none" does not exist = create the file, or correct the path
+    F025 5:14 style guide "none" does not exist = create the file, or correct the path
     F025 6:38 instructions file "notes.md" does not exist; did you mean "note.md"? = correct the name
-    F025 6:80 schema file "no.json" does not exist = make the file, or correct the path
-    F025 7:45 replies file "no.yaml" does not exist = make the file, or correct the path
-    F025 7:87 folder of recordings "nowhere" does not exist = make the file, or correct the path
-    F025 8:20 data file "no.csv" does not exist = make the file, or correct the path
-    F025 9:25 pipeline "no.yaml" does not exist = make the file, or correct the path
+    F025 6:80 schema file "no.json" does not exist = create the file, or correct the path
+    F025 7:45 replies file "no.yaml" does not exist = create the file, or correct the path
+    F025 7:87 folder of recordings "nowhere" does not exist = create the file, or correct the path
+    F025 8:20 data file "no.csv" does not exist = create the file, or correct the path
+    F025 9:25 pipeline "no.yaml" does not exist = create the file, or correct the path
     "#);
     assert_snapshot!(with_steps("  - { id: a, call: no.yaml }\n  - { id: b, format: x, channel: none, style_guide: none }"), @r#"
-    F025 4:20 pipeline "no.yaml" does not exist = make the file, or correct the path
-    F025 5:34 channel "none" does not exist = make the file, or correct the path
-    F025 5:53 style guide "none" does not exist = make the file, or correct the path
+    F025 4:20 pipeline "no.yaml" does not exist = create the file, or correct the path
+    F025 5:34 channel "none" does not exist = create the file, or correct the path
+    F025 5:53 style guide "none" does not exist = create the file, or correct the path
     "#);
     assert_snapshot!(head("data: { d: { file: ../../etc/hosts.csv } }\ntools: { t: { file: ../.. } }"), @r#"
-    F604 3:20 data file "../../etc/hosts.csv" leaves the project folder = move the file into the project, or name the project with --project
-    F604 4:21 folder "../.." leaves the project folder = move the file into the project, or name the project with --project
+    F604 3:20 data file "../../etc/hosts.csv" is outside the project folder = move the file into the project, or name the project with --project
+    F604 4:21 folder "../.." is outside the project folder = move the file into the project, or name the project with --project
     "#);
 }
 
@@ -167,16 +167,16 @@ fn schemas_are_told_at_the_part_that_is_wrong() {
 #[test]
 fn field_rules_that_contradict_are_told() {
     assert_snapshot!(head("inputs:\n  tone: { type: text, enum: [formal, casual], default: friendly }\n  len: { type: text, min_length: 9, max_length: 5 }\n  num: { type: number, minimum: 5, maximum: 1, min_length: 1 }\n  int: { type: integer, default: 1.5 }\n  day: { type: date, default: 18.11.2026 }\n  list: { type: list, items: integer, default: [1, a] }\n  zip: { type: text, pattern: \"([0-9]\" }\n  low: { type: integer, minimum: 3, default: 2 }\n  pat: { type: text, pattern: \"^a\", default: b }"), @r#"
-    F020 4:56 default "friendly" of input "tone" is not one of: formal, casual = change one of the two so that they agree
-    F020 5:34 min_length 9 of input "len" is above max_length 5 = change one of the two so that they agree
-    F020 6:33 minimum 5 of input "num" is above maximum 1 = change one of the two so that they agree
-    F020 6:48 min_length of input "num" goes with text and list only, and its type is number = change one of the two so that they agree
-    F020 7:34 default 1.5 of input "int" is no "integer" = change one of the two so that they agree
-    F020 8:31 default "18.11.2026" of input "day" is no "date" = change one of the two so that they agree
-    F020 9:48 default [1,"a"] of input "list" has an element that is no "integer" = change one of the two so that they agree
+    F020 4:56 default "friendly" of input "tone" is not one of: formal, casual = change one of the two so that they match
+    F020 5:34 min_length 9 of input "len" is above max_length 5 = change one of the two so that they match
+    F020 6:33 minimum 5 of input "num" is above maximum 1 = change one of the two so that they match
+    F020 6:48 min_length of input "num" goes with text and list only, and its type is number = change one of the two so that they match
+    F020 7:34 default 1.5 of input "int" is not of type "integer" = change one of the two so that they match
+    F020 8:31 default "18.11.2026" of input "day" is not of type "date" = change one of the two so that they match
+    F020 9:48 default [1,"a"] of input "list" has an element that is not of type "integer" = change one of the two so that they match
     F021 10:31 the pattern of input "zip" has a "(" that is never closed = correct the pattern "([0-9]"
-    F020 11:46 default 2 of input "low" is below minimum 3 = change one of the two so that they agree
-    F020 12:46 default "b" of input "pat" does not match its pattern = change one of the two so that they agree
+    F020 11:46 default 2 of input "low" is below minimum 3 = change one of the two so that they match
+    F020 12:46 default "b" of input "pat" does not match its pattern = change one of the two so that they match
     "#);
 }
 
@@ -195,7 +195,7 @@ fn limits_of_nothing_are_told() {
 #[test]
 fn criteria_must_say_what_is_measured() {
     assert_snapshot!(head("scorecards:\n  s:\n    criteria:\n      - { id: a, description: Good., check: { contains: x } }\n      - { id: b, description: It is good enough. }\n      - { id: c, description: It is good enough., judge: false }\n      - { id: d, description: It is good enough., judge: true, expected: x, check: { emojis: none } }\n      - { id: a, description: It is good enough., check: {} }"), @r#"
-    F406 6:31 description "Good." of criterion "a" has 5 characters; write at least 10 = say what can be measured
+    F406 6:31 description "Good." of criterion "a" has 5 characters; write at least 10 = describe something measurable
     F404 7:11 criterion "b" has neither check nor judge: true = add check: { … } or judge: true
     F404 8:11 criterion "c" has neither check nor judge: true = add check: { … } or judge: true
     F006 9:51 criterion "d" has both "check" and "judge"; keep one = remove "check" or "judge"
@@ -238,16 +238,16 @@ fn a_form_has_fields_of_its_own_and_silence_is_no_yes() {
     let asks = |keys: &str| with_steps(&format!("  - {{ id: a, set: 5 }}\n  - {{ id: ask, approval: Go?, {keys} }}"));
     assert_snapshot!(asks("form: { by: text, n: { type: integer, default: x }, t: { type: integer, default: \"{{ steps.a.output }}\" } }, on_timeout: later, timeout: 5m"), @r#"
     F012 5:39 "by" cannot be used as a field of a form; each answer has it = choose another name
-    F020 5:78 default "x" of field "n" is no "integer" = change one of the two so that they agree
+    F020 5:78 default "x" of field "n" is not of type "integer" = change one of the two so that they match
     "#);
     assert_snapshot!(asks("on_timeout: reject"), @r#"F004 5:7 step "ask" has on_timeout but no "timeout" = add timeout: the time a person has, such as 2h, or remove on_timeout"#);
-    assert_snapshot!(asks("on_timeout: approve, timeout: 5m"), @r#"F314 5:43 on_timeout "approve" would be a yes of nobody = write reject, or the id of a step below that runs only then"#);
-    assert_snapshot!(asks("form: { n: { type: integer, default: 0, minimum: 1 } }, show: [1], timeout: 5m, on_timeout: reject"), @r#"F020 5:68 default 0 of field "n" is below minimum 1 = change one of the two so that they agree"#);
+    assert_snapshot!(asks("on_timeout: approve, timeout: 5m"), @r#"F314 5:43 on_timeout "approve" would approve the step without a person = write reject, or the id of a step below that runs only then"#);
+    assert_snapshot!(asks("form: { n: { type: integer, default: 0, minimum: 1 } }, show: [1], timeout: 5m, on_timeout: reject"), @r#"F020 5:68 default 0 of field "n" is below minimum 1 = change one of the two so that they match"#);
 }
 
 #[test]
 fn loops_do_not_nest() {
-    assert_snapshot!(with_steps("  - id: a\n    for_each: [1]\n    route: x\n    cases: [{ id: b, when: x, set: 1, for_each: [2] }]"), @r#"F208 7:39 "for_each" stands inside the for_each of "a" = put the inner one into a pipeline of its own and call it"#);
+    assert_snapshot!(with_steps("  - id: a\n    for_each: [1]\n    route: x\n    cases: [{ id: b, when: x, set: 1, for_each: [2] }]"), @r#"F208 7:39 "for_each" is inside the for_each of "a" = put the inner one into a pipeline of its own and call it"#);
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn style_guides_are_checked() {
     F005 4:20 "enabled" must be true or false, found the text "sometimes" = write true or false
     F005 5:25 "greeting" must be true, false or your own text, found the number 5 = write true, false or your own text
     F002 6:10 unknown key "forbidden" in "words" of this style guide; did you mean "banned"? = write banned
-    F005 7:7 "tone" of this style guide must be a list of keys, found the text "loud" = write keys such as default, error, success
+    F005 7:7 "tone" of this style guide must be a group of keys, found the text "loud" = write keys such as default, error, success
     "#);
     let guide = guide.unwrap();
     assert_eq!(guide.version.as_deref(), Some("1.0"));
@@ -297,15 +297,15 @@ fn what_would_be_sent_as_it_stands_is_told_to_whoever_edits_a_style_guide_or_a_c
     let text = "flow: 1\nstyle_guide: acme\nformatting: { greeting: \"Hey {name}!\", sign_off: \"The {{ brand_name }} team\" }\n\
         words:\n  banned: synergy, slacker\n  avoid: [\"well, so\"]\n";
     assert_snapshot!(read(text, style_guide).1, @r#"
-    F007 3:25 greeting is sent as it stands: nothing is filled in for "Hey {name}!" = write greeting: true and use_user_name: true for "Hi" and the person's name, or words without braces
-    F007 3:50 sign_off is sent as it stands: nothing is filled in for "The {{ brand_name }} team" = write sign_off: true for the name of the brand, or words without braces
+    F007 3:25 greeting is sent as it is written: nothing is filled in for "Hey {name}!" = write greeting: true and use_user_name: true for "Hi" and the person's name, or words without braces
+    F007 3:50 sign_off is sent as it is written: nothing is filled in for "The {{ brand_name }} team" = write sign_off: true for the name of the brand, or words without braces
     F007 5:11 banned "synergy, slacker" is one text with commas in it = write a list: [synergy, slacker]
     "#);
     let text = "flow: 1\nchannel: sms\nmarkdown: bold, italic\nmax_length: 100\nsplit: { indicator: (1/3) }\ntoo_long: More at {url}.\n";
     assert_snapshot!(read(text, channel).1, @r#"
     F007 3:11 markdown "bold, italic" is not none, full, or a list = write a list: [bold, italic]
     F007 5:21 indicator "(1/3)" has no place for {part}: every part would say the same = write "({part}/{parts})"
-    F007 6:11 too_long is sent as it stands: nothing is filled in for "More at {url}." = write words without braces
+    F007 6:11 too_long is sent as it is written: nothing is filled in for "More at {url}." = write words without braces
     "#);
     let fine = "flow: 1\nchannel: sms\nmax_length: 100\nsplit: { indicator: (more) }\ntoo_long: \"More :-} or {}.\"\n";
     assert_eq!(read(fine, channel).1, "");
@@ -315,8 +315,8 @@ fn what_would_be_sent_as_it_stands_is_told_to_whoever_edits_a_style_guide_or_a_c
 fn tests_and_replies_are_checked() {
     let text = "flow: 1\ntest: no.yaml\nnow: yesterday\nmocks: { a: { error: tired } }\ncases:\n  - { id: a, replies: { x: { txt: a }, y: {}, z: { text: a, data: 1 } }, expect: { status: good, steps: { a: done }, sent: { contains: a, contaions: b } } }\n  - { id: a, channels: [], conversation: [] }\n";
     assert_snapshot!(read(text, test_file).1, @r#"
-    F025 2:7 pipeline "no.yaml" does not exist = make the file, or correct the path
-    F007 3:6 now "yesterday" is no date and time with a time zone = write for example "2026-11-18T09:00:00Z"
+    F025 2:7 pipeline "no.yaml" does not exist = create the file, or correct the path
+    F007 3:6 now "yesterday" is not a date and time with a time zone = write for example "2026-11-18T09:00:00Z"
     F007 4:22 error "tired" is not known = write one of: rate_limited, server_error, connection, timeout, bad_response, unknown_outcome, auth, bad_request, bad_shape, blocked, denied, limit, no_answer, no_case, not_accepted, quality, refused, rejected, too_large, truncated, unavailable, wrong_type, internal
     F002 6:30 unknown key "txt" in the reply of "x"; did you mean "text"? = write text
     F004 6:43 the reply of "y" says nothing = add one of: text, data, calls, error, passed, failed
@@ -376,7 +376,7 @@ fn a_plan_says_who_plans_what() {
     F004 4:7 step "a" has no "prompt" = add prompt: what it is asked
     F015 4:32 "may_use" is empty = fill it in, or remove the key
     F505 4:47 max_steps must be 1 or more; leave it out for the default = write a number above 0, or remove the key
-    F004 5:7 step "b" has rounds but no "check" = add check: the agent that says whether the work is done, or remove rounds
+    F004 5:7 step "b" has rounds but no "check" = add check: with the agent that decides whether the work is done, or remove rounds
     F002 6:49 unknown key "max_step" in step "c"; did you mean "max_steps"? = write max_steps
     "#);
 }

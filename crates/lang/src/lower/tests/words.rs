@@ -8,7 +8,7 @@ use super::*;
 fn the_first_key_is_the_version() {
     assert_snapshot!(findings("name: a\nflow: 1\nsteps: [{ id: one, set: 1 }]\n"), @"F014 1:1 the first key must be flow: 1 = write flow: 1 on the first line");
     assert_snapshot!(findings("flow: 3\nname: a\nsteps: [{ id: one, set: 1 }]\n"), @"F014 1:7 this file is written in version 3 of the language; this program reads version 1 only = install a newer flow, which can read this file; write flow: 1 only if the file was made for that version");
-    assert_snapshot!(findings("- 1\n"), @"F014 1:1 a file must be a list of keys that begins with flow: 1, found a list = write flow: 1 on the first line");
+    assert_snapshot!(findings("- 1\n"), @"F014 1:1 a file must be a group of keys that begins with flow: 1, found a list = write flow: 1 on the first line");
 }
 
 #[test]

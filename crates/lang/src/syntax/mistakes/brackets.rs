@@ -78,7 +78,7 @@ pub(super) fn entry(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let written = place.text.get(place.at..)?;
     if written.starts_with(':') {
         return Some(
-            unreadable(place.span(place.at, place.at + 1), "a text that holds \": \" must stand in quotes here")
+            unreadable(place.span(place.at, place.at + 1), "a text that holds \": \" must be in quotes here")
                 .help("put the text in quotes, or separate the entries with \",\""),
         );
     }

@@ -52,7 +52,7 @@ pub(super) fn second_colon(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let before = line.get(..place.at.checked_sub(start)?)?;
     if before.starts_with("---") {
         let dashes = place.span(start, start + 3);
-        return Some(unreadable(dashes, "what follows \"---\" must stand on a line of its own").help("write it on the next line"));
+        return Some(unreadable(dashes, "what follows \"---\" must be on its own line").help("write it on the next line"));
     }
     if let Some((key, value)) = key_of(line).filter(|(_, value)| *value < before.len()) {
         let whole = place.rest_of_line(start + value);
@@ -102,10 +102,10 @@ pub(super) fn missing_colon(place: &MistakePlace<'_>) -> Option<Diagnostic> {
         return Some(below_block_header(place, line, above, key));
     }
     if let Some(above) = above.filter(|above| place.failure.after_block_text && place.indent(*above) > place.indent(line)) {
-        let message = format!("line {line} is indented less than the text above it, and is no key: it has no \":\"");
+        let message = format!("line {line} is indented less than the text above it, and is not a key: it has no \":\"");
         return Some(
             unreadable(place.line_span(line), message)
-                .help(format!("indent it by {}, like line {above}, or write a \":\" behind its key", spaces(place.indent(above)))),
+                .help(format!("indent it by {}, like line {above}, or write a \":\" after its key", spaces(place.indent(above)))),
         );
     }
     Some(no_colon(place, line, start, text))
@@ -162,9 +162,9 @@ pub(super) fn fits_nowhere(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     if let Some(open) = levels.iter().find(|open| column(open) == indent && open.is_list != is_item) {
         let first = place.line_of(open.start);
         let message = if is_item {
-            format!("line {} is a list item, but stands among the keys that begin on line {first}", place.line)
+            format!("line {} is a list item, but is among the keys that begin on line {first}", place.line)
         } else {
-            format!("line {} is a key, but stands in the column of the list that begins on line {first}", place.line)
+            format!("line {} is a key, but is in the column of the list that begins on line {first}", place.line)
         };
         let help = if is_item {
             "give the list a key of its own, or indent it below its key"
@@ -224,7 +224,7 @@ fn odd_bullet(place: &MistakePlace<'_>, at: usize, content: &str) -> Option<Diag
     let first = content.chars().next().filter(|c| matches!(c, '–' | '—' | '−' | '‐' | '‑' | '•' | '·'))?;
     content.get(first.len_utf8()..)?.starts_with(' ').then_some(())?;
     let mark = place.span(at, at + first.len_utf8());
-    let message = format!("line {} begins with {first}, which is no \"-\"", place.line);
+    let message = format!("line {} begins with {first}, which is not a \"-\"", place.line);
     Some(unreadable(mark, message).help("write a plain \"-\" in its place").proposed_fix(vec![(mark, "-".to_owned())]))
 }
 
@@ -264,6 +264,6 @@ fn behind_value(place: &MistakePlace<'_>, start: usize, line: &str) -> Diagnosti
     }
     let whole = place.rest_of_line(place.at);
     let behind = short(place.slice(whole));
-    unreadable(whole, format!("\"{behind}\" stands behind a value that is complete"))
+    unreadable(whole, format!("\"{behind}\" follows a value that is already complete"))
         .help("put the whole text in quotes, or move this to a line of its own")
 }

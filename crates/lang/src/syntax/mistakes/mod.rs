@@ -86,11 +86,8 @@ fn syntax(place: &MistakePlace<'_>) -> Option<Diagnostic> {
             layout::fits_nowhere(place)
         }
         Kind::CommentInterceptedScalar => Some(
-            unreadable(
-                place.span(place.at, place.at + 1),
-                format!("a remark (\"#\") on line {} stands in the middle of a text", place.line),
-            )
-            .help("move the remark above the text; put a text that holds \" #\" in quotes"),
+            unreadable(place.span(place.at, place.at + 1), format!("a comment (\"#\") on line {} is in the middle of a text", place.line))
+                .help("move the remark above the text; put a text that holds \" #\" in quotes"),
         ),
         Kind::CommentNotSeparated => Some(
             unreadable(place.span(place.at, place.at), "a space is missing before \"#\"")

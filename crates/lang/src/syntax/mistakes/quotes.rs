@@ -100,7 +100,7 @@ pub(super) fn trailing(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     }
     if !behind.contains(quote) {
         return Some(
-            unreadable(place.rest_of_line(place.at), format!("\"{behind}\" stands behind the closing {quote} on line {line}"))
+            unreadable(place.rest_of_line(place.at), format!("\"{behind}\" is after the closing {quote} on line {line}"))
                 .help("put the whole text in one pair of quotes, or remove what follows them"),
         );
     }

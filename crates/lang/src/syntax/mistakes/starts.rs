@@ -20,7 +20,7 @@ pub(super) fn must_be_quoted(place: &MistakePlace<'_>, at: usize) -> Diagnostic 
     let whole = value_at(place, at);
     let written = place.slice(whole);
     let first = written.chars().next().unwrap_or('@');
-    let found = unreadable(whole, format!("a text that begins with \"{first}\" must stand in quotes"));
+    let found = unreadable(whole, format!("a text that begins with \"{first}\" must be in quotes"));
     let found = found.help(format!("write {}", short(&quoted(written))));
     if is_in_brackets(place, at) { found } else { found.proposed_fix(vec![(whole, quoted(written))]) }
 }
@@ -44,7 +44,7 @@ pub(super) fn block_header(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let first = place.text.get(place.at..)?.chars().next().filter(|c| matches!(c, '|' | '>'))?;
     let whole = value_at(place, place.at);
     let written = place.slice(whole);
-    let found = unreadable(whole, format!("a text that begins with \"{first}\" must stand in quotes"));
+    let found = unreadable(whole, format!("a text that begins with \"{first}\" must be in quotes"));
     if is_in_brackets(place, place.at) {
         return Some(found.help(format!("write {}", short(&quoted(written)))));
     }

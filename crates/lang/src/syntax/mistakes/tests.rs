@@ -31,7 +31,7 @@ fn missing_and_extra_quotes_are_found() {
     F001 1:4 "'hello": the text that begins with ' on line 1 has no closing ' / write ' at its end
     F001 1:4 "'it's fine'": the text in '…' on line 1 ends at its first apostrophe / put the text in double quotes, or write '' for an apostrophe inside single quotes
     F001 1:4 "\"say \"hi\" now\"": the text that begins with " on line 1 holds another ", which ends it too early / write \" for a quote inside the text, or put the text in single quotes
-    F001 1:8 "y": "y" stands behind the closing " on line 1 / put the whole text in one pair of quotes, or remove what follows them
+    F001 1:8 "y": "y" is after the closing " on line 1 / put the whole text in one pair of quotes, or remove what follows them
     F001 1:5 "": a ":" is missing after "a" / write "a": 1
     F001 2:1 "line\"": line 2 goes on with the text in quotes from line 1 and must be indented further / indent it by two spaces more than the key, or write the text below "|"
     F001 1:7 "\\U": "\U" means nothing in double quotes / write \\ for a backslash, or put the text in single quotes
@@ -63,8 +63,8 @@ fn missing_and_extra_colons_are_found() {
     F001 2:1 "agent b": a ":" is missing on line 2, after "agent" / write agent: b / indent the line further if it goes on with the text above
     F001 1:1 "a:": a space is missing after the ":" on line 1 / write a: b
     F001 2:1 "agent:": a space is missing after the ":" on line 2 / write agent: b
-    F001 1:1 "---": what follows "---" must stand on a line of its own / write it on the next line
-    F001 1:10 ":": a text that holds ": " must stand in quotes here / put the text in quotes, or separate the entries with ","
+    F001 1:1 "---": what follows "---" must be on its own line / write it on the next line
+    F001 1:10 ":": a text that holds ": " must be in quotes here / put the text in quotes, or separate the entries with ","
     "#);
 }
 
@@ -103,8 +103,8 @@ fn wrong_indentation_is_found() {
     F001 2:3 "foo": line 2 is indented further than "prompt" on line 1, which has a value already / indent "foo" like "prompt", or put the value of "prompt" in quotes
     F001 2:3 "-id": a space is missing after the "-" on line 2 / write "- id"
     F001 1:4 "- b": a list cannot begin on the line of its key / start the list on the next line; put a text that begins with "-" in quotes
-    F001 2:1 "b: c": line 2 is a key, but stands in the column of the list that begins on line 1 / indent the key like the other keys, or begin the line with "- "
-    F001 3:3 "- d": line 3 is a list item, but stands among the keys that begin on line 2 / give the list a key of its own, or indent it below its key
+    F001 2:1 "b: c": line 2 is a key, but is in the column of the list that begins on line 1 / indent the key like the other keys, or begin the line with "- "
+    F001 3:3 "- d": line 3 is a list item, but is among the keys that begin on line 2 / give the list a key of its own, or indent it below its key
     F001 3:2 "y": line 3 is indented less than the text above it, but further than the next key / indent it like the first line of the text, or like a key
     F001 2:1 "hello you": the text of "a" must be indented further than "a" on line 1 / indent its lines by two spaces more
     F001 2:1 "Hello you": the text of "a" must be indented further than "a" / indent its lines by two spaces more
@@ -115,7 +115,7 @@ fn wrong_indentation_is_found() {
 #[test]
 fn what_was_stepped_over_is_quoted_as_its_author_wrote_it() {
     insta::assert_snapshot!(told("a: {{ x }} y\nb: c: {{ z }} d\n"), @r#"
-    F212 1:4 "{{ x }} y": a value that starts with {{ must stand in quotes / write "{{ x }} y"
+    F212 1:4 "{{ x }} y": a value that starts with {{ must be in quotes / write "{{ x }} y"
     F001 2:4 "c: {{ z }} d": the text after "b:" holds another ":"; put it in quotes / write b: "c: {{ z }} d"
     "#);
 }
@@ -148,17 +148,17 @@ fn brackets_and_first_characters_are_found() {
     F001 1:4 "[": "[" on line 1 is closed with "}" / write "]" in place of "}"
     F001 1:10 "]": this "]" closes nothing / remove it, or put the text it belongs to in quotes
     F001 1:5 ",": an entry is missing here / write the entry, or remove the ","
-    F001 1:12 "d}": "d}" stands behind the closing " on line 1 / put the whole text in one pair of quotes, or remove what follows them
+    F001 1:12 "d}": "d}" is after the closing " on line 1 / put the whole text in one pair of quotes, or remove what follows them
     F001 1:5 "-": a "-" cannot begin an entry inside brackets / separate the entries with ","
-    F001 1:4 "@home": a text that begins with "@" must stand in quotes / write "@home"
-    F001 1:4 "`code`": a text that begins with "`" must stand in quotes / write "`code`"
-    F001 1:4 "*bold* text": a text that begins with "*" must stand in quotes / write "*bold* text"
-    F001 1:4 "*gone": "*gone" repeats nothing above it; a text that begins with "*" must stand in quotes / write "*gone"
-    F001 1:4 "& b": a text that begins with "&" must stand in quotes / write "& b"
-    F001 1:4 "[b] c": a text that begins with "[" must stand in quotes / write "[b] c"
+    F001 1:4 "@home": a text that begins with "@" must be in quotes / write "@home"
+    F001 1:4 "`code`": a text that begins with "`" must be in quotes / write "`code`"
+    F001 1:4 "*bold* text": a text that begins with "*" must be in quotes / write "*bold* text"
+    F001 1:4 "*gone": "*gone" repeats nothing above it; a text that begins with "*" must be in quotes / write "*gone"
+    F001 1:4 "& b": a text that begins with "&" must be in quotes / write "& b"
+    F001 1:4 "[b] c": a text that begins with "[" must be in quotes / write "[b] c"
     F001 1:4 "| text": a text after "|" must begin on the next line / move the text to the next line, indented, or write "| text"
-    F001 1:6 "#": a remark ("#") on line 1 stands in the middle of a text / move the remark above the text; put a text that holds " #" in quotes
-    F001 1:4 "? b": a text that begins with "?" must stand in quotes / write "? b"
+    F001 1:6 "#": a comment ("#") on line 1 is in the middle of a text / move the remark above the text; put a text that holds " #" in quotes
+    F001 1:4 "? b": a text that begins with "?" must be in quotes / write "? b"
         "##);
 }
 
@@ -207,7 +207,7 @@ fn a_template_where_a_key_belongs_is_told_once_and_the_rest_is_read() {
 #[test]
 fn what_people_do_to_lines_is_told_as_what_it_is() {
     for (text, start) in [
-        ("s:\n  - id: a\n    k: 1\n  – id: b\n", "F001 4:3 \"–\": line 4 begins with –, which is no \"-\""),
+        ("s:\n  - id: a\n    k: 1\n  – id: b\n", "F001 4:3 \"–\": line 4 begins with –, which is not a \"-\""),
         (
             "a:\n  k: |\n    one\n    two\n  three: {{ x }}\n    four: 1\nb: 1\n",
             "F001 5:3 \"three: {{ x }}\": line 5 is indented less than the text of \"k\"",
@@ -217,10 +217,7 @@ fn what_people_do_to_lines_is_told_as_what_it_is() {
             "F001 5:3 \"c:\": line 5 is indented less than the text above it, and fits no key above it",
         ),
         ("a:\n  k: |\n    one\n    two\n  three\n    four\n", "F001 5:3 \"three\": line 5 is indented less than the text above it"),
-        (
-            "k:\n  {{ a }}\n  {{ b }}\n\n  Hello: {{ c }}\nb: 1\n",
-            "F001 2:3 \"{{ a }}\": a text over several lines begins here; \"k:\" needs",
-        ),
+        ("k:\n  {{ a }}\n  {{ b }}\n\n  Hello: {{ c }}\nb: 1\n", "F001 2:3 \"{{ a }}\": a text of several lines begins here; \"k:\" needs"),
         ("a: 'I can't help.\n", "F001 1:4 \"'I can't help.\": the text in '…' on line 1 ends at its first apostrophe"),
         (
             "a:\n  - { b: \"c \\\\\", d: 1 }\n  - { b: \"e, d: 1 }\n  - { b: \"f\", d: 1 }\n",

@@ -11,7 +11,7 @@ impl<'s> TemplateBuilder<'s> {
     pub(super) fn filter(&mut self, filter: &ast::Filter<'s>, whole: &ast::Expr<'s>) -> Expr {
         let Some(value) = &filter.expr else {
             let at = self.span(whole);
-            return self.wrong(TemplateProblem::syntax(at, "a filter stands after a value"));
+            return self.wrong(TemplateProblem::syntax(at, "a filter comes after a value"));
         };
         let at = (self.span(value).1, self.span(whole).1);
         match filter.name {

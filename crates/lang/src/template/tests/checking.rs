@@ -84,9 +84,9 @@ fn a_bracket_that_was_lost_is_put_back_where_the_name_of_a_filter_ends() {
 #[test]
 fn statements_that_do_not_fit_together_are_named() {
     assert_eq!(message("{% if a %}x"), "this if is never ended; add {% endif %}");
-    assert_eq!(message("{% for a in b %}{% endif %}"), "endif stands where endfor is due");
+    assert_eq!(message("{% for a in b %}{% endif %}"), "endif is where endfor is due");
     assert_eq!(message("x{% endif %}"), "endif ends nothing; there is no {% if … %} before it");
-    assert_eq!(message("{% else %}"), "else stands outside of {% if … %} or {% for … %}");
+    assert_eq!(message("{% else %}"), "else is outside {% if … %} or {% for … %}");
     assert_eq!(message("{% raw %}x"), "{% raw %} is never ended; add {% endraw %}");
     assert_eq!(message("{% iff a %}x{% endif %}"), "there is no statement \"iff\"; did you mean \"if\"?");
     assert_eq!(message("{% for a in b recursive %}{% endfor %}"), "a loop here cannot be \"recursive\"");
@@ -98,10 +98,10 @@ fn every_statement_that_makes_names_points_to_the_set_step() {
         let (_, found) = checked(&format!("{{% {word} x %}}"));
         assert_eq!(found.len(), 1, "{word}");
         assert_eq!(found[0].code, Code::TemplateSyntax, "{word}");
-        assert_eq!(found[0].message, format!("\"{word}\" cannot stand in a template; its statements are if, for and raw"));
+        assert_eq!(found[0].message, format!("\"{word}\" cannot be used in a template; its statements are if, for and raw"));
         assert_eq!(found[0].help, ["make the value in a \"set\" step of its own, and read it here as steps.<id>.output"]);
     }
-    assert!(message("{{ namespace(a=1) }}").contains("\"namespace\" cannot stand in a template"));
+    assert!(message("{{ namespace(a=1) }}").contains("\"namespace\" cannot be used in a template"));
 }
 
 #[test]
@@ -111,12 +111,12 @@ fn expressions_that_cannot_be_read_are_explained() {
     assert_eq!(message("{{ }}"), "something is missing before \"}}\"");
     assert_eq!(message("{% if a = 1 %}{% endif %}"), "\"=\" does not compare; write \"==\"");
     assert_eq!(message("In {{ a are {{ b }} °F."), "\"{{ a are\" is not closed; add \"}}\"");
-    assert_eq!(message("{{ a && b }}"), "\"&\" cannot stand in an expression; write \"and\"");
+    assert_eq!(message("{{ a && b }}"), "\"&\" cannot be used in an expression; write \"and\"");
     assert_eq!(
         message("{{ inputs.größe }}"),
-        "\"ö\" cannot stand in an expression; a name with such letters is read like this: inputs[\"größe\"]"
+        "\"ö\" cannot be used in an expression; a name with such letters is read like this: inputs[\"größe\"]"
     );
-    assert_eq!(message("{{ “a” }}"), "\"“\" cannot stand in an expression; write straight quotes, \" or '");
+    assert_eq!(message("{{ “a” }}"), "\"“\" cannot be used in an expression; write straight quotes, \" or '");
     assert_eq!(message("{{ 99999999999999999999999999999999999999999999 }}"), "a number here cannot be read, or is too large");
     assert_eq!(checked_bare("a ==").1[0].message, "something is missing at the end of this expression");
     assert_eq!(checked_bare("a b").1[0].message, "\"b\" does not belong here");
@@ -165,7 +165,7 @@ fn braces_around_a_bare_expression_are_mended_where_they_hold_all_of_it() {
     let source = "{{ steps.score.output > 7 }}";
     let (text, found) = checked_bare(source);
     assert_eq!(found[0].code, Code::BracesInCondition);
-    assert_eq!(found[0].message, "an expression stands here without {{ }}: steps.score.output > 7");
+    assert_eq!(found[0].message, "expression without {{ }}: steps.score.output > 7");
     let fix = found[0].candidate.as_ref().unwrap();
     assert!(fix.safe);
     let places: Vec<(u32, u32)> = fix.edits.iter().map(|(span, _)| (span.start, span.end)).collect();

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -60,7 +60,7 @@ impl KeptLogin {
         KeptLogin {
             flow: VERSION,
             server: of.url.to_owned(),
-            project: of.server.project.clone(),
+            project: whole(&of.server.project),
             issuer: of.issuer.to_owned(),
             token_url: of.token_url.to_owned(),
             client_id: of.client.id.clone(),
@@ -109,6 +109,12 @@ fn plain(secret: &Secret) -> String {
     secret.reveal().to_owned()
 }
 
+/// A project's folder, the same from wherever it is named.
+fn whole(project: &Path) -> PathBuf {
+    let named = if project.as_os_str().is_empty() { Path::new(".") } else { project };
+    named.canonicalize().or_else(|_| std::path::absolute(named)).unwrap_or_else(|_| named.to_owned())
+}
+
 /// The place of one login.
 #[derive(Debug, Clone)]
 pub(super) struct LoginPlace {
@@ -128,9 +134,10 @@ impl LoginPlace {
         let auth = auth.as_ref();
         let client = of(auth.and_then(|auth| auth.client_id.as_ref()));
         let issuer = of(auth.and_then(|auth| auth.issuer.as_ref()));
-        let key = serde_json::json!([server.project.display().to_string(), url, client, issuer]).to_string();
+        let project = whole(&server.project);
+        let key = serde_json::json!([project.display().to_string(), url, client, issuer]).to_string();
         let path = folder.join(hex::encode(Sha256::digest(key)));
-        Some(LoginPlace { path, server: url.clone(), project: server.project.clone() })
+        Some(LoginPlace { path, server: url.clone(), project })
     }
 
     /// Waits until no other process changes it.
