@@ -136,15 +136,15 @@ fn erase_in_turn(
         let message = format!("run {ahead} of this conversation is going on (process {process}); erase it when that has ended");
         return Err(Refusal::usage(message));
     }
+    let mut store = journal.exists().then(|| SqliteStore::existing(journal, &Default::default())).transpose()?;
     let (mut runs, mut missing): (Vec<String>, Vec<String>) = (vec![], vec![]);
     for ConversationRun { run, is_found } in conversations.runs(id)? {
-        let is_here =
-            is_found || journal.exists() && SqliteStore::existing(journal, &Default::default())?.named(&run)? == RunMatch::One(run.clone());
+        let named = store.as_mut().map(|store| store.named(&run)).transpose()?;
+        let is_here = is_found || named.is_some_and(|named| named == RunMatch::One(run.clone()));
         if is_here { &mut runs } else { &mut missing }.push(run);
     }
     let mut locks = vec![];
-    if journal.exists() && !runs.is_empty() {
-        let mut store = SqliteStore::existing(journal, &Default::default())?;
+    if let Some(store) = store.as_mut().filter(|_| !runs.is_empty()) {
         let waiting = store.list(&RunFilter { state: Some("waiting".into()), ..RunFilter::default() })?.runs;
         if let Some(run) = waiting.iter().map(|run| &run.run).find(|run| runs.contains(run)) {
             return Err(Refusal::usage(format!(
