@@ -56,6 +56,9 @@ pub struct SqliteConversations {
 /// Number, mark, sealed id, number of messages.
 type ListedConversation = (i64, String, Option<Vec<u8>>, i64);
 
+/// Run, part, body, thread.
+type KeptRow = (String, i64, Vec<u8>, String);
+
 /// What is kept of a message.
 #[derive(Serialize, Deserialize)]
 struct MessageBody {
@@ -209,7 +212,7 @@ impl SqliteConversations {
 
     /// The newest messages of a conversation, newest first; of those that were answered, or of all.
     fn messages(&self, number: i64, most: i64, is_all: bool) -> Result<Vec<KeptMessage>, StoreError> {
-        let read = || -> rusqlite::Result<Vec<(String, i64, Vec<u8>, String)>> {
+        let read = || -> rusqlite::Result<Vec<KeptRow>> {
             let which = if is_all { "" } else { "and thread = ''" };
             let text =
                 format!("select run, part, body, thread from messages where conversation = ?1 {which} order by number desc limit ?2");
