@@ -13,7 +13,7 @@ use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::sqlite_conversations::SqliteConversations;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::{counted, visible, visible_lines};
-use crate::port::{ConversationSummary, Conversations, KeptMessage, RunFilter, Store};
+use crate::port::{ConversationRun, ConversationSummary, Conversations, KeptMessage, RunFilter, RunMatch, Store};
 use crate::report::escape::json_visible;
 use crate::runtime::{conversations_file, kept};
 
@@ -30,7 +30,7 @@ pub(super) fn done(command: &ConversationsCommand, shared: &SharedOptions) -> Re
             let messages = messages(&mut open(&journal, store, shared)?, id)?;
             Ok(stdout::print(&messages.iter().map(line).collect::<String>()))
         }
-        ConversationsCommand::Erase { id, store } => erase(&journal, id, store, shared),
+        ConversationsCommand::Erase { id, forget_missing, store } => erase(&journal, id, *forget_missing, store, shared),
     }
 }
 
@@ -40,7 +40,7 @@ fn open(journal: &Path, store: &StoreOption, shared: &SharedOptions) -> Result<S
     if !file.exists() {
         return Err(Refusal::new(Exit::NothingRan, format!("there are no conversations yet: {} does not exist", file.display())));
     }
-    Ok(SqliteConversations::open(&file, &kept::of_kept_runs(&shared.current_project())?)?)
+    Ok(SqliteConversations::existing(&file, &kept::of_kept_runs(&shared.current_project())?)?)
 }
 
 fn list(store: &mut SqliteConversations, as_json: bool) -> Result<Exit, Refusal> {
@@ -74,48 +74,77 @@ fn shown(message: &KeptMessage) -> String {
     let time = said.time.map(|time| time.format("%Y-%m-%d %H:%M:%S UTC  ").to_string()).unwrap_or_default();
     let channel = said.channel.as_deref().map(|name| format!(" on {}", visible(name))).unwrap_or_default();
     let text: String = visible_lines(&message.masked).lines().map(|line| format!("  {line}").trim_end().to_owned() + "\n").collect();
-    format!("{time}{role}{channel}\n{text}\n")
+    let unanswered = if message.is_unanswered { ", not answered" } else { "" };
+    format!("{time}{role}{channel}{unanswered}\n{text}\n")
 }
 
 /// A message as JSON on a line, masked.
 fn line(message: &KeptMessage) -> String {
     let said = &message.said;
-    let own = json!({
+    let mut own = json!({
         "role": said.role, "text": message.masked, "channel": said.channel, "person": said.person, "time": said.time, "run": message.run,
     });
+    if message.is_unanswered {
+        own["unanswered"] = true.into();
+    }
     format!("{}\n", json_visible(&own.to_string()))
 }
 
 /// Erases a conversation, with the runs that were part of it. What goes first is what only the conversation knows of: so a command that was killed in
 /// the middle is repeated.
-/// Errors: a run of it goes on or waits for a person (exit 2); something of it is left (exit 6).
-fn erase(journal: &Path, id: &str, store: &StoreOption, shared: &SharedOptions) -> Result<Exit, Refusal> {
+/// Errors: a run of it goes on or waits for a person (exit 2); something of it is left, or records of its runs are not here (exit 6): these are told again
+/// until they are found, or `forget_missing`.
+fn erase(journal: &Path, id: &str, forget_missing: bool, store: &StoreOption, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let mut conversations = open(journal, store, shared)?;
     if conversations.all(id).is_ok_and(|found| found.is_none()) {
         // What a command that was killed left of it goes all the same.
-        conversations.remove(id)?;
+        conversations.remove(id, &[])?;
         return Err(Refusal::usage(format!("there is no conversation \"{}\"; see flow conversations list", visible(id))));
     }
     // Nothing of it begins meanwhile.
     let turn = environment::run_id();
     conversations.arrive(id, &turn)?;
-    let erased = erase_in_turn(&mut conversations, journal, id, &turn);
+    let erased = erase_in_turn(&mut conversations, journal, id, forget_missing, &turn);
     conversations.leave(&turn)?;
-    let runs = erased?;
+    let (runs, missing) = erased?;
+    if !missing.is_empty() {
+        let message = format!(
+            "the messages are erased, with {} that belonged to them; not in {}: the records of {}. If they are kept elsewhere (another FLOW_STATE_DIR, \
+             another project with this store), repeat the command there; if they were removed (flow runs rm), repeat it with --forget-missing",
+            counted(runs, "run", "runs"),
+            journal.display(),
+            missing.join(", ")
+        );
+        return Err(Refusal::new(Exit::Failed, message));
+    }
     if !shared.quiet {
         tell!("erased, with {} that belonged to it", counted(runs, "run", "runs"));
     }
     Ok(Exit::Ok)
 }
 
-fn erase_in_turn(conversations: &mut SqliteConversations, journal: &Path, id: &str, turn: &str) -> Result<usize, Refusal> {
+/// How many records of runs were removed, and of which runs there are none here.
+fn erase_in_turn(
+    conversations: &mut SqliteConversations,
+    journal: &Path,
+    id: &str,
+    forget_missing: bool,
+    turn: &str,
+) -> Result<(usize, Vec<String>), Refusal> {
     if let Some(ahead) = conversations.ahead(turn)? {
-        return Err(Refusal::usage(format!("run {ahead} of this conversation is going on; erase it when that has ended")));
+        let process = conversations.process(&ahead);
+        let message = format!("run {ahead} of this conversation is going on (process {process}); erase it when that has ended");
+        return Err(Refusal::usage(message));
     }
-    let runs = conversations.runs(id)?;
+    let mut store = journal.exists().then(|| SqliteStore::existing(journal, &Default::default())).transpose()?;
+    let (mut runs, mut missing): (Vec<String>, Vec<String>) = (vec![], vec![]);
+    for ConversationRun { run, is_found } in conversations.runs(id)? {
+        let named = store.as_mut().map(|store| store.named(&run)).transpose()?;
+        let is_here = is_found || named.is_some_and(|named| named == RunMatch::One(run.clone()));
+        if is_here { &mut runs } else { &mut missing }.push(run);
+    }
     let mut locks = vec![];
-    if journal.exists() && !runs.is_empty() {
-        let mut store = SqliteStore::existing(journal, &Default::default())?;
+    if let Some(store) = store.as_mut().filter(|_| !runs.is_empty()) {
         let waiting = store.list(&RunFilter { state: Some("waiting".into()), ..RunFilter::default() })?.runs;
         if let Some(run) = waiting.iter().map(|run| &run.run).find(|run| runs.contains(run)) {
             return Err(Refusal::usage(format!(
@@ -126,6 +155,7 @@ fn erase_in_turn(conversations: &mut SqliteConversations, journal: &Path, id: &s
             locks.extend(RunLock::take_to_remove(journal, run)?);
         }
         let names: Vec<&str> = runs.iter().map(String::as_str).collect();
+        conversations.finds(&names)?;
         let failed = |error| Refusal::new(Exit::Failed, error);
         let is_forgotten = SqliteCache::forget(&kept::cache_file(journal), &names).map_err(failed)?;
         store.remove(&names)?;
@@ -134,6 +164,9 @@ fn erase_in_turn(conversations: &mut SqliteConversations, journal: &Path, id: &s
             return Err(Refusal::new(Exit::Failed, message));
         }
     }
-    conversations.remove(id)?;
-    Ok(runs.len())
+    if forget_missing {
+        missing.clear();
+    }
+    conversations.remove(id, &missing.iter().map(String::as_str).collect::<Vec<_>>())?;
+    Ok((runs.len(), missing))
 }

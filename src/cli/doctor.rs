@@ -17,6 +17,7 @@ use crate::adapter::encryption::Sealing;
 use crate::adapter::environment::{self, JOURNAL_KEY};
 use crate::adapter::mcp::auth::{LoginStanding, standing};
 use crate::adapter::reach::{ReachError, reach};
+use crate::adapter::sqlite_conversations::SqliteConversations;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
 use crate::check::Checked;
@@ -29,7 +30,7 @@ use crate::policy::opens;
 use crate::port::{INSTRUCTIONS, Secret, ToolServer};
 use crate::redact::Secrets;
 use crate::runtime::settings::{self, Settled};
-use crate::runtime::{drawn, kept, lacking, unrecognised, world};
+use crate::runtime::{conversations_file, drawn, kept, lacking, unrecognised, world};
 
 /// How long a host may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -146,6 +147,12 @@ impl Examination {
                 self.sign("note", format!("runs: {count} in {}, {sealed} of them encrypted with a key that is not here", file.display()));
             }
             Some(Err(problem)) => self.fault(format!("runs: {problem}")),
+        }
+        let talks = conversations_file(file);
+        match talks.exists().then(|| SqliteConversations::existing(&talks, &sealing).and_then(|mut store| store.check())) {
+            None => {}
+            Some(Ok(count)) => self.ok(format!("conversations: {count}, in {}", talks.display())),
+            Some(Err(problem)) => self.fault(format!("conversations: {problem}")),
         }
         let folder = file.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(project);
         if let Err(problem) = tempfile::tempfile_in(folder) {

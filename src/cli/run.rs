@@ -112,9 +112,9 @@ impl Attend for AtTerminal<'_> {
         tell::hide_with(redactor);
     }
 
-    fn waits(&mut self, ahead: &str) {
+    fn waits(&mut self, ahead: &str, process: &str) {
         if !self.is_quiet {
-            tell!("another message of this conversation is being answered (run {ahead}): this one waits for it");
+            tell!("run {ahead} of this conversation is being run by process {process}: this one waits for it");
         }
     }
 

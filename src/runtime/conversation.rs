@@ -41,17 +41,17 @@ impl ConversationTurn {
     /// Puts a run at the end of the queue of its conversation.
     pub(super) fn arrive(own: &ConversationSoFar, run: &str, journal: &Path, sealing: &Sealing) -> Result<ConversationTurn, StoreError> {
         let file = own.store.as_ref().map_or_else(|| conversations_file(journal), PathBuf::from);
-        let mut store = Box::new(SqliteConversations::open(&file, sealing)?);
+        let mut store = Box::new(SqliteConversations::open(&file, sealing, own.store.is_none())?);
         store.arrive(&own.of, run)?;
         Ok(ConversationTurn { store, of: own.of.clone(), run: run.to_owned(), journal: journal.to_path_buf(), sealing: sealing.clone() })
     }
 
-    /// Waits until the runs that came before have ended; `waits` is told for which.
-    pub(super) async fn wait(&mut self, stop: &mut StopReceiver, waits: &mut dyn FnMut(&str)) -> Result<Waited, StoreError> {
+    /// Waits until the runs that came before have ended; `waits` is told for which, and what process has it.
+    pub(super) async fn wait(&mut self, stop: &mut StopReceiver, waits: &mut dyn FnMut(&str, &str)) -> Result<Waited, StoreError> {
         let mut told = None;
         while let Some(ahead) = self.store.ahead(&self.run)? {
             if told.as_ref() != Some(&ahead) {
-                waits(&ahead);
+                waits(&ahead, &self.store.process(&ahead));
                 told = Some(ahead);
             }
             tokio::select! {
@@ -60,6 +60,17 @@ impl ConversationTurn {
             }
         }
         Ok(Waited::Over)
+    }
+
+    /// Lets others have their turn: a person is asked.
+    pub(super) fn pause(&mut self) -> Result<(), StoreError> {
+        self.store.leave(&self.run)
+    }
+
+    /// Goes to the end of the queue after a pause, and waits there.
+    pub(super) async fn come_back(&mut self, stop: &mut StopReceiver, waits: &mut dyn FnMut(&str, &str)) -> Result<Waited, StoreError> {
+        self.store.arrive(&self.of, &self.run)?;
+        self.wait(stop, waits).await
     }
 
     /// What was said before, within the bounds of the pipeline; from now on the run is part of the conversation.
@@ -96,5 +107,8 @@ impl Drop for ConversationTurn {
 }
 
 fn said(run: &str, events: &[Event]) -> Vec<KeptMessage> {
-    spoken(events).into_iter().map(|one| KeptMessage { run: run.to_owned(), said: one.said, masked: one.masked }).collect()
+    spoken(events)
+        .into_iter()
+        .map(|one| KeptMessage { run: run.to_owned(), said: one.said, masked: one.masked, is_unanswered: one.is_unanswered })
+        .collect()
 }

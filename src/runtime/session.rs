@@ -105,8 +105,8 @@ pub(crate) trait Attend {
     /// More is known now that must not be shown.
     fn masks(&mut self, _: &Redactor) {}
 
-    /// The run waits for another one of its conversation.
-    fn waits(&mut self, _ahead: &str) {}
+    /// The run waits for another one of its conversation, which a process has.
+    fn waits(&mut self, _ahead: &str, _process: &str) {}
 
     /// Sees each event once it is kept.
     fn see(&mut self, event: &Event, mask: RunMask<'_>);
@@ -206,14 +206,15 @@ impl RunSession {
     pub(crate) fn play(self, stop: &mut StopReceiver, attend: &mut dyn Attend) -> PlayedRun {
         let RunSession { id, on, mut run, mut begin, before, log, lock, mut turn } = self;
         if let Some(turn) = &mut turn {
-            let waited = on.runtime.block_on(turn.wait(stop, &mut |ahead| attend.waits(ahead))).and_then(|waited| {
-                match (&mut begin, on.pipeline().conversation.as_ref()) {
-                    (Input::Start(start), Some(own)) if matches!(waited, Waited::Over) => {
-                        start.conversation.as_deref_mut().map_or(Ok(()), |so_far| turn.begin(own, so_far)).map(|()| waited)
+            let waited =
+                on.runtime.block_on(turn.wait(stop, &mut |ahead, process| attend.waits(ahead, process))).and_then(|waited| {
+                    match (&mut begin, on.pipeline().conversation.as_ref()) {
+                        (Input::Start(start), Some(own)) if matches!(waited, Waited::Over) => {
+                            start.conversation.as_deref_mut().map_or(Ok(()), |so_far| turn.begin(own, so_far)).map(|()| waited)
+                        }
+                        _ => Ok(waited),
                     }
-                    _ => Ok(waited),
-                }
-            });
+                });
             let nothing =
                 RunOutcome { ending: RunEnding::Over(RunStatus::Cancelled), is_scripted: on.scripted, ..RunOutcome::of(&id, vec![], None) };
             let ended = match waited {
@@ -255,6 +256,10 @@ impl RunSession {
                 let question = RunQuestion::of(&id, step.clone(), &events);
                 let left = run.state().time_to_answer().map(Duration::from_millis);
                 let asked_at = on.ports.clock.elapsed();
+                // Nobody waits for a person but this run.
+                if let Some(Err(error)) = turn.as_mut().map(ConversationTurn::pause) {
+                    break Err(error);
+                }
                 let time_is_up = async {
                     match left {
                         Some(left) => tokio::time::sleep(left).await,
@@ -267,6 +272,13 @@ impl RunSession {
                     Some(_) = stop.recv() => None,
                 };
                 let Some(decided) = decided else { break driven };
+                if let Some(turn) = &mut turn {
+                    match turn.come_back(stop, &mut |ahead, process| attend.waits(ahead, process)).await {
+                        Ok(Waited::Over) => {}
+                        Ok(Waited::Stopped(_)) => break driven,
+                        Err(error) => break Err(error),
+                    }
+                }
                 begin = decided;
                 // A person's time is none of the run's, but where it is bounded.
                 if left.is_some() {

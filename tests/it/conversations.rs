@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::program::{Ran, command, flow, ran, until};
+use crate::terminal::at_question;
 
 /// Answers with what it knows of the conversation.
 const TALK: &str = "flow: 1
@@ -199,7 +200,7 @@ fn a_message_waits_for_the_one_before_it_until_that_has_ended_or_its_process_has
     kill(Pid::from_raw(second.id() as i32), Signal::SIGINT).unwrap();
     assert_eq!(second.wait().unwrap().code(), Some(130));
     let mut third = begun(folder.path(), "maria", "third", "1ms");
-    hears(third.stderr.take().unwrap(), "this one waits for it");
+    hears(third.stderr.take().unwrap(), &format!("is being run by process {}: this one waits for it", first.id()));
     let refused = flow(folder.path(), &["conversations", "erase", "maria"]);
     assert!(refused.exit == 2 && refused.err.contains("of this conversation is going on"), "{}", refused.err);
     first.kill().unwrap();
@@ -209,8 +210,8 @@ fn a_message_waits_for_the_one_before_it_until_that_has_ended_or_its_process_has
     let locks = std::fs::read_dir(folder.path().join(".flow"))
         .unwrap()
         .filter(|entry| entry.as_ref().unwrap().path().to_string_lossy().contains("turn"));
-    // That of the killed process alone.
-    assert!(locks.count() <= 1);
+    // Not even that of the killed process.
+    assert_eq!(locks.count(), 0);
 }
 
 #[test]
@@ -290,12 +291,29 @@ fn an_erased_conversation_is_in_no_file_any_more_also_after_a_crash_in_the_middl
     }
 }
 
+/// Asks a person before it ends.
+fn asking() -> String {
+    TALK.replace("agents:", "tools: { notes: { file: ., allow: [write], approve: true } }\nagents:")
+        .replace("outputs:", "  - { id: keep, tool: notes.write, with: { name: note.txt, text: Hello } }\noutputs:")
+}
+
+#[test]
+fn a_question_at_a_terminal_keeps_nobody_waiting() {
+    let folder = place(&asking());
+    let run = ["run", "p.yaml", "--input", "who=maria", "--input", "message=one"];
+    let (exit, shown) = at_question(folder.path(), &run, "note.txt", |_, keyboard| {
+        let mut other = begun(folder.path(), "maria", "two", "1ms");
+        until("the other message is no longer kept waiting", || other.try_wait().unwrap().is_some());
+        assert_eq!(other.wait().unwrap().code(), Some(8));
+        keyboard.write_all(b"yes\n").unwrap();
+    });
+    assert_eq!(exit, Some(0), "{shown}");
+    assert_eq!(texts(&export(folder.path(), "maria")), ["one", "one after 0"]);
+}
+
 #[test]
 fn a_conversation_with_a_run_that_waits_for_a_person_is_not_erased() {
-    let asks = TALK
-        .replace("agents:", "tools: { notes: { file: ., allow: [write], approve: true } }\nagents:")
-        .replace("outputs:", "  - { id: keep, tool: notes.write, with: { name: note.txt, text: Hello } }\noutputs:");
-    let folder = place(&asks);
+    let folder = place(&asking());
     let ran = flow(folder.path(), &["run", "p.yaml", "--input", "who=maria", "--input", "message=hi"]);
     assert_eq!(ran.exit, 8, "{}", ran.err);
     let refused = flow(folder.path(), &["conversations", "erase", "maria"]);
@@ -353,4 +371,108 @@ fn an_id_that_is_empty_is_rejected_before_anything_runs() {
     let folder = place(TALK);
     let ran = flow(folder.path(), &["run", "p.yaml", "--input", "who= ", "--input", "message=hi"]);
     assert!(ran.exit == 2 && ran.err.contains("conversation.id is empty"), "{}", ran.err);
+}
+
+#[test]
+fn records_of_its_runs_that_are_not_here_are_told_until_they_are_found_or_said_to_be_removed() {
+    let folder = place(&TALK.replace("keep: 4", "store: talks.db"));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let erase = |variables: &[(&str, &Path)], more: &[&str]| {
+        let arguments = [&["conversations", "erase", "maria", "--store", "talks.db"], more].concat();
+        ran(command(folder.path(), &arguments).envs(variables.iter().copied()))
+    };
+    let of_other = [("FLOW_STATE_DIR", elsewhere.path())];
+    let other = ["run", "p.yaml", "--quiet", "--json", "--input", "who=maria", "--input", "message=two"];
+    let say_both = || {
+        said(folder.path(), "maria", "one");
+        let other = ran(command(folder.path(), &other).envs(of_other));
+        assert_eq!(other.exit, 0, "{}", other.err);
+        serde_json::from_str::<Value>(&other.out).unwrap()["run_id"].as_str().unwrap().to_owned()
+    };
+    let run = say_both();
+    for _ in 0..2 {
+        let erased = erase(&[], &[]);
+        assert!(erased.exit == 6 && erased.err.contains(&run), "{} {}", erased.exit, erased.err);
+        assert_eq!(flow(folder.path(), &["conversations", "export", "maria", "--store", "talks.db"]).out, "");
+        assert_eq!(flow(folder.path(), &["runs", "list", "--json"]).out.trim(), "[]");
+    }
+    let erased = erase(&of_other, &[]);
+    assert_eq!(erased.exit, 0, "{}", erased.err);
+    assert_eq!(erase(&[], &[]).exit, 2);
+    say_both();
+    assert_eq!(erase(&[], &[]).exit, 6);
+    let erased = erase(&[], &["--forget-missing"]);
+    assert_eq!(erased.exit, 0, "{}", erased.err);
+    assert_eq!(erase(&[], &[]).exit, 2);
+}
+
+#[test]
+fn a_message_that_was_not_answered_is_kept_and_no_later_run_sees_it() {
+    let folder = place(TALK);
+    said(folder.path(), "maria", "one");
+    let failed = flow(folder.path(), &["run", "p.yaml", "--input", "who=maria", "--input", "message=two", "--input", "nap=soon"]);
+    assert_eq!(failed.exit, 6, "{}", failed.err);
+    let third = flow(folder.path(), &["run", "p.yaml", "--json", "--input", "who=maria", "--input", "message=three"]);
+    assert!(third.out.contains("three after 2"), "{}", third.out);
+    let shown = flow(folder.path(), &["runs", "show"]).out;
+    assert!(shown.contains("history:  2 earlier messages of maria\n"), "{shown}");
+    let all = export(folder.path(), "maria");
+    assert_eq!(texts(&all), ["one", "one after 0", "two", "three", "three after 2"]);
+    let marked: Vec<bool> = all.iter().map(|message| message["unanswered"] == json!(true)).collect();
+    assert_eq!(marked, [false, false, true, false, false]);
+    let shown = flow(folder.path(), &["conversations", "show", "maria"]).out;
+    assert_eq!(shown.matches("user, not answered\n  two\n").count(), 1, "{shown}");
+    let listed = flow(folder.path(), &["conversations", "list"]).out;
+    assert!(listed.starts_with("maria  5 messages"), "{listed}");
+}
+
+#[test]
+fn a_store_that_goes_while_a_run_lasts_and_an_empty_one_are_told() {
+    let folder = place(TALK);
+    let store = folder.path().join(".flow/conversations.db");
+    said(folder.path(), "maria", "one");
+    let mut run = begun(folder.path(), "maria", "two", "1s");
+    hears(run.stdout.take().unwrap(), "step_paused");
+    std::fs::remove_file(&store).unwrap();
+    let ended = run.wait_with_output().unwrap();
+    let err = String::from_utf8(ended.stderr).unwrap();
+    assert!(ended.status.code() == Some(6) && err.contains("the conversation store") && err.contains("was removed"), "{err}");
+    std::fs::write(&store, "").unwrap();
+    for call in [&["list"][..], &["show", "maria"], &["export", "maria"], &["erase", "maria"]] {
+        let ran = flow(folder.path(), &[&["conversations"], call].concat());
+        assert!(ran.exit == 6 && ran.err.contains("is empty"), "{call:?}: {} {}", ran.exit, ran.err);
+    }
+    let sick = flow(folder.path(), &["doctor"]);
+    assert!(sick.exit == 1 && sick.out.contains("conversations: the conversation store") && sick.out.contains("is empty"), "{}", sick.out);
+    assert_eq!(said(folder.path(), "maria", "three").out, "three after 0\n");
+    assert!(flow(folder.path(), &["doctor"]).out.contains("conversations: 1, in "));
+    std::fs::write(&store, vec![b'x'; 8192]).unwrap();
+    let sick = flow(folder.path(), &["doctor"]);
+    assert!(sick.exit == 1 && sick.out.contains("it is no file of conversations"), "{}", sick.out);
+}
+
+#[test]
+fn a_file_that_is_no_store_of_conversations_is_never_taken() {
+    let folder = place(&TALK.replace("keep: 4", "store: talks.db"));
+    let store = folder.path().join("talks.db");
+    for text in ["", "hello", "- a note\n"] {
+        std::fs::write(&store, text).unwrap();
+        for call in
+            [&["run", "p.yaml", "--input", "who=maria", "--input", "message=hi"][..], &["conversations", "list", "--store", "talks.db"]]
+        {
+            let ran = flow(folder.path(), call);
+            assert_eq!(ran.exit, 6, "{text:?} {call:?}: {}", ran.err);
+            assert!(ran.err.contains("conversation store") && !ran.err.contains("journal") && !ran.err.contains("move it"), "{}", ran.err);
+            assert_eq!(std::fs::read_to_string(&store).unwrap(), text);
+        }
+    }
+    let checked = |store: &str| {
+        std::fs::write(folder.path().join("p.yaml"), TALK.replace("keep: 4", &format!("store: {store}"))).unwrap();
+        flow(folder.path(), &["validate", "p.yaml"])
+    };
+    for file in ["flow.toml", "p.yaml", "notes.md", "talks"] {
+        let found = checked(file);
+        assert!(found.exit == 1 && (found.out.clone() + &found.err).contains("F007"), "{file}: {} {}", found.exit, found.out + &found.err);
+    }
+    assert_eq!(checked("talks.db").exit, 0);
 }

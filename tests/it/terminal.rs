@@ -131,6 +131,13 @@ fn ctrl_c_at_a_question_ends_the_program_as_it_ends_a_run() {
 
 /// Calls the program at a terminal and interrupts it when `asked` is shown; gives its exit code and what the terminal showed.
 pub(crate) fn interrupted_at(folder: &Path, arguments: &[&str], asked: &str) -> (Option<i32>, String) {
+    at_question(folder, arguments, asked, |process, _| {
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(process as i32), nix::sys::signal::Signal::SIGINT).unwrap();
+    })
+}
+
+/// Calls the program at a terminal and does something with its process, or the keyboard, when `asked` is shown; the same is given.
+pub(crate) fn at_question(folder: &Path, arguments: &[&str], asked: &str, then: impl FnOnce(u32, &mut File)) -> (Option<i32>, String) {
     let pty = openpty(None, None).unwrap();
     let mut command = command(folder, arguments);
     command.env("TERM", "xterm").stdin(Stdio::from(pty.slave.try_clone().unwrap())).stderr(Stdio::from(pty.slave)).stdout(Stdio::null());
@@ -142,7 +149,7 @@ pub(crate) fn interrupted_at(folder: &Path, arguments: &[&str], asked: &str) -> 
         let read = screen.read(&mut buffer).unwrap();
         shown.push_str(&String::from_utf8_lossy(&buffer[..read]));
     }
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::Signal::SIGINT).unwrap();
+    then(child.id(), &mut screen);
     (child.wait().unwrap().code(), shown)
 }
 

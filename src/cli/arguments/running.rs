@@ -263,6 +263,9 @@ pub enum ConversationsCommand {
     Erase {
         /// Its id
         id: String,
+        /// Records of its runs that are not here were removed before, and are not looked for any more
+        #[arg(long)]
+        forget_missing: bool,
         #[command(flatten)]
         store: StoreOption,
     },

@@ -24,6 +24,12 @@ impl RunLock {
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)))
     }
 
+    /// The number of the process that continues with this run; `?`: it is not told.
+    pub fn holder(store: &Path, run: &str) -> String {
+        let told = std::fs::read_to_string(store.with_file_name(format!("{run}.lock"))).unwrap_or_default();
+        if told.trim().is_empty() { "?".to_owned() } else { told.trim().to_owned() }
+    }
+
     /// The runs of a store that processes continue with right now.
     pub fn held_beside(store: &Path) -> Vec<String> {
         let folder = store.parent().into_iter().flat_map(std::fs::read_dir).flatten().flatten();

@@ -1,21 +1,21 @@
 //! Conversations in a SQLite file of their own: the messages, the runs they were said in, and who waits for a turn.
 //!
-//! `thread` tells the messages of people (empty) from those of an agent alone, of which none are kept yet.
+//! `thread` tells the messages that later runs see (empty) from those that were not answered.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use super::encryption::{JournalKey, Sealing};
 use super::files;
 use super::run_lock::RunLock;
-use super::sqlite_file::{WriteTurn, connect, erase, make_private_file};
+use super::sqlite_file::{Identity, PATIENCE, WriteTurn, beside, connect, erase, make_private_file, plain, remove_whole};
 use super::store_block::{packed, place, unpacked};
-use super::store_tables::told;
 use crate::model::{PastMessage, read_own};
-use crate::port::{ConversationSummary, Conversations, KeptMessage, StoreError};
+use crate::port::{ConversationRun, ConversationSummary, Conversations, KeptMessage, StoreError};
 
 /// Version of the tables, `PRAGMA user_version`.
 const VERSION: i64 = 1;
@@ -34,15 +34,20 @@ const TABLES: &str = "
     create table queue (number integer primary key autoincrement, conversation integer not null, run text not null unique) strict;
     pragma user_version = 1;";
 
-/// A run has begun; what was said in it is kept; it had not ended when somebody looked.
+/// A run has begun; what was said in it is kept; it had not ended when somebody looked; its record is being removed.
 const STARTED: i64 = 0;
 const KEPT: i64 = 1;
 const LEFT: i64 = 2;
+const FOUND: i64 = 3;
+
+/// The `thread` of messages that were not answered.
+const UNANSWERED: &str = "unanswered";
 
 /// Conversations in one file.
 pub struct SqliteConversations {
     file: PathBuf,
     connection: Connection,
+    identity: Identity,
     sealing: Sealing,
     /// As long as a run waits or goes on here, others see that its process lives.
     turns: BTreeMap<String, RunLock>,
@@ -50,6 +55,9 @@ pub struct SqliteConversations {
 
 /// Number, mark, sealed id, number of messages.
 type ListedConversation = (i64, String, Option<Vec<u8>>, i64);
+
+/// Run, part, body, thread.
+type KeptRow = (String, i64, Vec<u8>, String);
 
 /// What is kept of a message.
 #[derive(Serialize, Deserialize)]
@@ -61,36 +69,79 @@ struct MessageBody {
 }
 
 impl SqliteConversations {
-    /// Opens the file, or makes it (0600, its folder 0700).
+    /// Opens the file, or makes it (0600, its folder 0700). What is there is never taken over; `is_ours`: but a file of 0 bytes, at a place where
+    /// only this program writes.
     ///
     /// # Errors
-    /// It cannot be made or read, or belongs to a newer version or another program.
-    pub fn open(file: &Path, sealing: &Sealing) -> Result<SqliteConversations, StoreError> {
-        let unusable = |error: std::io::Error| StoreError::unusable(file, error);
+    /// It cannot be made or read, is empty, or belongs to a newer version or another program.
+    pub fn open(file: &Path, sealing: &Sealing, is_ours: bool) -> Result<SqliteConversations, StoreError> {
+        let unusable = |error: std::io::Error| unusable(file, error);
         if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             if folder.exists() { Ok(()) } else { files::private_folder(folder) }.map_err(unusable)?;
         }
-        let _turn = WriteTurn::wait(file);
-        let is_new = std::fs::metadata(file).map_or(true, |data| data.len() == 0);
-        make_private_file(file).map_err(unusable)?;
-        if is_new {
-            // Before there is a first page.
-            let plain = Connection::open(file).and_then(|plain| plain.execute_batch("pragma auto_vacuum = incremental; vacuum;"));
-            plain.map_err(told(file))?;
-        }
-        let connection = connect(file).map_err(told(file))?;
-        let version = || -> rusqlite::Result<(i64, i64)> {
-            connection.pragma_update(None, "synchronous", "full")?;
-            let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-            Ok((version, connection.query_row("select count(*) from sqlite_schema", [], |row| row.get(0))?))
+        let turn = WriteTurn::wait(file);
+        let is_new = match std::fs::metadata(file) {
+            Ok(data) => is_ours && data.is_file() && data.len() == 0,
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
         };
-        match version().map_err(told(file))? {
-            (VERSION, _) => {}
-            (0, 0) => connection.execute_batch(&format!("begin immediate; {TABLES} commit;")).map_err(told(file))?,
-            (0, _) => return Err(StoreError::unusable(file, "it is another program's database")),
-            (other, _) => return Err(StoreError::unusable(file, format!("it has format {other}, and this flow reads {VERSION}"))),
+        if is_new {
+            make(file)?;
         }
-        Ok(SqliteConversations { file: file.to_path_buf(), connection, sealing: sealing.clone(), turns: BTreeMap::new() })
+        drop(turn);
+        SqliteConversations::existing(file, sealing)
+    }
+
+    /// Opens a file that is there.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn existing(file: &Path, sealing: &Sealing) -> Result<SqliteConversations, StoreError> {
+        let data = std::fs::metadata(file).and_then(|data| files::regular(&data).map(|()| data)).map_err(|error| unusable(file, error))?;
+        let empty = "is empty: nothing was ever kept in it, or its messages are lost";
+        if data.len() == 0 {
+            return Err(wrong(file, empty));
+        }
+        // What belongs to somebody else is only read.
+        let look = || -> rusqlite::Result<(i64, i64, i64)> {
+            plain(file)?;
+            let file = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+            file.busy_timeout(PATIENCE)?;
+            let count = |which: &str| file.query_row(&format!("select count(*) from sqlite_schema {which}"), [], |row| row.get(0));
+            let own = count("where name in ('conversations', 'queue')")?;
+            Ok((file.pragma_query_value(None, "user_version", |row| row.get(0))?, count("")?, own))
+        };
+        match look().map_err(told(file))? {
+            (VERSION, _, 2) => {}
+            (0, 0, _) => return Err(wrong(file, empty)),
+            (_, _, 2) => return Err(unusable(file, format!("its format is not {VERSION}, which this flow reads"))),
+            _ => return Err(unusable(file, "it is another program's database")),
+        }
+        let ready = || {
+            let connection = connect(file)?;
+            connection.pragma_update(None, "synchronous", "full")?;
+            connection.query_row("select count(*) from queue", [], |_| Ok(()))?;
+            Ok(connection)
+        };
+        let connection = ready().map_err(told(file))?;
+        let identity = Identity::of(file).map_err(|error| unusable(file, error))?;
+        Ok(SqliteConversations { file: file.to_path_buf(), connection, identity, sealing: sealing.clone(), turns: BTreeMap::new() })
+    }
+
+    /// Looks through the whole file: its pages and its messages. Gives the number of conversations.
+    ///
+    /// # Errors
+    /// The first damage that was found.
+    pub fn check(&mut self) -> Result<usize, StoreError> {
+        let says: String = self.connection.query_row("pragma integrity_check(1)", [], |row| row.get(0)).map_err(self.told())?;
+        if says == "ok" { Ok(self.list()?.len()) } else { Err(wrong(&self.file, format!("is damaged ({says}): restore a backup"))) }
+    }
+
+    /// Whether the file is the one that was opened.
+    fn is_there(&self) -> Result<(), StoreError> {
+        let Some(what) = self.identity.loss() else { return Ok(()) };
+        // What is there now is somebody else's, or nothing: closing this store must not write into it.
+        let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        Err(wrong(&self.file, format!("{what} while it was used; what was said is not kept in it")))
     }
 
     fn told(&self) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
@@ -99,6 +150,7 @@ impl SqliteConversations {
 
     /// Does all or nothing, durably.
     fn atomically<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        self.is_there()?;
         let _turn = WriteTurn::wait(&self.file);
         let run = || {
             self.connection.execute_batch("begin immediate")?;
@@ -109,7 +161,8 @@ impl SqliteConversations {
             }
             done
         };
-        run().map_err(self.told())
+        let done = run().map_err(self.told())?;
+        self.is_there().map(|()| done)
     }
 
     /// The marks that a conversation may have: of the key at hand, and of none.
@@ -147,29 +200,65 @@ impl SqliteConversations {
         }
     }
 
-    fn message(&self, run: String, part: i64, body: &[u8]) -> Result<KeptMessage, StoreError> {
+    fn message(&self, run: String, part: i64, body: &[u8], thread: &str) -> Result<KeptMessage, StoreError> {
         let text = unpacked(&place(&run, part as u64), body, self.sealing.key.as_ref());
         let text = text.ok_or_else(|| {
             let message = "a message in it is damaged, or encrypted with a key that is not at hand (FLOW_JOURNAL_KEY, journal.key_file)";
-            StoreError::unusable(&self.file, message)
+            unusable(&self.file, message)
         })?;
-        let MessageBody { said, masked } = read_own(&text).map_err(|error| StoreError::unusable(&self.file, error))?;
-        Ok(KeptMessage { run, masked: masked.unwrap_or_else(|| said.text.clone()), said })
+        let MessageBody { said, masked } = read_own(&text).map_err(|error| unusable(&self.file, error))?;
+        Ok(KeptMessage { run, masked: masked.unwrap_or_else(|| said.text.clone()), said, is_unanswered: thread == UNANSWERED })
     }
 
-    /// The newest messages of a conversation, newest first.
-    fn messages(&self, number: i64, most: i64) -> Result<Vec<KeptMessage>, StoreError> {
-        let read = || -> rusqlite::Result<Vec<(String, i64, Vec<u8>)>> {
-            let text = "select run, part, body from messages where conversation = ?1 and thread = '' order by number desc limit ?2";
-            let mut query = self.connection.prepare_cached(text)?;
-            query.query_map([number, most], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+    /// The newest messages of a conversation, newest first; of those that were answered, or of all.
+    fn messages(&self, number: i64, most: i64, is_all: bool) -> Result<Vec<KeptMessage>, StoreError> {
+        let read = || -> rusqlite::Result<Vec<KeptRow>> {
+            let which = if is_all { "" } else { "and thread = ''" };
+            let text =
+                format!("select run, part, body, thread from messages where conversation = ?1 {which} order by number desc limit ?2");
+            let mut query = self.connection.prepare_cached(&text)?;
+            query.query_map([number, most], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?.collect()
         };
         let rows = read().map_err(self.told())?;
-        rows.into_iter().map(|(run, part, body)| self.message(run, part, &body)).collect()
+        rows.into_iter().map(|(run, part, body, thread)| self.message(run, part, &body, &thread)).collect()
     }
 
     fn found(&self, id: &str) -> Result<Option<i64>, StoreError> {
         self.number(&self.connection, id).map_err(self.told())
+    }
+}
+
+/// Makes a store where there is none: beside its place, so that a process that is killed meanwhile leaves no half of one there. Whoever makes it has
+/// the turn.
+fn make(file: &Path) -> Result<(), StoreError> {
+    let new = beside(file, "-new");
+    remove_whole(&new).and_then(|()| make_private_file(&new)).map_err(|error| unusable(file, error))?;
+    let make = || {
+        // Before there is a first page.
+        Connection::open(&new)?.execute_batch("pragma auto_vacuum = incremental; vacuum;")?;
+        let connection = connect(&new)?;
+        connection.execute_batch(&format!("begin immediate; {TABLES} commit;"))?;
+        // Closing it brings the log into the file.
+        connection.close().map_err(|(_, error)| error)
+    };
+    make().map_err(told(file))?;
+    remove_whole(file).and_then(|()| std::fs::rename(&new, file)).map_err(|error| unusable(file, error))
+}
+
+fn wrong(file: &Path, message: impl ToString) -> StoreError {
+    StoreError::Conversations { file: file.display().to_string(), message: message.to_string() }
+}
+
+fn unusable(file: &Path, why: impl ToString) -> StoreError {
+    wrong(file, format!("cannot be used: {}", why.to_string()))
+}
+
+fn told(file: &Path) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
+    move |error| match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => wrong(file, "is locked by another process"),
+        Some(ErrorCode::NotADatabase) => unusable(file, "it is no file of conversations"),
+        Some(ErrorCode::DatabaseCorrupt) => wrong(file, format!("is damaged ({error}): restore a backup")),
+        _ => unusable(file, error),
     }
 }
 
@@ -204,7 +293,13 @@ impl Conversations for SqliteConversations {
                 return Ok(Some(ahead));
             }
             self.atomically(|connection| connection.execute("delete from queue where run = ?1", [&ahead]).map(drop))?;
+            // The file that its process left goes when it is let go of.
+            let _ = RunLock::take(&self.file, &turn(&ahead));
         }
+    }
+
+    fn process(&self, run: &str) -> String {
+        RunLock::holder(&self.file, &turn(run))
     }
 
     fn leave(&mut self, run: &str) -> Result<(), StoreError> {
@@ -222,7 +317,7 @@ impl Conversations for SqliteConversations {
 
     fn newest(&mut self, conversation: &str, most: u64) -> Result<(Vec<PastMessage>, u64), StoreError> {
         let Some(number) = self.found(conversation)? else { return Ok((vec![], 0)) };
-        let mut messages = self.messages(number, i64::try_from(most).unwrap_or(i64::MAX))?;
+        let mut messages = self.messages(number, i64::try_from(most).unwrap_or(i64::MAX), false)?;
         messages.reverse();
         let all = "select messages from conversations where number = ?1";
         let all: i64 = self.connection.query_row(all, [number], |row| row.get(0)).map_err(self.told())?;
@@ -255,27 +350,33 @@ impl Conversations for SqliteConversations {
             packed(&place(run, part as u64), &text, key)
         };
         let bodies: Option<Vec<Vec<u8>>> = messages.iter().enumerate().map(body).collect();
-        let bodies = bodies.ok_or_else(|| StoreError::unusable(&self.file, "a message cannot be compressed or encrypted"))?;
+        let bodies = bodies.ok_or_else(|| unusable(&self.file, "a message cannot be compressed or encrypted"))?;
         self.atomically(|connection| {
             let of = "select conversation from runs where run = ?1";
             let Some(number) = connection.query_row(of, [run], |row| row.get::<_, i64>(0)).optional()? else { return Ok(()) };
             let state = if bodies.is_empty() { LEFT } else { KEPT };
             connection.execute("update runs set state = ?2 where run = ?1", params![run, state])?;
-            let before = if bodies.is_empty() { 0 } else { connection.execute("delete from messages where run = ?1", [run])? };
-            let mut insert =
-                connection.prepare_cached("insert into messages (conversation, thread, run, part, body) values (?1, '', ?2, ?3, ?4)")?;
-            for (part, body) in bodies.iter().enumerate() {
-                insert.execute(params![number, run, part as i64, body])?;
+            if bodies.is_empty() {
+                return Ok(());
             }
-            let more = bodies.len() as i64 - before as i64;
+            let before = connection.execute("delete from messages where run = ?1 and thread = ''", [run])?;
+            connection.execute("delete from messages where run = ?1", [run])?;
+            let mut insert =
+                connection.prepare_cached("insert into messages (conversation, thread, run, part, body) values (?1, ?2, ?3, ?4, ?5)")?;
+            for (part, (body, message)) in bodies.iter().zip(messages).enumerate() {
+                let thread = if message.is_unanswered { UNANSWERED } else { "" };
+                insert.execute(params![number, thread, run, part as i64, body])?;
+            }
+            // Those that later runs see.
+            let more = messages.iter().filter(|message| !message.is_unanswered).count() as i64 - before as i64;
             connection.execute("update conversations set messages = messages + ?2 where number = ?1", params![number, more]).map(drop)
         })
     }
 
     fn list(&mut self) -> Result<Vec<ConversationSummary>, StoreError> {
         let read = || -> rusqlite::Result<Vec<ListedConversation>> {
-            let text = "select number, mark, sealed, messages from conversations
-                        order by (select max(m.number) from messages m where m.conversation = conversations.number and thread = '') desc, number desc";
+            let text = "select number, mark, sealed, (select count(*) from messages m where m.conversation = conversations.number) from conversations
+                        order by (select max(m.number) from messages m where m.conversation = conversations.number) desc, number desc";
             let mut query = self.connection.prepare(text)?;
             query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?.collect()
         };
@@ -283,7 +384,7 @@ impl Conversations for SqliteConversations {
         let summary = |(number, mark, sealed, messages): ListedConversation| {
             let id = self.id(&mark, sealed);
             // One that cannot be read is listed all the same.
-            let last = self.messages(number, 1).ok().and_then(|mut last| last.pop()).map(|last| last.said);
+            let last = self.messages(number, 1, true).ok().and_then(|mut last| last.pop()).map(|last| last.said);
             let (last, channel) = last.map_or((None, None), |last| (last.time, last.channel));
             ConversationSummary { id, messages: messages as u64, last, channel }
         };
@@ -292,31 +393,46 @@ impl Conversations for SqliteConversations {
 
     fn all(&mut self, conversation: &str) -> Result<Option<Vec<KeptMessage>>, StoreError> {
         let Some(number) = self.found(conversation)? else { return Ok(None) };
-        let mut messages = self.messages(number, i64::MAX)?;
+        let mut messages = self.messages(number, i64::MAX, true)?;
         messages.reverse();
         Ok(Some(messages))
     }
 
-    fn runs(&mut self, conversation: &str) -> Result<Vec<String>, StoreError> {
+    fn runs(&mut self, conversation: &str) -> Result<Vec<ConversationRun>, StoreError> {
         let Some(number) = self.found(conversation)? else { return Ok(vec![]) };
-        let read = || -> rusqlite::Result<Vec<String>> {
-            let mut query = self.connection.prepare("select run from runs where conversation = ?1")?;
-            query.query_map([number], |row| row.get(0))?.collect()
+        let read = || -> rusqlite::Result<Vec<ConversationRun>> {
+            let mut query = self.connection.prepare("select run, state from runs where conversation = ?1 order by run")?;
+            query.query_map([number], |row| Ok(ConversationRun { run: row.get(0)?, is_found: row.get::<_, i64>(1)? == FOUND }))?.collect()
         };
         read().map_err(self.told())
     }
 
-    fn remove(&mut self, conversation: &str) -> Result<(), StoreError> {
+    fn finds(&mut self, runs: &[&str]) -> Result<(), StoreError> {
+        self.atomically(|connection| {
+            let mut update = connection.prepare("update runs set state = ?2 where run = ?1")?;
+            runs.iter().try_for_each(|run| update.execute(params![run, FOUND]).map(drop))
+        })
+    }
+
+    fn remove(&mut self, conversation: &str, missing: &[&str]) -> Result<(), StoreError> {
         self.atomically(|connection| {
             let Some(number) = self.number(connection, conversation)? else { return Ok(()) };
             for table in ["messages", "runs", "queue"] {
                 connection.execute(&format!("delete from {table} where conversation = ?1"), [number])?;
             }
-            connection.execute("delete from conversations where number = ?1", [number]).map(drop)
+            if missing.is_empty() {
+                return connection.execute("delete from conversations where number = ?1", [number]).map(drop);
+            }
+            let mut insert = connection.prepare("insert into runs (run, conversation, state) values (?1, ?2, ?3)")?;
+            missing.iter().try_for_each(|run| insert.execute(params![run, number, LEFT]).map(drop))?;
+            connection.execute("update conversations set messages = 0 where number = ?1", [number]).map(drop)
         })?;
         match erase(&mut self.connection).map_err(told(&self.file))? {
             true => Ok(()),
-            false => Err(StoreError::Unerased { file: self.file.display().to_string() }),
+            false => Err(wrong(
+                &self.file,
+                "is being read by another process: what was erased stays in it until that ends; repeat the command then",
+            )),
         }
     }
 }

@@ -15,7 +15,7 @@ use super::held;
 use super::os::{self, FileId};
 
 /// How long is waited for other processes that write.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// How long an erasure waits for those who read.
 const PATIENCE_TO_ERASE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
@@ -67,7 +67,7 @@ pub(super) fn connect(file: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// Whether only plain files stand where SQLite opens one by its name: it would wait at a pipe for ever.
-fn plain(file: &Path) -> rusqlite::Result<()> {
+pub(super) fn plain(file: &Path) -> rusqlite::Result<()> {
     for part in parts(file).chain([beside(file, "-journal")]) {
         let Ok(what) = std::fs::metadata(&part) else { continue };
         if let Err(why) = files::regular(&what) {

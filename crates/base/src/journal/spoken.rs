@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{PersonalMask, RunMask};
-use crate::event::{Event, Happening, RunStart, StepPath};
+use crate::event::{Event, Happening, RunStart, RunStatus, StepPath};
 use crate::model::{MessageRole, PastMessage};
 
 /// A message of a conversation, with what others may read of it.
@@ -13,6 +13,8 @@ pub struct SpokenMessage {
     pub said: PastMessage,
     /// Its text, masked as the record of its run is.
     pub masked: String,
+    /// The run failed, and nothing was sent.
+    pub is_unanswered: bool,
 }
 
 /// What was said in a run that has ended: the message of the person, and what was sent; where nothing was, the first output. Empty: it is part of no
@@ -43,14 +45,16 @@ pub fn spoken(events: &[Event]) -> Vec<SpokenMessage> {
         let shown = shown.filter(|message| !message.text.trim().is_empty());
         spoken.extend(shown.map(|message| masked(PastMessage { time: Some(ended), ..message }, is_marked, &mask)));
     }
+    let is_unanswered = answers.is_empty() && !matches!(end.status, RunStatus::Succeeded | RunStatus::Partial);
     spoken.extend(answers.drain(..).map(|message| masked(message, false, &mask)));
+    spoken.iter_mut().for_each(|message| message.is_unanswered = is_unanswered);
     spoken
 }
 
 fn masked(said: PastMessage, is_marked: bool, mask: &RunMask<'_>) -> SpokenMessage {
     let redactor = mask.redactor();
     let masked = if is_marked { redactor.redact_whole(&said.text) } else { redactor.redact(&said.text) };
-    SpokenMessage { said, masked }
+    SpokenMessage { said, masked, is_unanswered: false }
 }
 
 fn answer(start: &RunStart) -> PastMessage {

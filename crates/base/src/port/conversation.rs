@@ -28,6 +28,17 @@ pub struct KeptMessage {
     pub said: PastMessage,
     /// Its text, masked as the record of its run is.
     pub masked: String,
+    /// Its run failed, and nothing was sent: later runs do not see it.
+    pub is_unanswered: bool,
+}
+
+/// A run that was part of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConversationRun {
+    /// Its id.
+    pub run: String,
+    /// Its record was found, and its removal has begun.
+    pub is_found: bool,
 }
 
 /// Conversations that are kept. Messages of one are in the order in which their runs ended; what a call costs does not grow with them.
@@ -41,7 +52,10 @@ pub trait Conversations: Send {
     /// Takes a run from the queue. A conversation in which nothing was said, and nothing is, goes with it.
     fn leave(&mut self, run: &str) -> Result<(), StoreError>;
 
-    /// The newest messages, at most so many, oldest first; and how many older ones there are.
+    /// The process that a run of a queue belongs to.
+    fn process(&self, run: &str) -> String;
+
+    /// The newest messages that were answered, at most so many, oldest first; and how many older ones there are.
     fn newest(&mut self, conversation: &str, most: u64) -> Result<(Vec<PastMessage>, u64), StoreError>;
 
     /// Notes that a run is part of a conversation; what is said in it is kept when it ends.
@@ -60,11 +74,15 @@ pub trait Conversations: Send {
     fn all(&mut self, conversation: &str) -> Result<Option<Vec<KeptMessage>>, StoreError>;
 
     /// The runs that were part of a conversation.
-    fn runs(&mut self, conversation: &str) -> Result<Vec<String>, StoreError>;
+    fn runs(&mut self, conversation: &str) -> Result<Vec<ConversationRun>, StoreError>;
 
-    /// Removes a conversation, if it is there, and erases what it, and those that were removed before, left in the file.
+    /// Notes that the records of runs were found and are being removed: who repeats it does not miss them.
+    fn finds(&mut self, runs: &[&str]) -> Result<(), StoreError>;
+
+    /// Removes a conversation, if it is there, and erases what it, and those that were removed before, left in the file. Of one with `missing`
+    /// runs its id stays, and that they are part of it.
     ///
     /// # Errors
     /// It was not removed; or it was, and something of it is left ([`StoreError::Unerased`]).
-    fn remove(&mut self, conversation: &str) -> Result<(), StoreError>;
+    fn remove(&mut self, conversation: &str, missing: &[&str]) -> Result<(), StoreError>;
 }

@@ -61,6 +61,13 @@ pub enum StoreError {
          ended, flow runs prune erases them"
     )]
     Unerased { file: String },
+    /// The same of a store of conversations, or it is none of ours.
+    #[error("the conversation store {file} {message}")]
+    Conversations {
+        file: String,
+        /// What is wrong with it: `is empty`.
+        message: String,
+    },
     /// Another process holds it.
     #[error("the journal {file} is locked by another process")]
     Locked { file: String },

@@ -80,6 +80,7 @@ pub enum Command {
 
 /// What to do outside.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a command holds it in a box")]
 pub enum CallRequest {
     /// Ask a model.
     Model(ModelRequest),

@@ -92,6 +92,11 @@ pub fn conversation(keys: &KeyReader) -> Option<Conversation> {
     let (id, message) = (keys.filling("id"), keys.expression("message"));
     let (keep, max_tokens) = (keys.limit("keep").unwrap_or(KEPT_MESSAGES), keys.limit("max_tokens"));
     let store = keys.name("store").and_then(|path| {
+        if !path.value.ends_with(".db") {
+            let message = format!("store {} does not end in .db: it would be another file of the project", quoted(&path.value));
+            keys.lower.report(Diagnostic::bad_value(path.span, message).help("name a file of its own, such as conversations.db"));
+            return None;
+        }
         let answer = keys.lower.world().path(keys.lower.file, &path.value);
         keys.lower.found("conversation store", &path.value, path.span, answer)
     });

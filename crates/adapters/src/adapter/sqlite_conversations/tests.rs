@@ -3,7 +3,7 @@ use crate::model::MessageRole;
 
 fn message(run: &str, text: &str) -> KeptMessage {
     let said = PastMessage { role: MessageRole::User, text: text.to_owned(), ..PastMessage::default() };
-    KeptMessage { run: run.to_owned(), said, masked: text.to_owned() }
+    KeptMessage { run: run.to_owned(), said, masked: text.to_owned(), is_unanswered: false }
 }
 
 fn say(store: &mut SqliteConversations, of: &str, run: &str, texts: &[&str]) {
@@ -19,12 +19,12 @@ fn texts(messages: &[PastMessage]) -> Vec<&str> {
 fn the_newest_messages_come_back_in_order_and_older_ones_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("conversations.db");
-    let mut store = SqliteConversations::open(&file, &Sealing::default()).unwrap();
+    let mut store = SqliteConversations::open(&file, &Sealing::default(), true).unwrap();
     say(&mut store, "maria", "r_1", &["a", "b"]);
     say(&mut store, "jonas", "r_2", &["x"]);
     say(&mut store, "maria", "r_3", &["c", "d"]);
     drop(store);
-    let mut store = SqliteConversations::open(&file, &Sealing::default()).unwrap();
+    let mut store = SqliteConversations::open(&file, &Sealing::default(), true).unwrap();
     let (messages, older) = store.newest("maria", 3).unwrap();
     assert_eq!((texts(&messages), older), (vec!["b", "c", "d"], 1));
     // A run that ends a second time says what it says once.
@@ -40,7 +40,7 @@ fn the_newest_messages_come_back_in_order_and_older_ones_are_counted() {
 fn runs_of_one_conversation_take_turns_in_the_order_in_which_they_came() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("conversations.db");
-    let open = || SqliteConversations::open(&file, &Sealing::default()).unwrap();
+    let open = || SqliteConversations::open(&file, &Sealing::default(), true).unwrap();
     let (mut first, mut second, mut third) = (open(), open(), open());
     first.arrive("maria", "r_9").unwrap();
     second.arrive("maria", "r_5").unwrap();
@@ -61,7 +61,7 @@ fn runs_of_one_conversation_take_turns_in_the_order_in_which_they_came() {
 fn a_turn_costs_as_much_after_a_thousand_messages_as_after_ten() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("conversations.db");
-    let mut store = SqliteConversations::open(&file, &Sealing::default()).unwrap();
+    let mut store = SqliteConversations::open(&file, &Sealing::default(), true).unwrap();
     for (of, count) in [("short", 10), ("long", 1_000)] {
         store.begin(of, of).unwrap();
         store.settle(of, &(0..count).map(|n| message(of, &format!("message {n}"))).collect::<Vec<_>>()).unwrap();
@@ -94,7 +94,7 @@ fn a_turn_costs_as_much_after_a_thousand_messages_as_after_ten() {
 fn what_is_removed_is_in_no_file_any_more() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("conversations.db");
-    let mut store = SqliteConversations::open(&file, &Sealing::default()).unwrap();
+    let mut store = SqliteConversations::open(&file, &Sealing::default(), true).unwrap();
     say(&mut store, "canary_id", "r_1", &["the canary sings at noon", "it does"]);
     say(&mut store, "other", "r_2", &["stays"]);
     let bodies: Vec<Vec<u8>> = {
@@ -108,7 +108,7 @@ fn what_is_removed_is_in_no_file_any_more() {
         bodies.iter().filter(|body| holds(body)).count() + usize::from(holds(b"canary_id"))
     };
     assert_eq!(found(), 3);
-    store.remove("canary_id").unwrap();
+    store.remove("canary_id", &[]).unwrap();
     assert_eq!(found(), 0);
     assert_eq!(store.all("other").unwrap().unwrap().len(), 1);
     assert_eq!(store.all("canary_id").unwrap(), None);
@@ -120,11 +120,11 @@ fn an_encrypted_store_tells_neither_ids_nor_texts() {
     let file = folder.path().join("conversations.db");
     let key = JournalKey::read("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=").unwrap();
     let sealing = Sealing { key: Some(key), is_on: true };
-    let mut store = SqliteConversations::open(&file, &sealing).unwrap();
+    let mut store = SqliteConversations::open(&file, &sealing, true).unwrap();
     say(&mut store, "maria", "r_1", &["hello"]);
     assert_eq!(store.newest("maria", 5).unwrap().0[0].text, "hello");
     assert_eq!(store.list().unwrap()[0].id.as_deref(), Some("maria"));
-    let mut blind = SqliteConversations::open(&file, &Sealing::default()).unwrap();
+    let mut blind = SqliteConversations::open(&file, &Sealing::default(), true).unwrap();
     assert_eq!(blind.list().unwrap()[0].id, None);
     assert_eq!(blind.all("maria").unwrap(), None);
     let raw: Vec<u8> =
