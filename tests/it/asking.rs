@@ -72,7 +72,7 @@ fn a_form_is_filled_in_at_the_terminal_field_by_field() {
     let typed = "yes\n\n0\nmany\n2\ntriple\ndouble\nno\n";
     let (exit, out, shown) = at(folder.path(), &["run", "p.yaml"], typed, &[("USER", "ana")]);
     assert_eq!(exit, 0, "{shown}");
-    assert!(shown.contains("Dear Ana,\r\nthe room is free.\r\n"), "{shown:?}");
+    assert!(shown.contains("| Dear Ana,\r\n| the room is free.\r\n"), "{shown:?}");
     assert!(shown.contains("Send this offer? (yes/no) "), "{shown:?}");
     assert!(shown.contains("text (The offer; text) [Dear Ana,\\nthe room is free.]: "), "{shown:?}");
     assert!(shown.contains("nights (integer; at least 1") && shown.contains("kind (one of: single, double): "), "{shown:?}");

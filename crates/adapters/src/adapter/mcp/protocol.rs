@@ -142,6 +142,11 @@ pub(super) fn hash(value: &Value) -> String {
     hex::encode(Sha256::digest(value.to_string()))
 }
 
+/// Whether a server takes calls of tools as tasks, by the answer to its first word.
+pub(super) fn takes_tasks(result: &Value) -> bool {
+    result.pointer("/capabilities/tasks/requests/tools/call").is_some()
+}
+
 /// What a tool gave, or asks a person first, if it may.
 ///
 /// # Errors

@@ -12,7 +12,6 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::inbox::{Inbox, Said};
 use super::program::ServerProgram;
 use super::protocol::{self, Gives, STATELESS};
-use super::tasks;
 use super::web::{Trouble, Web};
 use crate::adapter::held;
 use crate::adapter::http::{HttpFault, in_words};
@@ -215,7 +214,7 @@ impl ServerSession {
         }
         *held(&self.gives) = gives;
         *held(&self.instructions) = protocol::instructions(result);
-        self.takes_tasks.store(self.version().has_initialize() && tasks::are_taken(result), Ordering::Relaxed);
+        self.takes_tasks.store(self.version().has_initialize() && protocol::takes_tasks(result), Ordering::Relaxed);
         if !protocol::tells_changes(result) {
             return Ok(());
         }

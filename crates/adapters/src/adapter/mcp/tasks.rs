@@ -18,11 +18,6 @@ const LONGEST_POLL: Duration = Duration::from_secs(30);
 const LONGEST_ID: usize = 500;
 const LONGEST_STATUS: usize = 200;
 
-/// Whether a server takes calls of tools as tasks, by the answer to its first word.
-pub(super) fn are_taken(result: &Value) -> bool {
-    result.pointer("/capabilities/tasks/requests/tools/call").is_some()
-}
-
 /// Whether a tool of a list can be called as a task alone.
 pub(super) fn are_required(item: &Value) -> bool {
     item.pointer("/execution/taskSupport").is_some_and(|support| support == "required")
