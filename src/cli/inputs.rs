@@ -108,19 +108,13 @@ pub(super) fn decide(question: &str) -> Option<bool> {
     }
     loop {
         tell::as_written(question, " (yes/no) ");
-        forget_typed();
+        super::signals::forget_typed();
         match typed_line("")?.trim().to_lowercase().as_str() {
             "yes" | "y" => return Some(true),
             "no" | "n" => return Some(false),
             _ => tell!("please answer yes or no"),
         }
     }
-}
-
-/// What was typed or pasted before a question was seen is no answer to it.
-fn forget_typed() {
-    #[cfg(unix)]
-    let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
 /// What a person types after a text; `None`: the input has ended.

@@ -69,6 +69,15 @@ pub(super) fn survive_full_files() {
 #[cfg(not(unix))]
 pub(super) fn survive_full_files() {}
 
+/// What was typed or pasted before a question was seen is no answer to it.
+#[cfg(unix)]
+pub(super) fn forget_typed() {
+    let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
+}
+
+#[cfg(not(unix))]
+pub(super) fn forget_typed() {}
+
 /// The thread that hears signals; it is started once for the program.
 fn listener() -> Option<&'static UnboundedSender<News>> {
     static HEARD: OnceLock<Option<UnboundedSender<News>>> = OnceLock::new();

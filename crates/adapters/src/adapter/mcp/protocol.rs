@@ -77,15 +77,15 @@ pub(super) fn offers_stateless(error: &ErrorData) -> bool {
 
 /// What a server gives at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Gives {
+pub(super) struct Offers {
     pub(super) tools: bool,
     pub(super) resources: bool,
 }
 
 /// What a server says that it gives.
-pub(super) fn gives(result: &Value) -> Gives {
+pub(super) fn gives(result: &Value) -> Offers {
     let has = |what: &str| result.pointer(&format!("/capabilities/{what}")).is_some_and(|given| !given.is_null());
-    Gives { tools: has("tools"), resources: has("resources") }
+    Offers { tools: has("tools"), resources: has("resources") }
 }
 
 /// What a server says of itself as a whole: the answer to its first word holds it.

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::inbox::{Inbox, Said};
 use super::program::ServerProgram;
-use super::protocol::{self, Gives, STATELESS};
+use super::protocol::{self, Offers, STATELESS};
 use super::web::{Trouble, Web};
 use crate::adapter::held;
 use crate::adapter::http::{HttpFault, in_words};
@@ -36,7 +36,7 @@ pub(super) struct ServerSession {
     /// What it said of itself as a whole when it was greeted.
     instructions: Mutex<String>,
     /// What it gives.
-    gives: Mutex<Gives>,
+    gives: Mutex<Offers>,
     pub(super) listed: Mutex<Option<Arc<ListedTools>>>,
     /// Whether it takes calls as tasks.
     takes_tasks: AtomicBool,
@@ -108,7 +108,7 @@ impl ServerSession {
     }
 
     /// Whether it gives tools, and resources.
-    pub(super) fn gives(&self) -> Gives {
+    pub(super) fn gives(&self) -> Offers {
         *held(&self.gives)
     }
 
@@ -209,7 +209,7 @@ impl ServerSession {
     /// A version is agreed on. A server that tells when its tools change is listened to.
     fn begins(&self, result: &Value) -> Result<(), HttpFault> {
         let gives = protocol::gives(result);
-        if gives == Gives::default() {
+        if gives == Offers::default() {
             return Err(self.fault(FailureKind::BadResponse, "it gives neither tools nor resources"));
         }
         *held(&self.gives) = gives;
