@@ -107,9 +107,9 @@ pub(super) fn decide(question: &str) -> Option<bool> {
         return None;
     }
     loop {
-        tell::as_written(question, " (yes/no) ");
+        // Before it is shown: whoever answers at once is heard.
         super::signals::forget_typed();
-        match typed_line("")?.trim().to_lowercase().as_str() {
+        match typed_line(&format!("{question} (yes/no) "))?.trim().to_lowercase().as_str() {
             "yes" | "y" => return Some(true),
             "no" | "n" => return Some(false),
             _ => tell!("please answer yes or no"),

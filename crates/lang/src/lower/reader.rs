@@ -151,8 +151,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     /// A list of names; one name may be in place of a list of one.
     pub fn names(&self, key: &str) -> Option<Vec<Spanned<String>>> {
         let node = self.get(key)?;
-        let nodes = node.as_list().unwrap_or(std::slice::from_ref(node));
-        Some(nodes.iter().filter_map(|node| self.lower.name(key, node)).collect())
+        Some(self.lower.members(key, node).iter().filter_map(|node| self.lower.name(key, node)).collect())
     }
 
     pub fn limit(&self, key: &str) -> Option<u64> {

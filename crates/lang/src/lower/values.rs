@@ -294,11 +294,20 @@ impl Lower<'_> {
 
     /// A list, or one value in place of a list of one.
     pub(crate) fn one_or_many<'a>(&self, label: &str, node: &'a Node) -> &'a [Node] {
-        let list = node.as_list().unwrap_or(std::slice::from_ref(node));
-        if list.is_empty() {
+        let list = self.members(label, node);
+        if node.as_list().is_some_and(<[Node]>::is_empty) {
             self.empty(label, node.span);
         }
         list
+    }
+
+    /// The same of texts, where the list may be empty.
+    pub(crate) fn members<'a>(&self, label: &str, node: &'a Node) -> &'a [Node] {
+        if node.as_map().is_some() {
+            self.wrong(label, node, "text or a list of texts");
+            return &[];
+        }
+        node.as_list().unwrap_or(std::slice::from_ref(node))
     }
 
     /// Names of the author's choice with their values.
