@@ -140,7 +140,7 @@ mod tests {
             [
                 "F007 \"use\" is read before the run, so it cannot hold {{ }}",
                 "F005 \"with\" must map names to values, found the text \"Rome\"",
-                "F005 \"depends_on\" must be text, found a group of keys",
+                "F005 \"depends_on\" must be text or a list of texts, found a group of keys",
             ]
         );
         let step = |id: &str| json!({ "id": id, "use": "x" });

@@ -47,28 +47,26 @@ impl Run {
         let policies: Vec<_> = self.plan.pipelines.iter().flat_map(|planned| &planned.pipeline.policies).collect();
         let policies = policies.into_iter().map(|(name, policy)| (name.as_str(), policy));
         let policies: Vec<_> = policies.chain(self.options.user_policies.iter().map(|policy| ("user", policy))).collect();
+        // What a policy decides about a host is recorded, and that belongs to the step that needs the server.
+        let may_be_reached = |kind: &ToolKind| match kind {
+            ToolKind::Server(ServerKind::Program { .. }) => true,
+            ToolKind::Server(ServerKind::Url { .. }) => policies.is_empty(),
+            ToolKind::Http { .. }
+            | ToolKind::Sql(_)
+            | ToolKind::File(_)
+            | ToolKind::Smtp { .. }
+            | ToolKind::Pipeline { .. }
+            | ToolKind::Broken => false,
+        };
+        let reached = |name: &str| planned.pipeline.tool(name).map(|(tool, _)| tool).filter(|tool| may_be_reached(&tool.kind));
         let may_start = |name: &&str| {
             let ToolName { tool: name, part } = ToolName::of(name);
-            let Some((tool, _)) = planned.pipeline.tool(name) else { return false };
-            match &tool.kind {
-                ToolKind::Server(ServerKind::Program { .. }) => match part {
-                    Some(part) => may_allow(&policies, name, part),
-                    None => tool.allowed_names().any(|part| may_allow(&policies, name, part)),
-                },
-                // What a policy decides about a host is recorded, and that belongs to the step that needs the server.
-                ToolKind::Server(ServerKind::Url { .. }) => policies.is_empty() && (part.is_some() || tool.allow.is_some()),
-                ToolKind::Http { .. }
-                | ToolKind::Sql(_)
-                | ToolKind::File(_)
-                | ToolKind::Smtp { .. }
-                | ToolKind::Pipeline { .. }
-                | ToolKind::Broken => false,
-            }
+            reached(name).is_some_and(|tool| match part {
+                Some(part) => may_allow(&policies, name, part),
+                None => tool.allowed_names().any(|part| may_allow(&policies, name, part)),
+            })
         };
-        let may_read = |name: &&str| match planned.pipeline.tool(name).map(|(tool, _)| &tool.kind) {
-            Some(ToolKind::Server(ServerKind::Url { .. })) => policies.is_empty(),
-            _ => decide(&policies, &Act::Resource { server: name, uri: None }).allowed,
-        };
+        let may_read = |name: &&str| reached(name).is_some() && decide(&policies, &Act::Resource { server: name, uri: None }).allowed;
         let resources = planned.steps.iter().filter_map(|planned| planned.step.kind.resource());
         let read = resources.map(|step| step.server.as_str()).filter(may_read);
         named_tools(planned).into_iter().filter(may_start).map(|name| ToolName::of(name).tool).chain(read).collect()

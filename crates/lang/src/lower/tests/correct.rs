@@ -80,7 +80,7 @@ tools:
   files: { file: reports }
   sub: { pipeline: sub.yaml }
   post: { smtp: "mail.example:25", from: a@x.org, user: a, password: "{{ secrets.DESK_TOKEN }}" }
-  clock: { command: mcp-server-time, args: [--local-timezone, "{{ inputs.customer }}"], env: { TZ: UTC }, allow: [get_time], optional: true, instructions: false, pictures: true }
+  clock: { command: mcp-server-time, args: [--local-timezone, "{{ inputs.customer }}"], env: { TZ: UTC }, allow: [get_time], optional: true, instructions: false, pictures: true, questions: true }
 scorecards:
   reply:
     judge: strict

@@ -18,7 +18,7 @@ fn values_of_the_wrong_type_are_told_with_what_was_found() {
     F005 4:34 "prompt" must be text, found a group of keys = write a text
     F005 5:5 step 2 must be a group of keys, found the text "text" = write keys such as id, needs, when
     F005 6:29 "retry" of step "b" must be a group of keys, found the number 3 = write keys such as max_attempts, delay, backoff
-    F005 6:39 "needs" must be text, found a group of keys = write a text
+    F005 6:39 "needs" must be text or a list of texts, found a group of keys = write text or a list of texts
     "#);
     assert_snapshot!(head("inputs: [a]\noutputs: 5\nchannels: sms"), @r#"
     F005 3:9 "inputs" must map names to values, found a list = write each as message: text on a line of its own, without "-"
