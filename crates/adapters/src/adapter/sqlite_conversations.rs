@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::encryption::{JournalKey, Sealing};
 use super::files;
 use super::run_lock::RunLock;
-use super::sqlite_file::{Identity, PATIENCE, WriteTurn, beside, connect, erase, make_private_file, plain, remove_whole};
+use super::sqlite_file::{Identity, PATIENCE, WriteTurn, connect, erase, make_file, plain};
 use super::store_block::{packed, place, unpacked};
 use crate::model::{PastMessage, read_own};
 use crate::port::{ConversationRun, ConversationSummary, Conversations, KeptMessage, StoreError};
@@ -85,7 +85,7 @@ impl SqliteConversations {
             Err(error) => error.kind() == std::io::ErrorKind::NotFound,
         };
         if is_new {
-            make(file)?;
+            make_file(file, TABLES, unusable, told(file))?;
         }
         drop(turn);
         SqliteConversations::existing(file, sealing)
@@ -226,23 +226,6 @@ impl SqliteConversations {
     fn found(&self, id: &str) -> Result<Option<i64>, StoreError> {
         self.number(&self.connection, id).map_err(self.told())
     }
-}
-
-/// Makes a store where there is none: beside its place, so that a process that is killed meanwhile leaves no half of one there. Whoever makes it has
-/// the turn.
-fn make(file: &Path) -> Result<(), StoreError> {
-    let new = beside(file, "-new");
-    remove_whole(&new).and_then(|()| make_private_file(&new)).map_err(|error| unusable(file, error))?;
-    let make = || {
-        // Before there is a first page.
-        Connection::open(&new)?.execute_batch("pragma auto_vacuum = incremental; vacuum;")?;
-        let connection = connect(&new)?;
-        connection.execute_batch(&format!("begin immediate; {TABLES} commit;"))?;
-        // Closing it brings the log into the file.
-        connection.close().map_err(|(_, error)| error)
-    };
-    make().map_err(told(file))?;
-    remove_whole(file).and_then(|()| std::fs::rename(&new, file)).map_err(|error| unusable(file, error))
 }
 
 fn wrong(file: &Path, message: impl ToString) -> StoreError {

@@ -31,6 +31,28 @@ pub(super) fn make_private_file(file: &Path) -> std::io::Result<()> {
     }
 }
 
+/// Makes a database with these tables: beside its place, so that a process that is killed meanwhile leaves no half of one there. Whoever makes it
+/// has the turn. `of_disk` and `of_sqlite` say what went wrong.
+pub(super) fn make_file<E>(
+    file: &Path,
+    tables: &str,
+    of_disk: impl Fn(std::io::Error) -> E,
+    of_sqlite: impl Fn(rusqlite::Error) -> E,
+) -> Result<(), E> {
+    let new = beside(file, "-new");
+    remove_whole(&new).and_then(|()| make_private_file(&new)).map_err(&of_disk)?;
+    let make = || {
+        // Before there is a first page.
+        Connection::open(&new)?.execute_batch("pragma auto_vacuum = incremental; vacuum;")?;
+        let connection = connect(&new)?;
+        connection.execute_batch(&format!("begin immediate; {tables} commit;"))?;
+        // Closing it brings the log into the file.
+        connection.close().map_err(|(_, error)| error)
+    };
+    make().map_err(of_sqlite)?;
+    remove_whole(file).and_then(|()| std::fs::rename(&new, file)).map_err(of_disk)
+}
+
 /// Removes a file and what SQLite keeps beside it.
 pub(super) fn remove_whole(file: &Path) -> std::io::Result<()> {
     for part in parts(file) {

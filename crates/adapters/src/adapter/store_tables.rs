@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::{Connection, ErrorCode, params};
 
 use super::run_lock::RunLock;
-use super::sqlite_file::{WriteTurn, beside, connect, erase, make_private_file, remove_whole};
+use super::sqlite_file::{WriteTurn, connect, erase, make_file};
 use super::store_block::{EventBlock, OfRun, WAITING, checksum};
 use crate::event::Event;
 use crate::port::StoreError;
@@ -61,19 +61,7 @@ pub(super) fn make(file: &Path) -> Result<(), StoreError> {
     if is_there && !connect(file).and_then(|connection| look(&connection)).map(is_nothing).map_err(told(file))? {
         return Ok(());
     }
-    let new = beside(file, "-new");
-    remove_whole(&new).map_err(unusable)?;
-    make_private_file(&new).map_err(unusable)?;
-    let make = || {
-        // Before there is a first page.
-        Connection::open(&new)?.execute_batch("pragma auto_vacuum = incremental; vacuum;")?;
-        let connection = connect(&new)?;
-        connection.execute_batch(&format!("begin immediate; {TABLES} commit;"))?;
-        // Closing it brings the log into the file.
-        connection.close().map_err(|(_, error)| error)
-    };
-    make().map_err(told(file))?;
-    remove_whole(file).and_then(|()| std::fs::rename(&new, file)).map_err(unusable)
+    make_file(file, TABLES, unusable, told(file))
 }
 
 /// Brings a store of version 1 to this one: all of it or nothing. What is damaged in it stays damaged.
