@@ -36,7 +36,7 @@ pub fn how_to_decide(record: &Record, reach: &str) -> Vec<String> {
             Some(fields) => &[
                 (" --show", "shows the question and its form, unmasked"),
                 if fields.is_empty() { ("", "says yes") } else { (" --field NAME=VALUE …", &fills) },
-                (" --reject --comment WHY", "says no: an approval fails, a server is told"),
+                (" --reject --comment WHY", "says no: the step fails, or the server receives a decline"),
             ],
             None if asked.in_doubt => &[
                 ("", "run it again"),
