@@ -149,21 +149,25 @@ fn runs(id: &str) -> bool {
 
 #[test]
 fn nothing_of_a_server_is_left_when_flow_is_killed_or_asked_to_end() {
-    for (signal, exit) in [(Signal::SIGKILL, None), (Signal::SIGTERM, Some(143)), (Signal::SIGINT, Some(130))] {
-        let home = tempfile::tempdir().unwrap();
-        write(home.path(), "");
-        let mut command = flow(home.path(), &["run", "p.yaml", "--input", "text=wait", "--quiet"], "Echoes.");
-        let mut running = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let pids = home.path().join("pids");
-        until("the server was never called", || std::fs::read_to_string(&pids).is_ok_and(|text| text.contains(' ')));
-        let pids = std::fs::read_to_string(&pids).unwrap();
-        assert!(pids.split(' ').all(runs));
-        kill(Pid::from_raw(running.id() as i32), signal).unwrap();
-        assert_eq!(running.wait().unwrap().code(), exit, "{signal}");
-        for id in pids.split(' ') {
-            until(&format!("{signal}: {id} is left"), || !runs(id));
+    std::thread::scope(|scope| {
+        for (signal, exit) in [(Signal::SIGKILL, None), (Signal::SIGTERM, Some(143)), (Signal::SIGINT, Some(130))] {
+            scope.spawn(move || {
+                let home = tempfile::tempdir().unwrap();
+                write(home.path(), "");
+                let mut command = flow(home.path(), &["run", "p.yaml", "--input", "text=wait", "--quiet"], "Echoes.");
+                let mut running = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+                let pids = home.path().join("pids");
+                until("the server was never called", || std::fs::read_to_string(&pids).is_ok_and(|text| text.contains(' ')));
+                let pids = std::fs::read_to_string(&pids).unwrap();
+                assert!(pids.split(' ').all(runs));
+                kill(Pid::from_raw(running.id() as i32), signal).unwrap();
+                assert_eq!(running.wait().unwrap().code(), exit, "{signal}");
+                for id in pids.split(' ') {
+                    until(&format!("{signal}: {id} is left"), || !runs(id));
+                }
+            });
         }
-    }
+    });
 }
 
 #[test]

@@ -98,15 +98,20 @@ fn a_store_that_goes_while_a_run_lasts_is_told_and_the_outputs_are_printed() {
         }),
         ("runs.db-wal was removed", |state| std::fs::remove_file(state.join("runs.db-wal")).unwrap()),
     ];
-    for (told, mishap) in mishaps {
-        let folder = project(WAITS);
-        let run = started(folder.path(), &[]);
-        mishap(&state(folder.path()));
-        let ran = ended(run);
-        assert_eq!((ran.exit, ran.out.as_str()), (6, "one two\n"), "{told}: {}", ran.err);
-        assert!(ran.err.contains(told) && ran.err.contains("that run is not kept"), "{told}: {}", ran.err);
-        assert_eq!(flow(folder.path(), &["run", "p.yaml", "-q"]).exit, 0, "{told}: the next run has a store again");
-    }
+    // Each run waits, so all of them wait at once.
+    std::thread::scope(|scope| {
+        for (told, mishap) in mishaps {
+            scope.spawn(move || {
+                let folder = project(WAITS);
+                let run = started(folder.path(), &[]);
+                mishap(&state(folder.path()));
+                let ran = ended(run);
+                assert_eq!((ran.exit, ran.out.as_str()), (6, "one two\n"), "{told}: {}", ran.err);
+                assert!(ran.err.contains(told) && ran.err.contains("that run is not kept"), "{told}: {}", ran.err);
+                assert_eq!(flow(folder.path(), &["run", "p.yaml", "-q"]).exit, 0, "{told}: the next run has a store again");
+            });
+        }
+    });
 }
 
 #[test]
