@@ -79,7 +79,7 @@ fn shown(message: &KeptMessage) -> String {
 }
 
 /// A message as JSON on a line, masked.
-fn line(message: &KeptMessage) -> String {
+pub(super) fn line(message: &KeptMessage) -> String {
     let said = &message.said;
     let mut own = json!({
         "role": said.role, "text": message.masked, "channel": said.channel, "person": said.person, "time": said.time, "run": message.run,

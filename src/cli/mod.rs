@@ -7,6 +7,7 @@ mod tell;
 
 mod approve;
 mod arguments;
+mod chat;
 mod conversations;
 mod doctor;
 mod exit;
@@ -82,6 +83,7 @@ fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> 
     match command {
         FlowCommand::Run(options) if options.dry_run => plan::run(&options.wanted, options.printed.json, shared),
         FlowCommand::Run(options) => run::run(options, shared),
+        FlowCommand::Chat(options) => chat::run(options, shared),
         FlowCommand::Plan(options) => plan::run(&options.wanted, options.json, shared),
         FlowCommand::Graph(options) => explain::graph(options, shared),
         FlowCommand::Validate(options) => validate::run(options, shared),

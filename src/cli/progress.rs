@@ -125,14 +125,29 @@ impl ProgressDisplay {
         act.await
     }
 
-    /// Shows what an event means to people.
-    pub(super) fn show(&self, event: &Event, mask: RunMask<'_>) {
+    /// Writes with the live line out of its way.
+    pub(super) fn suspended(&self, write: impl FnOnce()) {
+        held(&self.awaited).is_aside = true;
+        clear(&self.bar);
+        write();
         let mut awaited = held(&self.awaited);
-        let now = self.clock.elapsed();
-        awaited.take(event, now);
+        (awaited.is_aside, awaited.told) = (false, self.clock.elapsed());
+    }
+
+    /// Follows an event in the live line only.
+    pub(super) fn follow(&self, event: &Event, mask: RunMask<'_>) {
+        let mut awaited = held(&self.awaited);
+        awaited.take(event, self.clock.elapsed());
         if self.is_live && matches!(event.happening, Happening::ModelCalled { .. }) {
             awaited.redactor = mask.redactor().clone();
         }
+    }
+
+    /// Shows what an event means to people.
+    pub(super) fn show(&self, event: &Event, mask: RunMask<'_>) {
+        self.follow(event, mask);
+        let mut awaited = held(&self.awaited);
+        let now = self.clock.elapsed();
         let colour = colour_of(event);
         if awaited.is_answered && colour == PALE && !self.is_verbose {
             return;

@@ -69,6 +69,12 @@ pub(super) fn told(Refusal(exit, lines): Refusal) -> Exit {
 /// A pipeline that may be run or looked at: it has no errors. Nothing is started.
 /// Errors: there is no such file (exit 4), it is no pipeline (exit 2), or it has errors (exit 1).
 pub(super) fn pipeline(file: &Path, shared: &SharedOptions) -> Result<Workflow, Refusal> {
+    let checked = checked(file, shared)?;
+    Workflow::of(checked, file.to_path_buf(), shared.project_of(file)).map_err(Refusal::usage)
+}
+
+/// A file of this language without errors. Errors: as those of [`pipeline`].
+pub(super) fn checked(file: &Path, shared: &SharedOptions) -> Result<Checked, Refusal> {
     let shown = shown(file);
     if file.is_dir() || !file.exists() {
         let what = if file.is_dir() { "is a folder; name the file of a pipeline" } else { "does not exist" };
@@ -86,11 +92,11 @@ pub(super) fn pipeline(file: &Path, shared: &SharedOptions) -> Result<Workflow, 
         add_edits(&mut checked, file, &project, &DiskFiles);
     }
     report_findings(&checked, &shown, shared)?;
-    Workflow::of(checked, file.to_path_buf(), project).map_err(Refusal::usage)
+    Ok(checked)
 }
 
 /// Errors stop the run before it starts; warnings become one line.
-fn report_findings(checked: &Checked, file: &str, shared: &SharedOptions) -> Result<(), Refusal> {
+pub(super) fn report_findings(checked: &Checked, file: &str, shared: &SharedOptions) -> Result<(), Refusal> {
     let errors = checked.errors();
     let warnings = checked.diagnostics.iter().filter(|d| d.severity() == Severity::Warning).count();
     if !errors.is_empty() {

@@ -126,31 +126,36 @@ impl Attend for AtTerminal<'_> {
 
     /// The question waits in a thread of its own, so that Ctrl-C still ends the run; it is saved and continues later.
     fn decide(&mut self, asked: RunQuestion) -> Decided<'_> {
-        // Whoever let the time of a question pass is still there as a thread that reads; nobody else can be asked beside it.
-        if self.asks.load(Ordering::Acquire) {
-            return Box::pin(std::future::ready(None));
-        }
-        let show = show_command(&asked.run, &asked.step, &self.printed.reach);
-        let asks = self.asks.clone();
-        asks.store(true, Ordering::Release);
-        let asking = tokio::task::spawn_blocking(move || {
-            let answer = match &asked.form {
-                Some(form) => form::ask(&asked.text, form, &show),
-                None => inputs::allow(&asked.text, &show).map(|approved| Answer { approved, by: form::user(), ..Answer::default() }),
-            };
-            asks.store(false, Ordering::Release);
-            answer
-        });
-        Box::pin(async {
-            let mut line = OpenLine(true);
-            let answer = match &self.progress {
-                Some(progress) => progress.aside(asking).await,
-                None => asking.await,
-            };
-            line.0 = false;
-            answer.ok().flatten()
-        })
+        decide(asked, &self.asks, self.progress.as_ref(), &self.printed.reach)
     }
+}
+
+/// Asks a person about a step. `asks`: somebody is being asked.
+pub(super) fn decide<'a>(asked: RunQuestion, asks: &Arc<AtomicBool>, progress: Option<&'a ProgressDisplay>, reach: &str) -> Decided<'a> {
+    // Whoever let the time of a question pass is still there as a thread that reads; nobody else can be asked beside it.
+    if asks.load(Ordering::Acquire) {
+        return Box::pin(std::future::ready(None));
+    }
+    let show = show_command(&asked.run, &asked.step, reach);
+    let asks = asks.clone();
+    asks.store(true, Ordering::Release);
+    let asking = tokio::task::spawn_blocking(move || {
+        let answer = match &asked.form {
+            Some(form) => form::ask(&asked.text, form, &show),
+            None => inputs::allow(&asked.text, &show).map(|approved| Answer { approved, by: form::user(), ..Answer::default() }),
+        };
+        asks.store(false, Ordering::Release);
+        answer
+    });
+    Box::pin(async move {
+        let mut line = OpenLine(true);
+        let answer = match progress {
+            Some(progress) => progress.aside(asking).await,
+            None => asking.await,
+        };
+        line.0 = false;
+        answer.ok().flatten()
+    })
 }
 
 /// The line of a question, which ends when the question is given up.

@@ -9,7 +9,7 @@ use crate::adapter::sqlite_store::SqliteStore;
 use crate::driver::StopReceiver;
 use crate::event::{Canceller, ConversationSoFar, Event};
 use crate::journal::spoken;
-use crate::model::{Conversation, newest};
+use crate::model::newest;
 use crate::port::{Conversations, KeptMessage, Store, StoreError};
 
 /// How long a run that waits sleeps between two looks at the queue.
@@ -73,11 +73,11 @@ impl ConversationTurn {
         self.wait(stop, waits).await
     }
 
-    /// What was said before, within the bounds of the pipeline; from now on the run is part of the conversation.
-    pub(super) fn begin(&mut self, own: &Conversation, so_far: &mut ConversationSoFar) -> Result<(), StoreError> {
+    /// What was said before, at most so many messages, and tokens; from now on the run is part of the conversation.
+    pub(super) fn begin(&mut self, (keep, max_tokens): (u64, Option<u64>), so_far: &mut ConversationSoFar) -> Result<(), StoreError> {
         self.catch_up()?;
-        let (mut messages, older) = self.store.newest(&self.of, own.keep)?;
-        so_far.left_out = newest(&mut messages, older, own.keep, own.max_tokens);
+        let (mut messages, older) = self.store.newest(&self.of, keep)?;
+        so_far.left_out = newest(&mut messages, older, keep, max_tokens);
         so_far.messages = messages;
         self.store.begin(&self.of, &self.run)
     }

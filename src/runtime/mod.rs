@@ -40,6 +40,7 @@ pub use outcome::{Cause, RunEnding, RunError, RunOutcome, Untrusted};
 pub(crate) use own::own_files;
 pub(crate) use project::{each_once, find, has_keys, is_test_file, place_of, project};
 pub use runner::Runner;
+pub(crate) use runner::Talk;
 pub use running::{Control, RunHandle};
 pub use session::{Answer, RunQuestion};
 pub(crate) use session::{Attend, Decided, PlayedRun, RunSession, channel, first_event};

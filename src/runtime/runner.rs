@@ -16,7 +16,7 @@ use super::{RunError, RunOutcome, STACK, Storage, Taping, Workflow};
 use crate::adapter::shared_store::SharedStores;
 use crate::adapter::started::Agreed;
 use crate::driver::Ports;
-use crate::model::{Limits, Model, Policy, Price, Provider, Service, Text};
+use crate::model::{Conversation, Limits, Model, Policy, Price, Provider, Service, Text};
 use crate::port::{ModelClient, Secret};
 
 /// Makes runs of a workflow. Of what is not set here, nothing comes from outside but the project's `flow.toml`: no variable of the process, no
@@ -46,9 +46,21 @@ pub struct Runner {
     pub(super) default_model_from: &'static str,
     pub(super) model_price: Option<Price>,
     pub(crate) taping: Taping,
+    /// In place of what the pipeline says of its conversation.
+    pub(crate) talk: Option<Talk>,
     /// A client of `flow mcp` calls it.
     pub(crate) is_served: bool,
     pub(super) changes: Vec<ChangePorts>,
+}
+
+/// The conversation of runs whose caller says which one it is.
+#[derive(Debug, Clone)]
+pub(crate) struct Talk {
+    pub(crate) id: String,
+    /// The input with what the person typed.
+    pub(crate) message: String,
+    /// Most messages that a run sees of it.
+    pub(crate) keep: u64,
 }
 
 /// Puts own ports in the place of some.
@@ -81,6 +93,7 @@ impl Workflow {
             default_model_from: "FLOW_MODEL",
             model_price: None,
             taping: Taping::None,
+            talk: None,
             is_served: false,
             changes: vec![],
         }
@@ -88,6 +101,12 @@ impl Workflow {
 }
 
 impl Runner {
+    /// The most messages, and tokens of them, that a run sees of its conversation; `None`: it is part of none.
+    pub(super) fn kept_messages(&self) -> Option<(u64, Option<u64>)> {
+        let of_file = |own: &Conversation| (own.keep, own.max_tokens);
+        self.talk.as_ref().map(|talk| (talk.keep, None)).or_else(|| self.workflow.pipeline.conversation.as_ref().map(of_file))
+    }
+
     /// A variable, for `env` and for declared secrets; also `FLOW_MODEL…` and `FLOW_API_KEY`, which name the model called `default`. It wins over
     /// the process's own.
     pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Runner {

@@ -15,7 +15,7 @@ use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
 use crate::driver::{FoundPerson, StopReceiver, drive, find_person, moment};
-use crate::engine::{Input, Run, RunMessage, check_inputs, marks, run_message};
+use crate::engine::{Input, Run, RunMessage, check_inputs, marks, named_message, run_message};
 use crate::event::{ConversationSoFar, Event, FormRequest, Happening, RunStart, RunStatus, StyleUsed};
 use crate::journal::{Journal, PersonalMask, RunMask};
 use crate::model::{Outputs, Pipeline, Program};
@@ -153,13 +153,21 @@ impl RunSession {
         on.know_prices()?;
         let id = environment::run_id();
         let now = on.now()?;
-        let said = run_message(&pipeline, &inputs, &person.fields, channel.as_deref(), now);
+        let said = match &on.runner.talk {
+            Some(talk) => {
+                let named = (talk.id.as_str(), talk.message.as_str());
+                named_message(&pipeline, &inputs, &person.fields, channel.as_deref(), now, named).map(Some)
+            }
+            None => run_message(&pipeline, &inputs, &person.fields, channel.as_deref(), now),
+        };
         let said = said.map_err(|error| RunError::usage(visible(&error.to_string())))?;
-        let conversation = said.zip(pipeline.conversation.as_ref()).map(|(RunMessage { conversation, said }, own)| {
-            let store = own.store.as_ref().map(|file| std::path::absolute(file).unwrap_or_else(|_| file.clone()).display().to_string());
+        let conversation = said.map(|RunMessage { conversation, said }| {
+            let store = pipeline.conversation.as_ref().filter(|_| on.runner.talk.is_none()).and_then(|own| own.store.as_ref());
+            let store = store.map(|file| std::path::absolute(file).unwrap_or_else(|_| file.clone()).display().to_string());
             Box::new(ConversationSoFar { of: conversation, message: said, messages: on.recorded_conversation(), left_out: 0, store })
         });
         let start = RunStart {
+            names_outputs: conversation.is_some() && matches!(pipeline.outputs, Outputs::Named(_)),
             conversation,
             files: checked.loaded.prints.clone(),
             tape: on.runner.taping.told(),
@@ -208,9 +216,9 @@ impl RunSession {
         if let Some(turn) = &mut turn {
             let waited =
                 on.runtime.block_on(turn.wait(stop, &mut |ahead, process| attend.waits(ahead, process))).and_then(|waited| {
-                    match (&mut begin, on.pipeline().conversation.as_ref()) {
-                        (Input::Start(start), Some(own)) if matches!(waited, Waited::Over) => {
-                            start.conversation.as_deref_mut().map_or(Ok(()), |so_far| turn.begin(own, so_far)).map(|()| waited)
+                    match (&mut begin, on.runner.kept_messages()) {
+                        (Input::Start(start), Some(most)) if matches!(waited, Waited::Over) => {
+                            start.conversation.as_deref_mut().map_or(Ok(()), |so_far| turn.begin(most, so_far)).map(|()| waited)
                         }
                         _ => Ok(waited),
                     }

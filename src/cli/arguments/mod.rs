@@ -22,8 +22,8 @@ pub use checking::{
     ValidateOptions,
 };
 pub use running::{
-    ApproveOptions, ConversationsCommand, McpOptions, OutputOptions, PlanOptions, RunOptions, RunRequest, RunsCommand, RunsListOptions,
-    StoreOption, TrustOptions,
+    ApproveOptions, ChatOptions, ConversationsCommand, McpOptions, OutputOptions, PlanOptions, RunOptions, RunRequest, RunsCommand,
+    RunsListOptions, StoreOption, TrustOptions,
 };
 
 /// Multi-agent workflows from YAML: checked like a compiler, run as a graph.
@@ -37,7 +37,7 @@ pub struct CommandLine {
 }
 
 /// Options of every command.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct SharedOptions {
     /// Prints only the result, or why there is none: no progress, no warnings
     #[arg(short, long, global = true)]
@@ -119,6 +119,9 @@ pub enum FlowCommand {
     /// Runs a pipeline
     #[command(after_help = examples::RUN)]
     Run(RunOptions),
+    /// Talks with an agent or a pipeline
+    #[command(after_help = examples::CHAT)]
+    Chat(ChatOptions),
     /// Checks files without running anything
     #[command(after_help = examples::VALIDATE)]
     Validate(ValidateOptions),

@@ -87,6 +87,35 @@ pub struct OutputOptions {
 }
 
 #[derive(Debug, Args)]
+pub struct ChatOptions {
+    /// A pipeline, or a file with agents
+    pub file: PathBuf,
+    /// Talks with this agent of the file; a file that is no pipeline and has one agent needs no name
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// An input besides the message; may be repeated
+    #[arg(long = "input", value_name = "NAME=VALUE")]
+    pub inputs: Vec<String>,
+    /// The channel [default: the first the pipeline lists]
+    #[arg(long)]
+    pub channel: Option<String>,
+    /// Continues the session with this id, or its beginning
+    #[arg(long, value_name = "ID")]
+    pub resume: Option<String>,
+    /// The most messages of the session that a model sees
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(2..=10_000))]
+    pub max_messages: u64,
+    /// Reads one message per line from standard input, and prints the answers only
+    #[arg(long)]
+    pub no_tty: bool,
+    /// With --no-tty: prints one JSON object per answer: session, run, text, status, tool_calls, usage, cost_usd
+    #[arg(long, requires = "no_tty")]
+    pub json: bool,
+    #[command(flatten)]
+    pub trust: TrustOption,
+}
+
+#[derive(Debug, Args)]
 pub struct PlanOptions {
     /// An input; one that is not set is shown as ⟨inputs.name⟩
     #[command(flatten)]

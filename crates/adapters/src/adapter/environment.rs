@@ -186,6 +186,12 @@ pub fn run_id() -> String {
     format!("r_{}", random_name())
 }
 
+/// The id of a new session of a chat: a UUID.
+#[expect(clippy::disallowed_methods, reason = "the one place that makes ids")]
+pub fn session_id() -> String {
+    uuid::Uuid::new_v4().hyphenated().to_string()
+}
+
 /// A name that nobody can guess.
 #[expect(clippy::disallowed_methods, reason = "the one place that makes ids")]
 pub fn random_name() -> String {

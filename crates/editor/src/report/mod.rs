@@ -22,7 +22,7 @@ pub use github::github;
 pub use human::human;
 pub use json::{json, jsonl};
 pub use junit::{JunitCase, JunitFailure, JunitSuite, junit, junit_suites};
-pub use look::Look;
+pub use look::{Look, fit};
 pub use record::{how_to_decide, record, show_command};
 pub use runs::{RunRow, runs};
 pub use sarif::sarif;

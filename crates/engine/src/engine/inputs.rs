@@ -192,6 +192,34 @@ pub fn run_message(
     let Value::String(text) = message.map_err(|error| ConversationError::Fill("message", error))? else {
         return Err(ConversationError::NoText);
     };
+    Ok(Some(said(pipeline, inputs, person, channel, now, conversation, text)))
+}
+
+/// The message of a run in a conversation that its caller names; `message`: the input that holds it.
+///
+/// # Errors
+/// The input is no text.
+pub fn named_message(
+    pipeline: &Pipeline,
+    inputs: &Map<String, Value>,
+    person: &Map<String, Value>,
+    channel: Option<&str>,
+    now: DateTime<Utc>,
+    (conversation, message): (&str, &str),
+) -> Result<RunMessage, ConversationError> {
+    let Some(Value::String(text)) = inputs.get(message) else { return Err(ConversationError::NoText) };
+    Ok(said(pipeline, inputs, person, channel, now, conversation.to_owned(), text.clone()))
+}
+
+fn said(
+    pipeline: &Pipeline,
+    inputs: &Map<String, Value>,
+    person: &Map<String, Value>,
+    channel: Option<&str>,
+    now: DateTime<Utc>,
+    conversation: String,
+    text: String,
+) -> RunMessage {
     let files = pipeline.input_fields().iter().filter(|field| field.kind == FieldKind::File && !field.is_pii);
     let files: Map<String, Value> = files.filter_map(|field| Some((field.name.clone(), inputs.get(&field.name)?.clone()))).collect();
     let said = PastMessage {
@@ -202,7 +230,7 @@ pub fn run_message(
         time: Some(now),
         content: (!files.is_empty()).then(|| json!({ "files": files })),
     };
-    Ok(Some(RunMessage { conversation, said }))
+    RunMessage { conversation, said }
 }
 
 /// The known fields of a person, in a fixed order; those that are not given are empty.

@@ -45,8 +45,8 @@ mod tests;
 pub use command::{CallReply, CallRequest, Command, Input};
 pub use gates::rejudged::PassedGate;
 pub use inputs::{
-    ConversationError, PersonFrom, PersonTextError, RunMessage, check_inputs, inputs_schema, person, person_fields, run_message,
-    zone_problem,
+    ConversationError, PersonFrom, PersonTextError, RunMessage, check_inputs, inputs_schema, named_message, person, person_fields,
+    run_message, zone_problem,
 };
 pub use marks::marks;
 pub use preview::{PreviewInputs, known_names, with_style};

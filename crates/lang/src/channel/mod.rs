@@ -25,6 +25,7 @@ mod prompt;
 mod sentence;
 mod split;
 mod tags;
+mod terminal;
 mod words;
 
 pub use clean::clean;
@@ -40,6 +41,7 @@ pub use measure::measure;
 pub use output::{FormatError, Formatted, MessagePart, Output};
 pub use prompt::{prompt, style_prompt};
 pub(crate) use sentence::sentence_ends;
+pub use terminal::{TerminalBlock, terminal_blocks};
 pub use words::Phrases;
 
 #[cfg(test)]

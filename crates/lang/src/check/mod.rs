@@ -4,6 +4,7 @@
 //!
 //! How to add a stage: its call in [`check_file`], behind the ones whose results it needs.
 
+mod agent;
 mod edits;
 mod fixed;
 mod goldens;
@@ -21,6 +22,7 @@ use crate::port::Files;
 use crate::rules;
 use crate::source::{FileId, Sources, Spanned};
 use crate::syntax;
+pub use agent::{ANSWER, MESSAGE, agent_alone, agents_of};
 pub use edits::{EditTrial, add_edits, check_with_edits, edited};
 pub use fixed::{Fixed, NotFixed, fix_file};
 pub use goldens::goldens_of;

@@ -1,0 +1,163 @@
+//! `flow chat`: a talk with an agent or a pipeline. Each message is a run, so what holds for runs holds for a talk: its record, its bounds,
+//! its questions to a person, its masks.
+//!
+//! | file | what |
+//! |---|---|
+//! | `opened` | what is talked with, and which input is the message |
+//! | `typed` | what a person types: messages, commands, lines of a script |
+//! | `sessions` | conversations that are kept: found, continued, written out |
+//! | `turn` | one message and its answer |
+//! | `view` | what is seen of an answer on its way |
+//! | `told` | what is said about the session |
+//!
+//! How to add a command: a variant of [`typed::ChatCommand`], its arm in [`Chat::act`], a line of `docs/chat.md`.
+
+mod opened;
+mod sessions;
+mod told;
+mod turn;
+mod typed;
+mod view;
+
+use serde_json::{Map, Value};
+
+use super::arguments::{ChatOptions, SharedOptions};
+use super::refusal::Refusal;
+use super::{Exit, inputs, trust};
+use crate::adapter::environment;
+use crate::diagnostic::{counted, visible};
+use crate::runtime::{Runner, Talk, channel};
+use opened::Opened;
+use sessions::Session;
+use told::Tally;
+use typed::{ChatCommand, Line, Lines, Typed};
+
+/// A talk that goes on.
+struct Chat<'a> {
+    options: &'a ChatOptions,
+    shared: &'a SharedOptions,
+    opened: Opened,
+    runner: Runner,
+    /// Inputs beside the message.
+    given: Map<String, Value>,
+    session: Session,
+    tally: Tally,
+}
+
+/// Talks until the person ends it, or the lines of a script do.
+pub(super) fn run(options: &ChatOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let opened = opened::open(options, shared)?;
+    let agreed = trust::consent(&opened.workflow.checked, &options.file, options.trust.is_given, shared)?;
+    let mut runner = shared.runner(&opened.workflow, Some(agreed));
+    runner.channel = channel(&opened.workflow.pipeline, options.channel.as_deref())?;
+    let (given, _) = inputs::read(&opened.workflow.pipeline, None, &options.inputs)?;
+    let lacking = inputs::missing(&opened.workflow.pipeline, &given);
+    if let Some(field) = lacking.iter().find(|field| field.name != opened.message) {
+        return Err(Refusal::usage(format!("input \"{0}\" is missing: give it with --input {0}=value", field.name)));
+    }
+    let mut lines = Lines::new(options.no_tty)?;
+    let mut chat = Chat { options, shared, opened, runner, given, session: Session::default(), tally: Tally::default() };
+    chat.begin(options.resume.as_deref())?;
+    chat.greet(&lines);
+    let mut exit = Exit::Ok;
+    while let Some(line) = lines.next()? {
+        match line {
+            Line::Interrupted => tell!("Ctrl-D or exit ends the chat"),
+            Line::Refused(why) => {
+                tell!("{why}");
+                exit = chat.of_script(exit, Exit::Usage);
+            }
+            Line::Typed(Typed::Nothing) => {}
+            Line::Typed(Typed::Over) => break,
+            Line::Typed(Typed::Command(command)) => {
+                if let Err(Refusal(refused, why)) = chat.act(command, &mut lines) {
+                    why.iter().for_each(|line| tell!("{line}"));
+                    exit = chat.of_script(exit, refused);
+                }
+            }
+            Line::Typed(Typed::Message { text, stripped }) => {
+                if stripped > 0 {
+                    tell!("{} removed from the message", counted(stripped, "control character was", "control characters were"));
+                }
+                let ended = chat.say(text);
+                exit = chat.of_script(exit, ended);
+            }
+        }
+    }
+    chat.part();
+    Ok(exit)
+}
+
+impl Chat<'_> {
+    /// A person sees what went wrong and goes on; a script needs it at the end, the first that was not well.
+    fn of_script(&self, so_far: Exit, now: Exit) -> Exit {
+        if self.options.no_tty && so_far == Exit::Ok { now } else { so_far }
+    }
+
+    /// Begins a session, or continues with one.
+    fn begin(&mut self, resumed: Option<&str>) -> Result<(), Refusal> {
+        let session = match (resumed, self.opened.has_own_conversation()) {
+            (Some(_), true) => {
+                return Err(Refusal::usage(
+                    "this pipeline says itself which conversation it continues (conversation.id), so there is none to resume by its id",
+                ));
+            }
+            (Some(id), false) => sessions::find(id, self.shared)?,
+            (None, true) => Session::default(),
+            (None, false) => Session::new(environment::session_id()),
+        };
+        self.runner.talk = (!self.opened.has_own_conversation()).then(|| Talk {
+            id: session.id.clone(),
+            message: self.opened.message.clone(),
+            keep: self.options.max_messages,
+        });
+        self.tally = Tally { messages: session.messages.len() as u64, ..Tally::default() };
+        self.session = session;
+        Ok(())
+    }
+
+    fn act(&mut self, command: ChatCommand, lines: &mut Lines) -> Result<(), Refusal> {
+        match command {
+            ChatCommand::Help => told::help(),
+            ChatCommand::Tools => told::tools(&self.opened),
+            ChatCommand::Usage => self.tell_usage(),
+            ChatCommand::Channel(None) => told::channels(&self.opened, self.runner.channel.as_deref()),
+            ChatCommand::Channel(Some(name)) => {
+                self.runner.channel = channel(&self.opened.workflow.pipeline, Some(&name))?;
+                tell!("answers are written for {} from now on", visible(&name));
+            }
+            ChatCommand::Clear => {
+                if self.opened.has_own_conversation() {
+                    return Err(Refusal::usage(
+                        "the pipeline says itself which conversation this is; flow conversations erase forgets one",
+                    ));
+                }
+                let earlier = self.session.id.clone();
+                let was_used = self.tally.messages > 0;
+                self.begin(None)?;
+                lines.forget();
+                let kept = if was_used { format!("; the earlier one is kept: /resume {earlier}") } else { String::new() };
+                tell!("a new session begins{kept}");
+            }
+            ChatCommand::Resume(None) => sessions::list(self.shared)?,
+            ChatCommand::Resume(Some(id)) => {
+                self.begin(Some(&id))?;
+                lines.forget();
+                lines.remember(self.session.said());
+                self.tell_earlier();
+            }
+            ChatCommand::Save(None) => self.tell_saved(),
+            ChatCommand::Save(Some(file)) => {
+                let id = self.session_id().ok_or_else(|| Refusal::usage("nothing was said yet"))?;
+                let count = sessions::write(&id, &file, self.shared)?;
+                tell!("wrote {} to {}", counted(count, "message", "messages"), file.display());
+            }
+        }
+        Ok(())
+    }
+
+    /// The id of the conversation, once it is known.
+    fn session_id(&self) -> Option<String> {
+        Some(self.session.id.clone()).filter(|id| !id.is_empty() && self.tally.messages > 0)
+    }
+}

@@ -1,0 +1,180 @@
+//! What is said about a session.
+
+use super::Chat;
+use super::opened::Opened;
+use super::typed::{CommandWord, Lines};
+use crate::cli::tell;
+use crate::diagnostic::{counted, visible};
+use crate::event::Usage;
+use crate::model::{Model, Provider};
+use crate::report::Look;
+
+/// Part of the messages that a model sees from which a warning is given, in percent.
+const NEARLY: u64 = 80;
+
+/// Messages that are shown when a session continues.
+const SHOWN_EARLIER: usize = 4;
+
+/// What a session has come to.
+#[derive(Default)]
+pub(super) struct Tally {
+    /// Of both sides, with those of earlier sittings.
+    pub(super) messages: u64,
+    pub(super) usage: Usage,
+    /// An answer told no tokens, or no price was known for it.
+    pub(super) is_incomplete: bool,
+    /// Somebody has been told that the oldest messages are left out soon.
+    pub(super) is_warned: bool,
+}
+
+impl Tally {
+    /// Adds what an answer took.
+    pub(super) fn add(&mut self, usage: &Usage, messages: u64) {
+        self.messages += messages;
+        self.is_incomplete |= usage.unknown_tokens > 0;
+        self.usage.input_tokens = self.usage.input_tokens.saturating_add(usage.input_tokens);
+        self.usage.output_tokens = self.usage.output_tokens.saturating_add(usage.output_tokens);
+        self.usage.unknown_tokens = self.usage.unknown_tokens.saturating_add(usage.unknown_tokens);
+        if let Some(cost) = usage.cost_usd {
+            *self.usage.cost_usd.get_or_insert(0.0) += cost;
+        }
+    }
+}
+
+/// `1,202 + 56 = 1,258 tokens, $0.0012`: of prompts, of answers, both.
+pub(super) fn tokens(usage: &Usage) -> String {
+    let cost = usage.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
+    let unknown = if usage.unknown_tokens > 0 { ", and some calls that told no number" } else { "" };
+    format!("{} + {} = {} tokens{unknown}{cost}", usage.input_tokens, usage.output_tokens, usage.total_tokens())
+}
+
+pub(super) fn help() {
+    for (name, word) in CommandWord::all() {
+        let (takes, does) = word.about();
+        tell!("{:<18}{does}", format!("/{name}{takes}"));
+    }
+    tell!("{:<18}ends the chat; Ctrl-D, too", "exit, quit");
+    tell!("a line that ends in \\ continues on the next one; Ctrl-C stops an answer");
+}
+
+pub(super) fn tools(opened: &Opened) {
+    let pipeline = &opened.workflow.pipeline;
+    let names: Vec<&str> = match opened.agent.as_ref().and_then(|name| pipeline.agents.get(name)) {
+        Some(agent) => agent.tools.iter().map(|tool| tool.value.as_str()).collect(),
+        None => pipeline.tools.keys().map(String::as_str).collect(),
+    };
+    if names.is_empty() {
+        tell!("{} has no tools", opened.name());
+    }
+    for name in names {
+        let server = name.split('.').next().unwrap_or(name);
+        let about = pipeline.tools.get(server).and_then(|tool| tool.description.as_deref()).map(|about| format!("  {}", visible(about)));
+        tell!("{}{}", visible(name), about.unwrap_or_default());
+    }
+}
+
+pub(super) fn channels(opened: &Opened, chosen: Option<&str>) {
+    let channels = &opened.workflow.pipeline.channels;
+    if channels.is_empty() {
+        tell!("{} has no channels", opened.name());
+    }
+    for channel in channels {
+        let mark = if chosen == Some(channel.name.as_str()) { "  (now)" } else { "" };
+        tell!("{}{mark}", visible(&channel.name));
+    }
+}
+
+impl Chat<'_> {
+    /// Who answers, and how to get help.
+    pub(super) fn greet(&self, lines: &Lines) {
+        if self.shared.quiet {
+            return;
+        }
+        let pipeline = &self.opened.workflow.pipeline;
+        let model = self.opened.agent.as_ref().and_then(|name| pipeline.agents.get(name)).map(|agent| {
+            let name = agent.model.as_ref().map_or("default", |model| model.value.as_str());
+            pipeline.models.get(name).map_or_else(|| format!(", model {name}"), |model| told_of(name, model))
+        });
+        let help = if lines.is_script() { "" } else { "; /help lists commands, Ctrl-D ends the chat" };
+        tell!("chat with {}{}{help}", self.opened.name(), model.unwrap_or_default());
+        if self.opened.agent.is_none() && pipeline.conversation.is_none() {
+            tell!("this pipeline has no conversation: each message is answered by itself");
+        }
+        self.tell_earlier();
+    }
+
+    /// The end of what was said earlier in this session.
+    pub(super) fn tell_earlier(&self) {
+        let messages = &self.session.messages;
+        if messages.is_empty() || self.shared.quiet {
+            return;
+        }
+        tell!("session {} continues, with {}", self.session.id, counted(messages.len(), "message", "messages"));
+        for message in &messages[messages.len().saturating_sub(SHOWN_EARLIER)..] {
+            tell::in_colour(&message.said.line(), self.shared.look_of_stderr(), "2");
+        }
+    }
+
+    pub(super) fn tell_usage(&self) {
+        let id = self.session_id().map(|id| format!("session {id}: ")).unwrap_or_default();
+        tell!("{id}{}", counted(self.tally.messages, "message", "messages"));
+        tell!("{}", tokens(&self.tally.usage));
+        if self.tally.usage.cost_usd.is_none() && self.tally.usage.total_tokens() > 0 {
+            tell!("unpriced: the file gives the model no price");
+        }
+    }
+
+    pub(super) fn tell_saved(&self) {
+        match self.session_id() {
+            Some(id) => tell!("kept as it goes; continue with flow chat {} --resume {id}", self.reached()),
+            None => tell!("nothing was said yet; each message is kept as it is answered"),
+        }
+    }
+
+    /// The words of the command line that lead here again.
+    fn reached(&self) -> String {
+        let agent = self.options.agent.as_ref().map(|name| format!(" --agent {name}")).unwrap_or_default();
+        let file = crate::cli::quote::quoted(&self.options.file.display().to_string());
+        format!("{file}{agent}{}", self.shared.reach(&self.opened.workflow.project))
+    }
+
+    /// Warns once when a model is near to not seeing the oldest messages any more.
+    pub(super) fn warn(&mut self) {
+        let most = match &self.opened.workflow.pipeline.conversation {
+            Some(own) if self.opened.agent.is_none() => own.keep,
+            Some(_) | None => self.options.max_messages,
+        };
+        let is_near = self.tally.messages * 100 >= most * NEARLY;
+        if !is_near {
+            self.tally.is_warned = false;
+        } else if !self.tally.is_warned && !self.shared.quiet {
+            self.tally.is_warned = true;
+            let now = self.tally.messages;
+            tell!("{now} messages: a model sees the newest {most}, so that older ones are soon left out; /clear begins a new session");
+        }
+    }
+
+    /// What the person may want to know later.
+    pub(super) fn part(&self) {
+        if self.shared.quiet || self.tally.messages == 0 {
+            return;
+        }
+        tell!("{}", tokens(&self.tally.usage));
+        if let Some(id) = self.session_id() {
+            tell!("continue with flow chat {} --resume {id}", self.reached());
+        }
+    }
+}
+
+fn told_of(name: &str, model: &Model) -> String {
+    let called = model.model.as_ref().map_or(name, |text| &text.source);
+    match model.provider {
+        Provider::Scripted(_) => ", with scripted replies".to_owned(),
+        Provider::Service(_) | Provider::Replay(_) | Provider::Broken => format!(", model {}", visible(called)),
+    }
+}
+
+/// A pale line below an answer.
+pub(super) fn below(text: &str, look: Look) {
+    tell::in_colour(text, look, "2");
+}

@@ -1,0 +1,124 @@
+//! One message and its answer.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::Chat;
+use super::told::{below, tokens};
+use super::view::{View, print};
+use crate::adapter::stdout::{Silent, Stdout};
+use crate::cli::outcome::line_of_end;
+use crate::cli::progress::ProgressDisplay;
+use crate::cli::refusal::Refusal;
+use crate::cli::run::{ready, to_decide};
+use crate::cli::signals::listen;
+use crate::cli::{Exit, refusal, stdout, tell};
+use crate::event::{Canceller, Happening, RunStatus};
+use crate::report::escape::json_visible;
+use crate::runtime::{PlayedRun, RunError, RunSession};
+
+impl Chat<'_> {
+    /// Sends a message and shows the answer. What goes wrong is told, and the chat goes on; gives what it means for a script.
+    pub(super) fn say(&mut self, text: String) -> Exit {
+        let mut given = self.given.clone();
+        given.insert(self.opened.message.clone(), Value::String(text));
+        let begun = ready(&self.runner).and_then(|on| match RunSession::begin(on, given) {
+            Err(RunError::Lacking(failure)) => Err(Refusal::new(Exit::Failed, failure.message)),
+            begun => Ok(begun?),
+        });
+        match begun {
+            Ok(session) => self.play(session),
+            Err(refused) => refusal::told(refused),
+        }
+    }
+
+    fn play(&mut self, mut session: RunSession) -> Exit {
+        let (look, is_json) = (self.shared.look(), self.options.json);
+        let progress = (!self.shared.quiet && !self.shared.no_progress).then(|| ProgressDisplay::new(false, self.shared.look_of_stderr()));
+        let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
+        let agent = self.opened.agent.as_ref().and_then(|name| self.opened.workflow.pipeline.agents.get(name));
+        // An answer that must have a shape is shown when it has it.
+        let streams = !self.options.no_tty && agent.is_some_and(|agent| agent.output.is_none());
+        let mut view = View::new(listen(sender), progress, streams, self);
+        session.on.ports.heard = view.heard(look);
+        session.on.ports.printer = match &view.progress {
+            _ if is_json => Arc::new(Silent),
+            Some(progress) => progress.beside(Arc::new(Stdout::default())),
+            None => Arc::new(Stdout::default()),
+        };
+        let mut played = session.play(&mut stop, &mut view);
+        let shown = view.shown();
+        let View { signals: _heard, progress, tools, .. } = view;
+        drop(progress);
+        let outcome = &mut played.outcome;
+        let loss = outcome.loss.take().map(Refusal::from);
+        let Some(status) = outcome.status() else {
+            let reach = self.shared.reach(&self.opened.workflow.project);
+            to_decide(&outcome.events, &reach).iter().filter(|_| loss.is_none()).for_each(|line| tell!("{line}"));
+            return loss.map_or(Exit::Waiting, refusal::told);
+        };
+        let answer = match &outcome.printed[..] {
+            [] => outcome.text().unwrap_or_default(),
+            printed => printed.join("\n\n"),
+        };
+        self.learn_id(&played);
+        let outcome = &played.outcome;
+        let is_answered = !answer.trim().is_empty();
+        let is_good = matches!(status, RunStatus::Succeeded | RunStatus::Partial);
+        // What was not answered is no part of what a model sees.
+        self.tally.add(&outcome.usage, if is_good || is_answered { 2 } else { 0 });
+        if is_json {
+            let tools: Vec<Value> = tools.iter().map(|tool| tool.told(played.redactor())).collect();
+            let usage = &outcome.usage;
+            let line = json!({
+                "session": self.session.id, "run": outcome.run, "role": "assistant", "text": answer, "status": status.word(), "tool_calls": tools,
+                "usage": { "prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens, "total_tokens": usage.total_tokens() },
+                "cost_usd": usage.cost_usd,
+            });
+            let line = tell::without_secrets_in(line).to_string();
+            stdout::print(&format!("{}\n", json_visible(&line)));
+        } else if is_answered && outcome.printed.is_empty() && shown != answer.trim() {
+            if self.options.no_tty {
+                stdout::print_file(&format!("{answer}\n"));
+            } else {
+                print(&answer, look, shown.is_empty());
+            }
+        }
+        let reach = self.shared.reach(&self.opened.workflow.project);
+        match by(&played) {
+            Some(Canceller::Interrupt) => tell!("stopped; what was said so far is not kept"),
+            _ => line_of_end(outcome, &reach).filter(|_| !(self.shared.quiet && is_good)).iter().for_each(|line| tell!("{line}")),
+        }
+        if !self.shared.quiet && outcome.usage.total_tokens() > 0 {
+            below(&tokens(&outcome.usage), self.shared.look_of_stderr());
+        }
+        self.warn();
+        let is_lost = loss.is_some();
+        if let Some(loss) = loss {
+            refusal::told(loss);
+        }
+        Exit::of(status, by(&played) == Some(Canceller::Terminate)).unless(is_lost)
+    }
+
+    /// The pipeline has said which conversation this is.
+    fn learn_id(&mut self, played: &PlayedRun) {
+        let own = played.outcome.events.iter().find_map(|event| match &event.happening {
+            Happening::RunStarted(start) => start.conversation.as_deref(),
+            _ => None,
+        });
+        if let Some(own) = own.filter(|_| self.session.id.is_empty()) {
+            self.session.id.clone_from(&own.of);
+            self.tally.messages += own.messages.len() as u64 + own.left_out;
+        }
+    }
+}
+
+/// Who ended a run.
+fn by(played: &PlayedRun) -> Option<Canceller> {
+    let asked = played.outcome.events.iter().rev().find_map(|event| match event.happening {
+        Happening::CancelRequested { by, .. } => Some(by),
+        _ => None,
+    });
+    asked.or(played.outcome.ended_by)
+}

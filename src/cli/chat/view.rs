@@ -1,0 +1,304 @@
+//! What is seen of an answer on its way: tool calls, failures, and the text while it is written.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::adapter::held;
+use crate::channel::{TerminalBlock, terminal_blocks};
+use crate::check::ANSWER;
+use crate::cli::progress::{self, ProgressDisplay};
+use crate::cli::signals::Attended;
+use crate::cli::{run, stdout, tell};
+use crate::diagnostic::visible;
+use crate::driver::AnswerListener;
+use crate::event::{Event, Failure, Happening, ModelAnswer};
+use crate::journal::RunMask;
+use crate::redact::Redactor;
+use crate::report::{Look, fit};
+use crate::runtime::{Attend, Decided, RunQuestion};
+
+/// Most columns of the arguments of a tool call, without `--verbose`.
+const MOST_ARGUMENTS: usize = 60;
+
+/// Prints a text as Markdown, as wide as the window.
+pub(super) fn print(markdown: &str, look: Look, is_first: bool) {
+    let drawn: String = terminal_blocks(&tell::without_secrets(markdown), look.is_coloured)
+        .into_iter()
+        .map(|TerminalBlock { is_apart, first, text, is_verbatim }| {
+            let gap = if is_apart { "\n" } else { "" };
+            let lines = if is_verbatim { format!("{first}{text}\n") } else { look.wrapped(&first, &text) };
+            format!("{gap}{lines}")
+        })
+        .collect();
+    stdout::print(&format!("{}{drawn}", if is_first { "" } else { "\n" }));
+}
+
+/// A call of a tool.
+pub(super) struct ToolUse {
+    name: String,
+    arguments: Value,
+    state: ToolState,
+}
+
+enum ToolState {
+    Running,
+    Succeeded { duration_ms: u64 },
+    Failed { duration_ms: u64, error: String },
+}
+
+impl ToolUse {
+    /// For `--json`, masked as a log is.
+    pub(super) fn told(&self, redactor: &Redactor) -> Value {
+        let (status, duration_ms, error) = match &self.state {
+            ToolState::Running => ("running", None, None),
+            ToolState::Succeeded { duration_ms } => ("success", Some(duration_ms), None),
+            ToolState::Failed { duration_ms, error } => ("failed", Some(duration_ms), Some(error)),
+        };
+        let arguments = redactor.redact(&self.arguments.to_string());
+        let arguments = serde_json::from_str::<Value>(&arguments).unwrap_or(Value::String(arguments));
+        json!({ "name": self.name, "arguments": arguments, "status": status, "duration_ms": duration_ms, "error": error.map(|text| redactor.redact(text)) })
+    }
+}
+
+/// The answer that is being written: what came, and how much of it stands on the terminal.
+#[derive(Default)]
+struct Stream {
+    call: Option<u64>,
+    so_far: String,
+    printed: usize,
+    has_printed: bool,
+    /// All that was printed.
+    shown: String,
+}
+
+impl Stream {
+    /// Takes what is whole: blocks that an empty line has ended, outside of code.
+    fn whole(&mut self) -> Option<String> {
+        let rest = self.so_far.get(self.printed..)?;
+        let (mut end, mut is_code, mut at) = (0, false, 0);
+        for line in rest.split_inclusive('\n') {
+            at += line.len();
+            let text = line.trim();
+            if text.starts_with("```") || text.starts_with("~~~") {
+                is_code = !is_code;
+            }
+            if text.is_empty() && line.ends_with('\n') && !is_code {
+                end = at;
+            }
+        }
+        self.take(end)
+    }
+
+    fn rest(&mut self) -> Option<String> {
+        self.take(self.so_far.len().checked_sub(self.printed)?)
+    }
+
+    fn take(&mut self, length: usize) -> Option<String> {
+        let text = self.so_far.get(self.printed..self.printed + length)?.to_owned();
+        self.printed += length;
+        self.shown.push_str(&text);
+        Some(text).filter(|text| !text.trim().is_empty())
+    }
+}
+
+/// Somebody who looks at one answer.
+pub(super) struct View {
+    pub(super) signals: Attended,
+    pub(super) progress: Option<Arc<ProgressDisplay>>,
+    stream: Option<Arc<Mutex<Stream>>>,
+    pub(super) tools: Vec<ToolUse>,
+    /// By call: which of the tools.
+    open: HashMap<u64, usize>,
+    look: Look,
+    is_quiet: bool,
+    is_verbose: bool,
+    reach: String,
+    asks: Arc<AtomicBool>,
+}
+
+impl View {
+    /// `streams`: the text of the agent is shown while it is written.
+    pub(super) fn new(signals: Attended, progress: Option<ProgressDisplay>, streams: bool, seen: &super::Chat) -> View {
+        View {
+            signals,
+            progress: progress.map(Arc::new),
+            stream: streams.then(Arc::default),
+            tools: vec![],
+            open: HashMap::new(),
+            look: seen.shared.look_of_stderr(),
+            is_quiet: seen.shared.quiet,
+            is_verbose: seen.shared.verbose,
+            reach: seen.shared.reach(&seen.opened.workflow.project),
+            asks: Arc::default(),
+        }
+    }
+
+    /// Hears answers on their way.
+    pub(super) fn heard(&self, look: Look) -> Option<AnswerListener> {
+        let live = self.progress.as_ref().and_then(|progress| progress.heard());
+        let Some(stream) = self.stream.clone() else { return live };
+        let progress = self.progress.clone();
+        Some(Arc::new(move |call, so_far| {
+            live.iter().for_each(|live| live(call, so_far));
+            let mut stream = held(&stream);
+            if stream.call == Some(call) {
+                so_far.clone_into(&mut stream.so_far);
+                if let Some(text) = stream.whole() {
+                    let is_first = !std::mem::replace(&mut stream.has_printed, true);
+                    beside(progress.as_deref(), || print(&text, look, is_first));
+                }
+            }
+        }))
+    }
+
+    /// The text that was shown while it came.
+    pub(super) fn shown(&self) -> String {
+        self.stream.as_ref().map(|stream| held(stream).shown.trim().to_owned()).unwrap_or_default()
+    }
+
+    /// Ends the text of a call: what is left of it is printed.
+    fn end(&self, call: u64, text: Option<&str>) {
+        let Some(stream) = &self.stream else { return };
+        let mut stream = held(stream);
+        if stream.call != Some(call) {
+            return;
+        }
+        stream.call = None;
+        if let Some(text) = text
+            && text.starts_with(&stream.so_far[..stream.printed])
+        {
+            text.clone_into(&mut stream.so_far);
+        }
+        if let Some(text) = stream.rest() {
+            let is_first = !std::mem::replace(&mut stream.has_printed, true);
+            beside(self.progress.as_deref(), || print(&text, self.look, is_first));
+        }
+    }
+
+    fn line(&self, text: &str, code: &str) {
+        if !self.is_quiet {
+            beside(self.progress.as_deref(), || tell::in_colour(text, self.look, code));
+        }
+    }
+
+    fn called(&mut self, call: u64, tool: &str, with: &Value, mask: RunMask<'_>) {
+        let told = mask.redactor().redact(&arguments(with));
+        let told = if self.is_verbose { told } else { fit(&told, MOST_ARGUMENTS) };
+        self.line(&format!("  {}({}) running", visible(tool), visible(&told)), "2");
+        self.open.insert(call, self.tools.len());
+        self.tools.push(ToolUse { name: tool.to_owned(), arguments: with.clone(), state: ToolState::Running });
+    }
+
+    fn replied(&mut self, call: u64, failure: Option<&Failure>, duration_ms: u64, result: Option<&Value>, mask: RunMask<'_>) {
+        let Some(tool) = self.open.remove(&call).and_then(|at| self.tools.get_mut(at)) else { return };
+        let name = tool.name.clone();
+        let seconds = duration_ms as f64 / 1000.0;
+        let line = match failure {
+            None => {
+                tool.state = ToolState::Succeeded { duration_ms };
+                format!("  {} done ({seconds:.1}s)", visible(&name))
+            }
+            Some(failure) => {
+                let error = mask.redactor().redact(&failure.message);
+                tool.state = ToolState::Failed { duration_ms, error: error.clone() };
+                format!("  {} failed ({}, {seconds:.1}s): {}", visible(&name), failure.kind.word(), visible(&error))
+            }
+        };
+        self.line(&line, if failure.is_some() { "31" } else { "2" });
+        if let Some(result) = result.filter(|_| self.is_verbose) {
+            let text = result.as_str().map_or_else(|| result.to_string(), str::to_owned);
+            self.line(&format!("  {}", visible(&mask.redactor().redact(&text))), "2");
+        }
+    }
+}
+
+/// `city: "Boston", unit: "C"`.
+fn arguments(with: &Value) -> String {
+    match with {
+        Value::Object(with) => with.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join(", "),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// Writes with the live line out of the way.
+fn beside(progress: Option<&ProgressDisplay>, write: impl FnOnce()) {
+    match progress {
+        Some(progress) => progress.suspended(write),
+        None => write(),
+    }
+}
+
+impl Attend for View {
+    fn masks(&mut self, redactor: &Redactor) {
+        tell::hide_with(redactor);
+    }
+
+    fn waits(&mut self, ahead: &str, process: &str) {
+        if !self.is_quiet {
+            tell!("run {ahead} of this conversation is being run by process {process}: this one waits for it");
+        }
+    }
+
+    fn see(&mut self, event: &Event, mask: RunMask<'_>) {
+        self.signals.watch(event);
+        self.progress.iter().for_each(|progress| progress.follow(event, mask));
+        match &event.happening {
+            Happening::ModelCalled { step, call, .. } if **step == *ANSWER => {
+                self.stream.iter().for_each(|stream| {
+                    let mut stream = held(stream);
+                    *stream = Stream { call: Some(*call), has_printed: stream.has_printed, ..Stream::default() };
+                });
+            }
+            Happening::ModelReplied { call, reply, .. } => match reply {
+                ModelAnswer::Said { text, .. } => self.end(*call, Some(text)),
+                ModelAnswer::Failed(_) => self.end(*call, None),
+            },
+            // Of steps' own calls only those of servers are told: of the others the step's failure says enough.
+            Happening::ToolCalled { call, tool, with, asked, .. } if asked.is_some() || tool.contains('.') || self.is_verbose => {
+                self.called(*call, tool, with, mask);
+            }
+            Happening::ToolReplied { call, failure, duration_ms, result, .. } => {
+                self.replied(*call, failure.as_ref(), *duration_ms, result.as_ref(), mask);
+            }
+            Happening::StepFailed { .. }
+            | Happening::AttemptFailed { .. }
+            | Happening::LimitReached { .. }
+            | Happening::ToolsListed { .. } => {
+                progress::line(event, false, mask).iter().for_each(|line| self.line(line, "33"));
+            }
+            _ if self.is_verbose => progress::line(event, true, mask).iter().for_each(|line| self.line(line, "2")),
+            _ => {}
+        }
+    }
+
+    fn decide(&mut self, asked: RunQuestion) -> Decided<'_> {
+        run::decide(asked, &self.asks, self.progress.as_deref(), &self.reach)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_taken_when_they_are_whole_and_code_stays_together() {
+        let mut stream = Stream { so_far: "One\ntwo".into(), ..Stream::default() };
+        assert_eq!(stream.whole(), None);
+        stream.so_far = "One\ntwo\n\nThree\n\n```\na\n\nb\n".into();
+        assert_eq!(stream.whole().as_deref(), Some("One\ntwo\n\nThree\n\n"));
+        assert_eq!(stream.whole(), None);
+        stream.so_far.push_str("```\n\nend");
+        assert_eq!(stream.whole().as_deref(), Some("```\na\n\nb\n```\n\n"));
+        assert_eq!(stream.rest().as_deref(), Some("end"));
+        assert_eq!(stream.shown, stream.so_far);
+    }
+
+    #[test]
+    fn arguments_are_told_by_name() {
+        assert_eq!(arguments(&json!({ "city": "Boston", "days": 2 })), "city: \"Boston\", days: 2");
+    }
+}
