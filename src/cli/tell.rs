@@ -97,6 +97,11 @@ pub(super) fn in_colour(text: &str, look: Look, code: &str) {
     write(&(look.paint(lines.trim_end_matches('\n'), code) + "\n"));
 }
 
+/// Writes a text as written and as wide as the window, behind what its first line begins with.
+pub(super) fn wrapped(first: &str, text: &str, look: Look) {
+    write(&look.wrapped(first, &visible(&without_secrets(text))));
+}
+
 /// Writes an empty line.
 pub(super) fn gap() {
     write("\n");

@@ -111,15 +111,16 @@ impl Chat<'_> {
             message: self.opened.message.clone(),
             keep: self.options.max_messages,
         });
-        self.tally = Tally { messages: session.messages.len() as u64, ..Tally::default() };
+        self.tally =
+            Tally { messages: session.messages.iter().filter(|message| !message.is_unanswered).count() as u64, ..Tally::default() };
         self.session = session;
         Ok(())
     }
 
     fn act(&mut self, command: ChatCommand, lines: &mut Lines) -> Result<(), Refusal> {
         match command {
-            ChatCommand::Help => told::help(),
-            ChatCommand::Tools => told::tools(&self.opened),
+            ChatCommand::Help => told::help(self.shared.look_of_stderr()),
+            ChatCommand::Tools => told::tools(&self.opened, self.shared.look_of_stderr()),
             ChatCommand::Usage => self.tell_usage(),
             ChatCommand::Channel(None) => told::channels(&self.opened, self.runner.channel.as_deref()),
             ChatCommand::Channel(Some(name)) => {
@@ -137,7 +138,7 @@ impl Chat<'_> {
                 self.begin(None)?;
                 lines.forget();
                 let kept = if was_used { format!("; the earlier one is kept: /resume {earlier}") } else { String::new() };
-                tell!("a new session begins{kept}");
+                self.line(&format!("a new session begins{kept}"));
             }
             ChatCommand::Resume(None) => sessions::list(self.shared)?,
             ChatCommand::Resume(Some(id)) => {

@@ -48,16 +48,18 @@ pub(super) fn tokens(usage: &Usage) -> String {
     format!("{} + {} = {} tokens{unknown}{cost}", usage.input_tokens, usage.output_tokens, usage.total_tokens())
 }
 
-pub(super) fn help() {
+pub(super) fn help(look: Look) {
+    let line = |name: &str, does: &str| tell::wrapped(&format!("{name:<18}"), does, look);
     for (name, word) in CommandWord::all() {
         let (takes, does) = word.about();
-        tell!("{:<18}{does}", format!("/{name}{takes}"));
+        line(&format!("/{name}{takes}"), does);
     }
-    tell!("{:<18}ends the chat; Ctrl-D, too", "exit, quit");
-    tell!("a line that ends in \\ continues on the next one; Ctrl-C stops an answer");
+    line("exit, quit", "ends the chat; Ctrl-D, too");
+    line("Ctrl-C", "stops an answer");
+    line("\\", "at the end of a line: the message continues on the next one");
 }
 
-pub(super) fn tools(opened: &Opened) {
+pub(super) fn tools(opened: &Opened, look: Look) {
     let pipeline = &opened.workflow.pipeline;
     let names: Vec<&str> = match opened.agent.as_ref().and_then(|name| pipeline.agents.get(name)) {
         Some(agent) => agent.tools.iter().map(|tool| tool.value.as_str()).collect(),
@@ -68,8 +70,8 @@ pub(super) fn tools(opened: &Opened) {
     }
     for name in names {
         let server = name.split('.').next().unwrap_or(name);
-        let about = pipeline.tools.get(server).and_then(|tool| tool.description.as_deref()).map(|about| format!("  {}", visible(about)));
-        tell!("{}{}", visible(name), about.unwrap_or_default());
+        let about = pipeline.tools.get(server).and_then(|tool| tool.description.as_deref()).map(|about| format!("  {about}"));
+        tell::wrapped("", &format!("{name}{}", about.unwrap_or_default()), look);
     }
 }
 
@@ -85,6 +87,11 @@ pub(super) fn channels(opened: &Opened, chosen: Option<&str>) {
 }
 
 impl Chat<'_> {
+    /// Says something about the session, as wide as the window.
+    pub(super) fn line(&self, text: &str) {
+        tell::wrapped("", text, self.shared.look_of_stderr());
+    }
+
     /// Who answers, and how to get help.
     pub(super) fn greet(&self, lines: &Lines) {
         if self.shared.quiet {
@@ -93,12 +100,12 @@ impl Chat<'_> {
         let pipeline = &self.opened.workflow.pipeline;
         let model = self.opened.agent.as_ref().and_then(|name| pipeline.agents.get(name)).map(|agent| {
             let name = agent.model.as_ref().map_or("default", |model| model.value.as_str());
-            pipeline.models.get(name).map_or_else(|| format!(", model {name}"), |model| told_of(name, model))
+            pipeline.models.get(name).map_or_else(String::new, |model| told_of(name, model))
         });
         let help = if lines.is_script() { "" } else { "; /help lists commands, Ctrl-D ends the chat" };
-        tell!("chat with {}{}{help}", self.opened.name(), model.unwrap_or_default());
+        self.line(&format!("chat with {}{}{help}", self.opened.name(), model.unwrap_or_default()));
         if self.opened.agent.is_none() && pipeline.conversation.is_none() {
-            tell!("this pipeline has no conversation: each message is answered by itself");
+            self.line("this pipeline has no conversation: each message is answered by itself");
         }
         self.tell_earlier();
     }
@@ -109,7 +116,7 @@ impl Chat<'_> {
         if messages.is_empty() || self.shared.quiet {
             return;
         }
-        tell!("session {} continues, with {}", self.session.id, counted(messages.len(), "message", "messages"));
+        self.line(&format!("session {} continues, with {}", self.session.id, counted(messages.len(), "message", "messages")));
         for message in &messages[messages.len().saturating_sub(SHOWN_EARLIER)..] {
             tell::in_colour(&message.said.line(), self.shared.look_of_stderr(), "2");
         }
@@ -117,7 +124,7 @@ impl Chat<'_> {
 
     pub(super) fn tell_usage(&self) {
         let id = self.session_id().map(|id| format!("session {id}: ")).unwrap_or_default();
-        tell!("{id}{}", counted(self.tally.messages, "message", "messages"));
+        self.line(&format!("{id}{}", counted(self.tally.messages, "message", "messages")));
         tell!("{}", tokens(&self.tally.usage));
         if self.tally.usage.cost_usd.is_none() && self.tally.usage.total_tokens() > 0 {
             tell!("unpriced: the file gives the model no price");
@@ -126,8 +133,8 @@ impl Chat<'_> {
 
     pub(super) fn tell_saved(&self) {
         match self.session_id() {
-            Some(id) => tell!("kept as it goes; continue with flow chat {} --resume {id}", self.reached()),
-            None => tell!("nothing was said yet; each message is kept as it is answered"),
+            Some(id) => self.line(&format!("each answer is kept as it comes; continue with flow chat {} --resume {id}", self.reached())),
+            None => self.line("nothing was said yet; each answer is kept as it comes"),
         }
     }
 
@@ -150,7 +157,9 @@ impl Chat<'_> {
         } else if !self.tally.is_warned && !self.shared.quiet {
             self.tally.is_warned = true;
             let now = self.tally.messages;
-            tell!("{now} messages: a model sees the newest {most}, so that older ones are soon left out; /clear begins a new session");
+            self.line(&format!(
+                "{now} messages: a model sees the newest {most}, so older ones are soon left out; /clear begins a new session"
+            ));
         }
     }
 
@@ -161,7 +170,7 @@ impl Chat<'_> {
         }
         tell!("{}", tokens(&self.tally.usage));
         if let Some(id) = self.session_id() {
-            tell!("continue with flow chat {} --resume {id}", self.reached());
+            self.line(&format!("continue with flow chat {} --resume {id}", self.reached()));
         }
     }
 }
