@@ -98,7 +98,7 @@ fn tokens_of_a_conversation_are_bounded() {
 }
 
 /// An endpoint that keeps what it is sent, and answers in the form of its address.
-fn endpoint() -> (String, Arc<Mutex<Vec<Value>>>) {
+pub(crate) fn endpoint() -> (String, Arc<Mutex<Vec<Value>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (url, heard) = (format!("http://{}/v1", listener.local_addr().unwrap()), Arc::<Mutex<Vec<Value>>>::default());
     let kept = heard.clone();
@@ -166,7 +166,7 @@ fn an_agent_with_history_is_sent_the_messages_before_its_prompt_in_each_format()
     }
 }
 
-fn messages(body: &Value, key: &str) -> Vec<(String, String)> {
+pub(crate) fn messages(body: &Value, key: &str) -> Vec<(String, String)> {
     let text = |content: &Value| content.as_str().or_else(|| content[0]["text"].as_str()).unwrap().to_owned();
     body[key].as_array().unwrap().iter().map(|one| (one["role"].as_str().unwrap().to_owned(), text(&one["content"]))).collect()
 }

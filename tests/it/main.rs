@@ -7,6 +7,7 @@ mod asking;
 mod canaries;
 mod cassette;
 mod channel_texts;
+mod chat;
 mod check;
 mod circles;
 mod completions;

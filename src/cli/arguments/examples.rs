@@ -10,7 +10,7 @@ examples! {
     RUN: "run pipelines/shop/pipeline.yaml --input message=\"When do you open on Saturday?\""
         "run pipelines/shop/pipeline.yaml --input message=Hello --channel email --json";
     CHAT: "chat pipelines/shop/pipeline.yaml"
-        "chat pipelines/shop/pipeline.yaml --agent clerk";
+        "chat pipelines/shop/pipeline.yaml --agent writer";
     VALIDATE: "validate" "validate pipelines/shop/pipeline.yaml --deny-warnings" "validate --format sarif";
     TEST: "test" "test tests/shop.test.yaml --filter saturday" "test --update";
     FIX: "fix --diff" "fix pipelines/shop/pipeline.yaml";

@@ -74,7 +74,8 @@ fn chosen(checked: &Checked, text: &str, options: &ChatOptions) -> Result<String
         (_, []) => Err(Refusal::usage(format!("{file} has no agents and is no pipeline: there is nobody to talk with"))),
         (Some(name), _) => {
             let near = did_you_mean(name, agents.iter().map(String::as_str));
-            Err(Refusal::usage(format!("{file} has no agent \"{}\"{near}; it has {}", visible(name), agents.join(", "))))
+            let near = near.or(&format!("; it has {}", agents.join(", ")));
+            Err(Refusal::usage(format!("{file} has no agent \"{}\"{near}", visible(name))))
         }
         (None, _) => Err(Refusal::usage(format!("{file} has {} agents; choose one with --agent: {}", agents.len(), agents.join(", ")))),
     }

@@ -168,7 +168,9 @@ impl Chat<'_> {
         if self.shared.quiet || self.tally.messages == 0 {
             return;
         }
-        tell!("{}", tokens(&self.tally.usage));
+        if self.tally.usage.total_tokens() > 0 {
+            tell!("{}", tokens(&self.tally.usage));
+        }
         if let Some(id) = self.session_id() {
             self.line(&format!("continue with flow chat {} --resume {id}", self.reached()));
         }

@@ -67,7 +67,14 @@ fn of(block: &DocumentBlock, is_coloured: bool) -> TerminalBlock {
         BlockKind::Code(_) => {
             let code: String = block.runs.iter().map(|run| run.text.as_str()).collect();
             let lines = visible_lines(code.trim_end_matches('\n'));
-            (lines.split('\n').map(|line| format!("    {}", painted(line, "36", is_coloured))).collect::<Vec<_>>().join("\n"), true)
+            (
+                lines
+                    .split('\n')
+                    .map(|line| if line.is_empty() { String::new() } else { format!("    {}", painted(line, "36", is_coloured)) })
+                    .collect::<Vec<_>>()
+                    .join("\n"),
+                true,
+            )
         }
         BlockKind::Rule => ("───".to_owned(), true),
         BlockKind::Row(row) => (cells(&row.cells, is_coloured), true),

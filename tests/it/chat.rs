@@ -1,0 +1,233 @@
+//! `flow chat`: with lines of a script, and with a person at a pseudo-terminal.
+
+#![expect(clippy::unwrap_used, reason = "part of each test")]
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use nix::pty::{Winsize, openpty};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::conversations::{endpoint, messages};
+use crate::program::{Ran, command, flow};
+use crate::terminal::without_colours;
+
+const TEAM: &str = "flow: 1
+models:
+  default: { provider: scripted, replies: replies.yaml }
+agents:
+  helper:
+    instructions: You help.
+";
+
+const REPLIES: &str = "flow: 1
+replies:
+  answer:
+    - when: \"'hostile' in inputs.message\"
+      text: \"Look: \\e[2J\\e]52;c;aGk=\\a \\u009b31m \\u202etxt\"
+    - when: \"'list' in inputs.message\"
+      text: \"# Three\\n\\n- **one**\\n- two\\n\\n```\\nlet x;\\n\\nlet y;\\n```\"
+    - when: \"'fail' in inputs.message\"
+      error: server_error
+    - when: \"true\"
+      text: \"You said {{ inputs.message | upper }}.\"
+";
+
+/// A folder with a file of one agent.
+fn place(text: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("team.yaml"), text).unwrap();
+    std::fs::write(folder.path().join("replies.yaml"), REPLIES).unwrap();
+    folder
+}
+
+/// Gives the lines of a script to a chat.
+fn lines(command: &mut Command, lines: &[u8]) -> Ran {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // One that has ended already does not read.
+    let _ = child.stdin.take().unwrap().write_all(lines);
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Ran { exit: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+fn chat(folder: &Path, more: &[&str], typed: &[u8]) -> Ran {
+    lines(&mut command(folder, &[&["chat", "team.yaml", "--no-tty"], more].concat()), typed)
+}
+
+fn answers(ran: &Ran) -> Vec<Value> {
+    ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn each_line_of_a_script_is_a_message_and_what_is_wrong_is_told_with_its_line() {
+    let folder = place(TEAM);
+    let long = "x".repeat(10_001);
+    let typed = [b"hello\n\n/nope\n".as_slice(), b"\xff\xfe\n", long.as_bytes(), b"\na\x1b[31mb\nexit\nnever sent\n"].concat();
+    let ran = chat(folder.path(), &[], &typed);
+    assert_eq!((ran.exit, ran.out.as_str()), (2, "You said HELLO.\nYou said A[31MB.\n"), "{}", ran.err);
+    for told in [
+        "chat with helper",
+        "line 3: there is no command /nope",
+        "line 4: it is not UTF-8",
+        "line 5: the message has 10001 characters",
+        "1 control character was removed",
+    ] {
+        assert!(ran.err.contains(told), "{told}: {}", ran.err);
+    }
+}
+
+#[test]
+fn an_answer_as_json_has_the_session_the_status_and_the_tokens() {
+    let folder = place(TEAM);
+    let ran = chat(folder.path(), &["--json", "-q"], b"one\nfail\ntwo\n");
+    let answers = answers(&ran);
+    let statuses: Vec<&str> = answers.iter().map(|answer| answer["status"].as_str().unwrap()).collect();
+    assert_eq!((ran.exit, statuses), (6, vec!["succeeded", "failed", "succeeded"]), "{}", ran.err);
+    let (usage, session) = (&answers[0]["usage"], answers[0]["session"].as_str().unwrap());
+    let count = |key: &str| usage[key].as_u64().unwrap();
+    assert_eq!(count("total_tokens"), count("prompt_tokens") + count("completion_tokens"));
+    assert_eq!((session.len(), session.matches('-').count()), (36, 4), "a session is named by a UUID: {session}");
+    assert!(answers.iter().all(|answer| answer["session"] == session));
+}
+
+#[test]
+fn the_model_gets_the_history_of_the_session_and_of_one_that_continues() {
+    let folder = place("flow: 1\nagents:\n  helper: { instructions: You help. }\n");
+    let (url, heard) = endpoint();
+    let with_model = |more: &[&str], typed: &str| {
+        let mut call = command(folder.path(), &[&["chat", "team.yaml", "--no-tty", "--json", "-q"], more].concat());
+        call.env("FLOW_MODEL", "m").env("FLOW_MODEL_BASE_URL", &url).env("FLOW_API_KEY", "sk-canary-12345678");
+        lines(&mut call, typed.as_bytes())
+    };
+    let ran = with_model(&[], "one\ntwo\n/clear\nthree\n");
+    let answers = answers(&ran);
+    assert_eq!((ran.exit, answers.len()), (0, 3), "{}", ran.err);
+    let session = answers[0]["session"].as_str().unwrap();
+    assert_ne!(session, answers[2]["session"]);
+    assert_eq!(with_model(&["--resume", &session[..8]], "four\n").exit, 0);
+    let heard = heard.lock().unwrap();
+    let sent = |at: usize| -> Vec<String> {
+        messages(&heard[at], "messages").into_iter().filter(|(role, _)| role != "system").map(|(_, text)| text).collect()
+    };
+    assert_eq!(
+        (sent(0), sent(1), sent(2)),
+        (vec!["one".into()], vec!["one".into(), "Fine.".into(), "two".into()], vec!["three".to_owned()])
+    );
+    assert_eq!(sent(3), ["one", "Fine.", "two", "Fine.", "four"]);
+}
+
+#[test]
+fn near_the_most_messages_a_warning_is_given_once() {
+    let folder = place(TEAM);
+    let ran = chat(folder.path(), &["--max-messages", "10"], b"a\nb\nc\nd\ne\nf\n");
+    assert_eq!((ran.exit, ran.err.matches("a model sees the newest 10").count()), (0, 1), "{}", ran.err);
+    assert!(ran.err.contains("8 messages: a model"), "{}", ran.err);
+}
+
+#[test]
+fn a_file_that_is_wrong_is_told_before_anything_is_read() {
+    let folder = place(&TEAM.replace("instructions", "instruction"));
+    let ran = chat(folder.path(), &[], b"hello\n");
+    assert_eq!((ran.exit, ran.out.as_str()), (1, ""), "{}", ran.err);
+    assert!(ran.err.contains("F002") && ran.err.contains("team.yaml:6:5"), "{}", ran.err);
+    let several = place(&format!("{TEAM}  other: {{ instructions: Hi }}\n"));
+    for (more, told) in [
+        (&[][..], "has 2 agents; choose one with --agent: helper, other"),
+        (&["--agent", "helpr"][..], "has no agent \"helpr\"; did you mean \"helper\"?"),
+        (&["--agent", "helper", "--resume", "abc"][..], "there is no session \"abc\""),
+    ] {
+        let ran = chat(several.path(), more, b"hello\n");
+        assert_eq!((ran.exit, ran.err.contains(told)), (2, true), "{more:?}: {}", ran.err);
+    }
+    assert_eq!(chat(several.path(), &["--agent", "other"], b"hello\n").out, "You said HELLO.\n");
+    assert_eq!(flow(several.path(), &["chat", "none.yaml", "--no-tty"]).exit, 4);
+    let no_terminal = flow(several.path(), &["chat", "team.yaml", "--agent", "other"]);
+    assert!(no_terminal.exit == 2 && no_terminal.err.contains("--no-tty"), "{}", no_terminal.err);
+}
+
+#[test]
+fn a_pipeline_and_each_of_its_agents_are_talked_with() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(flow(folder.path(), &["init", "shop"]).exit, 0);
+    let shop = folder.path().join("shop");
+    let of = |more: &[&str], typed: &[u8]| {
+        lines(&mut command(&shop, &[&["chat", "pipelines/shop/pipeline.yaml", "--no-tty"], more].concat()), typed)
+    };
+    let ran = of(&[], b"When do you open on Saturday?\n/channel email\nAnd on Monday?\n/channel fax\n");
+    assert_eq!(ran.exit, 2, "{}", ran.err);
+    assert!(ran.out.contains("On Saturday we are open from") && ran.err.contains("has no channel \"fax\""), "{} {}", ran.out, ran.err);
+    assert!(ran.err.contains("each message is answered by itself"), "{}", ran.err);
+}
+
+/// The line editor waits for a line: it asks for pasted text in brackets.
+const PROMPT: &str = "\u{1b}[?2004h";
+
+/// What a person does at a terminal of this width: waits for a text, then types another.
+fn at_terminal(folder: &Path, width: u16, steps: &[(&str, &str)]) -> (i32, String) {
+    let pty = openpty(Some(&Winsize { ws_row: 40, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 }), None).unwrap();
+    let mut call = command(folder, &["chat", "team.yaml"]);
+    call.env("TERM", "xterm-256color")
+        .stdin(Stdio::from(pty.slave.try_clone().unwrap()))
+        .stderr(Stdio::from(pty.slave.try_clone().unwrap()));
+    let mut child = call.stdout(Stdio::from(pty.slave)).spawn().unwrap();
+    drop(call);
+    let process = nix::unistd::Pid::from_raw(child.id() as i32);
+    let (over, is_over) = std::sync::mpsc::channel::<()>();
+    // What never comes ends the chat, and the test sees what did.
+    let watch = std::thread::spawn(move || {
+        if is_over.recv_timeout(Duration::from_secs(60)).is_err() {
+            let _ = nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGKILL);
+        }
+    });
+    let (mut keyboard, mut screen) = (File::from(pty.master.try_clone().unwrap()), File::from(pty.master));
+    let (mut shown, mut buffer, mut steps) = (vec![], [0; 4096], steps.iter().peekable());
+    let mut seen = 0;
+    // The end of a pseudo-terminal is an error.
+    while let Ok(read) = screen.read(&mut buffer) {
+        shown.extend_from_slice(&buffer[..read]);
+        while let Some((wanted, typed)) = steps.peek() {
+            let Some(at) = shown[seen..].windows(wanted.len()).position(|part| part == wanted.as_bytes()) else { break };
+            seen += at + wanted.len();
+            keyboard.write_all(typed.as_bytes()).unwrap();
+            steps.next();
+        }
+    }
+    let _ = over.send(());
+    watch.join().unwrap();
+    (child.wait().unwrap().code().unwrap_or(-1), String::from_utf8_lossy(&shown).replace("\r\n", "\n"))
+}
+
+#[test]
+fn a_person_reads_markdown_stops_nothing_by_chance_and_leaves_with_ctrl_d() {
+    let folder = place(TEAM);
+    for width in [80, 40] {
+        let (exit, shown) = at_terminal(
+            folder.path(),
+            width,
+            &[
+                (PROMPT, "a list please\r"),
+                ("let y;", ""),
+                (PROMPT, "/us\t\r"),
+                ("messages", ""),
+                (PROMPT, "hostile\r"),
+                ("Look: ", ""),
+                (PROMPT, "\u{3}"),
+                ("Ctrl-D or exit", ""),
+                (PROMPT, "\u{4}"),
+            ],
+        );
+        assert_eq!(exit, 0, "{shown}");
+        let plain = without_colours(&shown);
+        assert!(plain.contains("Three\n\n• one\n• two\n\n    let x;\n\n    let y;\n"), "{plain}");
+        assert!(shown.contains("\u{1b}[1mone") && shown.contains("> /usage") && !shown.contains("**one**"), "{shown:?}");
+        for control in ["\u{1b}[2J", "\u{1b}]52", "\u{9b}", "\u{202e}"] {
+            assert!(!shown.contains(control), "{control:?} reached the terminal: {shown:?}");
+        }
+        assert!(shown.contains("flow chat") && shown.contains("--resume"), "{shown}");
+    }
+}
