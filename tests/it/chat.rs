@@ -164,6 +164,24 @@ fn a_pipeline_and_each_of_its_agents_are_talked_with() {
     assert!(ran.err.contains("each message is answered by itself"), "{}", ran.err);
 }
 
+#[test]
+fn a_pipeline_with_a_conversation_remembers_and_says_each_answer_once() {
+    let project = crate::reference_systems::project();
+    let chat = ["chat", "pipelines/timesheet/pipeline.yaml", "--no-tty", "--channel", "sms"];
+    let ran = lines(&mut command(project.path(), &chat), b"Check my timesheet\nAnd what about yesterday?\n/clear\n");
+    assert_eq!((ran.exit, ran.out.matches("Hi Ana,").count()), (2, 2), "{}\n{}", ran.out, ran.err);
+    assert!(
+        ran.out.contains("yesterday") && ran.err.contains("which conversation this is") && !ran.err.contains("--resume"),
+        "{}\n{}",
+        ran.out,
+        ran.err
+    );
+    let other = tempfile::tempdir().unwrap();
+    let file = project.path().join("pipelines/city_facts/pipeline.yaml").display().to_string();
+    let from_elsewhere = lines(&mut command(other.path(), &["chat", &file, "--agent", "speaker", "--no-tty", "--resume", "0"]), b"");
+    assert!(from_elsewhere.err.contains("there is no session \"0\""), "{}", from_elsewhere.err);
+}
+
 /// The line editor waits for a line: it asks for pasted text in brackets.
 const PROMPT: &str = "\u{1b}[?2004h";
 

@@ -102,7 +102,7 @@ impl Chat<'_> {
                     "this pipeline says itself which conversation it continues (conversation.id), so there is none to resume by its id",
                 ));
             }
-            (Some(id), false) => sessions::find(id, self.shared)?,
+            (Some(id), false) => sessions::find(id, &self.opened.workflow.project)?,
             (None, true) => Session::default(),
             (None, false) => Session::new(environment::session_id()),
         };
@@ -140,7 +140,7 @@ impl Chat<'_> {
                 let kept = if was_used { format!("; the earlier one is kept: /resume {earlier}") } else { String::new() };
                 self.line(&format!("a new session begins{kept}"));
             }
-            ChatCommand::Resume(None) => sessions::list(self.shared)?,
+            ChatCommand::Resume(None) => sessions::list(&self.opened.workflow.project)?,
             ChatCommand::Resume(Some(id)) => {
                 self.begin(Some(&id))?;
                 lines.forget();
@@ -150,7 +150,7 @@ impl Chat<'_> {
             ChatCommand::Save(None) => self.tell_saved(),
             ChatCommand::Save(Some(file)) => {
                 let id = self.session_id().ok_or_else(|| Refusal::usage("nothing was said yet"))?;
-                let count = sessions::write(&id, &file, self.shared)?;
+                let count = sessions::write(&id, &file, &self.opened.workflow.project)?;
                 tell!("wrote {} to {}", counted(count, "message", "messages"), file.display());
             }
         }

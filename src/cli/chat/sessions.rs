@@ -4,7 +4,6 @@ use std::path::Path;
 
 use crate::adapter::files;
 use crate::adapter::sqlite_conversations::SqliteConversations;
-use crate::cli::arguments::SharedOptions;
 use crate::cli::conversations;
 use crate::cli::refusal::Refusal;
 use crate::diagnostic::{counted, visible};
@@ -35,19 +34,18 @@ impl Session {
 }
 
 /// The store; `None`: nothing was kept yet.
-fn store(shared: &SharedOptions) -> Result<Option<SqliteConversations>, Refusal> {
-    let project = shared.current_project();
-    let file = conversations_file(&kept::journal_file(&project)?);
+fn store(project: &Path) -> Result<Option<SqliteConversations>, Refusal> {
+    let file = conversations_file(&kept::journal_file(project)?);
     if !file.exists() {
         return Ok(None);
     }
-    Ok(Some(SqliteConversations::existing(&file, &kept::of_kept_runs(&project)?)?))
+    Ok(Some(SqliteConversations::existing(&file, &kept::of_kept_runs(project)?)?))
 }
 
 /// The session of an id, or of its beginning. Errors: there is none, or there are several (exit 2).
-pub(super) fn find(id: &str, shared: &SharedOptions) -> Result<Session, Refusal> {
+pub(super) fn find(id: &str, project: &Path) -> Result<Session, Refusal> {
     let none = || Refusal::usage(format!("there is no session \"{}\"; /resume lists those that are kept", visible(id)));
-    let mut store = store(shared)?.ok_or_else(none)?;
+    let mut store = store(project)?.ok_or_else(none)?;
     if let Some(messages) = store.all(id)? {
         return Ok(Session { id: id.to_owned(), messages });
     }
@@ -60,8 +58,8 @@ pub(super) fn find(id: &str, shared: &SharedOptions) -> Result<Session, Refusal>
 }
 
 /// Lists sessions, the newest first.
-pub(super) fn list(shared: &SharedOptions) -> Result<(), Refusal> {
-    let all = store(shared)?.map(|mut store| store.list()).transpose()?.unwrap_or_default();
+pub(super) fn list(project: &Path) -> Result<(), Refusal> {
+    let all = store(project)?.map(|mut store| store.list()).transpose()?.unwrap_or_default();
     if all.is_empty() {
         tell!("no session is kept yet");
     }
@@ -78,11 +76,11 @@ pub(super) fn list(shared: &SharedOptions) -> Result<(), Refusal> {
 
 /// Writes a session to a new file, a JSON object per line, masked as flow conversations export prints it; gives the number of messages.
 /// Errors: the file is there already, or cannot be written.
-pub(super) fn write(id: &str, file: &Path, shared: &SharedOptions) -> Result<usize, Refusal> {
+pub(super) fn write(id: &str, file: &Path, project: &Path) -> Result<usize, Refusal> {
     if file.exists() {
         return Err(Refusal::usage(format!("{} exists already; name a new file", shown(file))));
     }
-    let messages = find(id, shared)?.messages;
+    let messages = find(id, project)?.messages;
     let lines: String = messages.iter().map(conversations::line).collect();
     files::replace(file, &lines).map_err(|error| Refusal::usage(format!("cannot write {}: {error}", shown(file))))?;
     Ok(messages.len())

@@ -133,6 +133,9 @@ impl Chat<'_> {
 
     pub(super) fn tell_saved(&self) {
         match self.session_id() {
+            Some(id) if self.opened.has_own_conversation() => {
+                self.line(&format!("each answer is kept as it comes, in the conversation \"{id}\" that the pipeline names"));
+            }
             Some(id) => self.line(&format!("each answer is kept as it comes; continue with flow chat {} --resume {id}", self.reached())),
             None => self.line("nothing was said yet; each answer is kept as it comes"),
         }
@@ -171,7 +174,7 @@ impl Chat<'_> {
         if self.tally.usage.total_tokens() > 0 {
             tell!("{}", tokens(&self.tally.usage));
         }
-        if let Some(id) = self.session_id() {
+        if let Some(id) = self.session_id().filter(|_| !self.opened.has_own_conversation()) {
             self.line(&format!("continue with flow chat {} --resume {id}", self.reached()));
         }
     }

@@ -1,12 +1,13 @@
 //! One message and its answer.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
 use super::Chat;
 use super::told::{below, tokens};
 use super::view::{View, print};
+use crate::adapter::held;
 use crate::adapter::stdout::{Silent, Stdout};
 use crate::cli::outcome::line_of_end;
 use crate::cli::progress::ProgressDisplay;
@@ -15,8 +16,9 @@ use crate::cli::run::{ready, to_decide};
 use crate::cli::signals::listen;
 use crate::cli::{Exit, refusal, stdout, tell};
 use crate::event::{Canceller, Happening, RunStatus};
+use crate::port::{PrintError, Printer};
 use crate::report::escape::json_visible;
-use crate::runtime::{PlayedRun, RunError, RunSession};
+use crate::runtime::{PlayedRun, RunError, RunOutcome, RunSession};
 
 impl Chat<'_> {
     /// Sends a message and shows the answer. What goes wrong is told, and the chat goes on; gives what it means for a script.
@@ -42,11 +44,13 @@ impl Chat<'_> {
         let streams = !self.options.no_tty && agent.is_some_and(|agent| agent.output.is_none());
         let mut view = View::new(listen(sender), progress, streams, self);
         session.on.ports.heard = view.heard(look);
-        session.on.ports.printer = match &view.progress {
+        let printer: Arc<dyn Printer> = match &view.progress {
             _ if is_json => Arc::new(Silent),
             Some(progress) => progress.beside(Arc::new(Stdout::default())),
             None => Arc::new(Stdout::default()),
         };
+        let sent = Arc::new(Sent { printer, parts: Mutex::default() });
+        session.on.ports.printer = sent.clone();
         let mut played = session.play(&mut stop, &mut view);
         let shown = view.shown();
         let View { signals: _heard, progress, tools, .. } = view;
@@ -58,10 +62,8 @@ impl Chat<'_> {
             to_decide(&outcome.events, &reach).iter().filter(|_| loss.is_none()).for_each(|line| tell!("{line}"));
             return loss.map_or(Exit::Waiting, refusal::told);
         };
-        let answer = match &outcome.printed[..] {
-            [] => outcome.text().unwrap_or_default(),
-            printed => printed.join("\n\n"),
-        };
+        let sent = std::mem::take(&mut *held(&sent.parts));
+        let answer = if sent.is_empty() { answer_of(outcome) } else { sent.join("\n\n") };
         self.learn_id(&played);
         let outcome = &played.outcome;
         let is_answered = !answer.trim().is_empty();
@@ -78,7 +80,7 @@ impl Chat<'_> {
             });
             let line = tell::without_secrets_in(line).to_string();
             stdout::print(&format!("{}\n", json_visible(&line)));
-        } else if is_answered && outcome.printed.is_empty() && shown != answer.trim() {
+        } else if is_answered && sent.is_empty() && shown != answer.trim() {
             if self.options.no_tty {
                 stdout::print_file(&format!("{answer}\n"));
             } else {
@@ -111,6 +113,25 @@ impl Chat<'_> {
             self.session.id.clone_from(&own.of);
             self.tally.messages += own.messages.len() as u64 + own.left_out;
         }
+    }
+}
+
+/// What a pipeline without `send` has to say: its first output that is a text, else all of them.
+fn answer_of(outcome: &RunOutcome) -> String {
+    let text = outcome.outputs.as_object().and_then(|outputs| outputs.values().find_map(Value::as_str));
+    text.map(str::to_owned).or_else(|| outcome.text()).unwrap_or_default()
+}
+
+/// Prints, and keeps what was printed.
+struct Sent {
+    printer: Arc<dyn Printer>,
+    parts: Mutex<Vec<String>>,
+}
+
+impl Printer for Sent {
+    fn print(&self, parts: &[String]) -> Result<(), PrintError> {
+        held(&self.parts).extend_from_slice(parts);
+        self.printer.print(parts)
     }
 }
 
