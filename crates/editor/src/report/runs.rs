@@ -47,7 +47,7 @@ pub fn runs(rows: &[RunRow], look: Look) -> String {
         column("TOOK", 5, &|row| row.brief.duration_ms.map(lasted).unwrap_or_default()),
         column("PIPELINE", 4, &|row| visible(&row.pipeline).into_owned()),
         column("CHANNEL", 7, &|row| row.brief.channel.as_deref().map(visible).unwrap_or_default().into_owned()),
-        column("COST", 6, &|row| cost(row.brief.usage.total_tokens(), row.brief.usage.cost_usd).unwrap_or_default()),
+        column("COST", 6, &|row| cost(&row.brief.usage).unwrap_or_default()),
         column("QUESTION", 2, &question),
     ];
     table(look, drawn, |title, cell| if title == "STATUS" { look.status(cell) } else { cell.to_owned() })
