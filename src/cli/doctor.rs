@@ -8,20 +8,19 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::arguments::{DoctorOptions, SharedOptions};
-use super::quote::quoted;
 use super::refusal::Refusal;
 use super::tools::{Seen, look, pipelines};
 use super::{Exit, stdout, tell, trust};
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::encryption::Sealing;
 use crate::adapter::environment::{self, JOURNAL_KEY};
-use crate::adapter::mcp::auth::{LoginStanding, standing};
+use crate::adapter::mcp::auth::{LoginCommand, LoginStanding, standing};
 use crate::adapter::reach::{ReachError, reach};
 use crate::adapter::sqlite_conversations::SqliteConversations;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
 use crate::check::Checked;
-use crate::diagnostic::{counted, cut, has_errors, visible};
+use crate::diagnostic::{counted, cut, has_errors, shell_path, visible};
 use crate::engine::secret_values;
 use crate::load::{SettingsOf, load_settings};
 use crate::model::{Model, Pipeline, Program, RequestAddress, Settings, Tool, VARIABLES, is_own_variable};
@@ -55,6 +54,8 @@ struct Examination {
     settled: Settled,
     /// The hosts that were called.
     hosts: BTreeMap<(String, u16), Result<(), ReachError>>,
+    /// How a person logs in to the servers of the file.
+    command: LoginCommand,
 }
 
 /// Looks at the surroundings, or tells where each setting comes from.
@@ -69,7 +70,8 @@ pub(super) fn run(options: &DoctorOptions, shared: &SharedOptions) -> Result<Exi
         Ok(settled) => (settled, None),
         Err(error) => (Settled::default(), Some(Refusal::from(error))),
     };
-    let mut looked = Examination { of: "project".into(), signs: vec![], env, settled, hosts: BTreeMap::new() };
+    let command = LoginCommand::default();
+    let mut looked = Examination { of: "project".into(), signs: vec![], env, settled, hosts: BTreeMap::new(), command };
     looked.project(&project, refused.as_ref());
     let pipelines = pipelines(&options.paths, shared)?;
     let programs = pipelines.iter().map(|(_, checked)| &checked.loaded.program);
@@ -79,8 +81,11 @@ pub(super) fn run(options: &DoctorOptions, shared: &SharedOptions) -> Result<Exi
         looked.of = path.display().to_string();
         let before = looked.signs.len();
         match checked.errors().len() {
-            0 => looked.pipeline(checked, trust::consent(checked, path, options.trust.is_given, shared)),
-            errors => looked.fault(format!("it has {}; see flow validate {}", counted(errors, "error", "errors"), quoted(&looked.of))),
+            0 => {
+                looked.command = world::login_command(path, &shared.project_of(path));
+                looked.pipeline(checked, trust::consent(checked, path, options.trust.is_given, shared));
+            }
+            errors => looked.fault(format!("it has {}; see flow validate {}", counted(errors, "error", "errors"), shell_path(&looked.of))),
         }
         if looked.signs.len() == before {
             looked.ok("needs nothing that is not here");
@@ -181,7 +186,7 @@ impl Examination {
                 self.sign(is, what);
             }
             let Some(agreed) = &agreed else { continue };
-            for (name, seen) in look(pipeline, &self.env, self.settled.hosts_with(&self.env), agreed) {
+            for (name, seen) in look(pipeline, &self.env, self.settled.hosts_with(&self.env), agreed, self.command.clone()) {
                 self.server(&name, pipeline.tools.get(&name), seen);
             }
             for address in addresses(pipeline, &self.env, self.settled.model.as_ref()) {
@@ -207,7 +212,8 @@ impl Examination {
             Ok(Some(LoginStanding { until, is_refreshed })) => {
                 let until =
                     until.map(|at| format!("until {}", at.format("%Y-%m-%d %H:%M UTC"))).unwrap_or_else(|| "without an end".to_owned());
-                let then = if is_refreshed { "refreshed then" } else { "then log in again with flow tools login" };
+                let again = || format!("then log in again with {}", self.command.of_server(name));
+                let then = if is_refreshed { "refreshed then".to_owned() } else { again() };
                 self.ok(format!("server {name} has a login: a token {until}, {then}"));
             }
             Err(error) => self.fault(format!("the login of server {name}: {error}")),

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::Exit;
 use super::arguments::SharedOptions;
-use super::quote::quoted;
 use super::refusal::Refusal;
 use crate::adapter::files::stays_in;
+use crate::diagnostic::shell_path;
 use crate::runtime::shown;
 
 macro_rules! starter {
@@ -54,7 +54,7 @@ pub(super) fn run(folder: &Path, shared: &SharedOptions) -> Result<Exit, Refusal
         tell!();
         tell!("Now:");
         if !folder.as_os_str().is_empty() {
-            tell!("  cd {}", quoted(&folder.display().to_string()));
+            tell!("  cd {}", shell_path(&folder.display().to_string()));
         }
         tell!("  flow run pipelines/shop/pipeline.yaml --input message=\"When do you open on Saturday?\"");
         tell!("  flow test");

@@ -195,7 +195,9 @@ impl ServedPipeline {
             }
             begun => begun?,
         };
-        session.on.ports.servers = Arc::new(common.servers.lend(&session.id, &private_hosts, self.runner.agreed.clone()));
+        let workflow = &self.runner.workflow;
+        let command = world::login_command_from_anywhere(&workflow.file, &workflow.project);
+        session.on.ports.servers = Arc::new(common.servers.lend(&session.id, &private_hosts, self.runner.agreed.clone(), command));
         let played = session.play(&mut line.stop, &mut Called { signals: &common.signals, progress: &line.progress });
         let outcome = &played.outcome;
         let mut given = match (&outcome.ending, &outcome.loss) {

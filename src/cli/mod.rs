@@ -22,7 +22,6 @@ mod mcp;
 mod outcome;
 mod plan;
 mod progress;
-mod quote;
 mod refusal;
 mod run;
 mod runs;

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::arguments::SharedOptions;
-use super::quote::quoted;
 use super::{Exit, tell};
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::environment;
 use crate::check::{Checked, add_edits, check_file};
-use crate::diagnostic::{Severity, counted, visible};
+use crate::diagnostic::{Severity, counted, shell_path, visible};
 use crate::lower::FileKind;
 use crate::port::{Secret, StoreError};
 use crate::report::{self, Findings};
@@ -112,7 +111,7 @@ pub(super) fn report_findings(checked: &Checked, file: &str, shared: &SharedOpti
         tell_as_written!("{}: {} (steps that read it will fail)", place(&checked.loaded.sources, found), found.message);
     }
     if warnings > 0 {
-        tell!("{}; see flow validate {}", counted(warnings, "warning", "warnings"), quoted(file));
+        tell!("{}; see flow validate {}", counted(warnings, "warning", "warnings"), shell_path(file));
     }
     Ok(())
 }

@@ -167,6 +167,8 @@ fn drawn(lines: Vec<RunLine>, look: Look, store: &mut SqliteStore) -> Result<Str
     Ok(report::runs(&rows, look))
 }
 
+/// Most runs that are named when they were removed.
+const MOST_NAMED: usize = 10;
 /// Fewest characters that name a run to be removed: one that happens to be the only one is not meant by a letter, or by nothing.
 const LEAST_TO_REMOVE: usize = 6;
 
@@ -278,8 +280,11 @@ fn remove(store: &mut SqliteStore, file: &Path, wanted: &BTreeSet<String>, leave
             "the runs are removed, but another process is reading their kept results: flow runs prune erases them when it has ended";
         return Err(Refusal::new(Exit::Failed, message));
     }
-    if !shared.quiet && leaves {
-        tell!("{} removed", counted(runs.len(), "run", "runs"));
+    match runs.as_slice() {
+        _ if shared.quiet => {}
+        [run] if !leaves => tell!("run {run} removed"),
+        runs if !leaves && runs.len() <= MOST_NAMED => tell!("{} removed: {}", counted(runs.len(), "run", "runs"), runs.join(", ")),
+        runs => tell!("{} removed", counted(runs.len(), "run", "runs")),
     }
     for line in &held {
         tell!("{line}: it is not removed");

@@ -9,6 +9,7 @@ use super::{Exit, stdout, trust, validate};
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::environment;
 use crate::adapter::files::{cannot, may_write};
+use crate::adapter::mcp::auth::LoginCommand;
 use crate::adapter::stdout::Silent;
 use crate::check::{add_edits, check_file};
 use crate::diagnostic::{Diagnostic, visible};
@@ -71,6 +72,7 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
             private_hosts,
             Arc::default(),
             None,
+            LoginCommand::default(),
         ),
         live,
         repeat: options.repeat as usize,

@@ -10,6 +10,7 @@ use super::validate::files;
 use super::{Exit, tell, trust};
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::mcp::ServerLook;
+use crate::adapter::mcp::auth::LoginCommand;
 use crate::adapter::mcp::pins::{self, Pins};
 use crate::adapter::started::Agreed;
 use crate::check::{Checked, check_file};
@@ -40,6 +41,7 @@ pub(super) fn look(
     env: &BTreeMap<String, Secret>,
     private_hosts: Vec<String>,
     agreed: &Arc<Agreed>,
+    command: LoginCommand,
 ) -> Vec<(String, Seen)> {
     let found = servers(pipeline, &inputs_of_file(pipeline), &declared([pipeline], env), env);
     if found.is_empty() {
@@ -49,7 +51,7 @@ pub(super) fn look(
         Ok(runtime) => runtime,
         Err(error) => return found.into_iter().map(|(name, _)| (name, Seen::Fails(error.to_string()))).collect(),
     };
-    let world = world::servers(private_hosts, Arc::clone(agreed));
+    let world = world::servers(private_hosts, Arc::clone(agreed), command);
     runtime.block_on(async {
         let one = async |(name, server): (String, Result<ToolServer, Failure>)| match server {
             Ok(server) => match world.look(&server).await {
@@ -104,8 +106,11 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
     }
     let (mut faults, mut differences, mut count) = (0, 0, 0);
     for ((path, checked), agreed) in pipelines.iter().zip(&all_agreed) {
-        let hosts = settings::read(&shared.project_of(path)).unwrap_or_default().hosts_with(&env);
-        let of_file = checked.loaded.program.pipelines.iter().flat_map(|pipeline| look(pipeline, &env, hosts.clone(), agreed));
+        let project = shared.project_of(path);
+        let hosts = settings::read(&project).unwrap_or_default().hosts_with(&env);
+        let command = world::login_command(path, &project);
+        let look = |pipeline| look(pipeline, &env, hosts.clone(), agreed, command.clone());
+        let of_file = checked.loaded.program.pipelines.iter().flat_map(|pipeline| look(pipeline));
         for (name, seen) in of_file {
             count += 1;
             match seen {

@@ -84,6 +84,7 @@ impl Runner {
         runner.default_model = runner.default_model.or(of_variables).or_else(|| recordings(|head| head.default_model_replaced));
         runner.default_model.iter_mut().for_each(|model| model.price = runner.model_price.or(model.price));
         let given = recordings(|head| head.default_model_given).or_else(|| settled.model.clone());
+        let command = world::login_command(file, project);
         let own = own_files(project, Some((checked, env)), self.env_file.as_deref())?;
         let is_given = runner.workflow.give_model(given.as_ref()) && !given.as_ref().is_some_and(is_file);
         let program = &runner.workflow.checked.loaded.program;
@@ -93,7 +94,7 @@ impl Runner {
         let tape = Cassette::new(runner.taping.mode(), hidden.iter().map(Secret::reveal));
         let printed = Arc::new(KeptPrinter::default());
         let logins = if self.takes_user_settings { world::logins() } else { None };
-        let mut ports = world::ports(printed.clone(), own, settled.hosts_with(env), agreed, logins);
+        let mut ports = world::ports(printed.clone(), own, settled.hosts_with(env), agreed, logins, command);
         self.changes.iter().for_each(|change| change(&mut ports));
         // Without recordings, old or new, nobody needs to know which call is which.
         if scripted || !matches!(runner.taping, Taping::None) || runner.default_model.as_ref().is_some_and(is_file) {

@@ -1,7 +1,7 @@
 //! What a run uses of this machine: adapters, secrets that are set, models whose price is known, SQL engines.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ use crate::adapter::environment;
 use crate::adapter::folder::DiskFolder;
 use crate::adapter::http::{Http, HttpSettings, StepHttpClient};
 use crate::adapter::mcp::McpServers;
+use crate::adapter::mcp::auth::LoginCommand;
 use crate::adapter::model::HttpModelClient;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::smtp::SmtpMailSender;
@@ -28,13 +29,14 @@ use crate::plan::PipelinePlan;
 use crate::port::{Clock, Printer, Secret};
 
 /// Everything outside, for real, without a cache. `own`: what no step may read or write; `private_hosts`: hosts in private networks that the user
-/// named; `agreed`: what servers may be started; `logins`: where the user's logins are kept.
+/// named; `agreed`: what servers may be started; `logins`: where the user's logins are kept; `command`: how a person makes one.
 pub(crate) fn ports(
     printer: Arc<dyn Printer>,
     own: Arc<OwnFiles>,
     private_hosts: Vec<String>,
     agreed: Arc<Agreed>,
     logins: Option<PathBuf>,
+    command: LoginCommand,
 ) -> Ports {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let http = Http::new(HttpSettings { private_hosts: private_hosts.clone(), ..HttpSettings::default() }, clock.clone());
@@ -43,7 +45,7 @@ pub(crate) fn ports(
         models: Arc::new(HttpModelClient::new(http.clone(), own.clone())),
         database: data.clone(),
         reader: data,
-        servers: Arc::new(McpServers::new(http.clone(), clock.clone()).as_agreed(agreed).with_logins(logins)),
+        servers: Arc::new(McpServers::new(http.clone(), clock.clone()).as_agreed(agreed).with_logins(logins).with_login_command(command)),
         http: Arc::new(StepHttpClient::new(http)),
         mail: Arc::new(SmtpMailSender::new(clock.clone(), private_hosts)),
         folder: Arc::new(DiskFolder::keeping(own)),
@@ -61,12 +63,27 @@ pub(crate) fn logins() -> Option<PathBuf> {
     environment::logins_folder().ok()
 }
 
-/// MCP servers, to be looked at outside of a run.
-pub(crate) fn servers(private_hosts: Vec<String>, agreed: Arc<Agreed>) -> McpServers {
+/// How a person logs in to the servers of a file of a project, from where this process was started.
+pub(crate) fn login_command(file: &Path, project: &Path) -> LoginCommand {
+    let place =
+        |folder: &Path| std::path::absolute(folder).and_then(|folder| folder.canonicalize()).unwrap_or_else(|_| folder.to_path_buf());
+    let is_found = place(&super::project(file, None)) == place(project);
+    LoginCommand::of(file, if is_found { None } else { Some(project) })
+}
+
+/// The same from anywhere, for those who see messages elsewhere.
+pub(crate) fn login_command_from_anywhere(file: &Path, project: &Path) -> LoginCommand {
+    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    login_command(&whole(file), &whole(project))
+}
+
+/// MCP servers of a file, to be looked at outside of a run.
+pub(crate) fn servers(private_hosts: Vec<String>, agreed: Arc<Agreed>, command: LoginCommand) -> McpServers {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     McpServers::new(Http::new(HttpSettings { private_hosts, ..HttpSettings::default() }, clock.clone()), clock)
         .as_agreed(agreed)
         .with_logins(logins())
+        .with_login_command(command)
 }
 
 /// Values of the secrets that pipelines declare, as far as they are set.

@@ -187,7 +187,8 @@ fn a_run_is_removed_by_enough_of_its_id_and_never_by_nothing() {
     assert!(hint.exit == 2 && hint.err.contains("write 30d for days"), "{}", hint.err);
     let listed: serde_json::Value = serde_json::from_str(&flow(folder.path(), &["runs", "list", "--json"]).out).unwrap();
     let id = listed[0]["run"].as_str().unwrap();
-    assert_eq!(flow(folder.path(), &["runs", "rm", &id[..8]]).exit, 0);
+    let removed = flow(folder.path(), &["runs", "rm", &id[..8]]);
+    assert!(removed.exit == 0 && removed.err.contains(&format!("run {id} removed")), "{}", removed.err);
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn a_person_logs_in_once_and_runs_use_the_login() {
     write(folder, &own);
     let run = ["run", "p.yaml", "--trust", "--events", "e.jsonl", "--events-content"];
     let (exit, said) = done(folder, &run);
-    assert!(exit == Some(6) && said.contains("log in with: flow tools login tracker"), "{exit:?} {said}");
+    assert!(exit == Some(6) && said.contains("log in with: flow tools login tracker p.yaml; or"), "{exit:?} {said}");
     let said = log_in(folder);
     assert!(said.contains("tracker: logged in at http://127.0.0.1") && said.contains("scopes read; it is refreshed"), "{said}");
     let (exit, said) = done(folder, &run);

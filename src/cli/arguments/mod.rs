@@ -12,8 +12,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use strum::VariantNames;
 use terminal_size::{Width, terminal_size};
 
-use super::quote::quoted;
 use crate::adapter::environment::{self, is_set};
+use crate::diagnostic::shell_path;
 use crate::lower::FileKind;
 use crate::report::Look;
 
@@ -75,7 +75,7 @@ impl SharedOptions {
         let place = |path: &Path| std::path::absolute(path).and_then(|path| path.canonicalize()).unwrap_or_else(|_| path.to_path_buf());
         let found = SharedOptions::found_project();
         let project = if project.as_os_str().is_empty() { Path::new(".") } else { project };
-        if place(&found) == place(project) { String::new() } else { format!(" --project {}", quoted(&project.display().to_string())) }
+        if place(&found) == place(project) { String::new() } else { format!(" --project {}", shell_path(&project.display().to_string())) }
     }
 
     /// The project that a command without `--project` works in here.

@@ -4,7 +4,7 @@ use super::Chat;
 use super::opened::Opened;
 use super::typed::{CommandWord, Lines};
 use crate::cli::tell;
-use crate::diagnostic::{counted, visible};
+use crate::diagnostic::{counted, shell_path, visible};
 use crate::event::Usage;
 use crate::model::{Model, Provider};
 use crate::report::Look;
@@ -144,7 +144,7 @@ impl Chat<'_> {
     /// The words of the command line that lead here again.
     fn reached(&self) -> String {
         let agent = self.options.agent.as_ref().map(|name| format!(" --agent {name}")).unwrap_or_default();
-        let file = crate::cli::quote::quoted(&self.options.file.display().to_string());
+        let file = shell_path(&self.options.file.display().to_string());
         format!("{file}{agent}{}", self.shared.reach(&self.opened.workflow.project))
     }
 

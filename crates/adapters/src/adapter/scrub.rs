@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
 use super::held;
-use crate::diagnostic::cut_bytes;
+use crate::diagnostic::{cut, cut_bytes, escaped, is_invisible};
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{ModelReply, Secret};
@@ -14,6 +14,8 @@ use crate::redact::Secrets;
 const MOST_BYTES: usize = 2048;
 /// Most bytes quoted from outside in one message.
 const MOST_QUOTED: usize = 1024;
+/// Most characters quoted beside a sentence of our own.
+pub(crate) const MOST_BESIDE: usize = 200;
 /// Most secrets that are learnt; the oldest are forgotten.
 const MOST_LEARNT: usize = 64;
 
@@ -85,13 +87,18 @@ impl Scrub {
         cut_bytes(visible(&text), MOST_QUOTED)
     }
 
+    /// A quote that stands beside what we say ourselves: as [`Scrub::quote`], and short.
+    pub(crate) fn short_quote(&self, text: &str) -> String {
+        cut(&self.quote(text, false), MOST_BESIDE)
+    }
+
     /// A failure whose message holds none of the secrets.
     pub(crate) fn failure(&self, kind: FailureKind, message: impl AsRef<str>) -> Failure {
         Failure::new(kind, cut_bytes(visible(&self.hidden(message.as_ref())), MOST_BYTES))
     }
 }
 
-/// One line without control characters: runs of white space become a space, controls and characters that turn text around are escaped.
+/// One line without anything that cannot be seen: runs of white space become a space, the rest is escaped as everywhere in messages.
 pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for word in text.split_whitespace() {
@@ -99,11 +106,7 @@ pub(crate) fn visible(text: &str) -> String {
             shown.push(' ');
         }
         for character in word.chars() {
-            if character.is_control() || matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{200E}' | '\u{200F}') {
-                shown.extend(character.escape_unicode());
-            } else {
-                shown.push(character);
-            }
+            if is_invisible(character) { shown.push_str(&escaped(character)) } else { shown.push(character) }
         }
     }
     shown
@@ -138,7 +141,7 @@ mod tests {
 
     #[test]
     fn control_characters_are_escaped_and_lines_joined() {
-        assert_eq!(visible("a\u{1b}[31mb\n\tc\u{202e}d\u{7f}"), "a\\u{1b}[31mb c\\u{202e}d\\u{7f}");
+        assert_eq!(visible("a\u{1b}[31mb\n\tc\u{202e}d\u{7f}"), "a\\x1B[31mb c\\u202Ed\\x7F");
     }
 
     proptest! {

@@ -1,5 +1,7 @@
 //! Texts of authors inside messages.
 
+use super::visible::escaped;
+
 /// Longest message, in characters.
 pub const LONGEST_MESSAGE: usize = 160;
 /// Longest text of an author that a message repeats, in characters.
@@ -7,12 +9,12 @@ pub const LONGEST_QUOTE: usize = 40;
 
 /// A text of an author inside a message: in quotes, on one line, control characters as escapes, at most 40 characters.
 pub fn quoted(text: &str) -> String {
-    let mut escaped = String::new();
+    let mut shown = String::new();
     // One character more shows that the text continues.
     for c in text.chars().take(LONGEST_QUOTE + 1) {
-        if c.is_control() { escaped.extend(c.escape_default()) } else { escaped.push(c) }
+        if c.is_control() { shown.push_str(&escaped(c)) } else { shown.push(c) }
     }
-    format!("\"{}\"", cut(&escaped, LONGEST_QUOTE))
+    format!("\"{}\"", cut(&shown, LONGEST_QUOTE))
 }
 
 /// A text of at most so many characters; `…` stands for what was cut off.

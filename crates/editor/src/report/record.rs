@@ -97,10 +97,11 @@ pub(super) fn lasted(ms: u64) -> String {
     }
 }
 
-/// What models cost; `None`: none was used.
-pub(super) fn cost(tokens: u64, usd: Option<f64>) -> Option<String> {
+/// What models cost; `None`: none was used. A model without a price is another thing than one that does not tell what it used.
+pub(super) fn cost(tokens: u64, unknown_tokens: u64, usd: Option<f64>) -> Option<String> {
     match usd {
-        _ if tokens == 0 => None,
+        _ if tokens == 0 && unknown_tokens == 0 => None,
+        _ if tokens == 0 => Some("cost unknown".to_string()),
         None => Some("unpriced".to_string()),
         Some(usd) if usd > 0.0 && usd < 0.0001 => Some("less than 0.0001 USD".to_string()),
         Some(usd) => Some(format!("{usd:.4} USD")),
@@ -148,7 +149,7 @@ pub fn record(record: &Record, look: Look, reach: &str) -> String {
     }
     out.push_str(&verdicts(record, look));
     let usage = &record.usage;
-    if let Some(cost) = cost(usage.total_tokens() + usage.unknown_tokens, usage.cost_usd) {
+    if let Some(cost) = cost(usage.total_tokens(), usage.unknown_tokens, usage.cost_usd) {
         let unknown = match usage.unknown_tokens {
             0 => String::new(),
             most => format!("; not all calls reported theirs (at most {most} more)"),

@@ -39,6 +39,10 @@ pub fn runs(rows: &[RunRow], look: Look) -> String {
         (Some(question), "") => visible(&fit(question, look.width.unwrap_or(SHORT))).into_owned(),
         (_, unread) => unread.to_owned(),
     };
+    let cost_of = |row: &RunRow| {
+        let usage = &row.brief.usage;
+        cost(usage.total_tokens(), usage.unknown_tokens, usage.cost_usd).unwrap_or_default()
+    };
     let column = |title, rank, cell: &dyn Fn(&RunRow) -> String| Column { title, rank, cells: all(cell) };
     let drawn = vec![
         column("RUN", 0, &|row| row.run.clone()),
@@ -47,7 +51,7 @@ pub fn runs(rows: &[RunRow], look: Look) -> String {
         column("TOOK", 5, &|row| row.brief.duration_ms.map(lasted).unwrap_or_default()),
         column("PIPELINE", 4, &|row| visible(&row.pipeline).into_owned()),
         column("CHANNEL", 7, &|row| row.brief.channel.as_deref().map(visible).unwrap_or_default().into_owned()),
-        column("COST", 6, &|row| cost(row.brief.usage.total_tokens(), row.brief.usage.cost_usd).unwrap_or_default()),
+        column("COST", 6, &cost_of),
         column("QUESTION", 2, &question),
     ];
     table(look, drawn, |title, cell| if title == "STATUS" { look.status(cell) } else { cell.to_owned() })

@@ -7,7 +7,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::body::{as_sent, features, read, render};
 use super::clean::{clean, shows};
 use super::degrade::degrade;
-use super::document::{StyledRun, drop_empty, each_text, plain, replace};
+use super::document::{DocumentBlock, StyledRun, drop_empty, each_text, plain, replace};
 use super::emoji::{count_emojis, emojis_of, is_emoji, without_emojis};
 use super::greeting;
 use super::lookalike::lookalike;
@@ -73,6 +73,7 @@ pub fn format_without(
     }
     let parts = split(blocks, channel)?;
     let (text, plain) = (render(&parts.sent, channel).text, read(&parts.sent));
+    let unlinked = Some(without_addresses(parts.sent.clone())).filter(|unlinked| *unlinked != plain).unwrap_or_default();
     let parts_made: Vec<MessagePart> = parts
         .parts
         .into_iter()
@@ -90,6 +91,7 @@ pub fn format_without(
         emojis_used: emojis_of(&text),
         text,
         plain,
+        unlinked,
         is_split: parts_made.len() > 1,
         parts: parts_made,
         shortened: parts.shortened,
@@ -102,6 +104,24 @@ pub fn format_without(
     }
     fits(&formatted, channel).map_err(|misfit| FormatError::NoRoom(misfit.to_string()))?;
     Ok(formatted)
+}
+
+/// A text in Markdown as it reads where its links show no addresses; `None`: it has no links.
+pub(crate) fn unlinked(text: &str) -> Option<String> {
+    if !text.contains(['[', '<']) {
+        return None;
+    }
+    let (blocks, _) = parse(&clean(text).0);
+    let is_linked = |runs: &[StyledRun]| runs.iter().any(|run| run.link.is_some());
+    let mut blocks = blocks;
+    let mut has_links = false;
+    each_text(&mut blocks, true, |runs: &mut Vec<StyledRun>| has_links |= is_linked(runs));
+    has_links.then(|| without_addresses(blocks))
+}
+
+fn without_addresses(mut blocks: Vec<DocumentBlock>) -> String {
+    each_text(&mut blocks, true, |runs: &mut Vec<StyledRun>| runs.iter_mut().for_each(|run| run.link = None));
+    read(&blocks)
 }
 
 /// What of a formatted text does not keep to its channel.

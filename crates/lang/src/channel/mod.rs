@@ -34,6 +34,7 @@ pub use emoji::count_emojis;
 pub(crate) use emoji::is_emoji;
 pub(crate) use escape::escape_cell;
 pub use escape::escape_markdown;
+pub(crate) use format::unlinked;
 pub use format::{MisfitError, fits, format, format_without};
 pub use greeting::{greeting, greets, sign_off};
 pub(crate) use greeting::{is_greeted, is_signed};

@@ -12,6 +12,9 @@ pub struct Formatted {
     /// The same without marks and escapes: what a reader reads. Empty in what an older version made.
     #[serde(default)]
     pub plain: String,
+    /// The same with the words of links alone, as those read it to whom a link shows no address; left out where that is the same.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) unlinked: String,
     /// What is sent, in order; at least one.
     pub parts: Vec<MessagePart>,
     /// There is more than one part.

@@ -16,7 +16,11 @@ pub fn check_apart_from(filled: &FilledCheck, judged: &JudgedText, quoted: Optio
     let result = check(filled, judged);
     let Some(quoted) = quoted.filter(|_| !result.passed) else { return result };
     let text = own_words(quoted, judged, judged.text);
-    let formatted = judged.formatted.map(|made| Formatted { text: own_words(quoted, judged, &made.text), ..made.clone() });
+    let formatted = judged.formatted.map(|made| Formatted {
+        text: own_words(quoted, judged, &made.text),
+        unlinked: own_words(quoted, judged, &made.unlinked),
+        ..made.clone()
+    });
     check(filled, &JudgedText { text: &text, formatted: formatted.as_ref(), ..*judged })
 }
 

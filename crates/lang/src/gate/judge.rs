@@ -11,12 +11,21 @@ pub fn check(check: &FilledCheck, judged: &JudgedText) -> CheckResult {
     match check {
         FilledCheck::Plain(check) => plain(check, judged),
         FilledCheck::Contains(wanted) => words::contains(wanted, text),
-        FilledCheck::NotContains(unwanted) => words::not_contains(unwanted, text),
+        FilledCheck::NotContains(unwanted) => in_both(judged, |text| words::not_contains(unwanted, text)),
         FilledCheck::Equals(expected) => words::equals(expected, judged),
         FilledCheck::NumbersFrom(value) => numbers::numbers_from(value, judged),
         FilledCheck::StatesNumbers(value) => numbers::states_numbers(value, text),
         FilledCheck::ApartFrom | FilledCheck::Expression { is_true: true, .. } => CheckResult::passed(),
         FilledCheck::Expression { unmet, .. } => CheckResult::failed(unmet, ""),
+    }
+}
+
+/// For what must not be in a text: neither where links show their addresses nor where they show their words alone.
+fn in_both(judged: &JudgedText, check: impl Fn(&str) -> CheckResult) -> CheckResult {
+    let found = check(judged.text);
+    match judged.unlinked() {
+        Some(text) if found.passed => check(&text),
+        _ => found,
     }
 }
 
@@ -32,7 +41,7 @@ fn plain(check: &PlainCheck, judged: &JudgedText) -> CheckResult {
         PlainCheck::Emojis(most) => manner::emojis(*most, text),
         PlainCheck::Markdown(allowed) => markdown::markdown(*allowed, judged),
         PlainCheck::Language(language) => language::language(language, text),
-        PlainCheck::PiiNone => personal_data::none(text),
+        PlainCheck::PiiNone => in_both(judged, personal_data::none),
         PlainCheck::Links(hosts) => links::links(hosts, judged),
         PlainCheck::Readability(highest) => readability::readability(*highest, text),
     }

@@ -56,8 +56,9 @@ static ADDRESS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r#"(?ix) \b[a-z][a-z0-9+.-]{1,30}:[/\\]{2}[^\s<>"`]+
         | \b(?:mailto|tel|sms|javascript|data):[^\s<>"`]+
         | \bwww\.[^\s<>"`]+
-        | (?-i:[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*\.(?:
-            \p{L}{2,}(?::[0-9]+)?/[^\s<>"`]*
+        | (?-i:[\p{L}\p{M}\p{N}_-]+(?:[.\u{3002}\u{ff0e}\u{ff61}][\p{L}\p{M}\p{N}_-]+)*[.\u{3002}\u{ff0e}\u{ff61}](?:
+            (?:xn--[a-z0-9-]+|[\p{L}\p{M}]{2,})(?::[0-9]+)?/[^\s<>"`]*
+            | xn--[a-z0-9-]+ | (?:рф|укр|бел|срб|中国|中國|网址|公司|한국|भारत)\b
             | (?:com|net|org|info|biz|xyz|app|dev|io|co|me|ai|top|online|site|shop|store|link|click|live|example)\b))"#,
     )
     .ok()

@@ -1,5 +1,7 @@
 //! Lengths, emojis, and whether a text keeps to its channel and its style guide.
 
+use std::borrow::Cow;
+
 use super::verdict::{CheckResult, JudgedText, are, beginning, counted, end, place, quoted};
 use crate::channel::{Phrases, count_emojis, fits, greeting, greets, is_emoji, is_greeted, is_signed, measure, sign_off};
 use crate::model::{Channel, LengthUnit, StyleGuide};
@@ -74,10 +76,13 @@ pub(super) fn style_guide(judged: &JudgedText) -> CheckResult {
         return CheckResult::failed("There is no style guide that the text could keep to.", "");
     };
     let text = judged.text;
-    let banned = Phrases::new(style.words.banned.iter().map(String::as_str)).find(text).into_iter().next();
-    if let Some((range, index)) = banned {
-        let word = style.words.banned.get(index).map(String::as_str).unwrap_or_default();
-        return CheckResult::failed(format!("The style guide bans the word {}.", quoted(word)), place(text, range));
+    let phrases = Phrases::new(style.words.banned.iter().map(String::as_str));
+    // A link inside a word does not part it for those who read it.
+    for text in [Some(Cow::Borrowed(text)), judged.unlinked()].into_iter().flatten() {
+        if let Some((range, index)) = phrases.find(&text).into_iter().next() {
+            let word = style.words.banned.get(index).map(String::as_str).unwrap_or_default();
+            return CheckResult::failed(format!("The style guide bans the word {}.", quoted(word)), place(&text, range));
+        }
     }
     if !style.emojis.enabled
         && let Some(at) = first_emoji(text)

@@ -232,9 +232,17 @@ fn found_in(text: &str, schema: &Value) -> Result<(Value, Option<&'static str>),
         found.retain(|value| schema_problems(schema, value).is_empty());
     }
     match found.as_slice() {
+        [value] if has_nothing_of(value, schema) => Err(error.into()),
         [value] => Ok((value.clone(), Some("taken out of the text around it"))),
         _ => Err(error.into()),
     }
+}
+
+/// Whether an object in prose has none of the keys that are required: then it is a part of the prose.
+fn has_nothing_of(value: &Value, schema: &Value) -> bool {
+    let (Some(object), Some(required)) = (value.as_object(), schema.get("required").and_then(Value::as_array)) else { return false };
+    let is_there = |name: &str| object.keys().any(|key| as_id(key) == as_id(name));
+    !required.is_empty() && !required.iter().filter_map(Value::as_str).any(is_there)
 }
 
 /// JSON in which no key is there twice: of two with the same name it is not certain which is meant.

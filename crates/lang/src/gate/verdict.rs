@@ -1,10 +1,11 @@
 //! What is judged, the verdict of one check, and its words.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde_json::Value;
 
-use crate::channel::Formatted;
+use crate::channel::{Formatted, unlinked};
 use crate::diagnostic::one_line;
 use crate::model::{Channel, StyleGuide};
 
@@ -33,6 +34,14 @@ pub struct JudgedText<'a> {
 }
 
 impl<'a> JudgedText<'a> {
+    /// Its text with the words of links alone, if it has links: what is read where they show no addresses.
+    pub(super) fn unlinked(&self) -> Option<Cow<'a, str>> {
+        match self.formatted {
+            Some(formatted) => Some(formatted.unlinked.as_str()).filter(|text| !text.is_empty()).map(Cow::Borrowed),
+            None => unlinked(self.text).map(Cow::Owned),
+        }
+    }
+
     /// Its text with the marks of its channel.
     pub(super) fn marked(&self) -> &'a str {
         self.formatted.map_or(self.text, |formatted| &formatted.text)

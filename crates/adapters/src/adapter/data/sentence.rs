@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::diagnostic::escaped;
 use crate::event::Failure;
 use crate::model::FailureKind;
 
@@ -49,7 +50,7 @@ pub(super) fn shown(text: &str, most_bytes: usize) -> String {
     for character in text.chars() {
         let before = out.len();
         if character.is_control() || is_direction_mark(character) {
-            out.extend(character.escape_default())
+            out.push_str(&escaped(character))
         } else {
             out.push(character)
         }
@@ -93,7 +94,7 @@ mod tests {
 
     #[test]
     fn control_characters_and_direction_marks_are_shown_as_escapes() {
-        assert_eq!(shown("a\u{1b}[31m\nb\u{202e}", 100), "a\\u{1b}[31m\\nb\\u{202e}");
+        assert_eq!(shown("a\u{1b}[31m\nb\u{202e}", 100), "a\\x1B[31m\\nb\\u202E");
     }
 
     #[test]

@@ -12,7 +12,8 @@ use super::HttpSettings;
 use super::fault::{HttpFault, class_of_body, in_words, last_cause, retry_after_ms, status_class};
 use super::json::read_json;
 use super::sse::{SseDecoder, SseError, SseEvent, SseMarks};
-use crate::adapter::scrub::Scrub;
+use crate::adapter::scrub::{MOST_BESIDE, Scrub};
+use crate::diagnostic::cut;
 use crate::event::Failure;
 use crate::model::FailureKind;
 
@@ -101,7 +102,12 @@ impl HttpAnswer {
     }
 
     /// The answer itself, unless its status is 400 or above.
-    pub(crate) async fn checked(mut self, now: DateTime<Utc>) -> Result<HttpAnswer, HttpFault> {
+    pub(crate) async fn checked(self, now: DateTime<Utc>) -> Result<HttpAnswer, HttpFault> {
+        self.checked_with(now, None).await
+    }
+
+    /// The same; what to do, if anybody knows, is told before what the other side says, of which there is only the beginning then.
+    pub(crate) async fn checked_with(mut self, now: DateTime<Utc>, advice: Option<&str>) -> Result<HttpAnswer, HttpFault> {
         let status = self.status();
         if (200..400).contains(&status) {
             return Ok(self);
@@ -110,10 +116,15 @@ impl HttpAnswer {
         let (said, is_filtered) = self.error_text().await;
         let kind = if is_filtered && status == 400 { FailureKind::Refused } else { status_class(status) };
         let reason = self.response.status().canonical_reason().unwrap_or("unknown status");
-        let colon = if said.is_empty() { "" } else { ": " };
+        let said = match advice {
+            None if said.is_empty() => said,
+            None => format!(": {said}"),
+            Some(advice) if said.is_empty() => format!("; {advice}"),
+            Some(advice) => format!("; {advice}; it says: {}", cut(&said, MOST_BESIDE)),
+        };
         let wait = wait.filter(|_| matches!(kind, FailureKind::RateLimited | FailureKind::ServerError));
         let asks = wait.map(|wait| format!("; it asks to wait {}", in_words(Duration::from_millis(wait)))).unwrap_or_default();
-        let mut failure = self.failure(kind, format!("answered {status} ({reason}){colon}{said}{asks}"));
+        let mut failure = self.failure(kind, format!("answered {status} ({reason}){said}{asks}"));
         failure.retry_after_ms = wait;
         // Other statuses of 400 and above are refusals: nothing was done. 408: the request was not read to its end.
         Err(HttpFault { failure, may_have_acted: !(200..500).contains(&status) })
@@ -173,9 +184,17 @@ impl HttpAnswer {
 
     /// The whole body.
     pub(crate) async fn bytes(&mut self) -> Result<Vec<u8>, HttpFault> {
+        self.bytes_within(self.settings.max_body).await
+    }
+
+    /// The whole body, if it has at most so many bytes; what is beyond them is not waited for.
+    pub(crate) async fn bytes_within(&mut self, most: usize) -> Result<Vec<u8>, HttpFault> {
         let mut bytes = Vec::new();
         while let Some(piece) = timeout(self.settings.idle, self.piece()).await.map_err(|_| self.idle())?? {
             bytes.extend_from_slice(piece.as_ref());
+            if bytes.len() > most {
+                return Err(self.fault(FailureKind::TooLarge, format!("sent a document of more than {most} bytes")));
+            }
         }
         Ok(bytes)
     }

@@ -43,6 +43,8 @@ pub struct HttpSettings {
     pub first_byte: Duration,
     /// Time without anything new in an answer; comments and pings of a stream are nothing new.
     pub idle: Duration,
+    /// Time for a whole exchange of those whose answers are small, from connecting to the last byte: the documents and tokens of logins.
+    pub exchange: Duration,
     /// Most bytes of a body, after decompression.
     pub max_body: usize,
     /// Most bytes of one line of a stream.
@@ -62,6 +64,7 @@ impl Default for HttpSettings {
         HttpSettings {
             first_byte: Duration::from_secs(60),
             idle: Duration::from_secs(60),
+            exchange: Duration::from_secs(30),
             max_body: 8 << 20,
             max_line: 1 << 20,
             max_headers: 64 << 10,
@@ -132,6 +135,11 @@ impl Http {
             *last = (secrets.clone(), Scrub::new(&secrets));
         }
         last.1.clone()
+    }
+
+    /// Time for a whole exchange whose answer is small.
+    pub(crate) fn exchange_time(&self) -> Duration {
+        self.settings.exchange
     }
 
     /// Hosts in private networks that may be reached.

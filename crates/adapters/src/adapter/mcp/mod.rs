@@ -49,7 +49,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use self::auth::{Challenge, LoginDone, LoginTalk, LoginWish, log_in};
+use self::auth::{Challenge, LoginCommand, LoginDone, LoginTalk, LoginWish, Logins, log_in};
 use self::pictures::KeptPictures;
 use self::pins::{Difference, Pins};
 use self::pool::{OpenSession, PooledServer, ServerPool};
@@ -85,8 +85,7 @@ pub struct McpServers {
     pool: Arc<ServerPool>,
     /// What programs may be; without it, all may be started.
     agreed: Option<Arc<Agreed>>,
-    /// Where logins are kept; without it, none is used.
-    logins: Option<PathBuf>,
+    logins: Logins,
     /// Pins are read and written by one at a time.
     pinning: Arc<Mutex<()>>,
     pictures: KeptPictures,
@@ -130,7 +129,7 @@ impl McpServers {
             clock,
             pool: Arc::default(),
             agreed: None,
-            logins: None,
+            logins: Logins::default(),
             pinning: Arc::default(),
             pictures: KeptPictures::default(),
         }
@@ -142,8 +141,13 @@ impl McpServers {
     }
 
     /// The same, with the logins that are kept in a folder.
-    pub fn with_logins(self, logins: Option<PathBuf>) -> McpServers {
-        McpServers { logins, ..self }
+    pub fn with_logins(self, folder: Option<PathBuf>) -> McpServers {
+        McpServers { logins: Logins { folder, ..self.logins }, ..self }
+    }
+
+    /// The same, where messages say with this how to log in.
+    pub fn with_login_command(self, command: LoginCommand) -> McpServers {
+        McpServers { logins: Logins { command, ..self.logins }, ..self }
     }
 
     /// A person signs in at the authorization server of a server; the login is kept.
@@ -153,8 +157,9 @@ impl McpServers {
     pub async fn log_in(&self, server: &ToolServer, wish: &LoginWish, talk: &dyn LoginTalk) -> Result<LoginDone, Failure> {
         let wrong = |what: &str| Failure::new(FailureKind::BadRequest, format!("server \"{}\" {what}", server.name));
         let ServerTransport::Http { url, headers, .. } = &server.transport else { return Err(wrong("is a program, which takes no login")) };
-        let folder = self.logins.clone().ok_or_else(|| wrong("has no folder for its login: HOME is not set"))?;
-        let web = Web::new(self.http.clone(), Arc::clone(&self.clock), server, url, headers, None).without_tokens();
+        let folder = self.logins.folder.clone().ok_or_else(|| wrong("has no folder for its login: HOME is not set"))?;
+        let logins = Logins { folder: None, command: self.logins.command.clone() };
+        let web = Web::new(self.http.clone(), Arc::clone(&self.clock), server, url, headers, logins).without_tokens();
         let (asker, web) = (web.endpoint.asker(), Arc::new(web));
         // What it says when nobody is logged in is what it wants.
         let until = Instant::now() + patience(server.connect_timeout);
@@ -355,9 +360,9 @@ impl McpServers {
     async fn told(&self, server: &ToolServer, session: &Arc<ServerSession>, until: Instant) -> Result<Arc<ListedTools>, HttpFault> {
         let mut doubt = Doubt::of(self.entry(server), session);
         let listed = timeout_at(until, session.list()).await.unwrap_or_else(|_| {
-            let time = in_words(server.connect_timeout);
-            Err(session
-                .fault(FailureKind::Timeout, &format!("it did not tell its tools within {time} (connect_timeout){}", session.last_line())))
+            let (time, last) = (in_words(server.connect_timeout), session.last_line());
+            let own = || session.fault(FailureKind::Timeout, &format!("it did not tell its tools within {time} (connect_timeout){last}"));
+            Err(session.without_token(server.connect_timeout).unwrap_or_else(own))
         });
         doubt.is_settled = !matches!(&listed, Err(fault) if fault.failure.kind == FailureKind::Timeout);
         listed

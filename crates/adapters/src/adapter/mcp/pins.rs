@@ -15,9 +15,10 @@ use similar::{ChangeTag, TextDiff};
 use super::super::files;
 use super::super::os;
 use super::protocol::{hash, said_of};
-use crate::diagnostic::cut;
+use crate::diagnostic::{cut, visible};
 use crate::event::Failure;
 use crate::model::{FailureKind, JsonError, read_json};
+use crate::port::INSTRUCTIONS;
 
 /// The file's name.
 pub const FILE: &str = "flow.lock";
@@ -26,6 +27,9 @@ const VERSION: u64 = 1;
 const LARGEST: u64 = 64 << 20;
 /// Characters of one difference that are reported.
 const LONGEST: usize = 2_000;
+/// The same of what a server says of itself, before and now each, and what is shown of it that did not change.
+const LONGEST_INSTRUCTIONS: usize = 300;
+const AROUND: usize = 40;
 
 /// The pins of a project cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -161,7 +165,8 @@ impl Pins {
                 None => found.new.push(name.clone()),
                 Some(pin) if pin.sha256 == hash(said) => {}
                 Some(pin) => {
-                    found.changed.insert(name.clone(), difference(&pin.said, said));
+                    let differs = if name == INSTRUCTIONS { difference_of_instructions } else { difference };
+                    found.changed.insert(name.clone(), differs(&pin.said, said));
                 }
             }
         }
@@ -245,9 +250,39 @@ fn difference(before: &Value, now: &Value) -> String {
     cut(&changes.collect::<Vec<_>>().join("\n"), LONGEST)
 }
 
+/// How what a server says of itself differs: the place where it does, and a little around it.
+fn difference_of_instructions(before: &Value, now: &Value) -> String {
+    let text = |said: &Value| said.get("description").and_then(Value::as_str).unwrap_or_default().chars().collect::<Vec<char>>();
+    let (before, now) = (text(before), text(now));
+    let same = |pairs: &mut dyn Iterator<Item = (&char, &char)>| pairs.take_while(|(one, other)| one == other).count();
+    let first = same(&mut before.iter().zip(&now));
+    let last = same(&mut before.iter().skip(first).rev().zip(now.iter().skip(first).rev()));
+    let shown = |text: &[char]| {
+        let (start, end) = (first.saturating_sub(AROUND), (text.len() - last + AROUND).min(text.len()));
+        let mark = |is_cut: bool| if is_cut { "…" } else { "" };
+        let part = visible(&text[start..end].iter().collect::<String>()).into_owned();
+        format!("{}{}{}", mark(start > 0), cut(&part, LONGEST_INSTRUCTIONS), mark(end < text.len()))
+    };
+    format!("- instructions: {}\n+ instructions: {}", shown(&before), shown(&now))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn instructions_that_changed_are_shown_around_the_change_and_by_their_name() {
+        let of = |text: &str| BTreeMap::from([(INSTRUCTIONS.to_owned(), super::super::protocol::said_of_instructions(text))]);
+        let mut pins = Pins::default();
+        let long = "Look before you leap. ".repeat(500);
+        pins.pin("srv", &of(&format!("{long}Ask once.{long}")));
+        let found = pins.difference("srv", &of(&format!("{long}Ask \u{1b}twice.{long}")));
+        let told = &found.changed[INSTRUCTIONS];
+        assert!(told.starts_with("- instructions: …") && told.contains("\n+ instructions: …"), "{told}");
+        assert!(told.contains("Ask once.") && told.contains("Ask \\x1Btwice.") && told.len() < 400, "{told}");
+        let found = pins.difference("srv", &of(&"z".repeat(9_000)));
+        assert!(found.changed[INSTRUCTIONS].chars().count() < 700, "{}", found.changed[INSTRUCTIONS]);
+    }
 
     fn said(description: &str) -> BTreeMap<String, Value> {
         BTreeMap::from([("get".to_owned(), json!({ "name": "get", "description": description, "inputSchema": { "type": "object" } }))])

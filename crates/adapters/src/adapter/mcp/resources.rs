@@ -46,7 +46,8 @@ impl ServerSession {
         let until = Instant::now() + patience(time);
         let late = |_| {
             let message = format!("no answer within {}{}", in_words(time), self.last_line());
-            Err(HttpFault::after_sending(self.inbox().scrub.failure(FailureKind::Timeout, message)))
+            let own = || HttpFault::after_sending(self.inbox().scrub.failure(FailureKind::Timeout, message));
+            Err(self.without_token(time).unwrap_or_else(own))
         };
         let result = match timeout_at(until, self.ask("resources/read", json!({ "uri": uri }))).await.unwrap_or_else(late)? {
             Ok(result) => result,

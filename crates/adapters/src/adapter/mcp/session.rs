@@ -77,9 +77,9 @@ impl ServerSession {
             again: tokio::sync::Mutex::default(),
         };
         let late = |_| {
-            let time = in_words(time);
-            Err(session
-                .fault(FailureKind::Timeout, &format!("it did not say hello within {time} (connect_timeout){}", session.last_line())))
+            let (shown, last) = (in_words(time), session.last_line());
+            let own = || session.fault(FailureKind::Timeout, &format!("it did not say hello within {shown} (connect_timeout){last}"));
+            Err(session.without_token(time).unwrap_or_else(own))
         };
         match timeout_at(until, session.agree(until)).await.unwrap_or_else(late) {
             Ok(()) => Ok(session),
@@ -122,6 +122,14 @@ impl ServerSession {
             ServerLink::Program(program) => program.last_line(),
             ServerLink::Web(_) => String::new(),
         }
+    }
+
+    /// Why nothing came within this time, if it is not the server that was waited for, but who gives its tokens: nothing was sent to it.
+    pub(super) fn without_token(&self, time: Duration) -> Option<HttpFault> {
+        let ServerLink::Web(web) = &self.link else { return None };
+        let giver = web.awaited()?;
+        let message = format!("no token within {}: {giver}, which is asked for it, does not answer", in_words(time));
+        Some(self.fault(FailureKind::Timeout, &message))
     }
 
     /// Whether it takes calls as tasks.

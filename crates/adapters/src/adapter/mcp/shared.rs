@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::McpServers;
+use super::auth::LoginCommand;
 use crate::adapter::held;
 use crate::adapter::http::{Http, HttpSettings};
 use crate::adapter::started::Agreed;
@@ -44,11 +45,12 @@ impl SharedServers {
         SharedServers { servers: self.servers.with_logins(logins), ..self }
     }
 
-    /// The servers for a run, which may reach these hosts in private networks, and starts what was agreed to.
-    pub fn lend(&self, run: &str, private_hosts: &[String], agreed: Option<Arc<Agreed>>) -> Lent {
+    /// The servers for a run, which may reach these hosts in private networks, starts what was agreed to, and whose person logs in so.
+    pub fn lend(&self, run: &str, private_hosts: &[String], agreed: Option<Arc<Agreed>>, command: LoginCommand) -> Lent {
         let mut https = held(&self.https);
         let http = https.entry(private_hosts.to_vec()).or_insert_with(|| connections(private_hosts, &self.clock)).clone();
-        Lent { servers: McpServers { http, agreed, ..self.servers.clone() }, on: self.on.clone(), run: run.into() }
+        let servers = McpServers { http, agreed, ..self.servers.clone() }.with_login_command(command);
+        Lent { servers, on: self.on.clone(), run: run.into() }
     }
 
     /// Ends all servers; within 5 s nothing of them is left.

@@ -137,9 +137,13 @@ impl ServerSession {
             let message = format!("{what} within {}{}", in_words(time), self.last_line());
             HttpFault::before_sending(self.inbox().scrub.failure(FailureKind::Timeout, message))
         };
-        let listed = timeout_at(until, self.known()).await.map_err(|_| in_time("it did not tell its tools"))??;
+        let late = |_| self.without_token(time).unwrap_or_else(|| in_time("it did not tell its tools"));
+        let listed = timeout_at(until, self.known()).await.map_err(late)??;
         match timeout_at(until, self.call_listed(listed, call)).await {
             Err(_) => {
+                if let Some(fault) = self.without_token(time) {
+                    return Err(fault);
+                }
                 let told = self.inbox().take_progress();
                 let progress = told.map(|told| format!("; it had last told its progress: {told}")).unwrap_or_default();
                 let message = format!("no answer within {}{progress}{}", in_words(time), self.last_line());

@@ -4,7 +4,6 @@
 //! by [`Http`], as for every other request.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use rmcp::model::{ErrorData, ProtocolVersion};
 use serde_json::Value;
 use tokio::task::AbortHandle;
 
-use super::auth::{Asker, Challenge, ServerTokens};
+use super::auth::{Asker, Challenge, LoginCommand, Logins, ServerTokens};
 use super::headers::header_value;
 use super::inbox::{Inbox, Said, error_of, said};
 use super::protocol::STATELESS;
@@ -58,6 +57,8 @@ pub(super) struct WebEndpoint {
     pub(super) http: Http,
     pub(super) url: String,
     pub(super) connect_timeout: Duration,
+    /// What a person types to log in.
+    pub(super) command: LoginCommand,
 }
 
 impl WebEndpoint {
@@ -76,7 +77,13 @@ impl WebEndpoint {
 
     /// What asks for metadata and tokens.
     pub(super) fn asker(&self) -> Asker {
-        Asker { http: self.http.clone(), connect_timeout: self.connect_timeout, scrub: self.inbox.scrub.clone() }
+        Asker {
+            http: self.http.clone(),
+            connect_timeout: self.connect_timeout,
+            scrub: self.inbox.scrub.clone(),
+            awaited: Arc::default(),
+            command: self.command.clone(),
+        }
     }
 
     /// Sends a message, or asks without one; the answer may have any status.
@@ -122,20 +129,21 @@ impl Trouble {
 }
 
 impl Web {
-    /// `logins`: the folder in which logins are kept; `None`: none is used.
+    /// `logins`: where logins are kept, and how a person makes one.
     pub(super) fn new(
         http: Http,
         clock: Arc<dyn Clock>,
         server: &ToolServer,
         url: &str,
         headers: &[(String, Secret)],
-        logins: Option<PathBuf>,
+        logins: Logins,
     ) -> Web {
         let headers = headers.iter().filter(|(name, _)| !OWN.contains(&name.to_ascii_lowercase().as_str()));
         let headers: Vec<(String, Secret)> = headers.cloned().collect();
         let inbox = Arc::new(Inbox::new(Scrub::new(headers.iter().map(|(_, value)| value).chain(&server.secrets))));
-        let endpoint = WebEndpoint { inbox, http, url: url.to_owned(), connect_timeout: server.connect_timeout };
-        let tokens = ServerTokens::new(endpoint.asker(), Arc::clone(&clock), server, logins);
+        let (connect_timeout, command) = (server.connect_timeout, logins.command);
+        let endpoint = WebEndpoint { inbox, http, url: url.to_owned(), connect_timeout, command };
+        let tokens = ServerTokens::new(endpoint.asker(), Arc::clone(&clock), server, logins.folder);
         Web { endpoint, clock, headers, agreed: Mutex::default(), tokens, wanted: Mutex::default(), listening: Mutex::default() }
     }
 
@@ -189,6 +197,7 @@ impl Web {
         let mut tries = 0;
         loop {
             let used = self.token();
+            self.tokens.iter().for_each(ServerTokens::are_there);
             let answer = self.endpoint.ask("POST", self.headers(Some(message), more), Some(message.to_string().into_bytes())).await?;
             let challenge = Challenge::of(answer.headers());
             let is_for_scopes = answer.status() == 403 && challenge.error.as_deref() == Some("insufficient_scope");
@@ -212,6 +221,11 @@ impl Web {
         headers.retain(|(name, _)| name != "Authorization");
         headers.extend(tokens.current().map(|token| ("Authorization".to_owned(), bearer(&token))));
         Ok(())
+    }
+
+    /// Who is asked for a token and has not answered.
+    pub(super) fn awaited(&self) -> Option<String> {
+        self.tokens.as_ref().and_then(ServerTokens::awaited)
     }
 
     fn token(&self) -> Option<Secret> {
@@ -278,18 +292,13 @@ impl Web {
             return Err(HttpFault { failure, may_have_acted: status >= 500 }.into());
         }
         let wanted = answer.headers().get("www-authenticate").and_then(|value| value.to_str().ok()).map(str::to_owned);
-        match answer.checked(self.clock.now()).await {
-            Err(mut fault) => {
-                let challenge = self.wanted().unwrap_or_default();
-                let is_for_scopes = status == 403 && challenge.error.as_deref() == Some("insufficient_scope");
-                let own = self.tokens.as_ref().filter(|_| status == 401 || is_for_scopes);
-                match own.and_then(|tokens| tokens.help(&challenge, is_for_scopes)) {
-                    Some(help) => fault.failure.message.push_str(&format!("; {help}")),
-                    None if status == 401 => fault.failure.message.push_str(&self.how_to_authorise(wanted.as_deref())),
-                    None => {}
-                }
-                Err(fault.into())
-            }
+        let challenge = self.wanted().unwrap_or_default();
+        let is_for_scopes = status == 403 && challenge.error.as_deref() == Some("insufficient_scope");
+        let own = self.tokens.as_ref().filter(|_| status == 401 || is_for_scopes);
+        let help = own.and_then(|tokens| tokens.help(&challenge, is_for_scopes));
+        let help = help.or_else(|| (status == 401).then(|| self.how_to_authorise(wanted.as_deref())));
+        match answer.checked_with(self.clock.now(), help.as_deref()).await {
+            Err(fault) => Err(fault.into()),
             Ok(answer) => Err(HttpFault::after_sending(answer.failure(FailureKind::BadResponse, "sent no answer")).into()),
         }
     }
@@ -301,8 +310,8 @@ impl Web {
             true => "the token in its headers (Authorization) is not accepted",
             false => "set headers: { Authorization: \"Bearer {{ secrets.NAME }}\" } with a token of this server",
         };
-        let wanted = wanted.map(|wanted| format!("; it wants: {}", self.endpoint.inbox.scrub.quote(wanted, false))).unwrap_or_default();
-        format!("; {help}{wanted}")
+        let wanted = wanted.map(|wanted| format!("; it wants: {}", self.endpoint.inbox.scrub.short_quote(wanted))).unwrap_or_default();
+        format!("{help}{wanted}")
     }
 
     /// Takes messages in, and sends what they want back. The answer to a request, if it is among them.

@@ -46,6 +46,14 @@ pub(super) fn readings(written: &str) -> Vec<String> {
     readings
 }
 
+/// A number in its one form, so many times multiplied by ten.
+pub(super) fn times_ten(number: &str, times: usize) -> String {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let fraction = format!("{fraction:0<times$}");
+    let (more, rest) = fraction.split_at(times);
+    canonical(&format!("{whole}{more}"), rest)
+}
+
 /// Thousands: groups of three after the first, or of two as in India (12,34,567).
 fn is_grouped(groups: &[&str]) -> bool {
     match groups {

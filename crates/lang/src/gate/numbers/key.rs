@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::calendar::is_day;
-use super::decimal::readings;
+use super::decimal::{readings, times_ten};
 
 /// One meaning of a figure.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -66,6 +66,21 @@ impl FigureMeaning {
         let gives = each.iter().flat_map(|one| one.gives.clone()).chain([word.clone()]).collect();
         let or = each.into_iter().flat_map(|one| one.needs).map(|need| need.any).collect();
         FigureMeaning::one(vec![word], or, gives)
+    }
+
+    /// A number with what multiplies it: `3k` is 3000, `1.2 million` is 1200000, and neither is the number that is written; `4K` may also be a word.
+    pub(crate) fn scaled(number: &str, scale: &str) -> FigureMeaning {
+        let name = scale.trim_start_matches(|c: char| c.is_whitespace() || c == '-').to_lowercase();
+        let zeros = match name.as_str() {
+            "k" | "thousand" | "tausend" => 3,
+            "billion" | "billions" | "bn" | "mrd" => 9,
+            name if name.starts_with("milliard") => 9,
+            _ => 6,
+        };
+        let number = number.replace(' ', "");
+        let mut keys: Vec<FigureKey> = readings(&number).iter().map(|reading| FigureKey::Number(times_ten(reading, zeros))).collect();
+        keys.extend((name == "k").then(|| FigureKey::Word(format!("{number}k"))));
+        FigureMeaning::one(keys.clone(), vec![], keys)
     }
 
     /// The same with a minus before it. At the start of a line that may be the dash of a list.

@@ -4,7 +4,8 @@
 //! for (in the text) or gives (in the value), and what is asked for but not given is reported. What counts:
 //! - A number is its value: `32`, `32.0`, `"32"`; `1,250.5`, `1.250,5` and `1 250.5`. A single mark before three digits may part
 //!   thousands or a fraction; either will do. A minus must be there in both; a number without one also fits its negative ("5 hours
-//!   less"). A percentage occurs only if it is in the value.
+//!   less"). A percentage occurs only if it is in the value. What multiplies a number belongs to it: `3k` is 3000 and no 3, and `1.2 million`
+//!   is 1200000, in text and value.
 //! - A date is a date, however written: `16 November`, `Nov 16th`, `16.11.2026` and `11/16` are `2026-11-16`; months are known in
 //!   English, German, French, Spanish and Italian. So is a time: `9:30 pm` is `21:30`. The day of such a date also counts beside a
 //!   weekday (`Mon 16`) and as `16th`, but `16 hours` needs a 16 of its own. A date or time that does not occur passes if each of its

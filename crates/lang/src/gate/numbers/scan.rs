@@ -31,6 +31,8 @@ const TWO: &str = "[0-9]{1,2}";
 const YEAR: &str = "[0-9]{4}";
 /// Minute, second.
 const SIXTY: &str = "[0-5][0-9]";
+/// Words that multiply the number before them; see [`FigureMeaning::scaled`].
+const SCALES: &str = "thousand|millions?|billions?|bn|tausend|millionen|milliarden?|mio|mrd|millones|millón|milioni|milione|milliards?";
 /// A little space; bounded, so that no text makes the search go far for nothing.
 const GAP: &str = r"\s{0,3}";
 
@@ -40,7 +42,8 @@ const CURRENCIES: [char; 4] = ['$', '€', '£', '¥'];
 /// Numbers and words.
 fn plain() -> String {
     format!(
-        r"(?<spaced>[0-9]{{1,3}}(?:\x20[0-9]{{3}})+{END}(?:[.,][0-9]+)?)
+        r"(?<scaled>[0-9]{{1,3}}(?:\x20[0-9]{{3}})+(?:[.,][0-9]+)?|[0-9]+(?:[.,'][0-9]+)*)(?<scale>k|(?:{GAP}|-)(?:{SCALES}))\b
+        | (?<spaced>[0-9]{{1,3}}(?:\x20[0-9]{{3}})+{END}(?:[.,][0-9]+)?)
         | (?<word>[{LETTER}]+[0-9][{LETTER}0-9]*|[0-9]+[{LETTER}][{LETTER}0-9]*)
         | (?<number>[0-9]+(?:[.,'][0-9]+)*)"
     )
@@ -114,6 +117,9 @@ fn meaning(text: &str, range: &mut Range<usize>, found: &Captures) -> FigureMean
     let group = |name: &str| found.name(name).map(|group| group.as_str());
     if let Some(number) = group("number") {
         return number_at(text, range, number);
+    }
+    if let (Some(number), Some(scale)) = (group("scaled"), group("scale")) {
+        return signed(text, range, FigureMeaning::scaled(number, scale));
     }
     if let Some(written) = group("spaced") {
         return signed(text, range, FigureMeaning::spaced(written));

@@ -325,6 +325,43 @@ fn a_language_fails_only_where_another_is_certain() {
 }
 
 #[test]
+fn a_link_inside_a_word_hides_it_from_no_check() {
+    let linked = channel(Body::Markdown, Features { links: true, ..Features::NONE });
+    let html = channel(Body::Html, Features { links: true, ..Features::NONE });
+    let text = "Hi! It is ch[ea](https://acme.example)p.";
+    for channel in [&linked, &html] {
+        let result = of_formatted(&FilledCheck::Plain(PlainCheck::StyleGuide), text, channel, Some(&style()), None);
+        assert_eq!(result.feedback, "The style guide bans the word \"cheap\".");
+        assert!(!passes(&of_formatted(&FilledCheck::NotContains(vec!["cheap".into()]), text, channel, None, None)));
+    }
+    assert!(!passes(&of_text(&FilledCheck::NotContains(vec!["cheap".into()]), text)));
+    assert!(!passes(&of_text(&FilledCheck::Plain(PlainCheck::PiiNone), "write to ana@ac[me](https://x.example).example")));
+    // Where a reader sees the address in the word, the word is not there.
+    assert!(passes(&of_formatted(&FilledCheck::NotContains(vec!["cheap".into()]), text, &plain(), None, None)));
+}
+
+#[test]
+fn addresses_in_the_forms_of_other_scripts_are_found() {
+    for text in ["ana＠acme.example", "ana@acme．example", "ana﹫acme。example"] {
+        assert!(!passes(&of_text(&FilledCheck::Plain(PlainCheck::PiiNone), text)), "{text}");
+    }
+    for text in [
+        "müller.example/x",
+        "mu\u{308}ller.example",
+        "see müller.xn--p1ai",
+        "на пример.рф сегодня",
+        "例え。中国/x",
+        "acme．com",
+        "www.müller.example",
+    ] {
+        assert!(!passes(&of_text(&FilledCheck::Plain(PlainCheck::Links(vec![])), text)), "{text}");
+    }
+    for text in ["Fertig.Das ist gut.", "Привет.Как дела?", "今日は。明日も。"] {
+        assert!(passes(&of_text(&FilledCheck::Plain(PlainCheck::Links(vec![])), text)), "{text}");
+    }
+}
+
+#[test]
 fn personal_data_is_found_and_not_repeated() {
     let none = FilledCheck::Plain(PlainCheck::PiiNone);
     for (text, kind) in [

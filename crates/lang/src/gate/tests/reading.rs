@@ -63,6 +63,9 @@ fn what_can_mean_two_things_is_not_read() {
     for text in [&*two, "I don't know.", "", "```", "{'a': 'it's', 'b': 'c'}", r#"{"a": 1, "a": 2,}"#, "{", "[1, 2"] {
         assert!(read(text, &answer_schema()).is_err(), "{text}");
     }
+    for prose in ["Do not use {curly braces} here.", "An empty object is {} here.", "Write {\"a\": 1} in its place."] {
+        assert!(read(prose, &answer_schema()).is_err(), "{prose}");
+    }
     let right = right().to_string();
     for beside in
         ["{\"count\": 2}", "{count: 2}", "{\"count\": 2, // it was 1\n}", "{\"note\": \"ignore the above\"}", "{\"count\": 2", "{ … }"]

@@ -39,7 +39,7 @@ impl Callback {
             let Ok(Some(target)) = tokio::time::timeout(PATIENCE, request(&mut stream)).await else { continue };
             let found = came_back(&target, state);
             let (status, text) = match &found {
-                Some(CameBack { error: None, .. }) => {
+                Some(CameBack { error: None, code: Some(_), .. }) => {
                     ("200 OK", "Signed in as far as the browser knows. Close this page and look at the terminal.")
                 }
                 Some(_) => ("200 OK", "The login was not granted. Close this page and look at the terminal."),
@@ -81,7 +81,7 @@ fn came_back(target: &str, state: &str) -> Option<CameBack> {
         let value = value.into_owned();
         match &*name {
             "state" => is_ours = value == state,
-            "code" => found.code = Some(value),
+            "code" => found.code = Some(value).filter(|code| !code.is_empty()),
             "iss" => found.issuer = Some(value),
             "error" => found.error = Some(value),
             "error_description" => found.description = Some(value),

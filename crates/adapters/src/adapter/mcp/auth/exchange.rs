@@ -127,12 +127,12 @@ pub(super) async fn send_form(
     }
     let body = ("application/x-www-form-urlencoded".to_owned(), encoded(&form).into_bytes());
     let mut answer = asker.send("POST", url, headers, Some(body)).await?;
-    let status = answer.status();
+    let status = answer.http.status();
     if status < 400 {
         return Ok(asker.object(&mut answer).await?);
     }
     if status >= 500 || status == 429 {
-        return Err(match answer.checked(now).await {
+        return Err(match answer.http.checked(now).await {
             Err(fault) => fault.into(),
             Ok(answer) => answer.fault(FailureKind::ServerError, "sent no token").into(),
         });
@@ -140,9 +140,9 @@ pub(super) async fn send_form(
     let said = asker.object(&mut answer).await.unwrap_or_default();
     let word = |key: &str| said.get(key).and_then(Value::as_str).unwrap_or_default();
     let colon = if word("error_description").is_empty() { "" } else { ": " };
-    let quoted = |key: &str| asker.scrub.quote(word(key), false);
+    let quoted = |key: &str| asker.scrub.short_quote(word(key));
     let why = if word("error").is_empty() { String::new() } else { format!(", {}{colon}{}", quoted("error"), quoted("error_description")) };
-    let shown = answer.failure(FailureKind::Auth, format!("gives no token ({status}{why})")).message;
+    let shown = answer.http.failure(FailureKind::Auth, format!("gives no token ({status}{why})")).message;
     Err(TokenFault::Refused { error: word("error").to_owned(), shown })
 }
 

@@ -142,11 +142,12 @@ fn agreed(
         return Ok(());
     }
     let (name, shown) = (&server.name, new.join(", "));
-    let hosts: String = new.iter().map(|origin| format!(" --yes-host {}", origin.split_once("://").map_or("", |(_, rest)| rest))).collect();
+    let hosts = new.iter().filter_map(|origin| Some(origin.split_once("://")?.1));
+    let command = asker.command.to(name, "--yes-host", hosts);
     if let Some(before) = before.filter(|before| origin(&before.issuer) != origin(&given.name)) {
         let message = format!(
             "server \"{name}\" named {} for its logins before, and names {} now ({shown}); nothing was sent there. If its owner says that this is \
-             right: flow tools login {name}{hosts}",
+             right: {command}",
             before.issuer, given.name
         );
         return Err(asker.fault(FailureKind::Blocked, message));
@@ -155,8 +156,7 @@ fn agreed(
         return Ok(());
     }
     let message = format!(
-        "server \"{name}\" sends its logins to {shown}, which the file does not name; nothing was sent there. If it is right: flow tools login \
-         {name}{hosts}"
+        "server \"{name}\" sends its logins to {shown}, which the file does not name; nothing was sent there. If it is right: {command}"
     );
     Err(asker.fault(FailureKind::Blocked, message))
 }
@@ -201,15 +201,17 @@ async fn client(
         wish["response_types"] = json!(["code"]);
     }
     let mut answer = asker.send("POST", register, vec![], Some(("application/json".to_owned(), wish.to_string().into_bytes()))).await?;
-    if answer.status() >= 400 {
-        return Err(match answer.checked(clock.now()).await {
+    if answer.http.status() >= 400 {
+        return Err(match answer.http.checked(clock.now()).await {
             Err(fault) => fault,
             Ok(answer) => answer.fault(FailureKind::BadResponse, "registered no client"),
         });
     }
     let said = asker.object(&mut answer).await?;
     let text = |key: &str| said.get(key).and_then(Value::as_str).filter(|text| !text.is_empty() && text.len() <= 4096);
-    let Some(id) = text("client_id") else { return Err(answer.fault(FailureKind::BadResponse, "registered a client without a client_id")) };
+    let Some(id) = text("client_id") else {
+        return Err(answer.http.fault(FailureKind::BadResponse, "registered a client without a client_id"));
+    };
     let secret = text("client_secret").map(Secret::new);
     secret.iter().for_each(|secret| asker.scrub.learn(secret));
     let methods = text("token_endpoint_auth_method").map_or_else(|| given.proofs.clone(), |method| vec![method.to_owned()]);
@@ -263,7 +265,7 @@ impl Asked<'_> {
             Err(_) => return Err(self.refused("nobody logged in within 10 minutes")),
         };
         // RFC 9207: letter by letter.
-        let quoted = |text: &str| self.asker.scrub.quote(text, false);
+        let quoted = |text: &str| self.asker.scrub.short_quote(text);
         match &came.issuer {
             Some(issuer) if *issuer != self.given.name => {
                 let message =

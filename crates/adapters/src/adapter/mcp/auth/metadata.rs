@@ -3,13 +3,17 @@
 //! All of it is written by strangers: addresses must be `https` (or this machine), the names in the documents must be those that were asked
 //! for, and sizes are bounded.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqwest::Url;
 use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
 
 use super::challenge::{Challenge, is_scope};
-use crate::adapter::http::{Http, HttpAnswer, HttpCall, HttpFault, is_loopback_host, read_json};
+use super::command::LoginCommand;
+use crate::adapter::held;
+use crate::adapter::http::{Http, HttpAnswer, HttpCall, HttpFault, in_words, is_loopback_host, read_json};
 use crate::adapter::scrub::Scrub;
 use crate::event::{Failure, FailureKind};
 use crate::port::Secret;
@@ -20,12 +24,22 @@ const LONGEST: usize = 2048;
 /// Most scopes that are taken from a document.
 const MOST_SCOPES: usize = 100;
 
-/// Asks for documents and tokens.
+/// Asks for documents and tokens. Each exchange has a bound in time, from connecting to the last byte, and in bytes.
 #[derive(Clone)]
 pub(in crate::adapter::mcp) struct Asker {
     pub(in crate::adapter::mcp) http: Http,
     pub(in crate::adapter::mcp) connect_timeout: Duration,
     pub(in crate::adapter::mcp) scrub: Scrub,
+    /// Who is being asked, so that whoever waits too long can say for whom.
+    pub(in crate::adapter::mcp) awaited: Arc<Mutex<Option<String>>>,
+    /// What a person types to log in.
+    pub(in crate::adapter::mcp) command: LoginCommand,
+}
+
+/// An answer that is read while its exchange has time.
+pub(super) struct Answered {
+    pub(super) http: HttpAnswer,
+    until: Instant,
 }
 
 impl Asker {
@@ -39,33 +53,41 @@ impl Asker {
         url: &str,
         mut headers: Vec<(String, Secret)>,
         body: Option<(String, Vec<u8>)>,
-    ) -> Result<HttpAnswer, HttpFault> {
+    ) -> Result<Answered, HttpFault> {
         headers.push(("Accept".to_owned(), Secret::new("application/json")));
+        let until = Instant::now() + self.http.exchange_time();
+        *held(&self.awaited) = Some(origin(url));
         let call = HttpCall { method, url, headers, body, is_repeatable: false, connect_timeout: self.connect_timeout, scrub: &self.scrub };
-        let bound = self.connect_timeout.max(Duration::from_secs(10)) + Duration::from_secs(20);
-        let late = || self.fault(FailureKind::Timeout, format!("{} gave no answer in time", self.scrub.quote(&origin(url), false)));
-        tokio::time::timeout(bound, self.http.send_any(call)).await.unwrap_or_else(|_| Err(late()))
+        let sent = timeout_at(until, self.http.send_any(call)).await;
+        *held(&self.awaited) = None;
+        let http = sent.unwrap_or_else(|_| Err(self.late(&origin(url))))?;
+        Ok(Answered { http, until })
+    }
+
+    fn late(&self, origin: &str) -> HttpFault {
+        let time = in_words(self.http.exchange_time());
+        self.fault(FailureKind::Timeout, format!("{} gave no whole answer within {time}", self.scrub.short_quote(origin)))
     }
 
     /// The JSON object of an answer.
-    pub(super) async fn object(&self, answer: &mut HttpAnswer) -> Result<Value, HttpFault> {
-        let bytes = answer.bytes().await?;
-        if bytes.len() > LARGEST {
-            return Err(answer.fault(FailureKind::TooLarge, format!("sent a document of more than {LARGEST} bytes")));
-        }
-        match read_json(&bytes) {
+    pub(super) async fn object(&self, answer: &mut Answered) -> Result<Value, HttpFault> {
+        let Answered { http, until } = answer;
+        *held(&self.awaited) = Some(http.origin.clone());
+        let read = timeout_at(*until, http.bytes_within(LARGEST)).await;
+        *held(&self.awaited) = None;
+        match read_json(&read.unwrap_or_else(|_| Err(self.late(&http.origin)))?) {
             Ok(object @ Value::Object(_)) => Ok(object),
-            _ => Err(answer.fault(FailureKind::BadResponse, "sent no JSON object")),
+            _ => Err(http.fault(FailureKind::BadResponse, "sent no JSON object")),
         }
     }
 
     /// A document; `None`: there is none.
     async fn document(&self, url: &str) -> Result<Option<Value>, HttpFault> {
         let mut answer = self.send("GET", url, vec![], None).await?;
-        match answer.status() {
+        match answer.http.status() {
             200..300 => Ok(Some(self.object(&mut answer).await?)),
             300..500 => Ok(None),
-            status => Err(answer.fault(FailureKind::ServerError, format!("answered {status} when its metadata was asked for"))),
+            status => Err(answer.http.fault(FailureKind::ServerError, format!("answered {status} when its metadata was asked for"))),
         }
     }
 
@@ -76,7 +98,7 @@ impl Asker {
         match self.usable(text) {
             true => Ok(Some(text.to_owned())),
             false => {
-                let shown = self.scrub.quote(&value.to_string(), false);
+                let shown = self.scrub.short_quote(&value.to_string());
                 let message = format!("{key} is {shown}, which is no address that begins with https://; it is not used");
                 Err(self.fault(FailureKind::Blocked, message))
             }
@@ -120,7 +142,7 @@ pub(super) async fn resource(asker: &Asker, server: &str, challenge: &Challenge)
     let known = |path: &str| format!("{own}/.well-known/oauth-protected-resource{path}");
     let places = match &challenge.resource_metadata {
         Some(named) if origin(named) != own => {
-            let shown = asker.scrub.quote(named, false);
+            let shown = asker.scrub.short_quote(named);
             return Err(wrong(format!("the server names {shown} for its metadata, which is not on its own host; it is not asked")));
         }
         Some(named) => vec![named.clone()],
@@ -139,7 +161,7 @@ pub(super) async fn resource(asker: &Asker, server: &str, challenge: &Challenge)
     };
     let Some(name) = asker.address(&found, "resource")? else { return Err(wrong("the metadata of the server has no resource".to_owned())) };
     if !covers(&name, &url) {
-        let shown = asker.scrub.quote(&name, false);
+        let shown = asker.scrub.short_quote(&name);
         return Err(wrong(format!("the metadata of the server is for {shown}, not for {server}; nothing is fetched with it")));
     }
     let listed = found.get("authorization_servers").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -207,7 +229,7 @@ pub(super) async fn issuer(asker: &Asker, name: &str, is_guess: bool) -> Result<
         let Some(found) = asker.document(&place).await? else { continue };
         let said = found.get("issuer").and_then(Value::as_str).unwrap_or_default();
         if said != name {
-            let said = asker.scrub.quote(said, false);
+            let said = asker.scrub.short_quote(said);
             return Err(
                 asker.fault(FailureKind::Blocked, format!("the metadata at {place} is that of \"{said}\", not of {name}; it is not used"))
             );

@@ -9,6 +9,7 @@
 mod assertion;
 mod callback;
 mod challenge;
+mod command;
 mod exchange;
 mod kept;
 mod login;
@@ -20,6 +21,8 @@ use std::sync::{Arc, Mutex};
 use chrono::{DateTime, Utc};
 
 pub(super) use self::challenge::Challenge;
+pub use self::command::LoginCommand;
+pub(super) use self::command::Logins;
 use self::exchange::{Client, Granted, TokenFault, token};
 use self::kept::{KeptLogin, LoginPlace};
 pub(super) use self::login::log_in;
@@ -81,6 +84,16 @@ impl ServerTokens {
     /// The token that requests carry now.
     pub(super) fn current(&self) -> Option<Secret> {
         held(&self.current).as_ref().map(|token| token.access.clone())
+    }
+
+    /// Who is being asked for a token; after a wait that was given up, who was.
+    pub(super) fn awaited(&self) -> Option<String> {
+        held(&self.asker.awaited).clone()
+    }
+
+    /// From now on the server itself is waited for.
+    pub(super) fn are_there(&self) {
+        *held(&self.asker.awaited) = None;
     }
 
     fn now(&self) -> DateTime<Utc> {
@@ -165,7 +178,7 @@ impl ServerTokens {
     async fn refreshed(&self, login: KeptLogin) -> Result<KeptLogin, HttpFault> {
         login.secrets().for_each(|secret| self.asker.scrub.learn(&secret));
         let name = &self.name;
-        let again = format!("log in again with: flow tools login {name}");
+        let again = format!("log in again with: {}", self.command([]));
         let Some(refresh) = login.refresh_token.clone() else {
             return Err(auth_fault(format!("the login of server \"{name}\" has expired; {again}")));
         };
@@ -226,34 +239,32 @@ impl ServerTokens {
         Ok(Granted { scopes: Some(granted.scopes.unwrap_or(scopes)), ..granted })
     }
 
+    /// What a person types to log in, with these scopes besides.
+    fn command<'s>(&self, scopes: impl IntoIterator<Item = &'s str>) -> String {
+        self.asker.command.to(&self.name, "--scope", scopes)
+    }
+
     fn without_login(&self) -> String {
-        format!("server \"{0}\" needs a login; log in with: flow tools login {0}", self.name)
+        format!("server \"{}\" needs a login; log in with: {}", self.name, self.command([]))
     }
 
     /// What to do after a 401 or a 403 that no new token helps against.
     pub(super) fn help(&self, challenge: &Challenge, is_for_scopes: bool) -> Option<String> {
-        let name = &self.name;
         Some(match (self.is_of_client(), self.current().is_some()) {
             (true, _) if is_for_scopes => "the client may not have these scopes; ask whoever runs the authorization server".to_owned(),
             (true, _) => "the token of the authorization server is not accepted; see client_id and scopes in its auth".to_owned(),
             (false, true) if is_for_scopes => {
-                let scopes: String = challenge.scopes.iter().map(|scope| format!(" --scope {}", shell_word(scope))).collect();
-                format!("its login lacks scopes; log in with: flow tools login {name}{scopes}")
+                format!("its login lacks scopes; log in with: {}", self.command(challenge.scopes.iter().map(String::as_str)))
             }
-            (false, true) => format!("its login is not accepted any more; log in again with: flow tools login {name}"),
+            (false, true) => format!("its login is not accepted any more; log in again with: {}", self.command([])),
             (false, false) if is_for_scopes || self.place.is_none() => return None,
             (false, false) => format!(
-                "log in with: flow tools login {name}; or set auth: {{ client_id, client_secret }}, or headers: {{ Authorization: \"Bearer \
-                 {{{{ secrets.NAME }}}}\" }} with a token of this server"
+                "log in with: {}; or set auth: {{ client_id, client_secret }}, or headers: {{ Authorization: \"Bearer {{{{ secrets.NAME \
+                 }}}}\" }} with a token of this server",
+                self.command([])
             ),
         })
     }
-}
-
-/// A scope as one word of a command line.
-fn shell_word(scope: &str) -> String {
-    let is_plain = scope.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:@%+,=".contains(c));
-    if is_plain { scope.to_owned() } else { format!("'{}'", scope.replace('\'', "'\\''")) }
 }
 
 /// The server's own metadata, and that of the authorization server: the one that the file names, else the first that the server names.
@@ -261,7 +272,7 @@ async fn discovered(asker: &Asker, url: &str, challenge: &Challenge, auth: &Serv
     let found = resource(asker, url, challenge).await?;
     let chosen = match &auth.issuer {
         Some(named) if !found.is_guess && !found.issuers.contains(named) => {
-            let shown = asker.scrub.quote(&found.issuers.join(", "), false);
+            let shown = asker.scrub.short_quote(&found.issuers.join(", "));
             let message = format!("the file names the issuer {named}, and the server names {shown}; nothing was sent there");
             return Err(asker.fault(FailureKind::Blocked, message));
         }

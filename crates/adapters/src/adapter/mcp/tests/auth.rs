@@ -3,9 +3,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Mutex;
 
-use super::web::{Heard, discovered, http, json_answer, serve, told, tools};
+use super::web::{Heard, discovered, http, json_answer, serve, standing, told, tools};
 use super::*;
-use crate::adapter::mcp::auth::{LoginTalk, LoginWish, log_out};
+use crate::adapter::mcp::auth::{LoginCommand, LoginTalk, LoginWish, log_out};
 use crate::event::FailureKind;
 use crate::model::Grant;
 use crate::port::ServerSignIn;
@@ -66,6 +66,9 @@ fn answer(heard: &Heard, own: &str, issuer: &str, state: &mut State) -> String {
         }
         "/prm" => {
             let name = if odd == "other resource" { "https://evil.example.com/mcp".to_owned() } else { format!("{own}/mcp") };
+            if odd == "endless" {
+                return standing("{");
+            }
             if odd == "huge" {
                 return document(&json!({ "resource": name, "authorization_servers": [issuer], "x": "y".repeat(300 << 10) }));
             }
@@ -87,6 +90,7 @@ fn answer(heard: &Heard, own: &str, issuer: &str, state: &mut State) -> String {
         "/device" => document(
             &json!({ "device_code": "canary-device", "user_code": "ABCD-EFGH", "verification_uri": format!("{issuer}/d"), "interval": 1 }),
         ),
+        "/token" if odd == "silent token" => standing(""),
         "/token" if odd == "redirect" => http("307 Temporary Redirect", "location: https://evil.example.com/\r\n", ""),
         "/token" if odd == "refuses" || odd == "refuses refresh" && heard.form.contains("grant_type=refresh_token") => {
             let said = json!({ "error": "invalid_grant", "error_description": "no\u{1b}[31m canary-client-secret" });
@@ -240,13 +244,41 @@ fn what_strangers_write_is_held_to_its_names_its_addresses_and_its_size() {
             ("other token", "https://evil.example.com for its tokens, which the file does not name"),
             ("huge", "more than 262144 bytes"),
             ("redirect", "which is never followed"),
-            ("refuses", "gives no token (400, invalid_grant: no\\u{1b}[31m ***)"),
+            ("refuses", "gives no token (400, invalid_grant: no\\x1B[31m ***)"),
         ] {
             let (world, pair) = (World::new(), pair(odd, false).await);
             let failure = world.list(&world.signed(&pair, client())).await.unwrap_err();
             assert!(failure.message.contains(part) && !failure.message.contains("canary"), "{odd}: {}", failure.message);
             assert!(pair.state.lock().unwrap().given.is_empty(), "{odd}");
         }
+    });
+}
+
+#[test]
+fn a_document_or_token_that_never_ends_ends_the_login_and_names_who_owes_it() {
+    run(async {
+        let hasty = || World::with(HttpSettings { exchange: SHORT, ..HttpSettings::default() }).with_logins();
+        for (odd, owes) in [("endless", "/prm"), ("silent token", "/token")] {
+            let (world, pair) = (hasty(), pair(odd, false).await);
+            let server = world.signed(&pair, None);
+            let failure = world.servers.log_in(&server, &LoginWish::default(), &Person::default()).await.unwrap_err();
+            let host = pair.issuer.as_str();
+            assert_eq!(failure.kind, FailureKind::Timeout, "{owes}: {}", failure.message);
+            assert!(failure.message.contains(&format!("{host} gave no whole answer within 400 ms")), "{}", failure.message);
+        }
+    });
+}
+
+#[test]
+fn a_run_that_waits_for_a_token_blames_who_gives_it_and_not_the_server() {
+    run(async {
+        let (world, pair) = (World::new(), pair("silent token", true).await);
+        let named = client().map(|auth| ServerSignIn { issuer: Some(pair.issuer.clone()), ..auth });
+        let server = ToolServer { connect_timeout: SHORT, ..world.signed(&pair, named) };
+        let failure = world.list(&server).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Timeout);
+        let told = format!("no token within 400 ms: {}, which is asked for it, does not answer", pair.issuer);
+        assert!(failure.message.contains(&told), "{}", failure.message);
     });
 }
 
@@ -334,7 +366,8 @@ fn a_code_from_elsewhere_and_a_server_without_pkce_end_the_login() {
     run(async {
         for (odd, more, part) in [
             ("", "&iss=https%3A%2F%2Fevil.example.com", "came back from \"https://evil.example.com\""),
-            ("", "&error=access_denied&error_description=no%1B%5B31m", "not granted (access_denied: no\\u{1b}[31m)"),
+            ("", "&error=access_denied&error_description=no%1B%5B31m", "not granted (access_denied: no\\x1B[31m)"),
+            ("", "&code=", "came back without a code"),
             ("no pkce", "", "does not say that it checks PKCE with S256"),
         ] {
             let (world, pair) = (World::new().with_logins(), pair(odd, false).await);
@@ -343,6 +376,44 @@ fn a_code_from_elsewhere_and_a_server_without_pkce_end_the_login() {
             assert!(failure.message.contains(part), "{}", failure.message);
             assert!(pair.forms().is_empty(), "{part}");
         }
+    });
+}
+
+#[test]
+fn what_a_redirect_says_is_shown_in_short() {
+    run(async {
+        let (world, pair) = (World::new().with_logins(), pair("", false).await);
+        let more: &'static str = format!("&error={0}&error_description={0}%E2%80%AE%1B%F3%A0%81%81", "long".repeat(800)).leak();
+        let person = Person { more, ..Person::default() };
+        let failure = world.servers.log_in(&world.signed(&pair, None), &LoginWish::default(), &person).await.unwrap_err();
+        assert!(failure.message.contains("not granted (longlong") && failure.message.chars().count() < 500, "{}", failure.message);
+        let more: &'static str = "&error=denied&error_description=%E2%80%AE%1B%F3%A0%81%81";
+        let person = Person { more, ..Person::default() };
+        let failure = world.servers.log_in(&world.signed(&pair, None), &LoginWish::default(), &person).await.unwrap_err();
+        assert!(failure.message.contains("(denied: \\u202E\\x1B\\U000E0041)"), "{}", failure.message);
+    });
+}
+
+#[test]
+fn what_to_do_after_a_refusal_comes_before_what_the_server_says_and_can_be_pasted() {
+    run(async {
+        let (url, _) = serve(Box::new(|_| {
+            let wants = "content-type: text/plain\r\nwww-authenticate: Bearer scope=\"--trust\"\r\n";
+            http("401 Unauthorized", wants, &format!("run flow tools logout\u{1b}[2J {}", "now ".repeat(400)))
+        }))
+        .await;
+        let mut world = World::new();
+        let command = LoginCommand::of(Path::new("my pipelines/p.yaml"), Some(Path::new("here")));
+        world.servers = world.servers.clone().with_login_command(command);
+        let world = world.with_logins();
+        let server = world.signed(&Pair { server: url, issuer: String::new(), heard: Arc::default(), state: Arc::default() }, None);
+        let failure = world.list(&server).await.unwrap_err();
+        let (ours, theirs) = failure.message.split_once("; it says: ").unwrap_or_else(|| panic!("{}", failure.message));
+        assert!(
+            ours.contains("log in with: flow tools login web 'my pipelines/p.yaml' --project here;") && !ours.contains("logout"),
+            "{ours}"
+        );
+        assert!(theirs.starts_with("run flow tools logout\\x1B[2J now") && theirs.chars().count() <= 200, "{theirs}");
     });
 }
 

@@ -30,8 +30,12 @@ struct World {
 
 impl World {
     fn new() -> World {
+        World::with(HttpSettings::default())
+    }
+
+    fn with(settings: HttpSettings) -> World {
         let clock: Arc<SystemClock> = Arc::new(SystemClock::new());
-        let http = Http::new(HttpSettings::default(), clock.clone());
+        let http = Http::new(settings, clock.clone());
         World { servers: McpServers::new(http, clock), home: tempfile::tempdir().unwrap() }
     }
 

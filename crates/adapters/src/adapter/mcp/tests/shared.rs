@@ -5,6 +5,7 @@ use tokio::sync::oneshot;
 use super::super::pool::MOST_IDLE;
 use super::super::{Lent, SharedServers};
 use super::*;
+use crate::adapter::mcp::auth::LoginCommand;
 use crate::event::FailureKind;
 
 /// A process: its servers live on a thread of their own.
@@ -26,7 +27,7 @@ fn in_process(test: impl FnOnce(&World, &SharedServers)) {
 
 /// A run: what it does with its servers, on a runtime of its own.
 fn one_run<T>(shared: &SharedServers, run_id: &str, server: &ToolServer, work: impl AsyncFnOnce(&Lent, ToolServer) -> T) -> T {
-    let lent = shared.lend(run_id, &[], None);
+    let lent = shared.lend(run_id, &[], None, LoginCommand::default());
     let server = ToolServer { run: run_id.into(), ..server.clone() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(work(&lent, server))
@@ -99,7 +100,7 @@ fn what_a_program_wrote_for_one_run_is_not_told_to_another() {
         let server = world.program("crashes_in_call");
         let other = ToolServer { run: "r_2".into(), ..server.clone() };
         let failure = one_run(shared, "r_1", &server, async |lent, server| {
-            let beside = shared.lend("r_2", &[], None);
+            let beside = shared.lend("r_2", &[], None, LoginCommand::default());
             beside.list(other).await.unwrap();
             let list = lent.list(server.clone()).await.unwrap();
             lent.call(echo(&server, &list, "x", LONG)).await.unwrap_err()
