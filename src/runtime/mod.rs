@@ -43,7 +43,7 @@ pub use runner::Runner;
 pub use running::{Control, RunHandle};
 pub use session::{Answer, RunQuestion};
 pub(crate) use session::{Attend, Decided, PlayedRun, RunSession, channel, first_event};
-pub(crate) use stored::StoredRun;
+pub(crate) use stored::{StoredRun, asked_to_end};
 pub(crate) use surroundings::{Surroundings, inputs_of_file, start_of, unrecognised};
 pub(crate) use tape::Taping;
 pub use tape::{Recorded, TapingError};

@@ -1,11 +1,13 @@
 //! A run from its beginning to its end, or until a person must decide: the one way to do it, whoever asks for it.
 
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::conversation::{ConversationTurn, Waited};
 use super::stored::StoredRun;
@@ -16,7 +18,7 @@ use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
 use crate::driver::{FoundPerson, StopReceiver, drive, find_person, moment};
 use crate::engine::{Input, Run, RunMessage, check_inputs, marks, run_message};
-use crate::event::{ConversationSoFar, Event, FormRequest, Happening, RunStart, RunStatus, StyleUsed};
+use crate::event::{Canceller, ConversationSoFar, Event, FormRequest, Happening, RunStart, RunStatus, StyleUsed};
 use crate::journal::{Journal, PersonalMask, RunMask};
 use crate::model::{Outputs, Pipeline, Program};
 use crate::port::{EventLog, Secret};
@@ -234,7 +236,10 @@ impl RunSession {
         }
         attend.masks(mask.of(&before).redactor());
         let mut events = before;
-        let driven = on.runtime.block_on(async {
+        let (ends, mut ended) = unbounded_channel();
+        let asked = asked_elsewhere(stop, lock.as_ref(), ends);
+        let stop = &mut ended;
+        let played = async {
             let mut answered = None;
             let driven = loop {
                 let mut watch = |event: Event| {
@@ -269,7 +274,8 @@ impl RunSession {
                 let decided = tokio::select! {
                     decided = attend.decide(question) => decided.map(|answer| answer.input(step)),
                     () = time_is_up => Some(Input::Tick),
-                    Some(_) = stop.recv() => None,
+                    // A signal leaves the question open; a person who ends the run does not.
+                    Some(by) = stop.recv() => (by == Canceller::Person).then_some(Input::Cancel { by }),
                 };
                 let Some(decided) = decided else { break driven };
                 if let Some(turn) = &mut turn {
@@ -288,6 +294,12 @@ impl RunSession {
             };
             let _ = on.ports.servers.close().await;
             driven
+        };
+        let driven = on.runtime.block_on(async {
+            tokio::select! {
+                driven = played => driven,
+                never = asked => match never {},
+            }
         });
         let head = on.head(&events);
         let Surroundings { runner, tape, scripted, printed, runtime, ports, .. } = on;
@@ -321,6 +333,27 @@ impl RunSession {
             outcome.ending = RunEnding::Lost;
         }
         PlayedRun::new(outcome, mask, lock)
+    }
+}
+
+/// How often a run looks whether another process wants it to end.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Passes on who wants a run to end: whoever says so through `stop`, or another process by the lock of the run.
+async fn asked_elsewhere(stop: &mut StopReceiver, lock: Option<&RunLock>, ends: UnboundedSender<Canceller>) -> Infallible {
+    let mut is_open = true;
+    loop {
+        tokio::select! {
+            by = stop.recv(), if is_open => match by {
+                Some(by) => drop(ends.send(by)),
+                None => is_open = false,
+            },
+            () = tokio::time::sleep(LOOK) => {
+                if lock.is_some_and(RunLock::is_asked_to_end) {
+                    let _ = ends.send(Canceller::Person);
+                }
+            }
+        }
     }
 }
 

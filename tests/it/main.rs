@@ -46,6 +46,7 @@ mod recovery;
 mod reference_systems;
 mod review;
 mod runs;
+mod runs_ended;
 mod schema;
 mod servers;
 mod settings;

@@ -195,11 +195,24 @@ pub enum RunsCommand {
     #[command(after_help = examples::RESUME)]
     Resume {
         /// Its id, or its beginning
-        run: String,
+        #[arg(required_unless_present = "all")]
+        run: Option<String>,
+        /// Continues every run that was cut off, and those that waited for a person and can continue, oldest first; one line for each
+        #[arg(long, conflicts_with_all = ["run", "output", "events", "json"])]
+        all: bool,
+        /// With --all: only runs that started since then: 2026-11-18, 2026-11-18T09:00:00Z, or how long ago: 2h, 7d
+        #[arg(long, value_name = "TIME", requires = "all")]
+        since: Option<String>,
         #[command(flatten)]
         printed: OutputOptions,
         #[command(flatten)]
         trust: TrustOption,
+    },
+    /// Ends a run for good: one that waits or was killed at once, one that another process is executing in order
+    #[command(after_help = examples::CANCEL)]
+    Cancel {
+        /// Its id, or its beginning
+        run: String,
     },
     /// Removes runs and erases everything they stored
     #[command(after_help = examples::RM)]
