@@ -1,6 +1,7 @@
 //! A run from its beginning to its end, or until a person must decide: the one way to do it, whoever asks for it.
 
 use std::convert::Infallible;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,13 +29,13 @@ use crate::redact::Redactor;
 pub(crate) struct RunSession {
     pub(crate) id: String,
     pub(crate) on: Surroundings,
-    run: Run,
-    begin: Input,
+    pub(super) run: Run,
+    pub(super) begin: Input,
     /// The events so far.
-    before: Vec<Event>,
-    log: Box<dyn EventLog>,
-    lock: Option<RunLock>,
-    turn: Option<ConversationTurn>,
+    pub(super) before: Vec<Event>,
+    pub(super) log: Box<dyn EventLog>,
+    pub(super) lock: Option<RunLock>,
+    pub(super) turn: Option<ConversationTurn>,
 }
 
 /// A step that waits for a person's decision.
@@ -165,7 +166,7 @@ impl RunSession {
             conversation,
             files: checked.loaded.prints.clone(),
             tape: on.runner.taping.told(),
-            file: std::path::absolute(&file).unwrap_or(file).display().to_string(),
+            file: whole(file),
             scripted: on.scripted,
             served: on.runner.is_served,
             deadline_ms: limits.deadline.map(|time| time.as_millis() as u64),
@@ -179,6 +180,7 @@ impl RunSession {
                 let opened = on.runner.journals.log(&file, &sealing).and_then(|log| Ok((log, RunLock::take(&file, &id)?)));
                 let (log, lock) = opened.map_err(|error| kept::with_help(error, &project))?;
                 on.keep_results_of(&id, &file, &sealing);
+                let log = log.with_files(&id, &on.texts());
                 // A replay is no part of what is said.
                 let own = start.conversation.as_deref().filter(|_| !on.runner.taping.is_replay());
                 let turn = own.map(|own| ConversationTurn::arrive(own, &id, &file, &sealing)).transpose()?;
@@ -192,11 +194,11 @@ impl RunSession {
 
     /// Continues with a run from its record. Errors: its files have changed: which.
     pub(crate) fn resume(mut on: Surroundings, stored: StoredRun) -> Result<RunSession, RunError> {
+        let run = on.as_its_events_tell(&stored.events).map_err(|error| with_texts(error, &on, &stored))?;
         let StoredRun { id, events, store, file, lock } = stored;
         let sealing = store.sealing().clone();
         drop(store);
         on.keep_results_of(&id, &file, &sealing);
-        let run = on.as_its_events_tell(&events)?;
         let away = events.last().map_or(0, |last| (on.ports.clock.now() - last.time).num_milliseconds().max(0) as u64);
         let log = Box::new(on.runner.journals.log(&file, &sealing)?);
         let own = start_of(&events).and_then(|start| start.conversation.as_deref()).filter(|_| !on.runner.taping.is_replay());
@@ -333,6 +335,32 @@ impl RunSession {
             outcome.ending = RunEnding::Lost;
         }
         PlayedRun::new(outcome, mask, lock)
+    }
+}
+
+fn whole(file: PathBuf) -> String {
+    std::path::absolute(&file).unwrap_or(file).display().to_string()
+}
+
+/// Sets what the first event of a run says of its files, as they are now.
+pub(super) fn begun(on: &Surroundings, start: &mut RunStart) {
+    let Workflow { checked, pipeline, file, .. } = &on.runner.workflow;
+    start.pipeline.clone_from(&pipeline.name.value);
+    start.hash.clone_from(&pipeline.hash);
+    start.files.clone_from(&checked.loaded.prints);
+    start.file = whole(file.clone());
+    start.style_guide = pipeline.style_guide.as_deref().map(StyleUsed::of);
+    start.marks = marks(&checked.loaded.program);
+}
+
+/// Says how the files of a run have changed, if the store knows what they were.
+fn with_texts(error: RunError, on: &Surroundings, stored: &StoredRun) -> RunError {
+    match (error, stored.store.files_of(&stored.id)) {
+        (RunError::Changed(changed), Ok(Some(before))) => {
+            let root = on.runner.workflow.checked.loaded.root_name();
+            RunError::Changed(Box::new(changed.with_texts(&before, &on.texts(), root, &stored.ended_steps())))
+        }
+        (error, _) => error,
     }
 }
 

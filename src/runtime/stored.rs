@@ -13,6 +13,7 @@ use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, RunEnd, RunStart, RunStatus, StepStatus, Usage, VERSION};
 use crate::journal::{PersonalMask, record};
+use crate::model::step_path;
 use crate::port::{Clock, RunMatch, Store, StoreError};
 
 /// A run of which there is a record. No other process continues with it meanwhile.
@@ -99,6 +100,13 @@ impl StoredRun {
     pub(super) fn questions(&self) -> Vec<&Event> {
         let open = record(&self.events).map(|record| record.questions).unwrap_or_default();
         open.iter().filter_map(|asked| RunQuestion::event(&asked.step, &self.events)).map(|(event, _)| event).collect()
+    }
+
+    /// The pipeline's own steps that have ended well.
+    pub(super) fn ended_steps(&self) -> Vec<String> {
+        let steps = record(&self.events).map(|record| record.steps).unwrap_or_default();
+        let done = |status: &str| matches!(status.parse(), Ok(StepStatus::Succeeded | StepStatus::Skipped));
+        steps.into_iter().filter(|step| done(&step.status) && step_path::outermost(&step.step) == step.step).map(|step| step.step).collect()
     }
 
     /// What became of it, as far as it went.

@@ -208,6 +208,9 @@ pub enum RunsCommand {
         #[command(flatten)]
         trust: TrustOption,
     },
+    /// Starts a new run with the finished steps of another one, from a step on
+    #[command(after_help = examples::FORK)]
+    Fork(ForkOptions),
     /// Ends a run for good: one that waits or was killed at once, one that another process is executing in order
     #[command(after_help = examples::CANCEL)]
     Cancel {
@@ -234,6 +237,22 @@ pub enum RunsCommand {
         #[arg(long, value_name = "TIME")]
         older_than: Option<String>,
     },
+}
+
+#[derive(Debug, Args)]
+pub struct ForkOptions {
+    /// The id of the other run, or its beginning
+    pub run: String,
+    /// The step that runs anew, with all that waits for it
+    #[arg(long, value_name = "STEP")]
+    pub from: String,
+    /// An input that is another one; may be repeated
+    #[arg(long = "input", value_name = "NAME=VALUE")]
+    pub inputs: Vec<String>,
+    #[command(flatten)]
+    pub printed: OutputOptions,
+    #[command(flatten)]
+    pub trust: TrustOption,
 }
 
 /// Where conversations are stored.

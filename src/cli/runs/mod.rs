@@ -1,6 +1,7 @@
 //! `flow runs …`: the record of past runs. A run goes with all that it left in the project's `.flow` folder.
 
 mod cancel;
+mod fork;
 mod resume;
 
 use std::collections::BTreeSet;
@@ -91,6 +92,7 @@ pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit
             })
         }
         RunsCommand::Export { run } => Ok(stdout::print_json(&stored(run.as_deref(), shared)?.0)),
+        RunsCommand::Fork(options) => fork::run(options, shared),
         RunsCommand::Cancel { run } => cancel::run(run, shared),
         RunsCommand::Resume { run: Some(run), printed, trust, .. } => resume::one(run, printed, trust.is_given, shared),
         RunsCommand::Resume { run: None, since, trust, printed, .. } => resume::all(since.as_deref(), printed, trust.is_given, shared),

@@ -11,7 +11,7 @@ use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, RunStatus};
 use crate::journal::record;
 use crate::port::{RunFilter, Store};
-use crate::runtime::{PlayedRun, RunSession, StoredRun, asked_to_end};
+use crate::runtime::{PlayedRun, RunError, RunSession, StoredRun, asked_to_end};
 
 /// Continues with a run whose process has ended.
 pub(super) fn one(id: &str, output: &OutputOptions, is_allowed: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
@@ -40,7 +40,15 @@ fn session(stored: StoredRun, output: &OutputOptions, is_allowed: bool, shared: 
         return Err(failed(format!("run {} cannot go on: {} does not exist any more", stored.id, visible(&file))));
     }
     let on = run::prepared(Path::new(&file), output, is_allowed, shared, taping)?;
-    Ok(RunSession::resume(on, stored)?)
+    Ok(RunSession::resume(on, stored).inspect_err(|error| show_changes(error, shared))?)
+}
+
+/// How the files of a run have changed, if that is why it cannot continue.
+pub(super) fn show_changes(error: &RunError, shared: &SharedOptions) {
+    let RunError::Changed(changed) = error else { return };
+    for (name, difference) in &changed.differences {
+        tell::drawn(&format!("{name}, as it was and as it is:\n{}", difference.draw(shared.look_of_stderr().is_coloured)));
+    }
 }
 
 /// Whether a step has written to standard output what the run has to say.

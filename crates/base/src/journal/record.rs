@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::event::{
-    Canceller, Event, FailureKind, Happening, ModelAnswer, RunEnd, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage, Verdict,
+    Canceller, Event, FailureKind, Happening, ModelAnswer, Origin, RunEnd, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage,
+    Verdict,
 };
 use crate::model::{ActKind, step_path};
 
@@ -22,6 +23,9 @@ pub struct Record {
     /// What it was given.
     pub inputs: Value,
     pub channel: Option<String>,
+    /// The run whose finished steps it began with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     /// The conversation that it is part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationRecord>,
@@ -315,6 +319,7 @@ impl RecordBuilder {
             hash: start.hash.clone(),
             inputs: (*start.inputs).clone(),
             channel: start.channel.clone(),
+            origin: start.origin.clone(),
             conversation: start.conversation.as_deref().map(|own| ConversationRecord {
                 of: own.of.clone(),
                 earlier: own.messages.len() as u64,
