@@ -8,7 +8,7 @@
 //! | `surroundings`, `session`, `stored` | what a run needs; from its beginning to its end, for all who run something; from its record |
 //! | `changed` | what has changed in the files of a run since it began, and which of its steps that touches |
 //! | `conversation` | its place in a conversation |
-//! | `virtual_time` | a run whose clock jumps, for tests |
+//! | `virtual_time`, `replay` | a run whose clock jumps, for tests; a run again, against its own record |
 //! | `fork` | a new run that begins with what another one has done |
 //! | `world`, `own` | what a run uses of this machine; what no step may touch |
 //! | `settings` | what the project and the user have set |
@@ -25,6 +25,7 @@ pub(crate) mod kept;
 mod outcome;
 mod own;
 mod project;
+mod replay;
 mod runner;
 mod running;
 mod session;
@@ -45,6 +46,7 @@ pub(crate) use outcome::drawn;
 pub use outcome::{Cause, RunEnding, RunError, RunOutcome, Untrusted};
 pub(crate) use own::own_files;
 pub(crate) use project::{each_once, find, has_keys, is_test_file, place_of, project};
+pub(crate) use replay::replay;
 pub use runner::Runner;
 pub use running::{Control, RunHandle};
 pub use session::{Answer, RunQuestion};

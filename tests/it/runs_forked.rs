@@ -86,13 +86,17 @@ fn a_resume_shows_what_changed_and_which_finished_steps_that_touches() {
 fn a_key_in_a_changed_file_is_not_shown() {
     let folder = project();
     let at = folder.path();
-    let key = "sk-proj-Qm9vbGVhbkNhbmFyeVZhbHVlMTIzNDU2Nzg5MA";
-    change(at, "You write letters.", &format!("You write letters. {key}"));
-    let run = killed(at, "p.yaml", "nap", &["--input", "nap=60s"]);
+    let secret = "hunter2-Canary-93817";
+    std::fs::write(at.join("env"), format!("APP_TOKEN={secret}\n")).unwrap();
+    change(at, "inputs: {", "secrets: { APP_TOKEN: Token of the app. }\ninputs: {");
+    change(at, "You write letters.", &format!("You write letters. {secret}"));
+    let run = killed(at, "p.yaml", "nap", &["--input", "nap=60s", "--env-file", "env", "--trust"]);
     change(at, "You write letters.", "You write short letters.");
-    let refused = flow(at, &["runs", "resume", &run]);
+    let refused = flow(at, &["runs", "resume", &run, "--env-file", "env", "--trust"]);
     says(&refused, 6, "as it was and as it is");
-    assert!(!refused.err.contains("Qm9vbGVhbk"), "{}", refused.err);
+    assert!(!refused.err.contains(secret) && refused.err.contains("***"), "{}", refused.err);
+    let store = std::fs::read(at.join(".flow/runs.db")).unwrap();
+    assert!(!store.windows(secret.len()).any(|part| part == secret.as_bytes()));
 }
 
 #[test]
@@ -179,4 +183,28 @@ fn what_cannot_be_forked_is_told() {
     says(&flow(at, &["runs", "fork", &origin, "--from", "last", "--input", "tune=cold"]), 2, "\"tune\" is no input");
     std::fs::remove_file(at.join("p.yaml")).unwrap();
     says(&flow(at, &["runs", "fork", &origin, "--from", "last"]), 6, "does not exist any more");
+}
+
+#[test]
+fn a_replay_asks_nobody_and_shows_the_first_place_that_is_not_what_it_was() {
+    let folder = project();
+    let at = folder.path();
+    let origin = run(at);
+    // Whatever the model would say now does not count.
+    std::fs::write(at.join("replies.yaml"), "flow: 1\nreplies:\n  facts: { text: It snowed. }\n  letter: { text: Dear Bob }\n").unwrap();
+    let equal = flow(at, &["runs", "replay", &origin]);
+    assert_eq!(equal.exit, 0, "{}{}", equal.out, equal.err);
+    assert_eq!(equal.out, format!("{origin}  equal (succeeded); 1 step that calls something was taken from the record\n"));
+    change(at, "output }}!", "output }}?");
+    let other = flow(at, &["runs", "replay", &origin]);
+    assert_eq!(other.exit, 1, "{}{}", other.out, other.err);
+    assert!(other.out.starts_with(&format!("{origin}  different: the first difference is in step \"last\"")), "{}", other.out);
+    assert!(other.out.contains("Dear Ana[-!-]") && other.out.contains("Dear Ana{+?+}"), "{}", other.out);
+    says(&other, 1, "have changed since it began");
+    change(at, "  - { id: letter,", "  - { id: more, agent: writer, prompt: More. }\n  - { id: letter,");
+    says(&flow(at, &["runs", "replay", &origin]), 6, "step \"more\" asks its model more often than it did then");
+    assert_eq!(flow(at, &["runs", "list", "--json"]).out.matches("\"run\"").count(), 1, "a replay is no run");
+    let open = killed(at, "p.yaml", "nap", &["--input", "nap=60s"]);
+    says(&flow(at, &["runs", "replay", &open]), 6, "it has not ended");
+    says(&flow(at, &["runs", "replay", "r_none"]), 2, "there is no run");
 }

@@ -211,6 +211,12 @@ pub enum RunsCommand {
     /// Starts a new run with the finished steps of another one, from a step on
     #[command(after_help = examples::FORK)]
     Fork(ForkOptions),
+    /// Runs a run again against its own record, touching nothing outside, and compares the outputs (exit 1: they differ)
+    #[command(after_help = examples::REPLAY)]
+    Replay {
+        /// Its id, or its beginning
+        run: String,
+    },
     /// Ends a run for good: one that waits or was killed at once, one that another process is executing in order
     #[command(after_help = examples::CANCEL)]
     Cancel {

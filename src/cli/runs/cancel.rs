@@ -1,8 +1,9 @@
 //! `flow runs cancel`: ends a run for good.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::adapter::clock::SystemClock;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::cli::Exit;
@@ -10,7 +11,7 @@ use crate::cli::arguments::SharedOptions;
 use crate::cli::refusal::Refusal;
 use crate::event::Canceller;
 use crate::model::STAGE_TIME;
-use crate::port::{Store, StoreError};
+use crate::port::{Clock, Store, StoreError};
 use crate::runtime::{StoredRun, asked_to_end};
 
 /// How long the process that executes a run may take to notice that it is to end, and then to end it: calls that are out have 4 s, `on_failure`
@@ -29,7 +30,7 @@ pub(super) fn run(wanted: &str, shared: &SharedOptions) -> Result<Exit, Refusal>
         Err(StoreError::Held { .. }) => {}
         Err(error) => return Err(error.into()),
     }
-    let began = Instant::now();
+    let clock = SystemClock::new();
     let mut is_noticed = false;
     loop {
         let (store, ..) = super::open_run(Some(&id), shared)?;
@@ -42,7 +43,7 @@ pub(super) fn run(wanted: &str, shared: &SharedOptions) -> Result<Exit, Refusal>
         RunLock::ask_to_end(&file, &id)?;
         is_noticed = is_noticed || has_noticed(&file, &id, shared)?;
         let allowed = if is_noticed { TO_END } else { TO_NOTICE };
-        if began.elapsed() > allowed {
+        if clock.elapsed() > allowed {
             let what = if is_noticed { "is ending, and has not ended yet" } else { "does not react" };
             let reach = shared.reach(&shared.current_project());
             return Err(Refusal::new(

@@ -2,6 +2,7 @@
 
 mod cancel;
 mod fork;
+mod replay;
 mod resume;
 
 use std::collections::BTreeSet;
@@ -93,6 +94,7 @@ pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit
         }
         RunsCommand::Export { run } => Ok(stdout::print_json(&stored(run.as_deref(), shared)?.0)),
         RunsCommand::Fork(options) => fork::run(options, shared),
+        RunsCommand::Replay { run } => replay::run(run, shared),
         RunsCommand::Cancel { run } => cancel::run(run, shared),
         RunsCommand::Resume { run: Some(run), printed, trust, .. } => resume::one(run, printed, trust.is_given, shared),
         RunsCommand::Resume { run: None, since, trust, printed, .. } => resume::all(since.as_deref(), printed, trust.is_given, shared),

@@ -35,7 +35,7 @@ struct StoreWriter {
 /// Events of one run that must be on disk, and who waits for it.
 struct WriteRequest {
     events: Unwritten,
-    files: Option<(Arc<str>, RunFiles)>,
+    files: Option<Box<(Arc<str>, RunFiles)>>,
     sealing: Sealing,
     done: oneshot::Sender<Result<(), StoreError>>,
 }
@@ -92,8 +92,8 @@ fn write(mut store: SqliteStore, requests: &Receiver<WriteRequest>) {
                 Err(error) => drop(done.send(Err(error))),
             }
         }
-        fn named(files: &Option<(Arc<str>, RunFiles)>) -> Option<(&str, &RunFiles)> {
-            files.as_ref().map(|(run, files)| (&**run, files))
+        fn named(files: &Option<Box<(Arc<str>, RunFiles)>>) -> Option<(&str, &RunFiles)> {
+            files.as_deref().map(|(run, files)| (&**run, files))
         }
         let files: Vec<_> = waiting.iter().filter_map(|(_, files, _)| named(files)).collect();
         let is_shared = waiting.len() > 1 && store.write_with(&all, &files).is_ok();
@@ -109,7 +109,7 @@ fn write(mut store: SqliteStore, requests: &Receiver<WriteRequest>) {
 pub struct SharedLog {
     file: PathBuf,
     unwritten: Unwritten,
-    files: Option<(Arc<str>, RunFiles)>,
+    files: Option<Box<(Arc<str>, RunFiles)>>,
     sealing: Sealing,
     writer: Arc<StoreWriter>,
 }
@@ -118,7 +118,7 @@ impl SharedLog {
     /// Keeps the files that a run begins with, in the commit of its first events; files that are too large are not kept.
     #[must_use]
     pub fn with_files(mut self, run: &str, texts: &FileTexts) -> SharedLog {
-        self.files = RunFiles::new(texts, &self.sealing).map(|files| (run.into(), files));
+        self.files = RunFiles::new(texts, &self.sealing).map(|files| Box::new((run.into(), files)));
         self
     }
 }
