@@ -94,12 +94,8 @@ fn shown_question(question: &RunQuestion) -> String {
 }
 
 /// Errors: the time for an answer is up.
-pub(super) fn in_time(run: &str, step: &str, events: &[Event], reach: &str) -> Result<(), Refusal> {
-    let Some((event, _)) = RunQuestion::event(step, events) else { return Ok(()) };
-    let Happening::ApprovalRequested { form: Some(form), .. } = &event.happening else { return Ok(()) };
-    let Some(until) = form.until_ms else { return Ok(()) };
-    let allowed = chrono::TimeDelta::milliseconds(i64::try_from(until.saturating_sub(event.at_ms)).unwrap_or(i64::MAX));
-    if SystemClock::new().now() - event.time < allowed {
+fn in_time(run: &str, step: &str, events: &[Event], reach: &str) -> Result<(), Refusal> {
+    if !RunQuestion::is_late(step, events, SystemClock::new().now()) {
         return Ok(());
     }
     let step = visible(step);

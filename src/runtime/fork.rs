@@ -14,7 +14,7 @@ use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::{did_you_mean, visible};
 use crate::driver::{find_person, moment};
 use crate::engine::{Input, Run, UnknownStepError, check_inputs, events_of, taken_over};
-use crate::event::{Event, Happening, Origin, RunStart, VERSION};
+use crate::event::{Event, Happening, RunOrigin, RunStart, VERSION};
 use crate::model::{Limits, Pipeline, with_inner};
 use crate::port::{EventLog, Store};
 
@@ -57,7 +57,7 @@ impl RunSession {
         }
         let mut first = RunStart {
             inputs: std::sync::Arc::new(Value::Object(inputs.clone())),
-            origin: Some(Origin { run: origin.to_owned(), from: step.to_owned() }),
+            origin: Some(RunOrigin { run: origin.to_owned(), from: step.to_owned() }),
             tape: None,
             served: false,
             scripted: on.scripted,

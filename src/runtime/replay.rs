@@ -16,7 +16,7 @@ use crate::model::{Limits, Mock, step_path};
 use crate::port::{ModelReply, ModelRequest};
 
 /// What a replay came to.
-pub(crate) struct Replayed {
+pub(crate) struct ReplayedRun {
     /// How the run ended then, and how it does now.
     pub(crate) status: [Option<RunStatus>; 2],
     /// The first place where it is not what it was, with what was there and what is; `None`: all is equal.
@@ -32,7 +32,7 @@ type Answers = HashMap<StepPath, VecDeque<(ModelAnswer, Usage)>>;
 
 /// What a record has to answer with.
 #[derive(Default)]
-struct Recorded {
+struct RunAnswers {
     answers: Answers,
     mocks: BTreeMap<String, Mock>,
     given: BTreeSet<String>,
@@ -40,14 +40,14 @@ struct Recorded {
 }
 
 /// Runs again what a record tells of. Errors: it has no beginning, or the run does not end.
-pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<Replayed, RunError> {
+pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun, RunError> {
     let refused = |why: &str| RunError::CannotResume(vec![format!("this run cannot be replayed: {why}")]);
     let start = start_of(events).ok_or_else(|| refused("its record has no beginning"))?;
     let before = record(events).ok_or_else(|| refused("its record has no beginning"))?;
     if before.status.is_none() {
         return Err(refused("it has not ended; flow runs resume continues it"));
     }
-    let Recorded { mut answers, mocks, given, mut missing } = Recorded::of(events);
+    let RunAnswers { mut answers, mocks, given, mut missing } = RunAnswers::of(events);
     let mut options = on.options(Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() });
     options.mocks = Mocks { by_name: mocks, refuses_effects: true };
     let mut start = start.clone();
@@ -85,6 +85,8 @@ pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<Replayed, Ru
         }
     };
     let end = run.play(start, &mut answer).map_err(|error| refused(&error.to_string()))?;
+    let unscripted = run.run.noted().missing_replies;
+    missing.extend(unscripted.iter().map(|(step, _)| format!("step \"{step}\" asks its model more often than it did then")));
     missing.extend(run.run.noted().refused.iter().map(|step| format!("step \"{step}\" acts outside, and did not get there then")));
     missing.extend(run.run.noted().unanswered.iter().map(|step| format!("step \"{step}\" asks a person, and has no answer")));
     let now = record(&run.events).ok_or_else(|| refused("it did not begin"))?;
@@ -110,7 +112,7 @@ pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<Replayed, Ru
         difference = Some(("the status of the run".to_owned(), word(before.status), word(Some(end.status))));
     }
     missing.dedup();
-    Ok(Replayed { status: [before.status, Some(end.status)], difference, missing, given })
+    Ok(ReplayedRun { status: [before.status, Some(end.status)], difference, missing, given })
 }
 
 fn unrecorded() -> Failure {
@@ -150,10 +152,10 @@ fn said_again(said: ModelAnswer, usage: Usage, request: Option<&ModelRequest>) -
     }
 }
 
-impl Recorded {
+impl RunAnswers {
     /// Steps that called something themselves have their outputs from the record; tools of agents what they gave.
-    fn of(events: &[Event]) -> Recorded {
-        let mut all = Recorded::default();
+    fn of(events: &[Event]) -> RunAnswers {
+        let mut all = RunAnswers::default();
         let mut ended: BTreeMap<String, Vec<Mock>> = BTreeMap::new();
         let mut tools: BTreeMap<String, Vec<Mock>> = BTreeMap::new();
         let mut asked: HashMap<(StepPath, u64), String> = HashMap::new();

@@ -64,6 +64,15 @@ impl RunQuestion {
         RunQuestion { run: run.to_owned(), step, text, form }
     }
 
+    /// Whether the time for an answer about a step is up.
+    pub(crate) fn is_late(step: &str, events: &[Event], now: DateTime<Utc>) -> bool {
+        let Some((event, _)) = RunQuestion::event(step, events) else { return false };
+        let Happening::ApprovalRequested { form: Some(form), .. } = &event.happening else { return false };
+        let Some(until) = form.until_ms else { return false };
+        let allowed = chrono::TimeDelta::milliseconds(i64::try_from(until.saturating_sub(event.at_ms)).unwrap_or(i64::MAX));
+        now - event.time >= allowed
+    }
+
     /// The event that asked about a step last, and its question.
     pub(crate) fn event<'e>(step: &str, events: &'e [Event]) -> Option<(&'e Event, &'e str)> {
         events.iter().rev().find_map(|event| match &event.happening {

@@ -2,16 +2,17 @@
 
 use std::path::Path;
 
+use crate::adapter::clock::SystemClock;
 use crate::adapter::run_lock::RunLock;
 use crate::cli::arguments::{OutputOptions, SharedOptions};
 use crate::cli::outcome::{OutputTargets, line_of_end};
 use crate::cli::refusal::Refusal;
-use crate::cli::{Exit, approve, run, stdout, tell};
+use crate::cli::{Exit, run, stdout, tell};
 use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, RunStatus};
 use crate::journal::record;
-use crate::port::{RunFilter, Store};
-use crate::runtime::{PlayedRun, RunError, RunSession, StoredRun, asked_to_end};
+use crate::port::{Clock, RunFilter, Store};
+use crate::runtime::{PlayedRun, RunError, RunQuestion, RunSession, StoredRun, asked_to_end};
 
 /// Continues with a run whose process has ended.
 pub(super) fn one(id: &str, output: &OutputOptions, is_allowed: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
@@ -90,20 +91,19 @@ pub(super) fn all(since: Option<&str>, output: &OutputOptions, is_allowed: bool,
 fn opened(id: &str, shared: &SharedOptions) -> Result<Option<StoredRun>, Refusal> {
     let (store, file, id) = super::open_run(Some(id), shared)?;
     let stored = StoredRun::open(store, file, id)?;
-    Ok((stored.end().is_none() && can_continue(&stored, shared)).then_some(stored))
+    Ok((stored.end().is_none() && can_continue(&stored)).then_some(stored))
 }
 
 /// A run that was killed or interrupted can; one that waits can when a person has answered since, or the time for an answer is up.
-fn can_continue(stored: &StoredRun, shared: &SharedOptions) -> bool {
+fn can_continue(stored: &StoredRun) -> bool {
     let events = &stored.events;
     let pauses = |event: &&Event| matches!(event.happening, Happening::RunPaused | Happening::RunResumed { .. });
     let waits = matches!(events.iter().rev().find(pauses).map(|event| &event.happening), Some(Happening::RunPaused));
     let is_interrupted = asked_to_end(events).is_some();
     let has_answer = |event: &Event| matches!(event.happening, Happening::ApprovalAnswered { .. });
-    let reach = shared.reach(&shared.current_project());
     let late = || {
         let open = record(events).map(|record| record.questions).unwrap_or_default();
-        open.iter().any(|asked| approve::in_time(&stored.id, &asked.step, events, &reach).is_err())
+        open.iter().any(|asked| RunQuestion::is_late(&asked.step, events, SystemClock::new().now()))
     };
     !waits || is_interrupted || events.iter().rev().take_while(|event| !pauses(event)).any(has_answer) || late()
 }

@@ -418,7 +418,7 @@ pub struct RunStart {
     pub tape: Option<TapeOf>,
     /// The run whose finished steps it begins with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub origin: Option<Origin>,
+    pub origin: Option<RunOrigin>,
     /// Its file; empty: it has none, and the run cannot be resumed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
@@ -498,7 +498,7 @@ impl StyleUsed {
 
 /// Where a forked run comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
+pub struct RunOrigin {
     /// The run.
     pub run: String,
     /// The step that runs anew, with all that waits for it.

@@ -16,7 +16,7 @@ pub use crate::model::MessageRole;
 pub use details::StepDetails;
 pub use failure::{Failure, FailureKind};
 pub use happening::{
-    ConversationSoFar, Event, Happening, Marks, Origin, RunEnd, RunStart, SharedValue, Stage, StepFailure, StepPath, StyleUsed, TapeOf,
+    ConversationSoFar, Event, Happening, Marks, RunEnd, RunOrigin, RunStart, SharedValue, Stage, StepFailure, StepPath, StyleUsed, TapeOf,
     VERSION,
 };
 pub use limit::{Bound, Canceller, Limit};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::event::{
-    Canceller, Event, FailureKind, Happening, ModelAnswer, Origin, RunEnd, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage,
+    Canceller, Event, FailureKind, Happening, ModelAnswer, RunEnd, RunOrigin, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage,
     Verdict,
 };
 use crate::model::{ActKind, step_path};
@@ -25,7 +25,7 @@ pub struct Record {
     pub channel: Option<String>,
     /// The run whose finished steps it began with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub origin: Option<Origin>,
+    pub origin: Option<RunOrigin>,
     /// The conversation that it is part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationRecord>,
