@@ -197,6 +197,7 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn Event
         style_guide: None,
         person: Arc::new(json!({})),
         conversation: None,
+        origin: None,
         names_outputs: false,
         now: moment.wall,
         scripted: false,

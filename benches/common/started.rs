@@ -35,6 +35,7 @@ pub fn begun(plan: &Arc<Plan>) -> Run {
         style_guide: None,
         person: empty,
         conversation: None,
+        origin: None,
         names_outputs: false,
         failure: None,
         now: now.wall,

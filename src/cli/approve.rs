@@ -38,7 +38,7 @@ pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Ex
     let asked = asked(&run, &events, step, &reach)?;
     let question = RunQuestion::of(&run, step.clone(), &events);
     if !show {
-        in_time(&question, &events, &reach)?;
+        in_time(&run, step, &events, &reach)?;
     }
     let mut output = match happened {
         None if *show => None,
@@ -94,14 +94,11 @@ fn shown_question(question: &RunQuestion) -> String {
 }
 
 /// Errors: the time for an answer is up.
-fn in_time(question: &RunQuestion, events: &[Event], reach: &str) -> Result<(), Refusal> {
-    let Some(until) = question.form.as_ref().and_then(|form| form.until_ms) else { return Ok(()) };
-    let Some((event, _)) = RunQuestion::event(&question.step, events) else { return Ok(()) };
-    let allowed = chrono::TimeDelta::milliseconds(i64::try_from(until.saturating_sub(event.at_ms)).unwrap_or(i64::MAX));
-    if SystemClock::new().now() - event.time < allowed {
+fn in_time(run: &str, step: &str, events: &[Event], reach: &str) -> Result<(), Refusal> {
+    if !RunQuestion::is_late(step, events, SystemClock::new().now()) {
         return Ok(());
     }
-    let (step, run) = (visible(&question.step), &question.run);
+    let step = visible(step);
     Err(Refusal::usage(format!("the time to answer \"{step}\" is up; flow runs resume {run}{reach} continues without an answer")))
 }
 

@@ -81,6 +81,27 @@ impl Exit {
         if self == Exit::Ok { other } else { self }
     }
 
+    /// The worse of two: a signal first, then what went wrong, then what is only not over.
+    pub fn worse(self, other: Exit) -> Exit {
+        if self.badness() >= other.badness() { self } else { other }
+    }
+
+    fn badness(self) -> u8 {
+        match self {
+            Exit::Ok => 0,
+            Exit::Waiting => 1,
+            Exit::NothingRan => 2,
+            Exit::QualityNotMet => 3,
+            Exit::LimitReached => 4,
+            Exit::Usage => 5,
+            Exit::Findings => 6,
+            Exit::Failed => 7,
+            Exit::Internal => 8,
+            Exit::Interrupted => 9,
+            Exit::Terminated => 10,
+        }
+    }
+
     /// This one, or failed if all was well and something could not be written.
     pub fn unless(self, is_lost: bool) -> Exit {
         if is_lost { self.or(Exit::Failed) } else { self }

@@ -16,7 +16,7 @@ use crate::journal::{RunMask, StepRecord, record};
 use crate::port::Printer;
 use crate::redact::Redactor;
 use crate::report::escape::json_visible;
-use crate::runtime::{PlayedRun, RunOutcome, shown};
+use crate::runtime::{PlayedRun, RunOutcome, asked_to_end, shown};
 
 /// Where a run writes: its events, its outputs, standard output. Whether they can be written is known before it begins.
 pub(super) struct OutputTargets<'a> {
@@ -166,6 +166,9 @@ pub(super) fn line_of_end(outcome: &RunOutcome, reach: &str) -> Option<String> {
             format!("quality_not_met: {}; flow runs show{reach} shows why", visible(&told))
         }
         (_, RunStatus::Cancelled) if outcome.events.is_empty() => "cancelled before it began: nothing was done".to_string(),
+        (_, RunStatus::Cancelled) if asked_to_end(&outcome.events) == Some(Canceller::Person) => {
+            "cancelled by a person: it cannot continue".to_string()
+        }
         (_, RunStatus::Cancelled) => format!("cancelled; what is done is kept: flow runs resume {}{reach}", outcome.run),
         _ => return None,
     })

@@ -39,6 +39,7 @@ impl From<RunError> for Refusal {
             RunError::Usage(line) => Refusal::usage(line),
             RunError::Inputs(lines) => Refusal(Exit::Usage, lines),
             RunError::CannotResume(lines) => Refusal(Exit::Failed, lines),
+            RunError::Changed(changed) => Refusal(Exit::Failed, changed.to_string().lines().map(str::to_owned).collect()),
             RunError::Tape(error) => Refusal::usage(format!("--{error}")),
             RunError::Settings(found) => Refusal::new(Exit::Findings, drawn(&found)),
             RunError::Store { error, help } => {

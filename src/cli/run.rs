@@ -169,8 +169,19 @@ impl Drop for OpenLine {
     }
 }
 
-/// Plays a run to its end, or until a person must decide.
-pub(super) fn play(mut session: RunSession, printed: OutputTargets, shared: &SharedOptions) -> Result<Exit, Refusal> {
+/// Plays a run to its end, or until a person must decide, and tells what became of it.
+pub(super) fn play(session: RunSession, printed: OutputTargets, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    watched(session, printed, shared, |played, printed, sends| told(played, printed, sends, shared))
+}
+
+/// Plays a run to its end, or until a person must decide. `then` is given what became of it and whether its steps print what it has to say;
+/// signals are heard until it has ended: what hangs then can be interrupted, too.
+pub(super) fn watched<'a, T>(
+    mut session: RunSession,
+    printed: OutputTargets<'a>,
+    shared: &SharedOptions,
+    then: impl FnOnce(PlayedRun, OutputTargets<'a>, bool) -> T,
+) -> T {
     let on = &mut session.on;
     if !shared.quiet {
         on.unrecognised().iter().for_each(|line| tell!("{line}"));
@@ -191,12 +202,11 @@ pub(super) fn play(mut session: RunSession, printed: OutputTargets, shared: &Sha
     let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
     let mut terminal = AtTerminal { signals: listen(sender), progress, is_quiet: shared.quiet, printed, asks: Arc::default() };
     let played = session.play(&mut stop, &mut terminal);
-    // Signals are heard until all is written: what hangs then can be interrupted, too.
     let AtTerminal { signals: _heard, progress, is_quiet: _, mut printed, asks: _ } = terminal;
     printed.is_below_progress = progress.as_ref().is_some_and(ProgressDisplay::is_above_reply);
     drop(stop);
     drop(progress);
-    told(played, printed, sends, shared)
+    then(played, printed, sends)
 }
 
 /// Tells what became of a run. `sends`: its steps print what it has to say.

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::diff::Diff;
 use super::file::one_text;
 use super::outcome::Complaint;
 use super::play::{NOT_STARTED, Played, TrialEnding};
@@ -12,6 +11,7 @@ use crate::diagnostic::{did_you_mean, visible};
 use crate::event::{RunEnd, RunStatus};
 use crate::gate::{self, Fill, FilledCheck, JudgedText};
 use crate::model::{Check, Expect, Filling, Text};
+use crate::report::Diff;
 use crate::source::Spanned;
 use crate::template::{self, FillError, Scope};
 

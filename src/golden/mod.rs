@@ -9,7 +9,7 @@
 //! | `baseline` | what became worse since somebody last looked |
 //! | `facts` | what plays of one trial came to, and what changed between them |
 //! | `taping` | recordings of cases |
-//! | `file`, `diff` | golden files; how two texts differ |
+//! | `file` | golden files |
 //! | `run` | all trials, on several threads |
 //! | `outcome` | what they gave |
 //! | `report` | drawing: for people, JSON, JUnit |
@@ -17,7 +17,6 @@
 //! How to add an expectation: its field in `model::Expect`, its comparison in `expect.rs`, a line in `docs/testing.md`.
 
 mod baseline;
-mod diff;
 mod expect;
 mod facts;
 mod file;

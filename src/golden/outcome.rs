@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::diff::Diff;
 use super::mutate::Mutant;
 use super::suite::{Suite, Trial};
 use crate::event::Usage;
+use crate::report::Diff;
 
 /// What is wrong with a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]

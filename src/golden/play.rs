@@ -92,7 +92,8 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
         Box::new(ConversationSoFar { of: conversation, message: said, messages, left_out, store: None })
     });
     let (inputs, person) = (start.inputs.clone(), start.person.clone());
-    let mut played = VirtualRun::new(suite.plan.clone(), taping.settings(suite, case), now, tape.clone(), taping.door.clone(), number);
+    let mut played =
+        VirtualRun::new("r_test", suite.plan.clone(), taping.settings(suite, case), now, tape.clone(), taping.door.clone(), number);
     let mut stage = TrialStage { world, sent: vec![], tape, goes_live: taping.goes_live() };
     let ending = match played.play(start, &mut |events, call, request| stage.answer(events, call, request)) {
         Ok(end) => TrialEnding::Over(Box::new(end)),

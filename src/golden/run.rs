@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::diff::Diff;
 use super::facts::{Facts, together};
 use super::file;
 use super::outcome::{Complaint, Golden, Outcome, Report, Tally};
@@ -15,6 +14,7 @@ use super::suite::{Suite, Trial, TrialOptions};
 use super::{expect, leftover, taping};
 use crate::adapter::{files, held};
 use crate::driver::Blocking;
+use crate::report::Diff;
 use crate::runtime::STACK;
 
 /// Most bytes of a golden.

@@ -6,8 +6,10 @@
 //! | `running`, `outcome` | a run that continues in a thread of its own; what it gave |
 //! | `consent` | what a file wants, and whether somebody has agreed to it |
 //! | `surroundings`, `session`, `stored` | what a run needs; from its beginning to its end, for all who run something; from its record |
+//! | `changed` | what has changed in the files of a run since it began, and which of its steps that touches |
 //! | `conversation` | its place in a conversation |
-//! | `virtual_time` | a run whose clock jumps, for tests |
+//! | `virtual_time`, `replay` | a run whose clock jumps, for tests; a run again, against its own record |
+//! | `fork` | a new run that begins with what another one has done |
 //! | `world`, `own` | what a run uses of this machine; what no step may touch |
 //! | `settings` | what the project and the user have set |
 //! | `kept`, `tape` | the record of runs; recordings |
@@ -15,12 +17,15 @@
 //!
 //! How to add something that an embedder may choose: a method of [`Runner`], what it does in `surroundings.rs`, a test in `tests/it/library.rs`.
 
+mod changed;
 pub(crate) mod consent;
 mod conversation;
+mod fork;
 pub(crate) mod kept;
 mod outcome;
 mod own;
 mod project;
+mod replay;
 mod runner;
 mod running;
 mod session;
@@ -32,19 +37,22 @@ mod virtual_time;
 mod workflow;
 pub(crate) mod world;
 
+pub use changed::ChangedFiles;
 pub use consent::Consent;
 pub(crate) use conversation::conversations_file;
+pub(crate) use fork::ForkFrom;
 pub use kept::Storage;
 pub(crate) use outcome::drawn;
 pub use outcome::{Cause, RunEnding, RunError, RunOutcome, Untrusted};
 pub(crate) use own::own_files;
 pub(crate) use project::{each_once, find, has_keys, is_test_file, place_of, project};
+pub(crate) use replay::replay;
 pub use runner::Runner;
 pub(crate) use runner::Talk;
 pub use running::{Control, RunHandle};
 pub use session::{Answer, RunQuestion};
 pub(crate) use session::{Attend, Decided, PlayedRun, RunSession, channel, first_event};
-pub(crate) use stored::StoredRun;
+pub(crate) use stored::{StoredRun, asked_to_end};
 pub(crate) use surroundings::{Surroundings, inputs_of_file, start_of, unrecognised};
 pub(crate) use tape::Taping;
 pub use tape::{Recorded, TapingError};

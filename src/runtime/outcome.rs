@@ -7,6 +7,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
+use super::changed::ChangedFiles;
 use super::session::RunQuestion;
 use super::shown;
 use super::surroundings::start_of;
@@ -158,9 +159,12 @@ pub enum RunError {
     /// This machine lacks something that the pipeline needs, such as an SQL engine; so a run would end.
     #[error("{}", .0.message)]
     Lacking(Failure),
-    /// A run cannot continue: it has ended, or its files have changed. One line each.
+    /// A run cannot continue: it has ended, or there is no record of it. One line each.
     #[error("{}", .0.join("\n"))]
     CannotResume(Vec<String>),
+    /// A run cannot continue: its files have changed.
+    #[error("{0}")]
+    Changed(Box<ChangedFiles>),
     /// The system gives no thread, file or folder.
     #[error(transparent)]
     System(Cause),

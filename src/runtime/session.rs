@@ -1,11 +1,14 @@
 //! A run from its beginning to its end, or until a person must decide: the one way to do it, whoever asks for it.
 
+use std::convert::Infallible;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::conversation::{ConversationTurn, Waited};
 use super::stored::StoredRun;
@@ -16,7 +19,7 @@ use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
 use crate::driver::{FoundPerson, StopReceiver, drive, find_person, moment};
 use crate::engine::{Input, Run, RunMessage, check_inputs, marks, named_message, run_message};
-use crate::event::{ConversationSoFar, Event, FormRequest, Happening, RunStart, RunStatus, StyleUsed};
+use crate::event::{Canceller, ConversationSoFar, Event, FormRequest, Happening, RunStart, RunStatus, StyleUsed};
 use crate::journal::{Journal, PersonalMask, RunMask};
 use crate::model::{Outputs, Pipeline, Program};
 use crate::port::{EventLog, Secret};
@@ -26,13 +29,13 @@ use crate::redact::Redactor;
 pub(crate) struct RunSession {
     pub(crate) id: String,
     pub(crate) on: Surroundings,
-    run: Run,
-    begin: Input,
+    pub(super) run: Run,
+    pub(super) begin: Input,
     /// The events so far.
-    before: Vec<Event>,
-    log: Box<dyn EventLog>,
-    lock: Option<RunLock>,
-    turn: Option<ConversationTurn>,
+    pub(super) before: Vec<Event>,
+    pub(super) log: Box<dyn EventLog>,
+    pub(super) lock: Option<RunLock>,
+    pub(super) turn: Option<ConversationTurn>,
 }
 
 /// A step that waits for a person's decision.
@@ -59,6 +62,15 @@ impl RunQuestion {
             _ => None,
         });
         RunQuestion { run: run.to_owned(), step, text, form }
+    }
+
+    /// Whether the time for an answer about a step is up.
+    pub(crate) fn is_late(step: &str, events: &[Event], now: DateTime<Utc>) -> bool {
+        let Some((event, _)) = RunQuestion::event(step, events) else { return false };
+        let Happening::ApprovalRequested { form: Some(form), .. } = &event.happening else { return false };
+        let Some(until) = form.until_ms else { return false };
+        let allowed = chrono::TimeDelta::milliseconds(i64::try_from(until.saturating_sub(event.at_ms)).unwrap_or(i64::MAX));
+        now - event.time >= allowed
     }
 
     /// The event that asked about a step last, and its question.
@@ -171,7 +183,7 @@ impl RunSession {
             conversation,
             files: checked.loaded.prints.clone(),
             tape: on.runner.taping.told(),
-            file: std::path::absolute(&file).unwrap_or(file).display().to_string(),
+            file: whole(file),
             scripted: on.scripted,
             served: on.runner.is_served,
             deadline_ms: limits.deadline.map(|time| time.as_millis() as u64),
@@ -185,6 +197,7 @@ impl RunSession {
                 let opened = on.runner.journals.log(&file, &sealing).and_then(|log| Ok((log, RunLock::take(&file, &id)?)));
                 let (log, lock) = opened.map_err(|error| kept::with_help(error, &project))?;
                 on.keep_results_of(&id, &file, &sealing);
+                let log = log.with_files(&id, &on.texts());
                 // A replay is no part of what is said.
                 let own = start.conversation.as_deref().filter(|_| !on.runner.taping.is_replay());
                 let turn = own.map(|own| ConversationTurn::arrive(own, &id, &file, &sealing)).transpose()?;
@@ -198,11 +211,11 @@ impl RunSession {
 
     /// Continues with a run from its record. Errors: its files have changed: which.
     pub(crate) fn resume(mut on: Surroundings, stored: StoredRun) -> Result<RunSession, RunError> {
+        let run = on.as_its_events_tell(&stored.events).map_err(|error| with_texts(error, &on, &stored))?;
         let StoredRun { id, events, store, file, lock } = stored;
         let sealing = store.sealing().clone();
         drop(store);
         on.keep_results_of(&id, &file, &sealing);
-        let run = on.as_its_events_tell(&events)?;
         let away = events.last().map_or(0, |last| (on.ports.clock.now() - last.time).num_milliseconds().max(0) as u64);
         let log = Box::new(on.runner.journals.log(&file, &sealing)?);
         let own = start_of(&events).and_then(|start| start.conversation.as_deref()).filter(|_| !on.runner.taping.is_replay());
@@ -242,7 +255,10 @@ impl RunSession {
         }
         attend.masks(mask.of(&before).redactor());
         let mut events = before;
-        let driven = on.runtime.block_on(async {
+        let (ends, mut ended) = unbounded_channel();
+        let asked = asked_elsewhere(stop, lock.as_ref(), ends);
+        let stop = &mut ended;
+        let played = async {
             let mut answered = None;
             let driven = loop {
                 let mut watch = |event: Event| {
@@ -277,7 +293,8 @@ impl RunSession {
                 let decided = tokio::select! {
                     decided = attend.decide(question) => decided.map(|answer| answer.input(step)),
                     () = time_is_up => Some(Input::Tick),
-                    Some(_) = stop.recv() => None,
+                    // A signal leaves the question open; a person who ends the run does not.
+                    Some(by) = stop.recv() => (by == Canceller::Person).then_some(Input::Cancel { by }),
                 };
                 let Some(decided) = decided else { break driven };
                 if let Some(turn) = &mut turn {
@@ -296,6 +313,12 @@ impl RunSession {
             };
             let _ = on.ports.servers.close().await;
             driven
+        };
+        let driven = on.runtime.block_on(async {
+            tokio::select! {
+                driven = played => driven,
+                never = asked => match never {},
+            }
         });
         let head = on.head(&events);
         let Surroundings { runner, tape, scripted, printed, runtime, ports, .. } = on;
@@ -329,6 +352,53 @@ impl RunSession {
             outcome.ending = RunEnding::Lost;
         }
         PlayedRun::new(outcome, mask, lock)
+    }
+}
+
+fn whole(file: PathBuf) -> String {
+    std::path::absolute(&file).unwrap_or(file).display().to_string()
+}
+
+/// Sets what the first event of a run says of its files, as they are now.
+pub(super) fn begun(on: &Surroundings, start: &mut RunStart) {
+    let Workflow { checked, pipeline, file, .. } = &on.runner.workflow;
+    start.pipeline.clone_from(&pipeline.name.value);
+    start.hash.clone_from(&pipeline.hash);
+    start.files.clone_from(&checked.loaded.prints);
+    start.file = whole(file.clone());
+    start.style_guide = pipeline.style_guide.as_deref().map(StyleUsed::of);
+    start.marks = marks(&checked.loaded.program);
+}
+
+/// Says how the files of a run have changed, if the store knows what they were.
+fn with_texts(error: RunError, on: &Surroundings, stored: &StoredRun) -> RunError {
+    match (error, stored.store.files_of(&stored.id)) {
+        (RunError::Changed(changed), Ok(Some(before))) => {
+            let root = on.runner.workflow.checked.loaded.root_name();
+            RunError::Changed(Box::new(changed.with_texts(&before, &on.texts(), root, &stored.ended_steps())))
+        }
+        (error, _) => error,
+    }
+}
+
+/// How often a run looks whether another process wants it to end.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Passes on who wants a run to end: whoever says so through `stop`, or another process by the lock of the run.
+async fn asked_elsewhere(stop: &mut StopReceiver, lock: Option<&RunLock>, ends: UnboundedSender<Canceller>) -> Infallible {
+    let mut is_open = true;
+    loop {
+        tokio::select! {
+            by = stop.recv(), if is_open => match by {
+                Some(by) => drop(ends.send(by)),
+                None => is_open = false,
+            },
+            () = tokio::time::sleep(LOOK) => {
+                if lock.is_some_and(RunLock::is_asked_to_end) {
+                    let _ = ends.send(Canceller::Person);
+                }
+            }
+        }
     }
 }
 

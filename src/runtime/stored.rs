@@ -1,15 +1,20 @@
 //! A run of which there is a record, to be gone on with.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
 
 use super::surroundings::start_of;
 use super::{PlayedRun, RunError, RunOutcome, RunQuestion, Runner, Taping, kept};
+use crate::adapter::clock::SystemClock;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::visible;
-use crate::event::{Canceller, Event, Happening, RunEnd, RunStart};
+use crate::event::{Canceller, Event, Happening, RunEnd, RunStart, RunStatus, StepStatus, Usage, VERSION};
 use crate::journal::{PersonalMask, record};
-use crate::port::{RunMatch, Store, StoreError};
+use crate::model::step_path;
+use crate::port::{Clock, RunMatch, Store, StoreError};
 
 /// A run of which there is a record. No other process continues with it meanwhile.
 pub(crate) struct StoredRun {
@@ -51,12 +56,32 @@ impl StoredRun {
     /// Its end, if it cannot continue any more. One that a signal, or the client of a server, ended can.
     pub(crate) fn end(&self) -> Option<&RunEnd> {
         let Happening::RunFinished(end) = &self.events.last()?.happening else { return None };
-        let asked = self.events.iter().rev().find_map(|event| match &event.happening {
-            Happening::CancelRequested { by, .. } => Some(*by != Canceller::Person),
-            Happening::RunResumed { .. } => Some(false),
-            _ => None,
+        asked_to_end(&self.events).is_none_or(|by| by == Canceller::Person).then_some(end)
+    }
+
+    /// Ends it for good, and runs nothing for that: what was not over is cancelled, what it asked is not decided any more.
+    /// Errors: the record cannot be written.
+    pub(crate) fn cancel(&mut self) -> Result<(), StoreError> {
+        let (Some(record), Some(last)) = (record(&self.events), self.events.last()) else { return Ok(()) };
+        let (seq, at_ms, run) = (last.seq, last.at_ms, last.run.clone());
+        let open = record.steps.iter().filter(|step| step.status.parse().is_ok_and(|status: StepStatus| !status.is_final()));
+        let mut usage = Usage::default();
+        self.events.iter().for_each(|event| {
+            if let Happening::ModelReplied { usage: used, .. } = &event.happening {
+                usage.add(used);
+            }
         });
-        (asked != Some(true)).then_some(end)
+        let needs_review = !record.needs_review.is_empty();
+        let end = RunEnd { status: RunStatus::Cancelled, outputs: Arc::new(Value::Null), failure: None, usage, needs_review };
+        let what = std::iter::once(Happening::CancelRequested { by: Canceller::Person, waits_until_ms: None })
+            .chain(open.map(|step| Happening::StepCancelled { step: step.step.as_str().into() }))
+            .chain(std::iter::once(Happening::RunFinished(Box::new(end))));
+        let time = SystemClock::new().now();
+        let event = |(seq, happening)| Event { v: VERSION, seq, time, at_ms, run: run.clone(), happening };
+        let new: Vec<Event> = (seq + 1..).zip(what).map(event).collect();
+        self.store.keep(&new)?;
+        self.events.extend(new);
+        Ok(())
     }
 
     /// The recordings that it continues with. Errors: it was being recorded.
@@ -77,6 +102,13 @@ impl StoredRun {
         open.iter().filter_map(|asked| RunQuestion::event(&asked.step, &self.events)).map(|(event, _)| event).collect()
     }
 
+    /// The pipeline's own steps that have ended well.
+    pub(super) fn ended_steps(&self) -> Vec<String> {
+        let steps = record(&self.events).map(|record| record.steps).unwrap_or_default();
+        let done = |status: &str| matches!(status.parse(), Ok(StepStatus::Succeeded | StepStatus::Skipped));
+        steps.into_iter().filter(|step| done(&step.status) && step_path::outermost(&step.step) == step.step).map(|step| step.step).collect()
+    }
+
     /// What became of it, as far as it went.
     pub(crate) fn played(self) -> PlayedRun {
         let mut mask = PersonalMask::default();
@@ -84,4 +116,10 @@ impl StoredRun {
         let end = self.end().cloned();
         PlayedRun::new(RunOutcome::of(&self.id, self.events, end), mask, Some(self.lock))
     }
+}
+
+/// Who asked a run to end since it last continued.
+pub(crate) fn asked_to_end(events: &[Event]) -> Option<Canceller> {
+    let since = events.iter().rev().take_while(|event| !matches!(event.happening, Happening::RunResumed { .. }));
+    since.filter_map(|event| if let Happening::CancelRequested { by, .. } = event.happening { Some(by) } else { None }).next()
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
+use super::changed::ChangedFiles;
 use super::consent::consent;
 use super::kept::{self, Storage};
 use super::own::own_files;
@@ -123,13 +124,20 @@ impl Surroundings {
         let of_run = Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() };
         let options = self.options(settings::narrowest(&of_run, &self.runner.limits));
         let now = Moment { wall: self.ports.clock.now(), ms: 0 };
-        Run::resumed(id.clone(), self.plan(), options, now, events).map_err(|why| {
-            let mut lines = vec![format!("run {id} cannot go on: {why}")];
-            if why == ResumeError::Changed {
-                lines.extend(changes(&start.files, &self.runner.workflow.checked.loaded.prints));
+        Run::resumed(id.clone(), self.plan(), options, now, events).map_err(|why| match why {
+            ResumeError::Changed => {
+                let now = &self.runner.workflow.checked.loaded.prints;
+                RunError::Changed(Box::new(ChangedFiles::of(id, &start.files, now)))
             }
-            RunError::CannotResume(lines)
+            ResumeError::Over => RunError::CannotResume(vec![format!("run {id} cannot go on: {why}")]),
         })
+    }
+
+    /// The text of each file of the pipeline, without keys and secrets.
+    pub(super) fn texts(&self) -> BTreeMap<String, String> {
+        let mut texts = self.runner.workflow.checked.loaded.texts();
+        texts.values_mut().for_each(|text| self.ports.door.text(text));
+        texts
     }
 
     /// The pipeline, with the model that the settings give.
@@ -264,15 +272,4 @@ pub(crate) fn unrecognised(name: &str, env: &BTreeMap<String, Secret>) -> Option
             "{name} is too short or a plain word, so it cannot be hidden where it comes back; use 8 or more characters with digits or signs"
         )
     })
-}
-
-/// Which files are not what they were, a line each.
-fn changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
-    let told = |name: &String| match (before.get(name), now.get(name)) {
-        (Some(before), Some(now)) if before == now => None,
-        (Some(_), Some(_)) => Some(format!("  changed: {}", visible(name))),
-        (Some(_), None) => Some(format!("  no longer brought in: {}", visible(name))),
-        (None, _) => Some(format!("  brought in now: {}", visible(name))),
-    };
-    before.keys().chain(now.keys().filter(|name| !before.contains_key(*name))).filter_map(told).collect()
 }

@@ -40,6 +40,7 @@ pub(crate) struct VirtualRun {
 impl VirtualRun {
     /// One that has not begun.
     pub(crate) fn new(
+        id: &str,
         plan: Arc<Plan>,
         options: RunSettings,
         now: DateTime<Utc>,
@@ -47,7 +48,7 @@ impl VirtualRun {
         door: Door,
         order: u64,
     ) -> VirtualRun {
-        let run = Run::new("r_test", plan, options, Moment { wall: now, ms: 0 });
+        let run = Run::new(id, plan, options, Moment { wall: now, ms: 0 });
         VirtualRun { run, events: vec![], now, ms: 0, out: VecDeque::new(), tape, door, order }
     }
 

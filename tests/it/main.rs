@@ -47,6 +47,8 @@ mod recovery;
 mod reference_systems;
 mod review;
 mod runs;
+mod runs_ended;
+mod runs_forked;
 mod schema;
 mod servers;
 mod settings;

@@ -32,7 +32,10 @@ examples! {
     LIST: "runs list" "runs list --status failed --since 7d" "runs list --pipeline shop --limit 5 --json";
     SHOW: "runs show" "runs show r_3f2a";
     EXPORT: "runs export" "runs export r_3f2a";
-    RESUME: "runs resume r_3f2a";
+    RESUME: "runs resume r_3f2a" "runs resume --all" "runs resume --all --since 2h";
+    CANCEL: "runs cancel r_3f2a";
+    FORK: "runs fork r_3f2a --from reply" "runs fork r_3f2a --from reply --input message=Hello";
+    REPLAY: "runs replay r_3f2a";
     RM: "runs rm r_3f2a" "runs rm --all --yes";
     PRUNE: "runs prune --older-than 30d" "runs prune";
     CONVERSATIONS: "conversations list" "conversations show maria" "conversations erase maria";

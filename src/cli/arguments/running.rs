@@ -224,11 +224,33 @@ pub enum RunsCommand {
     #[command(after_help = examples::RESUME)]
     Resume {
         /// Its id, or its beginning
-        run: String,
+        #[arg(required_unless_present = "all")]
+        run: Option<String>,
+        /// Continues every run that was cut off, and those that waited for a person and can continue, oldest first; one line for each
+        #[arg(long, conflicts_with_all = ["run", "output", "events", "json"])]
+        all: bool,
+        /// With --all: only runs that started since then: 2026-11-18, 2026-11-18T09:00:00Z, or how long ago: 2h, 7d
+        #[arg(long, value_name = "TIME", requires = "all")]
+        since: Option<String>,
         #[command(flatten)]
         printed: OutputOptions,
         #[command(flatten)]
         trust: TrustOption,
+    },
+    /// Starts a new run with the finished steps of another one, from a step on
+    #[command(after_help = examples::FORK)]
+    Fork(ForkOptions),
+    /// Runs a run again against its own record, touching nothing outside, and compares the outputs (exit 1: they differ)
+    #[command(after_help = examples::REPLAY)]
+    Replay {
+        /// Its id, or its beginning
+        run: String,
+    },
+    /// Ends a run for good: one that waits or was killed at once, one that another process is executing in order
+    #[command(after_help = examples::CANCEL)]
+    Cancel {
+        /// Its id, or its beginning
+        run: String,
     },
     /// Removes runs and erases everything they stored
     #[command(after_help = examples::RM)]
@@ -250,6 +272,22 @@ pub enum RunsCommand {
         #[arg(long, value_name = "TIME")]
         older_than: Option<String>,
     },
+}
+
+#[derive(Debug, Args)]
+pub struct ForkOptions {
+    /// The id of the other run, or its beginning
+    pub run: String,
+    /// The step that runs anew, with all that waits for it
+    #[arg(long, value_name = "STEP")]
+    pub from: String,
+    /// An input that is another one; may be repeated
+    #[arg(long = "input", value_name = "NAME=VALUE")]
+    pub inputs: Vec<String>,
+    #[command(flatten)]
+    pub printed: OutputOptions,
+    #[command(flatten)]
+    pub trust: TrustOption,
 }
 
 /// Where conversations are stored.

@@ -44,6 +44,8 @@ pub mod stdout;
 #[cfg(feature = "store")]
 mod store_block;
 #[cfg(feature = "store")]
+mod store_files;
+#[cfg(feature = "store")]
 mod store_list;
 #[cfg(feature = "store")]
 mod store_tables;

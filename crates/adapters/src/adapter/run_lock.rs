@@ -16,6 +16,8 @@ pub struct RunLock {
 /// How often, and for how long, somebody who only looks may be in the way.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
+/// The ending of the file by which a run is asked to end.
+const ASKED: &str = "cancel";
 
 impl RunLock {
     /// Whether a process continues with this run right now.
@@ -28,6 +30,24 @@ impl RunLock {
     pub fn holder(store: &Path, run: &str) -> String {
         let told = std::fs::read_to_string(store.with_file_name(format!("{run}.lock"))).unwrap_or_default();
         if told.trim().is_empty() { "?".to_owned() } else { told.trim().to_owned() }
+    }
+
+    /// Asks the process that continues with this run to end it ([`RunLock::is_asked_to_end`]). Who takes the lock later is not asked.
+    ///
+    /// # Errors
+    /// The file beside the store cannot be made.
+    pub fn ask_to_end(store: &Path, run: &str) -> Result<(), StoreError> {
+        let path = store.with_file_name(format!("{run}.{ASKED}"));
+        super::files::open_private(&path).map(drop).map_err(|error| StoreError::unusable(&path, error))
+    }
+
+    /// Whether another process wants this run to end.
+    pub fn is_asked_to_end(&self) -> bool {
+        self.path.with_extension(ASKED).exists()
+    }
+
+    fn forget_asked(&self) {
+        let _ = std::fs::remove_file(self.path.with_extension(ASKED));
     }
 
     /// The runs of a store that processes continue with right now.
@@ -76,6 +96,7 @@ impl RunLock {
                     return RunLock::take(store, run);
                 }
                 let mut lock = RunLock { file, path: path.clone() };
+                lock.forget_asked();
                 let file = &mut lock.file;
                 // Who has it is told to others only; the lock holds on a full disk, too.
                 let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
@@ -94,6 +115,7 @@ impl RunLock {
 
 impl Drop for RunLock {
     fn drop(&mut self) {
+        self.forget_asked();
         let _ = std::fs::remove_file(&self.path);
         let _ = self.file.unlock();
     }

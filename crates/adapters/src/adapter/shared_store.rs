@@ -14,6 +14,7 @@ use super::held;
 use super::sqlite_file::Identity;
 use super::sqlite_store::SqliteStore;
 use super::store_block::Unwritten;
+use super::store_files::{FileTexts, RunFiles};
 use crate::event::Event;
 use crate::port::{EventLog, StoreError, Synced};
 
@@ -34,6 +35,7 @@ struct StoreWriter {
 /// Events of one run that must be on disk, and who waits for it.
 struct WriteRequest {
     events: Unwritten,
+    files: Option<Box<(Arc<str>, RunFiles)>>,
     sealing: Sealing,
     done: oneshot::Sender<Result<(), StoreError>>,
 }
@@ -53,7 +55,7 @@ impl SharedStores {
                 writer
             }
         };
-        Ok(SharedLog { file: file.to_path_buf(), unwritten: Unwritten::default(), sealing: sealing.clone(), writer })
+        Ok(SharedLog { file: file.to_path_buf(), unwritten: Unwritten::default(), files: None, sealing: sealing.clone(), writer })
     }
 }
 
@@ -80,20 +82,25 @@ impl Drop for StoreWriter {
 fn write(mut store: SqliteStore, requests: &Receiver<WriteRequest>) {
     while let Ok(first) = requests.recv() {
         let (mut all, mut waiting) = (vec![], vec![]);
-        for WriteRequest { mut events, sealing, done } in std::iter::once(first).chain(requests.try_iter().take(MOST - 1)) {
+        for WriteRequest { mut events, files, sealing, done } in std::iter::once(first).chain(requests.try_iter().take(MOST - 1)) {
             match events.blocks(&sealing) {
                 Ok(blocks) => {
-                    waiting.push((all.len()..all.len() + blocks.len(), done));
+                    waiting.push((all.len()..all.len() + blocks.len(), files, done));
                     all.extend(blocks);
                 }
                 // Who asked may be gone.
                 Err(error) => drop(done.send(Err(error))),
             }
         }
-        let is_shared = waiting.len() > 1 && store.write(&all).is_ok();
-        for (blocks, done) in waiting {
+        fn named(files: &Option<Box<(Arc<str>, RunFiles)>>) -> Option<(&str, &RunFiles)> {
+            files.as_deref().map(|(run, files)| (&**run, files))
+        }
+        let files: Vec<_> = waiting.iter().filter_map(|(_, files, _)| named(files)).collect();
+        let is_shared = waiting.len() > 1 && store.write_with(&all, &files).is_ok();
+        for (blocks, files, done) in waiting {
             // What one run's blocks spoil is not the others' loss: each is tried alone then.
-            let _ = done.send(if is_shared { Ok(()) } else { store.write(&all[blocks]) });
+            let files: Vec<_> = named(&files).into_iter().collect();
+            let _ = done.send(if is_shared { Ok(()) } else { store.write_with(&all[blocks], &files) });
         }
     }
 }
@@ -102,8 +109,18 @@ fn write(mut store: SqliteStore, requests: &Receiver<WriteRequest>) {
 pub struct SharedLog {
     file: PathBuf,
     unwritten: Unwritten,
+    files: Option<Box<(Arc<str>, RunFiles)>>,
     sealing: Sealing,
     writer: Arc<StoreWriter>,
+}
+
+impl SharedLog {
+    /// Keeps the files that a run begins with, in the commit of its first events; files that are too large are not kept.
+    #[must_use]
+    pub fn with_files(mut self, run: &str, texts: &FileTexts) -> SharedLog {
+        self.files = RunFiles::new(texts, &self.sealing).map(|files| Box::new((run.into(), files)));
+        self
+    }
 }
 
 impl EventLog for SharedLog {
@@ -113,7 +130,8 @@ impl EventLog for SharedLog {
 
     fn sync(&mut self) -> Synced {
         let (done, answer) = oneshot::channel();
-        let request = WriteRequest { events: std::mem::take(&mut self.unwritten), sealing: self.sealing.clone(), done };
+        let request =
+            WriteRequest { events: std::mem::take(&mut self.unwritten), files: self.files.take(), sealing: self.sealing.clone(), done };
         // When the thread has ended, the request is dropped and its answer with it.
         let _ = self.writer.sender.as_ref().map(|sender| sender.send(request));
         let file = self.file.clone();

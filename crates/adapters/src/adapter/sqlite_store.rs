@@ -9,6 +9,7 @@ use super::encryption::Sealing;
 use super::files;
 use super::sqlite_file::{Identity, WriteTurn, connect, erase};
 use super::store_block::{EventBlock, OfRun, Unwritten, checksum, place, unpacked};
+use super::store_files::{self, FileTexts, RunFiles};
 use super::store_list;
 use super::store_tables::{StoreFile, look, make, migrate, put, told};
 use crate::event::{Event, VERSION as EVENTS};
@@ -132,9 +133,36 @@ impl SqliteStore {
     /// # Errors
     /// The file cannot be written, is no longer the one that was opened, or has such events already; nothing was written then.
     pub(super) fn write<'a>(&mut self, blocks: impl IntoIterator<Item = &'a EventBlock>) -> Result<(), StoreError> {
+        self.write_with(blocks, &[])
+    }
+
+    /// The same, and the files that runs among them began with.
+    pub(super) fn write_with<'a>(
+        &mut self,
+        blocks: impl IntoIterator<Item = &'a EventBlock>,
+        files: &[(&str, &RunFiles)],
+    ) -> Result<(), StoreError> {
         self.is_there()?;
-        self.atomically(|store| blocks.into_iter().try_for_each(|block| store.put(block)))?;
+        self.atomically(|store| {
+            blocks.into_iter().try_for_each(|block| store.put(block))?;
+            files.iter().try_for_each(|(run, files)| store.put_files(run, files)).map_err(told(&store.file))
+        })?;
         self.is_there()
+    }
+
+    fn put_files(&self, run: &str, files: &RunFiles) -> rusqlite::Result<()> {
+        match self.listed(run)? {
+            Some(listed) => files.put(&self.connection, listed.number),
+            None => Ok(()),
+        }
+    }
+
+    /// The files that a run began with, each by its name from the project's folder. `None`: they are not kept, or cannot be read.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn files_of(&self, run: &str) -> Result<Option<FileTexts>, StoreError> {
+        store_files::of_run(&self.connection, run, self.sealing.key.as_ref()).map_err(told(&self.file))
     }
 
     /// Whether the file is the one that was opened.
@@ -313,6 +341,7 @@ impl Store for SqliteStore {
 
     fn remove(&mut self, runs: &[&str]) -> Result<(), StoreError> {
         let remove = |store: &SqliteStore| -> rusqlite::Result<()> {
+            store_files::forget(&store.connection, runs)?;
             for run in runs {
                 store.connection.execute("delete from blocks where run = (select number from runs where run = ?1)", [run])?;
                 store.connection.execute("delete from runs where run = ?1", [run])?;

@@ -416,6 +416,9 @@ pub struct RunStart {
     /// The recordings it answers from, or makes; it continues with them only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tape: Option<TapeOf>,
+    /// The run whose finished steps it begins with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<RunOrigin>,
     /// Its file; empty: it has none, and the run cannot be resumed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
@@ -491,6 +494,15 @@ impl StyleUsed {
     pub fn of(style: &StyleGuide) -> StyleUsed {
         StyleUsed { name: style.name.clone(), version: style.version.clone() }
     }
+}
+
+/// Where a forked run comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunOrigin {
+    /// The run.
+    pub run: String,
+    /// The step that runs anew, with all that waits for it.
+    pub from: String,
 }
 
 /// The recordings of a run.

@@ -80,7 +80,7 @@ pub enum Canceller {
     Terminate,
     /// A client of `flow mcp`.
     Client,
-    /// Whoever answers a question of the run: it cannot continue.
+    /// A person, by `flow runs cancel`: it cannot continue.
     Person,
 }
 

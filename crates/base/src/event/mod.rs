@@ -2,6 +2,7 @@
 //!
 //! How to add an event: a variant of [`Happening`], its arm in `engine::apply`, a line in `docs/events.md`.
 
+mod about;
 mod details;
 mod failure;
 mod happening;
@@ -15,7 +16,8 @@ pub use crate::model::MessageRole;
 pub use details::StepDetails;
 pub use failure::{Failure, FailureKind};
 pub use happening::{
-    ConversationSoFar, Event, Happening, Marks, RunEnd, RunStart, SharedValue, Stage, StepFailure, StepPath, StyleUsed, TapeOf, VERSION,
+    ConversationSoFar, Event, Happening, Marks, RunEnd, RunOrigin, RunStart, SharedValue, Stage, StepFailure, StepPath, StyleUsed, TapeOf,
+    VERSION,
 };
 pub use limit::{Bound, Canceller, Limit};
 pub use parts::{FormRequest, Message, ModelAnswer, Purpose, ServerQuestion, ServerQuestions, ServerTool, ToolCall, Usage, Verdict};

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::event::{
-    Event, FailureKind, Happening, ModelAnswer, RunEnd, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage, Verdict,
+    Canceller, Event, FailureKind, Happening, ModelAnswer, RunEnd, RunOrigin, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage,
+    Verdict,
 };
 use crate::model::{ActKind, step_path};
 
@@ -22,6 +23,9 @@ pub struct Record {
     /// What it was given.
     pub inputs: Value,
     pub channel: Option<String>,
+    /// The run whose finished steps it began with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<RunOrigin>,
     /// The conversation that it is part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationRecord>,
@@ -303,6 +307,8 @@ struct RecordBuilder {
     steps: HashMap<StepPath, usize>,
     calls: HashMap<u64, usize>,
     gates: HashMap<StepPath, usize>,
+    /// A person ended it: it cannot continue.
+    is_given_up: bool,
 }
 
 impl RecordBuilder {
@@ -313,6 +319,7 @@ impl RecordBuilder {
             hash: start.hash.clone(),
             inputs: (*start.inputs).clone(),
             channel: start.channel.clone(),
+            origin: start.origin.clone(),
             conversation: start.conversation.as_deref().map(|own| ConversationRecord {
                 of: own.of.clone(),
                 earlier: own.messages.len() as u64,
@@ -324,7 +331,7 @@ impl RecordBuilder {
             phases: vec![Phase { name: "created".into(), time: first.time, step: String::new() }],
             ..Record::default()
         };
-        RecordBuilder { record, steps: HashMap::new(), calls: HashMap::new(), gates: HashMap::new() }
+        RecordBuilder { record, steps: HashMap::new(), calls: HashMap::new(), gates: HashMap::new(), is_given_up: false }
     }
 
     fn take(&mut self, event: &Event) {
@@ -457,6 +464,7 @@ impl RecordBuilder {
                     None => self.record.sent.push(SentRecord { step: step.to_string(), to: to.clone(), parts: 1 }),
                 }
             }
+            Happening::CancelRequested { by, .. } => self.is_given_up = *by == Canceller::Person,
             Happening::RunFinished(end) => self.over(end, event),
             Happening::RunResumed { .. } => self.goes_on(),
             _ => {}
@@ -497,8 +505,8 @@ impl RecordBuilder {
     }
 
     fn over(&mut self, end: &RunEnd, event: &Event) {
-        // Only a run that was cancelled may continue.
-        if end.status != RunStatus::Cancelled {
+        // Only a run that a signal or a client ended may continue.
+        if end.status != RunStatus::Cancelled || self.is_given_up {
             self.record.questions.clear();
         }
         let is_completed = matches!(end.status, RunStatus::Succeeded | RunStatus::Partial);
@@ -513,6 +521,7 @@ impl RecordBuilder {
 
     /// A run that a signal had ended is not over any more.
     fn goes_on(&mut self) {
+        self.is_given_up = false;
         let record = &mut self.record;
         if record.ended.take().is_some() {
             (record.status, record.failure, record.outputs) = (None, None, Value::Null);

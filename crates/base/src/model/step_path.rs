@@ -38,6 +38,11 @@ pub fn id(path: &str) -> &str {
     ids(path).next_back().unwrap_or(path)
 }
 
+/// The step of the pipeline's own list that it is, or is in: `each` of `each[1]/draft[2]`.
+pub fn outermost(path: &str) -> &str {
+    ids(path).next().unwrap_or(path)
+}
+
 /// Whether a path leads into a step: to an element of it, or to something that is in it.
 pub fn leads_into(path: &str, step: &str) -> bool {
     path.strip_prefix(step).is_some_and(|rest| rest.starts_with(['/', '[']))

@@ -3,6 +3,7 @@
 //! How to add a format: a file with one function `fn(&Findings) -> String`, a golden test in it, and its name in the
 //! command that offers it.
 
+mod difference;
 pub mod escape;
 pub mod explain;
 mod github;
@@ -18,6 +19,7 @@ mod runs;
 mod sarif;
 mod wishes;
 
+pub use difference::Diff;
 pub use github::github;
 pub use human::human;
 pub use json::{json, jsonl};

@@ -183,7 +183,9 @@ fn head(record: &Record, look: Look) -> String {
         let left_out = if own.left_out == 0 { String::new() } else { format!(", {} older left out", own.left_out) };
         format!("{} of {}{left_out}", counted(own.earlier, "earlier message", "earlier messages"), visible(&own.of))
     });
+    let origin = record.origin.as_ref().map(|origin| format!("forked from {} at {}", origin.run, visible(&origin.from)));
     for (label, text) in [
+        ("origin", origin.unwrap_or_default()),
         ("channel", record.channel.clone().unwrap_or_default()),
         ("history", history.unwrap_or_default()),
         ("style", style.unwrap_or_default()),

@@ -13,6 +13,7 @@
 //! | `gates/` | judging, the one refinement, gates of a run that has ended |
 //! | `plans/` | plans that an agent writes: what is decided, what agents are told |
 //! | `names`, `preview`, `inputs`, `opening`, `reach` | what templates read; what of it is known before a run; what a called pipeline begins with; who named a value |
+//! | `forking` | which steps of a run another one takes over |
 //! | `secret_filter`, `secrets`, `marks` | what is secret or personal |
 //!
 //! How to add a step kind: see `model/step_kind.rs`; here a file in `steps/` with its `Kind`, and tests in `tests/`.
@@ -20,6 +21,7 @@
 mod command;
 #[cfg(test)]
 mod faults;
+mod forking;
 mod gates;
 mod inputs;
 mod marks;
@@ -43,6 +45,7 @@ mod words;
 mod tests;
 
 pub use command::{CallReply, CallRequest, Command, Input};
+pub use forking::{UnknownStepError, events_of, taken_over};
 pub use gates::rejudged::PassedGate;
 pub use inputs::{
     ConversationError, PersonFrom, PersonTextError, RunMessage, check_inputs, inputs_schema, named_message, person, person_fields,

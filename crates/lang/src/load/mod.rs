@@ -19,7 +19,7 @@ use crate::diagnostic::{self, Diagnostic};
 use crate::lower::{self, FileKind};
 use crate::model::{Channel, Program, Settings, StyleGuide, TestFile};
 use crate::port::{Files, ReadFileError};
-use crate::source::{FileId, Sources, Span, Spanned};
+use crate::source::{FileId, SourceFile, Sources, Span, Spanned};
 use world::Loader;
 
 pub(crate) use keyless::hide_keys;
@@ -49,6 +49,21 @@ pub struct Loaded {
     pub cut_off: Vec<FileId>,
     /// The beginning of the hash of each file's text, by its name from the project's folder.
     pub prints: BTreeMap<String, String>,
+    /// The name of each file from the project's folder, in the order of `sources`.
+    pub(crate) names: Vec<String>,
+}
+
+impl Loaded {
+    /// The name of the file that was asked for, from the project's folder.
+    pub fn root_name(&self) -> &str {
+        self.names.first().map_or("", String::as_str)
+    }
+
+    /// The text of each file, by its name from the project's folder, with stars where a key stands.
+    pub fn texts(&self) -> BTreeMap<String, String> {
+        let shown = |file: &SourceFile| file.text.char_indices().map(|(at, c)| if file.is_hidden(at) { '*' } else { c }).collect();
+        self.names.iter().zip(self.sources.files()).map(|(name, (_, file))| (name.clone(), shown(file))).collect()
+    }
 }
 
 /// Loads a file and everything it names. `project` is the project's folder, see [`project_of`].
@@ -78,6 +93,7 @@ pub fn load(path: &Path, project: &Path, files: &dyn Files) -> Loaded {
         imported_at: loader.imported_at,
         cut_off: loader.cut_off,
         prints,
+        names: loader.names,
         sources: loader.sources,
     }
 }

@@ -41,7 +41,7 @@ pub(crate) struct Loader<'f> {
     /// By file id: the path as it was reached.
     paths: Vec<PathBuf>,
     /// By file id: the name that counts for the hash, from the project's folder where possible.
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
     /// By real path.
     by_path: HashMap<PathBuf, FileId>,
     trees: HashMap<FileId, Arc<Node>>,

@@ -79,6 +79,7 @@ pub(super) fn started_with(run: &str, person: Value, inputs: Value) -> Event {
         style_guide: None,
         person: Arc::new(person),
         conversation: None,
+        origin: None,
         names_outputs: false,
         failure: None,
         now: chrono::DateTime::UNIX_EPOCH,

@@ -232,6 +232,7 @@ pub(super) fn run(plan: Arc<Plan>) -> Run {
 pub(super) fn start() -> Box<RunStart> {
     Box::new(RunStart {
         conversation: None,
+        origin: None,
         names_outputs: false,
         pipeline: "p".into(),
         hash: String::new(),

@@ -20,6 +20,7 @@ impl Run {
         if is_ending || self.state.stopping.is_some() {
             return;
         }
+        self.is_paused = false;
         let waits_until_ms = self.awaits_answers().then(|| self.now.ms + GRACE_MS);
         self.emit(Happening::CancelRequested { by, waits_until_ms });
     }

@@ -28,11 +28,9 @@ impl RunState {
         Some(by)
     }
 
-    /// The run ends; if a signal ended it, it can continue from here.
+    /// The run ends; if a signal ended it, it can continue from here, until a person ends it.
     pub(super) fn cancel(&mut self, by: Canceller) {
-        if by != Canceller::Person {
-            self.interrupted = Some(Box::new(self.clone()));
-        }
+        self.interrupted = if by == Canceller::Person { None } else { Some(Box::new(self.clone())) };
         if let Some(Some(instance)) = self.instances.first_mut() {
             instance.ending.is_cancelled = true;
             let frame = instance.frame;

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::build::*;
-use super::world::{Says, World};
-use crate::event::{FailureKind, Happening};
-use crate::model::{OnFailure, PlanStep, Step, StepKind};
+use super::world::{Says, World, options, start};
+use crate::engine::{Input, Moment, Run, events_of, taken_over};
+use crate::event::{Event, FailureKind, Happening, StepStatus};
+use crate::model::{OnFailure, PlanStep, Step, StepKind, step_path};
 
 /// What a random step is: its needs (places before it), whether it calls or plans, how it fails, what a failure means.
 #[derive(Debug, Clone)]
@@ -133,6 +134,18 @@ fn play(drawn: &[Drawn], order: &[u8], parallel: u64) -> World {
     panic!("the run does not end: {:#?}", world.lines());
 }
 
+/// A run that begins with what another one had done of these steps, as it continues.
+fn forked(world: &World, events: &[Event], steps: &BTreeSet<String>) -> World {
+    let taken = events[..1].iter().cloned().chain(events_of(steps, events));
+    let events: Vec<Event> = (1..).zip(taken).map(|(seq, event)| Event { seq, ..event }).collect();
+    let ms = events.last().map_or(0, |event| event.at_ms);
+    let now = Moment { wall: start(), ms };
+    let run = Run::resumed("r_test", world.plan.clone(), options(), now, &events).unwrap();
+    let mut forked = World { run, ms, events, out: vec![], cancelled: vec![], posted: vec![], ..World::new(world.plan.clone()) };
+    forked.handle(Input::Resume { away_ms: 0 });
+    forked
+}
+
 fn statuses(world: &World, count: usize) -> Vec<Option<crate::event::StepStatus>> {
     (0..count).map(|i| world.step(&format!("s{i}"))).collect()
 }
@@ -196,5 +209,38 @@ proptest! {
         let (first, second) = (play(&drawn, &order, parallel), play(&drawn, &other, parallel));
         prop_assert_eq!(statuses(&first, drawn.len()), statuses(&second, drawn.len()));
         prop_assert_eq!(first.status(), second.status());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn a_fork_after_any_event_ends_and_runs_no_step_that_it_takes_over((drawn, order, parallel) in graph(), from in any::<usize>()) {
+        let world = play(&drawn, &order, parallel);
+        let from = format!("s{}", from % drawn.len());
+        for kept in 1..=world.events.len() {
+            let events = &world.events[..kept];
+            let taken = taken_over(&world.plan, events, &from).unwrap();
+            prop_assert!(!taken.contains(&from));
+            let mut forked = forked(&world, events, &taken);
+            let copied = events_of(&taken, events).len() + 1;
+            for _ in 0..1_000 {
+                match forked.out.first().map(|(_, path)| path.clone()) {
+                    _ if forked.is_over() => break,
+                    Some(path) => forked.answer(&path, Says::Yes),
+                    None => forked.wait(),
+                }
+            }
+            prop_assert!(forked.is_over(), "{:#?}", forked.lines());
+            for event in &forked.events[copied..] {
+                let step = event.happening.step().map(|step| step_path::outermost(step).to_owned());
+                prop_assert!(step.is_none_or(|step| !taken.contains(&step)), "{:#?}", forked.lines());
+            }
+            for step in &taken {
+                prop_assert!(matches!(forked.step(step), Some(StepStatus::Succeeded | StepStatus::Skipped)));
+            }
+            prop_assert_eq!(forked.run.state().calls.len(), 0);
+        }
     }
 }

@@ -114,6 +114,7 @@ impl World {
         };
         world.handle(Input::Start(Box::new(RunStart {
             conversation: None,
+            origin: None,
             names_outputs: false,
             pipeline: "test".into(),
             hash: String::new(),

@@ -1,27 +1,30 @@
 //! `flow runs …`: the record of past runs. A run goes with all that it left in the project's `.flow` folder.
 
+mod cancel;
+mod fork;
+mod replay;
+mod resume;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use serde::Serialize;
 
-use super::arguments::{OutputOptions, RunsCommand, RunsListOptions, SharedOptions};
-use super::outcome::OutputTargets;
+use super::arguments::{RunsCommand, RunsListOptions, SharedOptions};
 use super::refusal::Refusal;
-use super::{Exit, run, stdout, tell};
+use super::{Exit, stdout};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::encryption::Sealing;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::{counted, grouped, visible};
-use crate::event::{Event, Happening};
 use crate::journal::{Record, RunBrief, brief, masked, record};
 use crate::model::parse_duration;
 use crate::port::{Clock, MOST_COUNTED, RunFilter, RunMatch, RunSummary, Store, StoreError};
 use crate::report::{self, Look, RunRow};
-use crate::runtime::{RunSession, StoredRun, kept, start_of};
+use crate::runtime::{kept, start_of};
 
 /// The store of the project's runs, and its file. Errors: there is none (exit 4), or it cannot be read.
 fn open(shared: &SharedOptions) -> Result<(SqliteStore, PathBuf), Refusal> {
@@ -90,7 +93,11 @@ pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit
             })
         }
         RunsCommand::Export { run } => Ok(stdout::print_json(&stored(run.as_deref(), shared)?.0)),
-        RunsCommand::Resume { run, printed, trust } => resume(run, printed, trust.is_given, shared),
+        RunsCommand::Fork(options) => fork::run(options, shared),
+        RunsCommand::Replay { run } => replay::run(run, shared),
+        RunsCommand::Cancel { run } => cancel::run(run, shared),
+        RunsCommand::Resume { run: Some(run), printed, trust, .. } => resume::one(run, printed, trust.is_given, shared),
+        RunsCommand::Resume { run: None, since, trust, printed, .. } => resume::all(since.as_deref(), printed, trust.is_given, shared),
     }
 }
 
@@ -202,35 +209,6 @@ fn find(store: &mut SqliteStore, wanted: Option<&str>, shared: &SharedOptions) -
 
 fn ids(store: &mut SqliteStore, filter: RunFilter) -> Result<BTreeSet<String>, Refusal> {
     Ok(store.list(&filter)?.runs.into_iter().map(|run| run.run).collect())
-}
-
-/// Continues with a run whose process has ended.
-fn resume(id: &str, output: &OutputOptions, is_allowed: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    let (store, journal, id) = open_run(Some(id), shared)?;
-    let stored = StoredRun::open(store, journal, id)?;
-    if stored.end().is_some() {
-        // Its process ended before it could tell; whether its file is the same does not matter any more.
-        let printed = OutputTargets::open(output, shared.reach(&shared.current_project()))?;
-        tell!("run {} has ended; this is its outcome", stored.id);
-        let sends = stored.events.iter().any(has_printed);
-        let played = stored.played();
-        tell::hide_with(played.redactor());
-        return run::told(played, printed, sends, shared);
-    }
-    let failed = |why: String| Refusal::new(Exit::Failed, why);
-    let taping = stored.taping()?;
-    taping.open().map_err(|error| failed(format!("--{error}")))?;
-    let file = stored.start()?.file.clone();
-    if !Path::new(&file).exists() {
-        return Err(failed(format!("run {} cannot go on: {} does not exist any more", stored.id, visible(&file))));
-    }
-    let on = run::prepared(Path::new(&file), output, is_allowed, shared, taping)?;
-    run::play(RunSession::resume(on, stored)?, OutputTargets::open(output, shared.reach(&shared.current_project()))?, shared)
-}
-
-/// Whether a step has written to standard output what the run has to say.
-fn has_printed(event: &Event) -> bool {
-    matches!(&event.happening, Happening::OutputWritten { to, .. } if to == "stdout")
 }
 
 /// The time so long ago. Errors: it is no time (exit 2).

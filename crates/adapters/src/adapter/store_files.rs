@@ -1,0 +1,87 @@
+//! The files that runs began with, in the store: one copy for all runs that began with the same, removed with the last of them.
+//!
+//! They are there for people: when a run cannot continue because a file has changed, they say what changed. No run needs them.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use sha2::{Digest, Sha256};
+
+use super::encryption::{JournalKey, Sealing};
+use super::store_block::{checksum, packed, unpacked};
+
+/// The text of each file by its name.
+pub type FileTexts = BTreeMap<String, String>;
+
+/// Made when the first run keeps its files: a `flow` that does not know these tables reads and writes the others as before.
+const TABLES: &str = "
+    create table if not exists definitions (number integer primary key, mark text not null unique, checksum blob not null, body blob not null) strict;
+    create table if not exists defined (run integer primary key, definition integer not null) strict;
+    create index if not exists defined_by on defined (definition);";
+
+/// Most bytes of the files of one run: what is larger is not kept.
+const MOST_BYTES: usize = 2 * 1024 * 1024;
+
+/// The files of a run that begins, on their way to the store.
+pub(super) struct RunFiles {
+    text: String,
+    mark: String,
+    key: Option<JournalKey>,
+}
+
+impl RunFiles {
+    /// `None`: they are larger than what is kept.
+    pub(super) fn new(texts: &FileTexts, sealing: &Sealing) -> Option<RunFiles> {
+        let text = serde_json::to_string(texts).ok().filter(|text| text.len() <= MOST_BYTES)?;
+        let key = sealing.of_new().cloned();
+        let mark = key.as_ref().map_or_else(|| hex::encode(Sha256::digest(&text)), |key| key.mark(&text));
+        Some(RunFiles { text, mark, key })
+    }
+
+    /// Keeps them for the run of this number; a copy that is there is used again.
+    pub(super) fn put(&self, connection: &Connection, run: i64) -> rusqlite::Result<()> {
+        connection.execute_batch(TABLES)?;
+        let known = "select number from definitions where mark = ?1";
+        let known: Option<i64> = connection.prepare_cached(known)?.query_row([&self.mark], |row| row.get(0)).optional()?;
+        let number = match known {
+            Some(number) => number,
+            None => {
+                let Some(body) = packed(self.mark.as_bytes(), self.text.as_bytes(), self.key.as_ref()) else { return Ok(()) };
+                let mut insert = connection.prepare_cached("insert into definitions (mark, checksum, body) values (?1, ?2, ?3)")?;
+                insert.execute(params![self.mark, checksum(&self.mark, 0, &body), body])?;
+                connection.last_insert_rowid()
+            }
+        };
+        let mut insert = connection.prepare_cached("insert or replace into defined (run, definition) values (?1, ?2)")?;
+        insert.execute([run, number]).map(drop)
+    }
+}
+
+fn are_kept(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("select count(*) from sqlite_schema where name = 'defined'", [], |row| row.get(0)).map(|count: i64| count > 0)
+}
+
+/// The files that a run began with. `None`: they are not kept, damaged, or encrypted with another key.
+pub(super) fn of_run(connection: &Connection, run: &str, key: Option<&JournalKey>) -> rusqlite::Result<Option<FileTexts>> {
+    if !are_kept(connection)? {
+        return Ok(None);
+    }
+    let mut query = connection.prepare_cached(
+        "select mark, checksum, body from definitions where number =
+         (select definition from defined where run = (select number from runs where run = ?1))",
+    )?;
+    let row = |row: &rusqlite::Row| Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, Vec<u8>>(2)?));
+    let Some((mark, sum, body)) = query.query_row([run], row).optional()? else { return Ok(None) };
+    let text = unpacked(mark.as_bytes(), &body, key).filter(|_| sum == checksum(&mark, 0, &body));
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+}
+
+/// Removes what a run kept, before the run itself is removed; and copies that no run has any more.
+pub(super) fn forget(connection: &Connection, runs: &[&str]) -> rusqlite::Result<()> {
+    if !are_kept(connection)? {
+        return Ok(());
+    }
+    let mut forget = connection.prepare_cached("delete from defined where run = (select number from runs where run = ?1)")?;
+    runs.iter().try_for_each(|run| forget.execute([run]).map(drop))?;
+    connection.execute("delete from definitions where number not in (select definition from defined)", []).map(drop)
+}

@@ -1,0 +1,88 @@
+//! A run that begins with what another one has done: which of its steps are taken over, and their events.
+
+use std::collections::BTreeSet;
+
+use crate::event::{Event, Happening};
+use crate::model::{PipelineId, step_path};
+use crate::plan::Plan;
+
+/// Why a run cannot begin from a step of another one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the pipeline has no step \"{step}\"")]
+pub struct UnknownStepError {
+    /// The step.
+    pub step: String,
+    /// The steps that there are.
+    pub known: Vec<String>,
+}
+
+/// The steps of a run that another one takes over when it begins from `from`: those that ended well and wait neither for that step nor for
+/// any other that runs anew. A gate that runs anew takes what it had asked to be refined with it.
+///
+/// # Errors
+/// The pipeline has no such step in its own list.
+pub fn taken_over(plan: &Plan, events: &[Event], from: &str) -> Result<BTreeSet<String>, UnknownStepError> {
+    let planned = plan.pipeline(PipelineId(0));
+    let block = planned.block(planned.main);
+    let steps = &planned.pipeline.steps;
+    let Some(first) = block.place(from) else {
+        return Err(UnknownStepError { step: from.to_owned(), known: steps.iter().map(|step| step.id.value.clone()).collect() });
+    };
+    let (mut done, mut is_refined) = (BTreeSet::new(), false);
+    for happening in events_that_count(events).map(|event| &event.happening) {
+        let place = |step: &str| block.place(step);
+        match happening {
+            Happening::StepSucceeded { step, .. } | Happening::StepSkipped { step } => done.extend(place(step)),
+            Happening::StepStarted { step, .. }
+            | Happening::StepFailed { step, .. }
+            | Happening::StepBlocked { step, .. }
+            | Happening::StepCancelled { step } => {
+                done.retain(|done| Some(*done) != place(step));
+            }
+            Happening::RefinementStarted { target, .. } if place(target).is_some() => is_refined = true,
+            _ => {}
+        }
+    }
+    done.remove(&first);
+    let refined = planned.refinement.as_ref().filter(|_| is_refined);
+    let of = |ix| Some(planned.step(ix)).filter(|step| step.block == planned.main).map(|step| step.place);
+    loop {
+        let is_torn = |refined: &&crate::plan::Refinement| of(refined.gate).is_some_and(|gate| !done.contains(&gate));
+        let torn = refined.filter(is_torn).and_then(|refined| of(refined.target));
+        let rests_on_new = |place: &usize| Some(*place) == torn || block.needs(*place).iter().any(|(above, _)| !done.contains(above));
+        let anew: Vec<usize> = done.iter().copied().filter(rests_on_new).collect();
+        if anew.is_empty() {
+            break;
+        }
+        done.retain(|place| !anew.contains(place));
+    }
+    Ok(done.into_iter().filter_map(|place| steps.get(place)).map(|step| step.id.value.clone()).collect())
+}
+
+/// What a run that begins with these steps takes over of the events, without the first event; numbers and times are those of the old run.
+pub fn events_of(steps: &BTreeSet<String>, events: &[Event]) -> Vec<Event> {
+    let is_of = |event: &&Event| match event.happening.step() {
+        Some(step) => steps.contains(step_path::outermost(step)),
+        // Calls that were out are lost then, in the copy too.
+        None => matches!(event.happening, Happening::RunResumed { .. }),
+    };
+    events_that_count(events).filter(is_of).cloned().collect()
+}
+
+/// The events of a run without what a signal ended and a resume took back: from where it was cancelled up to where it continued, only what
+/// people decided meanwhile counts.
+fn events_that_count(events: &[Event]) -> impl Iterator<Item = &Event> {
+    let mut is_cancelled = false;
+    events.iter().filter(move |event| match event.happening {
+        Happening::CancelRequested { waits_until_ms: None, .. } | Happening::GraceEnded => {
+            is_cancelled = true;
+            false
+        }
+        Happening::RunResumed { .. } => {
+            is_cancelled = false;
+            true
+        }
+        Happening::ApprovalAnswered { .. } => true,
+        _ => !is_cancelled,
+    })
+}

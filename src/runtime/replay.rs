@@ -1,0 +1,197 @@
+//! A run again, against its own record: what models and tools answered then is what they answer now, and nothing outside is touched.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::session::begun;
+use super::surroundings::{Surroundings, start_of};
+use super::{RunError, VirtualRun};
+use crate::driver::CallResult;
+use crate::engine::{CallReply, CallRequest, Mocks};
+use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, RunStatus, StepPath, ToolCall, Usage};
+use crate::journal::record;
+use crate::model::{Limits, Mock, step_path};
+use crate::port::{ModelReply, ModelRequest};
+
+/// What a replay came to.
+pub(crate) struct ReplayedRun {
+    /// How the run ended then, and how it does now.
+    pub(crate) status: [Option<RunStatus>; 2],
+    /// The first place where it is not what it was, with what was there and what is; `None`: all is equal.
+    pub(crate) difference: Option<(String, Value, Value)>,
+    /// What the record does not say, so that the replay proves nothing: a sentence each.
+    pub(crate) missing: Vec<String>,
+    /// The steps whose outputs were taken from the record, since they call something themselves.
+    pub(crate) given: BTreeSet<String>,
+}
+
+/// Answers of models by step, in their order.
+type Answers = HashMap<StepPath, VecDeque<(ModelAnswer, Usage)>>;
+
+/// What a record has to answer with.
+#[derive(Default)]
+struct RunAnswers {
+    answers: Answers,
+    mocks: BTreeMap<String, Mock>,
+    given: BTreeSet<String>,
+    missing: Vec<String>,
+}
+
+/// Runs again what a record tells of. Errors: it has no beginning, or the run does not end.
+pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun, RunError> {
+    let refused = |why: &str| RunError::CannotResume(vec![format!("this run cannot be replayed: {why}")]);
+    let start = start_of(events).ok_or_else(|| refused("its record has no beginning"))?;
+    let before = record(events).ok_or_else(|| refused("its record has no beginning"))?;
+    if before.status.is_none() {
+        return Err(refused("it has not ended; flow runs resume continues it"));
+    }
+    let RunAnswers { mut answers, mocks, given, mut missing } = RunAnswers::of(events);
+    let mut options = on.options(Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() });
+    options.mocks = Mocks { by_name: mocks, refuses_effects: true };
+    let mut start = start.clone();
+    begun(on, &mut start);
+    let (now, door) = (start.now, on.ports.door.clone());
+    let mut run = VirtualRun::new(&before.run, on.plan(), options, now, Arc::new(on.tape.clone()), door, 0);
+    let mut answer = |events: &[Event], call: u64, request: CallRequest| -> CallResult {
+        let step = asking(events, call);
+        let request = match request {
+            CallRequest::Model(request) => Some(request),
+            CallRequest::Scripted(_) => None,
+            CallRequest::Recall { .. } => return Ok(CallReply::Value(Value::Null)),
+            CallRequest::Query(_)
+            | CallRequest::Read(_)
+            | CallRequest::Http(_)
+            | CallRequest::Tools(_)
+            | CallRequest::Tool(_)
+            | CallRequest::Resource(_)
+            | CallRequest::Mail(_)
+            | CallRequest::Print(_)
+            | CallRequest::Write { .. }
+            | CallRequest::List { .. }
+            | CallRequest::Open { .. }
+            | CallRequest::Held { .. } => {
+                missing.push(format!("step \"{step}\" calls something now that it did not call then"));
+                return Err(unrecorded());
+            }
+        };
+        match answers.get_mut(&step).and_then(VecDeque::pop_front) {
+            Some((said, usage)) => said_again(said, usage, request.as_ref()),
+            None => {
+                missing.push(format!("step \"{step}\" asks its model more often than it did then"));
+                Err(unrecorded())
+            }
+        }
+    };
+    let end = run.play(start, &mut answer).map_err(|error| refused(&error.to_string()))?;
+    let unscripted = run.run.noted().missing_replies;
+    missing.extend(unscripted.iter().map(|(step, _)| format!("step \"{step}\" asks its model more often than it did then")));
+    missing.extend(run.run.noted().refused.iter().map(|step| format!("step \"{step}\" acts outside, and did not get there then")));
+    missing.extend(run.run.noted().unanswered.iter().map(|step| format!("step \"{step}\" asks a person, and has no answer")));
+    let now = record(&run.events).ok_or_else(|| refused("it did not begin"))?;
+    let mut difference = None;
+    let outputs = |steps: &[crate::journal::StepRecord]| -> BTreeMap<String, Value> {
+        steps.iter().map(|step| (step.step.clone(), serde_json::json!({ "status": step.status, "output": step.output }))).collect()
+    };
+    let (was, is) = (outputs(&before.steps), outputs(&now.steps));
+    // A step whose output was taken from the record has none inside it.
+    let is_inside = |step: &String| given.iter().any(|whole| step_path::leads_into(step, whole));
+    let names = before.steps.iter().chain(&now.steps).map(|step| &step.step);
+    for step in names.filter(|step| !is_inside(step)) {
+        if was.get(step) != is.get(step) && difference.is_none() {
+            let of = |all: &BTreeMap<String, Value>| all.get(step).cloned().unwrap_or(Value::Null);
+            difference = Some((format!("step \"{step}\""), of(&was), of(&is)));
+        }
+    }
+    if difference.is_none() && before.outputs != *end.outputs {
+        difference = Some(("the outputs".to_owned(), before.outputs.clone(), (*end.outputs).clone()));
+    }
+    if difference.is_none() && before.status != Some(end.status) {
+        let word = |status: Option<RunStatus>| Value::from(status.map_or("not over", |status| status.word()));
+        difference = Some(("the status of the run".to_owned(), word(before.status), word(Some(end.status))));
+    }
+    missing.dedup();
+    Ok(ReplayedRun { status: [before.status, Some(end.status)], difference, missing, given })
+}
+
+fn unrecorded() -> Failure {
+    Failure::new(FailureKind::Unavailable, "the record has no answer for this")
+}
+
+/// The step whose call that is.
+fn asking(events: &[Event], call: u64) -> StepPath {
+    let found = events.iter().rev().find_map(|event| match &event.happening {
+        Happening::ModelCalled { step, call: own, .. }
+        | Happening::ToolCalled { step, call: own, .. }
+        | Happening::CacheAsked { step, call: own, .. }
+        | Happening::ToolsAsked { step, call: own, .. }
+            if *own == call =>
+        {
+            Some(step.clone())
+        }
+        _ => None,
+    });
+    found.unwrap_or_default()
+}
+
+/// What a model said then, with the names of the tools as they are offered now.
+fn said_again(said: ModelAnswer, usage: Usage, request: Option<&ModelRequest>) -> CallResult {
+    let plain = |name: &str| -> String { name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect() };
+    let offered = |call: ToolCall| {
+        let tools = request.into_iter().flat_map(|request| &request.tools).map(|tool| tool.name.clone());
+        let tool = tools.into_iter().find(|name| plain(name) == plain(&call.tool)).unwrap_or_else(|| call.tool.clone());
+        ToolCall { tool, ..call }
+    };
+    match said {
+        ModelAnswer::Said { text, calls, model } => {
+            let calls = calls.into_iter().map(offered).collect();
+            Ok(CallReply::Model(ModelReply { text, calls, usage: Some(usage), model }))
+        }
+        ModelAnswer::Failed(failure) => Err(failure),
+    }
+}
+
+impl RunAnswers {
+    /// Steps that called something themselves have their outputs from the record; tools of agents what they gave.
+    fn of(events: &[Event]) -> RunAnswers {
+        let mut all = RunAnswers::default();
+        let mut ended: BTreeMap<String, Vec<Mock>> = BTreeMap::new();
+        let mut tools: BTreeMap<String, Vec<Mock>> = BTreeMap::new();
+        let mut asked: HashMap<(StepPath, u64), String> = HashMap::new();
+        for event in events {
+            match &event.happening {
+                Happening::ModelReplied { step, reply, usage, .. } => {
+                    all.answers.entry(step.clone()).or_default().push_back((reply.clone(), *usage));
+                }
+                Happening::ToolCalled { step, call, tool, asked: Some(_), .. } => drop(asked.insert((step.clone(), *call), tool.clone())),
+                Happening::ToolReplied { step, call, failure, result, asked: Some(_), .. } => {
+                    let Some(tool) = asked.get(&(step.clone(), *call)) else { continue };
+                    let gave = match failure {
+                        Some(failure) => Mock::Error(failure.kind),
+                        None => Mock::Output(result.clone().unwrap_or_default()),
+                    };
+                    tools.entry(tool.clone()).or_default().push(gave);
+                }
+                Happening::ToolCalled { step, asked: None, .. }
+                | Happening::StepPaused { step, .. }
+                | Happening::ApprovalRequested { step, form: Some(_), .. }
+                | Happening::CacheAsked { step, .. } => drop(all.given.insert(step.to_string())),
+                Happening::StepSucceeded { step, output, .. } => {
+                    ended.entry(step.to_string()).or_default().push(Mock::Output((**output).clone()));
+                }
+                Happening::StepFailed { step, failure, .. } => ended.entry(step.to_string()).or_default().push(Mock::Error(failure.kind)),
+                _ => {}
+            }
+        }
+        ended.retain(|step, _| all.given.contains(step));
+        for (name, mut gave) in ended.into_iter().chain(tools) {
+            gave.dedup();
+            match gave.pop() {
+                Some(mock) if gave.is_empty() => drop(all.mocks.insert(name, mock)),
+                _ => all.missing.push(format!("\"{name}\" gave several results, and the record does not say which belongs to which call")),
+            }
+        }
+        all
+    }
+}
