@@ -61,6 +61,8 @@ pub(crate) struct Talk {
     pub(crate) message: String,
     /// Most messages that a run sees of it.
     pub(crate) keep: u64,
+    /// An agent of the file answers by itself.
+    pub(crate) is_alone: bool,
 }
 
 /// Puts own ports in the place of some.

@@ -183,7 +183,8 @@ impl RunSession {
             conversation,
             files: checked.loaded.prints.clone(),
             tape: on.runner.taping.told(),
-            file: whole(file),
+            // An agent by itself is no pipeline of its file: nobody could continue with it.
+            file: if on.runner.talk.as_ref().is_some_and(|talk| talk.is_alone) { String::new() } else { whole(file) },
             scripted: on.scripted,
             served: on.runner.is_served,
             deadline_ms: limits.deadline.map(|time| time.as_millis() as u64),

@@ -110,6 +110,7 @@ impl Chat<'_> {
             id: session.id.clone(),
             message: self.opened.message.clone(),
             keep: self.options.max_messages,
+            is_alone: self.opened.agent.is_some(),
         });
         self.tally =
             Tally { messages: session.messages.iter().filter(|message| !message.is_unanswered).count() as u64, ..Tally::default() };

@@ -96,6 +96,10 @@ fn opened(id: &str, shared: &SharedOptions) -> Result<Option<StoredRun>, Refusal
 
 /// A run that was killed or interrupted can; one that waits can when a person has answered since, or the time for an answer is up.
 fn can_continue(stored: &StoredRun) -> bool {
+    // A message to an agent by itself is sent again, by whoever wants to.
+    if stored.start().is_err() {
+        return false;
+    }
     let events = &stored.events;
     let pauses = |event: &&Event| matches!(event.happening, Happening::RunPaused | Happening::RunResumed { .. });
     let waits = matches!(events.iter().rev().find(pauses).map(|event| &event.happening), Some(Happening::RunPaused));
