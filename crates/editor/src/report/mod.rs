@@ -11,6 +11,7 @@ mod human;
 mod json;
 mod junit;
 mod look;
+pub mod page;
 mod picture;
 pub mod planned;
 mod record;
