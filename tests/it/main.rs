@@ -45,6 +45,7 @@ mod real_servers;
 mod recovery;
 mod reference_systems;
 mod review;
+mod run_page;
 mod runs;
 mod schema;
 mod servers;

@@ -19,7 +19,7 @@ pub struct TryRecord {
     pub started: DateTime<Utc>,
     /// When it ended; `None`: it did not, or its process ended first.
     pub ended: Option<DateTime<Utc>>,
-    /// Why it failed.
+    /// Why it failed; of a gate that a refinement follows, what was not met.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -87,7 +87,8 @@ pub(super) fn tried_step(happening: &Happening) -> Option<&StepPath> {
         | Happening::AttemptFailed { step, .. }
         | Happening::StepSucceeded { step, .. }
         | Happening::StepFailed { step, .. }
-        | Happening::StepCancelled { step } => Some(step),
+        | Happening::StepCancelled { step }
+        | Happening::GateFailed { step, for_good: false, .. } => Some(step),
         _ => None,
     }
 }
@@ -100,6 +101,8 @@ pub(super) fn tried(tries: &mut Vec<TryRecord>, event: &Event) {
             return;
         }
         Happening::AttemptFailed { failure, .. } | Happening::StepFailed { failure, .. } => Some(told(failure)),
+        // The gate that a refinement follows judges again, as a try of its own.
+        Happening::GateFailed { cause, .. } => Some(cause.clone()),
         _ => None,
     };
     if let Some(last) = tries.last_mut().filter(|last| last.ended.is_none()) {

@@ -12,7 +12,8 @@ pub use content::public_line;
 pub use course::{SentRecord, ToolCallRecord, TryRecord};
 pub use personal::{PersonalMask, RunMask, brief, masked};
 pub use record::{
-    ConversationRecord, DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, RunBrief, StepRecord, record,
+    ConversationRecord, DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, RunBrief,
+    StepRecord, record,
 };
 pub use spoken::{SpokenMessage, spoken};
 

@@ -10,6 +10,8 @@ use crate::journal::StepRecord;
 
 /// Characters of one text.
 const MOST_OF_TEXT: usize = 20_000;
+/// Bytes of a text that needs no box of its own.
+const SHORT: usize = 80;
 /// Characters of all texts together.
 const MOST_OF_TEXTS: usize = 3_000_000;
 
@@ -50,6 +52,27 @@ impl<'a> Room<'a> {
             Value::String(text) => self.text(text),
             Value::Null => html! { p.none { "empty" } },
             Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => self.text(&format!("{value:#}")),
+        }
+    }
+
+    /// The fields of an object, one below the other; another value as it is.
+    pub(super) fn fields(&self, value: &Value) -> Markup {
+        html! {
+            @match value {
+                Value::Object(map) if !map.is_empty() => dl {
+                    @for (name, value) in map { dt { (name) } dd { (self.field(value)) } }
+                },
+                Value::Object(_) | Value::Null => p.none { "none" },
+                Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => (self.value(value)),
+            }
+        }
+    }
+
+    fn field(&self, value: &Value) -> Markup {
+        match value {
+            Value::String(text) if !text.is_empty() && text.len() <= SHORT && !text.contains('\n') => html! { (text) },
+            Value::Bool(_) | Value::Number(_) => html! { (value.to_string()) },
+            Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_) => self.value(value),
         }
     }
 

@@ -36,15 +36,15 @@ pub(super) fn head(record: &Record, room: &Room) -> Markup {
             @if let Some(own) = &record.conversation {
                 (fact("Conversation", &format!("{}, {}", own.of, counted(own.earlier, "earlier message", "earlier messages"))))
             }
-            (fact("Phases", &record.phases.iter().map(|phase| phase.name.as_str()).collect::<Vec<_>>().join(" → ")))
+            div.wide { dt { "Phases" } dd { (record.phases.iter().map(|phase| phase.name.as_str()).collect::<Vec<_>>().join(" → ")) } }
             (usage(&total(record), record.ended.is_none()))
         }
         div.asked {
-            section aria-labelledby="inputs" { h2 id="inputs" { "Inputs" } (fields(&record.inputs, room)) }
-            section aria-labelledby="person" { h2 id="person" { "Person" } (fields(&record.person, room)) }
+            section aria-labelledby="inputs" { h2 id="inputs" { "Inputs" } (room.fields(&record.inputs)) }
+            section aria-labelledby="person" { h2 id="person" { "Person" } (room.fields(&record.person)) }
             section aria-labelledby="reply" {
                 h2 id="reply" { "Reply" }
-                (fields(&record.outputs, room))
+                (room.fields(&record.outputs))
                 @for sent in &record.sent { (delivered(sent, room)) }
                 @if record.sent.is_empty() { p.none { "Nothing was sent." } }
             }
@@ -67,19 +67,6 @@ fn delivered(sent: &SentRecord, room: &Room) -> Markup {
     html! {
         p { "Sent by " code { (sent.step) } " to " code { (sent.to) } ", " (counted(sent.parts, "part", "parts")) @if !sent.texts.is_empty() { ", as people read it there:" } }
         @for text in &sent.texts { (room.text(text)) }
-    }
-}
-
-/// The fields of an object, one below the other.
-fn fields(value: &Value, room: &Room) -> Markup {
-    html! {
-        @match value {
-            Value::Object(map) if !map.is_empty() => dl {
-                @for (name, value) in map { dt { (name) } dd { (room.value(value)) } }
-            },
-            Value::Object(_) | Value::Null => p.none { "none" },
-            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => (room.value(value)),
-        }
     }
 }
 
@@ -128,9 +115,9 @@ fn fact(name: &str, text: &str) -> Markup {
     html! { div { dt { (name) } dd { (text) } } }
 }
 
-/// A time to the second.
+/// A time to the millisecond.
 pub(super) fn time(time: DateTime<Utc>) -> String {
-    time.format("%Y-%m-%d %H:%M:%S UTC").to_string()
+    time.format("%Y-%m-%d %H:%M:%S%.3f UTC").to_string()
 }
 
 /// A status: a word, and a colour beside it.

@@ -35,7 +35,7 @@ fn gate(failure: &FailureRecord, room: &Room) -> Markup {
     };
     html! {
         h3 { "Gate " code { (failure.gate) } }
-        p { "Not met: " (failure.cause) " " (ended) }
+        p { (failure.cause) } p { (ended) }
         div.rounds {
             @for (place, verdicts) in failure.verdicts.iter().enumerate() {
                 section {

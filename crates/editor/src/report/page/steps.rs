@@ -135,7 +135,7 @@ fn called(calls: &[&ToolCallRecord], room: &Room) -> Markup {
                 h4 { (place + 1) ". " (call.tool) @if call.attempt > 1 { ", try " (call.attempt) } }
                 p.also { (time(call.time)) ", " (call.duration_ms.map_or("no answer".into(), lasted)) }
                 h5 { "Arguments" }
-                (room.value(&call.with))
+                (room.fields(&call.with))
                 @if let Some(error) = &call.error { p.bad { "Failed: " (error) } }
                 @if let Some(result) = &call.result { h5 { "Result" } (room.value(result)) }
             }

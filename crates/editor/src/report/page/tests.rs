@@ -87,7 +87,9 @@ fn what_others_say_is_text_and_never_markup() {
 #[test]
 fn a_page_brings_its_styles_and_asks_for_nothing_else() {
     let page = of(refined("said"));
-    assert!(page.starts_with("<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"Content-Security-Policy\""));
+    assert!(
+        page.starts_with("<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"Content-Security-Policy\"")
+    );
     assert!(page.contains("content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\""), "{page}");
     let links = page.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
     for bad in ["<script", "<link", "<img", "src=", "href", "http:", "https:", "@import", "url(h", " onclick", "javascript:"] {

@@ -88,7 +88,7 @@ fn told(step: &StepRecord) -> String {
         parts.push(step.status.clone());
     }
     if tries > 1 {
-        parts.push(counted(tries, "start", "starts"));
+        parts.push(counted(tries, "try", "tries"));
     }
     if step.tries.iter().any(|one| one.round > 1) {
         parts.push("refined".into());
