@@ -7,11 +7,8 @@ use clap::CommandFactory;
 
 use super::arguments::{CommandLine, GraphFormat, GraphOptions, SharedOptions};
 use super::refusal::{Refusal, pipeline};
-use super::{Exit, runs, stdout};
-use crate::adapter::disk_files::DiskFiles;
-use crate::check::check_file;
+use super::{Exit, drawn, runs, stdout};
 use crate::diagnostic::{Code, did_you_mean, visible};
-use crate::journal::Record;
 use crate::lower::FileKind;
 use crate::lower::keys::json_schema;
 use crate::report::{self, graph};
@@ -54,7 +51,10 @@ pub(super) fn graph(options: &GraphOptions, shared: &SharedOptions) -> Result<Ex
             let workflow = pipeline(file, shared)?;
             graph::graph(&workflow.checked.plan).ok_or_else(|| Refusal::usage(CheckError::NoPipeline(workflow.file)))?
         }
-        (None, Some(id)) => of_run(id, shared)?,
+        (None, Some(id)) => {
+            let (record, file) = runs::stored(Some(id), shared)?;
+            drawn::of_run(&record, file.as_deref(), shared)
+        }
         (None, None) => return Err(Refusal::usage("name a pipeline file, or a run with --run")),
     };
     let format = if options.json { GraphFormat::Json } else { options.format };
@@ -64,30 +64,4 @@ pub(super) fn graph(options: &GraphOptions, shared: &SharedOptions) -> Result<Ex
         GraphFormat::Svg => graph::svg(&graph),
         GraphFormat::Json => graph::json(&graph),
     }))
-}
-
-/// What really ran, on the graph of its pipeline if that is still the file that ran.
-fn of_run(id: &str, shared: &SharedOptions) -> Result<graph::Graph, Refusal> {
-    let (record, file) = runs::stored(Some(id), shared)?;
-    let Some(file) = file else { return Ok(alone(&record, shared, "it does not say which file it ran")) };
-    let path = Path::new(&file);
-    if !path.exists() {
-        return Ok(alone(&record, shared, &format!("{file} does not exist any more")));
-    }
-    let checked = check_file(path, &shared.project_of(path), &DiskFiles);
-    let is_same = checked.loaded.program.pipelines.first().is_some_and(|pipeline| pipeline.hash == record.hash);
-    match graph::graph(&checked.plan).filter(|_| is_same) {
-        Some(mut graph) => {
-            graph::ran(&mut graph, &record);
-            Ok(graph)
-        }
-        None => Ok(alone(&record, shared, &format!("{file} has changed since"))),
-    }
-}
-
-fn alone(record: &Record, shared: &SharedOptions, why: &str) -> graph::Graph {
-    if !shared.quiet {
-        tell!("drawn from the record alone, in the order in which steps began: {why}");
-    }
-    graph::ran_alone(record)
 }

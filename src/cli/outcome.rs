@@ -127,7 +127,7 @@ impl OutputTargets<'_> {
 }
 
 /// Puts a text into a file: whole or not at all, where it is one and its folder can be written.
-fn put(path: &Path, text: &str) -> std::io::Result<()> {
+pub(super) fn put(path: &Path, text: &str) -> std::io::Result<()> {
     if !std::fs::metadata(path)?.is_file() {
         return std::fs::write(path, text);
     }

@@ -46,6 +46,7 @@ mod real_servers;
 mod recovery;
 mod reference_systems;
 mod review;
+mod run_page;
 mod runs;
 mod runs_ended;
 mod runs_forked;

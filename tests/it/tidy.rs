@@ -16,6 +16,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("rusqlite", &["adapter"]),
     ("duckdb", &["adapter"]),
     ("annotate_snippets", &["report"]),
+    ("maud", &["report"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
 ];

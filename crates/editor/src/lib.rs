@@ -6,5 +6,5 @@ pub mod lsp;
 pub mod report;
 
 // So that `crate::model` is the same path in each crate.
-use flow_base::{diagnostic, journal, model, port, source, sql};
+use flow_base::{diagnostic, event, journal, model, port, source, sql};
 use flow_lang::{check, load, lower, plan, rules, syntax, template};

@@ -213,6 +213,9 @@ pub enum RunsCommand {
         /// Prints JSON
         #[arg(long)]
         json: bool,
+        /// Writes all of it as one HTML page, with graph, timeline, prompts and calls; - for standard output
+        #[arg(long, value_name = "FILE", conflicts_with = "json")]
+        html: Option<PathBuf>,
     },
     /// Prints the record of a run as JSON, with personal data and secrets masked
     #[command(after_help = examples::EXPORT)]

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::arguments::{RunsCommand, RunsListOptions, SharedOptions};
 use super::refusal::Refusal;
-use super::{Exit, stdout};
+use super::{Exit, page, stdout};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::encryption::Sealing;
 use crate::adapter::run_lock::RunLock;
@@ -84,8 +84,11 @@ pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit
             };
             remove(&mut store, &file, &wanted, true, shared)
         }
-        RunsCommand::Show { run, json } => {
-            let (record, _) = stored(run.as_deref(), shared)?;
+        RunsCommand::Show { run, json, html } => {
+            let (record, file) = stored(run.as_deref(), shared)?;
+            if let Some(to) = html {
+                return page::write(record, file.as_deref(), to, shared);
+            }
             Ok(if *json {
                 stdout::print_json(&record)
             } else {

@@ -217,12 +217,19 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
     let none = BTreeSet::new();
     mask.hide_given("inputs", &mut record.inputs);
     mask.hide_given("outputs", &mut record.outputs);
+    mask.hide_given("person", &mut record.person);
     record.conversation.iter_mut().for_each(|own| own.of = redactor.redact(&own.of));
     record.failure.iter_mut().for_each(|failure| mask.hide_texts(failure));
     for step in &mut record.steps {
         mask.hide_output(&step.step, &mut step.output);
         mask.hide_texts(&mut step.details);
         step.error.iter_mut().for_each(|error| mask.hide_texts(error));
+        step.tries.iter_mut().filter_map(|one| one.error.as_mut()).for_each(|error| *error = redactor.redact(error));
+    }
+    for call in &mut record.tool_calls {
+        mask.hide_arguments(&mut call.with);
+        call.result.iter_mut().for_each(|result| mask.hide_output(&call.step, result));
+        call.error.iter_mut().for_each(|error| *error = redactor.redact(error));
     }
     for interaction in &mut record.interactions {
         mask.hide_texts(&mut interaction.input);
@@ -236,6 +243,7 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
         }
         interaction.error.iter_mut().for_each(|error| *error = redactor.redact(error));
     }
+    record.sent.iter_mut().flat_map(|sent| &mut sent.texts).for_each(|text| *text = redactor.redact(text));
     for asked in &mut record.questions {
         asked.question = redactor.redact(&asked.question);
     }
@@ -251,6 +259,7 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
     for failure in &mut record.failures {
         mask.hide_values(&mut failure.question, &none);
         mask.hide_values(&mut failure.sent, &none);
+        failure.judged.iter_mut().for_each(|judged| mask.hide_values(judged, &none));
         failure.cause = redactor.redact(&failure.cause);
         mask.hide_texts(&mut failure.scorecard);
         for verdict in failure.verdicts.iter_mut().flatten() {

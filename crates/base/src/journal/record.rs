@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::course::{SentRecord, ToolCallRecord, ToolCalls, TryRecord, delivered, tried, tried_step};
 use crate::event::{
     Canceller, Event, FailureKind, Happening, ModelAnswer, RunEnd, RunOrigin, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage,
     Verdict,
@@ -26,6 +27,9 @@ pub struct Record {
     /// The run whose finished steps it began with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<RunOrigin>,
+    /// Who it was for; null: nobody.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub person: Value,
     /// The conversation that it is part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationRecord>,
@@ -45,6 +49,9 @@ pub struct Record {
     pub steps: Vec<StepRecord>,
     /// One a call of an agent.
     pub interactions: Vec<Interaction>,
+    /// One a call of something outside that is no model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCallRecord>,
     /// One a decision of a policy: what was wanted, by whom, and which rule allowed or blocked it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<DecisionRecord>,
@@ -119,17 +126,6 @@ pub struct ConversationRecord {
     pub left_out: u64,
 }
 
-/// Parts that a step delivered to one receiver.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SentRecord {
-    /// The step.
-    pub step: String,
-    /// Where to: `stdout` or the tool.
-    pub to: String,
-    /// How many parts.
-    pub parts: u64,
-}
-
 /// A phase: `created`, the steps' own, `refining`, and `completed` or `failed`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phase {
@@ -151,6 +147,9 @@ pub struct StepRecord {
     pub details: Value,
     /// Why it failed.
     pub error: Option<Value>,
+    /// Its tries, in both rounds of a refinement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tries: Vec<TryRecord>,
 }
 
 impl StepRecord {
@@ -256,6 +255,9 @@ pub struct FailureRecord {
     pub scorecard: Value,
     /// The verdicts of each round.
     pub verdicts: Vec<Vec<Verdict>>,
+    /// What was judged in each round that it did not let through.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judged: Vec<Value>,
     /// Whether the refinement was tried.
     pub refinement_tried: bool,
     /// Whether it worked; empty: it was not tried.
@@ -309,6 +311,7 @@ struct RecordBuilder {
     gates: HashMap<StepPath, usize>,
     /// A person ended it: it cannot continue.
     is_given_up: bool,
+    tools: ToolCalls,
 }
 
 impl RecordBuilder {
@@ -320,6 +323,7 @@ impl RecordBuilder {
             inputs: (*start.inputs).clone(),
             channel: start.channel.clone(),
             origin: start.origin.clone(),
+            person: Some((*start.person).clone()).filter(|own| own.as_object().is_some_and(|own| !own.is_empty())).unwrap_or_default(),
             conversation: start.conversation.as_deref().map(|own| ConversationRecord {
                 of: own.of.clone(),
                 earlier: own.messages.len() as u64,
@@ -331,10 +335,21 @@ impl RecordBuilder {
             phases: vec![Phase { name: "created".into(), time: first.time, step: String::new() }],
             ..Record::default()
         };
-        RecordBuilder { record, steps: HashMap::new(), calls: HashMap::new(), gates: HashMap::new(), is_given_up: false }
+        RecordBuilder {
+            record,
+            steps: HashMap::new(),
+            calls: HashMap::new(),
+            gates: HashMap::new(),
+            is_given_up: false,
+            tools: ToolCalls::default(),
+        }
     }
 
     fn take(&mut self, event: &Event) {
+        self.tools.take(&mut self.record.tool_calls, event);
+        if let Some(step) = tried_step(&event.happening) {
+            tried(&mut self.step(step).tries, event);
+        }
         match &event.happening {
             Happening::StepStarted { step, phase, attempt, .. } => {
                 if let (Some(phase), 1) = (phase, attempt) {
@@ -414,7 +429,7 @@ impl RecordBuilder {
                     last.readings.clone_from(notes);
                 }
             }
-            Happening::GateFailed { step, verdicts, question, cause, for_good, .. } => {
+            Happening::GateFailed { step, verdicts, question, judged, cause, for_good, .. } => {
                 let scorecard =
                     verdicts.iter().map(|v| json!({ "id": v.id, "description": v.description, "expected": v.expected })).collect();
                 let place = *self.gates.entry(step.clone()).or_insert_with(|| {
@@ -429,6 +444,7 @@ impl RecordBuilder {
                 });
                 let failure = &mut self.record.failures[place];
                 failure.verdicts.push(verdicts.clone());
+                failure.judged.push(judged.clone());
                 failure.cause.clone_from(cause);
                 if *for_good && failure.refinement_tried {
                     failure.refinement_worked = Some(false);
@@ -458,12 +474,7 @@ impl RecordBuilder {
                 self.record.questions.push(QuestionRecord { step, question, in_doubt: act.is_empty() && form.is_none(), form: fields });
             }
             Happening::ApprovalAnswered { step, .. } => self.answered(step),
-            Happening::OutputWritten { step, to, .. } => {
-                match self.record.sent.iter_mut().find(|sent| sent.step == **step && sent.to == *to) {
-                    Some(sent) => sent.parts += 1,
-                    None => self.record.sent.push(SentRecord { step: step.to_string(), to: to.clone(), parts: 1 }),
-                }
-            }
+            Happening::OutputWritten { step, to, text, .. } => delivered(&mut self.record.sent, step, to, text.as_deref()),
             Happening::CancelRequested { by, .. } => self.is_given_up = *by == Canceller::Person,
             Happening::RunFinished(end) => self.over(end, event),
             Happening::RunResumed { .. } => self.goes_on(),
@@ -546,6 +557,7 @@ impl RecordBuilder {
                 output: Value::Null,
                 details: Value::Null,
                 error: None,
+                tries: vec![],
             });
             self.record.steps.len() - 1
         });

@@ -12,6 +12,7 @@ mod human;
 mod json;
 mod junit;
 mod look;
+pub mod page;
 mod picture;
 pub mod planned;
 mod record;

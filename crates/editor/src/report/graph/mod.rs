@@ -130,6 +130,19 @@ pub enum EdgeKind {
     Refinement,
 }
 
+impl Graph {
+    /// How many steps it has, with those inside others.
+    pub fn count(&self) -> usize {
+        self.sections.iter().map(|section| section.list.count()).sum()
+    }
+}
+
+impl List {
+    fn count(&self) -> usize {
+        self.nodes.iter().map(|node| 1 + node.inner.as_ref().map_or(0, List::count)).sum()
+    }
+}
+
 impl EdgeKind {
     /// What is beside the arrow; empty for plain order.
     fn label(self) -> &'static str {

@@ -1,0 +1,154 @@
+//! The course of a run: when each try of a step began and ended, and what was called outside.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::event::{Event, Failure, Happening, StepPath};
+
+/// One try of a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TryRecord {
+    /// Which try, from 1.
+    pub attempt: u32,
+    /// 1, or 2 in the refinement.
+    pub round: u32,
+    /// When it began.
+    pub started: DateTime<Utc>,
+    /// When it ended; `None`: it did not, or its process ended first.
+    pub ended: Option<DateTime<Utc>>,
+    /// Why it failed; of a gate that a refinement follows, what was not met.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl TryRecord {
+    /// From its beginning to its end; `None`: it has not ended.
+    pub fn duration_ms(&self) -> Option<u64> {
+        u64::try_from((self.ended? - self.started).num_milliseconds()).ok()
+    }
+}
+
+/// One call of something outside: a tool, a query, a request, a file, a sending.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCallRecord {
+    /// The step that made it.
+    pub step: String,
+    /// `sql`, `http`, `read`, `send`, or the tool.
+    pub tool: String,
+    /// Which try, from 1.
+    pub attempt: u32,
+    /// What it was given.
+    pub with: Value,
+    /// What an agent was shown; empty for calls of steps, whose output has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// When it was made.
+    pub time: DateTime<Utc>,
+    /// How long it took; `None`: it has not answered.
+    pub duration_ms: Option<u64>,
+}
+
+/// Parts that a step delivered to one receiver.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentRecord {
+    /// The step.
+    pub step: String,
+    /// Where to: `stdout` or the tool.
+    pub to: String,
+    /// How many parts.
+    pub parts: u64,
+    /// What people read in each, of a run that is part of a conversation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<String>,
+}
+
+/// Takes a part in that was delivered.
+pub(super) fn delivered(sent: &mut Vec<SentRecord>, step: &str, to: &str, text: Option<&str>) {
+    let texts = text.map(str::to_owned).into_iter();
+    match sent.iter_mut().find(|sent| sent.step == *step && sent.to == *to) {
+        Some(sent) => {
+            sent.parts += 1;
+            sent.texts.extend(texts);
+        }
+        None => sent.push(SentRecord { step: step.to_owned(), to: to.to_owned(), parts: 1, texts: texts.collect() }),
+    }
+}
+
+/// The step that an event begins or ends a try of.
+pub(super) fn tried_step(happening: &Happening) -> Option<&StepPath> {
+    match happening {
+        Happening::StepStarted { step, .. }
+        | Happening::AttemptFailed { step, .. }
+        | Happening::StepSucceeded { step, .. }
+        | Happening::StepFailed { step, .. }
+        | Happening::StepCancelled { step }
+        | Happening::GateFailed { step, for_good: false, .. } => Some(step),
+        _ => None,
+    }
+}
+
+/// Takes an event of a step into its tries.
+pub(super) fn tried(tries: &mut Vec<TryRecord>, event: &Event) {
+    let error = match &event.happening {
+        Happening::StepStarted { attempt, round, .. } => {
+            tries.push(TryRecord { attempt: *attempt, round: *round, started: event.time, ended: None, error: None });
+            return;
+        }
+        Happening::AttemptFailed { failure, .. } | Happening::StepFailed { failure, .. } => Some(told(failure)),
+        // The gate that a refinement follows judges again, as a try of its own.
+        Happening::GateFailed { cause, .. } => Some(cause.clone()),
+        _ => None,
+    };
+    if let Some(last) = tries.last_mut().filter(|last| last.ended.is_none()) {
+        last.ended = Some(event.time);
+        last.error = error;
+    }
+}
+
+/// The calls of tools by their numbers.
+#[derive(Default)]
+pub(super) struct ToolCalls(HashMap<u64, usize>);
+
+impl ToolCalls {
+    /// Takes an event in.
+    pub(super) fn take(&mut self, calls: &mut Vec<ToolCallRecord>, event: &Event) {
+        match &event.happening {
+            Happening::ToolCalled { step, call, tool, with, attempt, .. } => {
+                self.0.insert(*call, calls.len());
+                calls.push(ToolCallRecord {
+                    step: step.to_string(),
+                    tool: tool.clone(),
+                    attempt: *attempt,
+                    with: with.clone(),
+                    result: None,
+                    error: None,
+                    time: event.time,
+                    duration_ms: None,
+                });
+            }
+            Happening::ToolReplied { call, failure, duration_ms, result, .. } => {
+                if let Some(found) = self.0.get(call).map(|place| &mut calls[*place]) {
+                    found.duration_ms = Some(*duration_ms);
+                    found.result.clone_from(result);
+                    found.error = failure.as_ref().map(told);
+                }
+            }
+            Happening::OutcomeUnknown { call, .. } => {
+                if let Some(found) = self.0.get(call).map(|place| &mut calls[*place]) {
+                    found.error = Some("no answer when it was ended; whether it has acted is not known".into());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn told(failure: &Failure) -> String {
+    format!("{}: {}", failure.kind.word(), failure.message)
+}

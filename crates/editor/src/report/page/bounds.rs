@@ -1,0 +1,104 @@
+//! What a page shows at most, and how it says what was left out.
+
+use std::cell::Cell;
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::diagnostic::{counted, grouped};
+use crate::journal::StepRecord;
+
+/// Characters of one text.
+const MOST_OF_TEXT: usize = 20_000;
+/// Bytes of a text that needs no box of its own.
+const SHORT: usize = 80;
+/// Characters of all texts together.
+const MOST_OF_TEXTS: usize = 3_000_000;
+
+/// The room that is left for texts.
+pub(super) struct Room<'a> {
+    run: &'a str,
+    left: Cell<usize>,
+}
+
+impl<'a> Room<'a> {
+    pub(super) fn new(run: &'a str) -> Room<'a> {
+        Room { run, left: Cell::new(MOST_OF_TEXTS) }
+    }
+
+    pub(super) fn run(&self) -> &'a str {
+        self.run
+    }
+
+    /// A text as it was written, with its line ends; a long one is cut.
+    pub(super) fn text(&self, text: &str) -> Markup {
+        let most = MOST_OF_TEXT.min(self.left.get());
+        let cut = text.char_indices().nth(most).map(|(at, _)| at);
+        let shown = cut.map_or(text, |cut| &text[..cut]);
+        let count = shown.chars().count();
+        self.left.set(self.left.get() - count);
+        html! {
+            @if text.is_empty() { p.none { "empty" } }
+            @if !shown.is_empty() { pre { "\n" (shown) } }
+            @if cut.is_some() {
+                p.left-out { (grouped((text.chars().count() - count) as u64)) " characters are left out here: " (self.export()) }
+            }
+        }
+    }
+
+    /// A value: a text as it is, all else as JSON.
+    pub(super) fn value(&self, value: &Value) -> Markup {
+        match value {
+            Value::String(text) => self.text(text),
+            Value::Null => html! { p.none { "empty" } },
+            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => self.text(&format!("{value:#}")),
+        }
+    }
+
+    /// The fields of an object, one below the other; another value as it is.
+    pub(super) fn fields(&self, value: &Value) -> Markup {
+        html! {
+            @match value {
+                Value::Object(map) if !map.is_empty() => dl {
+                    @for (name, value) in map { dt { (name) } dd { (self.field(value)) } }
+                },
+                Value::Object(_) | Value::Null => p.none { "none" },
+                Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => (self.value(value)),
+            }
+        }
+    }
+
+    fn field(&self, value: &Value) -> Markup {
+        match value {
+            Value::String(text) if !text.is_empty() && text.len() <= SHORT && !text.contains('\n') => html! { (text) },
+            Value::Bool(_) | Value::Number(_) => html! { (value.to_string()) },
+            Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_) => self.value(value),
+        }
+    }
+
+    /// Where all of it is.
+    pub(super) fn export(&self) -> Markup {
+        html! { code { "flow runs export " (self.run) } " has them." }
+    }
+}
+
+/// The steps that are shown, in their order: if there are more than `most`, those that did not end well, then those that began first.
+pub(super) fn chosen<'a>(steps: &[&'a StepRecord], most: usize) -> Vec<&'a StepRecord> {
+    let mut sorted: Vec<(usize, &StepRecord)> = steps.iter().copied().enumerate().collect();
+    sorted.sort_by_key(|(_, step)| matches!(step.status.as_str(), "succeeded" | "skipped"));
+    sorted.truncate(most);
+    sorted.sort_by_key(|(place, _)| *place);
+    sorted.into_iter().map(|(_, step)| step).collect()
+}
+
+/// What is said of steps that are not shown.
+pub(super) fn left_out(all: usize, shown: usize, is_where: &Markup) -> Markup {
+    html! {
+        @if all > shown {
+            p.left-out {
+                (counted(all - shown, "step is", "steps are")) " left out here, of " (grouped(all as u64))
+                ". Steps that did not succeed are shown first. " (is_where)
+            }
+        }
+    }
+}

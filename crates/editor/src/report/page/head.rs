@@ -1,0 +1,131 @@
+//! What a run was asked, what it gave, and what it took.
+
+use chrono::{DateTime, Utc};
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::bounds::Room;
+use crate::diagnostic::{counted, grouped};
+use crate::event::Usage;
+use crate::journal::{Record, SentRecord};
+use crate::report::record::{how_to_decide, lasted};
+
+pub(super) fn head(record: &Record, room: &Room) -> Markup {
+    let status = record.status.map_or("not over", |status| status.word());
+    html! {
+        h1 { (record.pipeline) " " span.run { (record.run) } }
+        p.lead {
+            (badge(status))
+            @if let Some(ms) = record.duration_ms() { " in " (lasted(ms)) }
+            @if record.scripted { " · models were scripted" }
+            @if !record.needs_review.is_empty() { " · needs review" }
+        }
+        @if let Some(failure) = &record.failure { (cause(failure)) }
+        @for review in &record.needs_review {
+            p.bad { "Needs review: gate " code { (review.gate) } " passed without its judge (" (review.criterion) ": " (review.cause) ")" }
+        }
+        @let lines = how_to_decide(record, "");
+        @if !lines.is_empty() { pre.decide { (lines.join("\n")) } }
+        dl.facts {
+            (fact("Started", &time(record.started)))
+            (fact("Ended", &record.ended.map_or("not yet".into(), time)))
+            (fact("Channel", record.channel.as_deref().unwrap_or("none")))
+            @if let Some(style) = &record.style_guide {
+                (fact("Style guide", &[style.name.as_str(), style.version.as_deref().unwrap_or_default()].join(" ")))
+            }
+            @if let Some(own) = &record.conversation {
+                (fact("Conversation", &format!("{}, {}", own.of, counted(own.earlier, "earlier message", "earlier messages"))))
+            }
+            div.wide { dt { "Phases" } dd { (record.phases.iter().map(|phase| phase.name.as_str()).collect::<Vec<_>>().join(" → ")) } }
+            (usage(&total(record), record.ended.is_none()))
+        }
+        div.asked {
+            section aria-labelledby="inputs" { h2 id="inputs" { "Inputs" } (room.fields(&record.inputs)) }
+            section aria-labelledby="person" { h2 id="person" { "Person" } (room.fields(&record.person)) }
+            section aria-labelledby="reply" {
+                h2 id="reply" { "Reply" }
+                (room.fields(&record.outputs))
+                @for sent in &record.sent { (delivered(sent, room)) }
+                @if record.sent.is_empty() { p.none { "Nothing was sent." } }
+            }
+        }
+    }
+}
+
+fn cause(failure: &Value) -> Markup {
+    let word = |key: &str| failure[key].as_str().unwrap_or_default();
+    html! {
+        p.bad {
+            "Cause"
+            @if !word("step").is_empty() { " at " code { (word("step")) } }
+            ": " (word("message")) " (" (word("kind")) ")"
+        }
+    }
+}
+
+fn delivered(sent: &SentRecord, room: &Room) -> Markup {
+    html! {
+        p { "Sent by " code { (sent.step) } " to " code { (sent.to) } ", " (counted(sent.parts, "part", "parts")) @if !sent.texts.is_empty() { ", as people read it there:" } }
+        @for text in &sent.texts { (room.text(text)) }
+    }
+}
+
+/// What all calls used; of a run that is not over what is known so far.
+fn total(record: &Record) -> Usage {
+    if record.ended.is_some() {
+        return record.usage;
+    }
+    let mut sum = Usage::default();
+    record.interactions.iter().for_each(|call| sum.add(&call.usage));
+    sum
+}
+
+fn usage(usage: &Usage, is_open: bool) -> Markup {
+    let so_far = if is_open { " so far" } else { "" };
+    html! {
+        (fact("Tokens", &format!("{}{so_far}", tokens(usage))))
+        (fact("Cost", &format!("{}{so_far}", cost(usage))))
+    }
+}
+
+/// Tokens in words; those that nobody reported are said to be unknown.
+pub(super) fn tokens(usage: &Usage) -> String {
+    let known = format!("{} read, {} written", grouped(usage.input_tokens), grouped(usage.output_tokens));
+    match (usage.total_tokens(), usage.unknown_tokens) {
+        (0, 0) => "none reported".into(),
+        (0, most) => format!("unknown, {} at most", grouped(most)),
+        (_, 0) => known,
+        (_, most) => format!("{known}; besides, unknown: {} at most", grouped(most)),
+    }
+}
+
+/// The cost in words.
+pub(super) fn cost(usage: &Usage) -> String {
+    let is_used = usage.total_tokens() > 0 || usage.unknown_tokens > 0;
+    let known = crate::report::record::cost(usage.total_tokens(), usage.unknown_tokens, usage.cost_usd);
+    match (usage.cost_usd, known) {
+        (_, None) if !is_used => "none".into(),
+        (None, _) | (_, None) => "unknown".into(),
+        (Some(_), Some(known)) if usage.unknown_tokens > 0 => format!("{known}; besides, unknown"),
+        (Some(_), Some(known)) => known,
+    }
+}
+
+fn fact(name: &str, text: &str) -> Markup {
+    html! { div { dt { (name) } dd { (text) } } }
+}
+
+/// A time to the millisecond.
+pub(super) fn time(time: DateTime<Utc>) -> String {
+    time.format("%Y-%m-%d %H:%M:%S%.3f UTC").to_string()
+}
+
+/// A status: a word, and a colour beside it.
+pub(super) fn badge(status: &str) -> Markup {
+    let class = match status {
+        "succeeded" | "met" => "good",
+        "failed" | "quality_not_met" | "timed_out" | "over_budget" | "not met" => "bad",
+        _ => "other",
+    };
+    html! { span.badge.(class) { (status) } }
+}

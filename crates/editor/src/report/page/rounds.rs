@@ -1,0 +1,84 @@
+//! The rounds of a refinement side by side.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::bounds::Room;
+use super::head::badge;
+use crate::diagnostic::counted;
+use crate::event::Verdict;
+use crate::journal::{FailureRecord, Record};
+
+/// Gates that are shown at most.
+const MOST_GATES: usize = 50;
+
+pub(super) fn rounds(record: &Record, room: &Room) -> Markup {
+    html! {
+        @if !record.failures.is_empty() {
+            section aria-labelledby="rounds" {
+                h2 id="rounds" { "Rounds of the refinement" }
+                @for failure in record.failures.iter().take(MOST_GATES) { (gate(failure, room)) }
+                @if record.failures.len() > MOST_GATES {
+                    p.left-out { (counted(record.failures.len() - MOST_GATES, "gate is", "gates are")) " left out here: " (room.export()) }
+                }
+            }
+        }
+    }
+}
+
+fn gate(failure: &FailureRecord, room: &Room) -> Markup {
+    let ended = match (failure.refinement_tried, failure.refinement_worked) {
+        (false, _) => "No refinement was tried.",
+        (true, Some(true)) => "The refinement worked.",
+        (true, Some(false)) => "The refinement did not work.",
+        (true, None) => "The refinement is not over.",
+    };
+    html! {
+        h3 { "Gate " code { (failure.gate) } }
+        p { (failure.cause) } p { (ended) }
+        div.rounds {
+            @for (place, verdicts) in failure.verdicts.iter().enumerate() {
+                section {
+                    h4 { "Round " (place + 1) ": " (badge(if all_met(verdicts) { "met" } else { "not met" })) }
+                    (room.value(read(failure.judged.get(place).unwrap_or(&failure.sent))))
+                    (list(verdicts))
+                }
+            }
+        }
+        @if !failure.is_mended() {
+            p { "Given in the end:" }
+            (room.value(read(&failure.sent)))
+        }
+    }
+}
+
+fn all_met(verdicts: &[Verdict]) -> bool {
+    verdicts.iter().all(|verdict| verdict.passed || verdict.skipped)
+}
+
+/// What people read of a text that was made for a channel.
+fn read(value: &Value) -> &Value {
+    value.get("text").filter(|text| text.is_string()).unwrap_or(value)
+}
+
+/// Verdicts, each criterion with its answer: first those that were not met.
+pub(super) fn list(verdicts: &[Verdict]) -> Markup {
+    let judged = verdicts.iter().filter(|verdict| !verdict.skipped);
+    let (met, all) = (judged.clone().filter(|verdict| verdict.passed).count(), judged.count());
+    let mut sorted: Vec<&Verdict> = verdicts.iter().collect();
+    sorted.sort_by_key(|verdict| verdict.passed);
+    html! {
+        p { (met) " of " (counted(all, "criterion", "criteria")) " met" }
+        ul.verdicts {
+            @for verdict in sorted {
+                li {
+                    (badge(if verdict.skipped { "skipped" } else if verdict.needs_review { "needs review" } else if verdict.passed { "met" } else { "not met" }))
+                    " " code { (verdict.id) } " " (verdict.description)
+                    @if let Some(expected) = &verdict.expected { " " span.also { "Expected: " (expected) } }
+                    @if !verdict.feedback.is_empty() { p.feedback { "Feedback: " (verdict.feedback) } }
+                    @if !verdict.evidence.is_empty() { p.also { "In the text: " (verdict.evidence) } }
+                }
+            }
+        }
+    }
+}

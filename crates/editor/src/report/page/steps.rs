@@ -1,0 +1,167 @@
+//! Each step: its state and times, what its models were asked and said, its calls, verdicts and decisions.
+
+use std::collections::HashMap;
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::bounds::{Room, chosen, left_out};
+use super::head::{badge, cost, time, tokens};
+use super::rounds::list;
+use crate::diagnostic::counted;
+use crate::event::{Usage, Verdict};
+use crate::journal::{DecisionRecord, Interaction, Record, StepRecord, ToolCallRecord, TryRecord};
+use crate::report::record::lasted;
+
+/// Steps at most.
+const MOST_STEPS: usize = 400;
+/// Calls, tries or decisions of one step at most.
+const MOST_CALLS: usize = 50;
+
+/// What belongs to one step.
+#[derive(Default)]
+struct Doings<'a> {
+    asked: Vec<&'a Interaction>,
+    called: Vec<&'a ToolCallRecord>,
+    decided: Vec<&'a DecisionRecord>,
+}
+
+pub(super) fn steps(record: &Record, room: &Room) -> Markup {
+    let mut doings: HashMap<&str, Doings<'_>> = HashMap::new();
+    for call in &record.interactions {
+        doings.entry(step_of(call)).or_default().asked.push(call);
+    }
+    for call in &record.tool_calls {
+        doings.entry(&call.step).or_default().called.push(call);
+    }
+    for decision in &record.decisions {
+        doings.entry(&decision.step).or_default().decided.push(decision);
+    }
+    let shown = chosen(&record.steps.iter().collect::<Vec<_>>(), MOST_STEPS);
+    let nothing = Doings::default();
+    html! {
+        section aria-labelledby="steps" {
+            h2 id="steps" { "Steps" }
+            @if shown.is_empty() { p.none { "No step began." } }
+            @for step in &shown { (one(step, doings.get(step.step.as_str()).unwrap_or(&nothing), room)) }
+            (left_out(record.steps.len(), shown.len(), &room.export()))
+        }
+    }
+}
+
+/// The step of a call of an agent.
+fn step_of(call: &Interaction) -> &str {
+    call.action.split_once(' ').map_or("", |(_, step)| step)
+}
+
+fn one(step: &StepRecord, doings: &Doings<'_>, room: &Room) -> Markup {
+    let details = step.details();
+    html! {
+        details {
+            summary {
+                code { (step.step) } " " (badge(&step.status))
+                @if let Some(ms) = details.duration_ms() { " " (lasted(ms)) }
+                @if !doings.asked.is_empty() { " · " (counted(doings.asked.len(), "model call", "model calls")) }
+                @if !doings.called.is_empty() { " · " (counted(doings.called.len(), "call", "calls")) }
+            }
+            div.step {
+                @if let Some(error) = &step.error { (failed(error)) }
+                (tries(&step.tries))
+                @if !doings.asked.is_empty() { (asked(&doings.asked, room)) }
+                @if !doings.called.is_empty() { (called(&doings.called, room)) }
+                (verdicts(&step.details))
+                @if !doings.decided.is_empty() { (decided(&doings.decided)) }
+                h3 { "Output" }
+                (room.value(&step.output))
+            }
+        }
+    }
+}
+
+fn failed(error: &Value) -> Markup {
+    let word = |key: &str| error[key].as_str().unwrap_or_default();
+    html! { p.bad { "Failed: " (word("message")) " (" (word("kind")) ")" } }
+}
+
+fn tries(tries: &[TryRecord]) -> Markup {
+    html! {
+        @if !tries.is_empty() {
+            ul.tries {
+                @for one in tries.iter().take(MOST_CALLS) {
+                    li {
+                        "Try " (one.attempt) @if one.round > 1 { " of round " (one.round) } ": " (time(one.started))
+                        @match one.duration_ms() { Some(ms) => { ", " (lasted(ms)) } None => ", not ended" }
+                        @if let Some(error) = &one.error { ", failed: " (error) }
+                    }
+                }
+            }
+            (more(tries.len(), "try", "tries"))
+        }
+    }
+}
+
+fn asked(calls: &[&Interaction], room: &Room) -> Markup {
+    let mut sum = Usage::default();
+    calls.iter().for_each(|call| sum.add(&call.usage));
+    html! {
+        h3 { "Model calls" }
+        p { "Tokens: " (tokens(&sum)) ". Cost: " (cost(&sum)) "." }
+        @for (place, call) in calls.iter().take(MOST_CALLS).enumerate() {
+            section.call {
+                h4 { (place + 1) ". " (call.agent) ", " (call.action.split(' ').next().unwrap_or_default()) ", model " (call.model) }
+                p.also { (time(call.time)) ", " (lasted(call.duration_ms)) " · tokens: " (tokens(&call.usage)) " · cost: " (cost(&call.usage)) }
+                @for message in call.input.as_array().into_iter().flatten() { (said(message, room)) }
+                h5 { "Reply" }
+                @match &call.error {
+                    Some(error) => p.bad { "Failed: " (error) },
+                    None => (room.value(&call.output)),
+                }
+                @for reading in &call.readings { p.also { "Read: " (reading) } }
+            }
+        }
+        (more(calls.len(), "model call", "model calls"))
+    }
+}
+
+fn said(message: &Value, room: &Room) -> Markup {
+    html! { h5 { "Prompt: " (message["role"].as_str().unwrap_or_default()) } (room.value(&message["text"])) }
+}
+
+fn called(calls: &[&ToolCallRecord], room: &Room) -> Markup {
+    html! {
+        h3 { "Calls" }
+        @for (place, call) in calls.iter().take(MOST_CALLS).enumerate() {
+            section.call {
+                h4 { (place + 1) ". " (call.tool) @if call.attempt > 1 { ", try " (call.attempt) } }
+                p.also { (time(call.time)) ", " (call.duration_ms.map_or("no answer".into(), lasted)) }
+                h5 { "Arguments" }
+                (room.fields(&call.with))
+                @if let Some(error) = &call.error { p.bad { "Failed: " (error) } }
+                @if let Some(result) = &call.result { h5 { "Result" } (room.value(result)) }
+            }
+        }
+        (more(calls.len(), "call", "calls"))
+    }
+}
+
+fn verdicts(details: &Value) -> Markup {
+    let all = details["verdicts"].as_array().into_iter().flatten();
+    let all: Vec<Verdict> = all.filter_map(|verdict| serde_json::from_value(verdict.clone()).ok()).collect();
+    html! { @if !all.is_empty() { h3 { "Verdicts" } (list(&all)) } }
+}
+
+fn decided(decisions: &[&DecisionRecord]) -> Markup {
+    html! {
+        h3 { "Decisions" }
+        ul {
+            @for decision in decisions.iter().take(MOST_CALLS) {
+                li { (decision.act.word()) " " code { (decision.target) } ": " (if decision.allowed { "allowed" } else { "blocked" }) ", " (decision.rule) }
+            }
+        }
+        (more(decisions.len(), "decision", "decisions"))
+    }
+}
+
+fn more(count: usize, one: &str, several: &str) -> Markup {
+    html! { @if count > MOST_CALLS { p.left-out { (counted(count - MOST_CALLS, one, several)) " more" } } }
+}

@@ -1,0 +1,34 @@
+//! The graph of a run: what really ran, on the graph of its pipeline if that is still the file that ran.
+
+use std::path::Path;
+
+use super::arguments::SharedOptions;
+use crate::adapter::disk_files::DiskFiles;
+use crate::check::check_file;
+use crate::journal::Record;
+use crate::report::graph;
+
+/// The graph of a run. `file`: what it ran, if it says so.
+pub(super) fn of_run(record: &Record, file: Option<&str>, shared: &SharedOptions) -> graph::Graph {
+    let Some(file) = file else { return alone(record, shared, "it does not say which file it ran") };
+    let path = Path::new(file);
+    if !path.exists() {
+        return alone(record, shared, &format!("{file} does not exist any more"));
+    }
+    let checked = check_file(path, &shared.project_of(path), &DiskFiles);
+    let is_same = checked.loaded.program.pipelines.first().is_some_and(|pipeline| pipeline.hash == record.hash);
+    match graph::graph(&checked.plan).filter(|_| is_same) {
+        Some(mut graph) => {
+            graph::ran(&mut graph, record);
+            graph
+        }
+        None => alone(record, shared, &format!("{file} has changed since")),
+    }
+}
+
+fn alone(record: &Record, shared: &SharedOptions, why: &str) -> graph::Graph {
+    if !shared.quiet {
+        tell!("drawn from the record alone, in the order in which steps began: {why}");
+    }
+    graph::ran_alone(record)
+}
