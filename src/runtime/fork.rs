@@ -68,9 +68,7 @@ impl RunSession {
             let found = found.map_err(|error| RunError::usage(visible(&error.to_string()).into_owned()))?;
             let person = Value::Object(found.fields);
             if person != *start.person && !taken.is_empty() {
-                return Err(RunError::usage(format!(
-                    "the new inputs are about another person; begin with the first step, or with flow run"
-                )));
+                return Err(RunError::usage("the new inputs are about another person; begin with the first step, or with flow run"));
             }
             (first.person, first.failure) = (std::sync::Arc::new(person), found.failure);
         }
