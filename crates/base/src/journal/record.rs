@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::course::{SentRecord, ToolCallRecord, ToolCalls, TryRecord, delivered, tried, tried_step};
+use super::course::{CallsByNumber, SentRecord, ToolCallRecord, TryRecord, delivered, tried, tried_step};
 use crate::event::{
     Event, FailureKind, Happening, ModelAnswer, RunEnd, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage, Verdict,
 };
@@ -305,7 +305,7 @@ struct RecordBuilder {
     steps: HashMap<StepPath, usize>,
     calls: HashMap<u64, usize>,
     gates: HashMap<StepPath, usize>,
-    tools: ToolCalls,
+    tools: CallsByNumber,
 }
 
 impl RecordBuilder {
@@ -328,7 +328,7 @@ impl RecordBuilder {
             phases: vec![Phase { name: "created".into(), time: first.time, step: String::new() }],
             ..Record::default()
         };
-        RecordBuilder { record, steps: HashMap::new(), calls: HashMap::new(), gates: HashMap::new(), tools: ToolCalls::default() }
+        RecordBuilder { record, steps: HashMap::new(), calls: HashMap::new(), gates: HashMap::new(), tools: CallsByNumber::default() }
     }
 
     fn take(&mut self, event: &Event) {
