@@ -113,9 +113,9 @@ pub(super) fn tried(tries: &mut Vec<TryRecord>, event: &Event) {
 
 /// The calls of tools by their numbers.
 #[derive(Default)]
-pub(super) struct ToolCalls(HashMap<u64, usize>);
+pub(super) struct CallsByNumber(HashMap<u64, usize>);
 
-impl ToolCalls {
+impl CallsByNumber {
     /// Takes an event in.
     pub(super) fn take(&mut self, calls: &mut Vec<ToolCallRecord>, event: &Event) {
         match &event.happening {

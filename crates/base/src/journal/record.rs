@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::course::{SentRecord, ToolCallRecord, ToolCalls, TryRecord, delivered, tried, tried_step};
+use super::course::{CallsByNumber, SentRecord, ToolCallRecord, TryRecord, delivered, tried, tried_step};
 use crate::event::{
     Canceller, Event, FailureKind, Happening, ModelAnswer, RunEnd, RunOrigin, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage,
     Verdict,
@@ -311,7 +311,7 @@ struct RecordBuilder {
     gates: HashMap<StepPath, usize>,
     /// A person ended it: it cannot continue.
     is_given_up: bool,
-    tools: ToolCalls,
+    tools: CallsByNumber,
 }
 
 impl RecordBuilder {
@@ -341,7 +341,7 @@ impl RecordBuilder {
             calls: HashMap::new(),
             gates: HashMap::new(),
             is_given_up: false,
-            tools: ToolCalls::default(),
+            tools: CallsByNumber::default(),
         }
     }
 

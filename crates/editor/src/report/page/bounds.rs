@@ -16,14 +16,14 @@ const SHORT: usize = 80;
 const MOST_OF_TEXTS: usize = 3_000_000;
 
 /// The room that is left for texts.
-pub(super) struct Room<'a> {
+pub(super) struct PageRoom<'a> {
     run: &'a str,
     left: Cell<usize>,
 }
 
-impl<'a> Room<'a> {
-    pub(super) fn new(run: &'a str) -> Room<'a> {
-        Room { run, left: Cell::new(MOST_OF_TEXTS) }
+impl<'a> PageRoom<'a> {
+    pub(super) fn new(run: &'a str) -> PageRoom<'a> {
+        PageRoom { run, left: Cell::new(MOST_OF_TEXTS) }
     }
 
     pub(super) fn run(&self) -> &'a str {

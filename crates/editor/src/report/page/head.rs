@@ -4,13 +4,13 @@ use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::bounds::Room;
+use super::bounds::PageRoom;
 use crate::diagnostic::{counted, grouped};
 use crate::event::Usage;
 use crate::journal::{Record, SentRecord};
 use crate::report::record::{how_to_decide, lasted};
 
-pub(super) fn head(record: &Record, room: &Room) -> Markup {
+pub(super) fn head(record: &Record, room: &PageRoom) -> Markup {
     let status = record.status.map_or("not over", |status| status.word());
     html! {
         h1 { (record.pipeline) " " span.run { (record.run) } }
@@ -63,7 +63,7 @@ fn cause(failure: &Value) -> Markup {
     }
 }
 
-fn delivered(sent: &SentRecord, room: &Room) -> Markup {
+fn delivered(sent: &SentRecord, room: &PageRoom) -> Markup {
     html! {
         p { "Sent by " code { (sent.step) } " to " code { (sent.to) } ", " (counted(sent.parts, "part", "parts")) @if !sent.texts.is_empty() { ", as people read it there:" } }
         @for text in &sent.texts { (room.text(text)) }

@@ -13,7 +13,7 @@ mod timeline;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use self::bounds::Room;
+use self::bounds::PageRoom;
 use super::graph::{Graph, svg};
 use crate::diagnostic::{counted, visible_lines};
 use crate::journal::Record;
@@ -26,7 +26,7 @@ const MOST_DRAWN: usize = 150;
 
 /// The page of a run, from its record as others may read it, and its graph.
 pub fn page(record: &Record, graph: &Graph) -> String {
-    let room = Room::new(&record.run);
+    let room = PageRoom::new(&record.run);
     let title = format!("Run {} of {}", record.run, record.pipeline);
     let markup = html! {
         (DOCTYPE)
@@ -56,7 +56,7 @@ pub fn page(record: &Record, graph: &Graph) -> String {
 }
 
 /// The graph with the state of each step.
-fn drawn(graph: &Graph, room: &Room) -> Markup {
+fn drawn(graph: &Graph, room: &PageRoom) -> Markup {
     let count = graph.count();
     html! {
         section aria-labelledby="graph" {

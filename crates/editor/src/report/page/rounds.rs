@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::bounds::Room;
+use super::bounds::PageRoom;
 use super::head::badge;
 use crate::diagnostic::counted;
 use crate::event::Verdict;
@@ -12,7 +12,7 @@ use crate::journal::{FailureRecord, Record};
 /// Gates that are shown at most.
 const MOST_GATES: usize = 50;
 
-pub(super) fn rounds(record: &Record, room: &Room) -> Markup {
+pub(super) fn rounds(record: &Record, room: &PageRoom) -> Markup {
     html! {
         @if !record.failures.is_empty() {
             section aria-labelledby="rounds" {
@@ -26,7 +26,7 @@ pub(super) fn rounds(record: &Record, room: &Room) -> Markup {
     }
 }
 
-fn gate(failure: &FailureRecord, room: &Room) -> Markup {
+fn gate(failure: &FailureRecord, room: &PageRoom) -> Markup {
     let ended = match (failure.refinement_tried, failure.refinement_worked) {
         (false, _) => "No refinement was tried.",
         (true, Some(true)) => "The refinement worked.",

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::bounds::{Room, chosen, left_out};
+use super::bounds::{PageRoom, chosen, left_out};
 use super::head::{badge, cost, time, tokens};
 use super::rounds::list;
 use crate::diagnostic::counted;
@@ -26,7 +26,7 @@ struct Doings<'a> {
     decided: Vec<&'a DecisionRecord>,
 }
 
-pub(super) fn steps(record: &Record, room: &Room) -> Markup {
+pub(super) fn steps(record: &Record, room: &PageRoom) -> Markup {
     let mut doings: HashMap<&str, Doings<'_>> = HashMap::new();
     for call in &record.interactions {
         doings.entry(step_of(call)).or_default().asked.push(call);
@@ -54,7 +54,7 @@ fn step_of(call: &Interaction) -> &str {
     call.action.split_once(' ').map_or("", |(_, step)| step)
 }
 
-fn one(step: &StepRecord, doings: &Doings<'_>, room: &Room) -> Markup {
+fn one(step: &StepRecord, doings: &Doings<'_>, room: &PageRoom) -> Markup {
     let details = step.details();
     html! {
         details {
@@ -100,7 +100,7 @@ fn tries(tries: &[TryRecord]) -> Markup {
     }
 }
 
-fn asked(calls: &[&Interaction], room: &Room) -> Markup {
+fn asked(calls: &[&Interaction], room: &PageRoom) -> Markup {
     let mut sum = Usage::default();
     calls.iter().for_each(|call| sum.add(&call.usage));
     html! {
@@ -123,11 +123,11 @@ fn asked(calls: &[&Interaction], room: &Room) -> Markup {
     }
 }
 
-fn said(message: &Value, room: &Room) -> Markup {
+fn said(message: &Value, room: &PageRoom) -> Markup {
     html! { h5 { "Prompt: " (message["role"].as_str().unwrap_or_default()) } (room.value(&message["text"])) }
 }
 
-fn called(calls: &[&ToolCallRecord], room: &Room) -> Markup {
+fn called(calls: &[&ToolCallRecord], room: &PageRoom) -> Markup {
     html! {
         h3 { "Calls" }
         @for (place, call) in calls.iter().take(MOST_CALLS).enumerate() {
