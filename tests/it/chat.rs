@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -119,6 +119,48 @@ fn the_model_gets_the_history_of_the_session_and_of_one_that_continues() {
         (vec!["one".into()], vec!["one".into(), "Fine.".into(), "two".into()], vec!["three".to_owned()])
     );
     assert_eq!(sent(3), ["one", "Fine.", "two", "Fine.", "four"]);
+}
+
+#[test]
+fn a_session_is_written_to_a_new_file_only_and_continues_masked() {
+    let folder = place(TEAM);
+    let ran = chat(folder.path(), &["--json"], b"my card is 4111 1111 1111 1111\n/save out.jsonl\n/save out.jsonl\n/save none/out.jsonl\n");
+    assert_eq!(ran.exit, 2, "{}", ran.err);
+    assert!(ran.err.contains("wrote 2 messages to out.jsonl") && ran.err.contains("out.jsonl exists already"), "{}", ran.err);
+    let written = std::fs::read_to_string(folder.path().join("out.jsonl")).unwrap();
+    assert!(written.lines().count() == 2 && written.contains("<CARD_1>") && !written.contains("4111"), "{written}");
+    let session = answers(&ran)[0]["session"].as_str().unwrap().to_owned();
+    let again = chat(folder.path(), &["--resume", &session[..6]], b"/usage\n");
+    assert!(again.err.contains("continues, with 2 messages") && !again.err.contains("4111"), "{}", again.err);
+}
+
+#[test]
+fn a_signal_ends_a_script_and_nobody_there_is_a_no() {
+    let asks = "flow: 1\ntools:\n  notes: { file: ., allow: [write], approve: true }\nmodels:\n  default: { provider: scripted, replies: calls.yaml }\n\
+        agents:\n  helper: { instructions: Hi, tools: [notes] }\n";
+    let folder = place(asks);
+    let calls =
+        "flow: 1\nreplies:\n  answer:\n    - { calls: [{ tool: notes.write, with: { name: a.txt, text: x } }] }\n    - Done without.\n";
+    std::fs::write(folder.path().join("calls.yaml"), calls).unwrap();
+    let ran = chat(folder.path(), &["--json"], b"write it\n");
+    let answer = &answers(&ran)[0];
+    assert_eq!(
+        (ran.exit, answer["text"].as_str(), answer["status"].as_str()),
+        (0, Some("Done without."), Some("succeeded")),
+        "{}",
+        ran.err
+    );
+    assert!(!folder.path().join("a.txt").exists() && ran.err.contains("nobody decides: the call is rejected"), "{}", ran.err);
+    let waits = "flow: 1\nname: waits\ninputs: { message: text }\nsteps:\n  - { id: nap, wait: 60s }\noutputs: { said: \"{{ inputs.message }}\" }\n";
+    std::fs::write(folder.path().join("team.yaml"), waits).unwrap();
+    let mut call = command(folder.path(), &["chat", "team.yaml", "--no-tty", "-v"]);
+    let mut child = call.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
+    let mut err = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(err.any(|line| line.unwrap().contains("step_started")));
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::Signal::SIGTERM).unwrap();
+    let rest: String = err.map(|line| line.unwrap() + "\n").collect();
+    assert_eq!((child.wait().unwrap().code(), rest.contains("step_started")), (Some(143), false), "{rest}");
 }
 
 #[test]

@@ -86,6 +86,9 @@ pub struct OutputOptions {
     pub fail_on_partial: bool,
 }
 
+/// Most messages of a session that a model sees, where nobody says otherwise.
+pub const MOST_MESSAGES: u64 = 50;
+
 #[derive(Debug, Args)]
 pub struct ChatOptions {
     /// A pipeline, or a file with agents
@@ -103,7 +106,7 @@ pub struct ChatOptions {
     #[arg(long, value_name = "ID")]
     pub resume: Option<String>,
     /// The most messages of the session that a model sees
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(2..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = MOST_MESSAGES, value_parser = clap::value_parser!(u64).range(2..=10_000))]
     pub max_messages: u64,
     /// Reads one message per line from standard input, and prints the answers only
     #[arg(long)]

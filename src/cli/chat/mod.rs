@@ -64,14 +64,14 @@ pub(super) fn run(options: &ChatOptions, shared: &SharedOptions) -> Result<Exit,
         match line {
             Line::Interrupted => tell!("Ctrl-D or exit ends the chat"),
             Line::Refused(why) => {
-                tell!("{why}");
+                chat.line(&why);
                 exit = chat.of_script(exit, Exit::Usage);
             }
             Line::Typed(Typed::Nothing) => {}
             Line::Typed(Typed::Over) => break,
             Line::Typed(Typed::Command(command)) => {
                 if let Err(Refusal(refused, why)) = chat.act(command, &mut lines) {
-                    why.iter().for_each(|line| tell!("{line}"));
+                    why.iter().for_each(|line| chat.line(line));
                     exit = chat.of_script(exit, refused);
                 }
             }
@@ -79,8 +79,12 @@ pub(super) fn run(options: &ChatOptions, shared: &SharedOptions) -> Result<Exit,
                 if stripped > 0 {
                     tell!("{} removed from the message", counted(stripped, "control character was", "control characters were"));
                 }
-                let ended = chat.say(text);
+                let (ended, is_over) = chat.say(text);
                 exit = chat.of_script(exit, ended);
+                if is_over {
+                    exit = ended;
+                    break;
+                }
             }
         }
     }

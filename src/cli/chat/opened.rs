@@ -45,12 +45,15 @@ pub(super) fn open(options: &ChatOptions, shared: &SharedOptions) -> Result<Open
     }
     let text = DiskFiles.read_text(&options.file).map_err(|error| Refusal::usage(format!("{}: {error}", shown(&options.file))))?;
     let agent = chosen(&checked, &text, options)?;
-    let message = match checked.loaded.program.pipelines.first() {
+    let message = match checked.loaded.program.pipelines.first().filter(|pipeline| !pipeline.input_fields().is_empty()) {
         Some(pipeline) => message_input(pipeline, &options.inputs)?,
         None => MESSAGE.to_owned(),
     };
     let own = agent_alone(&text, &agent, &message).ok_or_else(|| {
-        Refusal::usage(format!("{}: to talk with one agent, write each key of the file at the beginning of a line", shown(&options.file)))
+        let file = shown(&options.file);
+        Refusal::usage(format!(
+            "{file}: to talk with one agent, write each key of the file at the beginning of a line, and no \"...\" at its end"
+        ))
     })?;
     let own: Arc<str> = own.into();
     let place = DiskFiles.real_path(&options.file).unwrap_or_else(|| options.file.clone());
@@ -84,12 +87,15 @@ fn chosen(checked: &Checked, text: &str, options: &ChatOptions) -> Result<String
 /// The input with the message: that of `conversation.message`, else the only text that must be given.
 fn message_input(pipeline: &Pipeline, given: &[String]) -> Result<String, Refusal> {
     let fields = pipeline.input_fields();
+    let given_value = |name: &str| given.iter().any(|pair| pair.split_once('=').is_some_and(|(given, _)| given == name));
     let named = pipeline.conversation.as_ref().and_then(|own| own.message.source.strip_prefix("inputs."));
     if let Some(field) = fields.iter().find(|field| Some(field.name.as_str()) == named) {
+        if given_value(&field.name) {
+            return Err(Refusal::usage(format!("--input {}: this input is what you type in the chat; leave it out", field.name)));
+        }
         return Ok(field.name.clone());
     }
-    let is_given = |field: &&Field| given.iter().any(|pair| pair.split_once('=').is_some_and(|(name, _)| name == field.name));
-    let texts: Vec<&Field> = fields.iter().filter(|field| field.kind == FieldKind::Text && !is_given(field)).collect();
+    let texts: Vec<&Field> = fields.iter().filter(|field| field.kind == FieldKind::Text && !given_value(&field.name)).collect();
     let required: Vec<&&Field> = texts.iter().filter(|field| field.is_required && field.default.is_none()).collect();
     match (&required[..], &texts[..]) {
         ([only], _) => Ok(only.name.clone()),

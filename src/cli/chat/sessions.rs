@@ -1,11 +1,11 @@
 //! Sessions that are kept: each is a conversation.
 
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-use crate::adapter::files;
 use crate::adapter::sqlite_conversations::SqliteConversations;
-use crate::cli::conversations;
 use crate::cli::refusal::Refusal;
+use crate::cli::{Exit, conversations};
 use crate::diagnostic::{counted, visible};
 use crate::model::MessageRole;
 use crate::port::{Conversations, KeptMessage};
@@ -42,14 +42,18 @@ fn store(project: &Path) -> Result<Option<SqliteConversations>, Refusal> {
     Ok(Some(SqliteConversations::existing(&file, &kept::of_kept_runs(project)?)?))
 }
 
+/// Whether a conversation is one of a chat: its id is a UUID. Those of pipelines are continued by their pipelines.
+fn is_session(id: &str) -> bool {
+    let fits = |(at, sign): (usize, char)| if matches!(at, 8 | 13 | 18 | 23) { sign == '-' } else { sign.is_ascii_hexdigit() };
+    id.len() == 36 && id.chars().enumerate().all(fits)
+}
+
 /// The session of an id, or of its beginning. Errors: there is none, or there are several (exit 2).
 pub(super) fn find(id: &str, project: &Path) -> Result<Session, Refusal> {
     let none = || Refusal::usage(format!("there is no session \"{}\"; /resume lists those that are kept", visible(id)));
     let mut store = store(project)?.ok_or_else(none)?;
-    if let Some(messages) = store.all(id)? {
-        return Ok(Session { id: id.to_owned(), messages });
-    }
-    let all: Vec<String> = store.list()?.into_iter().filter_map(|one| one.id).filter(|known| known.starts_with(id)).collect();
+    let all: Vec<String> =
+        store.list()?.into_iter().filter_map(|one| one.id).filter(|known| is_session(known) && known.starts_with(id)).collect();
     match &all[..] {
         [only] => Ok(Session { messages: store.all(only)?.unwrap_or_default(), id: only.clone() }),
         [] => Err(none()),
@@ -59,7 +63,8 @@ pub(super) fn find(id: &str, project: &Path) -> Result<Session, Refusal> {
 
 /// Lists sessions, the newest first.
 pub(super) fn list(project: &Path) -> Result<(), Refusal> {
-    let all = store(project)?.map(|mut store| store.list()).transpose()?.unwrap_or_default();
+    let mut all = store(project)?.map(|mut store| store.list()).transpose()?.unwrap_or_default();
+    all.retain(|one| one.id.as_deref().is_none_or(is_session));
     if all.is_empty() {
         tell!("no session is kept yet");
     }
@@ -77,11 +82,17 @@ pub(super) fn list(project: &Path) -> Result<(), Refusal> {
 /// Writes a session to a new file, a JSON object per line, masked as flow conversations export prints it; gives the number of messages.
 /// Errors: the file is there already, or cannot be written.
 pub(super) fn write(id: &str, file: &Path, project: &Path) -> Result<usize, Refusal> {
-    if file.exists() {
-        return Err(Refusal::usage(format!("{} exists already; name a new file", shown(file))));
-    }
-    let messages = find(id, project)?.messages;
+    let messages = store(project)?.map(|mut store| store.all(id)).transpose()?.flatten().unwrap_or_default();
     let lines: String = messages.iter().map(conversations::line).collect();
-    files::replace(file, &lines).map_err(|error| Refusal::usage(format!("cannot write {}: {error}", shown(file))))?;
+    let cannot = |error: std::io::Error| Refusal::new(Exit::Failed, format!("cannot write {}: {error}", shown(file)));
+    let mut new = std::fs::File::create_new(file).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Refusal::usage(format!("{} exists already; name a new file", shown(file))),
+        _ => cannot(error),
+    })?;
+    if let Err(error) = new.write_all(lines.as_bytes()).and_then(|()| new.sync_all()) {
+        // Half a session is none.
+        let _ = std::fs::remove_file(file);
+        return Err(cannot(error));
+    }
     Ok(messages.len())
 }

@@ -3,10 +3,11 @@
 use super::Chat;
 use super::opened::Opened;
 use super::typed::{CommandWord, Lines};
+use crate::cli::arguments::MOST_MESSAGES;
 use crate::cli::tell;
-use crate::diagnostic::{counted, shell_path, visible};
+use crate::diagnostic::{counted, shell_path, shell_word, visible};
 use crate::event::Usage;
-use crate::model::{Model, Provider};
+use crate::model::{Model, PastMessage, Provider};
 use crate::report::Look;
 
 /// Part of the messages that a model sees from which a warning is given, in percent.
@@ -116,16 +117,17 @@ impl Chat<'_> {
         if messages.is_empty() || self.shared.quiet {
             return;
         }
-        self.line(&format!("session {} continues, with {}", self.session.id, counted(messages.len(), "message", "messages")));
+        self.line(&format!("session {} continues, with {}", self.session.id, counted(self.tally.messages, "message", "messages")));
         for message in &messages[messages.len().saturating_sub(SHOWN_EARLIER)..] {
-            tell::in_colour(&message.said.line(), self.shared.look_of_stderr(), "2");
+            let masked = PastMessage { text: message.masked.clone(), ..message.said.clone() };
+            tell::in_colour(&masked.line(), self.shared.look_of_stderr(), "2");
         }
     }
 
     pub(super) fn tell_usage(&self) {
         let id = self.session_id().map(|id| format!("session {id}: ")).unwrap_or_default();
         self.line(&format!("{id}{}", counted(self.tally.messages, "message", "messages")));
-        tell!("{}", tokens(&self.tally.usage));
+        tell!("{} since this chat began", tokens(&self.tally.usage));
         if self.tally.usage.cost_usd.is_none() && self.tally.usage.total_tokens() > 0 {
             tell!("unpriced: the file gives the model no price");
         }
@@ -136,7 +138,8 @@ impl Chat<'_> {
             Some(id) if self.opened.has_own_conversation() => {
                 self.line(&format!("each answer is kept as it comes, in the conversation \"{id}\" that the pipeline names"));
             }
-            Some(id) => self.line(&format!("each answer is kept as it comes; continue with flow chat {} --resume {id}", self.reached())),
+            Some(id) => tell_as_written!("each answer is kept as it comes; continue with flow chat {} --resume {id}", self.reached()),
+            None if self.opened.has_own_conversation() => self.line("the pipeline says with the next message which conversation this is"),
             None => self.line("nothing was said yet; each answer is kept as it comes"),
         }
     }
@@ -145,7 +148,10 @@ impl Chat<'_> {
     fn reached(&self) -> String {
         let agent = self.options.agent.as_ref().map(|name| format!(" --agent {name}")).unwrap_or_default();
         let file = shell_path(&self.options.file.display().to_string());
-        format!("{file}{agent}{}", self.shared.reach(&self.opened.workflow.project))
+        let inputs: String = self.options.inputs.iter().map(|pair| format!(" --input {}", shell_word(pair))).collect();
+        let most = self.options.max_messages;
+        let most = if most == MOST_MESSAGES { String::new() } else { format!(" --max-messages {most}") };
+        format!("{file}{agent}{inputs}{most}{}", self.shared.reach(&self.opened.workflow.project))
     }
 
     /// Warns once when a model is near to not seeing the oldest messages any more.
@@ -175,7 +181,8 @@ impl Chat<'_> {
             tell!("{}", tokens(&self.tally.usage));
         }
         if let Some(id) = self.session_id().filter(|_| !self.opened.has_own_conversation()) {
-            self.line(&format!("continue with flow chat {} --resume {id}", self.reached()));
+            // Not wrapped: it is to be copied.
+            tell_as_written!("continue with flow chat {} --resume {id}", self.reached());
         }
     }
 }

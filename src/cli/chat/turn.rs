@@ -21,8 +21,9 @@ use crate::report::escape::json_visible;
 use crate::runtime::{PlayedRun, RunError, RunOutcome, RunSession};
 
 impl Chat<'_> {
-    /// Sends a message and shows the answer. What goes wrong is told, and the chat goes on; gives what it means for a script.
-    pub(super) fn say(&mut self, text: String) -> Exit {
+    /// Sends a message and shows the answer. What goes wrong is told, and the chat goes on; gives what it means for a script, and whether a signal
+    /// ends the chat: SIGTERM, and in a script Ctrl-C.
+    pub(super) fn say(&mut self, text: String) -> (Exit, bool) {
         let mut given = self.given.clone();
         given.insert(self.opened.message.clone(), Value::String(text));
         let begun = ready(&self.runner).and_then(|on| match RunSession::begin(on, given) {
@@ -31,11 +32,11 @@ impl Chat<'_> {
         });
         match begun {
             Ok(session) => self.play(session),
-            Err(refused) => refusal::told(refused),
+            Err(refused) => (refusal::told(refused), false),
         }
     }
 
-    fn play(&mut self, mut session: RunSession) -> Exit {
+    fn play(&mut self, mut session: RunSession) -> (Exit, bool) {
         let (look, is_json) = (self.shared.look(), self.options.json);
         let progress = (!self.shared.quiet && !self.shared.no_progress).then(|| ProgressDisplay::new(false, self.shared.look_of_stderr()));
         let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
@@ -57,50 +58,53 @@ impl Chat<'_> {
         drop(progress);
         let outcome = &mut played.outcome;
         let loss = outcome.loss.take().map(Refusal::from);
-        let Some(status) = outcome.status() else {
-            let reach = self.shared.reach(&self.opened.workflow.project);
-            to_decide(&outcome.events, &reach).iter().filter(|_| loss.is_none()).for_each(|line| tell!("{line}"));
-            return loss.map_or(Exit::Waiting, refusal::told);
-        };
+        let status = outcome.status();
         let sent = std::mem::take(&mut *held(&sent.parts));
         let answer = if sent.is_empty() { answer_of(outcome) } else { sent.join("\n\n") };
         self.learn_id(&played);
         let outcome = &played.outcome;
         let is_answered = !answer.trim().is_empty();
-        let is_good = matches!(status, RunStatus::Succeeded | RunStatus::Partial);
+        let is_good = matches!(status, Some(RunStatus::Succeeded | RunStatus::Partial));
+        let reach = self.shared.reach(&self.opened.workflow.project);
+        let mut is_lost = loss.is_some();
         // What was not answered is no part of what a model sees.
         self.tally.add(&outcome.usage, if is_good || is_answered { 2 } else { 0 });
         if is_json {
             let tools: Vec<Value> = tools.iter().map(|tool| tool.told(played.redactor())).collect();
             let usage = &outcome.usage;
             let line = json!({
-                "session": self.session.id, "run": outcome.run, "role": "assistant", "text": answer, "status": status.word(), "tool_calls": tools,
+                "session": self.session.id, "run": outcome.run, "role": "assistant", "text": answer, "status": status.map_or("waiting", RunStatus::word),
+                "error": line_of_end(outcome, &reach).filter(|_| !is_good).map(|line| played.redactor().redact(&line)), "tool_calls": tools,
                 "usage": { "prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens, "total_tokens": usage.total_tokens() },
                 "cost_usd": usage.cost_usd,
             });
             let line = tell::without_secrets_in(line).to_string();
-            stdout::print(&format!("{}\n", json_visible(&line)));
+            is_lost |= stdout::print(&format!("{}\n", json_visible(&line))) != Exit::Ok;
         } else if is_answered && sent.is_empty() && shown != answer.trim() {
             if self.options.no_tty {
-                stdout::print_file(&format!("{answer}\n"));
+                is_lost |= stdout::print_file(&format!("{answer}\n")) != Exit::Ok;
             } else {
                 print(&answer, look, shown.is_empty());
             }
         }
-        let reach = self.shared.reach(&self.opened.workflow.project);
+        if status.is_none() && loss.is_none() {
+            to_decide(&outcome.events, &reach).iter().for_each(|line| tell!("{line}"));
+        }
         match by(&played) {
-            Some(Canceller::Interrupt) => tell!("stopped; what was said so far is not kept"),
+            Some(Canceller::Interrupt) => tell!("stopped: the message counts as not answered"),
             _ => line_of_end(outcome, &reach).filter(|_| !(self.shared.quiet && is_good)).iter().for_each(|line| tell!("{line}")),
         }
         if !self.shared.quiet && outcome.usage.total_tokens() > 0 {
             below(&tokens(&outcome.usage), self.shared.look_of_stderr());
         }
         self.warn();
-        let is_lost = loss.is_some();
         if let Some(loss) = loss {
             refusal::told(loss);
         }
-        Exit::of(status, by(&played) == Some(Canceller::Terminate)).unless(is_lost)
+        let ended_by = by(&played);
+        let is_over = ended_by == Some(Canceller::Terminate) || self.options.no_tty && ended_by == Some(Canceller::Interrupt);
+        let exit = status.map_or(Exit::Waiting, |status| Exit::of(status, ended_by == Some(Canceller::Terminate)));
+        (exit.unless(is_lost), is_over)
     }
 
     /// The pipeline has said which conversation this is.

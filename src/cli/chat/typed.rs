@@ -14,7 +14,7 @@ use strum::{IntoEnumIterator, VariantNames};
 
 use crate::cli::refusal::Refusal;
 use crate::cli::{inputs, signals};
-use crate::diagnostic::{did_you_mean, visible};
+use crate::diagnostic::{nearest, visible};
 
 /// Most characters of a message.
 const MOST: usize = 10_000;
@@ -94,8 +94,8 @@ impl Typed {
             _ => {}
         }
         // A path, or two slashes, is text.
-        if let Some(command) = text.strip_prefix('/').filter(|rest| rest.starts_with(|sign: char| sign.is_ascii_alphabetic()))
-            && !command.split_whitespace().next().unwrap_or_default().contains('/')
+        if let Some(command) = text.strip_prefix('/')
+            && !text[1..].split(char::is_whitespace).next().unwrap_or_default().contains('/')
         {
             return command_of(command).map(Typed::Command);
         }
@@ -113,10 +113,11 @@ fn is_control(sign: char) -> bool {
 
 fn command_of(text: &str) -> Result<ChatCommand, String> {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let word = &*word.to_ascii_lowercase();
     let rest = Some(rest.trim()).filter(|rest| !rest.is_empty());
     let known: CommandWord = word.parse().map_err(|_| {
-        let near = did_you_mean(word, CommandWord::VARIANTS.iter().copied());
-        format!("there is no command /{}{near}; /help lists the commands", visible(word))
+        let near = nearest(word, CommandWord::VARIANTS.iter().copied()).first().map(|near| format!("; did you mean /{near}?"));
+        format!("there is no command /{}{}", visible(word), near.unwrap_or_else(|| "; /help lists the commands".into()))
     })?;
     let owned = || rest.map(str::to_owned);
     Ok(match (known, rest) {
@@ -267,7 +268,8 @@ mod tests {
         assert_eq!((Typed::of("exit"), Typed::of("quit\n"), Typed::of("/quit")), (Ok(Typed::Over), Ok(Typed::Over), Ok(Typed::Over)));
         assert_eq!(Typed::of("/resume r1"), Ok(Typed::Command(ChatCommand::Resume(Some("r1".into())))));
         assert_eq!(Typed::of("/clear"), Ok(Typed::Command(ChatCommand::Clear)));
-        assert!(Typed::of("/clear all").is_err() && Typed::of("/halp").unwrap_err().contains("/help"));
+        assert_eq!(Typed::of("/CLEAR"), Ok(Typed::Command(ChatCommand::Clear)));
+        assert!(Typed::of("/clear all").is_err() && Typed::of("/halp").unwrap_err().contains("/help") && Typed::of("/ help").is_err());
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::event::{Event, Failure, Happening, ModelAnswer};
 use crate::journal::RunMask;
 use crate::redact::Redactor;
 use crate::report::{Look, fit};
-use crate::runtime::{Attend, Decided, RunQuestion};
+use crate::runtime::{Answer, Attend, Decided, RunQuestion};
 
 /// Most columns of the arguments of a tool call, without `--verbose`.
 const MOST_ARGUMENTS: usize = 60;
@@ -117,6 +117,8 @@ pub(super) struct View {
     is_verbose: bool,
     reach: String,
     asks: Arc<AtomicBool>,
+    /// An agent of the file answers by itself.
+    is_alone: bool,
 }
 
 impl View {
@@ -133,6 +135,7 @@ impl View {
             is_verbose: seen.shared.verbose,
             reach: seen.shared.reach(&seen.opened.workflow.project),
             asks: Arc::default(),
+            is_alone: seen.opened.agent.is_some(),
         }
     }
 
@@ -264,6 +267,8 @@ impl Attend for View {
             Happening::ToolReplied { call, failure, duration_ms, result, .. } => {
                 self.replied(*call, failure.as_ref(), *duration_ms, result.as_ref(), mask);
             }
+            // What still comes is not shown.
+            Happening::CancelRequested { .. } => self.stream.iter().for_each(|stream| held(stream).call = None),
             Happening::StepFailed { .. }
             | Happening::AttemptFailed { .. }
             | Happening::LimitReached { .. }
@@ -276,7 +281,18 @@ impl Attend for View {
     }
 
     fn decide(&mut self, asked: RunQuestion) -> Decided<'_> {
-        run::decide(asked, &self.asks, self.progress.as_deref(), &self.reach)
+        let decided = run::decide(asked, &self.asks, self.progress.as_deref(), &self.reach);
+        if !self.is_alone {
+            return decided;
+        }
+        Box::pin(async {
+            let answer = decided.await;
+            if answer.is_none() {
+                tell!("nobody decides: the call is rejected");
+            }
+            // Nobody could continue with the run later.
+            answer.or_else(|| Some(Answer { comment: "nobody decided".into(), ..Answer::default() }))
+        })
     }
 }
 

@@ -21,10 +21,13 @@ pub fn agents_of(text: &str) -> Vec<String> {
 }
 
 /// The text of a pipeline in which an agent of this pipeline, or of these definitions, answers an input, and sees what was said before. What is
-/// kept of the text stands on the line where it stood. `None`: its keys do not stand at the beginning of a line each.
+/// kept of the text stands on the line where it stood. `None`: its keys do not stand at the beginning of a line each, or it ends with `...`.
 pub fn agent_alone(text: &str, agent: &str, message: &str) -> Option<String> {
     let tree = tree(text);
     let root = tree.as_map()?;
+    if text.trim_end().lines().next_back().is_some_and(|line| line.trim_end() == "...") {
+        return None;
+    }
     let mut own = blanked(text, root)?;
     if kind_of(&tree) == FileKind::Definitions {
         own.push_str("\nname: chat");
