@@ -29,8 +29,8 @@ use crate::diagnostic::{counted, visible};
 use crate::runtime::{Runner, Talk, channel};
 use opened::Opened;
 use sessions::Session;
-use told::Tally;
-use typed::{ChatCommand, Line, Lines, Typed};
+use told::ChatTally;
+use typed::{ChatCommand, ChatLines, Line, Typed};
 
 /// A talk that goes on.
 struct Chat<'a> {
@@ -41,7 +41,7 @@ struct Chat<'a> {
     /// Inputs beside the message.
     given: Map<String, Value>,
     session: Session,
-    tally: Tally,
+    tally: ChatTally,
 }
 
 /// Talks until the person ends it, or the lines of a script do.
@@ -55,8 +55,8 @@ pub(super) fn run(options: &ChatOptions, shared: &SharedOptions) -> Result<Exit,
     if let Some(field) = lacking.iter().find(|field| field.name != opened.message) {
         return Err(Refusal::usage(format!("input \"{0}\" is missing: give it with --input {0}=value", field.name)));
     }
-    let mut lines = Lines::new(options.no_tty)?;
-    let mut chat = Chat { options, shared, opened, runner, given, session: Session::default(), tally: Tally::default() };
+    let mut lines = ChatLines::new(options.no_tty)?;
+    let mut chat = Chat { options, shared, opened, runner, given, session: Session::default(), tally: ChatTally::default() };
     chat.begin(options.resume.as_deref())?;
     chat.greet(&lines);
     let mut exit = Exit::Ok;
@@ -117,12 +117,12 @@ impl Chat<'_> {
             is_alone: self.opened.agent.is_some(),
         });
         self.tally =
-            Tally { messages: session.messages.iter().filter(|message| !message.is_unanswered).count() as u64, ..Tally::default() };
+            ChatTally { messages: session.messages.iter().filter(|message| !message.is_unanswered).count() as u64, ..ChatTally::default() };
         self.session = session;
         Ok(())
     }
 
-    fn act(&mut self, command: ChatCommand, lines: &mut Lines) -> Result<(), Refusal> {
+    fn act(&mut self, command: ChatCommand, lines: &mut ChatLines) -> Result<(), Refusal> {
         match command {
             ChatCommand::Help => told::help(self.shared.look_of_stderr()),
             ChatCommand::Tools => told::tools(&self.opened, self.shared.look_of_stderr()),

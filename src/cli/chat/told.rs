@@ -2,7 +2,7 @@
 
 use super::Chat;
 use super::opened::Opened;
-use super::typed::{CommandWord, Lines};
+use super::typed::{ChatLines, CommandWord};
 use crate::cli::arguments::MOST_MESSAGES;
 use crate::cli::tell;
 use crate::diagnostic::{counted, shell_path, shell_word, visible};
@@ -18,7 +18,7 @@ const SHOWN_EARLIER: usize = 4;
 
 /// What a session has come to.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct ChatTally {
     /// Of both sides, with those of earlier sittings.
     pub(super) messages: u64,
     pub(super) usage: Usage,
@@ -28,7 +28,7 @@ pub(super) struct Tally {
     pub(super) is_warned: bool,
 }
 
-impl Tally {
+impl ChatTally {
     /// Adds what an answer took.
     pub(super) fn add(&mut self, usage: &Usage, messages: u64) {
         self.messages += messages;
@@ -94,7 +94,7 @@ impl Chat<'_> {
     }
 
     /// Who answers, and how to get help.
-    pub(super) fn greet(&self, lines: &Lines) {
+    pub(super) fn greet(&self, lines: &ChatLines) {
         if self.shared.quiet {
             return;
         }

@@ -144,16 +144,16 @@ pub(super) enum Line {
 }
 
 /// Where lines come from.
-pub(super) enum Lines {
+pub(super) enum ChatLines {
     Editor(Box<Editor<ChatHelper, MemHistory>>),
     Script { number: usize },
 }
 
-impl Lines {
+impl ChatLines {
     /// Errors: there is no terminal (exit 2).
-    pub(super) fn new(is_script: bool) -> Result<Lines, Refusal> {
+    pub(super) fn new(is_script: bool) -> Result<ChatLines, Refusal> {
         if is_script {
-            return Ok(Lines::Script { number: 0 });
+            return Ok(ChatLines::Script { number: 0 });
         }
         if !inputs::is_at_terminal() {
             return Err(Refusal::usage("flow chat needs a terminal; --no-tty reads a message per line from standard input instead"));
@@ -161,23 +161,23 @@ impl Lines {
         let config = Config::builder().auto_add_history(true).bracketed_paste(true).build();
         let mut editor = Editor::with_history(config, MemHistory::new()).map_err(|error| Refusal::usage(error.to_string()))?;
         editor.set_helper(Some(ChatHelper));
-        Ok(Lines::Editor(Box::new(editor)))
+        Ok(ChatLines::Editor(Box::new(editor)))
     }
 
     pub(super) fn is_script(&self) -> bool {
-        matches!(self, Lines::Script { .. })
+        matches!(self, ChatLines::Script { .. })
     }
 
     /// The next line; `None`: there are no more. Errors: the terminal, or standard input, fails.
     pub(super) fn next(&mut self) -> Result<Option<Line>, Refusal> {
         match self {
-            Lines::Editor(editor) => match editor.readline("> ") {
+            ChatLines::Editor(editor) => match editor.readline("> ") {
                 Ok(line) => Ok(Some(read(&unfolded(&line)))),
                 Err(ReadlineError::Interrupted) => Ok(Some(Line::Interrupted)),
                 Err(ReadlineError::Eof) => Ok(None),
                 Err(error) => Err(Refusal::usage(format!("the terminal cannot be read: {error}"))),
             },
-            Lines::Script { number } => {
+            ChatLines::Script { number } => {
                 *number += 1;
                 let _signals = signals::at_question();
                 let mut bytes = vec![];
@@ -203,14 +203,14 @@ impl Lines {
 
     /// The arrow keys no longer bring what was typed before.
     pub(super) fn forget(&mut self) {
-        if let Lines::Editor(editor) = self {
+        if let ChatLines::Editor(editor) = self {
             let _ = editor.clear_history();
         }
     }
 
     /// The arrow keys bring these.
     pub(super) fn remember<'s>(&mut self, said: impl Iterator<Item = &'s str>) {
-        if let Lines::Editor(editor) = self {
+        if let ChatLines::Editor(editor) = self {
             said.for_each(|text| drop(editor.add_history_entry(text)));
         }
     }

@@ -65,7 +65,7 @@ impl ToolUse {
 
 /// The answer that is being written: what came, and how much of it stands on the terminal.
 #[derive(Default)]
-struct Stream {
+struct StreamedAnswer {
     call: Option<u64>,
     so_far: String,
     printed: usize,
@@ -74,7 +74,7 @@ struct Stream {
     shown: String,
 }
 
-impl Stream {
+impl StreamedAnswer {
     /// Takes what is whole: blocks that an empty line has ended, outside of code.
     fn whole(&mut self) -> Option<String> {
         let rest = self.so_far.get(self.printed..)?;
@@ -108,7 +108,7 @@ impl Stream {
 pub(super) struct View {
     pub(super) signals: Attended,
     pub(super) progress: Option<Arc<ProgressDisplay>>,
-    stream: Option<Arc<Mutex<Stream>>>,
+    stream: Option<Arc<Mutex<StreamedAnswer>>>,
     pub(super) tools: Vec<ToolUse>,
     /// By call: which of the tools.
     open: HashMap<u64, usize>,
@@ -253,7 +253,7 @@ impl Attend for View {
             Happening::ModelCalled { step, call, .. } if **step == *ANSWER => {
                 self.stream.iter().for_each(|stream| {
                     let mut stream = held(stream);
-                    *stream = Stream { call: Some(*call), has_printed: stream.has_printed, ..Stream::default() };
+                    *stream = StreamedAnswer { call: Some(*call), has_printed: stream.has_printed, ..StreamedAnswer::default() };
                 });
             }
             Happening::ModelReplied { call, reply, .. } => match reply {
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn blocks_are_taken_when_they_are_whole_and_code_stays_together() {
-        let mut stream = Stream { so_far: "One\ntwo".into(), ..Stream::default() };
+        let mut stream = StreamedAnswer { so_far: "One\ntwo".into(), ..StreamedAnswer::default() };
         assert_eq!(stream.whole(), None);
         stream.so_far = "One\ntwo\n\nThree\n\n```\na\n\nb\n".into();
         assert_eq!(stream.whole().as_deref(), Some("One\ntwo\n\nThree\n\n"));

@@ -1,6 +1,5 @@
 //! An agent by itself: the pipeline in which it answers one message, for those who talk with it.
 
-use crate::lower::{FileKind, kind_of};
 use crate::source::{FileId, SourceFile};
 use crate::syntax::{self, Map, Node};
 
@@ -29,7 +28,7 @@ pub fn agent_alone(text: &str, agent: &str, message: &str) -> Option<String> {
         return None;
     }
     let mut own = blanked(text, root)?;
-    if kind_of(&tree) == FileKind::Definitions {
+    if root.get("name").is_none() {
         own.push_str("\nname: chat");
     }
     if root.get("inputs").is_none() {
@@ -84,7 +83,6 @@ mod tests {
     fn definitions_become_a_pipeline_with_one_input() {
         let own = agent_alone("flow: 1\nagents: { a: { instructions: Hi } }", "a", MESSAGE).unwrap();
         assert!(own.contains("\nname: chat\ninputs: { message: text }\n"), "{own}");
-        assert_eq!(kind_of(&tree(&own)), FileKind::Pipeline);
         assert_eq!(agent_alone("{ flow: 1, agents: { a: { instructions: Hi } } }", "a", MESSAGE), None);
     }
 }
