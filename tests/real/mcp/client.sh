@@ -33,7 +33,7 @@ try_login() { # whoever opens the printed address comes back with a code
 }
 
 advised() { # the words after the command that the last message names
-    sed -n 's/.*: flow tools login server\(\( --[a-z-]* [^ ;]*\)*\).*/\1/p' told | tail -1
+    sed -n 's/.*: flow tools login server\(\( p.yaml\)\{0,1\}\( --[a-z-]*[= ][^ ;]*\)*\).*/\1/p' told | tail -1
 }
 
 login() { # signs in as a person would: a host that the server names is looked at, and agreed to
