@@ -11,7 +11,7 @@ use super::{Exit, stdout, tell};
 use crate::adapter::files::{self, cannot};
 use crate::adapter::stdout::Stdout;
 use crate::diagnostic::visible;
-use crate::event::{Canceller, Event, Happening, RunStatus};
+use crate::event::{Canceller, Event, RunStatus};
 use crate::journal::{RunMask, StepRecord, record};
 use crate::port::Printer;
 use crate::redact::Redactor;
@@ -111,16 +111,10 @@ impl OutputTargets<'_> {
             is_lost = true;
             tell!("{why}");
         }
-        let by_whom = outcome
-            .events
-            .iter()
-            .rev()
-            .find_map(|event| if let Happening::CancelRequested { by, .. } = event.happening { Some(by) } else { None });
         needs_review(outcome).filter(|_| !shared.quiet).iter().for_each(|line| tell!("{line}"));
-        let by_whom = by_whom.or(outcome.ended_by);
         let exit = match status {
             RunStatus::Partial if options.fail_on_partial => Exit::Failed,
-            status => Exit::of(status, by_whom == Some(Canceller::Terminate)),
+            status => Exit::of(status, outcome.cancelled_by() == Some(Canceller::Terminate)),
         };
         exit.unless(is_lost)
     }

@@ -113,9 +113,7 @@ impl Attend for AtTerminal<'_> {
     }
 
     fn waits(&mut self, ahead: &str, process: &str) {
-        if !self.is_quiet {
-            tell!("run {ahead} of this conversation is being run by process {process}: this one waits for it");
-        }
+        waits(ahead, process, self.is_quiet);
     }
 
     fn see(&mut self, event: &Event, mask: RunMask<'_>) {
@@ -127,6 +125,13 @@ impl Attend for AtTerminal<'_> {
     /// The question waits in a thread of its own, so that Ctrl-C still ends the run; it is saved and continues later.
     fn decide(&mut self, asked: RunQuestion) -> Decided<'_> {
         decide(asked, &self.asks, self.progress.as_ref(), &self.printed.reach)
+    }
+}
+
+/// Tells for which run of its conversation a run waits.
+pub(super) fn waits(ahead: &str, process: &str, is_quiet: bool) {
+    if !is_quiet {
+        tell!("run {ahead} of this conversation is being run by process {process}: this one waits for it");
     }
 }
 

@@ -12,7 +12,7 @@ use super::session::RunQuestion;
 use super::shown;
 use super::surroundings::start_of;
 use super::tape::{Recorded, TapingError};
-use crate::event::{Canceller, Event, Failure, RunEnd, RunStatus, StepFailure, StepPath, Usage};
+use crate::event::{Canceller, Event, Failure, Happening, RunEnd, RunStatus, StepFailure, StepPath, Usage};
 use crate::journal::record;
 use crate::load::LoadedSettings;
 use crate::plan::Wishes;
@@ -109,6 +109,15 @@ impl RunOutcome {
     /// Whether it gave what it was run for: it succeeded, perhaps with a failure that its author allows, and a replay had all its recordings.
     pub fn is_good(&self) -> bool {
         self.misses.is_empty() && matches!(self.status(), Some(RunStatus::Succeeded | RunStatus::Partial))
+    }
+
+    /// Who ended it; `None`: nobody did.
+    pub(crate) fn cancelled_by(&self) -> Option<Canceller> {
+        let asked = self.events.iter().rev().find_map(|event| match event.happening {
+            Happening::CancelRequested { by, .. } => Some(by),
+            _ => None,
+        });
+        asked.or(self.ended_by)
     }
 
     /// Of one output the text, of several a JSON object, as `flow run` prints it; `None`: there is nothing to show.

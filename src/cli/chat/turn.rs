@@ -90,7 +90,7 @@ impl Chat<'_> {
         if status.is_none() && loss.is_none() {
             to_decide(&outcome.events, &reach).iter().for_each(|line| tell!("{line}"));
         }
-        match by(&played) {
+        match outcome.cancelled_by() {
             Some(Canceller::Interrupt) => tell!("stopped: the message counts as not answered"),
             _ => line_of_end(outcome, &reach).filter(|_| !(self.shared.quiet && is_good)).iter().for_each(|line| tell!("{line}")),
         }
@@ -101,7 +101,7 @@ impl Chat<'_> {
         if let Some(loss) = loss {
             refusal::told(loss);
         }
-        let ended_by = by(&played);
+        let ended_by = outcome.cancelled_by();
         let is_over = ended_by == Some(Canceller::Terminate) || self.options.no_tty && ended_by == Some(Canceller::Interrupt);
         let exit = status.map_or(Exit::Waiting, |status| Exit::of(status, ended_by == Some(Canceller::Terminate)));
         (exit.unless(is_lost), is_over)
@@ -137,13 +137,4 @@ impl Printer for Sent {
         held(&self.parts).extend_from_slice(parts);
         self.printer.print(parts)
     }
-}
-
-/// Who ended a run.
-fn by(played: &PlayedRun) -> Option<Canceller> {
-    let asked = played.outcome.events.iter().rev().find_map(|event| match event.happening {
-        Happening::CancelRequested { by, .. } => Some(by),
-        _ => None,
-    });
-    asked.or(played.outcome.ended_by)
 }

@@ -241,9 +241,7 @@ impl Attend for View {
     }
 
     fn waits(&mut self, ahead: &str, process: &str) {
-        if !self.is_quiet {
-            tell!("run {ahead} of this conversation is being run by process {process}: this one waits for it");
-        }
+        run::waits(ahead, process, self.is_quiet);
     }
 
     fn see(&mut self, event: &Event, mask: RunMask<'_>) {
