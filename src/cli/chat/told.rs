@@ -177,8 +177,9 @@ impl Chat<'_> {
         if self.shared.quiet || self.tally.messages == 0 {
             return;
         }
-        if self.tally.usage.total_tokens() > 0 {
-            tell!("{}", tokens(&self.tally.usage));
+        // Those of a single answer stand below it.
+        if self.tally.messages > 2 && self.tally.usage.total_tokens() > 0 {
+            tell!("{} since this chat began", tokens(&self.tally.usage));
         }
         if let Some(id) = self.session_id().filter(|_| !self.opened.has_own_conversation()) {
             // Not wrapped: it is to be copied.

@@ -101,13 +101,12 @@ pub(super) fn tokens(usage: &Usage) -> String {
 
 /// The cost in words.
 pub(super) fn cost(usage: &Usage) -> String {
-    let is_used = usage.total_tokens() > 0 || usage.unknown_tokens > 0;
     let known = crate::report::record::cost(usage.total_tokens(), usage.unknown_tokens, usage.cost_usd);
-    match (usage.cost_usd, known) {
-        (_, None) if !is_used => "none".into(),
-        (None, _) | (_, None) => "unknown".into(),
-        (Some(_), Some(known)) if usage.unknown_tokens > 0 => format!("{known}; besides, unknown"),
-        (Some(_), Some(known)) => known,
+    match known {
+        None => "none".into(),
+        Some(_) if usage.total_tokens() == 0 => "unknown".into(),
+        Some(known) if usage.unknown_tokens > 0 => format!("{known}; besides, unknown"),
+        Some(known) => known,
     }
 }
 
