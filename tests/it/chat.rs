@@ -225,13 +225,89 @@ fn a_pipeline_with_a_conversation_remembers_and_says_each_answer_once() {
     assert!(from_elsewhere.err.contains("there is no session \"0\""), "{}", from_elsewhere.err);
 }
 
+#[test]
+fn servers_are_started_once_for_a_chat_and_tools_lists_what_they_offer() {
+    let folder = place("");
+    let hours = "flow: 1\nname: hours\ndescription: Opening hours of a day.\ninputs: { day: text }\nsteps:\n  - { id: a, set: { open: \"nine on {{ inputs.day }}\" } }\noutputs: { open: \"{{ steps.a.output.open }}\" }\n";
+    std::fs::write(folder.path().join("hours.yaml"), hours).unwrap();
+    let started = format!("echo started >> starts; exec '{}' mcp hours.yaml -q", assert_cmd::cargo::cargo_bin!("flow").display());
+    let team = format!(
+        "{}tools:\n  shop: {{ command: sh, args: [-c, {started:?}], allow: [hours] }}\n  notes: {{ file: ., description: Our notes. }}\n",
+        TEAM.replace("replies.yaml", "calls.yaml").replace("You help.", "You help.\n    tools: [shop, notes]")
+    );
+    std::fs::write(folder.path().join("team.yaml"), team).unwrap();
+    let calls = "flow: 1\nreplies:\n  answer:\n    - { calls: [{ tool: shop.hours, with: { day: Monday } }, { tool: shop.prices, with: { of: tea } }] }\n    - Nine.\n";
+    std::fs::write(folder.path().join("calls.yaml"), calls).unwrap();
+    let ran = chat(folder.path(), &["--json", "--trust"], b"when?\n/tools\nand then?\n");
+    let answers = answers(&ran);
+    assert_eq!((ran.exit, answers.len()), (0, 2), "{}", ran.err);
+    let told: Vec<(&str, &str)> = answers[0]["tool_calls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|call| (call["name"].as_str().unwrap(), call["status"].as_str().unwrap()))
+        .collect();
+    assert_eq!(told, [("shop.hours", "success"), ("shop.prices", "failed")], "{}", ran.out);
+    assert!(answers[0]["tool_calls"][1]["error"].as_str().unwrap().contains("there is no tool"), "{}", ran.out);
+    assert_eq!(std::fs::read_to_string(folder.path().join("starts")).unwrap(), "started\n");
+    for line in ["shop.hours  Opening hours of a day.", "notes.list  Our notes.", "notes.read  Our notes."] {
+        assert!(ran.err.contains(line), "{line}: {}", ran.err);
+    }
+}
+
+#[test]
+fn agents_that_a_file_imports_are_talked_with() {
+    let folder = place(TEAM);
+    std::fs::write(folder.path().join("all.yaml"), "flow: 1\nimports: [team.yaml]\n").unwrap();
+    let ran = lines(&mut command(folder.path(), &["chat", "all.yaml", "--no-tty"]), b"hello\n");
+    assert_eq!((ran.exit, ran.out.as_str()), (0, "You said HELLO.\n"), "{}", ran.err);
+}
+
+#[test]
+fn what_somebody_erased_is_counted_no_more() {
+    let folder = place(TEAM);
+    let mut call = command(folder.path(), &["chat", "team.yaml", "--no-tty", "--json"]);
+    let mut child = call.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut typed, mut out) = (child.stdin.take().unwrap(), std::io::BufReader::new(child.stdout.take().unwrap()));
+    let mut answered = |text: &[u8]| -> Value {
+        typed.write_all(text).unwrap();
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    };
+    answered(b"one\n");
+    let session = answered(b"two\n")["session"].as_str().unwrap().to_owned();
+    let erased = flow(folder.path(), &["conversations", "erase", &session]);
+    assert_eq!(erased.exit, 0, "{}", erased.err);
+    answered(b"three\n");
+    typed.write_all(b"/usage\n").unwrap();
+    drop(typed);
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert!(child.wait().unwrap().success() && err.contains(": 2 messages"), "{err}");
+}
+
+#[test]
+fn lines_that_are_typed_ahead_are_sent_one_after_the_other() {
+    let folder = place(TEAM);
+    let (exit, shown) = at_terminal(folder.path(), 80, &[(PROMPT, "one\rtwo\rthree\r"), ("said THREE", ""), (PROMPT, "\u{4}")]);
+    assert_eq!(exit, 0, "{shown}");
+    for said in ["You said ONE.", "You said TWO.", "You said THREE."] {
+        assert!(shown.contains(said), "{said}: {shown}");
+    }
+}
+
 /// The line editor waits for a line: it asks for pasted text in brackets.
 const PROMPT: &str = "\u{1b}[?2004h";
 
 /// What a person does at a terminal of this width: waits for a text, then types another.
 fn at_terminal(folder: &Path, width: u16, steps: &[(&str, &str)]) -> (i32, String) {
+    at_terminal_of(command(folder, &["chat", "team.yaml"]), width, steps, Duration::from_secs(60))
+}
+
+/// The same for any chat, which is ended after this time.
+fn at_terminal_of(mut call: Command, width: u16, steps: &[(&str, &str)], most: Duration) -> (i32, String) {
     let pty = openpty(Some(&Winsize { ws_row: 40, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 }), None).unwrap();
-    let mut call = command(folder, &["chat", "team.yaml"]);
     call.env("TERM", "xterm-256color")
         .stdin(Stdio::from(pty.slave.try_clone().unwrap()))
         .stderr(Stdio::from(pty.slave.try_clone().unwrap()));
@@ -241,7 +317,7 @@ fn at_terminal(folder: &Path, width: u16, steps: &[(&str, &str)]) -> (i32, Strin
     let (over, is_over) = std::sync::mpsc::channel::<()>();
     // What never comes ends the chat, and the test sees what did.
     let watch = std::thread::spawn(move || {
-        if is_over.recv_timeout(Duration::from_secs(60)).is_err() {
+        if is_over.recv_timeout(most).is_err() {
             let _ = nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGKILL);
         }
     });
@@ -290,5 +366,28 @@ fn a_person_reads_markdown_stops_nothing_by_chance_and_leaves_with_ctrl_d() {
             assert!(!shown.contains(control), "{control:?} reached the terminal: {shown:?}");
         }
         assert!(shown.contains("flow chat") && shown.contains("--resume"), "{shown}");
+    }
+}
+
+#[test]
+fn real_model_talks_at_a_terminal_and_is_stopped_with_ctrl_c() {
+    let Some(url) = crate::real_model::real_model("real_model_talks_at_a_terminal_and_is_stopped_with_ctrl_c") else { return };
+    let folder = place("flow: 1\nagents:\n  helper: { instructions: You are brief. }\n");
+    for width in [80, 40] {
+        let mut call = command(folder.path(), &["chat", "team.yaml", "-v"]);
+        call.env("FLOW_MODEL", "smollm2").env("FLOW_MODEL_BASE_URL", format!("{url}/v1")).env("FLOW_MODEL_MAX_OUTPUT_TOKENS", "60");
+        let steps = [
+            (PROMPT, "Name a city.\r"),
+            (" tokens", ""),
+            (PROMPT, "Tell a long story about the sea.\r"),
+            ("model_called", "\u{3}"),
+            ("counts as not answered", ""),
+            (PROMPT, "\u{4}"),
+        ];
+        let (exit, shown) = at_terminal_of(call, width, &steps, Duration::from_secs(180));
+        assert_eq!(exit, 0, "{shown}");
+        let plain = without_colours(&shown);
+        let widest = plain.lines().filter(|line| line.starts_with("chat with")).map(|line| line.chars().count()).max();
+        assert!(widest.is_some_and(|widest| widest <= width.into()) && plain.contains(" + "), "{plain}");
     }
 }

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `opened` | what is talked with, and which input is the message |
 //! | `typed` | what a person types: messages, commands, lines of a script |
+//! | `servers` | MCP servers, which outlive a message, and the list of tools |
 //! | `sessions` | conversations that are kept: found, continued, written out |
 //! | `turn` | one message and its answer |
 //! | `view` | what is seen of an answer on its way |
@@ -13,6 +14,7 @@
 //! How to add a command: a variant of [`typed::ChatCommand`], its arm in [`Chat::act`], a line of `docs/chat.md`.
 
 mod opened;
+mod servers;
 mod sessions;
 mod told;
 mod turn;
@@ -28,6 +30,7 @@ use crate::adapter::environment;
 use crate::diagnostic::{counted, visible};
 use crate::runtime::{Runner, Talk, channel};
 use opened::Opened;
+use servers::ChatServers;
 use sessions::Session;
 use told::ChatTally;
 use typed::{ChatCommand, ChatLines, Line, Typed};
@@ -42,6 +45,7 @@ struct Chat<'a> {
     given: Map<String, Value>,
     session: Session,
     tally: ChatTally,
+    servers: ChatServers,
 }
 
 /// Talks until the person ends it, or the lines of a script do.
@@ -56,7 +60,16 @@ pub(super) fn run(options: &ChatOptions, shared: &SharedOptions) -> Result<Exit,
         return Err(Refusal::usage(format!("input \"{0}\" is missing: give it with --input {0}=value", field.name)));
     }
     let mut lines = ChatLines::new(options.no_tty)?;
-    let mut chat = Chat { options, shared, opened, runner, given, session: Session::default(), tally: ChatTally::default() };
+    let mut chat = Chat {
+        options,
+        shared,
+        opened,
+        runner,
+        given,
+        session: Session::default(),
+        tally: ChatTally::default(),
+        servers: ChatServers::new()?,
+    };
     chat.begin(options.resume.as_deref())?;
     chat.greet(&lines);
     let mut exit = Exit::Ok;
@@ -125,7 +138,7 @@ impl Chat<'_> {
     fn act(&mut self, command: ChatCommand, lines: &mut ChatLines) -> Result<(), Refusal> {
         match command {
             ChatCommand::Help => told::help(self.shared.look_of_stderr()),
-            ChatCommand::Tools => told::tools(&self.opened, self.shared.look_of_stderr()),
+            ChatCommand::Tools => self.tell_tools()?,
             ChatCommand::Usage => self.tell_usage(),
             ChatCommand::Channel(None) => told::channels(&self.opened, self.runner.channel.as_deref()),
             ChatCommand::Channel(Some(name)) => {

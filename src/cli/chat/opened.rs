@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::adapter::disk_files::DiskFiles;
-use crate::check::{Checked, MESSAGE, agent_alone, agents_of, check_file};
+use crate::check::{MESSAGE, agent_alone, agents_of, check_file};
 use crate::cli::arguments::{ChatOptions, SharedOptions};
 use crate::cli::refusal::{self, Refusal};
 use crate::diagnostic::{did_you_mean, visible};
@@ -44,32 +44,41 @@ pub(super) fn open(options: &ChatOptions, shared: &SharedOptions) -> Result<Open
         return Ok(Opened { workflow, agent: None, message });
     }
     let text = DiskFiles.read_text(&options.file).map_err(|error| Refusal::usage(format!("{}: {error}", shown(&options.file))))?;
-    let agent = chosen(&checked, &text, options)?;
     let message = match checked.loaded.program.pipelines.first().filter(|pipeline| !pipeline.input_fields().is_empty()) {
         Some(pipeline) => message_input(pipeline, &options.inputs)?,
         None => MESSAGE.to_owned(),
     };
-    let own = agent_alone(&text, &agent, &message).ok_or_else(|| {
-        let file = shown(&options.file);
+    let file = shown(&options.file);
+    let alone = |agent: &str| {
+        let own: Arc<str> = agent_alone(&text, agent, &message)?.into();
+        let place = DiskFiles.real_path(&options.file).unwrap_or_else(|| options.file.clone());
+        let files = Overlay { below: &DiskFiles, texts: [(place, own.clone()), (options.file.clone(), own)].into() };
+        Some(check_file(&options.file, &project, &files))
+    };
+    let unreadable = || {
         Refusal::usage(format!(
             "{file}: to talk with one agent, write each key of the file at the beginning of a line, and no \"...\" at its end"
         ))
-    })?;
-    let own: Arc<str> = own.into();
-    let place = DiskFiles.real_path(&options.file).unwrap_or_else(|| options.file.clone());
-    let files = Overlay { below: &DiskFiles, texts: [(place, own.clone()), (options.file.clone(), own)].into() };
-    let alone = check_file(&options.file, &project, &files);
-    refusal::report_findings(&alone, &shown(&options.file), &SharedOptions { quiet: true, ..shared.clone() })?;
+    };
+    let own = agents_of(&text);
+    let agent = match (&options.agent, &own[..]) {
+        (Some(name), _) if own.contains(name) => name.clone(),
+        (None, [only]) => only.clone(),
+        // Imports bring agents, too. They are known where the file is a pipeline.
+        _ => {
+            let all = alone("\"\"").ok_or_else(unreadable)?;
+            let all = all.loaded.program.pipelines.first().map(|pipeline| pipeline.agents.keys().cloned().collect()).unwrap_or_default();
+            chosen(all, options)?
+        }
+    };
+    let alone = alone(&agent).ok_or_else(unreadable)?;
+    refusal::report_findings(&alone, &file, &SharedOptions { quiet: true, ..shared.clone() })?;
     let workflow = Workflow::of(alone, options.file.clone(), project).map_err(Refusal::usage)?;
     Ok(Opened { workflow, agent: Some(agent), message })
 }
 
-/// The agent that was named, else the only one.
-fn chosen(checked: &Checked, text: &str, options: &ChatOptions) -> Result<String, Refusal> {
-    let agents: Vec<String> = match checked.loaded.program.pipelines.first() {
-        Some(pipeline) => pipeline.agents.keys().cloned().collect(),
-        None => agents_of(text),
-    };
+/// The agent that was named, else the only one. Errors: there is none, or it is not clear which (exit 2).
+fn chosen(agents: Vec<String>, options: &ChatOptions) -> Result<String, Refusal> {
     let file = shown(&options.file);
     match (&options.agent, &agents[..]) {
         (Some(name), _) if agents.contains(name) => Ok(name.clone()),

@@ -60,22 +60,6 @@ pub(super) fn help(look: Look) {
     line("\\", "at the end of a line: the message continues on the next one");
 }
 
-pub(super) fn tools(opened: &Opened, look: Look) {
-    let pipeline = &opened.workflow.pipeline;
-    let names: Vec<&str> = match opened.agent.as_ref().and_then(|name| pipeline.agents.get(name)) {
-        Some(agent) => agent.tools.iter().map(|tool| tool.value.as_str()).collect(),
-        None => pipeline.tools.keys().map(String::as_str).collect(),
-    };
-    if names.is_empty() {
-        tell!("{} has no tools", opened.name());
-    }
-    for name in names {
-        let server = name.split('.').next().unwrap_or(name);
-        let about = pipeline.tools.get(server).and_then(|tool| tool.description.as_deref()).map(|about| format!("  {about}"));
-        tell::wrapped("", &format!("{name}{}", about.unwrap_or_default()), look);
-    }
-}
-
 pub(super) fn channels(opened: &Opened, chosen: Option<&str>) {
     let channels = &opened.workflow.pipeline.channels;
     if channels.is_empty() {

@@ -31,7 +31,10 @@ impl Chat<'_> {
             begun => Ok(begun?),
         });
         match begun {
-            Ok(session) => self.play(session),
+            Ok(mut session) => {
+                session.on.ports.servers = Arc::new(self.servers.lend(&session.id, &session.on));
+                self.play(session)
+            }
             Err(refused) => (refusal::told(refused), false),
         }
     }
@@ -61,7 +64,7 @@ impl Chat<'_> {
         let status = outcome.status();
         let sent = std::mem::take(&mut *held(&sent.parts));
         let answer = if sent.is_empty() { answer_of(outcome) } else { sent.join("\n\n") };
-        self.learn_id(&played);
+        self.learn(&played);
         let outcome = &played.outcome;
         let is_answered = !answer.trim().is_empty();
         let is_good = matches!(status, Some(RunStatus::Succeeded | RunStatus::Partial));
@@ -107,15 +110,17 @@ impl Chat<'_> {
         (exit.unless(is_lost), is_over)
     }
 
-    /// The pipeline has said which conversation this is.
-    fn learn_id(&mut self, played: &PlayedRun) {
+    /// What the run began with: which conversation this is, if the pipeline says so, and how much of it is kept (somebody may have erased it).
+    fn learn(&mut self, played: &PlayedRun) {
         let own = played.outcome.events.iter().find_map(|event| match &event.happening {
             Happening::RunStarted(start) => start.conversation.as_deref(),
             _ => None,
         });
-        if let Some(own) = own.filter(|_| self.session.id.is_empty()) {
-            self.session.id.clone_from(&own.of);
-            self.tally.messages += own.messages.len() as u64 + own.left_out;
+        if let Some(own) = own {
+            if self.session.id.is_empty() {
+                self.session.id.clone_from(&own.of);
+            }
+            self.tally.messages = own.messages.len() as u64 + own.left_out;
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::cli::signals::Attended;
 use crate::cli::{run, stdout, tell};
 use crate::diagnostic::visible;
 use crate::driver::AnswerListener;
-use crate::event::{Event, Failure, Happening, ModelAnswer};
+use crate::event::{Event, Failure, Happening, ModelAnswer, ToolCall};
 use crate::journal::RunMask;
 use crate::redact::Redactor;
 use crate::report::{Look, fit};
@@ -112,6 +112,8 @@ pub(super) struct View {
     pub(super) tools: Vec<ToolUse>,
     /// By call: which of the tools.
     open: HashMap<u64, usize>,
+    /// By step: the calls that its model asked for last.
+    wanted: HashMap<String, Vec<ToolCall>>,
     look: Look,
     is_quiet: bool,
     is_verbose: bool,
@@ -130,6 +132,7 @@ impl View {
             stream: streams.then(Arc::default),
             tools: vec![],
             open: HashMap::new(),
+            wanted: HashMap::new(),
             look: seen.shared.look_of_stderr(),
             is_quiet: seen.shared.quiet,
             is_verbose: seen.shared.verbose,
@@ -195,6 +198,14 @@ impl View {
         self.tools.push(ToolUse { name: tool.to_owned(), arguments: with.clone(), state: ToolState::Running });
     }
 
+    /// A call that is not made: of a tool that there is not, or with arguments that do not fit.
+    fn not_made(&mut self, wanted: &ToolCall, failure: &Failure, mask: RunMask<'_>) {
+        let error = mask.redactor().redact(&failure.message);
+        self.line(&format!("  {} not called ({}): {}", visible(&wanted.tool), failure.kind.word(), visible(&error)), "31");
+        let state = ToolState::Failed { duration_ms: 0, error };
+        self.tools.push(ToolUse { name: wanted.tool.clone(), arguments: wanted.arguments.clone(), state });
+    }
+
     fn replied(&mut self, call: u64, failure: Option<&Failure>, duration_ms: u64, result: Option<&Value>, mask: RunMask<'_>) {
         let Some(tool) = self.open.remove(&call).and_then(|at| self.tools.get_mut(at)) else { return };
         let name = tool.name.clone();
@@ -254,13 +265,20 @@ impl Attend for View {
                     *stream = StreamedAnswer { call: Some(*call), has_printed: stream.has_printed, ..StreamedAnswer::default() };
                 });
             }
-            Happening::ModelReplied { call, reply, .. } => match reply {
-                ModelAnswer::Said { text, .. } => self.end(*call, Some(text)),
+            Happening::ModelReplied { step, call, reply, .. } => match reply {
+                ModelAnswer::Said { text, calls, .. } => {
+                    self.end(*call, Some(text));
+                    self.wanted.insert(step.to_string(), calls.clone());
+                }
                 ModelAnswer::Failed(_) => self.end(*call, None),
             },
             // Of steps' own calls only those of servers are told: of the others the step's failure says enough.
             Happening::ToolCalled { call, tool, with, asked, .. } if asked.is_some() || tool.contains('.') || self.is_verbose => {
                 self.called(*call, tool, with, mask);
+            }
+            Happening::ToolReplied { step, call, asked: Some(place), failure: Some(failure), .. } if !self.open.contains_key(call) => {
+                let wanted = self.wanted.get(&**step).and_then(|calls| calls.get(*place)).cloned();
+                wanted.iter().for_each(|wanted| self.not_made(wanted, failure, mask));
             }
             Happening::ToolReplied { call, failure, duration_ms, result, .. } => {
                 self.replied(*call, failure.as_ref(), *duration_ms, result.as_ref(), mask);

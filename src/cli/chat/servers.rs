@@ -1,0 +1,145 @@
+//! MCP servers that live as long as the chat: a message finds them started. Also the list of tools, which asks them.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use serde_json::Map;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::oneshot;
+
+use super::Chat;
+use crate::adapter::clock::SystemClock;
+use crate::adapter::mcp::{Lent, SharedServers};
+use crate::cli::refusal::Refusal;
+use crate::cli::run::ready;
+use crate::cli::signals::listen;
+use crate::cli::{Exit, tell};
+use crate::driver::Runtime;
+use crate::engine::servers;
+use crate::event::Failure;
+use crate::model::{FilePart, Tool, ToolName};
+use crate::policy::opens;
+use crate::port::{ToolList, ToolServers};
+use crate::runtime::{Surroundings, declared, inputs_of_file, world};
+
+/// A server's name, and what it lists.
+type ListedServer = (String, Result<ToolList, Failure>);
+
+/// The servers of a chat, on a thread of their own.
+pub(super) struct ChatServers {
+    shared: Arc<SharedServers>,
+    /// Dropped: the servers end.
+    over: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ChatServers {
+    /// Starts the thread; a server is started by the first message that needs it. Errors: the system has no more threads or files (exit 6).
+    pub(super) fn new() -> Result<ChatServers, Refusal> {
+        let cannot = |error: std::io::Error| Refusal::new(Exit::Failed, format!("flow cannot start: {error}"));
+        let runtime = Runtime::new().map_err(cannot)?;
+        let shared = Arc::new(SharedServers::new(runtime.handle().clone(), Arc::new(SystemClock::new())).with_logins(world::logins()));
+        let (over, is_over) = oneshot::channel::<()>();
+        let own = Arc::clone(&shared);
+        let lives = move || {
+            runtime.block_on(async {
+                let _ = is_over.await;
+                own.close().await;
+            });
+        };
+        let thread = std::thread::Builder::new().name("servers".into()).spawn(lives).map_err(cannot)?;
+        Ok(ChatServers { shared, over: Some(over), thread: Some(thread) })
+    }
+
+    /// The servers as one run sees them.
+    pub(super) fn lend(&self, run: &str, on: &Surroundings) -> Lent {
+        let workflow = &on.runner.workflow;
+        let command = world::login_command(&workflow.file, &workflow.project);
+        self.shared.lend(run, &on.settled.hosts_with(&on.runner.env), on.runner.agreed.clone(), command)
+    }
+}
+
+impl Drop for ChatServers {
+    fn drop(&mut self) {
+        self.over.take();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Chat<'_> {
+    /// Lists the tools that are offered, those of servers as the servers list them now. Errors: what a message would meet before its run begins.
+    pub(super) fn tell_tools(&self) -> Result<(), Refusal> {
+        let pipeline = &self.opened.workflow.pipeline;
+        let names: Vec<&str> = match self.opened.agent.as_ref().and_then(|name| pipeline.agents.get(name)) {
+            Some(agent) => agent.tools.iter().map(|tool| tool.value.as_str()).collect(),
+            None => pipeline.tools.keys().map(String::as_str).collect(),
+        };
+        if names.is_empty() {
+            tell!("{} has no tools", self.opened.name());
+            return Ok(());
+        }
+        let listed = match names.iter().any(|name| pipeline.tools.get(ToolName::of(name).tool).is_some_and(Tool::is_server)) {
+            true => self.listed(&names)?,
+            false => vec![],
+        };
+        for written in names {
+            let ToolName { tool: name, part } = ToolName::of(written);
+            let Some(tool) = pipeline.tools.get(name) else { continue };
+            let about = tool.description.as_deref().unwrap_or_default();
+            let parts: Vec<FilePart> = if tool.kind.folder().is_some() { tool.parts() } else { vec![] };
+            match listed.iter().find(|(server, _)| server == name) {
+                Some((_, Ok(ToolList { absent: Some(failure), .. }))) | Some((_, Err(failure))) => {
+                    self.tell_tool(written, &format!("cannot be used now: {}", failure.message));
+                }
+                Some((_, Ok(list))) => {
+                    let offered = |found: &str| part.map_or(tool.allow.is_some(), |part| part == found) && opens(tool, found, None).allowed;
+                    let mut count = 0;
+                    for found in list.tools.iter().filter(|found| offered(&found.name)) {
+                        self.tell_tool(&format!("{name}.{}", found.name), &found.description);
+                        count += 1;
+                    }
+                    if count == 0 {
+                        self.tell_tool(written, "offers none of its tools: none that it lists is allowed");
+                    }
+                }
+                None if part.is_none() && !parts.is_empty() => {
+                    parts.iter().for_each(|part| self.tell_tool(&format!("{name}.{}", <&str>::from(*part)), about));
+                }
+                None => self.tell_tool(written, about),
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_tool(&self, name: &str, about: &str) {
+        let first = about.trim().lines().next().unwrap_or_default();
+        let gap = if first.is_empty() { "" } else { "  " };
+        tell::wrapped("", &format!("{name}{gap}{first}"), self.shared.look_of_stderr());
+    }
+
+    /// What the servers of these tools list, all asked at once. Errors: Ctrl-C; see [`Chat::tell_tools`].
+    fn listed(&self, names: &[&str]) -> Result<Vec<ListedServer>, Refusal> {
+        let on = ready(&self.runner)?;
+        let pipeline = on.pipeline();
+        let mut inputs: Map<_, _> = inputs_of_file(pipeline);
+        inputs.extend(self.given.clone());
+        let all = servers(pipeline, &inputs, &declared([&**pipeline], &on.runner.env), &on.runner.env);
+        let wanted = all.into_iter().filter(|(name, _)| names.iter().any(|named| ToolName::of(named).tool == name.as_str()));
+        let lent = self.servers.lend("look", &on);
+        let asked = wanted.map(async |(name, server)| match server {
+            Ok(server) => (name, lent.list(server).await),
+            Err(failure) => (name, Err(failure)),
+        });
+        let (sender, mut stop) = unbounded_channel();
+        let _heard = listen(sender);
+        let runtime = Runtime::new().map_err(|error| Refusal::new(Exit::Failed, error.to_string()))?;
+        runtime.block_on(async {
+            tokio::select! {
+                listed = futures_util::future::join_all(asked) => Ok(listed),
+                _ = stop.recv() => Err(Refusal::new(Exit::Interrupted, "stopped")),
+            }
+        })
+    }
+}
