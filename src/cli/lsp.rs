@@ -62,7 +62,7 @@ pub(super) fn run() -> Result<Exit, Refusal> {
 fn guarded(message: &Value, work: impl FnOnce() -> Vec<Value>) -> Vec<Value> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| match message.get("id") {
         Some(id) => {
-            vec![serde_json::json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32603, "message": "flow met a fault of its own" } })]
+            vec![serde_json::json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32603, "message": "internal error of flow" } })]
         }
         None => vec![],
     })

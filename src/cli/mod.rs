@@ -50,7 +50,7 @@ pub fn main() -> std::process::ExitCode {
     let exit = match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(exit)) => exit,
         Ok(Err(_)) => {
-            tell!("flow met a fault of its own; please report it with the lines above");
+            tell!("internal error of flow; please report it with the lines above");
             Exit::Internal
         }
         Err(error) => {

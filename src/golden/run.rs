@@ -97,7 +97,7 @@ fn fault(suite: &Suite, trial: &Trial, message: String) -> Tried {
 /// One trial; a fault of `flow` in it fails it alone.
 fn guarded(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOptions) -> Tried {
     catch_unwind(AssertUnwindSafe(|| try_one(suite, trial, world, options)))
-        .unwrap_or_else(|_| fault(suite, trial, "flow met a fault of its own; please report it with the lines above".into()))
+        .unwrap_or_else(|_| fault(suite, trial, "internal error of flow; please report it with the lines above".into()))
 }
 
 /// All plays of a trial.

@@ -113,7 +113,7 @@ impl RunHandle {
 }
 
 fn fault() -> RunError {
-    RunError::system("flow met a fault of its own; please report it")
+    RunError::system("internal error of flow; please report it")
 }
 
 impl Stream for RunHandle {

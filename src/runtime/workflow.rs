@@ -97,7 +97,7 @@ impl Workflow {
         let work = || check_file(&file, &project, &DiskFiles);
         let checked = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("flow check".into()).stack_size(STACK).spawn_scoped(scope, work)?;
-            thread.join().map_err(|_| std::io::Error::other("flow met a fault of its own"))
+            thread.join().map_err(|_| std::io::Error::other("internal error of flow"))
         });
         let checked = checked.map_err(CheckError::System)?;
         if !checked.errors().is_empty() {

@@ -230,7 +230,7 @@ impl Entered {
         match given {
             Ok(Ok(given)) => Ok(Some(given)),
             Ok(Err(InvalidArguments(why))) => Err(ErrorData::new(ErrorCode::INVALID_PARAMS, why, None)),
-            Err(_) => Err(fault("flow met a fault of its own; its standard error says more")),
+            Err(_) => Err(fault("internal error of flow; see its standard error")),
         }
     }
 }

@@ -85,7 +85,7 @@ pub enum CassetteError {
     File(#[from] FileError),
     #[error("there is no folder {}", .0.display())]
     NoFolder(PathBuf),
-    #[error("{} holds no recordings: {HEAD} is missing", .0.display())]
+    #[error("{} contains no recordings: {HEAD} is missing", .0.display())]
     NoHead(PathBuf),
     #[error("{}: {source}", file.display())]
     Head { file: PathBuf, source: serde_json::Error },
@@ -136,7 +136,7 @@ fn read_steps(folder: &Path, depth: usize, steps: &mut Steps) -> Result<(), Cass
             let step = whole["step"].as_str().ok_or_else(|| broken("\"step\" is missing"))?.to_owned();
             let Value::Array(calls) = whole["calls"].take() else { return Err(broken("\"calls\" is missing")) };
             let calls: Option<Vec<Recording>> = calls.into_iter().map(recording).collect();
-            steps.insert(step, calls.ok_or_else(|| broken("a call lacks what was asked, or what came back"))?);
+            steps.insert(step, calls.ok_or_else(|| broken("a call has no request or no answer"))?);
         }
     }
     Ok(())

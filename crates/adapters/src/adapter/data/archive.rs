@@ -38,7 +38,7 @@ pub(super) fn checked<'a>(path: &Path, bytes: &'a [u8], cancel: &CancelFlag) -> 
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index).map_err(|error| damaged(&error))?;
         if entry.enclosed_name().is_none() {
-            return Err(wrong_type(format!("{name} was not opened: a file in it has a name that leads out of it.")));
+            return Err(wrong_type(format!("{name} was not opened: it contains a file whose path leads out of the archive.")));
         }
         loop {
             cancel.check()?;

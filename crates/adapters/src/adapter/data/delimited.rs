@@ -91,7 +91,7 @@ impl RowSource for Delimited {
         }
         match last {
             Some((number, start)) if ends_in_quotes(&self.text, start, self.delimiter) => Err(wrong_type(format!(
-                "{}: a cell begins with a quotation mark that is never closed. Close it, or take it away.",
+                "{}: a cell begins with a quotation mark that is never closed. Close it, or remove it.",
                 self.place(number)
             ))),
             _ => Ok(()),
@@ -187,7 +187,7 @@ mod tests {
     fn a_quotation_mark_that_is_never_closed_is_not_swallowed() {
         assert_eq!(
             rows("a,b\n1,\"x\n3,4\n").unwrap_err(),
-            "x.csv, line 2: a cell begins with a quotation mark that is never closed. Close it, or take it away."
+            "x.csv, line 2: a cell begins with a quotation mark that is never closed. Close it, or remove it."
         );
         assert_eq!(cells("a,b\n5\" pipe,\"\"\"\"\n"), [["a", "b"], ["5\" pipe", "\""]]);
         assert_eq!(cells("a,b\n1,5\"\"\n"), [["a", "b"], ["1", "5\"\""]]);

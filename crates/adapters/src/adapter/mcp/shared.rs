@@ -79,7 +79,7 @@ impl Lent {
             let mut there = There(on.spawn(work));
             (&mut there.0).await.unwrap_or_else(|error| {
                 Err(match error.is_panic() {
-                    true => Failure::new(FailureKind::Internal, "this call hit a fault of flow itself; please report it"),
+                    true => Failure::new(FailureKind::Internal, "an internal error of flow stopped this call; please report it"),
                     false => Failure::new(FailureKind::Unavailable, "flow ends, and so do its servers"),
                 })
             })

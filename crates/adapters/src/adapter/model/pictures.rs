@@ -62,7 +62,7 @@ pub(super) async fn load(request: &ModelRequest, own: &Arc<OwnFiles>) -> Result<
         there.map(|path| read(&path, &own).map(|picture| (path, picture))).collect::<Result<_, _>>()
     };
     let pictures = tokio::task::spawn_blocking(read).await;
-    let broken = |_| Failure::new(FailureKind::Internal, "reading a picture hit a fault of flow itself");
+    let broken = |_| Failure::new(FailureKind::Internal, "an internal error of flow stopped the reading of a picture");
     pictures.map_err(broken).and_then(|pictures| pictures).map(Pictures).map_err(HttpFault::before_sending)
 }
 

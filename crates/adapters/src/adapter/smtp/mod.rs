@@ -158,7 +158,7 @@ impl SmtpAttempt<'_> {
         let wrong = |what: String| self.scrub.failure(FailureKind::BadRequest, what);
         for (name, value) in [("subject", &mail.subject), ("sender", &mail.from), ("recipient", &mail.to)] {
             if value.chars().any(char::is_control) {
-                return Err(wrong(format!("the {name} of the mail holds a line break or another control character")));
+                return Err(wrong(format!("the {name} of the mail contains a line break or another control character")));
             }
         }
         let mailbox = |name: &str, value: &str| {
@@ -197,7 +197,7 @@ impl SmtpAttempt<'_> {
     /// A failure that says nothing about the mail: nobody knows, once its data was on its way.
     fn lost(&self, kind: FailureKind, what: String) -> Failure {
         if self.is_on_its_way.load(Ordering::Relaxed) {
-            return self.failure(FailureKind::UnknownOutcome, format!("{what}; whether the mail was sent is not known"));
+            return self.failure(FailureKind::UnknownOutcome, format!("{what}; it is unknown whether the mail was sent"));
         }
         self.failure(kind, what)
     }

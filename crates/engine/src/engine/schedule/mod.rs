@@ -109,7 +109,7 @@ impl Run {
         let Err(fault) = std::panic::catch_unwind(AssertUnwindSafe(|| work(self))) else { return };
         let Some(at) = at.filter(|_| !self.is_torn) else { std::panic::resume_unwind(fault) };
         if !self.state.node(at).status.is_final() {
-            self.fail(at, Failure::new(FailureKind::Internal, "this step hit a fault of flow itself; please report it"), None);
+            self.fail(at, Failure::new(FailureKind::Internal, "an internal error of flow stopped this step; please report it"), None);
         }
     }
 

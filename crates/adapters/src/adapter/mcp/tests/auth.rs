@@ -236,8 +236,8 @@ fn what_strangers_write_is_held_to_its_names_its_addresses_and_its_size() {
         for (odd, part) in [
             ("elsewhere", "not on its own host"),
             ("other resource", "is for https://evil.example.com/mcp, not for"),
-            ("plain issuer", "names no authorization server whose address begins with https://"),
-            ("script issuer", "names no authorization server whose address begins with https://"),
+            ("plain issuer", "names no authorization server with an https:// address"),
+            ("script issuer", "names no authorization server with an https:// address"),
             ("other issuer", "is that of \"https://evil.example.com\""),
             ("script", "authorization_endpoint is \"javascript:alert(1)\""),
             ("plain token", "token_endpoint is \"http://auth.example.com/token\""),
@@ -368,7 +368,7 @@ fn a_code_from_elsewhere_and_a_server_without_pkce_end_the_login() {
             ("", "&iss=https%3A%2F%2Fevil.example.com", "came back from \"https://evil.example.com\""),
             ("", "&error=access_denied&error_description=no%1B%5B31m", "not granted (access_denied: no\\x1B[31m)"),
             ("", "&code=", "came back without a code"),
-            ("no pkce", "", "does not say that it checks PKCE with S256"),
+            ("no pkce", "", "does not declare PKCE with S256"),
         ] {
             let (world, pair) = (World::new().with_logins(), pair(odd, false).await);
             let person = Person { more, ..Person::default() };
