@@ -448,7 +448,7 @@ fn a_store_that_goes_while_a_run_lasts_and_an_empty_one_are_told() {
     assert!(flow(folder.path(), &["doctor"]).out.contains("conversations: 1, in "));
     std::fs::write(&store, vec![b'x'; 8192]).unwrap();
     let sick = flow(folder.path(), &["doctor"]);
-    assert!(sick.exit == 1 && sick.out.contains("it is no file of conversations"), "{}", sick.out);
+    assert!(sick.exit == 1 && sick.out.contains("it is not a file of conversations"), "{}", sick.out);
 }
 
 #[test]

@@ -107,7 +107,7 @@ impl Inbox {
                 inner.noise += 1;
                 if inner.noise > MOST_NOISE {
                     let first = self.scrub.quote(&String::from_utf8_lossy(&bytes[..bytes.len().min(200)]), bytes.len() > 200);
-                    let message = format!("wrote more than {MOST_NOISE} lines that are no messages, such as: {first}");
+                    let message = format!("wrote more than {MOST_NOISE} lines that are not messages, such as: {first}");
                     return Err(Failure::new(FailureKind::BadResponse, message));
                 }
                 return Ok(vec![]);
@@ -135,13 +135,13 @@ impl Inbox {
             let number = id.as_ref().and_then(Value::as_u64);
             let Some(sender) = number.and_then(|number| inner.waiting.remove(&number)) else {
                 // An answer to nobody, or twice, or too late.
-                return inner.count_unasked("answers that nobody waits for").map(|()| None);
+                return inner.count_unasked("unexpected answers").map(|()| None);
             };
             (inner.unasked, inner.progressed) = (0, 0);
             if let Some(number) = number {
                 inner.progress.remove(&number);
             }
-            let neither = || Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, "an answer with neither result nor error", None));
+            let neither = || Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, "an answer without result and error", None));
             let _ = sender.send(Ok(said(&mut message).unwrap_or_else(neither)));
             return Ok(None);
         };
@@ -149,17 +149,17 @@ impl Inbox {
         if let Some((id, told)) = progress.filter(|(id, _)| inner.waiting.contains_key(id)) {
             inner.progressed += 1;
             if inner.progressed > MOST_PROGRESS {
-                return Err(Failure::new(FailureKind::TooLarge, format!("told its progress more than {MOST_PROGRESS} times")));
+                return Err(Failure::new(FailureKind::TooLarge, format!("reported its progress more than {MOST_PROGRESS} times")));
             }
             inner.progress.insert(id, self.scrub.quote(&told, false));
             return Ok(None);
         }
-        inner.count_unasked("messages that nobody asked for")?;
+        inner.count_unasked("unexpected messages")?;
         match (id, method.as_str()) {
             (Some(id), "ping") => Ok(Some(json!({ "jsonrpc": "2.0", "id": id, "result": {} }))),
             (Some(id), method) => {
-                inner.note(format!("it asked for {}; refused", visible(&method.chars().take(80).collect::<String>())));
-                let error = json!({ "code": ErrorCode::METHOD_NOT_FOUND.0, "message": "this client answers no requests" });
+                inner.note(format!("it requested {}; rejected", visible(&method.chars().take(80).collect::<String>())));
+                let error = json!({ "code": ErrorCode::METHOD_NOT_FOUND.0, "message": "this client does not answer requests" });
                 Ok(Some(json!({ "jsonrpc": "2.0", "id": id, "error": error })))
             }
             (None, "notifications/tools/list_changed") => {
@@ -192,7 +192,7 @@ impl Inbox {
         let mut inner = held(&self.inner);
         let noise = std::mem::take(&mut inner.noise);
         if noise > 0 {
-            let noun = if noise == 1 { "line that is no message" } else { "lines that are no messages" };
+            let noun = if noise == 1 { "line that is not a message" } else { "lines that are not messages" };
             inner.note(format!("it wrote {noise} {noun}"));
         }
         let from = inner.heard.get(run).copied().unwrap_or(inner.told);

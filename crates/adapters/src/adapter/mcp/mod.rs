@@ -156,7 +156,7 @@ impl McpServers {
     /// No login is granted, something is not as it must be, or it cannot be kept.
     pub async fn log_in(&self, server: &ToolServer, wish: &LoginWish, talk: &dyn LoginTalk) -> Result<LoginDone, Failure> {
         let wrong = |what: &str| Failure::new(FailureKind::BadRequest, format!("server \"{}\" {what}", server.name));
-        let ServerTransport::Http { url, headers, .. } = &server.transport else { return Err(wrong("is a program, which takes no login")) };
+        let ServerTransport::Http { url, headers, .. } = &server.transport else { return Err(wrong("is a program; programs have no login")) };
         let folder = self.logins.folder.clone().ok_or_else(|| wrong("has no folder for its login: HOME is not set"))?;
         let logins = Logins { folder: None, command: self.logins.command.clone() };
         let web = Web::new(self.http.clone(), Arc::clone(&self.clock), server, url, headers, logins).without_tokens();
@@ -235,7 +235,7 @@ impl McpServers {
         }
         let begun = entry.begins_for(&server.run);
         if begun > MOST_RESTARTS {
-            let message = format!("server \"{}\" has ended {begun} times in this run, and is not started again", server.name);
+            let message = format!("server \"{}\" has ended {begun} times in this run, and is not restarted", server.name);
             return Err(HttpFault::before_sending(Failure::new(FailureKind::Unavailable, message)));
         }
         if begun > 0 {
@@ -303,7 +303,7 @@ impl McpServers {
         let until = Instant::now() + patience(server.connect_timeout);
         let resources = timeout_at(until, session.resources())
             .await
-            .unwrap_or_else(|_| Err(session.fault(FailureKind::Timeout, "it did not tell its resources in time (connect_timeout)")));
+            .unwrap_or_else(|_| Err(session.fault(FailureKind::Timeout, "it did not list its resources in time (connect_timeout)")));
         let resources = resources.map_err(|fault| named(server, fault))?;
         let _alone = held(&self.pinning);
         let pins = Pins::read(&server.project)?;
@@ -329,7 +329,7 @@ impl McpServers {
         let difference = self.compared(server, &listed).await?;
         let mut notes = session.inbox().notes(&server.run);
         if difference.is_first {
-            notes.insert(0, format!("its tools were seen for the first time, and are pinned in {}", pins::FILE));
+            notes.insert(0, format!("its tools are new and were pinned in {}", pins::FILE));
         }
         Ok(ToolList {
             version: session.version().to_string(),
@@ -361,7 +361,7 @@ impl McpServers {
         let mut doubt = Doubt::of(self.entry(server), session);
         let listed = timeout_at(until, session.list()).await.unwrap_or_else(|_| {
             let (time, last) = (in_words(server.connect_timeout), session.last_line());
-            let own = || session.fault(FailureKind::Timeout, &format!("it did not tell its tools within {time} (connect_timeout){last}"));
+            let own = || session.fault(FailureKind::Timeout, &format!("it did not list its tools within {time} (connect_timeout){last}"));
             Err(session.without_token(server.connect_timeout).unwrap_or_else(own))
         });
         doubt.is_settled = !matches!(&listed, Err(fault) if fault.failure.kind == FailureKind::Timeout);

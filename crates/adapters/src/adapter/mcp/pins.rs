@@ -57,13 +57,13 @@ const FIX: &str = "restore it from version control, or delete it and run: flow t
 #[derive(Debug, thiserror::Error)]
 pub enum PinsProblem {
     /// A line was written by a merge that found no way.
-    #[error("line {0} is the mark of a merge conflict; keep one side, then run: flow tools pin --check")]
+    #[error("line {0} is a merge conflict marker; keep one side, then run: flow tools pin --check")]
     Conflict(usize),
     /// It is no JSON.
     #[error("{}; {}", .0, FIX)]
     Json(#[from] JsonError),
     /// A later flow wrote it.
-    #[error("version {0} is not known; install a newer flow")]
+    #[error("unknown version {0}; install a newer flow")]
     Newer(u64),
     /// The first place that is of another shape.
     #[error("{}; {}", .0, FIX)]
@@ -72,7 +72,7 @@ pub enum PinsProblem {
     #[error("{}; {}", .0, FIX)]
     Value(#[from] serde_json::Error),
     /// Of this tool of this server, the hash is not that of the text beside it.
-    #[error("what is pinned of tool \"{}\" of \"{}\" was changed by hand: text and sha256 do not agree; {}", .0, .1, FIX)]
+    #[error("the pin of tool \"{}\" of server \"{}\" was edited by hand: its text does not match its sha256; {}", .0, .1, FIX)]
     Altered(String, String),
 }
 

@@ -21,7 +21,7 @@ use crate::event::{Failure, FailureKind, ServerTool};
 const PROOF_OF_LIFE: Duration = Duration::from_secs(2);
 
 /// That a handshake was answered as if it belonged to a session.
-pub(super) const NO_SESSION: &str = "it has no session for the first word";
+pub(super) const NO_SESSION: &str = "it returned no session for the handshake";
 
 /// The way to a server.
 pub(super) enum ServerLink {
@@ -78,7 +78,7 @@ impl ServerSession {
         };
         let late = |_| {
             let (shown, last) = (in_words(time), session.last_line());
-            let own = || session.fault(FailureKind::Timeout, &format!("it did not say hello within {shown} (connect_timeout){last}"));
+            let own = || session.fault(FailureKind::Timeout, &format!("it did not complete the handshake within {shown} (connect_timeout){last}"));
             Err(session.without_token(time).unwrap_or_else(own))
         };
         match timeout_at(until, session.agree(until)).await.unwrap_or_else(late) {
@@ -128,7 +128,7 @@ impl ServerSession {
     pub(super) fn without_token(&self, time: Duration) -> Option<HttpFault> {
         let ServerLink::Web(web) = &self.link else { return None };
         let giver = web.awaited()?;
-        let message = format!("no token within {}: {giver}, which is asked for it, does not answer", in_words(time));
+        let message = format!("no token within {}: {giver} does not respond", in_words(time));
         Some(self.fault(FailureKind::Timeout, &message))
     }
 
@@ -218,7 +218,7 @@ impl ServerSession {
     fn begins(&self, result: &Value) -> Result<(), HttpFault> {
         let gives = protocol::gives(result);
         if gives == Offers::default() {
-            return Err(self.fault(FailureKind::BadResponse, "it gives neither tools nor resources"));
+            return Err(self.fault(FailureKind::BadResponse, "it has neither tools nor resources"));
         }
         *held(&self.gives) = gives;
         *held(&self.instructions) = protocol::instructions(result);

@@ -80,7 +80,7 @@ impl Lent {
             (&mut there.0).await.unwrap_or_else(|error| {
                 Err(match error.is_panic() {
                     true => Failure::new(FailureKind::Internal, "an internal error of flow stopped this call; please report it"),
-                    false => Failure::new(FailureKind::Unavailable, "flow ends, and so do its servers"),
+                    false => Failure::new(FailureKind::Unavailable, "flow and its servers are shutting down"),
                 })
             })
         })

@@ -57,7 +57,7 @@ impl ServerSession {
         }
         if tools.len() < items.len() {
             self.inbox()
-                .note(format!("{} of its tools cannot be called: a name or a schema is missing or broken", items.len() - tools.len()));
+                .note(format!("{} of its tools cannot be called: their name or schema is missing or invalid", items.len() - tools.len()));
         }
         // Programs are sent no headers, and older versions know none.
         if matches!(self.link, ServerLink::Web(_)) && !self.version().has_initialize() {
@@ -96,7 +96,7 @@ impl ServerSession {
                 Err(error) => return Err(self.refused(method, &error)),
             };
             let Some(Value::Array(list)) = result.get_mut(key).map(Value::take) else {
-                return Err(self.fault(FailureKind::BadResponse, &format!("its list of {what} is none")));
+                return Err(self.fault(FailureKind::BadResponse, &format!("its list of {what} is not valid")));
             };
             size += list.iter().map(|item| item.to_string().len()).sum::<usize>();
             items.extend(list);
@@ -109,7 +109,7 @@ impl ServerSession {
             match result.get("nextCursor").and_then(Value::as_str).filter(|next| !next.is_empty()) {
                 None => break,
                 Some(next) if !seen.insert(next.to_owned()) => {
-                    return Err(self.fault(FailureKind::BadResponse, &format!("the pages of its list of {what} go round in a circle")));
+                    return Err(self.fault(FailureKind::BadResponse, &format!("the pages of its list of {what} never end")));
                 }
                 Some(next) => cursor = Some(next.to_owned()),
             }
@@ -137,7 +137,7 @@ impl ServerSession {
             let message = format!("{what} within {}{}", in_words(time), self.last_line());
             HttpFault::before_sending(self.inbox().scrub.failure(FailureKind::Timeout, message))
         };
-        let late = |_| self.without_token(time).unwrap_or_else(|| in_time("it did not tell its tools"));
+        let late = |_| self.without_token(time).unwrap_or_else(|| in_time("it did not list its tools"));
         let listed = timeout_at(until, self.known()).await.map_err(late)??;
         match timeout_at(until, self.call_listed(listed, call)).await {
             Err(_) => {
@@ -145,7 +145,7 @@ impl ServerSession {
                     return Err(fault);
                 }
                 let told = self.inbox().take_progress();
-                let progress = told.map(|told| format!("; it had last told its progress: {told}")).unwrap_or_default();
+                let progress = told.map(|told| format!("; its last progress was: {told}")).unwrap_or_default();
                 let message = format!("no answer within {}{progress}{}", in_words(time), self.last_line());
                 Err(HttpFault::after_sending(self.inbox().scrub.failure(FailureKind::Timeout, message)))
             }
@@ -220,13 +220,13 @@ impl ServerSession {
         }
         self.shake_hands().await.map_err(|trouble| trouble.or_gone(NO_SESSION))?;
         self.inbox().may_have_changed();
-        self.inbox().note("its session was gone; a new one was begun".to_owned());
+        self.inbox().note("its session was lost; a new one was opened".to_owned());
         Ok(())
     }
 
     async fn ask_in_new_session(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Said, HttpFault> {
         // A server that does not know the session has not read the request.
-        let gone = "its session is gone again, right after a new one was begun";
+        let gone = "its new session was lost at once, too";
         self.request_with(method, params, more).await.map_err(|trouble| trouble.or_gone(gone))
     }
 }
@@ -240,7 +240,7 @@ fn headers_of(listed: &ListedTools, tool: &str, hash: &str, params: &Value) -> R
     let Some(found) = found.filter(|found| found.hash == hash) else {
         let what = if found.is_some() { "has changed" } else { "is gone" };
         let message = format!(
-            "the tool \"{tool}\" {what} since its server told its tools; it is not called. Look at it with: flow tools pin --check"
+            "the tool \"{tool}\" {what} since the server listed its tools; it was not called. Compare with: flow tools pin --check"
         );
         return Err(HttpFault::before_sending(Failure::new(FailureKind::Denied, message)));
     };

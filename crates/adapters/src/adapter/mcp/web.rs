@@ -272,7 +272,7 @@ impl Web {
                     .ok_or_else(|| HttpFault::after_sending(answer.failure(FailureKind::BadResponse, "sent no answer to the request")))?)
             }
             other => {
-                let message = format!("sent {}, which is no answer of an MCP server", if other.is_empty() { "nothing" } else { other });
+                let message = format!("sent {}, which is not an answer of an MCP server", if other.is_empty() { "nothing" } else { other });
                 Err(HttpFault::after_sending(answer.failure(FailureKind::WrongType, message)).into())
             }
         }
@@ -328,7 +328,7 @@ impl Web {
             let is_answer = message.get("method").is_none() && message.get("id").and_then(Value::as_u64) == Some(id);
             if is_answer && answer.is_none() {
                 self.endpoint.inbox.answered();
-                let neither = || Failure::new(FailureKind::BadResponse, "sent an answer with neither result nor error");
+                let neither = || Failure::new(FailureKind::BadResponse, "sent an answer without result and error");
                 answer = Some(said(&mut message).ok_or_else(neither)?);
             } else {
                 back.extend(self.endpoint.inbox.take(message.to_string().as_bytes())?);
@@ -369,7 +369,7 @@ impl Web {
             let acted = |fault: HttpFault| HttpFault { may_have_acted: true, ..fault };
             answer = self.endpoint.http.send(self.endpoint.call("GET", headers, None)).await.map_err(acted)?;
         }
-        Err(HttpFault::after_sending(answer.failure(FailureKind::BadResponse, format!("broke its answer off {MOST_RESUMED} times"))).into())
+        Err(HttpFault::after_sending(answer.failure(FailureKind::BadResponse, format!("ended its answer early {MOST_RESUMED} times"))).into())
     }
 
     pub(super) fn stop_listening(&self) {

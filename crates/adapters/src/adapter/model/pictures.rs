@@ -69,7 +69,7 @@ pub(super) async fn load(request: &ModelRequest, own: &Arc<OwnFiles>) -> Result<
 fn read(path: &Path, own: &OwnFiles) -> Result<Picture, Failure> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let bytes = own.open(path, files::open)?.and_then(|file| files::within(file, MOST_BYTES)).map_err(|error| match error.kind() {
-        ErrorKind::IsADirectory | ErrorKind::InvalidInput => Failure::new(FailureKind::WrongType, format!("picture {name} is no file")),
+        ErrorKind::IsADirectory | ErrorKind::InvalidInput => Failure::new(FailureKind::WrongType, format!("picture {name} is not a file")),
         ErrorKind::FileTooLarge => Failure::new(FailureKind::TooLarge, format!("picture {name} is larger than 5 MB")),
         _ => Failure::new(FailureKind::Unavailable, format!("picture {name} cannot be read: {error}")),
     })?;
@@ -79,7 +79,7 @@ fn read(path: &Path, own: &OwnFiles) -> Result<Picture, Failure> {
         Ok(ImageType::Gif) => "image/gif",
         Ok(ImageType::Webp) => "image/webp",
         _ => {
-            let message = format!("picture {name} is no PNG, JPEG, GIF or WebP, which is what models take");
+            let message = format!("picture {name} is not a PNG, JPEG, GIF or WebP, the formats that models accept");
             return Err(Failure::new(FailureKind::WrongType, message));
         }
     };

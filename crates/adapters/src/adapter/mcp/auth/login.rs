@@ -146,8 +146,8 @@ fn agreed(
     let command = asker.command.to(name, "--yes-host", hosts);
     if let Some(before) = before.filter(|before| origin(&before.issuer) != origin(&given.name)) {
         let message = format!(
-            "server \"{name}\" named {} for its logins before, and names {} now ({shown}); nothing was sent there. If its owner says that this is \
-             right: {command}",
+            "server \"{name}\" named {} for its logins before, and names {} now ({shown}); nothing was sent there. If its owner confirms \
+             this, run: {command}",
             before.issuer, given.name
         );
         return Err(asker.fault(FailureKind::Blocked, message));

@@ -83,7 +83,7 @@ fn a_banner_is_counted_and_a_hundred_lines_of_noise_are_too_many() {
         assert!(counted.starts_with("it wrote "), "{counted}");
         let (kind, message) = fails(&world, "noise", LONG).await;
         assert_eq!(kind, FailureKind::BadResponse);
-        assert!(message.contains("more than 100 lines that are no messages"), "{message}");
+        assert!(message.contains("more than 100 lines that are not messages"), "{message}");
         world.close().await;
     });
 }
@@ -220,7 +220,7 @@ fn floods_of_notifications_tools_and_pages_are_ended() {
     run(async {
         let world = World::new();
         for (mode, told) in [
-            ("flood", "more than 1000 messages that nobody asked for"),
+            ("flood", "more than 1000 unexpected messages"),
             ("many_tools", "more than 1000 tools"),
             ("endless_pages", "more than 100 pages"),
         ] {
