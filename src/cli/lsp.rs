@@ -46,14 +46,14 @@ pub(super) fn run() -> Result<Exit, Refusal> {
             Ok(EditorMessage::Garbage(why)) => vec![parse_error(&why)],
             Err(RecvTimeoutError::Timeout) => guarded(&Value::Null, || server.idle()),
             Err(RecvTimeoutError::Disconnected) if server.is_new() || server.was_shut_down() => return Ok(Exit::Ok),
-            Err(RecvTimeoutError::Disconnected) => return Err(Refusal::new(Exit::Failed, "the editor ended without shutdown")),
+            Err(RecvTimeoutError::Disconnected) => return Err(Refusal::new(Exit::Failed, "the editor ended without a shutdown request")),
         };
         if server.has_ended() {
             // The protocol wants 1.
             return Ok(if server.was_shut_down() { Exit::Ok } else { Exit::Findings });
         }
         if !answers.iter().all(|answer| write(&mut out, answer).is_ok()) {
-            return Err(Refusal::new(Exit::Failed, "the editor reads no more"));
+            return Err(Refusal::new(Exit::Failed, "the editor no longer reads"));
         }
     }
 }

@@ -79,7 +79,7 @@ fn command() -> Exit {
 fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
     tell::show_spans().map_err(Refusal::usage)?;
     if let Some(folder) = shared.project.as_ref().filter(|folder| !folder.is_dir()) {
-        return Err(Refusal::usage(format!("--project {}: there is no such folder", shown(folder))));
+        return Err(Refusal::usage(format!("--project {}: folder not found", shown(folder))));
     }
     match command {
         FlowCommand::Run(options) if options.dry_run => plan::run(&options.wanted, options.printed.json, shared),

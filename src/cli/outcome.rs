@@ -69,7 +69,7 @@ impl OutputTargets<'_> {
             self.events = None;
             if error.kind() != ErrorKind::BrokenPipe {
                 self.is_cut = true;
-                tell!("the events cannot be written any more: {error}; flow runs export {}{} has them", event.run, self.reach);
+                tell!("the events can no longer be written: {error}; flow runs export {}{} prints them", event.run, self.reach);
             }
         }
     }
@@ -86,7 +86,7 @@ impl OutputTargets<'_> {
         {
             is_lost = true;
             is_printed |= !on_stdout;
-            tell!("cannot write {}: {error}; the outputs stand below", shown(path));
+            tell!("cannot write {}: {error}; the outputs follow below", shown(path));
             if on_stdout {
                 tell::refused(&outputs());
             }
@@ -159,11 +159,11 @@ pub(super) fn line_of_end(outcome: &RunOutcome, reach: &str) -> Option<String> {
             let told = if gates.is_empty() { "a gate was not met".to_string() } else { gates.join("; ") };
             format!("quality_not_met: {}; flow runs show{reach} shows why", visible(&told))
         }
-        (_, RunStatus::Cancelled) if outcome.events.is_empty() => "cancelled before it began: nothing was done".to_string(),
+        (_, RunStatus::Cancelled) if outcome.events.is_empty() => "cancelled before it began; nothing was started".to_string(),
         (_, RunStatus::Cancelled) if asked_to_end(&outcome.events) == Some(Canceller::Person) => {
             "cancelled by a person: it cannot continue".to_string()
         }
-        (_, RunStatus::Cancelled) => format!("cancelled; what is done is kept: flow runs resume {}{reach}", outcome.run),
+        (_, RunStatus::Cancelled) => format!("cancelled; finished steps are kept: flow runs resume {}{reach}", outcome.run),
         _ => return None,
     })
 }

@@ -62,7 +62,7 @@ impl ChangedFiles {
 
 impl fmt::Display for ChangedFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "run {} cannot go on: its pipeline, or a file it brings in, has changed since it began", self.run)?;
+        write!(f, "run {} cannot continue: its pipeline, or a file that it imports, has changed since it began", self.run)?;
         self.files.iter().try_for_each(|(name, what)| write!(f, "\n  {what}: {}", visible(name)))?;
         match self.touched.as_deref() {
             None => Ok(()),

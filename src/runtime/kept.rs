@@ -51,7 +51,7 @@ impl EventLog for Unkept {
 }
 
 /// What to do where nothing can be written in the project.
-const HELP: &str = "nothing can be written in the project; set FLOW_STATE_DIR to a folder of yours, and runs are kept there";
+const HELP: &str = "cannot write in the project; set FLOW_STATE_DIR to a writable folder, and runs are stored there";
 
 /// The folder of the project's runs: journal, cache, locks. In the user's folder each project has one, named by where the project really is.
 /// Errors: the user's settings have mistakes, or name no whole path.

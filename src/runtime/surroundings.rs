@@ -118,7 +118,7 @@ impl Surroundings {
     /// A run as its events tell it, to be gone on with. Errors: which.
     pub(crate) fn as_its_events_tell(&self, events: &[Event]) -> Result<Run, RunError> {
         let (Some(start), Some(first)) = (start_of(events), events.first()) else {
-            return Err(RunError::CannotResume(vec!["the run has no beginning".to_string()]));
+            return Err(RunError::CannotResume(vec!["the run has no start event".to_string()]));
         };
         let id = &first.run;
         let of_run = Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() };
@@ -129,7 +129,7 @@ impl Surroundings {
                 let now = &self.runner.workflow.checked.loaded.prints;
                 RunError::Changed(Box::new(ChangedFiles::of(id, &start.files, now)))
             }
-            ResumeError::Over => RunError::CannotResume(vec![format!("run {id} cannot go on: {why}")]),
+            ResumeError::Over => RunError::CannotResume(vec![format!("run {id} cannot continue: {why}")]),
         })
     }
 

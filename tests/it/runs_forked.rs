@@ -182,7 +182,7 @@ fn what_cannot_be_forked_is_told() {
     );
     says(&flow(at, &["runs", "fork", &origin, "--from", "last", "--input", "tune=cold"]), 2, "\"tune\" is no input");
     std::fs::remove_file(at.join("p.yaml")).unwrap();
-    says(&flow(at, &["runs", "fork", &origin, "--from", "last"]), 6, "does not exist any more");
+    says(&flow(at, &["runs", "fork", &origin, "--from", "last"]), 6, "no longer exists");
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn started(folder: &Path) -> bool {
 /// The refusal of a file that was never trusted.
 fn refusal(file: &str) -> String {
     format!(
-        "{file} is not trusted yet. What it wants:\n{WANTED}nothing was started; look at the file, then trust it until something of it changes:\n  flow trust {file}\nor add --trust to the command, for this one time\n"
+        "{file} is not trusted yet. What it wants:\n{WANTED}nothing was started; review the file, then trust it until any of it changes:\n  flow trust {file}\nor add --trust to the command to allow it once\n"
     )
 }
 
@@ -134,7 +134,7 @@ fn once_is_once_and_what_was_trusted_runs_until_a_byte_of_it_changes() {
 
     let trusted = flow(folder, &["trust", "wants.yaml"]);
     assert_eq!((trusted.exit, trusted.out), (0, format!("wants.yaml wants:\n{WANTED}")), "{}", trusted.err);
-    assert!(trusted.err.contains("wants.yaml is trusted, until something of it changes"), "{}", trusted.err);
+    assert!(trusted.err.contains("wants.yaml is trusted until any of it changes"), "{}", trusted.err);
     let said = flow(folder, &["run", "wants.yaml"]);
     assert_eq!((said.exit, started(folder), said.err.contains("trust")), (0, true, false), "{}", said.err);
     let again = flow(folder, &["trust", "wants.yaml", "--json"]);
@@ -232,7 +232,7 @@ fn a_person_at_a_terminal_is_asked_once() {
         let (exit, out, shown) = at(folder, &run, typed, variables);
         assert_eq!((exit, out.as_str(), started(folder)), (6, "", false), "{shown}");
         let is_asked = variables.is_empty();
-        assert_eq!(shown.contains("Trust it, until something of it changes? (yes/no)"), is_asked, "{shown}");
+        assert_eq!(shown.contains("Trust it until any of it changes? (yes/no)"), is_asked, "{shown}");
         assert_eq!(shown.contains("add --trust to the command"), !is_asked, "{shown}");
     }
     let (exit, shown) = terminal::interrupted_at(folder, &run, "(yes/no)");

@@ -38,7 +38,7 @@ fn session(stored: StoredRun, output: &OutputOptions, is_allowed: bool, shared: 
     taping.open().map_err(|error| failed(format!("--{error}")))?;
     let file = stored.start()?.file.clone();
     if !Path::new(&file).exists() {
-        return Err(failed(format!("run {} cannot go on: {} does not exist any more", stored.id, visible(&file))));
+        return Err(failed(format!("run {} cannot continue: {} no longer exists", stored.id, visible(&file))));
     }
     let on = run::prepared(Path::new(&file), output, is_allowed, shared, taping)?;
     Ok(RunSession::resume(on, stored).inspect_err(|error| show_changes(error, shared))?)
@@ -82,7 +82,7 @@ pub(super) fn all(since: Option<&str>, output: &OutputOptions, is_allowed: bool,
         }
     }
     if count == 0 && !shared.quiet {
-        tell!("nothing to resume: no run was cut off, and none that waits has its answer");
+        tell!("nothing to resume: no run was interrupted, and no waiting run has its answer");
     }
     Ok(worst)
 }

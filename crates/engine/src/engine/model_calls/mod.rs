@@ -214,7 +214,7 @@ impl Run {
     }
 
     pub(crate) fn agent(&self, at: NodeRef, name: &str) -> Result<&Agent, Failure> {
-        let missing = || Failure::new(FailureKind::Internal, format!("there is no agent \"{name}\""));
+        let missing = || Failure::new(FailureKind::Internal, format!("agent \"{name}\" not found"));
         self.planned_of(at).pipeline.agents.get(name).ok_or_else(missing)
     }
 
@@ -271,7 +271,7 @@ impl Run {
                 (CallRequest::Model(request), reserved_tokens, timeout)
             }
             (None, None) => {
-                let message = format!("there is no model \"{name}\"; add it to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL");
+                let message = format!("model \"{name}\" not found; add it to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL");
                 return Err(Failure::new(FailureKind::Unavailable, message));
             }
         };
@@ -415,7 +415,7 @@ impl Run {
         let failed = |message: &str| ModelAnswer::Failed(Failure::new(FailureKind::BadResponse, message));
         let reply = match result {
             Ok(reply) if reply.text.trim().is_empty() && reply.calls.is_empty() => failed("the answer is empty"),
-            Ok(reply) if !reply.calls.is_empty() && tools.is_empty() => failed("the answer asks for a tool, and no tool was offered"),
+            Ok(reply) if !reply.calls.is_empty() && tools.is_empty() => failed("the answer calls a tool, but no tool was offered"),
             Ok(ModelReply { text, calls, model, .. }) => {
                 let named = |call: ToolCall| ToolCall { tool: known_name(&tools, &call.tool), ..call };
                 ModelAnswer::Said { text, calls: calls.into_iter().map(named).collect(), model }

@@ -233,7 +233,7 @@ impl Run {
     fn report_deadlock(&mut self) {
         let open: Vec<&str> =
             self.state.frames.iter().flatten().flat_map(|f| &f.nodes).filter(|n| !n.status.is_final()).map(|n| &*n.path).collect();
-        let message = format!("deadlock: nothing runs, and these steps are not over: {}", open.join(", "));
+        let message = format!("deadlock: nothing runs, and these steps have not ended: {}", open.join(", "));
         self.emit(Happening::LimitReached { step: "".into(), limit: Limit { bound: Bound::Deadlock, of_called: false }, message });
         while self.state.finished.is_none() {
             if let Some(frame) = self.frame_to_sweep() {

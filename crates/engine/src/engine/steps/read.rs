@@ -37,7 +37,7 @@ impl Kind for ReadStep {
             };
             if told_by_data && !run.is_in_project(at, &path) {
                 let message = format!(
-                    "read \"{}\" is not allowed: a path that a step, a model or a client gives must lie in the project",
+                    "read \"{}\" is not allowed: a path from a step, a model or a client must be in the project",
                     path.display()
                 );
                 return Err(Failure::new(FailureKind::Denied, message));
