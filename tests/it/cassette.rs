@@ -261,7 +261,7 @@ fn folders_that_do_not_fit_are_refused_before_anything_starts() {
         (["--record", "some"], "--record some: there is something already; name a new folder, or remove it"),
         (["--record", "full"], "--record full: there is something already"),
         (["--replay", "none"], "--replay: there is no folder none"),
-        (["--replay", "some"], "--replay: some holds no recordings: cassette.json is missing"),
+        (["--replay", "some"], "--replay: some contains no recordings: cassette.json is missing"),
     ] {
         let refused = place.flow(&[["run", "p.yaml", "--input", "who=p1"].as_slice(), arguments.as_slice()].concat(), true);
         assert_eq!((refused.exit, refused.out.as_str()), (2, ""), "{}", refused.err);

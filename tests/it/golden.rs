@@ -126,7 +126,7 @@ fn update_is_refused_in_ci_and_for_runs_that_are_not_as_expected() {
     bench.edit(NOTE, "32", "31");
     let refused = ran(bench.command(&["--update"]).env("CI", "true"));
     assert_eq!(refused.exit, 2);
-    assert!(refused.err.contains("--update is refused where CI is set"), "{}", refused.err);
+    assert!(refused.err.contains("--update is not allowed where CI is set"), "{}", refused.err);
     bench.edit(TEST, "hours: 32", "hours: 33");
     let ran = bench.run(&["--update"]);
     assert_eq!(ran.exit, 1);
@@ -149,7 +149,7 @@ fn expectations_that_do_not_hold_name_their_line_and_what_was_found() {
         "status: expected succeeded, found quality_not_met; gate \"validate\" was not met: \"",
         "exit: expected 0, found 5",
         "expected the run to be not refined, it was refined",
-        "the run did not start (exit 2): there is no person \"p9\" in table \"people\"",
+        "the run did not start (exit 2): person \"p9\" not found in table \"people\"",
     ]);
     assert_eq!(ran.err, "3 passed, 4 failed\n");
 }

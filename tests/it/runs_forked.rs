@@ -170,9 +170,9 @@ fn a_fork_takes_a_changed_file_if_what_it_takes_over_is_the_same() {
 fn what_cannot_be_forked_is_told() {
     let folder = project();
     let at = folder.path();
-    says(&flow(at, &["runs", "fork", "r_1", "--from", "facts"]), 4, "there are no runs yet");
+    says(&flow(at, &["runs", "fork", "r_1", "--from", "facts"]), 4, "no runs yet");
     let origin = run(at);
-    says(&flow(at, &["runs", "fork", "r_none", "--from", "facts"]), 2, "there is no run \"r_none\"");
+    says(&flow(at, &["runs", "fork", "r_none", "--from", "facts"]), 2, "run \"r_none\" not found");
     says(&flow(at, &["runs", "fork", &origin, "--from", "fakts"]), 2, "the pipeline has no step \"fakts\"; did you mean \"facts\"?");
     says(&flow(at, &["runs", "fork", &origin, "--from", "letter/x"]), 2, "--from letter");
     says(
@@ -206,5 +206,5 @@ fn a_replay_asks_nobody_and_shows_the_first_place_that_is_not_what_it_was() {
     assert_eq!(flow(at, &["runs", "list", "--json"]).out.matches("\"run\"").count(), 1, "a replay is no run");
     let open = killed(at, "p.yaml", "nap", &["--input", "nap=60s"]);
     says(&flow(at, &["runs", "replay", &open]), 6, "it has not ended");
-    says(&flow(at, &["runs", "replay", "r_none"]), 2, "there is no run");
+    says(&flow(at, &["runs", "replay", "r_none"]), 2, "not found");
 }

@@ -188,7 +188,7 @@ fn changed_tools_are_refused_until_they_are_accepted() {
     );
     let (exit, out, _) = done(home.path(), &["doctor", "p.yaml"], "Echoes, and sends a copy.");
     assert!(
-        exit == Some(1) && out.contains("server echo answers (protocol 2026-07-28); it has echo") && out.contains("not as pinned"),
+        exit == Some(1) && out.contains("server echo answers (protocol 2026-07-28); it has echo") && out.contains("changed since it was pinned"),
         "{out}"
     );
     assert_eq!(done(home.path(), &["tools", "pin", "p.yaml"], "Echoes, and sends a copy.").0, Some(0));
@@ -322,7 +322,7 @@ fn calls_of_flow_mcp_share_a_server_until_its_end_and_each_is_held_to_the_pins()
     std::fs::write(&lock, pinned.to_string()).unwrap();
     for _ in 0..2 {
         let result = client.call("talks", json!({ "text": "x" }))["result"].clone();
-        assert!(result["isError"] == true && result.to_string().contains("is not what was pinned"), "{result}");
+        assert!(result["isError"] == true && result.to_string().contains("changed since it was pinned"), "{result}");
     }
     assert_eq!(client.end().0, 0);
     until("it is left", || !runs(&begun[1]));
@@ -413,7 +413,7 @@ outputs: {{ said: \"{{{{ steps.said.output }}}}\" }}
     let (exit, out, told) = tried(true, agent, &["run"]);
     assert_eq!((exit, out.trim()), (Some(0), "Hi."), "{told}");
     assert!(
-        told.contains("said: optional server gone is not there, its tools are left out: ") && told.contains("no-such-server"),
+        told.contains("said: optional server gone is not available; the run continues without its tools: ") && told.contains("no-such-server"),
         "{told}"
     );
     let (exit, _, told) = tried(true, "tool: gone.get", &["run"]);

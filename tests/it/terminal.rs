@@ -173,7 +173,7 @@ fn a_call_that_needs_approval_is_asked_about_with_its_arguments() {
     );
     assert!(shown.contains("please answer yes or no"), "{shown:?}");
     let (exit, out, shown) = at_terminal(APPROVES, "no\n", &[]);
-    assert!(exit == 0 && out.contains("a person did not allow this call"), "{out}{shown}");
+    assert!(exit == 0 && out.contains("a person rejected this call"), "{out}{shown}");
     // Who decides sees all of it: nothing is masked, cut or out of sight.
     let (to, blanks, far) = ("eve@evil.example 4111111111111111", " ".repeat(2000), format!("{}EVIL", "x".repeat(2100)));
     let hides = APPROVES.replace("Hello", &format!("\"{to}{blanks}{far}\\u200d\\u3164\""));

@@ -193,7 +193,7 @@ fn what_wants_nothing_is_never_asked_about_whatever_the_user_has_set() {
     let asks = ["run", "pipelines/timesheet/pipeline.yaml", "--input", "message=Check my timesheet"];
     let said = flow(project.path(), &asks);
     assert_eq!((said.exit, said.err.contains("trust")), (0, false), "{}", said.err);
-    assert!(flow(project.path(), &["trust", asks[1]]).out.contains("wants no program, no host and no secret"));
+    assert!(flow(project.path(), &["trust", asks[1]]).out.contains("uses no program, host or secret"));
     // The user's own model is the user's wish; that nobody answers there is no question of trust.
     let (at_user, settings) = ("http://127.0.0.1:9/v1", project.path().join("user.toml"));
     std::fs::write(&settings, format!("[models.default]\nprovider = \"openai\"\nmodel = \"m\"\nbase_url = \"{at_user}\"\n")).unwrap();
@@ -271,7 +271,7 @@ fn a_list_that_cannot_be_used_trusts_nothing_and_says_why() {
     for (name, value, told) in [
         ("XDG_STATE_HOME", "/dev/null", "cannot read /dev/null/flow/trusted"),
         // A relative place would be one that a project can bring along.
-        ("XDG_STATE_HOME", ".state", "there is no place to keep what you trust"),
+        ("XDG_STATE_HOME", ".state", "no folder to store what you trust"),
     ] {
         let said = ran(command(folder, &["run", "wants.yaml"]).env_remove("HOME").env(name, value));
         assert_eq!((said.exit, started(folder), said.err.contains(told)), (6, false, true), "{}", said.err);

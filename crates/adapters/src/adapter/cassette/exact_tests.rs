@@ -119,7 +119,7 @@ proptest! {
         match (reported.first(), reply) {
             (None, reply) => prop_assert_eq!(reply.map(|reply| reply.text), Ok(answer)),
             (Some(told), Ok(reply)) => {
-                prop_assert!(told.contains("gives placeholders"), "{} {:?}", told, reply);
+                prop_assert!(told.contains("returns placeholders"), "{} {:?}", told, reply);
                 prop_assert!(reply.text.contains('<') || reply.text.contains("***"), "{}", reply.text);
             }
             (Some(_), Err(failure)) => prop_assert_eq!(failure.kind, FailureKind::Unavailable),

@@ -243,7 +243,7 @@ fn what_strangers_write_is_held_to_its_names_its_addresses_and_its_size() {
             ("plain token", "token_endpoint is \"http://auth.example.com/token\""),
             ("other token", "https://evil.example.com for its tokens, which the file does not name"),
             ("huge", "more than 262144 bytes"),
-            ("redirect", "which is never followed"),
+            ("redirect", "redirects are not followed"),
             ("refuses", "gives no token (400, invalid_grant: no\\x1B[31m ***)"),
         ] {
             let (world, pair) = (World::new(), pair(odd, false).await);
@@ -277,7 +277,7 @@ fn a_run_that_waits_for_a_token_blames_who_gives_it_and_not_the_server() {
         let server = ToolServer { connect_timeout: SHORT, ..world.signed(&pair, named) };
         let failure = world.list(&server).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Timeout);
-        let told = format!("no token within 400 ms: {}, which is asked for it, does not answer", pair.issuer);
+        let told = format!("no token within 400 ms: {} does not respond", pair.issuer);
         assert!(failure.message.contains(&told), "{}", failure.message);
     });
 }

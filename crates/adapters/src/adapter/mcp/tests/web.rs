@@ -275,7 +275,7 @@ fn an_old_server_has_a_session_and_its_empty_first_event_is_nothing() {
         .await;
         let world = World::new();
         let reply = world.echo(&world.web(&url), "x", LONG).await.unwrap();
-        assert_eq!((reply.value, reply.notes), (text("hi"), vec!["it asked for elicitation/create; refused".to_owned()]));
+        assert_eq!((reply.value, reply.notes), (text("hi"), vec!["it requested elicitation/create; rejected".to_owned()]));
         world.close().await;
         let seen = seen.lock().unwrap();
         let call = seen.iter().find(|heard| heard.is("tools/call")).unwrap();
@@ -332,7 +332,7 @@ fn a_session_that_is_gone_is_begun_anew_once() {
         assert_eq!(world.echo(&server, "x", LONG).await.unwrap().value, text("hi"));
         assert_eq!(seen.lock().unwrap().iter().filter(|heard| heard.is("initialize")).count(), 2);
         let failure = world.echo(&server, "never", LONG).await.unwrap_err();
-        assert!(failure.message.contains("gone again"), "{}", failure.message);
+        assert!(failure.message.contains("lost at once"), "{}", failure.message);
     });
 }
 
