@@ -82,7 +82,7 @@ pub(super) fn run(options: &DoctorOptions, shared: &SharedOptions) -> Result<Exi
         let before = looked.signs.len();
         match checked.errors().len() {
             0 => {
-                looked.command = world::login_command(path, &shared.project_of(path));
+                looked.command = world::login_command(path, &shared.project_of(path), shared.env_file.as_deref());
                 looked.pipeline(checked, trust::consent(checked, path, options.trust.is_given, shared));
             }
             errors => looked.fault(format!("it has {}; run flow validate {}", counted(errors, "error", "errors"), shell_path(&looked.of))),

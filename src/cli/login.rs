@@ -134,7 +134,7 @@ pub(super) fn login(options: &LoginOptions, shared: &SharedOptions) -> Result<Ex
     let wish = LoginWish { scopes: options.scopes.clone(), hosts: options.hosts.clone(), by_device: options.device };
     let talk = Terminal { name: found.server.name.clone(), opens_browser: !options.no_browser };
     let runtime = Runtime::new().map_err(|error| Refusal::new(Exit::Failed, format!("flow cannot start: {error}")))?;
-    let command = world::login_command(&found.file, &shared.project_of(&found.file));
+    let command = world::login_command(&found.file, &shared.project_of(&found.file), shared.env_file.as_deref());
     let world = world::servers(hosts, agreed, command);
     let done = runtime.block_on(world.log_in(&found.server, &wish, &talk));
     match done {

@@ -196,7 +196,7 @@ impl ServedPipeline {
             begun => begun?,
         };
         let workflow = &self.runner.workflow;
-        let command = world::login_command_from_anywhere(&workflow.file, &workflow.project);
+        let command = world::login_command_from_anywhere(&workflow.file, &workflow.project, self.runner.env_file.as_deref());
         session.on.ports.servers = Arc::new(common.servers.lend(&session.id, &private_hosts, self.runner.agreed.clone(), command));
         let played = session.play(&mut line.stop, &mut Called { signals: &common.signals, progress: &line.progress });
         let outcome = &played.outcome;

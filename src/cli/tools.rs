@@ -108,7 +108,7 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
     for ((path, checked), agreed) in pipelines.iter().zip(&all_agreed) {
         let project = shared.project_of(path);
         let hosts = settings::read(&project).unwrap_or_default().hosts_with(&env);
-        let command = world::login_command(path, &project);
+        let command = world::login_command(path, &project, shared.env_file.as_deref());
         let look = |pipeline| look(pipeline, &env, hosts.clone(), agreed, command.clone());
         let of_file = checked.loaded.program.pipelines.iter().flat_map(|pipeline| look(pipeline));
         for (name, seen) in of_file {

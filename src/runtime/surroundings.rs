@@ -85,7 +85,7 @@ impl Runner {
         runner.default_model = runner.default_model.or(of_variables).or_else(|| recordings(|head| head.default_model_replaced));
         runner.default_model.iter_mut().for_each(|model| model.price = runner.model_price.or(model.price));
         let given = recordings(|head| head.default_model_given).or_else(|| settled.model.clone());
-        let command = world::login_command(file, project);
+        let command = world::login_command(file, project, self.env_file.as_deref());
         let own = own_files(project, Some((checked, env)), self.env_file.as_deref())?;
         let is_given = runner.workflow.give_model(given.as_ref()) && !given.as_ref().is_some_and(is_file);
         let program = &runner.workflow.checked.loaded.program;
