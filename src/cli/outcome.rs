@@ -112,12 +112,33 @@ impl OutputTargets<'_> {
             tell!("{why}");
         }
         needs_review(outcome).filter(|_| !shared.quiet).iter().for_each(|line| tell!("{line}"));
-        let exit = match status {
-            RunStatus::Partial if options.fail_on_partial => Exit::Failed,
-            status => Exit::of(status, outcome.cancelled_by() == Some(Canceller::Terminate)),
-        };
+        let exit = exit_of(outcome, status, options, outcome.cancelled_by() == Some(Canceller::Terminate));
+        let is_told = !shared.quiet || is_good && exit == Exit::Failed;
+        rejected_keys(outcome).iter().filter(|_| is_told).for_each(|line| tell!("{line}"));
         exit.unless(is_lost)
     }
+}
+
+/// The exit code of a run: that of its status. Where every call of a model was rejected for its key, nothing that the run gave is what its
+/// author wanted, even if a stand-in answered.
+pub(super) fn exit_of(outcome: &RunOutcome, status: RunStatus, options: &OutputOptions, is_terminated: bool) -> Exit {
+    match (Exit::of(status, is_terminated), status) {
+        (Exit::Ok | Exit::QualityNotMet, _) if record(&outcome.events).is_some_and(|record| record.has_no_valid_key()) => Exit::Failed,
+        (_, RunStatus::Partial) if options.fail_on_partial => Exit::Failed,
+        (exit, _) => exit,
+    }
+}
+
+/// Keys that model endpoints rejected, a line each, but for the one that is the cause of the end.
+fn rejected_keys(outcome: &RunOutcome) -> Vec<String> {
+    let record = record(&outcome.events);
+    let keys = record.iter().flat_map(|record| &record.rejected_keys);
+    let is_cause = |message: &str| {
+        let cause = outcome.failure.as_ref().filter(|_| outcome.status() == Some(RunStatus::Failed));
+        cause.is_some_and(|cause| cause.failure.message == message)
+    };
+    let line = |agent: &str, model: &str, message: &str| visible(&format!("key rejected: agent \"{agent}\", model \"{model}\": {message}")).into_owned();
+    keys.filter(|key| !is_cause(&key.message)).map(|key| line(&key.agent, &key.model, &key.message)).collect()
 }
 
 /// Puts a text into a file: whole or not at all, where it is one and its folder can be written.
@@ -182,6 +203,7 @@ fn summary(outcome: &RunOutcome, redactor: &Redactor) -> Value {
         "usage": { "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "total_tokens": usage.total_tokens() },
         "cost": usage.cost_usd,
         "failure": masked(&json!(outcome.failure), redactor),
+        "rejected_keys": masked(&json!(record.iter().flat_map(|record| &record.rejected_keys).collect::<Vec<_>>()), redactor),
         "needs_review": record.iter().any(|record| !record.needs_review.is_empty()),
     })
 }

@@ -171,7 +171,12 @@ fn drawn(lines: Vec<RunLine>, look: Look, store: &mut SqliteStore) -> Result<Str
             let least = store.least_of_id(&id)?.max(SHORT_ID);
             id = id.chars().take(least).collect();
         }
-        let state = if run.needs_review { run.state + ", needs review" } else { run.state };
+        let mut state = run.state;
+        for (is, what) in [(run.needs_review, ", needs review"), (brief.key_rejected, ", key rejected")] {
+            if is {
+                state += what;
+            }
+        }
         rows.push(RunRow { run: id, started: run.started, state, pipeline: run.pipeline, brief, unread });
     }
     Ok(report::runs(&rows, look))

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::run_lock::RunLock;
 use crate::cli::arguments::{OutputOptions, SharedOptions};
-use crate::cli::outcome::{OutputTargets, line_of_end};
+use crate::cli::outcome::{OutputTargets, exit_of, line_of_end};
 use crate::cli::refusal::Refusal;
 use crate::cli::{Exit, run, stdout, tell};
 use crate::diagnostic::visible;
@@ -130,10 +130,7 @@ fn ended(mut played: PlayedRun, output: &OutputOptions, reach: &str) -> (bool, (
     let Some(status) = outcome.status() else { return (false, (Exit::Waiting, format!("waits; flow runs show {}{reach}", outcome.run))) };
     let by = asked_to_end(&outcome.events).or(outcome.ended_by);
     let is_signal = status == RunStatus::Cancelled && matches!(by, Some(Canceller::Interrupt | Canceller::Terminate));
-    let exit = match status {
-        RunStatus::Partial if output.fail_on_partial => Exit::Failed,
-        status => Exit::of(status, by == Some(Canceller::Terminate)),
-    };
+    let exit = exit_of(outcome, status, output, by == Some(Canceller::Terminate));
     let line = line_of_end(outcome, reach).map_or_else(|| status.word().to_owned(), |line| played.redactor().redact(&line));
     (is_signal, (exit, visible(&line).into_owned()))
 }

@@ -276,6 +276,10 @@ fn verdicts(record: &Record, look: Look) -> String {
         out.push_str(&format!("\nneeds review: gate \"{}\" passed without its judge\n", visible(&review.gate)));
         out.push_str(&look.wrapped(&format!("  {}: ", visible(&review.criterion)), &visible(&review.cause)));
     }
+    for key in &record.rejected_keys {
+        out.push_str(&format!("\nkey rejected: agent \"{}\", model \"{}\"\n", visible(&key.agent), visible(&key.model)));
+        out.push_str(&look.wrapped("  ", &visible(&key.message)));
+    }
     out
 }
 

@@ -409,6 +409,8 @@ impl Run {
                 self.priced(at, Usage { input_tokens, output_tokens, ..Usage::default() })
             }),
         };
+        // A scripted failure has no endpoint, and nothing is set aside for it.
+        let result = result.map_err(|failure| if reserved > 0 { self.with_key(at, failure) } else { failure });
         let is_asking = result.as_ref().is_ok_and(|reply| !reply.calls.is_empty());
         let talk = self.state.talk(at).filter(|_| is_asking);
         let tools = talk.map(|talk| self.tools_of(at, &talk.agent)).unwrap_or_default();
@@ -425,6 +427,25 @@ impl Run {
         let duration_ms = self.now.ms.saturating_sub(started);
         self.emit(Happening::ModelReplied { step: self.path(at), call, reply, duration_ms, usage });
         self.ask_on(at);
+    }
+
+    /// A rejected key, with where the key is set. The key itself is in no message.
+    fn with_key(&self, at: NodeRef, failure: Failure) -> Failure {
+        let name = self.state.talk(at).map(|talk| talk.model.as_str()).filter(|_| failure.kind == FailureKind::Auth);
+        let Some((name, model)) = name.and_then(|name| Some((name, self.model(at, name)?))).filter(|(_, model)| model.provider.preset().is_some())
+        else {
+            return failure;
+        };
+        let is_of_variables = name == DEFAULT_MODEL && self.options.default_model.is_some();
+        let read: Vec<&str> = model.api_key.iter().flat_map(|key| &key.reads).filter_map(|read| read.path.last()).map(String::as_str).collect();
+        let what = match &model.api_key {
+            Some(_) if !read.is_empty() => format!("check the key in {}", read.join(", ")),
+            Some(_) if is_of_variables => "check the key in FLOW_API_KEY".to_owned(),
+            Some(_) => format!("check the api_key of model \"{name}\""),
+            None if is_of_variables => "set FLOW_API_KEY".to_owned(),
+            None => format!("set the api_key of model \"{name}\""),
+        };
+        Failure { message: format!("{what}: {}", failure.message), ..failure }
     }
 
     /// `details` of a step that asked a model: who answered, the tokens and the tool calls; of a `plan` step, of all its conversations.
