@@ -98,7 +98,7 @@ pub(super) fn allow(question: &str, show: &str) -> Option<bool> {
         return decide(&shown);
     }
     tell::as_written(&shown, "\n");
-    decide(&format!("this question has {length} characters; look at all of it: {show}"))
+    decide(&format!("this question has {length} characters; show all of it: {show}"))
 }
 
 /// Asks a person yes or no; `None`: nobody can be asked, or nobody answers.

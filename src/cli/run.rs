@@ -50,7 +50,7 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
             ));
         }
         Err(RunError::Inputs(mut problems)) => {
-            problems.extend((!has_all).then(|| "give it with --input name=value, or in a file with --inputs FILE".to_string()));
+            problems.extend((!has_all).then(|| "set it with --input name=value, or in a file with --inputs FILE".to_string()));
             return Err(Refusal(Exit::Usage, problems));
         }
         begun => begun?,

@@ -89,7 +89,7 @@ impl CaseResult {
 pub enum BaselineError {
     #[error(transparent)]
     File(#[from] FileError),
-    #[error("there is no {file}; flow test --baseline {file} --update writes it", file = .0.display())]
+    #[error("{file} not found; flow test --baseline {file} --update writes it", file = .0.display())]
     Missing(PathBuf),
     #[error("{}: version {version} of a baseline is not known", file.display())]
     Version { file: PathBuf, version: u64 },

@@ -166,7 +166,7 @@ fn golden(suite: &Suite, trial: &Trial, played: &Played, update: bool, complaint
             }
         });
     }
-    let nothing = if has_sent { "" } else { " (nothing was sent, so it holds the outputs)" };
+    let nothing = if has_sent { "" } else { " (nothing was sent, so it contains the outputs)" };
     let not_written = if update { "; it was not written, since the run is not as expected" } else { "" };
     let message = match &before {
         Some(_) => format!("golden {} differs{not_written}", path.display()),

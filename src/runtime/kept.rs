@@ -106,7 +106,7 @@ pub(crate) fn with_help(error: StoreError, project: &Path) -> RunError {
 pub(crate) fn of_new_runs(settled: &Settled) -> Result<Sealing, RunError> {
     let sealing = sealing(settled)?;
     if sealing.is_on && sealing.key.is_none() {
-        let message = "runs are encrypted here (encrypt in [journal] of the settings), and there is no key: set FLOW_JOURNAL_KEY, or key_file in \
+        let message = "runs are encrypted here (encrypt in [journal] of the settings), but no key is set: set FLOW_JOURNAL_KEY, or key_file in \
                        [journal] of your own settings";
         return Err(RunError::usage(message));
     }

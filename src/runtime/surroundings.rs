@@ -162,7 +162,7 @@ impl Surroundings {
             (None, None) => Ok(self.ports.clock.now()),
             (None, Some(text)) => match DateTime::parse_from_rfc3339(text) {
                 Ok(now) => Ok(now.with_timezone(&Utc)),
-                Err(_) => Err(RunError::usage(format!("replay: the recordings were made at {}, which is no time", visible(text)))),
+                Err(_) => Err(RunError::usage(format!("replay: the time of the recordings is not valid: {}", visible(text)))),
             },
         }
     }

@@ -39,7 +39,7 @@ pub enum CheckError {
     #[error("{}", report::human(&Findings::new(&.0.loaded.sources, &.0.errors()), report::Look::default()).trim_end())]
     Findings(Box<Checked>),
     /// It is a file of another kind.
-    #[error("{} is no pipeline: a pipeline has name and steps", shown(.0))]
+    #[error("{} is not a pipeline: a pipeline has name and steps", shown(.0))]
     NoPipeline(PathBuf),
     /// The system could not create a thread.
     #[error("flow cannot start: {0}")]

@@ -286,12 +286,12 @@ fn a_case_runs_from_the_recording_that_was_made_of_it() {
     place.write("p.test.yaml", TEST);
     let bare = place.flow(&["test", "--update"], true);
     assert_eq!(bare.exit, 1);
-    assert!(bare.out.contains("there is no reply for call 1 of step \"note\""), "{}", bare.out);
+    assert!(bare.out.contains("no reply for call 1 of step \"note\""), "{}", bare.out);
     assert_eq!(server.count(), 0, "a test asks nobody unless it is told to");
 
     let recorded = place.flow(&["test", "--record", "--update"], true);
     assert_eq!(recorded.exit, 0, "{}{}", recorded.out, recorded.err);
-    assert!(recorded.out.contains("Recorded; read the answers before you keep them:\n  cassettes/p.test/hours/run\n"), "{}", recorded.out);
+    assert!(recorded.out.contains("Recorded; review the answers before you keep them:\n  cassettes/p.test/hours/run\n"), "{}", recorded.out);
     assert_eq!(server.count(), 1, "only the case without replies goes out, and only its model");
     let golden = std::fs::read_to_string(place.at("goldens/p.test/hours/outputs.json")).unwrap();
     assert!(golden.contains("Dear Ana"), "{golden}");

@@ -159,7 +159,7 @@ fn replies_that_are_missing_or_left_over_fail_with_step_and_call() {
     let bench = Bench::new();
     bench.edit(TEST, "{ is_kind: Blame nobody. } }, passed]", "{ is_kind: Blame nobody. } }]");
     bench.edit(TEST, "[You forgot eight hours!, ", "[You forgot eight hours!, Once more., Twice more., ");
-    bench.fails_with(&["there is no reply for call 2 of step \"validate\"; add one to replies"]);
+    bench.fails_with(&["no reply for call 2 of step \"validate\"; add one to replies"]);
 
     let bench = Bench::new();
     bench.edit(TEST, "add them?\"]", "add them?\", A third.]");
@@ -176,7 +176,7 @@ fn replies_that_are_missing_or_left_over_fail_with_step_and_call() {
 fn steps_that_act_outside_need_a_mock_and_mocks_need_a_step() {
     let bench = Bench::new();
     bench.edit(TEST, "  record: { status: 201, headers: {}, body: null }\n", "  logged: { hours: 32 }\n");
-    bench.fails_with(&["step \"record\" acts outside and has no mock; add one to mocks", "found failed at \"record\""]);
+    bench.fails_with(&["step \"record\" has side effects and no mock; add one to mocks", "found failed at \"record\""]);
 
     let bench = Bench::new();
     bench.edit(

@@ -126,7 +126,7 @@ fn a_fork_runs_a_step_and_all_that_follows_anew_and_nothing_else() {
     let forked = flow(at, &["runs", "fork", &origin, "--from", "letter", "--no-progress"]);
     assert_eq!((forked.exit, forked.out.as_str()), (0, "Dear Ana!\n"), "{}", forked.err);
     let new = newest(at)["run"].as_str().unwrap().to_owned();
-    says(&forked, 0, &format!("run {new} takes 3 finished steps over from run {origin}"));
+    says(&forked, 0, &format!("run {new} reuses 3 finished steps of run {origin}"));
     assert_ne!(new, origin);
     let (record, _) = after_resume(at, &new);
     assert_eq!(record["origin"], serde_json::json!({ "run": origin, "from": "letter" }));

@@ -184,7 +184,7 @@ fn a_call_that_needs_approval_is_asked_about_with_its_arguments() {
     assert!(exit == 8 && shown.contains(&whole), "{shown}");
     let run = &shown[shown.find("r_").unwrap()..][..28];
     let question = format!("\"keep\" wants to call notes.write with {{\"name\":\"note.txt\",{whole}");
-    let told = format!("this question has {} characters; look at all of it: flow approve r_", question.chars().count());
+    let told = format!("this question has {} characters; show all of it: flow approve r_", question.chars().count());
     assert!(shown.contains(&told), "{told}: {shown}");
     let (exit, out, shown) = at(folder.path(), &["approve", run.split(' ').next().unwrap(), "keep", "--show"], "", &[]);
     assert!(exit == 0 && out.ends_with(&format!("{whole}\n")), "{out}{shown}");

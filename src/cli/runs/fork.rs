@@ -25,7 +25,7 @@ pub(super) fn run(options: &ForkOptions, shared: &SharedOptions) -> Result<Exit,
     let from = ForkFrom { run: &origin, store: &mut store, step: from, inputs: given };
     let (session, taken) = RunSession::fork(on, from).inspect_err(|error| super::resume::show_changes(error, shared))?;
     if !shared.quiet {
-        tell!("run {} takes {} over from run {origin}", session.id, counted(taken.len(), "finished step", "finished steps"));
+        tell!("run {} reuses {} of run {origin}", session.id, counted(taken.len(), "finished step", "finished steps"));
     }
     run::play(session, targets, shared)
 }

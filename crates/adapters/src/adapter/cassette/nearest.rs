@@ -27,7 +27,7 @@ pub fn sentence(steps: &Steps, step: &str, call: u64, asked: &Value) -> String {
     if let Some(same) = own.iter().find(|recording| recording.call == call) {
         return format!("call {call} of step \"{step}\" was recorded with another request: {}", difference(&same.asked, asked));
     }
-    let none = format!("there is no recording of call {call} of step \"{step}\"");
+    let none = format!("no recording of call {call} of step \"{step}\"");
     let all = steps.iter().flat_map(|(step, list)| list.iter().map(move |recording| (step, recording)));
     let of_kind = all.filter(|(_, recording)| recording.asked["to"] == asked["to"]);
     let near = |(other, recording): &(&String, &Recording)| (likeness(asked, &recording.asked), *other == step);

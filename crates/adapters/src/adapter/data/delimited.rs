@@ -44,7 +44,7 @@ impl Delimited {
 
     fn ragged(&self, number: u64, cells: usize, header: usize, spans_lines: bool) -> Failure {
         let mut sentence = format!(
-            "{} has {}, but the header has {header}. Put texts that hold a \"{}\" into quotation marks, or correct the line.",
+            "{} has {}, but the header has {header}. Quote texts that contain \"{}\", or correct the line.",
             self.place(number),
             counted(cells as u64, "cell"),
             if self.delimiter == b'\t' { "tab".to_owned() } else { char::from(self.delimiter).to_string() },

@@ -130,7 +130,7 @@ fn pages(what: &str, pages: Vec<PageText>) -> FileContent {
 fn tables(pool: &DatabasePool, path: &Path, kind: DataKind, cancel: &CancelFlag) -> Result<(FileContent, Vec<TableSource>), Failure> {
     let sources = sources(path, kind, cancel)?;
     if sources.len() > MOST_TABLES {
-        let sentence = format!("{} holds {} tables, more than {MOST_TABLES}. Split it.", file_name(path), sources.len());
+        let sentence = format!("{} contains {} tables, more than {MOST_TABLES}. Split it.", file_name(path), sources.len());
         return Err(too_large(sentence));
     }
     match kind.engine() {

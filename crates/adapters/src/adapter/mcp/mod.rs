@@ -10,6 +10,7 @@
 //! | `session` | the first words, and requests |
 //! | `tools` | the list of tools, and calls |
 //! | `questions` | what a server asks a person during a call |
+//! | `parked` | calls that wait for a person in their middle (before 2026-07-28) |
 //! | `tasks` | calls that take long |
 //! | `protocol` | what is said; the types are rmcp's |
 //! | `pool` | which run uses which server, and how many are kept |
@@ -27,6 +28,7 @@ pub mod auth;
 mod headers;
 mod inbox;
 mod news;
+mod parked;
 mod pictures;
 pub mod pins;
 mod pool;
@@ -50,13 +52,14 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use self::auth::{Challenge, LoginCommand, LoginDone, LoginTalk, LoginWish, Logins, log_in};
+use self::parked::ParkedCalls;
 use self::pictures::KeptPictures;
 use self::pins::{Difference, Pins};
 use self::pool::{OpenSession, PooledServer, ServerPool};
 use self::program::ServerProgram;
 use self::session::{ListedTools, ServerLink, ServerSession};
 pub use self::shared::{Lent, SharedServers};
-use self::tools::patience;
+use self::tools::{CallEnd, patience};
 use self::web::Web;
 use super::held;
 use super::http::{Http, HttpFault, honest, in_words};
@@ -89,6 +92,7 @@ pub struct McpServers {
     /// Pins are read and written by one at a time.
     pinning: Arc<Mutex<()>>,
     pictures: KeptPictures,
+    parked: Arc<ParkedCalls>,
 }
 
 /// What a server looked like when it was asked, for people.
@@ -132,6 +136,7 @@ impl McpServers {
             logins: Logins::default(),
             pinning: Arc::default(),
             pictures: KeptPictures::default(),
+            parked: Arc::default(),
         }
     }
 
@@ -387,13 +392,21 @@ impl McpServers {
     }
 
     async fn called(&self, call: &ServerCall) -> Result<ServerReply, Failure> {
-        let (session, _) = self.session(&call.server).await?;
+        let parked = self.parked.continued(call).map_err(|fault| honest(named(&call.server, fault)))?;
+        let session = match &parked {
+            Some((open, _)) => Arc::clone(open.session()),
+            None => self.session(&call.server).await?.0,
+        };
         let mut doubt = Doubt::of(self.entry(&call.server), &session);
-        let answer = session.call(call).await;
+        let answer = session.call(call, parked).await;
         doubt.is_settled = !matches!(&answer, Err(fault) if fault.may_have_acted && fault.failure.kind == FailureKind::Timeout);
         let notes = session.inbox().notes(&call.server.run);
         match answer {
-            Ok((reply, pictures)) => Ok(ServerReply { notes, pictures: self.pictures.keep(pictures).await?, ..reply }),
+            Ok(CallEnd::Reply(reply, pictures)) => Ok(ServerReply { notes, pictures: self.pictures.keep(pictures).await?, ..*reply }),
+            Ok(CallEnd::Asks(question, open)) => {
+                let asks = self.parked.park(&call.server.run, question, open).map_err(|fault| honest(named(&call.server, fault)))?;
+                Ok(ServerReply { notes, asks: Some(Box::new(asks)), ..ServerReply::default() })
+            }
             Err(fault) => Err(honest(named(&call.server, fault))),
         }
     }
@@ -419,6 +432,7 @@ impl McpServers {
     }
 
     async fn end_all(&self) {
+        drop(self.parked.leave(None));
         let (entries, programs) = self.pool.drain();
         futures_util::future::join_all(entries.iter().map(|entry| entry.end())).await;
         let all = async {

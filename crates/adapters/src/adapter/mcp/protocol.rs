@@ -47,8 +47,8 @@ fn capabilities(asks: bool) -> ClientCapabilities {
 }
 
 /// The parameters of `initialize`.
-pub(super) fn initialize() -> Value {
-    json!(InitializeRequestParams::new(ClientCapabilities::default(), client()).with_protocol_version(WITH_HANDSHAKE))
+pub(super) fn initialize(asks: bool) -> Value {
+    json!(InitializeRequestParams::new(capabilities(asks), client()).with_protocol_version(WITH_HANDSHAKE))
 }
 
 /// The version of a handshake that a server answered with, if we speak it.

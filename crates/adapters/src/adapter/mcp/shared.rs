@@ -125,8 +125,10 @@ impl ToolServers for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         let (used, surplus) = self.servers.pool.leave(&self.run);
+        let parked = self.servers.parked.leave(Some(&self.run));
         let run = Arc::clone(&self.run);
         self.on.spawn(async move {
+            drop(parked);
             for entry in used {
                 if let Some(session) = entry.session.lock().await.as_ref() {
                     session.inbox().leave(&run);

@@ -33,6 +33,8 @@ const MOST_TOKENS: usize = 3;
 const NOTICE_TIME: Duration = Duration::from_secs(2);
 /// Longest number of a session or an event.
 pub(super) const LONGEST_ID: usize = 1024;
+/// Longest silence of an answer whose server may ask a person: they are the one who is waited for. The time of the call bounds all else.
+const PERSONS_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Headers that belong to the protocol; a file cannot set them.
 const OWN: [&str; 7] = ["accept", "content-type", "last-event-id", "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"];
 
@@ -142,6 +144,7 @@ impl Web {
         let headers: Vec<(String, Secret)> = headers.cloned().collect();
         let inbox = Arc::new(Inbox::new(Scrub::new(headers.iter().map(|(_, value)| value).chain(&server.secrets))));
         let (connect_timeout, command) = (server.connect_timeout, logins.command);
+        let http = if server.questions { http.with_idle(PERSONS_TIME) } else { http };
         let endpoint = WebEndpoint { inbox, http, url: url.to_owned(), connect_timeout, command };
         let tokens = ServerTokens::new(endpoint.asker(), Arc::clone(&clock), server, logins.folder);
         Web { endpoint, clock, headers, agreed: Mutex::default(), tokens, wanted: Mutex::default(), listening: Mutex::default() }
@@ -331,7 +334,7 @@ impl Web {
                 let neither = || Failure::new(FailureKind::BadResponse, "sent an answer without result and error");
                 answer = Some(said(&mut message).ok_or_else(neither)?);
             } else {
-                back.extend(self.endpoint.inbox.take(message.to_string().as_bytes())?);
+                back.extend(self.endpoint.inbox.take_of(Some(id), message.to_string().as_bytes())?);
             }
         }
         Ok((back, answer))

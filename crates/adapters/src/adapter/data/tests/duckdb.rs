@@ -288,8 +288,8 @@ fn values_are_bound_by_name_whatever_they_hold() {
     for (query, values, sentence) in [
         ("select $who", json!({ "day": 1 }), "The query has $who, but `with` has no value of that name (it has: day)."),
         ("select $a", json!({ "a": 1, "b": 2 }), "`with` has a value \"b\", but the query has no $b. Use it, or remove it from `with`."),
-        ("select ?", json!({}), "A value is filled in by name: write $name instead of ?, and give it under `with`."),
-        ("select $1", json!({}), "A value is filled in by name: write $name instead of ?, and give it under `with`."),
+        ("select ?", json!({}), "A value is filled in by name: write $name instead of ?, and set it under `with`."),
+        ("select $1", json!({}), "A value is filled in by name: write $name instead of ?, and set it under `with`."),
         ("select $a + $A", json!({ "a": 1, "A": 2 }), "The query has $A and $a: write one place always alike."),
     ] {
         let failure = answer(&DataFiles::default(), with(request(&[&any_table()], query), values)).unwrap_err();

@@ -17,9 +17,9 @@ fn a_place_without_value_and_a_value_without_place_are_named() {
     for (query, values, sentence) in [
         ("select $who", json!({ "day": 1 }), "The query has $who, but `with` has no value of that name (it has: day)."),
         ("select $a", json!({ "a": 1, "b": 2 }), "`with` has a value \"b\", but the query has no $b. Use it, or remove it from `with`."),
-        ("select ?", json!({}), "A value is filled in by name: write $name instead of ?, and give it under `with`."),
-        ("select ?1", json!({}), "A value is filled in by name: write $name instead of ?1, and give it under `with`."),
-        ("select :who", json!({ "who": 1 }), "A value is filled in by name: write $who instead of :who, and give it under `with`."),
+        ("select ?", json!({}), "A value is filled in by name: write $name instead of ?, and set it under `with`."),
+        ("select ?1", json!({}), "A value is filled in by name: write $name instead of ?1, and set it under `with`."),
+        ("select :who", json!({ "who": 1 }), "A value is filled in by name: write $who instead of :who, and set it under `with`."),
         ("select $n", json!({ "n": u64::MAX }), "The value of $n is too large a number for SQLite. Pass it as a text."),
     ] {
         let failure = answer(&DataFiles::default(), with(request(&[], query), values)).unwrap_err();

@@ -64,7 +64,7 @@ pub(in crate::adapter::mcp) async fn log_in(
     wish: &LoginWish,
     talk: &dyn LoginTalk,
 ) -> Result<LoginDone, HttpFault> {
-    let none = || asker.fault(FailureKind::BadRequest, "only a server with a url takes a login");
+    let none = || asker.fault(FailureKind::BadRequest, "only a server with a url has a login");
     let ServerTransport::Http { url, auth, .. } = &server.transport else { return Err(none()) };
     let place = LoginPlace::of(folder, server).ok_or_else(none)?;
     let auth = auth.clone().unwrap_or_default();

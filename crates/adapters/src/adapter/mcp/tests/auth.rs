@@ -244,7 +244,7 @@ fn what_strangers_write_is_held_to_its_names_its_addresses_and_its_size() {
             ("other token", "https://evil.example.com for its tokens, which the file does not name"),
             ("huge", "more than 262144 bytes"),
             ("redirect", "redirects are not followed"),
-            ("refuses", "gives no token (400, invalid_grant: no\\x1B[31m ***)"),
+            ("refuses", "returned no token (400, invalid_grant: no\\x1B[31m ***)"),
         ] {
             let (world, pair) = (World::new(), pair(odd, false).await);
             let failure = world.list(&world.signed(&pair, client())).await.unwrap_err();

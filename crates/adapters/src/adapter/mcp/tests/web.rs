@@ -134,7 +134,7 @@ pub(super) fn discovered() -> Value {
     json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } })
 }
 
-fn initialized() -> Value {
+pub(super) fn initialized() -> Value {
     json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": { "name": "s", "version": "1" } })
 }
 
