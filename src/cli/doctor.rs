@@ -227,7 +227,8 @@ impl Examination {
                 looked.1
             }
             Seen::IsAbsent(problem) => {
-                return self.sign("note", format!("optional server {name} is not available, so runs continue without its tools: {problem}"));
+                return self
+                    .sign("note", format!("optional server {name} is not available, so runs continue without its tools: {problem}"));
             }
             Seen::Fails(problem) => return self.fault(format!("server {name} cannot be used: {problem}")),
             Seen::OnlyInARun(why) => {
@@ -243,7 +244,10 @@ impl Examination {
         }
         let changed: Vec<&str> = look.difference.changed.keys().map(String::as_str).collect();
         if !changed.is_empty() {
-            self.fault(format!("server {name}: {} changed since it was pinned; review and accept it with flow tools pin", changed.join(", ")));
+            self.fault(format!(
+                "server {name}: {} changed since it was pinned; review and accept it with flow tools pin",
+                changed.join(", ")
+            ));
         }
         // Without `allow` the file names each tool that it uses, and a run says which of them is not pinned.
         let is_open =

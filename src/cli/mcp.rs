@@ -100,7 +100,8 @@ fn token(shared: &SharedOptions, address: IpAddr) -> Result<Option<Secret>, Refu
             Err(Refusal::usage(message))
         }
         None if address != IpAddr::V4(Ipv4Addr::LOCALHOST) => {
-            let message = format!("--address {address}: only 127.0.0.1 is served without a token; set {TOKEN} to the token that clients must send");
+            let message =
+                format!("--address {address}: only 127.0.0.1 is served without a token; set {TOKEN} to the token that clients must send");
             Err(Refusal::usage(message))
         }
         _ => Ok(token),

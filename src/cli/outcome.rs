@@ -137,7 +137,9 @@ fn rejected_keys(outcome: &RunOutcome) -> Vec<String> {
         let cause = outcome.failure.as_ref().filter(|_| outcome.status() == Some(RunStatus::Failed));
         cause.is_some_and(|cause| cause.failure.message == message)
     };
-    let line = |agent: &str, model: &str, message: &str| visible(&format!("key rejected: agent \"{agent}\", model \"{model}\": {message}")).into_owned();
+    let line = |agent: &str, model: &str, message: &str| {
+        visible(&format!("key rejected: agent \"{agent}\", model \"{model}\": {message}")).into_owned()
+    };
     keys.filter(|key| !is_cause(&key.message)).map(|key| line(&key.agent, &key.model, &key.message)).collect()
 }
 

@@ -174,7 +174,9 @@ pub(super) fn complete(mut result: Value, is_stateless: bool) -> Value {
 
 fn call(tools: &[Tool], mut request: ClientRequest, is_stateless: bool) -> Result<ServedCall, Refused> {
     let wrong = |what: String| Refused::new(200, ErrorCode::INVALID_PARAMS, what);
-    let Some(Value::String(tool)) = request.params.remove("name") else { return Err(wrong("tools/call must have the name of a tool".into())) };
+    let Some(Value::String(tool)) = request.params.remove("name") else {
+        return Err(wrong("tools/call must have the name of a tool".into()));
+    };
     if !tools.iter().any(|known| known.name == tool) {
         let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
         let hint = did_you_mean(&tool, names.iter().copied());

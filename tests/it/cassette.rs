@@ -291,7 +291,11 @@ fn a_case_runs_from_the_recording_that_was_made_of_it() {
 
     let recorded = place.flow(&["test", "--record", "--update"], true);
     assert_eq!(recorded.exit, 0, "{}{}", recorded.out, recorded.err);
-    assert!(recorded.out.contains("Recorded; review the answers before you keep them:\n  cassettes/p.test/hours/run\n"), "{}", recorded.out);
+    assert!(
+        recorded.out.contains("Recorded; review the answers before you keep them:\n  cassettes/p.test/hours/run\n"),
+        "{}",
+        recorded.out
+    );
     assert_eq!(server.count(), 1, "only the case without replies goes out, and only its model");
     let golden = std::fs::read_to_string(place.at("goldens/p.test/hours/outputs.json")).unwrap();
     assert!(golden.contains("Dear Ana"), "{golden}");

@@ -161,7 +161,7 @@ fn what_cannot_be_read_of_a_server_says_why_and_nothing_is_read_that_a_policy_re
             "notes:///gone.md",
             "failed (refused): server \"echo\": it answered resources/read with an error (-32002): There is no such note.",
         ),
-        ("notes:///x.bin", "failed (wrong_type): the resource of server \"echo\" (application/x-thing) is no text and no file"),
+        ("notes:///x.bin", "failed (wrong_type): the resource of server \"echo\" (application/x-thing) is neither a text nor a"),
         ("{{ inputs.x }}", "failed (bad_request): the uri of a resource of server \"echo\" is empty"),
         ("{{ inputs.x }}plan", "failed (bad_request): the uri of a resource of server \"echo\" has no scheme"),
     ] {

@@ -333,7 +333,12 @@ fn devices_and_sockets_are_no_files() {
     let _socket = std::os::unix::net::UnixListener::bind(project.path().join("docs/talk")).unwrap();
     for path in ["/dev/zero", "/dev/stdin", "/dev/tty", "docs/talk", "docs"] {
         let said = ends(&mut command(project.path(), &["run", "reads.yaml", "--input", &format!("file={path}")]));
-        assert!(said.exit == 6 && (said.err.contains("not a regular file") || said.err.contains("not a file")), "{path}: {} {}", said.exit, said.err);
+        assert!(
+            said.exit == 6 && (said.err.contains("not a regular file") || said.err.contains("not a file")),
+            "{path}: {} {}",
+            said.exit,
+            said.err
+        );
     }
     let said = ends(&mut command(project.path(), &["run", "reads.yaml", "--inputs", "/dev/zero"]));
     assert_eq!((said.exit, said.err.contains("more than 8 MiB")), (2, true), "{}", said.err);

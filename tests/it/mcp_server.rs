@@ -259,7 +259,9 @@ fn what_cannot_be_served_is_told_before_anything_begins() {
     }
     for address in ["0.0.0.0", "127.0.0.2", "::1"] {
         let Ran { exit, err, .. } = flow(folder.path(), &["mcp", "greet.yaml", "--http", "0", "--address", address]);
-        let said = format!("--address {address}: only 127.0.0.1 is served without a token; set FLOW_MCP_TOKEN to the token that clients must send\n");
+        let said = format!(
+            "--address {address}: only 127.0.0.1 is served without a token; set FLOW_MCP_TOKEN to the token that clients must send\n"
+        );
         assert_eq!((exit, err), (2, said));
     }
     std::fs::write(folder.path().join("vars"), "FLOW_MCP_TOKEN=0123456789012345678901234\n").unwrap();

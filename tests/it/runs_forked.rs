@@ -178,7 +178,7 @@ fn what_cannot_be_forked_is_told() {
     says(
         &flow(at, &["runs", "fork", &origin, "--from", "last", "--input", "tone=cold"]),
         2,
-        "step \"letter\", which would be taken over, reads it",
+        "step \"letter\", which would be reused, reads it",
     );
     says(&flow(at, &["runs", "fork", &origin, "--from", "last", "--input", "tune=cold"]), 2, "\"tune\" is no input");
     std::fs::remove_file(at.join("p.yaml")).unwrap();

@@ -263,10 +263,10 @@ fn a_list_that_cannot_be_used_trusts_nothing_and_says_why() {
         std::fs::write(&entry, damage).unwrap();
         let said = flow(folder, &["run", "wants.yaml"]);
         assert_eq!((said.exit, started(folder)), (6, false), "{damage:?}: {}", said.err);
-        let told = "nothing is trusted by it, and it can be removed\nnothing was started; --trust allows it for this one time";
+        let told = "this entry is ignored, and you can remove it\nnothing was started; --trust allows it once";
         assert!(said.err.contains(told), "{}", said.err);
         let listed = flow(folder, &["trust", "--list"]);
-        assert_eq!((listed.exit, listed.err.contains("nothing is trusted by it")), (6, true), "{}", listed.err);
+        assert_eq!((listed.exit, listed.err.contains("this entry is ignored")), (6, true), "{}", listed.err);
     }
     for (name, value, told) in [
         ("XDG_STATE_HOME", "/dev/null", "cannot read /dev/null/flow/trusted"),

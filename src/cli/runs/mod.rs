@@ -262,8 +262,7 @@ fn remove(store: &mut SqliteStore, file: &Path, wanted: &BTreeSet<String>, leave
     let cache = SqliteCache::forget(&kept::cache_file(file), &runs).map_err(|error| Refusal::new(Exit::Failed, error))?;
     store.remove(&runs)?;
     if !cache {
-        let message =
-            "the runs were removed, but another process is reading their cached results: when it has ended, run flow runs prune to erase them";
+        let message = "the runs were removed, but another process is reading their cached results: when it has ended, run flow runs prune to erase them";
         return Err(Refusal::new(Exit::Failed, message));
     }
     match runs.as_slice() {

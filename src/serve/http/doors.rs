@@ -95,11 +95,9 @@ pub(super) fn check_headers(headers: &HeaderMap, request: &messages::ClientReque
     let version = one("mcp-protocol-version")?;
     let Some(said) = version_of(&request.params) else {
         return match version {
-            Some(version) if !ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version) => Err(Refused::new(
-                400,
-                ErrorCode::INVALID_REQUEST,
-                "the header MCP-Protocol-Version has an unsupported version",
-            )),
+            Some(version) if !ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version) => {
+                Err(Refused::new(400, ErrorCode::INVALID_REQUEST, "the header MCP-Protocol-Version has an unsupported version"))
+            }
             Some(version) if version == STATELESS.as_str() && request.method != "initialize" => {
                 let message = format!("a request of {STATELESS} needs its version and clientCapabilities in _meta, too");
                 Err(Refused::new(400, ErrorCode::INVALID_PARAMS, message))

@@ -111,7 +111,8 @@ impl SqliteStore {
         if says != "ok" {
             // The first line may be a heading of SQLite's own.
             let found = says.lines().find(|line| !line.starts_with("***")).unwrap_or_default();
-            let message = format!("it is damaged ({found}): restore a backup, or move away this file and those whose names begin with its name");
+            let message =
+                format!("it is damaged ({found}): restore a backup, or move away this file and those whose names begin with its name");
             return Err(StoreError::unusable(&self.file, message));
         }
         Ok(())

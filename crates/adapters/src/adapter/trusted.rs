@@ -197,14 +197,14 @@ mod tests {
         for end in 0..whole.len() - 1 {
             fs::write(&path, &whole[..end]).unwrap();
             let told = trusted.since(HASH).unwrap_err().to_string();
-            assert!(told.contains("cannot read") && told.contains("nothing is trusted by it"), "{end}: {told}");
+            assert!(told.contains("cannot read") && told.contains("this entry is ignored"), "{end}: {told}");
         }
         for (from, to) in [("\"flow\": 1", "\"flow\": 9"), ("00ff", "00fe"), ("\"at\"", "\"on\"")] {
             fs::write(&path, String::from_utf8(whole.clone()).unwrap().replace(from, to)).unwrap();
             assert!(trusted.since(HASH).is_err(), "{from}");
         }
         fs::copy(trusted.folder.join("01"), &path).unwrap();
-        assert!(trusted.since(HASH).unwrap_err().to_string().contains("another content"));
+        assert!(trusted.since(HASH).unwrap_err().to_string().contains("does not match its name"));
         let (entries, wrong) = trusted.all().unwrap();
         assert_eq!((entries.len(), wrong.len()), (1, 1));
         assert!(trusted.since("01").unwrap().is_some());

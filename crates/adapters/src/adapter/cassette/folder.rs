@@ -107,7 +107,7 @@ pub fn head(folder: &Path) -> Result<Head, CassetteError> {
     }
     match serde_json::from_value::<Head>(read_json(&file)?) {
         Ok(head) if head.flow == VERSION => Ok(head),
-        Ok(head) => Err(CassetteError::Broken { file, what: format!("version {} is not known", head.flow) }),
+        Ok(head) => Err(CassetteError::Broken { file, what: format!("unknown version {}", head.flow) }),
         Err(source) => Err(CassetteError::Head { file, source }),
     }
 }
@@ -247,7 +247,7 @@ mod tests {
         assert!(told(&at("none")).starts_with("there is no folder"));
         assert!(told(home.path()).ends_with("cassette.json is missing"));
         std::fs::write(at("cassette.json"), "{\"flow\": 9, \"pipeline\": \"p\"}").unwrap();
-        assert!(told(home.path()).contains("version 9 is not known"));
+        assert!(told(home.path()).contains("unknown version 9"));
         std::fs::write(at("cassette.json"), "{\"flow\": 1, \"pipeline\": \"p\"}").unwrap();
         assert_eq!(read(home.path()).unwrap(), Steps::new());
         std::fs::create_dir(at("steps")).unwrap();
@@ -255,7 +255,7 @@ mod tests {
             ("{", "cannot read"),
             ("[]", "\"step\" is missing"),
             ("{\"step\": \"a\"}", "\"calls\" is missing"),
-            ("{\"step\": \"a\", \"calls\": [{\"call\": 1, \"asked\": {}}]}", "a call lacks"),
+            ("{\"step\": \"a\", \"calls\": [{\"call\": 1, \"asked\": {}}]}", "a call has no"),
         ] {
             std::fs::write(at("steps/a.json"), text).unwrap();
             assert!(told(home.path()).contains(part), "{text}");

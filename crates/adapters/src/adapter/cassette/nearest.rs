@@ -200,7 +200,7 @@ mod tests {
         let steps = steps(&[("a", 1, "Plan my week."), ("b", 1, "Write a poem of four lines about rain.")]);
         let told = sentence(&steps, "c", 2, &asked("Write a poem of five lines about rain."));
         assert!(
-            told.starts_with("there is no recording of call 2 of step \"c\"; the nearest is call 1 of step \"b\": message 2 (user): "),
+            told.starts_with("no recording of call 2 of step \"c\"; the nearest is call 1 of step \"b\": message 2 (user): "),
             "{told}"
         );
         assert!(told.contains("[-four-]{+five+}"), "{told}");

@@ -177,7 +177,7 @@ mod tests {
     fn a_line_with_too_few_or_too_many_cells_is_named() {
         assert_eq!(
             rows("a,b\n1,2\n3\n").unwrap_err(),
-            "x.csv, line 3 has 1 cell, but the header has 2. Put texts that hold a \",\" into quotation marks, or correct the line."
+            "x.csv, line 3 has 1 cell, but the header has 2. Quote texts that contain \",\", or correct the line."
         );
         assert!(rows("sep=,\na,b\n1,2,3\n").unwrap_err().starts_with("x.csv, line 3 has 3 cells"));
         assert!(rows("a,b\n\"1,2\n3,4\n").unwrap_err().contains("perhaps a quotation mark is not closed"));

@@ -221,7 +221,7 @@ mod tests {
         let open =
             |bytes: &[u8]| Workbook::open(Path::new("book.xlsx"), bytes.to_vec(), &CancelFlag::default()).map(|_| ()).unwrap_err().message;
         assert!(open(b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1....").contains("without a password"));
-        assert!(open(b"id,name\n").starts_with("book.xlsx is no Excel file."));
+        assert!(open(b"id,name\n").starts_with("book.xlsx is not an Excel file."));
         let good = workbook(&[("Hours", "<worksheet><sheetData/></worksheet>")]);
         assert!(open(&good[..good.len() / 2]).contains("damaged"));
     }

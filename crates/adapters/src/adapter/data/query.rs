@@ -282,9 +282,7 @@ impl<'a> BoundValues<'a> {
         let Some(name) = written.strip_prefix('$') else {
             let plain = written.trim_start_matches(['?', ':', '@']);
             let name = if plain.chars().next().is_some_and(char::is_alphabetic) { plain } else { "name" };
-            return Err(bad_request(format!(
-                "A value is filled in by name: write ${name} instead of {written}, and set it under `with`."
-            )));
+            return Err(bad_request(format!("A value is filled in by name: write ${name} instead of {written}, and set it under `with`.")));
         };
         let Some(value) = self.with.get(name) else {
             let have = listed(self.with.keys().map(String::as_str));

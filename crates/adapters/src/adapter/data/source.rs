@@ -221,7 +221,7 @@ mod tests {
         assert!(read_all(&folder.path().join("no.csv"), 10).unwrap_err().message.contains("does not exist"));
         assert!(read_all(folder.path(), 10).unwrap_err().message.contains("is a folder"));
         #[cfg(unix)]
-        assert!(read_all(Path::new("/dev/zero"), 10).unwrap_err().message.contains("no plain file"));
+        assert!(read_all(Path::new("/dev/zero"), 10).unwrap_err().message.contains("not a regular file"));
     }
 
     #[test]

@@ -161,7 +161,9 @@ impl McpServers {
     /// No login is granted, something is not as it must be, or it cannot be kept.
     pub async fn log_in(&self, server: &ToolServer, wish: &LoginWish, talk: &dyn LoginTalk) -> Result<LoginDone, Failure> {
         let wrong = |what: &str| Failure::new(FailureKind::BadRequest, format!("server \"{}\" {what}", server.name));
-        let ServerTransport::Http { url, headers, .. } = &server.transport else { return Err(wrong("is a program; programs have no login")) };
+        let ServerTransport::Http { url, headers, .. } = &server.transport else {
+            return Err(wrong("is a program; programs have no login"));
+        };
         let folder = self.logins.folder.clone().ok_or_else(|| wrong("has no folder for its login: HOME is not set"))?;
         let logins = Logins { folder: None, command: self.logins.command.clone() };
         let web = Web::new(self.http.clone(), Arc::clone(&self.clock), server, url, headers, logins).without_tokens();

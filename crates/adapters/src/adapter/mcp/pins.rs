@@ -320,7 +320,7 @@ mod tests {
             assert!(kept.contains(from), "{from}");
             std::fs::write(file(home.path()), kept.replace(from, to)).unwrap();
             let told = Pins::read(home.path()).unwrap_err().to_string();
-            assert!(told.contains("of \"srv\" was changed by hand") && told.contains("flow tools pin"), "{told}");
+            assert!(told.contains("of server \"srv\" was edited by hand") && told.contains("flow tools pin"), "{told}");
         }
         // Tools that sort their keys another way keep the meaning.
         let value: Value = serde_json::from_str(&kept).unwrap();
@@ -334,9 +334,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         for (text, told) in [
             ("{", "cannot read"),
-            ("{\"flow\": 9, \"servers\": {}}", "version 9 is not known"),
+            ("{\"flow\": 9, \"servers\": {}}", "unknown version 9"),
             ("{\"flow\": 1, \"servers\": {\"a\": {}, \"a\": {}}}", "the key \"a\" is there twice"),
-            ("{\n<<<<<<< HEAD\n", "line 2 is the mark of a merge conflict"),
+            ("{\n<<<<<<< HEAD\n", "line 2 is a merge conflict marker"),
             ("{} {}", "restore it from version control"),
             ("", "flow.lock: it is empty"),
             ("[]", "flow.lock: the file must be a JSON object; restore it"),

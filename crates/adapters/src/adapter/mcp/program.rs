@@ -145,7 +145,7 @@ impl ServerProgram {
         let tail = held(&self.tail);
         let text = self.inbox.scrub.hidden(&String::from_utf8_lossy(&tail.bytes)).into_owned();
         let last = text.lines().rev().find(|line| !line.trim().is_empty()).filter(|_| !tail.is_mixed);
-        last.map(|line| format!("; it last wrote: {}", self.inbox.scrub.quote(line, tail.bytes.len() >= KEPT_OF_STDERR)))
+        last.map(|line| format!("; its last output: {}", self.inbox.scrub.quote(line, tail.bytes.len() >= KEPT_OF_STDERR)))
             .unwrap_or_default()
     }
 

@@ -97,9 +97,7 @@ pub(super) fn question(id: String, params: &Value) -> Result<ServerQuestion, Fai
             }
             Ok(ServerQuestion { id, message, fields: nothing(), url: Some(url.to_owned()) })
         }
-        Some(other) => {
-            Err(Failure::new(FailureKind::Refused, format!("it asks in an unknown mode: \"{}\"", short(other, 40))))
-        }
+        Some(other) => Err(Failure::new(FailureKind::Refused, format!("it asks in an unknown mode: \"{}\"", short(other, 40)))),
     }
 }
 
@@ -246,16 +244,16 @@ mod tests {
             (schema(json!({ "l": { "type": "array", "items": { "type": "string" } } })), "a list without choices"),
             (schema(json!({ "\u{1b}[2J": { "type": "string" } })), "control characters"),
             (schema(json!(many)), "a form of more than 30 fields"),
-            (json!({ "message": "m", "mode": "url", "url": "javascript:alert(1)" }), "no web page"),
-            (json!({ "message": "m", "mode": "url", "url": "https://bank.example@evil.example/" }), "no web page"),
-            (json!({ "message": "m", "mode": "voice" }), "does not know: \"voice\""),
+            (json!({ "message": "m", "mode": "url", "url": "javascript:alert(1)" }), "not a web page"),
+            (json!({ "message": "m", "mode": "url", "url": "https://bank.example@evil.example/" }), "not a web page"),
+            (json!({ "message": "m", "mode": "voice" }), "unknown mode: \"voice\""),
         ] {
             let message = of(params);
             assert!(message.contains(why), "{message}");
         }
         let result =
             json!({ "resultType": "input_required", "inputRequests": { "s": { "method": "sampling/createMessage", "params": {} } } });
-        assert_eq!(read(&result, true).unwrap_err().message, "it asks for sampling/createMessage, which flow does not give");
+        assert_eq!(read(&result, true).unwrap_err().message, "it requests sampling/createMessage, which flow does not support");
         assert!(read(&json!({ "resultType": "input_required" }), true).is_err());
         assert!(read(&json!({ "resultType": "dance" }), true).is_err());
         assert_eq!(read(&json!({ "content": [] }), true), Ok(None));

@@ -82,7 +82,9 @@ impl ServerSession {
         };
         let late = |_| {
             let (shown, last) = (in_words(time), session.last_line());
-            let own = || session.fault(FailureKind::Timeout, &format!("it did not complete the handshake within {shown} (connect_timeout){last}"));
+            let own = || {
+                session.fault(FailureKind::Timeout, &format!("it did not complete the handshake within {shown} (connect_timeout){last}"))
+            };
             Err(session.without_token(time).unwrap_or_else(own))
         };
         match timeout_at(until, session.agree(until)).await.unwrap_or_else(late) {
@@ -208,7 +210,8 @@ impl ServerSession {
 
     pub(super) async fn shake_hands(&self) -> Result<(), Trouble> {
         self.speak(protocol::WITH_HANDSHAKE);
-        let result = self.request("initialize", protocol::initialize(self.asks)).await?.map_err(|error| self.refused("initialize", &error))?;
+        let result =
+            self.request("initialize", protocol::initialize(self.asks)).await?.map_err(|error| self.refused("initialize", &error))?;
         let version = protocol::agreed(&result).map_err(HttpFault::before_sending)?;
         if let ServerLink::Web(web) = &self.link {
             web.agree(version.clone());

@@ -372,7 +372,8 @@ impl Web {
             let acted = |fault: HttpFault| HttpFault { may_have_acted: true, ..fault };
             answer = self.endpoint.http.send(self.endpoint.call("GET", headers, None)).await.map_err(acted)?;
         }
-        Err(HttpFault::after_sending(answer.failure(FailureKind::BadResponse, format!("ended its answer early {MOST_RESUMED} times"))).into())
+        Err(HttpFault::after_sending(answer.failure(FailureKind::BadResponse, format!("ended its answer early {MOST_RESUMED} times")))
+            .into())
     }
 
     pub(super) fn stop_listening(&self) {

@@ -71,7 +71,9 @@ fn said_by_whom(mut failure: Failure, request: &ModelRequest) -> Failure {
         failure.message = match request.bounded_as {
             // Of an endpoint that counts tokens it is known that the model's own limit came first.
             _ if used > 0 && used < most => format!("model {:?} cut its answer after {used} tokens, at a limit of its own", request.model),
-            Some(what) => format!("{what} was cut at flow's default limit of {most} tokens; set max_output_tokens of the model to allow more"),
+            Some(what) => {
+                format!("{what} was cut at flow's default limit of {most} tokens; set max_output_tokens of the model to allow more")
+            }
             None => format!("the answer was cut at max_output_tokens: {most}; raise it to allow more"),
         };
     }

@@ -432,12 +432,14 @@ impl Run {
     /// A rejected key, with where the key is set. The key itself is in no message.
     fn with_key(&self, at: NodeRef, failure: Failure) -> Failure {
         let name = self.state.talk(at).map(|talk| talk.model.as_str()).filter(|_| failure.kind == FailureKind::Auth);
-        let Some((name, model)) = name.and_then(|name| Some((name, self.model(at, name)?))).filter(|(_, model)| model.provider.preset().is_some())
+        let Some((name, model)) =
+            name.and_then(|name| Some((name, self.model(at, name)?))).filter(|(_, model)| model.provider.preset().is_some())
         else {
             return failure;
         };
         let is_of_variables = name == DEFAULT_MODEL && self.options.default_model.is_some();
-        let read: Vec<&str> = model.api_key.iter().flat_map(|key| &key.reads).filter_map(|read| read.path.last()).map(String::as_str).collect();
+        let read: Vec<&str> =
+            model.api_key.iter().flat_map(|key| &key.reads).filter_map(|read| read.path.last()).map(String::as_str).collect();
         let what = match &model.api_key {
             Some(_) if !read.is_empty() => format!("check the key in {}", read.join(", ")),
             Some(_) if is_of_variables => "check the key in FLOW_API_KEY".to_owned(),

@@ -103,7 +103,9 @@ impl Run {
                     Some(FilePart::Write) => CallRequest::Write { folder: folder.clone(), name: text("name"), text: plain(&with["text"]) },
                 }
             }
-            ToolKind::Smtp { .. } => return Err(Failure::new(FailureKind::BadRequest, format!("tool \"{name}\" can only be used with send"))),
+            ToolKind::Smtp { .. } => {
+                return Err(Failure::new(FailureKind::BadRequest, format!("tool \"{name}\" can only be used with send")));
+            }
             ToolKind::Server(_) => self.server_request(at, ToolName::of(name), with, timeout)?,
             ToolKind::Broken => return Err(Failure::new(FailureKind::Internal, format!("tool \"{name}\" could not be read"))),
             ToolKind::Pipeline { file, .. } => {

@@ -257,8 +257,9 @@ impl Run {
     /// What a mock gives in place of a tool: of a pipeline its outputs.
     fn given_by(&self, at: NodeRef, tool: &str, value: Value) -> Result<Value, Failure> {
         let called = self.planned_of(at).called_tool(tool).map(|id| &self.plan.pipeline(id).pipeline.outputs);
-        result::outputs(called, value)
-            .map_err(|problems| Failure::new(FailureKind::BadShape, format!("the result does not match its schema: {}", problems.join("; "))))
+        result::outputs(called, value).map_err(|problems| {
+            Failure::new(FailureKind::BadShape, format!("the result does not match its schema: {}", problems.join("; ")))
+        })
     }
 
     /// A tool that is a pipeline. A person of its own is looked up first.

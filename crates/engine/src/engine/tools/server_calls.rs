@@ -363,8 +363,7 @@ impl Run {
             Some(file) if file.kind == "unreadable" => {
                 let what = reply.file.map(|file| file.media_type).filter(|what| !what.is_empty());
                 let what = what.map(|what| format!(" ({})", cut(&visible(&what), 100))).unwrap_or_default();
-                let message =
-                    format!("the resource of server \"{server}\"{what} is neither a text nor a readable file: {}", file.summary);
+                let message = format!("the resource of server \"{server}\"{what} is neither a text nor a readable file: {}", file.summary);
                 return Err(Failure::new(FailureKind::WrongType, message));
             }
             // Only a picture is opened again later.

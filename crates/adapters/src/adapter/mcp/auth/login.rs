@@ -111,7 +111,8 @@ pub(in crate::adapter::mcp) async fn log_in(
 }
 
 async fn opened(asker: &Asker) -> Result<Callback, HttpFault> {
-    let fault = |error: std::io::Error| asker.fault(FailureKind::Unavailable, format!("no local page can be opened for the login: {error}"));
+    let fault =
+        |error: std::io::Error| asker.fault(FailureKind::Unavailable, format!("no local page can be opened for the login: {error}"));
     Callback::open().await.map_err(fault)
 }
 
@@ -297,9 +298,7 @@ impl Asked<'_> {
 
     async fn by_device(&self, talk: &dyn LoginTalk) -> Result<Granted, HttpFault> {
         let Some(device) = &self.given.device else {
-            return Err(
-                self.refused(&format!("the authorization server {} has no device login; omit --device", self.given.name))
-            );
+            return Err(self.refused(&format!("the authorization server {} has no device login; omit --device", self.given.name)));
         };
         let mut form = vec![("resource", self.resource)];
         form.extend((!self.scope.is_empty()).then_some(("scope", self.scope.as_str())));

@@ -83,7 +83,7 @@ fn a_change_that_is_told_on_the_stream_stops_the_next_call_until_it_is_accepted(
             }
             let failure = world.call(&server, &first, "x", LONG).await.unwrap_err();
             assert_eq!(failure.kind, FailureKind::Denied, "{}", failure.message);
-            assert!(failure.message.contains("has changed since its server told its tools"), "{}", failure.message);
+            assert!(failure.message.contains("has changed since the server listed its tools"), "{}", failure.message);
             assert_eq!(changing.count(|heard| heard.is("tools/call")), 1);
             let second = world.list(&server).await.unwrap();
             assert!(second.changed["echo"].contains("+ \"description\": \"Version 1.\""), "{:?}", second.changed);

@@ -107,7 +107,7 @@ fn what_a_server_asks_is_refused_and_noted() {
         let to = |id: &str| heard.iter().find(|line| line.contains(&format!("\"id\":\"{id}\""))).unwrap().clone();
         assert!(to("q1").contains("error") && to("q3").contains("error") && to("q4").contains("\"result\":{}"));
         let failure = world.echo(&world.program("wants_input"), "x", LONG).await.unwrap_err();
-        let hint = "does not allow that (questions: true). It asks: Which room?";
+        let hint = "set questions: true on the server to allow this. It asks: Which room?";
         assert!(failure.kind == FailureKind::Refused && failure.message.contains(hint), "{}", failure.message);
         world.close().await;
     });

@@ -107,7 +107,7 @@ fn what_a_program_wrote_for_one_run_is_not_told_to_another() {
         });
         assert!(failure.message.contains("is not shown, since several runs use it"), "{}", failure.message);
         let failure = echoes(shared, "r_3", &server, "x").unwrap_err();
-        assert!(failure.message.contains("it last wrote: ") && failure.message.contains("about to fall over"), "{}", failure.message);
+        assert!(failure.message.contains("its last output: ") && failure.message.contains("about to fall over"), "{}", failure.message);
     });
 }
 

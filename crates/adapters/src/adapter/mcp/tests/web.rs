@@ -364,7 +364,7 @@ fn a_tool_that_is_another_one_in_the_new_session_is_not_called_there() {
         let world = World::new();
         let failure = world.echo(&world.web(&url), "x", LONG).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Denied, "{}", failure.message);
-        assert!(failure.message.contains("has changed since its server told its tools"), "{}", failure.message);
+        assert!(failure.message.contains("has changed since the server listed its tools"), "{}", failure.message);
         let seen = seen.lock().unwrap();
         let calls: Vec<bool> = seen.iter().filter(|heard| heard.is("tools/call")).map(|heard| heard.has("mcp-session-id: s1")).collect();
         assert_eq!(calls, [true], "only the call that the old session did not take");
