@@ -9,7 +9,7 @@
 //! workflow.findings().iter().for_each(|finding| println!("{}: {}", workflow.place(finding), finding.message));
 //! # Ok::<(), flow::runtime::CheckError>(())
 //! ```
-//! A run continues in a thread of its own, so it works in any async runtime, or in none. It is a stream of its [events](event::Event), and has an
+//! A run executes in its own thread, so it works in any async runtime, or in none. It is a stream of its [events](event::Event) and ends with an
 //! [outcome](runtime::RunOutcome):
 //! ```no_run
 //! # async fn example(workflow: flow::runtime::Workflow) -> Result<(), flow::runtime::RunError> {
@@ -24,14 +24,14 @@
 //! println!("{:?}: {}", outcome.ending, outcome.outputs);
 //! # Ok(()) }
 //! ```
-//! Kinds of events and fields of requests are added in any version: a `match` over events needs an arm for the rest, and a struct of [`port`] is made with
+//! Any version may add kinds of events and fields of requests: a `match` over events needs a wildcard arm; build a struct of [`port`] with
 //! `..Default::default()` where it has a default.
 //!
-//! A run whose handle is dropped is cancelled, as by [`Control::cancel`](runtime::Control::cancel). Events and outputs hold no secret that is known; personal values are
-//! in them as they are.
+//! Dropping a run's handle cancels the run, like [`Control::cancel`](runtime::Control::cancel). Events and outputs contain no known secret; personal values are
+//! not masked.
 //!
-//! **What a file wants** (programs, hosts, secrets: [`Wishes`](runtime::Wishes)) is rejected unless the program [agrees](runtime::Consent). Nothing of the process
-//! reaches a run that does not ask for it: [no variable, no settings of the user](runtime::Runner), and no record is kept.
+//! **Programs, hosts and secrets** that a file uses ([`Wishes`](runtime::Wishes)) are denied unless the program [consents](runtime::Consent). By default a run
+//! reads [no environment variables and no user settings](runtime::Runner), and stores no record.
 //! ```no_run
 //! # use flow::runtime::{Consent, Workflow};
 //! # fn example(workflow: Workflow) {
@@ -41,7 +41,7 @@
 //!     .consent(Consent::Decided(std::sync::Arc::new(|wishes| wishes.programs.is_empty())));
 //! # }
 //! ```
-//! **Own ports**: a model, a database, tools or a mail server of the program are in the place of the usual ones
+//! **Own ports**: the program can replace the model, the database, the tools or the mail server
 //! ([`Runner::model_client`](runtime::Runner::model_client), [`Runner::ports`](runtime::Runner::ports)).
 //! ```no_run
 //! use std::sync::Arc;
@@ -60,8 +60,8 @@
 //! let runner = workflow.runner().model_client(Arc::new(Own));
 //! # }
 //! ```
-//! **A person's decision** is asked for by the event `approval_requested`; [`RunHandle::answer`](runtime::RunHandle::answer) tells it. A run that nobody answers
-//! ends as [waiting](runtime::RunEnding::Waiting) and can be [resumed](runtime::Runner::resume), as one whose process was killed.
+//! **A person's decision** is requested by the event `approval_requested` and given with [`RunHandle::answer`](runtime::RunHandle::answer). Without an answer the
+//! run ends as [waiting](runtime::RunEnding::Waiting) and can be [resumed](runtime::Runner::resume), like a run whose process was killed.
 //! ```no_run
 //! # async fn example(workflow: flow::runtime::Workflow, id: &str) -> Result<(), flow::runtime::RunError> {
 //! use flow::event::Happening;
@@ -77,8 +77,8 @@
 //! println!("{:?}", run.outcome().await?.ending);
 //! # Ok(()) }
 //! ```
-//! **Bounds, and a policy** of the program hold whatever files say; what models and web services answer can be
-//! [recorded](runtime::Runner::record) and [replayed](runtime::Runner::replay), which asks nobody.
+//! **Limits and a policy** of the program apply to every file. Answers of models and web services can be
+//! [recorded](runtime::Runner::record) and [replayed](runtime::Runner::replay); a replay calls nothing outside.
 //! ```no_run
 //! # async fn example(workflow: flow::runtime::Workflow) -> Result<(), flow::runtime::RunError> {
 //! use flow::runtime::{Limits, Policy};
@@ -91,7 +91,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! `examples/` has programs that run: `check`, `run`, `own_model`, `approve`, and `axum`, a server. `ARCHITECTURE.md` has the rooms and which may name which.
+//! `examples/` has complete programs: `check`, `run`, `own_model`, `approve`, and `axum`, a server. `ARCHITECTURE.md` describes the modules and their dependencies.
 
 #[doc(hidden)]
 pub mod cli;

@@ -38,7 +38,7 @@ pub(super) fn done(command: &ConversationsCommand, shared: &SharedOptions) -> Re
 fn open(journal: &Path, store: &StoreOption, shared: &SharedOptions) -> Result<SqliteConversations, Refusal> {
     let file = store.store.clone().unwrap_or_else(|| conversations_file(journal));
     if !file.exists() {
-        return Err(Refusal::new(Exit::NothingRan, format!("there are no conversations yet: {} does not exist", file.display())));
+        return Err(Refusal::new(Exit::NothingRan, format!("no conversations yet: {} does not exist", file.display())));
     }
     Ok(SqliteConversations::existing(&file, &kept::of_kept_runs(&shared.current_project())?)?)
 }
@@ -64,7 +64,7 @@ fn list(store: &mut SqliteConversations, as_json: bool) -> Result<Exit, Refusal>
 
 /// The messages of a conversation. Errors: there is none of that id (exit 2), or it cannot be read.
 fn messages(store: &mut SqliteConversations, id: &str) -> Result<Vec<KeptMessage>, Refusal> {
-    store.all(id)?.ok_or_else(|| Refusal::usage(format!("there is no conversation \"{}\"; see flow conversations list", visible(id))))
+    store.all(id)?.ok_or_else(|| Refusal::usage(format!("conversation \"{}\" not found; see flow conversations list", visible(id))))
 }
 
 /// A message for people, masked.
@@ -99,7 +99,7 @@ fn erase(journal: &Path, id: &str, forget_missing: bool, store: &StoreOption, sh
     if conversations.all(id).is_ok_and(|found| found.is_none()) {
         // What a command that was killed left of it goes all the same.
         conversations.remove(id, &[])?;
-        return Err(Refusal::usage(format!("there is no conversation \"{}\"; see flow conversations list", visible(id))));
+        return Err(Refusal::usage(format!("conversation \"{}\" not found; see flow conversations list", visible(id))));
     }
     // Nothing of it begins meanwhile.
     let turn = environment::run_id();
@@ -133,7 +133,7 @@ fn erase_in_turn(
 ) -> Result<(usize, Vec<String>), Refusal> {
     if let Some(ahead) = conversations.ahead(turn)? {
         let process = conversations.process(&ahead);
-        let message = format!("run {ahead} of this conversation is going on (process {process}); erase it when that has ended");
+        let message = format!("run {ahead} of this conversation is running (process {process}); erase the conversation when it has ended");
         return Err(Refusal::usage(message));
     }
     let mut store = journal.exists().then(|| SqliteStore::existing(journal, &Default::default())).transpose()?;
@@ -160,7 +160,7 @@ fn erase_in_turn(
         let is_forgotten = SqliteCache::forget(&kept::cache_file(journal), &names).map_err(failed)?;
         store.remove(&names)?;
         if !is_forgotten {
-            let message = "another process is reading kept results of this conversation: repeat the command when it has ended";
+            let message = "another process is reading cached results of this conversation: repeat the command when it has ended";
             return Err(Refusal::new(Exit::Failed, message));
         }
     }

@@ -82,13 +82,13 @@ pub(super) fn run(options: &DoctorOptions, shared: &SharedOptions) -> Result<Exi
         let before = looked.signs.len();
         match checked.errors().len() {
             0 => {
-                looked.command = world::login_command(path, &shared.project_of(path));
+                looked.command = world::login_command(path, &shared.project_of(path), shared.env_file.as_deref());
                 looked.pipeline(checked, trust::consent(checked, path, options.trust.is_given, shared));
             }
-            errors => looked.fault(format!("it has {}; see flow validate {}", counted(errors, "error", "errors"), shell_path(&looked.of))),
+            errors => looked.fault(format!("it has {}; run flow validate {}", counted(errors, "error", "errors"), shell_path(&looked.of))),
         }
         if looked.signs.len() == before {
-            looked.ok("needs nothing that is not here");
+            looked.ok("has everything it needs");
         }
     }
     let mut signs = looked.signs;
@@ -146,10 +146,10 @@ impl Examination {
             Sealing::default()
         });
         match file.exists().then(|| SqliteStore::existing(file, &sealing).and_then(|mut store| store.check())) {
-            None => self.ok(format!("runs: none yet; they will be kept in {}", file.display())),
+            None => self.ok(format!("runs: none yet; they will be stored in {}", file.display())),
             Some(Ok((count, 0))) => self.ok(format!("runs: {count}, all readable, in {}", file.display())),
             Some(Ok((count, sealed))) => {
-                self.sign("note", format!("runs: {count} in {}, {sealed} of them encrypted with a key that is not here", file.display()));
+                self.sign("note", format!("runs: {count} in {}, {sealed} of them encrypted with a key that is not set", file.display()));
             }
             Some(Err(problem)) => self.fault(format!("runs: {problem}")),
         }
@@ -161,8 +161,8 @@ impl Examination {
         }
         let folder = file.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(project);
         if let Err(problem) = tempfile::tempfile_in(folder) {
-            let help = "set FLOW_STATE_DIR to a folder of yours, and runs are kept there";
-            self.fault(format!("nothing can be written in {}: {problem}; {help}", folder.display()));
+            let help = "set FLOW_STATE_DIR to a writable folder, and runs are stored there";
+            self.fault(format!("cannot write in {}: {problem}; {help}", folder.display()));
         }
     }
 
@@ -195,10 +195,10 @@ impl Examination {
                         let answer = self.hosts.entry((host.clone(), port)).or_insert_with(|| reach(&host, port, PATIENCE));
                         match answer.as_ref().map_err(ToString::to_string) {
                             Ok(()) => self.ok(format!("host {host}:{port} answers")),
-                            Err(problem) => self.fault(format!("host {host}:{port} does not answer: {problem}")),
+                            Err(problem) => self.fault(format!("host {host}:{port} does not respond: {problem}")),
                         }
                     }
-                    Err(text) => self.sign("note", format!("which host \"{text}\" leads to is known only in a run")),
+                    Err(text) => self.sign("note", format!("the host of \"{text}\" is known only during a run")),
                 }
             }
         }
@@ -227,11 +227,12 @@ impl Examination {
                 looked.1
             }
             Seen::IsAbsent(problem) => {
-                return self.sign("note", format!("optional server {name} is not there, and a run leaves its tools out: {problem}"));
+                return self
+                    .sign("note", format!("optional server {name} is not available, so runs continue without its tools: {problem}"));
             }
             Seen::Fails(problem) => return self.fault(format!("server {name} cannot be used: {problem}")),
             Seen::OnlyInARun(why) => {
-                return self.sign("note", format!("what server {name} is started with is known only in a run ({why})"));
+                return self.sign("note", format!("the command of server {name} is known only during a run ({why})"));
             }
         };
         let names: Vec<&str> = look.tools.iter().map(|(name, _)| name.as_str()).collect();
@@ -243,7 +244,10 @@ impl Examination {
         }
         let changed: Vec<&str> = look.difference.changed.keys().map(String::as_str).collect();
         if !changed.is_empty() {
-            self.fault(format!("server {name}: {} not as pinned; look at it and accept it with flow tools pin", changed.join(", ")));
+            self.fault(format!(
+                "server {name}: {} changed since it was pinned; review and accept it with flow tools pin",
+                changed.join(", ")
+            ));
         }
         // Without `allow` the file names each tool that it uses, and a run says which of them is not pinned.
         let is_open =
@@ -251,7 +255,7 @@ impl Examination {
         let new: Vec<&str> = look.difference.new.iter().filter(is_open).map(String::as_str).collect();
         if !new.is_empty() {
             let is = if new != [INSTRUCTIONS] && tool.is_some_and(|tool| tool.allow.is_some()) { "fault" } else { "note" };
-            let what = "new since it was pinned, and not used; look at it and accept it with flow tools pin";
+            let what = "new since it was pinned, and not used; review and accept it with flow tools pin";
             self.sign(is, format!("server {name}: {} {what}", new.join(", ")));
         }
     }
@@ -264,14 +268,14 @@ fn default_model(pipeline: &Pipeline, env: &BTreeMap<String, Secret>, has_settin
     }
     Some(match (world::default_model(env), pipeline.models.get("default")) {
         (Err(error), _) => ("fault", error.to_string()),
-        (Ok(Some(_)), _) => ("ok", "model default: from the variables FLOW_MODEL…".into()),
+        (Ok(Some(_)), _) => ("ok", "model default: from FLOW_MODEL…".into()),
         (Ok(None), Some(model)) if model.provider.scripted().is_some() => {
-            ("note", "model default: scripted; FLOW_MODEL and FLOW_MODEL_BASE_URL put a real one in its place".into())
+            ("note", "model default: scripted; set FLOW_MODEL and FLOW_MODEL_BASE_URL to use a real one".into())
         }
-        (Ok(None), Some(_)) => ("ok", "model default: of the file".into()),
+        (Ok(None), Some(_)) => ("ok", "model default: from the file".into()),
         (Ok(None), None) if has_settings_model => ("ok", "model default: from the settings".into()),
         (Ok(None), None) => {
-            ("fault", "no model: name one in the file, in flow.toml ([models.default]), or with FLOW_MODEL and FLOW_MODEL_BASE_URL".into())
+            ("fault", "no model: set one in the file, in flow.toml ([models.default]), or with FLOW_MODEL and FLOW_MODEL_BASE_URL".into())
         }
     })
 }
@@ -352,7 +356,7 @@ fn of_variables(env: &BTreeMap<String, Secret>) -> Vec<SettingOrigin> {
     VARIABLES.into_iter().filter_map(of_one).collect()
 }
 
-/// What a file sets. `has_model`: something stronger names one.
+/// What a file sets. `has_model`: overridden by a stronger setting.
 fn of_settings(settings: &Settings, from: &str, has_model: bool) -> Vec<SettingOrigin> {
     let Settings { default_model, limits, policy, private_hosts, state_dir, journal, lint, .. } = settings;
     let mut origins = vec![];
@@ -362,7 +366,7 @@ fn of_settings(settings: &Settings, from: &str, has_model: bool) -> Vec<SettingO
     };
     if let Some(model) = default_model {
         let name = model.model.as_ref().map_or("its provider's own", |text| &*text.source);
-        set("models.default", name.to_owned(), has_model.then_some("something stronger names one"));
+        set("models.default", name.to_owned(), has_model.then_some("overridden by a stronger setting"));
     }
     if let Some(policy) = policy {
         set("policy", policy.description.clone().unwrap_or_else(|| "in force".into()), None);
@@ -388,7 +392,7 @@ fn of_settings(settings: &Settings, from: &str, has_model: bool) -> Vec<SettingO
         ("max_cost_usd", limits.max_cost_usd.map(|n| n.to_string())),
         ("max_steps", limits.max_steps.map(|n| n.to_string())),
     ];
-    let of_several = format!("{from}; of several the smallest counts");
+    let of_several = format!("{from}; the smallest value applies");
     origins.extend(bounds.into_iter().filter_map(|(name, value)| Some(SettingOrigin::new(format!("limits.{name}"), value?, &*of_several))));
     origins
 }

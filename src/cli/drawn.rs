@@ -10,10 +10,10 @@ use crate::report::graph;
 
 /// The graph of a run. `file`: what it ran, if it says so.
 pub(super) fn of_run(record: &Record, file: Option<&str>, shared: &SharedOptions) -> graph::Graph {
-    let Some(file) = file else { return alone(record, shared, "it does not say which file it ran") };
+    let Some(file) = file else { return alone(record, shared, "its file is not recorded") };
     let path = Path::new(file);
     if !path.exists() {
-        return alone(record, shared, &format!("{file} does not exist any more"));
+        return alone(record, shared, &format!("{file} no longer exists"));
     }
     let checked = check_file(path, &shared.project_of(path), &DiskFiles);
     let is_same = checked.loaded.program.pipelines.first().is_some_and(|pipeline| pipeline.hash == record.hash);
@@ -28,7 +28,7 @@ pub(super) fn of_run(record: &Record, file: Option<&str>, shared: &SharedOptions
 
 fn alone(record: &Record, shared: &SharedOptions, why: &str) -> graph::Graph {
     if !shared.quiet {
-        tell!("drawn from the record alone, in the order in which steps began: {why}");
+        tell!("drawn from the record only, in the order in which steps began: {why}");
     }
     graph::ran_alone(record)
 }

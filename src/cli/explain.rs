@@ -29,7 +29,7 @@ pub(super) fn run(what: &str, shared: &SharedOptions) -> Result<Exit, Refusal> {
         return Err(Refusal::new(Exit::NothingRan, format!("no file found: {} does not exist", visible(what))));
     }
     let names = Code::ALL.iter().flat_map(|c| [c.id(), c.name()]);
-    Err(Refusal::usage(format!("there is no file and no code \"{}\"{}", visible(what), did_you_mean(what, names))))
+    Err(Refusal::usage(format!("no file and no code is called \"{}\"{}", visible(what), did_you_mean(what, names))))
 }
 
 /// Prints the JSON Schema of a kind of file, or of all.

@@ -32,7 +32,7 @@ pub(super) fn run(options: &FixOptions, shared: &SharedOptions) -> Result<Exit, 
         let fixed = match fix_file(path, &project, &input, &|| readers.of(path, &project, shared)) {
             Ok(fixed) => fixed,
             Err(why) => {
-                tell!("{shown}: nothing is written: {}", visible(&why.to_string()));
+                tell!("{shown}: not changed: {}", visible(&why.to_string()));
                 counts.left += 1;
                 exit = Exit::Findings;
                 continue;
@@ -45,7 +45,7 @@ pub(super) fn run(options: &FixOptions, shared: &SharedOptions) -> Result<Exit, 
             (false, false) => match replace_if(path, &fixed.text, |now| now == fixed.before.as_bytes()) {
                 Ok(()) => Exit::Ok,
                 Err(problem) => {
-                    tell!("{shown}: nothing is written: {problem}");
+                    tell!("{shown}: not changed: {problem}");
                     counts.left += 1;
                     exit = Exit::Failed;
                     continue;
@@ -121,7 +121,7 @@ fn show(path: &Path, fixed: &Fixed) -> Exit {
     let patch = |before: &str, text: &str| TextDiff::from_lines(before, text).unified_diff().header(&name, &name).to_string();
     let drawn = patch(&without_keys(&fixed.before), &without_keys(&fixed.text));
     if drawn != patch(&fixed.before, &fixed.text) {
-        tell!("{name}: a key has stars in its place, so that this patch does not apply; flow fix writes the file");
+        tell!("{name}: a key is masked, so this patch does not apply; use flow fix to change the file");
     }
     stdout::print_file(&drawn)
 }

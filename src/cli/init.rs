@@ -37,7 +37,7 @@ pub(super) fn run(folder: &Path, shared: &SharedOptions) -> Result<Exit, Refusal
     let there: Vec<_> = STARTER.iter().map(|(name, _)| place(name)).filter(|path| path.symlink_metadata().is_ok()).collect();
     if !there.is_empty() {
         let lines = there.iter().map(|path| format!("  {}", shown(path)));
-        let head = "nothing was written, since these files are there already:".to_owned();
+        let head = "nothing was written, because these files already exist:".to_owned();
         return Err(Refusal(Exit::Usage, std::iter::once(head).chain(lines).collect()));
     }
     let mut made = Made::default();
@@ -45,7 +45,7 @@ pub(super) fn run(folder: &Path, shared: &SharedOptions) -> Result<Exit, Refusal
         let path = place(name);
         if let Err(problem) = stays_in(folder, &path).and_then(|()| made.write(&path, text)) {
             made.remove();
-            let line = format!("{} cannot be written: {problem}; nothing is left of what was written before", shown(&path));
+            let line = format!("cannot write {}: {problem}; files written before it were removed", shown(&path));
             return Err(Refusal::new(Exit::Failed, line));
         }
     }

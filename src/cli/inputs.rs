@@ -35,10 +35,10 @@ pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -
             return wrong(format!("--input {}: write --input name=value", visible(pair)));
         };
         if name == "channel" {
-            return wrong(format!("--input {}: the channel is no input; write --channel {}", visible(pair), visible(value)));
+            return wrong(format!("--input {}: the channel is not an input; write --channel {}", visible(pair), visible(value)));
         }
         if !named.insert(name) {
-            return wrong(format!("--input {name} is there twice; write each input once", name = visible(name)));
+            return wrong(format!("--input {name} is set twice; set each input once", name = visible(name)));
         }
         let typed = typed_for(&pipeline.inputs, name, value)
             .map_err(|error| Refusal::usage(format!("--input {}: {}", visible(name), unread(&error))))?;
@@ -49,13 +49,13 @@ pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -
 
 fn of_file(file: &Path) -> Result<Map<String, Value>, Refusal> {
     let text = if file == Path::new("-") { files::read_input(MOST_GIVEN) } else { files::read_named(file, MOST_GIVEN) };
-    let text = text.map_err(|e| Refusal::usage(format!("--inputs {}: it cannot be read: {e}", shown(file))))?;
+    let text = text.map_err(|e| Refusal::usage(format!("--inputs {}: cannot read it: {e}", shown(file))))?;
     let wanted = |what: String| {
         Refusal::usage(format!("--inputs {}: {what}; write one JSON object such as {{\"message\": \"Hello\"}}", shown(file)))
     };
     match read_json(&text) {
         Ok(Value::Object(given)) => Ok(given),
-        Ok(_) => Err(wanted("it holds no JSON object".into())),
+        Ok(_) => Err(wanted("it is not a JSON object".into())),
         Err(error) => Err(wanted(visible(&error.to_string()).into_owned())),
     }
 }
@@ -98,7 +98,7 @@ pub(super) fn allow(question: &str, show: &str) -> Option<bool> {
         return decide(&shown);
     }
     tell::as_written(&shown, "\n");
-    decide(&format!("this question has {length} characters; look at all of it: {show}"))
+    decide(&format!("this question has {length} characters; show all of it: {show}"))
 }
 
 /// Asks a person yes or no; `None`: nobody can be asked, or nobody answers.

@@ -47,11 +47,11 @@ fn found(name: &str, paths: &[PathBuf], env: &BTreeMap<String, Secret>, shared: 
                         all.push(Found { server, url, file: file.clone(), checked: Arc::clone(&checked) });
                     }
                     ServerTransport::Program { .. } => {
-                        why = Some(format!("server {name} is a program; only a server with a url takes a login"))
+                        why = Some(format!("server {name} is a program; only a server with a url has a login"))
                     }
                 },
                 Err(failure) if own == name => {
-                    why = Some(format!("what server {name} is called with is known only in a run ({})", failure.message))
+                    why = Some(format!("the address of server {name} is known only during a run ({})", failure.message))
                 }
                 _ => others.push(own),
             }
@@ -69,7 +69,7 @@ fn found(name: &str, paths: &[PathBuf], env: &BTreeMap<String, Secret>, shared: 
         (1, _) => Ok(same.remove(0)),
         (0, Some(why)) => Err(nothing(why)),
         (0, None) if others.is_empty() => Err(nothing(format!("no pipeline has a server {name}"))),
-        (0, None) => Err(nothing(format!("no pipeline has a server {name}; there are: {}", others.join(", ")))),
+        (0, None) => Err(nothing(format!("no pipeline has a server {name}; available: {}", others.join(", ")))),
         _ => {
             let files: Vec<String> = same.iter().map(|one| one.file.display().to_string()).collect();
             Err(nothing(format!("several servers are called {name}; add the file of one: {}", files.join(", "))))
@@ -95,10 +95,10 @@ impl LoginTalk for Terminal {
         if !is_at_terminal() {
             return false;
         }
-        tell!("server {} sends its logins to {}", self.name, visible(issuer));
+        tell!("server {} uses {} for its login, on these hosts:", self.name, visible(issuer));
         origins.iter().for_each(|origin| tell!("  {}", visible(origin)));
         let at_question = at_question();
-        let answer = decide("The file does not name these hosts. May they be asked for a token?");
+        let answer = decide("The file does not name these hosts. Request a token from them?");
         drop(at_question);
         answer == Some(true)
     }
@@ -134,14 +134,14 @@ pub(super) fn login(options: &LoginOptions, shared: &SharedOptions) -> Result<Ex
     let wish = LoginWish { scopes: options.scopes.clone(), hosts: options.hosts.clone(), by_device: options.device };
     let talk = Terminal { name: found.server.name.clone(), opens_browser: !options.no_browser };
     let runtime = Runtime::new().map_err(|error| Refusal::new(Exit::Failed, format!("flow cannot start: {error}")))?;
-    let command = world::login_command(&found.file, &shared.project_of(&found.file));
+    let command = world::login_command(&found.file, &shared.project_of(&found.file), shared.env_file.as_deref());
     let world = world::servers(hosts, agreed, command);
     let done = runtime.block_on(world.log_in(&found.server, &wish, &talk));
     match done {
         Ok(done) => {
             let scopes = if done.scopes.is_empty() { String::new() } else { format!(", scopes {}", visible(&done.scopes.join(" "))) };
             let long =
-                if done.is_refreshed { "it is refreshed when it expires" } else { "it is not refreshed; log in again when it has expired" };
+                if done.is_refreshed { "it is refreshed automatically" } else { "it is not refreshed; log in again when it has expired" };
             tell!("{}: logged in at {}{scopes}; {long}", options.server, visible(&done.issuer));
             Ok(Exit::Ok)
         }

@@ -46,14 +46,14 @@ pub(super) fn run() -> Result<Exit, Refusal> {
             Ok(EditorMessage::Garbage(why)) => vec![parse_error(&why)],
             Err(RecvTimeoutError::Timeout) => guarded(&Value::Null, || server.idle()),
             Err(RecvTimeoutError::Disconnected) if server.is_new() || server.was_shut_down() => return Ok(Exit::Ok),
-            Err(RecvTimeoutError::Disconnected) => return Err(Refusal::new(Exit::Failed, "the editor ended without shutdown")),
+            Err(RecvTimeoutError::Disconnected) => return Err(Refusal::new(Exit::Failed, "the editor ended without a shutdown request")),
         };
         if server.has_ended() {
             // The protocol wants 1.
             return Ok(if server.was_shut_down() { Exit::Ok } else { Exit::Findings });
         }
         if !answers.iter().all(|answer| write(&mut out, answer).is_ok()) {
-            return Err(Refusal::new(Exit::Failed, "the editor reads no more"));
+            return Err(Refusal::new(Exit::Failed, "the editor no longer reads"));
         }
     }
 }
@@ -62,7 +62,7 @@ pub(super) fn run() -> Result<Exit, Refusal> {
 fn guarded(message: &Value, work: impl FnOnce() -> Vec<Value>) -> Vec<Value> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| match message.get("id") {
         Some(id) => {
-            vec![serde_json::json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32603, "message": "flow met a fault of its own" } })]
+            vec![serde_json::json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32603, "message": "internal error of flow" } })]
         }
         None => vec![],
     })

@@ -44,7 +44,7 @@ pub(super) fn serve(options: &McpOptions, shared: &SharedOptions) -> Result<Exit
     for file in &options.files {
         let one = ServedPipeline::new(file, &limits, options.trust.is_given, shared)?;
         if served.iter().any(|other| other.tool.name == one.tool.name) {
-            return Err(Refusal::usage(format!("two pipelines are called {}; a tool needs a name of its own", one.tool.name)));
+            return Err(Refusal::usage(format!("two pipelines are called {}; tool names must be unique", one.tool.name)));
         }
         served.push(Arc::new(one));
     }
@@ -92,7 +92,7 @@ fn token(shared: &SharedOptions, address: IpAddr) -> Result<Option<Secret>, Refu
     if let (None, Some(file)) = (&token, &shared.env_file)
         && environment::of_file(file).map_err(Refusal::usage)?.contains_key(TOKEN)
     {
-        return Err(Refusal::usage(format!("{TOKEN} is in {}, and is read from the environment only; set it there", file.display())));
+        return Err(Refusal::usage(format!("{TOKEN} is set in {}, but is read from the environment only; set it there", file.display())));
     }
     match &token {
         Some(token) if token.reveal().len() < SHORTEST_TOKEN || !token.reveal().bytes().all(|byte| byte.is_ascii_graphic()) => {
@@ -100,7 +100,8 @@ fn token(shared: &SharedOptions, address: IpAddr) -> Result<Option<Secret>, Refu
             Err(Refusal::usage(message))
         }
         None if address != IpAddr::V4(Ipv4Addr::LOCALHOST) => {
-            let message = format!("--address {address}: only 127.0.0.1 is served without a token; set {TOKEN} to what clients must show");
+            let message =
+                format!("--address {address}: only 127.0.0.1 is served without a token; set {TOKEN} to the token that clients must send");
             Err(Refusal::usage(message))
         }
         _ => Ok(token),
@@ -196,7 +197,7 @@ impl ServedPipeline {
             begun => begun?,
         };
         let workflow = &self.runner.workflow;
-        let command = world::login_command_from_anywhere(&workflow.file, &workflow.project);
+        let command = world::login_command_from_anywhere(&workflow.file, &workflow.project, self.runner.env_file.as_deref());
         session.on.ports.servers = Arc::new(common.servers.lend(&session.id, &private_hosts, self.runner.agreed.clone(), command));
         let played = session.play(&mut line.stop, &mut Called { signals: &common.signals, progress: &line.progress });
         let outcome = &played.outcome;

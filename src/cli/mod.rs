@@ -50,7 +50,7 @@ pub fn main() -> std::process::ExitCode {
     let exit = match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(exit)) => exit,
         Ok(Err(_)) => {
-            tell!("flow met a fault of its own; please report it with the lines above");
+            tell!("internal error of flow; please report it with the lines above");
             Exit::Internal
         }
         Err(error) => {
@@ -79,7 +79,7 @@ fn command() -> Exit {
 fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
     tell::show_spans().map_err(Refusal::usage)?;
     if let Some(folder) = shared.project.as_ref().filter(|folder| !folder.is_dir()) {
-        return Err(Refusal::usage(format!("--project {}: there is no such folder", shown(folder))));
+        return Err(Refusal::usage(format!("--project {}: folder not found", shown(folder))));
     }
     match command {
         FlowCommand::Run(options) if options.dry_run => plan::run(&options.wanted, options.printed.json, shared),

@@ -69,7 +69,7 @@ impl OutputTargets<'_> {
             self.events = None;
             if error.kind() != ErrorKind::BrokenPipe {
                 self.is_cut = true;
-                tell!("the events cannot be written any more: {error}; flow runs export {}{} has them", event.run, self.reach);
+                tell!("the events can no longer be written: {error}; flow runs export {}{} prints them", event.run, self.reach);
             }
         }
     }
@@ -86,7 +86,7 @@ impl OutputTargets<'_> {
         {
             is_lost = true;
             is_printed |= !on_stdout;
-            tell!("cannot write {}: {error}; the outputs stand below", shown(path));
+            tell!("cannot write {}: {error}; the outputs follow below", shown(path));
             if on_stdout {
                 tell::refused(&outputs());
             }
@@ -112,12 +112,35 @@ impl OutputTargets<'_> {
             tell!("{why}");
         }
         needs_review(outcome).filter(|_| !shared.quiet).iter().for_each(|line| tell!("{line}"));
-        let exit = match status {
-            RunStatus::Partial if options.fail_on_partial => Exit::Failed,
-            status => Exit::of(status, outcome.cancelled_by() == Some(Canceller::Terminate)),
-        };
+        let exit = exit_of(outcome, status, options, outcome.cancelled_by() == Some(Canceller::Terminate));
+        let is_told = !shared.quiet || is_good && exit == Exit::Failed;
+        rejected_keys(outcome).iter().filter(|_| is_told).for_each(|line| tell!("{line}"));
         exit.unless(is_lost)
     }
+}
+
+/// The exit code of a run: that of its status. Where every call of a model was rejected for its key, nothing that the run gave is what its
+/// author wanted, even if a stand-in answered.
+pub(super) fn exit_of(outcome: &RunOutcome, status: RunStatus, options: &OutputOptions, is_terminated: bool) -> Exit {
+    match (Exit::of(status, is_terminated), status) {
+        (Exit::Ok | Exit::QualityNotMet, _) if record(&outcome.events).is_some_and(|record| record.has_no_valid_key()) => Exit::Failed,
+        (_, RunStatus::Partial) if options.fail_on_partial => Exit::Failed,
+        (exit, _) => exit,
+    }
+}
+
+/// Keys that model endpoints rejected, a line each, but for the one that is the cause of the end.
+fn rejected_keys(outcome: &RunOutcome) -> Vec<String> {
+    let record = record(&outcome.events);
+    let keys = record.iter().flat_map(|record| &record.rejected_keys);
+    let is_cause = |message: &str| {
+        let cause = outcome.failure.as_ref().filter(|_| outcome.status() == Some(RunStatus::Failed));
+        cause.is_some_and(|cause| cause.failure.message == message)
+    };
+    let line = |agent: &str, model: &str, message: &str| {
+        visible(&format!("key rejected: agent \"{agent}\", model \"{model}\": {message}")).into_owned()
+    };
+    keys.filter(|key| !is_cause(&key.message)).map(|key| line(&key.agent, &key.model, &key.message)).collect()
 }
 
 /// Puts a text into a file: whole or not at all, where it is one and its folder can be written.
@@ -159,11 +182,11 @@ pub(super) fn line_of_end(outcome: &RunOutcome, reach: &str) -> Option<String> {
             let told = if gates.is_empty() { "a gate was not met".to_string() } else { gates.join("; ") };
             format!("quality_not_met: {}; flow runs show{reach} shows why", visible(&told))
         }
-        (_, RunStatus::Cancelled) if outcome.events.is_empty() => "cancelled before it began: nothing was done".to_string(),
+        (_, RunStatus::Cancelled) if outcome.events.is_empty() => "cancelled before it began; nothing was started".to_string(),
         (_, RunStatus::Cancelled) if asked_to_end(&outcome.events) == Some(Canceller::Person) => {
             "cancelled by a person: it cannot continue".to_string()
         }
-        (_, RunStatus::Cancelled) => format!("cancelled; what is done is kept: flow runs resume {}{reach}", outcome.run),
+        (_, RunStatus::Cancelled) => format!("cancelled; finished steps are kept: flow runs resume {}{reach}", outcome.run),
         _ => return None,
     })
 }
@@ -182,6 +205,7 @@ fn summary(outcome: &RunOutcome, redactor: &Redactor) -> Value {
         "usage": { "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "total_tokens": usage.total_tokens() },
         "cost": usage.cost_usd,
         "failure": masked(&json!(outcome.failure), redactor),
+        "rejected_keys": masked(&json!(record.iter().flat_map(|record| &record.rejected_keys).collect::<Vec<_>>()), redactor),
         "needs_review": record.iter().any(|record| !record.needs_review.is_empty()),
     })
 }

@@ -301,24 +301,24 @@ pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option
         Happening::StepBlocked { step, by } if !by.is_empty() => format!("{step}: blocked by {by}"),
         Happening::StepCancelled { step } => format!("{step}: cancelled"),
         Happening::AttemptFailed { step, attempt, failure, .. } => {
-            format!("{step}: try {attempt} failed ({}), trying again", failure.kind.word())
+            format!("{step}: try {attempt} failed ({}), retrying", failure.kind.word())
         }
         Happening::CaseChosen { step, case } => format!("{step}: {case}"),
         Happening::PlanAccepted { step, plan, .. } => {
             format!("{step}: a plan of {}, {}", counted(plan.steps.len(), "step", "steps"), plan.strategy.word())
         }
-        Happening::PlanRefused { step, findings, .. } => format!("{step}: plan refused: {}", masked(&findings.join("; "))),
+        Happening::PlanRefused { step, findings, .. } => format!("{step}: plan rejected: {}", masked(&findings.join("; "))),
         Happening::PlanChecked { step, fulfilled, .. } => {
             format!("{step}: {}", if *fulfilled { "the work is done" } else { "the work is not done" })
         }
-        Happening::RefinementStarted { target, .. } => format!("{target}: once more, with feedback"),
+        Happening::RefinementStarted { target, .. } => format!("{target}: running again with feedback"),
         Happening::LimitReached { message, .. } => masked(message),
         Happening::CancelRequested { waits_until_ms: Some(until), .. } => {
-            format!("waiting up to {}s for answers of calls that are out", until.saturating_sub(event.at_ms).div_ceil(1000))
+            format!("waiting up to {}s for the answers of open calls", until.saturating_sub(event.at_ms).div_ceil(1000))
         }
-        Happening::OutcomeUnknown { step, .. } => format!("{step}: no answer; whether the call has acted is not known"),
+        Happening::OutcomeUnknown { step, .. } => format!("{step}: no answer; it is unknown whether the call had an effect"),
         Happening::ToolsListed { step, server, absent: Some(failure), .. } => {
-            format!("{step}: optional server {server} is not there, its tools are left out: {}", masked(&failure.message))
+            format!("{step}: optional server {server} is not available; the run continues without its tools: {}", masked(&failure.message))
         }
         _ if is_verbose => serde_json::to_value(event).ok().and_then(|v| v["type"].as_str().map(str::to_string)).unwrap_or_default(),
         _ => return None,

@@ -86,7 +86,7 @@ pub(super) fn checked(file: &Path, shared: &SharedOptions) -> Result<Checked, Re
     let project = shared.project_of(file);
     let mut checked = check_file(file, &project, &DiskFiles);
     if checked.loaded.kind == FileKind::Test {
-        return Err(Refusal::usage(format!("{shown} is a test file, no pipeline: flow test {shown}")));
+        return Err(Refusal::usage(format!("{shown} is a test file, not a pipeline: run flow test {shown}")));
     }
     if checked.has_errors() {
         add_edits(&mut checked, file, &project, &DiskFiles);
@@ -112,7 +112,7 @@ pub(super) fn report_findings(checked: &Checked, file: &str, shared: &SharedOpti
         tell_as_written!("{}: {} (steps that read it will fail)", place(&checked.loaded.sources, found), found.message);
     }
     if warnings > 0 {
-        tell!("{}; see flow validate {}", counted(warnings, "warning", "warnings"), shell_path(file));
+        tell!("{}; run flow validate {}", counted(warnings, "warning", "warnings"), shell_path(file));
     }
     Ok(())
 }

@@ -50,7 +50,7 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
             ));
         }
         Err(RunError::Inputs(mut problems)) => {
-            problems.extend((!has_all).then(|| "give it with --input name=value, or in a file with --inputs FILE".to_string()));
+            problems.extend((!has_all).then(|| "set it with --input name=value, or in a file with --inputs FILE".to_string()));
             return Err(Refusal(Exit::Usage, problems));
         }
         begun => begun?,
@@ -69,7 +69,7 @@ pub(super) fn prepared(
     taping: Taping,
 ) -> Result<Surroundings, Refusal> {
     if printed.json && printed.events_on_stdout() {
-        return Err(Refusal::usage("--json and --events - both want standard output; leave one out"));
+        return Err(Refusal::usage("--json and --events - both write to standard output; use only one"));
     }
     let workflow = pipeline(file, shared)?;
     // A replay asks nobody, starts nothing and needs no secret.
@@ -131,7 +131,7 @@ impl Attend for AtTerminal<'_> {
 /// Tells for which run of its conversation a run waits.
 pub(super) fn waits(ahead: &str, process: &str, is_quiet: bool) {
     if !is_quiet {
-        tell!("run {ahead} of this conversation is being run by process {process}: this one waits for it");
+        tell!("run {ahead} of this conversation is running in process {process}; waiting for it");
     }
 }
 

@@ -106,7 +106,7 @@ async fn attend(mut news: UnboundedReceiver<News>) {
                     News::Run(run) if run.send(by).is_ok() => {
                         first = Some(exit);
                         late.as_mut().reset(Instant::now() + TO_END);
-                        tell_aside("ending the run; once more ends it at once");
+                        tell_aside("ending the run; a second signal ends it at once");
                     }
                     News::Question => {
                         tell!();
@@ -118,7 +118,7 @@ async fn attend(mut news: UnboundedReceiver<News>) {
                 now => (meaning, first) = (now, None),
             },
             () = &mut late, if first.is_some() => {
-                tell_aside("something hangs; the program ends without it. What is recorded is kept");
+                tell_aside("a call does not end; exiting without it. Recorded events are kept");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 end_now(first.unwrap_or(Exit::Interrupted));
             }

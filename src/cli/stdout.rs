@@ -37,7 +37,7 @@ fn write(text: &str) -> Exit {
 pub(super) fn told(printed: std::io::Result<()>) -> Exit {
     match printed {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            tell!("standard output cannot be written: {error}");
+            tell!("cannot write to standard output: {error}");
             Exit::Failed
         }
         _ => Exit::Ok,

@@ -122,7 +122,7 @@ pub(super) fn panicked(fault: &std::panic::PanicHookInfo<'_>) {
     let payload = fault.payload();
     let why = payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason");
     let place = fault.location().map(ToString::to_string).unwrap_or_default();
-    tell!("fault at {place}: {why}");
+    tell!("internal error at {place}: {why}");
     let trace = std::backtrace::Backtrace::capture();
     if trace.status() == std::backtrace::BacktraceStatus::Captured {
         drawn(&trace.to_string());
@@ -147,7 +147,7 @@ pub(super) fn show_spans() -> Result<(), String> {
             let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines));
             Ok(())
         }
-        Some(other) => Err(format!("FLOW_LOG is \"{}\"; write spans, or remove the variable", visible(other))),
+        Some(other) => Err(format!("FLOW_LOG is \"{}\"; set it to spans, or remove it", visible(other))),
     }
 }
 

@@ -20,13 +20,13 @@ use crate::runtime::{own_files, place, settings, shown, world};
 /// Runs tests.
 pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     if options.update && environment::is_set("CI") {
-        return Err(Refusal::usage("--update is refused where CI is set: goldens are written and looked at by a person"));
+        return Err(Refusal::usage("--update is not allowed where CI is set: a person must review goldens"));
     }
     if options.update && options.repeat > 1 && options.baseline.is_none() {
-        return Err(Refusal::usage("--update writes what one run gave; leave --repeat out"));
+        return Err(Refusal::usage("--update writes the results of one run; omit --repeat"));
     }
     if options.record && environment::is_set("CI") {
-        return Err(Refusal::usage("--record is refused where CI is set: recordings are made and looked at by a person"));
+        return Err(Refusal::usage("--record is not allowed where CI is set: a person must review recordings"));
     }
     let baseline = options.baseline.as_deref().map(|file| (file, Baseline::read(file)));
     if let Some((file, read)) = &baseline {
@@ -121,7 +121,7 @@ fn no_test(options: &TestOptions) -> String {
     }
     let named: Vec<String> = options.paths.iter().map(|path| shown(path)).collect();
     let place = if named.is_empty() { "this project".to_string() } else { named.join(", ") };
-    format!("no test found in {place}: a file of tests ends in .test.yaml, and a pipeline may have tests of its own")
+    format!("no test found in {place}: name test files *.test.yaml, or add tests to a pipeline")
 }
 
 /// Whether a case of a baseline exists no more: it was not run although all of its file was.

@@ -108,7 +108,7 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
     for ((path, checked), agreed) in pipelines.iter().zip(&all_agreed) {
         let project = shared.project_of(path);
         let hosts = settings::read(&project).unwrap_or_default().hosts_with(&env);
-        let command = world::login_command(path, &project);
+        let command = world::login_command(path, &project, shared.env_file.as_deref());
         let look = |pipeline| look(pipeline, &env, hosts.clone(), agreed, command.clone());
         let of_file = checked.loaded.program.pipelines.iter().flat_map(|pipeline| look(pipeline));
         for (name, seen) in of_file {
@@ -119,10 +119,10 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
                     faults += 1;
                 }
                 Seen::IsAbsent(why) => {
-                    tell!("{name}: optional and not there, so nothing changes in what is pinned of it: {}", visible(&why));
+                    tell!("{name}: optional and not available, so its pins stay as they are: {}", visible(&why));
                 }
                 Seen::OnlyInARun(why) => {
-                    let known = "what it is started with is known only in a run";
+                    let known = "its command is known only during a run";
                     tell!("{name}: {known} ({}); its tools are pinned by the first one", visible(&why));
                 }
                 Seen::Is(looked) => {
@@ -148,7 +148,7 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
     }
     match count {
         0 => tell!("no MCP servers"),
-        _ if differences == 0 && faults == 0 => tell!("all tools are as they were pinned"),
+        _ if differences == 0 && faults == 0 => tell!("all tools match their pins"),
         _ => {}
     }
     Ok(if faults > 0 || only_check && differences > 0 { Exit::Findings } else { Exit::Ok })
@@ -158,7 +158,7 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
 fn tell_difference(name: &str, look: &ServerLook) -> usize {
     let difference = &look.difference;
     if difference.is_first {
-        tell!("{name} (protocol {}): seen for the first time", look.version);
+        tell!("{name} (protocol {}): not pinned before", look.version);
         for (tool, about) in &look.tools {
             tell!("  {tool}: {}", about.chars().take(200).collect::<String>());
         }

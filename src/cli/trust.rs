@@ -18,7 +18,7 @@ use crate::runtime::consent::{ConsentRequest, Standing, allowed, place, trusted}
 use crate::runtime::{RunError, settings, shown};
 
 /// What is asked at a terminal.
-const QUESTION: &str = "Trust it, until something of it changes?";
+const QUESTION: &str = "Trust it until any of it changes?";
 
 /// What a file wants.
 fn wanted<'a>(checked: &'a Checked, file: &'a Path, shared: &SharedOptions) -> Result<ConsentRequest<'a>, Refusal> {
@@ -59,8 +59,8 @@ pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: 
         return ask(&wanted, &standing).map(|()| wanted.agreed());
     }
     let file = shown(file);
-    let help = "nothing was started; look at the file, then trust it until something of it changes:";
-    let ways = [help.to_owned(), format!("  flow trust {file}"), "or add --trust to the command, for this one time".to_owned()];
+    let help = "nothing was started; review the file, then trust it until any of it changes:";
+    let ways = [help.to_owned(), format!("  flow trust {file}"), "or add --trust to the command to allow it once".to_owned()];
     Err(Refusal(Exit::Failed, refused.lines().map(str::to_owned).chain(ways).collect()))
 }
 
@@ -81,7 +81,7 @@ fn trust(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal
         if wanted.wishes.is_empty() {
             all.push(json!({ "file": shown(file), "wants": wanted.wishes, "sha256": null }));
             if !options.json {
-                say(&format!("{} wants no program, no host and no secret: it runs without being trusted", shown(file)))?;
+                say(&format!("{} uses no program, host or secret: it needs no trust", shown(file)))?;
             }
             continue;
         }
@@ -95,8 +95,8 @@ fn trust(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal
             false => wanted.keep(&standing)?,
         }
         if !shared.quiet {
-            let now = if standing.is_known { "is trusted already" } else { "is trusted, until something of it changes" };
-            tell!("{} {now}; to take it back: flow trust --remove {}", shown(file), shown(file));
+            let now = if standing.is_known { "is trusted already" } else { "is trusted until any of it changes" };
+            tell!("{} {now}; to undo: flow trust --remove {}", shown(file), shown(file));
         }
         all.push(json!({ "file": shown(file), "wants": wanted.wishes, "sha256": standing.content }));
     }
@@ -146,6 +146,6 @@ fn say(text: &str) -> Result<(), Refusal> {
 /// The list cannot be used; what else can be done.
 fn unusable(error: RunError) -> Refusal {
     let Refusal(exit, mut lines) = error.into();
-    lines.push("nothing was started; --trust allows it for this one time, without the list".into());
+    lines.push("nothing was started; --trust allows it once, without showing the list".into());
     Refusal(exit, lines)
 }

@@ -88,7 +88,7 @@ pub(super) fn files(paths: &[PathBuf], shared: &SharedOptions) -> Result<Vec<Pat
     let mut found = vec![];
     if paths.is_empty() {
         find(&shared.current_project(), &mut found);
-        return if found.is_empty() { Err(none(": there is no YAML file with flow: in this project")) } else { Ok(relative(found)) };
+        return if found.is_empty() { Err(none(": this project has no YAML file with the key flow")) } else { Ok(relative(found)) };
     }
     for path in paths {
         if is_input(path) {
@@ -113,7 +113,7 @@ pub(super) fn with_input(paths: &[PathBuf]) -> Result<Overlay<'static>, Refusal>
     let mut files = Overlay { below: &DiskFiles, texts: BTreeMap::new() };
     if let Some(path) = paths.iter().find(|path| is_input(path)) {
         let mut bytes = vec![];
-        let cannot = |error: &dyn Display| Refusal::usage(format!("standard input cannot be read: {error}"));
+        let cannot = |error: &dyn Display| Refusal::usage(format!("cannot read standard input: {error}"));
         std::io::stdin().take(MOST_INPUT).read_to_end(&mut bytes).map_err(|error| cannot(&error))?;
         // A text that is too long may be cut inside a character.
         let is_cut = bytes.len() as u64 == MOST_INPUT;

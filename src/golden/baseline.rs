@@ -35,10 +35,17 @@ struct CaseResult {
     /// Of one play, on average.
     input_tokens: u64,
     output_tokens: u64,
-    /// US dollars of one play; empty: unpriced.
+    /// US dollars of one play; empty: unpriced or unknown.
     cost_usd: Option<f64>,
+    /// The most tokens that calls of one play may have used without reporting it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    unknown_tokens: u64,
     /// The cases that each route chose.
     routes: BTreeMap<String, BTreeSet<String>>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl CaseResult {
@@ -55,6 +62,7 @@ impl CaseResult {
             input_tokens: each(tally.usage.input_tokens),
             output_tokens: each(tally.usage.output_tokens),
             cost_usd: tally.usage.cost_usd.map(round),
+            unknown_tokens: each(tally.usage.unknown_tokens),
             routes: tally.routes.iter().map(|(route, cases)| (route.clone(), chosen(cases))).collect(),
         }
     }
@@ -66,13 +74,22 @@ impl CaseResult {
     fn tokens(&self) -> f64 {
         (self.input_tokens + self.output_tokens) as f64
     }
+
+    /// A model without a price is something else than calls that did not report what they used.
+    fn cost(&self) -> String {
+        match self.cost_usd {
+            Some(usd) => format!("${usd}"),
+            None if self.input_tokens + self.output_tokens == 0 && self.unknown_tokens > 0 => "unknown".to_owned(),
+            None => "unpriced".to_owned(),
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
     #[error(transparent)]
     File(#[from] FileError),
-    #[error("there is no {file}; flow test --baseline {file} --update writes it", file = .0.display())]
+    #[error("{file} not found; flow test --baseline {file} --update writes it", file = .0.display())]
     Missing(PathBuf),
     #[error("{}: version {version} of a baseline is not known", file.display())]
     Version { file: PathBuf, version: u64 },
@@ -216,14 +233,13 @@ fn compare(name: &str, before: &CaseResult, now: &CaseResult, lines: &mut Vec<Ba
         let shown = |case: &CaseResult| format!("{} in, {} out", case.input_tokens, case.output_tokens);
         tell(judgement, "tokens of a run", shown(before), shown(now));
     }
-    let cost = |case: &CaseResult| case.cost_usd.map_or("unpriced".to_string(), |usd| format!("${usd}"));
     let judgement = match (before.cost_usd, now.cost_usd) {
         (Some(before), Some(now)) => growth(before, now, 0.0),
         (Some(_), None) => Some(Judgement::Worse),
         (None, _) => None,
     };
     if let Some(judgement) = judgement {
-        tell(judgement, "cost of a run", cost(before), cost(now));
+        tell(judgement, "cost of a run", before.cost(), now.cost());
     }
     let routes: BTreeSet<&String> = before.routes.keys().chain(now.routes.keys()).collect();
     for route in routes {
@@ -330,6 +346,36 @@ mod tests {
 
         - `a.test.yaml/known`: status: expected a\|b
         ");
+    }
+
+    #[test]
+    fn a_cost_that_is_no_longer_known_is_unknown_where_no_call_reported_its_use_and_else_unpriced() {
+        let file = "a.test.yaml/a";
+        let of = |usage: Usage| {
+            let mut outcome = outcome("a", 1, 1, 1000, "week");
+            outcome.tally.usage = usage;
+            report(vec![outcome])
+        };
+        let priced = Usage { input_tokens: 1000, cost_usd: Some(1.0), ..Usage::default() };
+        let baseline = Baseline::of(&of(priced), None, &|_| false);
+        let cost = |usage: Usage| {
+            let comparison = Comparison::of(&of(usage), &baseline, &|_| false);
+            let line = comparison.lines.iter().find(|line| line.case == file && line.what == "cost of a run").unwrap();
+            (line.judgement, line.before.clone(), line.now.clone())
+        };
+        let told = |now: &str| (Judgement::Worse, "$1".to_owned(), now.to_owned());
+        assert_eq!(cost(Usage { unknown_tokens: 300, ..Usage::default() }), told("unknown"));
+        assert_eq!(cost(Usage { cost_usd: None, unknown_tokens: 300, ..priced }), told("unpriced"));
+        assert_eq!(cost(Usage { cost_usd: None, ..priced }), told("unpriced"));
+        // A baseline keeps which of the two it was.
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("base.json");
+        let unknown = Baseline::of(&of(Usage { unknown_tokens: 300, ..Usage::default() }), None, &|_| false);
+        unknown.write(&path).unwrap();
+        let read = Baseline::read(&path).unwrap();
+        assert_eq!((read.cases[file].cost(), &read), ("unknown".to_owned(), &unknown));
+        baseline.write(&path).unwrap();
+        assert!(!std::fs::read_to_string(&path).unwrap().contains("unknown"));
     }
 
     #[test]

@@ -64,9 +64,9 @@ fn noted(played: &Played) -> Vec<Complaint> {
         .noted
         .missing_replies
         .iter()
-        .map(|(step, call)| Complaint::new(format!("there is no reply for call {call} of step \"{step}\"; add one to replies")));
+        .map(|(step, call)| Complaint::new(format!("no reply for call {call} of step \"{step}\"; add one to replies")));
     let refused =
-        played.noted.refused.iter().map(|step| Complaint::new(format!("step \"{step}\" acts outside and has no mock; add one to mocks")));
+        played.noted.refused.iter().map(|step| Complaint::new(format!("step \"{step}\" has side effects and no mock; add one to mocks")));
     let unanswered = played
         .noted
         .unanswered

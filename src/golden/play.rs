@@ -210,7 +210,7 @@ impl TrialStage<'_> {
             | CallRequest::Held { .. }
             | CallRequest::Tools(_)
             | CallRequest::Tool(_)
-            | CallRequest::Resource(_) => Err(Failure::new(FailureKind::Denied, "a test reaches nothing outside; give the step a mock")),
+            | CallRequest::Resource(_) => Err(Failure::new(FailureKind::Denied, "a test calls nothing outside; add a mock of the step")),
         }
     }
 }

@@ -97,7 +97,7 @@ fn fault(suite: &Suite, trial: &Trial, message: String) -> Tried {
 /// One trial; a fault of `flow` in it fails it alone.
 fn guarded(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOptions) -> Tried {
     catch_unwind(AssertUnwindSafe(|| try_one(suite, trial, world, options)))
-        .unwrap_or_else(|_| fault(suite, trial, "flow met a fault of its own; please report it with the lines above".into()))
+        .unwrap_or_else(|_| fault(suite, trial, "internal error of flow; please report it with the lines above".into()))
 }
 
 /// All plays of a trial.
@@ -166,7 +166,7 @@ fn golden(suite: &Suite, trial: &Trial, played: &Played, update: bool, complaint
             }
         });
     }
-    let nothing = if has_sent { "" } else { " (nothing was sent, so it holds the outputs)" };
+    let nothing = if has_sent { "" } else { " (nothing was sent, so it contains the outputs)" };
     let not_written = if update { "; it was not written, since the run is not as expected" } else { "" };
     let message = match &before {
         Some(_) => format!("golden {} differs{not_written}", path.display()),

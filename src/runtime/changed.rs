@@ -17,17 +17,17 @@ const NAMED: [&str; 4] = ["agents", "models", "scorecards", "tools"];
 /// Most files whose differences are shown.
 const MOST_SHOWN: usize = 5;
 
-/// Files of a run that are not what they were when it began.
+/// Files of a run that have changed since it began.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ChangedFiles {
     /// The run.
     pub run: String,
-    /// Each file by its name from the project's folder, with what became of it in a few words.
+    /// Each file, relative to the project's folder, with its change in a few words.
     pub files: Vec<(String, &'static str)>,
-    /// How the texts differ, where they are known; of the first files only.
+    /// The differences of the texts, where the old text is known; first files only.
     pub differences: Vec<(String, Diff)>,
-    /// The steps that have ended and that the change touches; `None`: what the files were is not known.
+    /// The finished steps that the change affects; `None`: unknown, since the old files were not stored.
     pub touched: Option<Vec<String>>,
 }
 
@@ -62,7 +62,7 @@ impl ChangedFiles {
 
 impl fmt::Display for ChangedFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "run {} cannot go on: its pipeline, or a file it brings in, has changed since it began", self.run)?;
+        write!(f, "run {} cannot continue: its pipeline, or a file that it imports, has changed since it began", self.run)?;
         self.files.iter().try_for_each(|(name, what)| write!(f, "\n  {what}: {}", visible(name)))?;
         match self.touched.as_deref() {
             None => Ok(()),

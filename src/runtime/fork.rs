@@ -52,7 +52,7 @@ impl RunSession {
         if let Some((input, step)) = changed.iter().find_map(reading) {
             let (input, step) = (visible(&input).into_owned(), visible(&step).into_owned());
             return Err(RunError::usage(format!(
-                "--input {input}: step \"{step}\", which would be taken over, reads it; begin with --from {step} or a step before it"
+                "--input {input}: step \"{step}\", which would be reused, reads it; start with --from {step} or an earlier step"
             )));
         }
         let mut first = RunStart {

@@ -1,4 +1,4 @@
-//! How the record of runs is kept: where (`.flow` in the project, or a folder of the user for all projects), and encrypted with which key.
+//! Where the records of runs are stored (`.flow` in the project, or a folder of the user for all projects), and with which key they are encrypted.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use crate::adapter::{environment, files};
 use crate::event::Event;
 use crate::port::{EventLog, StoreError, Synced};
 
-/// Where the record of a run is kept. On disk it is encrypted where the settings ask for that (`[journal]`), with the key of `FLOW_JOURNAL_KEY` of the
-/// process, or of the user's own settings.
+/// Where the record of a run is stored. On disk it is encrypted if the settings require it (`[journal]`), with the key in the environment variable
+/// `FLOW_JOURNAL_KEY` or in the user's own settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Storage {
-    /// Nowhere: it ends with the run, which nobody can continue with.
+    /// In memory only: the run cannot be resumed.
     #[default]
     Memory,
-    /// Where `flow run` keeps it: in `.flow` of the project, or in the folder that the user named for all projects.
+    /// Where `flow run` stores it: in `.flow` of the project, or in the folder that the user set for all projects.
     Project,
-    /// In this folder: `runs.db`, and beside it results that are used again.
+    /// In this folder: `runs.db`, and the cached results.
     Folder(PathBuf),
 }
 
@@ -51,7 +51,7 @@ impl EventLog for Unkept {
 }
 
 /// What to do where nothing can be written in the project.
-const HELP: &str = "nothing can be written in the project; set FLOW_STATE_DIR to a folder of yours, and runs are kept there";
+const HELP: &str = "cannot write in the project; set FLOW_STATE_DIR to a writable folder, and runs are stored there";
 
 /// The folder of the project's runs: journal, cache, locks. In the user's folder each project has one, named by where the project really is.
 /// Errors: the user's settings have mistakes, or name no whole path.
@@ -106,7 +106,7 @@ pub(crate) fn with_help(error: StoreError, project: &Path) -> RunError {
 pub(crate) fn of_new_runs(settled: &Settled) -> Result<Sealing, RunError> {
     let sealing = sealing(settled)?;
     if sealing.is_on && sealing.key.is_none() {
-        let message = "runs are encrypted here (encrypt in [journal] of the settings), and there is no key: set FLOW_JOURNAL_KEY, or key_file in \
+        let message = "runs are encrypted here (encrypt in [journal] of the settings), but no key is set: set FLOW_JOURNAL_KEY, or key_file in \
                        [journal] of your own settings";
         return Err(RunError::usage(message));
     }

@@ -4,18 +4,18 @@
 //! |---|---|
 //! | `workflow`, `runner` | a checked file; how its runs are made |
 //! | `running`, `outcome` | a run that continues in a thread of its own; what it gave |
-//! | `consent` | what a file wants, and whether somebody has agreed to it |
-//! | `surroundings`, `session`, `stored` | what a run needs; from its beginning to its end, for all who run something; from its record |
-//! | `changed` | what has changed in the files of a run since it began, and which of its steps that touches |
+//! | `consent` | what a file uses, and whether that is allowed |
+//! | `surroundings`, `session`, `stored` | what a run needs; one run from start to end; a run loaded from its record |
+//! | `changed` | changes in a run's files since it began, and the steps that they affect |
 //! | `conversation` | its place in a conversation |
-//! | `virtual_time`, `replay` | a run whose clock jumps, for tests; a run again, against its own record |
-//! | `fork` | a new run that begins with what another one has done |
+//! | `virtual_time`, `replay` | a run with a virtual clock, for tests; a run replayed against its own record |
+//! | `fork` | a new run that reuses the finished steps of another one |
 //! | `world`, `own` | what a run uses of this machine; what no step may touch |
 //! | `settings` | what the project and the user have set |
 //! | `kept`, `tape` | the record of runs; recordings |
 //! | `project` | the project of a file; files of this language in a folder |
 //!
-//! How to add something that an embedder may choose: a method of [`Runner`], what it does in `surroundings.rs`, a test in `tests/it/library.rs`.
+//! How to add an option for embedders: a method of [`Runner`], what it does in `surroundings.rs`, a test in `tests/it/library.rs`.
 
 mod changed;
 pub(crate) mod consent;

@@ -1,4 +1,4 @@
-//! What a run gave, or why it did not begin.
+//! The outcome of a run, or why it did not start.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::plan::Wishes;
 use crate::port::StoreError;
 use crate::report::{self, Findings, wish_lines};
 
-/// What a run gave, and how it ended.
+/// The outputs of a run, and how it ended.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RunOutcome {
@@ -27,25 +27,25 @@ pub struct RunOutcome {
     pub run: String,
     /// How it ended.
     pub ending: RunEnding,
-    /// The channel that its texts are made for.
+    /// The channel that its texts were formatted for.
     pub channel: Option<String>,
-    /// What the pipeline gives: an object with the names of its `outputs`, or one value.
+    /// The pipeline's outputs: an object with the names of its `outputs`, or one value.
     pub outputs: Arc<Value>,
-    /// What `send` to standard output printed: the parts of each message.
+    /// What steps with `send: stdout` printed: the parts of each message.
     pub printed: Vec<String>,
-    /// Why it failed; also of a run that is [partial](RunStatus::Partial).
+    /// Why it failed, or is [partial](RunStatus::Partial).
     pub failure: Option<StepFailure>,
-    /// Tokens and money, as far as they are known.
+    /// Tokens and cost, as far as known.
     pub usage: Usage,
     /// Models were scripted: their replies came from a file.
     pub is_scripted: bool,
     /// All events.
     pub events: Vec<Event>,
-    /// What became of the record while the run lasted; it is not kept then.
+    /// An error of the storage during the run; then the run has no complete record.
     pub loss: Option<StoreError>,
-    /// What [was recorded](super::Runner::record), or why it could not be written.
+    /// The [recording](super::Runner::record), or why it could not be written.
     pub recorded: Result<Option<Recorded>, RunError>,
-    /// Calls that [a replay](super::Runner::replay) had no recording for, a sentence each.
+    /// Calls without a recording in [a replay](super::Runner::replay), one sentence each.
     pub misses: Vec<String>,
     /// Who ended it before it began; of one that has begun, its events say it.
     pub(crate) ended_by: Option<Canceller>,
@@ -57,9 +57,9 @@ pub struct RunOutcome {
 pub enum RunEnding {
     /// It has ended.
     Over(RunStatus),
-    /// It waits for these decisions. One that is kept on disk continues with `flow approve` and `flow runs resume`.
+    /// It waits for these decisions. A run stored on disk continues with `flow approve` and `flow runs resume`.
     Waiting(Vec<RunQuestion>),
-    /// It could not continue, since its events could not be kept: [`RunOutcome::loss`] says why.
+    /// It could not continue because its events could not be stored; see [`RunOutcome::loss`].
     Lost,
 }
 
@@ -106,7 +106,7 @@ impl RunOutcome {
         if let RunEnding::Over(status) = self.ending { Some(status) } else { None }
     }
 
-    /// Whether it gave what it was run for: it succeeded, perhaps with a failure that its author allows, and a replay had all its recordings.
+    /// Whether it succeeded, or is partial, and a replay found all its recordings.
     pub fn is_good(&self) -> bool {
         self.misses.is_empty() && matches!(self.status(), Some(RunStatus::Succeeded | RunStatus::Partial))
     }
@@ -120,7 +120,7 @@ impl RunOutcome {
         asked.or(self.ended_by)
     }
 
-    /// Of one output the text, of several a JSON object, as `flow run` prints it; `None`: there is nothing to show.
+    /// The outputs as `flow run` prints them: one output as its text, several as a JSON object; `None`: no outputs.
     pub fn text(&self) -> Option<String> {
         let shown = match &*self.outputs {
             Value::Object(named) if named.len() <= 1 => named.values().next()?,
@@ -134,26 +134,26 @@ impl RunOutcome {
     }
 }
 
-/// An error of this machine or of what was given, with its own causes ([`source`](std::error::Error::source)).
+/// An error of the system or of the caller's values, with its causes ([`source`](std::error::Error::source)).
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a run did not begin; nothing was started.
+/// Why a run did not start; no step ran.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// What was given for this run does not fit: a channel, a person, a bound, a variable of the environment.
+    /// A wrong value for this run: a channel, a person, a limit, an environment variable.
     #[error(transparent)]
     Usage(Cause),
-    /// Nothing can be recorded or replayed in the folder that was named.
+    /// The folder cannot be used for a recording or a replay.
     #[error(transparent)]
     Tape(#[from] TapingError),
-    /// The inputs break the pipeline's rules; one line each.
+    /// Invalid inputs; one line each.
     #[error("{}", .0.join("\n"))]
     Inputs(Vec<String>),
-    /// A file of settings has mistakes.
+    /// A settings file has errors.
     #[error("{}", drawn(.0))]
     Settings(Box<LoadedSettings>),
-    /// The file wants programs, hosts or secrets, and nobody has agreed to that.
+    /// The file uses programs, hosts or secrets, without consent.
     #[error("{0}")]
     Untrusted(Box<Untrusted>),
     /// The record of runs cannot be used.
@@ -162,19 +162,19 @@ pub enum RunError {
         /// Why.
         #[source]
         error: StoreError,
-        /// What would help.
+        /// How to fix it.
         help: Option<&'static str>,
     },
-    /// This machine lacks something that the pipeline needs, such as an SQL engine; so a run would end.
+    /// Something that the pipeline needs is missing on this machine, such as an SQL engine.
     #[error("{}", .0.message)]
     Lacking(Failure),
-    /// A run cannot continue: it has ended, or there is no record of it. One line each.
+    /// The run cannot be resumed: it has ended, or has no record. One line each.
     #[error("{}", .0.join("\n"))]
     CannotResume(Vec<String>),
-    /// A run cannot continue: its files have changed.
+    /// The run cannot be resumed: its files have changed.
     #[error("{0}")]
     Changed(Box<ChangedFiles>),
-    /// The system gives no thread, file or folder.
+    /// The system could not create a thread, file or folder.
     #[error(transparent)]
     System(Cause),
 }
@@ -195,15 +195,15 @@ impl From<StoreError> for RunError {
     }
 }
 
-/// A file that wants something to which nobody has agreed; nothing of it was started.
+/// A file that needs consent; nothing was started.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Untrusted {
     /// The file.
     pub file: PathBuf,
-    /// What it wants.
+    /// The programs, hosts and secrets that it uses.
     pub wishes: Wishes,
-    /// When something else was trusted that stood in this file then.
+    /// When an earlier content of this file was trusted.
     pub before: Option<DateTime<Utc>>,
 }
 

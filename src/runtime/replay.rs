@@ -42,8 +42,8 @@ struct RunAnswers {
 /// Runs again what a record tells of. Errors: it has no beginning, or the run does not end.
 pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun, RunError> {
     let refused = |why: &str| RunError::CannotResume(vec![format!("this run cannot be replayed: {why}")]);
-    let start = start_of(events).ok_or_else(|| refused("its record has no beginning"))?;
-    let before = record(events).ok_or_else(|| refused("its record has no beginning"))?;
+    let start = start_of(events).ok_or_else(|| refused("its record has no start event"))?;
+    let before = record(events).ok_or_else(|| refused("its record has no start event"))?;
     if before.status.is_none() {
         return Err(refused("it has not ended; flow runs resume continues it"));
     }

@@ -1,4 +1,4 @@
-//! How the runs of a workflow are made.
+//! Options of runs, and how runs are started.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,8 +19,8 @@ use crate::driver::Ports;
 use crate::model::{Conversation, Limits, Model, Policy, Price, Provider, Service, Text};
 use crate::port::{ModelClient, Secret};
 
-/// Makes runs of a workflow. Of what is not set here, nothing comes from outside but the project's `flow.toml`: no variable of the process, no
-/// settings of its user; and the record of a run stays in memory. (Where the user's own files stand is looked up all the same: no step touches them.)
+/// Starts runs of a workflow. By default a run reads only the project's `flow.toml`: no environment variables and no user settings, and its record
+/// stays in memory. (The paths of the user's own files are looked up in any case, so that no step can touch them.)
 #[derive(Clone)]
 #[must_use]
 pub struct Runner {
@@ -75,7 +75,7 @@ impl fmt::Debug for Runner {
 }
 
 impl Workflow {
-    /// Makes runs of it; nothing is set yet.
+    /// A runner with default options.
     pub fn runner(&self) -> Runner {
         Runner {
             workflow: self.clone(),
@@ -109,101 +109,101 @@ impl Runner {
         self.talk.as_ref().map(|talk| (talk.keep, None)).or_else(|| self.workflow.pipeline.conversation.as_ref().map(of_file))
     }
 
-    /// A variable, for `env` and for declared secrets; also `FLOW_MODEL…` and `FLOW_API_KEY`, which name the model called `default`. It wins over
-    /// the process's own.
+    /// Sets a variable for `env` and declared secrets; also `FLOW_MODEL…` and `FLOW_API_KEY`, which set the model called `default`. It overrides
+    /// the variable of the process.
     pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Runner {
         self.env.insert(name.into(), Secret::new(value));
         self
     }
 
-    /// Takes the variables of this process as they are when a run begins.
+    /// Uses the environment variables of this process, as they are when a run begins.
     pub fn environment(mut self) -> Runner {
         self.takes_environment = true;
         self
     }
 
-    /// Takes the variables of a file of `NAME=value` lines, as it is when a run begins. Those of the process win over them. No step may read it.
+    /// Uses the variables in a file of `NAME=value` lines, read when a run begins. Variables of the process override them. No step can read the file.
     pub fn env_file(mut self, file: impl Into<PathBuf>) -> Runner {
         self.env_file = Some(file.into());
         self
     }
 
-    /// Also takes the own settings of the user of this machine (`~/.config/flow`), with what their policy forbids.
+    /// Applies the user's own settings (`~/.config/flow`), including their policy.
     pub fn user_settings(mut self) -> Runner {
         self.takes_user_settings = true;
         self
     }
 
-    /// Where the record of a run is kept.
+    /// Sets where the record of a run is stored.
     pub fn storage(mut self, storage: Storage) -> Runner {
         self.storage = storage;
         self
     }
 
-    /// Bounds beside those of the file and the settings; of each the smallest counts.
+    /// Adds limits to those of the file and the settings; the smallest value applies.
     pub fn limits(mut self, limits: Limits) -> Runner {
         self.limits = limits;
         self
     }
 
-    /// What runs may do at most, whatever the file says: a policy as `policies` of a file has it, beside that of the user's settings. What it does not
-    /// allow fails with `denied`, and the record names it `user`.
+    /// Adds a policy, as in `policies` of a file, to that of the user's settings; no file can override it. An action that it does not allow fails with
+    /// `denied`, and the record names the policy `user`.
     pub fn policy(mut self, policy: Policy) -> Runner {
         self.policies.push(policy);
         self
     }
 
-    /// Whether what the file wants may be done.
+    /// Sets whether the file may use its programs, hosts and secrets.
     pub fn consent(mut self, consent: Consent) -> Runner {
         self.consent = consent;
         self
     }
 
-    /// The channel; without, the pipeline's first.
+    /// Sets the channel. Default: the pipeline's first.
     pub fn channel(mut self, name: impl Into<String>) -> Runner {
         self.channel = Some(name.into());
         self
     }
 
-    /// What `run.now` is; without, the time at which a run begins.
+    /// Sets `run.now`. Default: the time at which a run begins.
     pub fn now(mut self, now: DateTime<Utc>) -> Runner {
         self.now = Some(now);
         self
     }
 
-    /// Answers in place of the model called `default`, and of every other one that is asked over the network.
+    /// Replaces the model called `default` and every other model that is called over the network.
     pub fn model_client(mut self, client: Arc<dyn ModelClient>) -> Runner {
         self.default_model = Some(Model { model: Some(Text::plain("own")), ..Model::new(Provider::Service(Service::Ollama)) });
         self.default_model_from = "Runner::model_client; Runner::model_price sets its price";
         self.ports(move |ports| ports.models = client.clone())
     }
 
-    /// What the model costs that the program, or a variable, puts in place of the one called `default`. Without it no bound on money can be held.
+    /// Sets the price of the model that the program or a variable sets in place of `default`. Limits on money need it.
     pub fn model_price(mut self, price: Price) -> Runner {
         self.model_price = Some(price);
         self
     }
 
-    /// Puts own ports in the place of those that a run would use. The tape and the door that takes out secrets stay.
+    /// Replaces ports of a run. Recording and the removal of secrets still apply.
     pub fn ports(mut self, change: impl Fn(&mut Ports) + Send + Sync + 'static) -> Runner {
         self.changes.push(Arc::new(change));
         self
     }
 
-    /// Keeps what models and web services are asked and answer in a new folder, when the run has ended: secrets and personal values are masked.
-    /// Each run needs a folder of its own.
+    /// Records the requests to models and web services, and their answers, in a new folder when the run ends, with secrets and personal values masked.
+    /// Each run needs its own folder.
     pub fn record(mut self, folder: impl Into<PathBuf>) -> Runner {
         self.taping = Taping::Record(folder.into());
         self
     }
 
-    /// Answers from such a folder: nobody is asked, nothing is started, and neither secrets nor consent are needed. A call that was not recorded so fails.
+    /// Replays the answers in such a folder: nothing is called or started, and no secrets or consent are needed. A call without a recording fails.
     pub fn replay(mut self, folder: impl Into<PathBuf>) -> Runner {
         self.taping = Taping::Replay(folder.into());
         self
     }
 
-    /// Begins a run in a thread of its own, and does not wait. Inputs are an object, or null for none. What keeps it from beginning is its
+    /// Starts a run in its own thread and returns at once. Inputs are an object, or null for none. An error at the start is the run's
     /// [outcome](RunHandle::outcome).
     pub fn run(&self, inputs: Value) -> RunHandle {
         self.in_a_thread(move |runner, listening| {
@@ -216,9 +216,9 @@ impl Runner {
         })
     }
 
-    /// Continues with a run of the same files that its [storage](Runner::storage) has: its process was killed, it was cancelled, or it waits for a
-    /// decision. Finished steps do not run again. The handle is told the questions that are open, then what happens from now on. A run that has ended
-    /// gives its outcome once more.
+    /// Resumes a run of the same files from its [storage](Runner::storage): its process was killed, it was cancelled, or it waits for a
+    /// decision. Finished steps do not run again. The handle receives the open questions first, then new events. A run that has ended
+    /// returns its outcome again.
     pub fn resume(&self, run: impl Into<String>) -> RunHandle {
         let run = run.into();
         self.in_a_thread(move |runner, listening| {

@@ -1,4 +1,4 @@
-//! A run that continues.
+//! The handle of a run in progress.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -14,9 +14,9 @@ use crate::driver::StopReceiver;
 use crate::event::{Canceller, Event};
 use crate::journal::RunMask;
 
-/// A run that continues in a thread of its own, whatever runtime its owner has, or none.
+/// A run in its own thread, independent of the caller's runtime.
 ///
-/// It is a stream of its events, each told once it is kept. Dropping it cancels the run as [`Control::cancel`] does.
+/// It is a stream of its events; each is sent after it was stored. Dropping the handle cancels the run like [`Control::cancel`].
 #[derive(Debug)]
 #[must_use = "a run whose handle is dropped is cancelled"]
 pub struct RunHandle {
@@ -25,7 +25,7 @@ pub struct RunHandle {
     done: oneshot::Receiver<Result<RunOutcome, RunError>>,
 }
 
-/// Acts on a run from elsewhere.
+/// Controls a run from another place or thread.
 #[derive(Debug, Clone)]
 pub struct Control {
     stop: UnboundedSender<Canceller>,
@@ -33,13 +33,13 @@ pub struct Control {
 }
 
 impl Control {
-    /// Cancels the run: nothing new is started, calls that act may still answer for a while, `finally` runs, and its status is `cancelled`. One
-    /// that waits for a person is not ended but left as it is, with the ending `Waiting`.
+    /// Cancels the run: nothing new starts, calls with side effects may still answer for a while, `finally` runs, and the status is `cancelled`. A run
+    /// that waits for a person stays as it is, with the ending `Waiting`.
     pub fn cancel(&self) {
         let _ = self.stop.send(Canceller::Client);
     }
 
-    /// A person's decision about a step: of the event `approval_requested`, the step. It may come before the question does. `true` and `false` are
+    /// Gives a person's decision about a step of an `approval_requested` event. It may be given before the question arrives. `true` and `false` are
     /// [answers](Answer) without a comment.
     pub fn answer(&self, step: impl AsRef<str>, answer: impl Into<Answer>) {
         let _ = self.answers.send((step.as_ref().to_owned(), answer.into()));
@@ -56,7 +56,7 @@ impl RunHandle {
         (RunHandle { events, control: Control { stop, answers }, done }, Listening { stopped, hearing }, sender)
     }
 
-    /// One that never began.
+    /// The handle of a run that failed to start.
     pub(super) fn that_failed(mut self, error: RunError) -> RunHandle {
         let (sender, done) = oneshot::channel();
         let _ = sender.send(Err(error));
@@ -64,7 +64,7 @@ impl RunHandle {
         self
     }
 
-    /// The next event; `None`: there are no more.
+    /// The next event; `None` at the end.
     pub async fn next(&mut self) -> Option<Event> {
         self.events.recv().await
     }
@@ -79,22 +79,22 @@ impl RunHandle {
         self.control.answer(step, answer);
     }
 
-    /// To cancel and to answer from elsewhere.
+    /// A control to cancel and answer from another place.
     pub fn control(&self) -> Control {
         self.control.clone()
     }
 
-    /// Waits for the end. A run that must ask a person waits as long as somebody has its [`Control`]; when nobody has, it ends with
-    /// `Waiting`. When the future is dropped, the run is cancelled.
+    /// Waits for the end. A run that needs a person's decision waits as long as a [`Control`] of it exists; then it ends with
+    /// `Waiting`. Dropping the future cancels the run.
     ///
     /// # Errors
-    /// It did not begin.
+    /// The run did not start.
     pub async fn outcome(mut self) -> Result<RunOutcome, RunError> {
         self.gives_no_answer();
         (&mut self.done).await.unwrap_or_else(|_| Err(fault()))
     }
 
-    /// The same for a thread without a runtime.
+    /// Like [`RunHandle::outcome`], for a thread without an async runtime.
     ///
     /// # Errors
     /// As [`RunHandle::outcome`].
@@ -113,7 +113,7 @@ impl RunHandle {
 }
 
 fn fault() -> RunError {
-    RunError::system("flow met a fault of its own; please report it")
+    RunError::system("internal error of flow; please report it")
 }
 
 impl Stream for RunHandle {

@@ -1,4 +1,4 @@
-//! A run from its beginning to its end, or until a person must decide: the one way to do it, whoever asks for it.
+//! Executes a run to its end, or until a person must decide. Every caller uses this.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -46,9 +46,9 @@ pub struct RunQuestion {
     pub run: String,
     /// The step.
     pub step: String,
-    /// What is asked, with all that the call would do; secrets are hidden, personal values are not.
+    /// The question, with everything that the call would do; secrets are masked, personal values are not.
     pub text: String,
-    /// Of an `approval` step: what the person fills in, and sees.
+    /// For an `approval` step: its form, and what it shows.
     pub form: Option<FormRequest>,
 }
 
@@ -82,17 +82,17 @@ impl RunQuestion {
     }
 }
 
-/// A person's decision about a step that waits for it.
+/// A person's decision about a waiting step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answer {
-    /// Do it; else the step fails.
+    /// Whether the step continues; otherwise it fails.
     pub approved: bool,
-    /// A sentence for the record.
+    /// A comment for the record.
     pub comment: String,
-    /// Who decides, for the record; empty: not known.
+    /// Who decided, for the record; empty: unknown.
     pub by: String,
-    /// Of an `approval` step: what the form's fields are set to, as an object. What is left out is its default. An answer that does not fit
-    /// the form is not taken, and the run still waits.
+    /// For an `approval` step: the values of the form's fields, as an object. Omitted fields have their defaults. An answer that does not match
+    /// the form is rejected, and the run still waits.
     pub fields: Option<Value>,
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct StoredRun {
 impl StoredRun {
     /// The run of that id in the storage of a runner. Errors: there is no record, or no such run in it.
     pub(super) fn of(runner: &Runner, id: &str) -> Result<StoredRun, RunError> {
-        let none = || RunError::CannotResume(vec![format!("there is no record of a run \"{}\"", visible(id))]);
+        let none = || RunError::CannotResume(vec![format!("no record of run \"{}\"", visible(id))]);
         let file = runner.storage.journal(&runner.workflow.project)?.filter(|file| file.exists()).ok_or_else(none)?;
         let mut store = SqliteStore::existing(&file, &kept::of_new_runs(&runner.settled()?)?)?;
         match store.named(id)? {
@@ -90,7 +90,7 @@ impl StoredRun {
             None => Ok(Taping::None),
             Some(tape) if tape.is_replay => Ok(Taping::Replay(PathBuf::from(&tape.folder))),
             Some(_) => {
-                let why = format!("run {} was being recorded, and half a recording is none: run it again with --record", self.id);
+                let why = format!("run {} was interrupted while it was being recorded: run it again with --record", self.id);
                 Err(RunError::CannotResume(vec![why]))
             }
         }

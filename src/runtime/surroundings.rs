@@ -85,7 +85,7 @@ impl Runner {
         runner.default_model = runner.default_model.or(of_variables).or_else(|| recordings(|head| head.default_model_replaced));
         runner.default_model.iter_mut().for_each(|model| model.price = runner.model_price.or(model.price));
         let given = recordings(|head| head.default_model_given).or_else(|| settled.model.clone());
-        let command = world::login_command(file, project);
+        let command = world::login_command(file, project, self.env_file.as_deref());
         let own = own_files(project, Some((checked, env)), self.env_file.as_deref())?;
         let is_given = runner.workflow.give_model(given.as_ref()) && !given.as_ref().is_some_and(is_file);
         let program = &runner.workflow.checked.loaded.program;
@@ -118,7 +118,7 @@ impl Surroundings {
     /// A run as its events tell it, to be gone on with. Errors: which.
     pub(crate) fn as_its_events_tell(&self, events: &[Event]) -> Result<Run, RunError> {
         let (Some(start), Some(first)) = (start_of(events), events.first()) else {
-            return Err(RunError::CannotResume(vec!["the run has no beginning".to_string()]));
+            return Err(RunError::CannotResume(vec!["the run has no start event".to_string()]));
         };
         let id = &first.run;
         let of_run = Limits { max_cost_usd: start.max_cost_usd, ..Limits::default() };
@@ -129,7 +129,7 @@ impl Surroundings {
                 let now = &self.runner.workflow.checked.loaded.prints;
                 RunError::Changed(Box::new(ChangedFiles::of(id, &start.files, now)))
             }
-            ResumeError::Over => RunError::CannotResume(vec![format!("run {id} cannot go on: {why}")]),
+            ResumeError::Over => RunError::CannotResume(vec![format!("run {id} cannot continue: {why}")]),
         })
     }
 
@@ -162,7 +162,7 @@ impl Surroundings {
             (None, None) => Ok(self.ports.clock.now()),
             (None, Some(text)) => match DateTime::parse_from_rfc3339(text) {
                 Ok(now) => Ok(now.with_timezone(&Utc)),
-                Err(_) => Err(RunError::usage(format!("replay: the recordings were made at {}, which is no time", visible(text)))),
+                Err(_) => Err(RunError::usage(format!("replay: the time of the recordings is not valid: {}", visible(text)))),
             },
         }
     }

@@ -12,7 +12,7 @@ use crate::event::TapeOf;
 use crate::model::{Model, Pipeline, Program, Provider, Read};
 use crate::port::Secret;
 
-/// Where the traffic of a run is kept, or comes from.
+/// Where a run's calls are recorded to, or replayed from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Taping {
     #[default]
@@ -21,7 +21,7 @@ pub(crate) enum Taping {
     Replay(PathBuf),
 }
 
-/// Why nothing can be recorded or replayed.
+/// Why a recording or a replay is not possible.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each says what it is about")]
@@ -101,7 +101,7 @@ impl Taping {
     }
 }
 
-/// What was recorded of a run.
+/// The recording of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recorded {
@@ -109,7 +109,7 @@ pub struct Recorded {
     pub folder: PathBuf,
     /// How many calls.
     pub calls: usize,
-    /// What is there in other words than were sent, a sentence each.
+    /// Recorded texts that differ from those that were sent, one sentence each.
     pub lost: Vec<String>,
 }
 

@@ -16,7 +16,7 @@ use crate::plan::Wishes;
 use crate::report::{self, Findings};
 use crate::source::Sources;
 
-/// A pipeline without errors, and all that it brings in, as it stood on disk when it was checked. Cheap to clone.
+/// A pipeline without errors, with all files that it imports, as they were when it was checked. Cheap to clone.
 #[derive(Clone)]
 pub struct Workflow {
     pub(crate) checked: Arc<Checked>,
@@ -31,22 +31,22 @@ impl fmt::Debug for Workflow {
     }
 }
 
-/// Why a file is no [`Workflow`].
+/// Why a file is not a [`Workflow`].
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
-    /// It has errors, or cannot be read; `Display` draws them as `flow validate` does.
+    /// It has errors, or cannot be read; `Display` prints them like `flow validate`.
     #[error("{}", report::human(&Findings::new(&.0.loaded.sources, &.0.errors()), report::Look::default()).trim_end())]
     Findings(Box<Checked>),
     /// It is a file of another kind.
-    #[error("{} is no pipeline: a pipeline has name and steps", shown(.0))]
+    #[error("{} is not a pipeline: a pipeline has name and steps", shown(.0))]
     NoPipeline(PathBuf),
-    /// The system gives no thread.
+    /// The system could not create a thread.
     #[error("flow cannot start: {0}")]
     System(#[source] std::io::Error),
 }
 
-/// As `Display`: a checked file with all that it brings in is long.
+/// Like `Display`: a checked file with its imports is long.
 impl fmt::Debug for CheckError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -62,7 +62,7 @@ impl CheckError {
         }
     }
 
-    /// Where a finding is: `FILE:LINE:COLUMN`, from 1, columns in characters.
+    /// The place of a finding: `FILE:LINE:COLUMN`, from 1, columns in characters.
     pub fn place(&self, finding: &Diagnostic) -> String {
         match self {
             CheckError::Findings(checked) => place(&checked.loaded.sources, finding),
@@ -78,17 +78,17 @@ pub(crate) fn place(sources: &Sources, finding: &Diagnostic) -> String {
 }
 
 impl Workflow {
-    /// Checks a file of the project in which it lies: the nearest folder upwards with `flow.toml`, else the current one. Only files are read, and
-    /// nothing is started. It blocks while it reads; in a server, do it once and keep the workflow.
+    /// Checks a file in its project: the nearest parent folder with a `flow.toml`, else the current folder. It only reads files and
+    /// starts nothing. It blocks while it reads; in a server, call it once and keep the workflow.
     ///
     /// # Errors
-    /// It has errors, or is no pipeline.
+    /// The file has errors, or is not a pipeline.
     pub fn check(file: impl AsRef<Path>) -> Result<Workflow, CheckError> {
         let file = file.as_ref();
         Workflow::check_in(file, project(file, None))
     }
 
-    /// The same for a file of this project.
+    /// Like [`Workflow::check`], for a file of this project.
     ///
     /// # Errors
     /// As [`Workflow::check`].
@@ -97,7 +97,7 @@ impl Workflow {
         let work = || check_file(&file, &project, &DiskFiles);
         let checked = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("flow check".into()).stack_size(STACK).spawn_scoped(scope, work)?;
-            thread.join().map_err(|_| std::io::Error::other("flow met a fault of its own"))
+            thread.join().map_err(|_| std::io::Error::other("internal error of flow"))
         });
         let checked = checked.map_err(CheckError::System)?;
         if !checked.errors().is_empty() {
@@ -135,7 +135,7 @@ impl Workflow {
         &self.pipeline.name.value
     }
 
-    /// Warnings and remarks, and data files that are not there: what keeps nothing from running.
+    /// Warnings, remarks and missing data files: findings that do not prevent a run.
     pub fn findings(&self) -> &[Diagnostic] {
         &self.checked.diagnostics
     }
@@ -145,18 +145,18 @@ impl Workflow {
         place(&self.checked.loaded.sources, finding)
     }
 
-    /// JSON Schema of its inputs.
+    /// The JSON Schema of its inputs.
     pub fn inputs_schema(&self) -> Value {
         crate::engine::inputs_schema(&self.pipeline)
     }
 
-    /// The names of its channels; a run without one takes the first.
+    /// The names of its channels; the first is the default.
     pub fn channels(&self) -> impl Iterator<Item = &str> {
         self.pipeline.channels.iter().map(|channel| channel.name.as_str())
     }
 
-    /// What its runs would start, connect to and read, as far as the files and the project's settings say it: what [`Consent`](super::Consent) is
-    /// about.
+    /// The programs, hosts and secrets that its runs would use, as far as the files and the project's settings name them; [`Consent`](super::Consent)
+    /// is about these.
     pub fn wishes(&self) -> Wishes {
         let of_project = settings::of_project(&self.project).ok().and_then(|settled| settled.model_of_project);
         Wishes::of(&self.checked.plan, of_project.as_ref())

@@ -63,18 +63,18 @@ pub(crate) fn logins() -> Option<PathBuf> {
     environment::logins_folder().ok()
 }
 
-/// How a person logs in to the servers of a file of a project, from where this process was started.
-pub(crate) fn login_command(file: &Path, project: &Path) -> LoginCommand {
+/// How a person logs in to the servers of a file of a project, from where this process was started, with its `--env-file`.
+pub(crate) fn login_command(file: &Path, project: &Path, env_file: Option<&Path>) -> LoginCommand {
     let place =
         |folder: &Path| std::path::absolute(folder).and_then(|folder| folder.canonicalize()).unwrap_or_else(|_| folder.to_path_buf());
     let is_found = place(&super::project(file, None)) == place(project);
-    LoginCommand::of(file, if is_found { None } else { Some(project) })
+    LoginCommand::of(file, if is_found { None } else { Some(project) }, env_file)
 }
 
 /// The same from anywhere, for those who see messages elsewhere.
-pub(crate) fn login_command_from_anywhere(file: &Path, project: &Path) -> LoginCommand {
+pub(crate) fn login_command_from_anywhere(file: &Path, project: &Path, env_file: Option<&Path>) -> LoginCommand {
     let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-    login_command(&whole(file), &whole(project))
+    login_command(&whole(file), &whole(project), env_file.map(whole).as_deref())
 }
 
 /// MCP servers of a file, to be looked at outside of a run.

@@ -135,14 +135,14 @@ impl CallServer {
     /// Its id is that of another one, or the server is ending.
     pub(super) fn enter(self: &Arc<CallServer>, session: &Arc<ClientSession>, call: ServedCall) -> Result<Entered, ErrorData> {
         if self.is_ending.load(Ordering::Relaxed) {
-            return Err(fault("flow is ending and takes no more calls"));
+            return Err(fault("flow is shutting down and accepts no more calls"));
         }
         let (stop, stopped) = unbounded_channel();
         let running = Running { stop, is_unwanted: Arc::default() };
         let id = call.id.to_string();
         match held(&session.running).entry(id.clone()) {
             Entry::Occupied(_) => {
-                let message = format!("a request with the id {id} is under way; each has an id of its own");
+                let message = format!("a request with the id {id} is already in progress; ids must be unique");
                 return Err(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None));
             }
             Entry::Vacant(free) => {
@@ -174,7 +174,7 @@ impl Entered {
 
     /// It was ended before it began.
     fn never_began(&self) -> Result<Option<ServedOutcome>, ErrorData> {
-        if self.is_wanted() { Err(fault("flow is ending; the call never began")) } else { Ok(None) }
+        if self.is_wanted() { Err(fault("flow is shutting down; the call was not started")) } else { Ok(None) }
     }
 
     /// `None`: no answer is wanted.
@@ -184,7 +184,7 @@ impl Entered {
             Ok(permit) => permit,
             Err(_) => {
                 let Bounds { running, waiting, .. } = server.bounds;
-                let full = || fault(&format!("{running} calls are under way and {waiting} wait; try again later"));
+                let full = || fault(&format!("{running} calls are running and {waiting} are waiting; try again later"));
                 let _waiting = server.waiting.try_acquire().map_err(|_| full())?;
                 tokio::select! {
                     biased;
@@ -230,7 +230,7 @@ impl Entered {
         match given {
             Ok(Ok(given)) => Ok(Some(given)),
             Ok(Err(InvalidArguments(why))) => Err(ErrorData::new(ErrorCode::INVALID_PARAMS, why, None)),
-            Err(_) => Err(fault("flow met a fault of its own; its standard error says more")),
+            Err(_) => Err(fault("internal error of flow; see its standard error")),
         }
     }
 }

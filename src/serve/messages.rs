@@ -31,22 +31,22 @@ pub(super) enum ClientMessage {
 /// The answer to what is none.
 pub(super) fn read(bytes: &[u8]) -> Result<ClientMessage, Value> {
     let broken = |what: String| refusal(None, ErrorCode::PARSE_ERROR, what);
-    let text = std::str::from_utf8(bytes).map_err(|_| broken("this is no JSON: it is not UTF-8".to_owned()))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| broken("this is not JSON: it is not UTF-8".to_owned()))?;
     let message = read_json(text).map_err(|error| broken(error.to_string()))?;
     let Value::Object(mut message) = message else {
-        let what = if message.is_array() { "send messages one by one, not as a list" } else { "a message is a JSON object" };
+        let what = if message.is_array() { "send messages one by one, not as a list" } else { "a message must be a JSON object" };
         return Err(refusal(None, ErrorCode::INVALID_REQUEST, what));
     };
     let id = message.remove("id");
     let known = id.clone().filter(is_id);
     let wrong = |what: &str| Err(refusal(known.as_ref(), ErrorCode::INVALID_REQUEST, what.to_owned()));
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return wrong("a message says \"jsonrpc\": \"2.0\"");
+        return wrong("a message must have \"jsonrpc\": \"2.0\"");
     }
     let method = match message.remove("method") {
         Some(Value::String(method)) => method,
         None if id.is_some() && (message.contains_key("result") || message.contains_key("error")) => return Ok(ClientMessage::Answer),
-        _ => return wrong("a request says its method, as a text"),
+        _ => return wrong("a request must have a method, as a string"),
     };
     let params = match message.remove("params") {
         None => Map::new(),
@@ -56,7 +56,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<ClientMessage, Value> {
     match (id, known) {
         (None, _) => Ok(ClientMessage::Notice { method, params }),
         (Some(_), Some(id)) => Ok(ClientMessage::Request(ClientRequest { id, method, params })),
-        (Some(_), None) => Err(refusal(None, ErrorCode::INVALID_REQUEST, "the id of a request is a text or a whole number")),
+        (Some(_), None) => Err(refusal(None, ErrorCode::INVALID_REQUEST, "the id of a request must be a string or an integer")),
     }
 }
 

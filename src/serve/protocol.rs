@@ -76,7 +76,7 @@ pub(super) fn todo(tools: &[Tool], request: ClientRequest, session: Option<&Prot
         ("ping", false) => Ok(Todo::Answer(json!({}))),
         (method, false) if session.is_none() => {
             let message = format!(
-                "\"{}\" says no version of the protocol: write it and clientCapabilities in _meta ({STATELESS}), or send initialize first",
+                "\"{}\" has no protocol version: set it and clientCapabilities in _meta ({STATELESS}), or send initialize first",
                 crate::diagnostic::visible(method)
             );
             Err(Refused::new(400, ErrorCode::INVALID_PARAMS, message))
@@ -86,7 +86,7 @@ pub(super) fn todo(tools: &[Tool], request: ClientRequest, session: Option<&Prot
         ("tools/call", _) => call(tools, request, is_stateless).map(Todo::Call),
         (method, _) => {
             let status = if is_stateless { 404 } else { 200 };
-            let message = format!("there is no method \"{}\" here; tools are served, nothing else", crate::diagnostic::visible(method));
+            let message = format!("unknown method \"{}\"; this server has tools only", crate::diagnostic::visible(method));
             Err(Refused::new(status, ErrorCode::METHOD_NOT_FOUND, message))
         }
     }
@@ -95,14 +95,14 @@ pub(super) fn todo(tools: &[Tool], request: ClientRequest, session: Option<&Prot
 /// Whether a request that says its version says all that it must.
 fn stands_alone(version: &Value, params: &Map<String, Value>) -> Result<(), Refused> {
     let malformed = |what: &str| Refused::new(400, ErrorCode::INVALID_PARAMS, what.to_owned());
-    let Value::String(version) = version else { return Err(malformed("_meta: the version of the protocol is a text")) };
+    let Value::String(version) = version else { return Err(malformed("_meta: the protocol version must be a string")) };
     if version != STATELESS.as_str() {
         let data = json!({ "supported": versions(), "requested": version });
-        let message = format!("a request that says its version says {STATELESS} here; older versions begin with initialize");
+        let message = format!("a request with a version must use {STATELESS}; older versions start with initialize");
         return Err(Refused { error: ErrorData::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, message, Some(data)), status: 400 });
     }
     if !params.get("_meta").and_then(|meta| meta.get(CAPABILITIES_KEY)).is_some_and(Value::is_object) {
-        return Err(malformed("_meta: clientCapabilities is missing, or no object"));
+        return Err(malformed("_meta: clientCapabilities is missing or not an object"));
     }
     Ok(())
 }
@@ -132,7 +132,7 @@ fn discover() -> Value {
 
 fn initialize(params: &Map<String, Value>) -> Result<Todo, Refused> {
     let Some(wanted) = params.get("protocolVersion").and_then(Value::as_str) else {
-        return Err(Refused::new(200, ErrorCode::INVALID_PARAMS, "initialize says a protocolVersion, as a text"));
+        return Err(Refused::new(200, ErrorCode::INVALID_PARAMS, "initialize must have a protocolVersion, as a string"));
     };
     let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|version| version.as_str() == wanted && version.has_initialize());
     let version = known.unwrap_or(&ProtocolVersion::LATEST_WITH_INITIALIZE).clone();
@@ -149,7 +149,7 @@ fn list(tools: &[Tool], params: &Map<String, Value>, is_stateless: bool) -> Resu
         Some(cursor) => cursor.as_str().and_then(|cursor| cursor.parse().ok()).filter(|from| *from < tools.len() && from % PAGE == 0),
     };
     let Some(from) = from else {
-        return Err(Refused::new(200, ErrorCode::INVALID_PARAMS, "this cursor was never given; ask without one for the first page"));
+        return Err(Refused::new(200, ErrorCode::INVALID_PARAMS, "unknown cursor; omit it for the first page"));
     };
     let to = tools.len().min(from + PAGE);
     let mut result = json!({ "tools": &tools[from..to] });
@@ -174,17 +174,19 @@ pub(super) fn complete(mut result: Value, is_stateless: bool) -> Value {
 
 fn call(tools: &[Tool], mut request: ClientRequest, is_stateless: bool) -> Result<ServedCall, Refused> {
     let wrong = |what: String| Refused::new(200, ErrorCode::INVALID_PARAMS, what);
-    let Some(Value::String(tool)) = request.params.remove("name") else { return Err(wrong("tools/call says the name of a tool".into())) };
+    let Some(Value::String(tool)) = request.params.remove("name") else {
+        return Err(wrong("tools/call must have the name of a tool".into()));
+    };
     if !tools.iter().any(|known| known.name == tool) {
         let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
         let hint = did_you_mean(&tool, names.iter().copied());
         let names: Vec<&str> = names.into_iter().take(20).collect();
-        return Err(wrong(format!("there is no tool \"{}\"; available: {}{hint}", crate::diagnostic::visible(&tool), names.join(", "))));
+        return Err(wrong(format!("unknown tool \"{}\"; available: {}{hint}", crate::diagnostic::visible(&tool), names.join(", "))));
     }
     let arguments = match request.params.remove("arguments") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(arguments)) => arguments,
-        Some(_) => return Err(wrong("arguments is an object".into())),
+        Some(_) => return Err(wrong("arguments must be an object".into())),
     };
     let token = request.params.get("_meta").and_then(|meta| meta.get("progressToken")).filter(|token| is_id(token)).cloned();
     Ok(ServedCall { id: request.id, tool, arguments, token, is_stateless })

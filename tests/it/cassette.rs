@@ -261,7 +261,7 @@ fn folders_that_do_not_fit_are_refused_before_anything_starts() {
         (["--record", "some"], "--record some: there is something already; name a new folder, or remove it"),
         (["--record", "full"], "--record full: there is something already"),
         (["--replay", "none"], "--replay: there is no folder none"),
-        (["--replay", "some"], "--replay: some holds no recordings: cassette.json is missing"),
+        (["--replay", "some"], "--replay: some contains no recordings: cassette.json is missing"),
     ] {
         let refused = place.flow(&[["run", "p.yaml", "--input", "who=p1"].as_slice(), arguments.as_slice()].concat(), true);
         assert_eq!((refused.exit, refused.out.as_str()), (2, ""), "{}", refused.err);
@@ -286,12 +286,16 @@ fn a_case_runs_from_the_recording_that_was_made_of_it() {
     place.write("p.test.yaml", TEST);
     let bare = place.flow(&["test", "--update"], true);
     assert_eq!(bare.exit, 1);
-    assert!(bare.out.contains("there is no reply for call 1 of step \"note\""), "{}", bare.out);
+    assert!(bare.out.contains("no reply for call 1 of step \"note\""), "{}", bare.out);
     assert_eq!(server.count(), 0, "a test asks nobody unless it is told to");
 
     let recorded = place.flow(&["test", "--record", "--update"], true);
     assert_eq!(recorded.exit, 0, "{}{}", recorded.out, recorded.err);
-    assert!(recorded.out.contains("Recorded; read the answers before you keep them:\n  cassettes/p.test/hours/run\n"), "{}", recorded.out);
+    assert!(
+        recorded.out.contains("Recorded; review the answers before you keep them:\n  cassettes/p.test/hours/run\n"),
+        "{}",
+        recorded.out
+    );
     assert_eq!(server.count(), 1, "only the case without replies goes out, and only its model");
     let golden = std::fs::read_to_string(place.at("goldens/p.test/hours/outputs.json")).unwrap();
     assert!(golden.contains("Dear Ana"), "{golden}");

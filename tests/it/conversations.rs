@@ -196,13 +196,13 @@ fn a_message_waits_for_the_one_before_it_until_that_has_ended_or_its_process_has
     assert_eq!(said(folder.path(), "jonas", "hello").out, "hello after 0\n");
     // One that is interrupted while it waits leaves nothing behind.
     let mut second = begun(folder.path(), "maria", "second", "1ms");
-    hears(second.stderr.take().unwrap(), "this one waits for it");
+    hears(second.stderr.take().unwrap(), "; waiting for it");
     kill(Pid::from_raw(second.id() as i32), Signal::SIGINT).unwrap();
     assert_eq!(second.wait().unwrap().code(), Some(130));
     let mut third = begun(folder.path(), "maria", "third", "1ms");
-    hears(third.stderr.take().unwrap(), &format!("is being run by process {}: this one waits for it", first.id()));
+    hears(third.stderr.take().unwrap(), &format!("is running in process {}; waiting for it", first.id()));
     let refused = flow(folder.path(), &["conversations", "erase", "maria"]);
-    assert!(refused.exit == 2 && refused.err.contains("of this conversation is going on"), "{}", refused.err);
+    assert!(refused.exit == 2 && refused.err.contains("of this conversation is running"), "{}", refused.err);
     first.kill().unwrap();
     first.wait().unwrap();
     assert_eq!(third.wait().unwrap().code(), Some(0));
@@ -283,7 +283,7 @@ fn an_erased_conversation_is_in_no_file_any_more_also_after_a_crash_in_the_middl
             child.wait().unwrap();
         }
         let erased = flow(folder.path(), &["conversations", "erase", "canary-7788"]);
-        assert!(erased.exit == 0 || patience.is_some() && erased.err.contains("there is no conversation"), "{patience:?}: {}", erased.err);
+        assert!(erased.exit == 0 || patience.is_some() && erased.err.contains("not found"), "{patience:?}: {}", erased.err);
         assert_eq!(traces(folder.path(), "canary-7788", &own), [""; 0], "{patience:?}");
         assert_eq!(texts(&export(folder.path(), "jonas")), ["stays", "stays after 0"]);
         assert_eq!(flow(folder.path(), &["conversations", "export", "canary-7788"]).exit, 2);
@@ -448,7 +448,7 @@ fn a_store_that_goes_while_a_run_lasts_and_an_empty_one_are_told() {
     assert!(flow(folder.path(), &["doctor"]).out.contains("conversations: 1, in "));
     std::fs::write(&store, vec![b'x'; 8192]).unwrap();
     let sick = flow(folder.path(), &["doctor"]);
-    assert!(sick.exit == 1 && sick.out.contains("it is no file of conversations"), "{}", sick.out);
+    assert!(sick.exit == 1 && sick.out.contains("it is not a file of conversations"), "{}", sick.out);
 }
 
 #[test]

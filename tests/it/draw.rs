@@ -221,7 +221,7 @@ fn a_dry_run_shows_the_plan_and_leaves_nothing_behind() {
     assert!(dry.out.contains("Question: hi\n"), "{}", dry.out);
     assert!(!project.path().join(".flow").exists(), "no run is kept");
     let nobody = flow_in(project.path(), &["plan", file, "--input", "person=p99"]);
-    assert_eq!((nobody.exit, nobody.err.trim()), (2, "there is no person \"p99\" in table \"people\""));
+    assert_eq!((nobody.exit, nobody.err.trim()), (2, "person \"p99\" not found in table \"people\""));
 }
 
 #[test]

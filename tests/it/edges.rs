@@ -129,6 +129,81 @@ fn the_key_of_a_model_stands_nowhere_whatever_the_endpoint_does_with_it() {
     }
 }
 
+const STANDS_IN: &str = "flow: 1
+name: stands_in
+description: Answers without its model if it must.
+agents: { talker: { instructions: Be brief. } }
+steps:
+  - { id: say, agent: talker, prompt: Say hi, on_failure: plain }
+  - { id: plain, set: Hello. }
+outputs: { text: \"{{ steps.say.output or steps.plain.output }}\" }
+";
+
+#[test]
+fn a_rejected_key_is_reported_and_no_success_even_if_a_stand_in_answers() {
+    let wrong = json!({ "error": { "message": "Incorrect API key provided" } }).to_string();
+    let url = endpoint(move |_| http("401 Unauthorized", &wrong));
+    let folder = place(STANDS_IN);
+    let with = |arguments: &[&str], key: Option<&str>| {
+        let mut command = command(folder.path(), arguments);
+        command.env("FLOW_MODEL", "m").env("FLOW_MODEL_BASE_URL", &url);
+        key.iter().for_each(|key| {
+            command.env("FLOW_API_KEY", key);
+        });
+        ran(&mut command)
+    };
+    let host = url.trim_end_matches("/v1");
+    let why = format!("check the key in FLOW_API_KEY: {host} answered 401 (Unauthorized): Incorrect API key provided");
+    for quiet in [&["run", "p.yaml"][..], &["run", "p.yaml", "--quiet"]] {
+        let run = with(quiet, Some(KEY));
+        assert_eq!((run.exit, run.out.as_str()), (6, "Hello.\n"), "{}", run.err);
+        assert!(run.err.contains(&format!("key rejected: agent \"talker\", model \"default\": {why}")), "{}", run.err);
+    }
+    let shown = with(&["runs", "show"], None).out;
+    assert!(shown.contains("key rejected: agent \"talker\", model \"default\"\n  check the key in FLOW_API_KEY:"), "{shown}");
+    let listed = with(&["runs", "list"], None).out;
+    assert!(listed.contains("partial, key rejected"), "{listed}");
+    let json = |arguments: &[&str], key| -> serde_json::Value { serde_json::from_str(&with(arguments, key).out).unwrap() };
+    assert_eq!(json(&["runs", "list", "--json"], None)[0]["key_rejected"], true);
+    let told = json(&["run", "p.yaml", "--json"], Some(KEY));
+    assert_eq!((&told["rejected_keys"][0]["message"], &told["status"]), (&why.into(), &"partial".into()));
+    let page = with(&["runs", "show", "--html", "-"], None).out;
+    assert!(page.contains("Key rejected: agent <code>talker</code>"), "{page}");
+    // Without a key, the message says which variable is missing; a variable of the file is named by its own name.
+    let run = with(&["run", "p.yaml"], None);
+    assert!(run.exit == 6 && run.err.contains(&format!("set FLOW_API_KEY: {host} answered 401")), "{} {}", run.exit, run.err);
+    let own = format!(
+        "{STANDS_IN}secrets: {{ TALK_KEY: The key. }}\nmodels: {{ default: {{ provider: openai, model: m, base_url: \"{url}\", api_key: \"{{{{ secrets.TALK_KEY }}}}\" }} }}\n"
+    );
+    std::fs::write(folder.path().join("p.yaml"), own).unwrap();
+    let run = ran(command(folder.path(), &["run", "p.yaml", "--trust"]).env("TALK_KEY", KEY));
+    assert!(run.exit == 6 && run.err.contains("check the key in TALK_KEY: "), "{} {}", run.exit, run.err);
+    assert!(!run.err.contains(&KEY[..9]), "{}", run.err);
+}
+
+#[test]
+fn a_model_that_takes_its_key_makes_a_run_a_success_and_the_other_key_is_still_reported() {
+    let said = json!({ "model": "m", "choices": [{ "message": { "content": "Hi." }, "finish_reason": "stop" }] }).to_string();
+    let url = endpoint(move |key| if key == "good-key-4711" { http("200 OK", &said) } else { http("401 Unauthorized", "{}") });
+    let of = |name: &str, more: &str| {
+        format!(
+            "  {name}: {{ provider: openai, model: m, base_url: \"{url}\", api_key: \"{{{{ secrets.{} }}}}\"{more} }}\n",
+            name.to_uppercase()
+        )
+    };
+    let folder = place(&format!(
+        "flow: 1\nname: falls_back\ndescription: Falls back.\nsecrets: {{ FIRST: One key., SECOND: The other. }}\nmodels:\n{}{}\
+         agents: {{ talker: {{ instructions: Be brief., model: first }} }}\nsteps: [{{ id: say, agent: talker, prompt: Say hi }}]\n\
+         outputs: {{ text: \"{{{{ steps.say.output }}}}\" }}\n",
+        of("first", ", fallback: [second]"),
+        of("second", "")
+    ));
+    let mut command = command(folder.path(), &["run", "p.yaml", "--trust"]);
+    let run = ran(command.env("FIRST", "wrong-key-4711").env("SECOND", "good-key-4711"));
+    assert_eq!((run.exit, run.out.as_str()), (0, "Hi.\n"), "{}", run.err);
+    assert!(run.err.contains("key rejected: agent \"talker\", model \"first\": check the key in FIRST: "), "{}", run.err);
+}
+
 fn files(folder: &Path, see: &mut dyn FnMut(&[u8])) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

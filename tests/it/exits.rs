@@ -57,20 +57,20 @@ const TROUBLE: &[(i32, &str, &str)] = &[
     (4, "empty is a folder", "run empty; plan empty; graph empty; explain empty"),
     (4, "found", "validate empty; fix empty; test empty; doctor empty"),
     (4, "no test matches \"nothing\"", "test --filter nothing; test p.test.yaml --filter nothing"),
-    (2, "there is no run \"r_none\"", "runs show r_none; runs export r_none; runs rm r_none; runs resume r_none"),
-    (2, "there is no run \"r_none\"", "approve r_none a; graph --run r_none"),
-    (2, "there is no such folder", "--project gone run p.yaml; --project gone validate; --project gone test; --project gone doctor"),
-    (2, "there is no such folder", "--project gone runs list; --project p.yaml plan p.yaml"),
+    (2, "run \"r_none\" not found", "runs show r_none; runs export r_none; runs rm r_none; runs resume r_none"),
+    (2, "run \"r_none\" not found", "approve r_none a; graph --run r_none"),
+    (2, "folder not found", "--project gone run p.yaml; --project gone validate; --project gone test; --project gone doctor"),
+    (2, "folder not found", "--project gone runs list; --project p.yaml plan p.yaml"),
     (2, "gone.env", "run p.yaml --env-file gone.env; plan p.yaml --env-file gone.env; doctor --env-file gone.env"),
     (2, "gone.env", "test --live --env-file gone.env"),
     (2, "it has more than 8 MiB", "run p.yaml --inputs /dev/zero"),
     (2, "gone.json: it cannot be read", "run p.yaml --inputs gone.json; plan p.yaml --inputs gone.json"),
     (2, "it is not valid JSON (line 1, column 1); write one JSON object such as {\"message\"", "run p.yaml --inputs inputs.yaml"),
-    (2, "--input message is there twice; write each input once", "run p.yaml --input message=Hi --input message=Ho"),
+    (2, "--input message is set twice; set each input once", "run p.yaml --input message=Hi --input message=Ho"),
     (2, "has no channel \"fax\"", "run p.yaml --channel fax; plan p.yaml --channel fax"),
     (2, "above 0, in US dollars", "run p.yaml --max-cost-usd free; plan p.yaml --max-cost-usd -1; run p.yaml --max-cost-usd 0"),
     (2, "write --channel wall", "run p.yaml --input channel=wall"),
-    (2, "p.test.yaml is a test file, no pipeline: flow test p.test.yaml", "run p.test.yaml; plan p.test.yaml; graph p.test.yaml"),
+    (2, "p.test.yaml is a test file, not a pipeline: run flow test p.test.yaml", "run p.test.yaml; plan p.test.yaml; graph p.test.yaml"),
     (2, "p.test.yaml is a test file", "explain p.test.yaml"),
     (
         2,
@@ -100,7 +100,7 @@ const TROUBLE: &[(i32, &str, &str)] = &[
 /// The same where nothing ran yet.
 const NO_RUNS: (i32, &str, &str) = (
     4,
-    "there are no runs yet",
+    "no runs yet",
     "runs list; runs show; runs export; runs show r_1; runs export r_1; runs rm r_1; runs resume r_1; approve r_1 a; graph --run r_1",
 );
 
@@ -178,7 +178,7 @@ fn files_that_cannot_be_written_are_told_and_nothing_is_lost() {
     let Ok(_) = File::options().write(true).open("/dev/full") else { return };
     let project = project();
     let folder = project.path();
-    for (option, told) in [("--events", "the events cannot be written any more"), ("--output", "cannot write /dev/full")] {
+    for (option, told) in [("--events", "the events can no longer be written"), ("--output", "cannot write /dev/full")] {
         let said = flow(folder, &["run", "p.yaml", option, "/dev/full"]);
         assert_eq!((said.exit, said.out.as_str()), (6, "Hello Ana on note\n"), "{}", said.err);
         assert_eq!(said.err.matches(told).count(), 1, "{}", said.err);

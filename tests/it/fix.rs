@@ -170,9 +170,9 @@ fn what_cannot_be_read_or_written_stays_and_the_other_files_are_fixed() {
     let Ran { exit, err, .. } = flow(folder.path(), &["fix", "bytes.yaml", "closed.yaml", "pipe.yaml", "z_link.yaml"]);
     assert_eq!(exit, 1, "{err}");
     for line in [
-        "bytes.yaml: nothing is written: it is not text in UTF-8; save the file again as UTF-8",
-        "closed.yaml: nothing is written: the file is read-only",
-        "pipe.yaml: nothing is written: it is not a file",
+        "bytes.yaml: not changed: it is not text in UTF-8; save the file again as UTF-8",
+        "closed.yaml: not changed: the file is read-only",
+        "pipe.yaml: not changed: it is not a file",
         "4 edits written in 1 file; 3 files left as each was, see above",
     ] {
         assert!(err.contains(line), "{line}: {err}");
@@ -289,7 +289,7 @@ fn a_full_disk_leaves_the_old_file_and_is_told() {
         let output = long.limited("trap '' XFSZ;", blocks);
         let told = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(6), "{told}");
-        assert!(told.contains("p.yaml: nothing is written: File too large"), "{told}");
+        assert!(told.contains("p.yaml: not changed: File too large"), "{told}");
         assert!(!long.is_edited(), "{told}");
         let left: Vec<_> = std::fs::read_dir(long.folder.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
         assert_eq!(left.len(), 2, "no file is left over: {left:?}");

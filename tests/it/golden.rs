@@ -126,7 +126,7 @@ fn update_is_refused_in_ci_and_for_runs_that_are_not_as_expected() {
     bench.edit(NOTE, "32", "31");
     let refused = ran(bench.command(&["--update"]).env("CI", "true"));
     assert_eq!(refused.exit, 2);
-    assert!(refused.err.contains("--update is refused where CI is set"), "{}", refused.err);
+    assert!(refused.err.contains("--update is not allowed where CI is set"), "{}", refused.err);
     bench.edit(TEST, "hours: 32", "hours: 33");
     let ran = bench.run(&["--update"]);
     assert_eq!(ran.exit, 1);
@@ -149,7 +149,7 @@ fn expectations_that_do_not_hold_name_their_line_and_what_was_found() {
         "status: expected succeeded, found quality_not_met; gate \"validate\" was not met: \"",
         "exit: expected 0, found 5",
         "expected the run to be not refined, it was refined",
-        "the run did not start (exit 2): there is no person \"p9\" in table \"people\"",
+        "the run did not start (exit 2): person \"p9\" not found in table \"people\"",
     ]);
     assert_eq!(ran.err, "3 passed, 4 failed\n");
 }
@@ -159,7 +159,7 @@ fn replies_that_are_missing_or_left_over_fail_with_step_and_call() {
     let bench = Bench::new();
     bench.edit(TEST, "{ is_kind: Blame nobody. } }, passed]", "{ is_kind: Blame nobody. } }]");
     bench.edit(TEST, "[You forgot eight hours!, ", "[You forgot eight hours!, Once more., Twice more., ");
-    bench.fails_with(&["there is no reply for call 2 of step \"validate\"; add one to replies"]);
+    bench.fails_with(&["no reply for call 2 of step \"validate\"; add one to replies"]);
 
     let bench = Bench::new();
     bench.edit(TEST, "add them?\"]", "add them?\", A third.]");
@@ -176,7 +176,7 @@ fn replies_that_are_missing_or_left_over_fail_with_step_and_call() {
 fn steps_that_act_outside_need_a_mock_and_mocks_need_a_step() {
     let bench = Bench::new();
     bench.edit(TEST, "  record: { status: 201, headers: {}, body: null }\n", "  logged: { hours: 32 }\n");
-    bench.fails_with(&["step \"record\" acts outside and has no mock; add one to mocks", "found failed at \"record\""]);
+    bench.fails_with(&["step \"record\" has side effects and no mock; add one to mocks", "found failed at \"record\""]);
 
     let bench = Bench::new();
     bench.edit(

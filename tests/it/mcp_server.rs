@@ -176,8 +176,8 @@ fn wrong_arguments_are_told_in_plain_words_and_nothing_runs() {
         (json!({}), "input \"name\" is missing, for example \"Ana\""),
         (json!({ "name": "A" }), "input \"name\": \"A\" is shorter than 2 characters"),
         (json!({ "name": "Ana", "times": "x" }), "input \"times\": \"x\" is not of type \"integer\""),
-        (json!({ "name": "Ana", "tone": "x" }), "\"tone\" is no input of this pipeline; it has: name, times"),
-        (json!({ "name": "Ana", "channel": "sms" }), "\"channel\" is no input of this pipeline; it has: name, times"),
+        (json!({ "name": "Ana", "tone": "x" }), "\"tone\" is not an input of this pipeline; it has: name, times"),
+        (json!({ "name": "Ana", "channel": "sms" }), "\"channel\" is not an input of this pipeline; it has: name, times"),
     ] {
         let error = client.call("greet", arguments.clone())["error"].clone();
         assert_eq!((&error["code"], error["message"].as_str().unwrap()), (&json!(-32602), said), "{arguments}");
@@ -249,7 +249,7 @@ fn what_cannot_be_served_is_told_before_anything_begins() {
     let token = "FLOW_MCP_TOKEN: write at least 22 random letters and digits, without spaces\n";
     for (arguments, variable, exit, said) in [
         (vec!["none.yaml"], "", 4, "no file found: none.yaml does not exist\n"),
-        (vec!["greet.yaml", "again.yaml"], "", 2, "two pipelines are called greet; a tool needs a name of its own\n"),
+        (vec!["greet.yaml", "again.yaml"], "", 2, "two pipelines are called greet; tool names must be unique\n"),
         (vec!["greet.yaml", "--http", "0"], "short", 2, token),
         (vec!["greet.yaml", "--http", "0"], "", 2, token),
     ] {
@@ -259,12 +259,14 @@ fn what_cannot_be_served_is_told_before_anything_begins() {
     }
     for address in ["0.0.0.0", "127.0.0.2", "::1"] {
         let Ran { exit, err, .. } = flow(folder.path(), &["mcp", "greet.yaml", "--http", "0", "--address", address]);
-        let said = format!("--address {address}: only 127.0.0.1 is served without a token; set FLOW_MCP_TOKEN to what clients must show\n");
+        let said = format!(
+            "--address {address}: only 127.0.0.1 is served without a token; set FLOW_MCP_TOKEN to the token that clients must send\n"
+        );
         assert_eq!((exit, err), (2, said));
     }
     std::fs::write(folder.path().join("vars"), "FLOW_MCP_TOKEN=0123456789012345678901234\n").unwrap();
     let Ran { exit, err, .. } = flow(folder.path(), &["mcp", "greet.yaml", "--http", "0", "--env-file", "vars"]);
-    assert_eq!((exit, err.as_str()), (2, "FLOW_MCP_TOKEN is in vars, and is read from the environment only; set it there\n"));
+    assert_eq!((exit, err.as_str()), (2, "FLOW_MCP_TOKEN is set in vars, but is read from the environment only; set it there\n"));
     let Ran { exit, err, .. } = flow(folder.path(), &["mcp", "greet.yaml", "broken.yaml"]);
     assert_eq!(exit, 1);
     assert!(err.contains("nothing was started"), "{err}");

@@ -110,6 +110,6 @@ fn somebody_who_is_not_in_the_table_is_still_a_wrong_command_line() {
     let project = project();
     let ran = ask(project.path(), "sms", "p99");
     assert_eq!((ran.exit, ran.out.as_str()), (2, ""), "{}", ran.err);
-    assert!(ran.err.contains("there is no person \"p99\" in table \"people\""), "{}", ran.err);
+    assert!(ran.err.contains("person \"p99\" not found in table \"people\""), "{}", ran.err);
     assert!(!project.path().join(".flow/runs.db").exists(), "nothing ran");
 }

@@ -114,7 +114,7 @@ fn a_page_takes_the_place_of_a_file_and_an_error_leaves_what_was_there() {
     read(&page);
 
     let unknown = show(&["r_none", "--html", "run.html"]);
-    assert_eq!((unknown.exit, unknown.err.contains("there is no run \"r_none\"")), (2, true), "{}", unknown.err);
+    assert_eq!((unknown.exit, unknown.err.contains("run \"r_none\" not found")), (2, true), "{}", unknown.err);
     assert_eq!(std::fs::read_to_string(folder.join("run.html")).unwrap(), page);
     let nowhere = show(&["--html", "no/such/run.html"]);
     assert_eq!((nowhere.exit, nowhere.err.contains("cannot write no/such/run.html")), (2, true), "{}", nowhere.err);

@@ -106,7 +106,7 @@ fn the_list_is_filtered_and_its_last_line_counts_what_it_leaves_out() {
     let cut = flow(folder.path(), &["runs", "list", "--limit", "3"]);
     assert_eq!((cut.exit, cut.out.lines().count(), cut.err.as_str()), (0, 3, "1 more run is not shown; --limit N shows more\n"));
     let none = flow(folder.path(), &["runs", "list", "--status", "partial"]);
-    assert_eq!((none.exit, none.out.as_str(), none.err.as_str()), (0, "", "no run fits; flow runs list shows all\n"));
+    assert_eq!((none.exit, none.out.as_str(), none.err.as_str()), (0, "", "no run matches; flow runs list shows all\n"));
     for (wrong, told) in [
         (["--since", "yesterday"], "--since yesterday: write a day (2026-11-18), a time (2026-11-18T09:00:00Z), or how long ago (2h, 7d)"),
         (

@@ -156,16 +156,16 @@ fn a_process_that_does_not_react_is_told_and_its_end_comes_later() {
 #[test]
 fn what_cannot_be_cancelled_is_told() {
     let folder = project();
-    says(&flow(folder.path(), &["runs", "cancel", "r_1"]), 4, "there are no runs yet");
+    says(&flow(folder.path(), &["runs", "cancel", "r_1"]), 4, "no runs yet");
     assert_eq!(flow(folder.path(), &["run", "waits.yaml", "-q", "--input", "nap=1ms"]).exit, 0);
     assert_eq!(flow(folder.path(), &["run", "waits.yaml", "-q", "--input", "nap=1ms"]).exit, 0);
     let run = newest(folder.path())["run"].as_str().unwrap().to_owned();
     says(&flow(folder.path(), &["runs", "cancel", &run]), 2, "has ended (succeeded); there is nothing to cancel");
     says(&flow(folder.path(), &["runs", "cancel", "r_"]), 2, "2 runs begin with \"r_\"");
-    says(&flow(folder.path(), &["runs", "cancel", "r_none"]), 2, "there is no run \"r_none\"");
+    says(&flow(folder.path(), &["runs", "cancel", "r_none"]), 2, "run \"r_none\" not found");
     let other = project();
     assert_eq!(flow(other.path(), &["run", "waits.yaml", "-q", "--input", "nap=1ms"]).exit, 0);
-    says(&flow(other.path(), &["runs", "cancel", &run]), 2, "there is no run");
+    says(&flow(other.path(), &["runs", "cancel", &run]), 2, "not found");
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn all_that_was_cut_off_continues_and_one_failure_stops_no_other() {
     let folder = project();
     let at = folder.path();
     let nothing = flow(at, &["runs", "resume", "--all"]);
-    says(&nothing, 4, "there are no runs yet");
+    says(&nothing, 4, "no runs yet");
     let first = killed(at, "fails.yaml", "nap", &[]);
     let changed = killed(at, "waits.yaml", "nap", &["--input", "nap=61s"]);
     std::fs::write(at.join("waits.yaml"), WAITS.replace("two", "three")).unwrap();
@@ -187,7 +187,7 @@ fn all_that_was_cut_off_continues_and_one_failure_stops_no_other() {
     let lines: Vec<&str> = all.out.lines().collect();
     assert_eq!((all.exit, lines.len()), (6, 4), "{}{}", all.out, all.err);
     assert!(lines[0].starts_with(&format!("{first}  fails  failed")), "{}", all.out);
-    assert!(lines[1].starts_with(&format!("{changed}  waits  not resumed: run {changed} cannot go on")), "{}", all.out);
+    assert!(lines[1].starts_with(&format!("{changed}  waits  not resumed: run {changed} cannot continue")), "{}", all.out);
     assert_eq!(lines[2], format!("{interrupted}  waits  succeeded"));
     assert_eq!(lines[3], format!("{answered}  asks  succeeded"));
     assert_eq!(flow(at, &["runs", "cancel", &changed]).exit, 0);

@@ -126,7 +126,7 @@ fn a_fork_runs_a_step_and_all_that_follows_anew_and_nothing_else() {
     let forked = flow(at, &["runs", "fork", &origin, "--from", "letter", "--no-progress"]);
     assert_eq!((forked.exit, forked.out.as_str()), (0, "Dear Ana!\n"), "{}", forked.err);
     let new = newest(at)["run"].as_str().unwrap().to_owned();
-    says(&forked, 0, &format!("run {new} takes 3 finished steps over from run {origin}"));
+    says(&forked, 0, &format!("run {new} reuses 3 finished steps of run {origin}"));
     assert_ne!(new, origin);
     let (record, _) = after_resume(at, &new);
     assert_eq!(record["origin"], serde_json::json!({ "run": origin, "from": "letter" }));
@@ -170,19 +170,19 @@ fn a_fork_takes_a_changed_file_if_what_it_takes_over_is_the_same() {
 fn what_cannot_be_forked_is_told() {
     let folder = project();
     let at = folder.path();
-    says(&flow(at, &["runs", "fork", "r_1", "--from", "facts"]), 4, "there are no runs yet");
+    says(&flow(at, &["runs", "fork", "r_1", "--from", "facts"]), 4, "no runs yet");
     let origin = run(at);
-    says(&flow(at, &["runs", "fork", "r_none", "--from", "facts"]), 2, "there is no run \"r_none\"");
+    says(&flow(at, &["runs", "fork", "r_none", "--from", "facts"]), 2, "run \"r_none\" not found");
     says(&flow(at, &["runs", "fork", &origin, "--from", "fakts"]), 2, "the pipeline has no step \"fakts\"; did you mean \"facts\"?");
     says(&flow(at, &["runs", "fork", &origin, "--from", "letter/x"]), 2, "--from letter");
     says(
         &flow(at, &["runs", "fork", &origin, "--from", "last", "--input", "tone=cold"]),
         2,
-        "step \"letter\", which would be taken over, reads it",
+        "step \"letter\", which would be reused, reads it",
     );
     says(&flow(at, &["runs", "fork", &origin, "--from", "last", "--input", "tune=cold"]), 2, "\"tune\" is no input");
     std::fs::remove_file(at.join("p.yaml")).unwrap();
-    says(&flow(at, &["runs", "fork", &origin, "--from", "last"]), 6, "does not exist any more");
+    says(&flow(at, &["runs", "fork", &origin, "--from", "last"]), 6, "no longer exists");
 }
 
 #[test]
@@ -206,5 +206,5 @@ fn a_replay_asks_nobody_and_shows_the_first_place_that_is_not_what_it_was() {
     assert_eq!(flow(at, &["runs", "list", "--json"]).out.matches("\"run\"").count(), 1, "a replay is no run");
     let open = killed(at, "p.yaml", "nap", &["--input", "nap=60s"]);
     says(&flow(at, &["runs", "replay", &open]), 6, "it has not ended");
-    says(&flow(at, &["runs", "replay", "r_none"]), 2, "there is no run");
+    says(&flow(at, &["runs", "replay", "r_none"]), 2, "not found");
 }

@@ -180,7 +180,7 @@ fn changed_tools_are_refused_until_they_are_accepted() {
     assert!(home.path().join("flow.lock").is_file());
     let (exit, _, told) = done(home.path(), &run, "Echoes, and sends a copy.");
     assert_eq!(exit, Some(6), "{told}");
-    assert!(told.contains("tool \"echo.echo\" is not what was pinned") && told.contains("flow tools pin"), "{told}");
+    assert!(told.contains("tool \"echo.echo\" changed since it was pinned") && told.contains("flow tools pin"), "{told}");
     let (exit, _, told) = done(home.path(), &["tools", "pin", "--check"], "Echoes, and sends a copy.");
     assert!(
         exit == Some(1) && told.contains("changed: echo") && told.contains("+ \"description\": \"Echoes, and sends a copy.\","),
@@ -188,7 +188,9 @@ fn changed_tools_are_refused_until_they_are_accepted() {
     );
     let (exit, out, _) = done(home.path(), &["doctor", "p.yaml"], "Echoes, and sends a copy.");
     assert!(
-        exit == Some(1) && out.contains("server echo answers (protocol 2026-07-28); it has echo") && out.contains("not as pinned"),
+        exit == Some(1)
+            && out.contains("server echo answers (protocol 2026-07-28); it has echo")
+            && out.contains("changed since it was pinned"),
         "{out}"
     );
     assert_eq!(done(home.path(), &["tools", "pin", "p.yaml"], "Echoes, and sends a copy.").0, Some(0));
@@ -233,7 +235,7 @@ fn a_tool_that_comes_later_under_a_pattern_waits_until_it_is_accepted() {
     std::fs::write(&lock, kept.replace("Echoes.", "Sends.")).unwrap();
     for (command, wanted) in [(run.as_slice(), 6), (&["tools", "pin", "--check"], 1), (&["tools", "pin"], 1)] {
         let (exit, _, told) = done(home.path(), command, about);
-        assert!(exit == Some(wanted) && told.contains("tool \"echo\"") && told.contains("changed by hand"), "{exit:?} {told}");
+        assert!(exit == Some(wanted) && told.contains("tool \"echo\"") && told.contains("edited by hand"), "{exit:?} {told}");
     }
 }
 
@@ -322,7 +324,7 @@ fn calls_of_flow_mcp_share_a_server_until_its_end_and_each_is_held_to_the_pins()
     std::fs::write(&lock, pinned.to_string()).unwrap();
     for _ in 0..2 {
         let result = client.call("talks", json!({ "text": "x" }))["result"].clone();
-        assert!(result["isError"] == true && result.to_string().contains("is not what was pinned"), "{result}");
+        assert!(result["isError"] == true && result.to_string().contains("changed since it was pinned"), "{result}");
     }
     assert_eq!(client.end().0, 0);
     until("it is left", || !runs(&begun[1]));
@@ -413,7 +415,8 @@ outputs: {{ said: \"{{{{ steps.said.output }}}}\" }}
     let (exit, out, told) = tried(true, agent, &["run"]);
     assert_eq!((exit, out.trim()), (Some(0), "Hi."), "{told}");
     assert!(
-        told.contains("said: optional server gone is not there, its tools are left out: ") && told.contains("no-such-server"),
+        told.contains("said: optional server gone is not available; the run continues without its tools: ")
+            && told.contains("no-such-server"),
         "{told}"
     );
     let (exit, _, told) = tried(true, "tool: gone.get", &["run"]);
@@ -421,7 +424,7 @@ outputs: {{ said: \"{{{{ steps.said.output }}}}\" }}
     let (exit, out, told) = tried(true, agent, &["doctor"]);
     assert!(exit == Some(0) && out.contains("note   optional server gone is not there"), "{exit:?} {out} {told}");
     let (exit, _, told) = tried(true, agent, &["tools", "pin"]);
-    assert!(exit == Some(0) && told.contains("gone: optional and not there") && !home.path().join("flow.lock").exists(), "{told}");
+    assert!(exit == Some(0) && told.contains("gone: optional and not available") && !home.path().join("flow.lock").exists(), "{told}");
 }
 
 #[test]
@@ -490,7 +493,7 @@ fn a_server_that_may_not_ask_fails_its_step_and_the_message_says_what_it_asked()
     let home = tempfile::tempdir().unwrap();
     write(home.path(), "");
     let (exit, _, told) = done(home.path(), &RUN, "Asks.");
-    assert!(exit == Some(6) && told.contains("does not allow that (questions: true). It asks: Which room?"), "{exit:?} {told}");
+    assert!(exit == Some(6) && told.contains("set questions: true on the server to allow this. It asks: Which room?"), "{exit:?} {told}");
 }
 
 #[test]

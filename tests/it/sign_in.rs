@@ -164,6 +164,13 @@ fn a_person_logs_in_once_and_runs_use_the_login() {
     let run = ["run", "p.yaml", "--trust", "--events", "e.jsonl", "--events-content"];
     let (exit, said) = done(folder, &run);
     assert!(exit == Some(6) && said.contains("log in with: flow tools login tracker p.yaml; or"), "{exit:?} {said}");
+    std::fs::write(folder.join("my vars.env"), "REGION=eu\n").unwrap();
+    let with_file = [&run[..], &["--env-file", "my vars.env"]].concat();
+    let (exit, said) = done(folder, &with_file);
+    assert!(
+        exit == Some(6) && said.contains("log in with: flow tools login tracker p.yaml --env-file 'my vars.env'; or"),
+        "{exit:?} {said}"
+    );
     let said = log_in(folder);
     assert!(said.contains("tracker: logged in at http://127.0.0.1") && said.contains("scopes read; it is refreshed"), "{said}");
     let (exit, said) = done(folder, &run);

@@ -52,6 +52,6 @@ fn spans_nest_run_step_and_call_and_hold_nothing_of_what_a_run_reads_and_writes(
 fn another_word_in_the_variable_is_told_before_anything_starts() {
     let folder = tempfile::tempdir().unwrap();
     let told = ran(command(folder.path(), &["runs", "list"]).env("FLOW_LOG", "debug"));
-    assert_eq!((told.exit, told.err.as_str()), (2, "FLOW_LOG is \"debug\"; write spans, or remove the variable\n"));
+    assert_eq!((told.exit, told.err.as_str()), (2, "FLOW_LOG is \"debug\"; set it to spans, or remove it\n"));
     assert_eq!(ran(command(folder.path(), &["schema"]).env("FLOW_LOG", "")).exit, flow(folder.path(), &["schema"]).exit);
 }

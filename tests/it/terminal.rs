@@ -173,7 +173,7 @@ fn a_call_that_needs_approval_is_asked_about_with_its_arguments() {
     );
     assert!(shown.contains("please answer yes or no"), "{shown:?}");
     let (exit, out, shown) = at_terminal(APPROVES, "no\n", &[]);
-    assert!(exit == 0 && out.contains("a person did not allow this call"), "{out}{shown}");
+    assert!(exit == 0 && out.contains("a person rejected this call"), "{out}{shown}");
     // Who decides sees all of it: nothing is masked, cut or out of sight.
     let (to, blanks, far) = ("eve@evil.example 4111111111111111", " ".repeat(2000), format!("{}EVIL", "x".repeat(2100)));
     let hides = APPROVES.replace("Hello", &format!("\"{to}{blanks}{far}\\u200d\\u3164\""));
@@ -184,7 +184,7 @@ fn a_call_that_needs_approval_is_asked_about_with_its_arguments() {
     assert!(exit == 8 && shown.contains(&whole), "{shown}");
     let run = &shown[shown.find("r_").unwrap()..][..28];
     let question = format!("\"keep\" wants to call notes.write with {{\"name\":\"note.txt\",{whole}");
-    let told = format!("this question has {} characters; look at all of it: flow approve r_", question.chars().count());
+    let told = format!("this question has {} characters; show all of it: flow approve r_", question.chars().count());
     assert!(shown.contains(&told), "{told}: {shown}");
     let (exit, out, shown) = at(folder.path(), &["approve", run.split(' ').next().unwrap(), "keep", "--show"], "", &[]);
     assert!(exit == 0 && out.ends_with(&format!("{whole}\n")), "{out}{shown}");

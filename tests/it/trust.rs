@@ -90,7 +90,7 @@ fn started(folder: &Path) -> bool {
 /// The refusal of a file that was never trusted.
 fn refusal(file: &str) -> String {
     format!(
-        "{file} is not trusted yet. What it wants:\n{WANTED}nothing was started; look at the file, then trust it until something of it changes:\n  flow trust {file}\nor add --trust to the command, for this one time\n"
+        "{file} is not trusted yet. What it wants:\n{WANTED}nothing was started; review the file, then trust it until any of it changes:\n  flow trust {file}\nor add --trust to the command to allow it once\n"
     )
 }
 
@@ -134,7 +134,7 @@ fn once_is_once_and_what_was_trusted_runs_until_a_byte_of_it_changes() {
 
     let trusted = flow(folder, &["trust", "wants.yaml"]);
     assert_eq!((trusted.exit, trusted.out), (0, format!("wants.yaml wants:\n{WANTED}")), "{}", trusted.err);
-    assert!(trusted.err.contains("wants.yaml is trusted, until something of it changes"), "{}", trusted.err);
+    assert!(trusted.err.contains("wants.yaml is trusted until any of it changes"), "{}", trusted.err);
     let said = flow(folder, &["run", "wants.yaml"]);
     assert_eq!((said.exit, started(folder), said.err.contains("trust")), (0, true, false), "{}", said.err);
     let again = flow(folder, &["trust", "wants.yaml", "--json"]);
@@ -193,7 +193,7 @@ fn what_wants_nothing_is_never_asked_about_whatever_the_user_has_set() {
     let asks = ["run", "pipelines/timesheet/pipeline.yaml", "--input", "message=Check my timesheet"];
     let said = flow(project.path(), &asks);
     assert_eq!((said.exit, said.err.contains("trust")), (0, false), "{}", said.err);
-    assert!(flow(project.path(), &["trust", asks[1]]).out.contains("wants no program, no host and no secret"));
+    assert!(flow(project.path(), &["trust", asks[1]]).out.contains("uses no program, host or secret"));
     // The user's own model is the user's wish; that nobody answers there is no question of trust.
     let (at_user, settings) = ("http://127.0.0.1:9/v1", project.path().join("user.toml"));
     std::fs::write(&settings, format!("[models.default]\nprovider = \"openai\"\nmodel = \"m\"\nbase_url = \"{at_user}\"\n")).unwrap();
@@ -232,7 +232,7 @@ fn a_person_at_a_terminal_is_asked_once() {
         let (exit, out, shown) = at(folder, &run, typed, variables);
         assert_eq!((exit, out.as_str(), started(folder)), (6, "", false), "{shown}");
         let is_asked = variables.is_empty();
-        assert_eq!(shown.contains("Trust it, until something of it changes? (yes/no)"), is_asked, "{shown}");
+        assert_eq!(shown.contains("Trust it until any of it changes? (yes/no)"), is_asked, "{shown}");
         assert_eq!(shown.contains("add --trust to the command"), !is_asked, "{shown}");
     }
     let (exit, shown) = terminal::interrupted_at(folder, &run, "(yes/no)");
@@ -263,15 +263,15 @@ fn a_list_that_cannot_be_used_trusts_nothing_and_says_why() {
         std::fs::write(&entry, damage).unwrap();
         let said = flow(folder, &["run", "wants.yaml"]);
         assert_eq!((said.exit, started(folder)), (6, false), "{damage:?}: {}", said.err);
-        let told = "nothing is trusted by it, and it can be removed\nnothing was started; --trust allows it for this one time";
+        let told = "this entry is ignored, and you can remove it\nnothing was started; --trust allows it once";
         assert!(said.err.contains(told), "{}", said.err);
         let listed = flow(folder, &["trust", "--list"]);
-        assert_eq!((listed.exit, listed.err.contains("nothing is trusted by it")), (6, true), "{}", listed.err);
+        assert_eq!((listed.exit, listed.err.contains("this entry is ignored")), (6, true), "{}", listed.err);
     }
     for (name, value, told) in [
         ("XDG_STATE_HOME", "/dev/null", "cannot read /dev/null/flow/trusted"),
         // A relative place would be one that a project can bring along.
-        ("XDG_STATE_HOME", ".state", "there is no place to keep what you trust"),
+        ("XDG_STATE_HOME", ".state", "no folder to store what you trust"),
     ] {
         let said = ran(command(folder, &["run", "wants.yaml"]).env_remove("HOME").env(name, value));
         assert_eq!((said.exit, started(folder), said.err.contains(told)), (6, false, true), "{}", said.err);

@@ -156,7 +156,7 @@ fn what_changes_while_a_run_waits_is_not_started_however_it_is_named_and_whoever
         assert!(!started(folder), "{}: {err}", way.tool);
         let name = Path::new(way.file).file_name().unwrap().to_string_lossy().into_owned();
         assert!(
-            err.contains("is not started") && err.contains(&format!("{name} has changed since it was agreed to")),
+            err.contains("was not started") && err.contains(&format!("{name} has changed since it was trusted")),
             "{}: {err}",
             way.tool
         );
@@ -256,7 +256,7 @@ fn what_only_a_run_names_is_no_program_of_an_interpreter_whatever_it_is_called_a
         std::fs::write(folder.join("p.yaml"), pipeline(&way, "out", "a.txt")).unwrap();
         assert_eq!(flow(folder, &way, &["trust", "p.yaml"]).exit, 0);
         let said = flow(folder, &way, &["run", "p.yaml", "--input", &format!("f={file}"), "-v"]);
-        assert!(!started(folder) && said.err.contains("only a value of this run names"), "{file}: {}", said.err);
+        assert!(!started(folder) && said.err.contains("is named by a value of this run only"), "{file}: {}", said.err);
         let said = flow(folder, &way, &["run", "p.yaml", "--input", &format!("f={file}"), "--trust"]);
         assert!(started(folder), "{file}: {}", said.err);
     }

@@ -44,7 +44,7 @@ pub(super) fn run(wanted: &str, shared: &SharedOptions) -> Result<Exit, Refusal>
         is_noticed = is_noticed || has_noticed(&file, &id, shared)?;
         let allowed = if is_noticed { TO_END } else { TO_NOTICE };
         if clock.elapsed() > allowed {
-            let what = if is_noticed { "is ending, and has not ended yet" } else { "does not react" };
+            let what = if is_noticed { "is ending, but has not ended yet" } else { "does not react" };
             let reach = shared.reach(&shared.current_project());
             return Err(Refusal::new(
                 Exit::Failed,

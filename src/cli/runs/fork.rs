@@ -17,7 +17,7 @@ pub(super) fn run(options: &ForkOptions, shared: &SharedOptions) -> Result<Exit,
     let failed = |why: String| Refusal::new(Exit::Failed, format!("run {origin} cannot be forked: {why}"));
     let file = start_of(&store.events(&origin)?).map(|start| start.file.clone()).unwrap_or_default();
     if !Path::new(&file).is_file() {
-        return Err(failed(format!("its file {} does not exist any more", visible(&file))));
+        return Err(failed(format!("its file {} no longer exists", visible(&file))));
     }
     let on = run::prepared(Path::new(&file), printed, trust.is_given, shared, Taping::None)?;
     let (given, _) = inputs::read(&on.pipeline().clone(), None, pairs)?;
@@ -25,7 +25,7 @@ pub(super) fn run(options: &ForkOptions, shared: &SharedOptions) -> Result<Exit,
     let from = ForkFrom { run: &origin, store: &mut store, step: from, inputs: given };
     let (session, taken) = RunSession::fork(on, from).inspect_err(|error| super::resume::show_changes(error, shared))?;
     if !shared.quiet {
-        tell!("run {} takes {} over from run {origin}", session.id, counted(taken.len(), "finished step", "finished steps"));
+        tell!("run {} reuses {} of run {origin}", session.id, counted(taken.len(), "finished step", "finished steps"));
     }
     run::play(session, targets, shared)
 }

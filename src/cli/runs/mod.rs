@@ -42,7 +42,7 @@ fn open_with(project: &Path, sealing: &Sealing) -> Result<(SqliteStore, PathBuf)
 }
 
 fn nothing(why: &str) -> Refusal {
-    Refusal::new(Exit::NothingRan, format!("there are no runs yet{why}"))
+    Refusal::new(Exit::NothingRan, format!("no runs yet{why}"))
 }
 
 /// The store, its file, and the id of the run that is wanted; without one the newest. Errors: as [`open`] and [`find`].
@@ -57,7 +57,7 @@ pub(super) fn stored(wanted: Option<&str>, shared: &SharedOptions) -> Result<(Re
     let (mut store, _, run) = open_run(wanted, shared)?;
     let events = store.events(&run)?;
     let file = start_of(&events).map(|start| start.file.clone()).filter(|file| !file.is_empty());
-    let record = record(&events).ok_or_else(|| Refusal::new(Exit::Failed, format!("run {run} has no beginning")))?;
+    let record = record(&events).ok_or_else(|| Refusal::new(Exit::Failed, format!("run {run} has no start event")))?;
     Ok((masked(record, &events), file))
 }
 
@@ -139,7 +139,7 @@ fn list(options: &RunsListOptions, project: &Path, shared: &SharedOptions) -> Re
     let printed = if options.json { stdout::print_json(&lines) } else { stdout::print(&drawn(lines, look, &mut store)?) };
     match page.more {
         _ if shared.quiet => {}
-        0 if is_empty => tell!("no run fits; flow runs list{} shows all", shared.reach(project)),
+        0 if is_empty => tell!("no run matches; flow runs list{} shows all", shared.reach(project)),
         0 => {}
         1 => tell!("1 more run is not shown; --limit N shows more"),
         MOST_COUNTED => tell!("{} or more runs are not shown; --limit N shows more", grouped(MOST_COUNTED as u64)),
@@ -149,7 +149,7 @@ fn list(options: &RunsListOptions, project: &Path, shared: &SharedOptions) -> Re
 }
 
 fn line(run: RunSummary, store: &mut SqliteStore) -> RunLine {
-    let (brief, unread) = match (run.events > MOST_READ).then_some("(too long to look into)") {
+    let (brief, unread) = match (run.events > MOST_READ).then_some("(too long to read)") {
         None => match store.events(&run.run) {
             Ok(events) => (brief(&events).unwrap_or_default(), ""),
             Err(StoreError::NoKey { .. } | StoreError::OtherKey { .. }) => (RunBrief::default(), "(encrypted)"),
@@ -171,7 +171,12 @@ fn drawn(lines: Vec<RunLine>, look: Look, store: &mut SqliteStore) -> Result<Str
             let least = store.least_of_id(&id)?.max(SHORT_ID);
             id = id.chars().take(least).collect();
         }
-        let state = if run.needs_review { run.state + ", needs review" } else { run.state };
+        let mut state = run.state;
+        for (is, what) in [(run.needs_review, ", needs review"), (brief.key_rejected, ", key rejected")] {
+            if is {
+                state += what;
+            }
+        }
         rows.push(RunRow { run: id, started: run.started, state, pipeline: run.pipeline, brief, unread });
     }
     Ok(report::runs(&rows, look))
@@ -203,7 +208,7 @@ fn find(store: &mut SqliteStore, wanted: Option<&str>, shared: &SharedOptions) -
                 None => Ok(newest),
                 Some(_) => {
                     let reach = shared.reach(&shared.current_project());
-                    Err(Refusal::usage(format!("there is no run \"{shown}\"; see flow runs list{reach}")))
+                    Err(Refusal::usage(format!("run \"{shown}\" not found; see flow runs list{reach}")))
                 }
             }
         }
@@ -257,8 +262,7 @@ fn remove(store: &mut SqliteStore, file: &Path, wanted: &BTreeSet<String>, leave
     let cache = SqliteCache::forget(&kept::cache_file(file), &runs).map_err(|error| Refusal::new(Exit::Failed, error))?;
     store.remove(&runs)?;
     if !cache {
-        let message =
-            "the runs are removed, but another process is reading their kept results: flow runs prune erases them when it has ended";
+        let message = "the runs were removed, but another process is reading their cached results: when it has ended, run flow runs prune to erase them";
         return Err(Refusal::new(Exit::Failed, message));
     }
     match runs.as_slice() {
@@ -268,7 +272,7 @@ fn remove(store: &mut SqliteStore, file: &Path, wanted: &BTreeSet<String>, leave
         runs => tell!("{} removed", counted(runs.len(), "run", "runs")),
     }
     for line in &held {
-        tell!("{line}: it is not removed");
+        tell!("{line}: not removed");
     }
     Ok(if held.is_empty() { Exit::Ok } else { Exit::Usage })
 }

@@ -21,7 +21,7 @@ pub(super) fn run(wanted: &str, shared: &SharedOptions) -> Result<Exit, Refusal>
     let start = start_of(&events).map(|start| (start.file.clone(), start.hash.clone()));
     let (file, hash) = start.filter(|(file, _)| !file.is_empty()).unwrap_or_default();
     if !Path::new(&file).is_file() {
-        let line = format!("run {id} cannot be replayed: its file {} does not exist any more", visible(&file));
+        let line = format!("run {id} cannot be replayed: its file {} no longer exists", visible(&file));
         return Err(Refusal::new(Exit::Failed, line));
     }
     let workflow = pipeline(Path::new(&file), shared)?;

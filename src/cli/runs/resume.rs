@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::run_lock::RunLock;
 use crate::cli::arguments::{OutputOptions, SharedOptions};
-use crate::cli::outcome::{OutputTargets, line_of_end};
+use crate::cli::outcome::{OutputTargets, exit_of, line_of_end};
 use crate::cli::refusal::Refusal;
 use crate::cli::{Exit, run, stdout, tell};
 use crate::diagnostic::visible;
@@ -38,7 +38,7 @@ fn session(stored: StoredRun, output: &OutputOptions, is_allowed: bool, shared: 
     taping.open().map_err(|error| failed(format!("--{error}")))?;
     let file = stored.start()?.file.clone();
     if !Path::new(&file).exists() {
-        return Err(failed(format!("run {} cannot go on: {} does not exist any more", stored.id, visible(&file))));
+        return Err(failed(format!("run {} cannot continue: {} no longer exists", stored.id, visible(&file))));
     }
     let on = run::prepared(Path::new(&file), output, is_allowed, shared, taping)?;
     Ok(RunSession::resume(on, stored).inspect_err(|error| show_changes(error, shared))?)
@@ -82,7 +82,7 @@ pub(super) fn all(since: Option<&str>, output: &OutputOptions, is_allowed: bool,
         }
     }
     if count == 0 && !shared.quiet {
-        tell!("nothing to resume: no run was cut off, and none that waits has its answer");
+        tell!("nothing to resume: no run was interrupted, and no waiting run has its answer");
     }
     Ok(worst)
 }
@@ -130,10 +130,7 @@ fn ended(mut played: PlayedRun, output: &OutputOptions, reach: &str) -> (bool, (
     let Some(status) = outcome.status() else { return (false, (Exit::Waiting, format!("waits; flow runs show {}{reach}", outcome.run))) };
     let by = asked_to_end(&outcome.events).or(outcome.ended_by);
     let is_signal = status == RunStatus::Cancelled && matches!(by, Some(Canceller::Interrupt | Canceller::Terminate));
-    let exit = match status {
-        RunStatus::Partial if output.fail_on_partial => Exit::Failed,
-        status => Exit::of(status, by == Some(Canceller::Terminate)),
-    };
+    let exit = exit_of(outcome, status, output, by == Some(Canceller::Terminate));
     let line = line_of_end(outcome, reach).map_or_else(|| status.word().to_owned(), |line| played.redactor().redact(&line));
     (is_signal, (exit, visible(&line).into_owned()))
 }

@@ -46,9 +46,9 @@ pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
     };
     list("These goldens or recordings belong to no case; remove them, or correct the case", report.orphans.iter().collect());
     if !only_bad {
-        list("Written; look at the changes before you keep them", written(report).collect());
+        list("Written; review the changes before you keep them", written(report).collect());
         let recorded = report.outcomes.iter().filter_map(|outcome| outcome.recorded.as_ref());
-        list("Recorded; read the answers before you keep them", recorded.collect());
+        list("Recorded; review the answers before you keep them", recorded.collect());
     }
     out
 }

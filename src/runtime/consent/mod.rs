@@ -1,8 +1,7 @@
-//! Consent: what a file wants ([`Wishes`]), and whether somebody has agreed to it. Whoever starts something of a file asks here before; no
-//! other place decides it. How a person is asked stands elsewhere.
+//! Consent: what a file uses ([`Wishes`]), and whether that is allowed. Every start of something in a file is decided here and nowhere else;
+//! the question to a person is in `cli`.
 //!
-//! How to add something that can be wanted: a list in [`Wishes`]; if what it does depends on more than the files of the pipeline, also its
-//! part of [`content`].
+//! How to add a kind of wish: a list in [`Wishes`]; if its effect depends on more than the files of the pipeline, also its part of [`content`].
 
 mod content;
 
@@ -23,19 +22,18 @@ use crate::port::{Clock, Secret};
 
 pub(crate) use content::{named, real};
 
-/// Whether a run may do what its file wants: start programs, connect to hosts, read secrets.
+/// Whether a run may start the programs, call the hosts and read the secrets that its file names.
 #[derive(Clone, Default, strum::IntoStaticStr)]
 #[non_exhaustive]
 pub enum Consent {
-    /// Only a file that wants nothing runs.
+    /// Runs only files that use none of these.
     #[default]
     Refused,
-    /// Also one that the user of this machine trusts (`flow trust`), as long as nothing of it changes.
+    /// Also runs files that the user trusts (`flow trust`), as long as they are unchanged.
     AsTrusted,
-    /// Whoever calls this decides, from what is wanted. Programs are held to what they are now: what they would run must still be the same when
-    /// they start.
+    /// The caller decides, from the wishes. A program is started only if the files that it would run have not changed since the decision.
     Decided(Arc<dyn Fn(&Wishes) -> bool + Send + Sync>),
-    /// All of it, whatever it is: the files are as trusted as the program that runs them.
+    /// Everything is allowed: the files are trusted like the calling program.
     Given,
 }
 

@@ -57,21 +57,21 @@ impl Doors {
         let host = named.next().and_then(|host| host.to_str().ok());
         let is_named_right = host.is_some_and(is_known) && named.next().is_none();
         if !is_named_right || request.uri().authority().is_some_and(|authority| !is_known(authority.as_str())) {
-            return Err((403, "it is not asked by this name"));
+            return Err((403, "this host name is not allowed"));
         }
         let is_own =
             |origin: &hyper::header::HeaderValue| origin.to_str().ok().and_then(|o| o.strip_prefix("http://")).is_some_and(is_known);
         // A browser says `none` of what a person typed. A page beside this one (`same-site`) is another program's, on another port.
         let is_foreign = !headers.get_all("sec-fetch-site").iter().all(|site| site == "none" || site == "same-origin");
         if is_foreign || !headers.get_all(ORIGIN).iter().all(is_own) {
-            return Err((403, "pages of other places may not ask"));
+            return Err((403, "requests from pages of other sites are not allowed"));
         }
         if let Some(token) = &self.token {
             let shown = headers.get(AUTHORIZATION).and_then(|shown| shown.to_str().ok()).and_then(|shown| shown.split_once(' '));
             let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
             // Hashes are compared, so that the time it takes says nothing of the token.
             if shown.map(Sha256::digest) != Some(Sha256::digest(token.reveal())) {
-                return Err((401, "show the token: Authorization: Bearer …"));
+                return Err((401, "send the token: Authorization: Bearer …"));
             }
         }
         Ok(())
@@ -88,20 +88,18 @@ pub(super) fn check_headers(headers: &HeaderMap, request: &messages::ClientReque
         let mut values = headers.get_all(name).iter();
         match (values.next(), values.next()) {
             (None, _) => Ok(None),
-            (Some(value), None) => value.to_str().map(Some).map_err(|_| mismatch(format!("{name} holds no plain text"))),
+            (Some(value), None) => value.to_str().map(Some).map_err(|_| mismatch(format!("{name} is not plain text"))),
             (Some(_), Some(_)) => Err(mismatch(format!("{name} is there twice"))),
         }
     };
     let version = one("mcp-protocol-version")?;
     let Some(said) = version_of(&request.params) else {
         return match version {
-            Some(version) if !ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version) => Err(Refused::new(
-                400,
-                ErrorCode::INVALID_REQUEST,
-                "the header MCP-Protocol-Version names a version that is not spoken here",
-            )),
+            Some(version) if !ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version) => {
+                Err(Refused::new(400, ErrorCode::INVALID_REQUEST, "the header MCP-Protocol-Version has an unsupported version"))
+            }
             Some(version) if version == STATELESS.as_str() && request.method != "initialize" => {
-                let message = format!("a request of {STATELESS} says its version and clientCapabilities in _meta, too");
+                let message = format!("a request of {STATELESS} needs its version and clientCapabilities in _meta, too");
                 Err(Refused::new(400, ErrorCode::INVALID_PARAMS, message))
             }
             _ => Ok(()),
@@ -109,7 +107,7 @@ pub(super) fn check_headers(headers: &HeaderMap, request: &messages::ClientReque
     };
     let agree = |header: &str, found: Option<&str>, said: &str| match found {
         Some(found) if found == said => Ok(()),
-        Some(_) => Err(mismatch(format!("the header {header} says something else than the message"))),
+        Some(_) => Err(mismatch(format!("the header {header} does not match the message"))),
         None => Err(mismatch(format!("the header {header} is missing"))),
     };
     agree("MCP-Protocol-Version", version, said.as_str().unwrap_or_default())?;
@@ -117,7 +115,7 @@ pub(super) fn check_headers(headers: &HeaderMap, request: &messages::ClientReque
     if request.method == "tools/call"
         && let Some(name) = request.params.get("name").and_then(Value::as_str)
     {
-        let found = one("mcp-name")?.map(decoded).transpose().map_err(|()| mismatch("the header Mcp-Name is no Base64".into()))?;
+        let found = one("mcp-name")?.map(decoded).transpose().map_err(|()| mismatch("the header Mcp-Name is not valid Base64".into()))?;
         agree("Mcp-Name", found.as_deref(), name)?;
     }
     Ok(())

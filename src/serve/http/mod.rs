@@ -117,7 +117,7 @@ struct Gone;
 
 impl From<Gone> for Answered {
     fn from(_: Gone) -> Answered {
-        answer::text(404, "this session is not known any more; send initialize")
+        answer::text(404, "unknown session; send initialize")
     }
 }
 

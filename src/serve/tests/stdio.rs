@@ -173,7 +173,7 @@ async fn what_is_wrong_with_a_call_is_said() {
     assert!(error["message"].as_str().unwrap().starts_with("there is no tool \"ekko\"; available: echo, wait"), "{error}");
     assert_eq!(client.ask(&call(3, "fault")).await["error"]["code"], -32603);
     let error = client.ask(&alone(4, "tools/call", json!({ "name": "echo", "arguments": [1] }))).await["error"].clone();
-    assert_eq!(error, json!({ "code": -32602, "message": "arguments is an object" }));
+    assert_eq!(error, json!({ "code": -32602, "message": "arguments must be an object" }));
 }
 
 #[tokio::test]
@@ -214,7 +214,7 @@ async fn calls_beyond_the_bound_wait_and_further_ones_are_refused() {
     // The third waits, so that the fourth is the first to be answered.
     let refused = client.ask(&call(4, "echo")).await;
     assert_eq!(refused["id"], 4);
-    assert_eq!(refused["error"]["message"], "2 calls are under way and 1 wait; try again later");
+    assert_eq!(refused["error"]["message"], "2 calls are running and 1 are waiting; try again later");
     let taken = client.ask(&call(2, "echo")).await;
     assert_eq!((&taken["id"], &taken["error"]["code"]), (&json!(2), &json!(-32600)));
     client.work.go();

@@ -57,6 +57,32 @@ for n, call in enumerate(json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["tool
     print("  -", json.dumps({"id": f"c{n}", "tool": "server." + call["name"], "with": given}))'
 }
 
+accepts() { # runs at a terminal of its own, where a person says yes and presses Enter at each field
+    python3 - "$FLOW" run p.yaml --trust <<'PY'
+import os, pty, re, sys
+
+os.environ["TERM"] = "xterm"
+os.environ.pop("CI", None)
+process, terminal = pty.fork()
+if process == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+shown = ""
+while True:
+    try:
+        shown += os.read(terminal, 4096).decode(errors="replace")
+    except OSError:
+        break
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+    if plain.endswith("(yes/no) "):
+        os.write(terminal, b"yes\n")
+        shown = ""
+    elif plain.endswith("]: "):
+        os.write(terminal, b"\n")
+        shown = ""
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+PY
+}
+
 export XDG_STATE_HOME="$folder/state"
 case "${MCP_CONFORMANCE_SCENARIO:-}" in
     auth/client-credentials-jwt)
@@ -111,6 +137,12 @@ print("  -", json.dumps({"id": "echo", "tool": "server.json_schema_echo", "with"
             "$FLOW" approve "$run" "$step" --field confirmed=yes --quiet
             "$FLOW" runs resume "$run" --trust --quiet || [ "$step:$?" = echo:8 ]
         done
+        exit
+        ;;
+    elicitation-sep1034-client-defaults)
+        more=", questions: true"
+        write '  - { id: call, tool: server.test_client_elicitation_defaults }'
+        accepts
         exit
         ;;
     *) write '  - { id: call, tool: server.none, on_failure: continue }' ;;

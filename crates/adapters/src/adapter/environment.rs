@@ -19,15 +19,15 @@ pub enum EnvironmentError {
     File(#[from] FileError),
     #[error("{}:{line}: write NAME=value", file.display())]
     Line { file: PathBuf, line: usize },
-    #[error("others can read the key of the journal in {0}: run chmod 600 {0}")]
+    #[error("other users can read the journal key in {0}; run chmod 600 {0}")]
     SharedKey(String),
-    #[error("FLOW_CONFIG names {}, and there is no such file; an empty value means no settings", .0.display())]
+    #[error("FLOW_CONFIG names {}, which does not exist; set FLOW_CONFIG to an empty value for no settings", .0.display())]
     NoSettings(PathBuf),
     #[error("your settings in {} are not used: {why}", file.display())]
     SharedSettings { file: PathBuf, why: String },
-    #[error("{0}; FLOW_CONFIG with an empty value means no settings")]
+    #[error("{0}; set FLOW_CONFIG to an empty value for no settings")]
     Settings(#[source] FileError),
-    #[error("there is no place to keep what you trust: set HOME, or XDG_STATE_HOME, to a whole path")]
+    #[error("no folder to store what you trust: set HOME or XDG_STATE_HOME to an absolute path")]
     NoHome,
 }
 

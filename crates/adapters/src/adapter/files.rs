@@ -96,8 +96,8 @@ pub fn open_if_there(path: &Path) -> std::io::Result<Option<File>> {
 pub(super) fn regular(what: &fs::Metadata) -> std::io::Result<()> {
     match (what.is_file(), what.is_dir()) {
         (true, _) => Ok(()),
-        (_, true) => Err(std::io::Error::new(ErrorKind::IsADirectory, "it is a folder, and a file was expected")),
-        _ => Err(std::io::Error::new(ErrorKind::InvalidInput, "it is a pipe, a socket or a device, and a plain file was expected")),
+        (_, true) => Err(std::io::Error::new(ErrorKind::IsADirectory, "it is a folder, not a file")),
+        _ => Err(std::io::Error::new(ErrorKind::InvalidInput, "it is a pipe, a socket or a device, not a regular file")),
     }
 }
 

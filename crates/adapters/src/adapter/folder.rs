@@ -46,7 +46,7 @@ fn held(project: &Path, path: &Path, told: &str, within: bool) -> Result<(), Fai
         return Ok(());
     }
     let shown = |path: &Path| crate::diagnostic::visible(&path.display().to_string()).into_owned();
-    let message = format!("{} is not opened: a link leads to {}; name that place itself", shown(path), shown(&place));
+    let message = format!("{} was not opened: it is a link to {}; name that path itself", shown(path), shown(&place));
     Err(Failure::new(FailureKind::Denied, message))
 }
 
@@ -83,8 +83,10 @@ fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T, Failure> + Send +
     Box::pin(async move {
         match tokio::time::timeout(MOST_WAIT, tokio::task::spawn_blocking(work)).await {
             Ok(Ok(done)) => done,
-            Ok(Err(_)) => Err(Failure::new(FailureKind::Internal, "the work on a file hit a fault of flow itself; please report it")),
-            Err(_) => Err(Failure::new(FailureKind::Timeout, format!("the disk did not answer for {} s", MOST_WAIT.as_secs()))),
+            Ok(Err(_)) => {
+                Err(Failure::new(FailureKind::Internal, "an internal error of flow stopped the work on a file; please report it"))
+            }
+            Err(_) => Err(Failure::new(FailureKind::Timeout, format!("the disk did not respond for {} s", MOST_WAIT.as_secs()))),
         }
     })
 }
@@ -97,8 +99,10 @@ fn inside(folder: &Path, name: &str) -> Result<PathBuf, Failure> {
         return Ok(folder.join(name));
     }
     let shown: String = name.chars().take(80).collect();
-    let message =
-        format!("\"{}\" is no plain file name: letters, digits, \".\", \"_\" and \"-\", at most 80", crate::diagnostic::visible(&shown));
+    let message = format!(
+        "\"{}\" is not a plain file name: use letters, digits, \".\", \"_\" and \"-\", at most 80",
+        crate::diagnostic::visible(&shown)
+    );
     Err(Failure::new(FailureKind::Denied, message))
 }
 
@@ -210,7 +214,7 @@ mod tests {
         assert!(ask("project", outside.to_str().unwrap(), outside.to_str().unwrap(), false), "a place outside that is named itself");
         let refused = held(&at("project"), &at("project/open/out.md"), "open/out.md", false).unwrap_err();
         assert_eq!(refused.kind, FailureKind::Denied);
-        assert!(refused.message.contains("a link leads to"), "{}", refused.message);
+        assert!(refused.message.contains("it is a link to"), "{}", refused.message);
     }
 
     #[test]

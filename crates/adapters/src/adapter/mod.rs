@@ -20,7 +20,7 @@ pub mod model;
 #[cfg(unix)]
 mod os;
 #[cfg(not(unix))]
-compile_error!("what flow needs of the system is written for Unix so far, in adapter/os.rs");
+compile_error!("flow supports Unix only so far; system calls are in adapter/os.rs");
 #[cfg(feature = "store")]
 pub mod encryption;
 pub mod own;

@@ -59,7 +59,7 @@ impl OwnFiles {
         let opened = open(path).and_then(|file| Ok((file_id(&file.metadata()?), file)));
         match opened {
             Ok((found, _)) if spot.ids.first() != Some(&found) => {
-                Err(Failure::new(FailureKind::Denied, format!("{} is not read: it was replaced while it was opened", shown(path))))
+                Err(Failure::new(FailureKind::Denied, format!("{} was not read: it was replaced while it was being opened", shown(path))))
             }
             opened => Ok(opened.map(|(_, file)| file)),
         }
@@ -75,7 +75,7 @@ impl OwnFiles {
         // A file without an ending is run by its first line, or by the rights that the one before had.
         let may_be_code = is_data(&spot.path).map_or_else(|| text.starts_with("#!") || is_code_file(&spot.path), |is_data| !is_data);
         if may_be_code && self.code_in.iter().any(|folder| spot.is_in(folder)) {
-            return Err(denied(path, Touch::Write, "may be code, in a folder that the command of a server names"));
+            return Err(denied(path, Touch::Write, "may be code in a folder that a server's command names"));
         }
         if let Some(others) = self.others {
             self.looked.get_or_init(|| Box::new(others(&self.project))).may_write(path, text)?;
@@ -84,7 +84,7 @@ impl OwnFiles {
         let is_program = |text: &str| self.is_program.is_some_and(|is_program| is_program(text));
         let was_program = || files::read_text(path, 1 << 20).is_ok_and(|before| is_program(&before));
         if is_yaml && (is_program(text) || was_program()) {
-            return Err(denied(path, Touch::Write, "is a file of the language"));
+            return Err(denied(path, Touch::Write, "is a file of the workflow"));
         }
         Ok(())
     }
@@ -105,16 +105,16 @@ impl OwnFiles {
             return Some("is no file of a disk");
         }
         if self.hidden.iter().any(|own| spot.is_in(own)) {
-            return Some("holds what flow or its user keeps for himself");
+            return Some("is private to flow or its user");
         }
         if touch == Touch::Read {
             return None;
         }
         if self.fixed.iter().any(|own| spot.is_in(own)) {
-            return Some("decides what flow or a server of this run does");
+            return Some("controls what flow or a server of this run does");
         }
         let is_run = || is_code(&spot.path) == Some(true) && self.starts.iter().any(|folder| spot.is_right_in(folder));
-        is_run().then_some("is in the folder that a server is started in, which may run it")
+        is_run().then_some("is in the folder that a server starts in, and might be executed")
     }
 
     /// A file with several names (hard links) is the own one if any of its names in these folders is.

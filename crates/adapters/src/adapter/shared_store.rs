@@ -135,7 +135,7 @@ impl EventLog for SharedLog {
         // When the thread has ended, the request is dropped and its answer with it.
         let _ = self.writer.sender.as_ref().map(|sender| sender.send(request));
         let file = self.file.clone();
-        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(StoreError::unusable(&file, "the thread that writes it has ended"))) })
+        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(StoreError::unusable(&file, "its writer thread has ended"))) })
     }
 }
 

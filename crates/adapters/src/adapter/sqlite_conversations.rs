@@ -97,7 +97,7 @@ impl SqliteConversations {
     /// As above.
     pub fn existing(file: &Path, sealing: &Sealing) -> Result<SqliteConversations, StoreError> {
         let data = std::fs::metadata(file).and_then(|data| files::regular(&data).map(|()| data)).map_err(|error| unusable(file, error))?;
-        let empty = "is empty: nothing was ever kept in it, or its messages are lost";
+        let empty = "is empty: it was never used, or its messages are lost";
         if data.len() == 0 {
             return Err(wrong(file, empty));
         }
@@ -113,7 +113,7 @@ impl SqliteConversations {
         match look().map_err(told(file))? {
             (VERSION, _, 2) => {}
             (0, 0, _) => return Err(wrong(file, empty)),
-            (_, _, 2) => return Err(unusable(file, format!("its format is not {VERSION}, which this flow reads"))),
+            (_, _, 2) => return Err(unusable(file, format!("its format is not {VERSION}, the one this flow reads"))),
             _ => return Err(unusable(file, "it is another program's database")),
         }
         let ready = || {
@@ -141,7 +141,7 @@ impl SqliteConversations {
         let Some(what) = self.identity.loss() else { return Ok(()) };
         // What is there now is somebody else's, or nothing: closing this store must not write into it.
         let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
-        Err(wrong(&self.file, format!("{what} while it was used; what was said is not kept in it")))
+        Err(wrong(&self.file, format!("{what} while it was in use; the messages of this run were not stored")))
     }
 
     fn told(&self) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
@@ -203,7 +203,7 @@ impl SqliteConversations {
     fn message(&self, run: String, part: i64, body: &[u8], thread: &str) -> Result<KeptMessage, StoreError> {
         let text = unpacked(&place(&run, part as u64), body, self.sealing.key.as_ref());
         let text = text.ok_or_else(|| {
-            let message = "a message in it is damaged, or encrypted with a key that is not at hand (FLOW_JOURNAL_KEY, journal.key_file)";
+            let message = "a message in it is damaged, or encrypted with another key (FLOW_JOURNAL_KEY, journal.key_file)";
             unusable(&self.file, message)
         })?;
         let MessageBody { said, masked } = read_own(&text).map_err(|error| unusable(&self.file, error))?;
@@ -239,7 +239,7 @@ fn unusable(file: &Path, why: impl ToString) -> StoreError {
 fn told(file: &Path) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
     move |error| match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => wrong(file, "is locked by another process"),
-        Some(ErrorCode::NotADatabase) => unusable(file, "it is no file of conversations"),
+        Some(ErrorCode::NotADatabase) => unusable(file, "it is not a file of conversations"),
         Some(ErrorCode::DatabaseCorrupt) => wrong(file, format!("is damaged ({error}): restore a backup")),
         _ => unusable(file, error),
     }
@@ -414,7 +414,7 @@ impl Conversations for SqliteConversations {
             true => Ok(()),
             false => Err(wrong(
                 &self.file,
-                "is being read by another process: what was erased stays in it until that ends; repeat the command then",
+                "is being read by another process, so erased text may still be in it; repeat the command when that process has ended",
             )),
         }
     }

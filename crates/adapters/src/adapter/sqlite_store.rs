@@ -111,7 +111,8 @@ impl SqliteStore {
         if says != "ok" {
             // The first line may be a heading of SQLite's own.
             let found = says.lines().find(|line| !line.starts_with("***")).unwrap_or_default();
-            let message = format!("it is damaged ({found}): restore a backup, or move it and the files that begin with its name away");
+            let message =
+                format!("it is damaged ({found}): restore a backup, or move away this file and those whose names begin with its name");
             return Err(StoreError::unusable(&self.file, message));
         }
         Ok(())
@@ -196,7 +197,7 @@ impl SqliteStore {
         let number = self.number(block).map_err(told(&self.file))?;
         let last = self.last(number).map_err(told(&self.file))?;
         if block.first != last + 1 {
-            let message = format!("run {} has {last} events there, and event {} does not follow them", block.run, block.first);
+            let message = format!("run {} has {last} events in the store, and event {} does not follow them", block.run, block.first);
             return Err(StoreError::unusable(&self.file, message));
         }
         put(&self.connection, number, block).map_err(told(&self.file))

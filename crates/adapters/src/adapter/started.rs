@@ -237,9 +237,9 @@ fn candidates(words: &[String]) -> BTreeSet<String> {
 pub enum PrintsError {
     #[error(transparent)]
     File(#[from] FileError),
-    #[error("what servers may run has more than {} MiB; name the program itself, not a folder", MOST_BYTES >> 20)]
+    #[error("the files that servers may run exceed {} MiB; name the program itself, not a folder", MOST_BYTES >> 20)]
     TooManyBytes,
-    #[error("{0} holds more than {MOST_NAMES} names; name a smaller folder, or the program itself")]
+    #[error("{0} contains more than {MOST_NAMES} names; name a smaller folder, or the program itself")]
     TooManyNames(String),
 }
 
@@ -307,9 +307,9 @@ impl Agreed {
         let denied = |why: String| {
             let help = match self.file.as_str() {
                 "" => String::new(),
-                file => format!("; look at it, then: flow trust {file}, and run it again"),
+                file => format!("; review it, run flow trust {file}, then run it again"),
             };
-            Err(Failure::new(FailureKind::Denied, format!("server \"{}\" is not started: {why}{help}", started.server)))
+            Err(Failure::new(FailureKind::Denied, format!("server \"{}\" was not started: {why}{help}", started.server)))
         };
         let prints = match (may_run(started).prints(), &self.prints) {
             (_, None) if self.is_free => return Ok(()),
@@ -320,20 +320,20 @@ impl Agreed {
         if started.is_interpreter() && !self.is_free {
             let new = started.words.iter().filter(|word| !self.named.words.contains(*word));
             if let Some(file) = new.map(|word| started.folder.join(word)).find(|path| path.is_file()) {
-                return denied(format!("only a value of this run names {}, and nobody agreed to it (--trust would)", shown(&file)));
+                return denied(format!("{} is named by a value of this run only, and was not trusted (add --trust)", shown(&file)));
             }
         }
         let before = self.prints.clone().unwrap_or_default();
         for (file, print) in &prints {
             match before.get(file) {
                 Some(before) if before == print => {}
-                Some(_) => return denied(format!("{} has changed since it was agreed to", shown(file))),
+                Some(_) => return denied(format!("{} has changed since it was trusted", shown(file))),
                 None if self.named.names(file) && is_code_file(file) => {
-                    return denied(format!("{} was not there when it was agreed to", shown(file)));
+                    return denied(format!("{} did not exist when the pipeline was trusted", shown(file)));
                 }
                 None if self.is_free || !is_code_file(file) => {}
                 None => {
-                    return denied(format!("only a value of this run names {}, and nobody agreed to it (--trust would)", shown(file)));
+                    return denied(format!("{} is named by a value of this run only, and was not trusted (add --trust)", shown(file)));
                 }
             }
         }

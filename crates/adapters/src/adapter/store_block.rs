@@ -98,7 +98,7 @@ impl Unwritten {
     pub(super) fn blocks(&mut self, sealing: &Sealing) -> Result<Vec<EventBlock>, StoreError> {
         let all = std::mem::take(&mut self.0);
         match (&sealing.key, sealing.is_on) {
-            (None, true) => Err(unusable("runs", "it is encrypted, and there is no key".into())),
+            (None, true) => Err(unusable("runs", "it is encrypted, and no key is set".into())),
             _ => all.into_iter().map(|open| open.close(sealing.of_new())).collect(),
         }
     }

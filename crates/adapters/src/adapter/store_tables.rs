@@ -47,7 +47,7 @@ pub(super) fn look(connection: &Connection) -> rusqlite::Result<StoreFile> {
         1 => StoreFile::Old,
         0 if tables == 0 => StoreFile::Nothing,
         0 => StoreFile::Other("it is another program's database".into()),
-        other => StoreFile::Other(format!("it has format {other}, and this flow reads {VERSION}")),
+        other => StoreFile::Other(format!("it has format {other}; this flow reads {VERSION}")),
     })
 }
 
@@ -97,7 +97,7 @@ fn copy(connection: &Connection, file: &Path) -> Result<(), StoreError> {
     let runs = begin().map_err(told)?;
     for (number, run) in &runs {
         if RunLock::is_held(file, run) {
-            let message = format!("it has format 1, and an older flow is running {run}; try again when that has ended");
+            let message = format!("it has format 1, and an older flow is executing run {run}; try again when that has ended");
             return Err(StoreError::unusable(file, message));
         }
         for block in old_blocks(connection, file, run)? {

@@ -34,9 +34,9 @@ pub struct TrustedEntry {
 pub enum TrustError {
     #[error(transparent)]
     File(#[from] FileError),
-    #[error("the folder {} {why}; nothing is trusted by what it holds: make it yours alone (chmod 700), and look at what is in it", folder.display())]
+    #[error("the folder {} {why}, so its list of trusted files is ignored: make the folder private (chmod 700) and check its files", folder.display())]
     Shared { folder: PathBuf, why: &'static str },
-    #[error("{0}; nothing is trusted by it, and it can be removed")]
+    #[error("{0}; this entry is ignored, and you can remove it")]
     Entry(#[source] FileError),
 }
 
@@ -138,7 +138,7 @@ impl Trusted {
         let is_its_own = path.file_name().is_some_and(|name| name == entry.sha256.as_str());
         match (entry.flow, is_its_own) {
             (VERSION, true) => Ok(Some(entry)),
-            (VERSION, false) => Err(cannot("it names another content than its file".into())),
+            (VERSION, false) => Err(cannot("its content does not match its name".into())),
             (other, _) => Err(cannot(format!("version {other} is not known").into())),
         }
     }
@@ -197,14 +197,14 @@ mod tests {
         for end in 0..whole.len() - 1 {
             fs::write(&path, &whole[..end]).unwrap();
             let told = trusted.since(HASH).unwrap_err().to_string();
-            assert!(told.contains("cannot read") && told.contains("nothing is trusted by it"), "{end}: {told}");
+            assert!(told.contains("cannot read") && told.contains("this entry is ignored"), "{end}: {told}");
         }
         for (from, to) in [("\"flow\": 1", "\"flow\": 9"), ("00ff", "00fe"), ("\"at\"", "\"on\"")] {
             fs::write(&path, String::from_utf8(whole.clone()).unwrap().replace(from, to)).unwrap();
             assert!(trusted.since(HASH).is_err(), "{from}");
         }
         fs::copy(trusted.folder.join("01"), &path).unwrap();
-        assert!(trusted.since(HASH).unwrap_err().to_string().contains("another content"));
+        assert!(trusted.since(HASH).unwrap_err().to_string().contains("does not match its name"));
         let (entries, wrong) = trusted.all().unwrap();
         assert_eq!((entries.len(), wrong.len()), (1, 1));
         assert!(trusted.since("01").unwrap().is_some());

@@ -2,19 +2,23 @@
 //!
 //! How to add something to the record: derive it from the events in `record.rs`; never store it a second time.
 
+mod brief;
 mod content;
 mod course;
 mod personal;
 mod record;
+mod rejected;
 mod spoken;
 
+pub use brief::RunBrief;
 pub use content::public_line;
 pub use course::{SentRecord, ToolCallRecord, TryRecord};
 pub use personal::{PersonalMask, RunMask, brief, masked};
 pub use record::{
-    ConversationRecord, DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, RunBrief,
-    StepRecord, record,
+    ConversationRecord, DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, StepRecord,
+    record,
 };
+pub use rejected::RejectedKey;
 pub use spoken::{SpokenMessage, spoken};
 
 use crate::event::Event;

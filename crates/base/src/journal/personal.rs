@@ -256,6 +256,9 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
     for review in &mut record.needs_review {
         review.cause = redactor.redact(&review.cause);
     }
+    for key in &mut record.rejected_keys {
+        key.message = redactor.redact(&key.message);
+    }
     for failure in &mut record.failures {
         mask.hide_values(&mut failure.question, &none);
         mask.hide_values(&mut failure.sent, &none);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::course::{CallsByNumber, SentRecord, ToolCallRecord, TryRecord, delivered, tried, tried_step};
+use super::rejected::RejectedKey;
 use crate::event::{
     Canceller, Event, FailureKind, Happening, ModelAnswer, RunEnd, RunOrigin, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage,
     Verdict,
@@ -66,6 +67,9 @@ pub struct Record {
     /// Criteria that let a text through only because their judge could not answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs_review: Vec<ReviewRecord>,
+    /// Keys that model endpoints rejected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected_keys: Vec<RejectedKey>,
     /// What was delivered, by step and receiver.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sent: Vec<SentRecord>,
@@ -81,37 +85,15 @@ impl Record {
         self.inputs.as_object()?.values().filter_map(Value::as_str).find(|text| !text.trim().is_empty())
     }
 
+    /// Whether models were called, and each call was rejected for its key.
+    pub fn has_no_valid_key(&self) -> bool {
+        let rejected: usize = self.rejected_keys.iter().map(|key| key.calls).sum();
+        rejected > 0 && rejected == self.interactions.len()
+    }
+
     /// From its beginning to its end; `None`: it is not over.
     pub fn duration_ms(&self) -> Option<u64> {
         u64::try_from((self.ended? - self.started).num_milliseconds()).ok()
-    }
-}
-
-/// A run in a few words, for a list.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct RunBrief {
-    /// From its beginning to its end; `None`: it is not over.
-    pub duration_ms: Option<u64>,
-    /// Its channel.
-    pub channel: Option<String>,
-    /// What it used.
-    pub usage: Usage,
-    /// The beginning of the first text among its inputs, on one line.
-    pub question: Option<String>,
-}
-
-/// Most characters of a question in a list.
-const SHORT: usize = 200;
-
-impl RunBrief {
-    pub(super) fn of(record: &Record) -> RunBrief {
-        let short = |text: &str| {
-            let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let rest = line.chars().nth(SHORT).map(|_| '…');
-            line.chars().take(SHORT).chain(rest).collect()
-        };
-        let question = record.question().map(short);
-        RunBrief { duration_ms: record.duration_ms(), channel: record.channel.clone(), usage: record.usage, question }
     }
 }
 
@@ -499,7 +481,12 @@ impl RecordBuilder {
                     interaction.model.clone_from(model);
                 }
             }
-            ModelAnswer::Failed(failure) => interaction.error = Some(format!("{}: {}", failure.kind.word(), failure.message)),
+            ModelAnswer::Failed(failure) => {
+                interaction.error = Some(format!("{}: {}", failure.kind.word(), failure.message));
+                if !self.record.scripted {
+                    RejectedKey::count(&mut self.record.rejected_keys, &interaction.agent, &interaction.model, failure);
+                }
+            }
         }
     }
 

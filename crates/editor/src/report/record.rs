@@ -276,5 +276,26 @@ fn verdicts(record: &Record, look: Look) -> String {
         out.push_str(&format!("\nneeds review: gate \"{}\" passed without its judge\n", visible(&review.gate)));
         out.push_str(&look.wrapped(&format!("  {}: ", visible(&review.criterion)), &visible(&review.cause)));
     }
+    for key in &record.rejected_keys {
+        out.push_str(&format!("\nkey rejected: agent \"{}\", model \"{}\"\n", visible(&key.agent), visible(&key.model)));
+        out.push_str(&look.wrapped("  ", &visible(&key.message)));
+    }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cost;
+
+    #[test]
+    fn a_cost_is_nothing_unknown_unpriced_or_an_amount() {
+        let of = |tokens, unknown, usd| cost(tokens, unknown, usd);
+        assert_eq!(of(0, 0, None), None);
+        assert_eq!(of(0, 300, None).as_deref(), Some("cost unknown"));
+        // A model with a price that never reported what it used is no exception.
+        assert_eq!(of(0, 300, Some(0.0)).as_deref(), Some("cost unknown"));
+        assert_eq!(of(10, 0, None).as_deref(), Some("unpriced"));
+        assert_eq!(of(10, 300, Some(0.5)).as_deref(), Some("0.5000 USD"));
+        assert_eq!(of(10, 0, Some(0.00001)).as_deref(), Some("less than 0.0001 USD"));
+    }
 }

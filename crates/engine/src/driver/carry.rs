@@ -162,5 +162,5 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> Pending<T> + Send + 'st
 }
 
 fn fault() -> Failure {
-    Failure::new(FailureKind::Internal, "this call hit a fault of flow itself; please report it")
+    Failure::new(FailureKind::Internal, "an internal error of flow stopped this call; please report it")
 }

@@ -30,7 +30,7 @@ use crate::journal::Journal;
 use crate::port::{Clock, StoreError};
 use spans::{Spans, answered};
 
-/// Longest sleep without a timer.
+/// The longest sleep without a timer.
 const IDLE: Duration = Duration::from_secs(3600);
 /// How long events wait for the next outside effect, to share its commit, before they are made durable alone.
 const UNWRITTEN: Duration = Duration::from_millis(50);
@@ -41,7 +41,7 @@ const LET_GO_SOON: Duration = Duration::from_millis(300);
 /// Most replies that are taken in before a commit that calls wait for begins.
 const MOST_AT_ONCE: usize = 256;
 
-/// Somebody who wants the run to end.
+/// Requests to end the run.
 pub type StopReceiver = tokio::sync::mpsc::UnboundedReceiver<Canceller>;
 
 /// The time since a moment of a clock, and the date.
@@ -49,11 +49,11 @@ pub fn moment(clock: &dyn Clock, began: Duration) -> Moment {
     Moment { wall: clock.now(), ms: clock.elapsed().saturating_sub(began).as_millis() as u64 }
 }
 
-/// Drives a run from an input to its end; `None`: it waits for a person, whose decision is the next input. `watch` sees every event once it is
-/// on disk, and never before.
+/// Executes a run from an input to its end; `None`: it waits for a person, whose decision is the next input. `watch` receives every event after it
+/// was written to disk.
 ///
 /// # Errors
-/// The journal cannot be written: nothing more is started, calls that are out are dropped.
+/// The journal cannot be written: nothing new is started, and open calls are dropped.
 pub async fn drive(
     run: &mut Run,
     first: Input,
@@ -169,12 +169,12 @@ pub async fn drive(
     }
 }
 
-/// What came of a call; `None`: it was given up.
+/// The result of a call; `None`: it was abandoned.
 fn replied(answer: Result<(u64, CallResult), Aborted>) -> Option<Input> {
     answer.ok().map(|(call, result)| Input::Reply { call, result })
 }
 
-/// What a call gave.
+/// The result of a call that ended.
 pub type CallResult = Result<CallReply, Failure>;
 
 #[cfg(test)]

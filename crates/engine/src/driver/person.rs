@@ -21,7 +21,7 @@ pub struct FoundPerson {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each says what it is about")]
 pub enum PersonError {
-    #[error("there is no person \"{id}\" in table \"{table}\"")]
+    #[error("person \"{id}\" not found in table \"{table}\"")]
     Unknown { id: String, table: String },
     #[error("person: {0}")]
     Text(#[from] PersonTextError),

@@ -42,7 +42,7 @@ pub fn check_inputs(pipeline: &Pipeline, given: Map<String, Value>) -> Result<Ma
     for name in given.keys().filter(|name| !known.contains(&name.as_str())) {
         let hint = did_you_mean(name, known.iter().copied());
         let has = if known.is_empty() { "it has no inputs".to_string() } else { format!("it has: {}", known.join(", ")) };
-        problems.push(format!("\"{name}\" is no input of this pipeline; {has}{hint}"));
+        problems.push(format!("\"{name}\" is not an input of this pipeline; {has}{hint}"));
     }
     let mut checked = Map::new();
     let mut missing = vec![];
@@ -59,7 +59,7 @@ pub fn check_inputs(pipeline: &Pipeline, given: Map<String, Value>) -> Result<Ma
         let is_checked = field.default.as_ref() == Some(value);
         let found = if is_checked { vec![] } else { shape::problems(&shape::field_schema(field), value) };
         if !found.is_empty() {
-            let what = if field.is_pii { "does not fit its rules".to_string() } else { found.join("; ") };
+            let what = if field.is_pii { "does not satisfy its rules".to_string() } else { found.join("; ") };
             problems.push(format!("input \"{}\": {what}", field.name));
         }
         checked.insert(field.name.clone(), value.clone());
@@ -89,9 +89,9 @@ pub enum PersonFrom {
 pub enum PersonTextError {
     #[error(transparent)]
     Fill(#[from] FillError),
-    #[error("there is no table \"{0}\" in data")]
+    #[error("table \"{0}\" not found in data")]
     NoTable(String),
-    #[error("a field of person is one text")]
+    #[error("a field of person must be a single text")]
     NotOneText,
 }
 
@@ -146,11 +146,11 @@ pub struct RunMessage {
 pub enum ConversationError {
     #[error("conversation.{0}: {1}")]
     Fill(&'static str, FillError),
-    #[error("conversation.id is empty: it says who this conversation is with")]
+    #[error("conversation.id is empty: it identifies whom the conversation is with")]
     NoId,
     #[error("conversation.id is longer than {MOST_ID} bytes")]
     LongId,
-    #[error("conversation.message is no text: name the input that holds what the person typed")]
+    #[error("conversation.message is not a text: name the input that has the person's message")]
     NoText,
 }
 
@@ -247,7 +247,7 @@ pub fn zone_problem(person: &Map<String, Value>) -> Option<String> {
         return None;
     }
     let hint = did_you_mean_zone(&named).or("; write one such as Europe/Berlin");
-    Some(format!("person: there is no time zone \"{named}\"{hint}"))
+    Some(format!("person: unknown time zone \"{named}\"{hint}"))
 }
 
 fn fill(filling: &Filling, scope: &Scope) -> Result<Value, PersonTextError> {

@@ -363,6 +363,6 @@ fn bounded(value: Value) -> Result<Value, Failure> {
     if takes(&value, &mut MOST_VALUE.clone()) {
         return Ok(value);
     }
-    let message = format!("the value takes more than {} MiB; hand on less of what it is made of", MOST_VALUE >> 20);
+    let message = format!("the value takes more than {} MiB; pass on less data", MOST_VALUE >> 20);
     Err(Failure::new(FailureKind::TooLarge, message))
 }

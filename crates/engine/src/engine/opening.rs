@@ -24,7 +24,7 @@ impl Run {
     /// The fields of a person from the row that was found.
     pub(crate) fn person_found(&self, called: PipelineId, rows: Rows) -> Result<SharedValue, Failure> {
         let name = &self.plan.pipeline(called).pipeline.name.value;
-        let missing = || Failure::new(FailureKind::BadRequest, format!("pipeline \"{name}\": its table of people has no such person"));
+        let missing = || Failure::new(FailureKind::BadRequest, format!("pipeline \"{name}\": no such person in its table of people"));
         let row = rows.rows.first().ok_or_else(missing)?;
         Ok(Arc::new(Value::Object(person_fields(row))))
     }

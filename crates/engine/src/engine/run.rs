@@ -98,7 +98,7 @@ pub enum ResumeError {
     #[error("it is over")]
     Over,
     /// The pipeline, or a file it brings in, is not what it was.
-    #[error("its pipeline, or a file it brings in, has changed since it began")]
+    #[error("its pipeline, or a file that it imports, has changed since it began")]
     Changed,
 }
 
@@ -319,7 +319,7 @@ impl Run {
                         let most = [own, file].into_iter().flatten().min().unwrap_or_default();
                         format!("the deadline of {} has passed", crate::engine::words::duration(std::time::Duration::from_millis(most)))
                     } else {
-                        "on_failure and finally have 60s each, and that time is over".to_string()
+                        "on_failure and finally have 60s each, and that time is up".to_string()
                     };
                     self.emit(Happening::LimitReached { step, limit, message });
                 }

@@ -119,7 +119,7 @@ proptest! {
         match (reported.first(), reply) {
             (None, reply) => prop_assert_eq!(reply.map(|reply| reply.text), Ok(answer)),
             (Some(told), Ok(reply)) => {
-                prop_assert!(told.contains("gives placeholders"), "{} {:?}", told, reply);
+                prop_assert!(told.contains("returns placeholders"), "{} {:?}", told, reply);
                 prop_assert!(reply.text.contains('<') || reply.text.contains("***"), "{}", reply.text);
             }
             (Some(_), Err(failure)) => prop_assert_eq!(failure.kind, FailureKind::Unavailable),
@@ -167,7 +167,7 @@ fn an_answer_with_values_that_nobody_asked_about_is_reported_and_a_failure_gets_
     let _ = answered(tape.model(6, request("May Ana Lopez?"), &fails));
     let reported = tape.write(home.path(), &Head::new("p", None, false)).unwrap();
     assert_eq!(reported.len(), 1, "{reported:?}");
-    assert!(reported[0].starts_with("call 1 of step \"a\": its answer holds personal values or secrets"), "{reported:?}");
+    assert!(reported[0].starts_with("call 1 of step \"a\": its answer contains personal values or secrets"), "{reported:?}");
     let again = Cassette::new(Mode::Replay(home.path().to_path_buf()), []);
     begun(&again, "r_2", &["Bo Diddley"]);
     assert_eq!(answered(again.model(5, request("Whom?"), &nobody())).unwrap().text, "Ask <EMAIL_1>.");

@@ -85,7 +85,7 @@ pub enum CassetteError {
     File(#[from] FileError),
     #[error("there is no folder {}", .0.display())]
     NoFolder(PathBuf),
-    #[error("{} holds no recordings: {HEAD} is missing", .0.display())]
+    #[error("{} contains no recordings: {HEAD} is missing", .0.display())]
     NoHead(PathBuf),
     #[error("{}: {source}", file.display())]
     Head { file: PathBuf, source: serde_json::Error },
@@ -107,7 +107,7 @@ pub fn head(folder: &Path) -> Result<Head, CassetteError> {
     }
     match serde_json::from_value::<Head>(read_json(&file)?) {
         Ok(head) if head.flow == VERSION => Ok(head),
-        Ok(head) => Err(CassetteError::Broken { file, what: format!("version {} is not known", head.flow) }),
+        Ok(head) => Err(CassetteError::Broken { file, what: format!("unknown version {}", head.flow) }),
         Err(source) => Err(CassetteError::Head { file, source }),
     }
 }
@@ -136,7 +136,7 @@ fn read_steps(folder: &Path, depth: usize, steps: &mut Steps) -> Result<(), Cass
             let step = whole["step"].as_str().ok_or_else(|| broken("\"step\" is missing"))?.to_owned();
             let Value::Array(calls) = whole["calls"].take() else { return Err(broken("\"calls\" is missing")) };
             let calls: Option<Vec<Recording>> = calls.into_iter().map(recording).collect();
-            steps.insert(step, calls.ok_or_else(|| broken("a call lacks what was asked, or what came back"))?);
+            steps.insert(step, calls.ok_or_else(|| broken("a call has no request or no answer"))?);
         }
     }
     Ok(())
@@ -247,7 +247,7 @@ mod tests {
         assert!(told(&at("none")).starts_with("there is no folder"));
         assert!(told(home.path()).ends_with("cassette.json is missing"));
         std::fs::write(at("cassette.json"), "{\"flow\": 9, \"pipeline\": \"p\"}").unwrap();
-        assert!(told(home.path()).contains("version 9 is not known"));
+        assert!(told(home.path()).contains("unknown version 9"));
         std::fs::write(at("cassette.json"), "{\"flow\": 1, \"pipeline\": \"p\"}").unwrap();
         assert_eq!(read(home.path()).unwrap(), Steps::new());
         std::fs::create_dir(at("steps")).unwrap();
@@ -255,7 +255,7 @@ mod tests {
             ("{", "cannot read"),
             ("[]", "\"step\" is missing"),
             ("{\"step\": \"a\"}", "\"calls\" is missing"),
-            ("{\"step\": \"a\", \"calls\": [{\"call\": 1, \"asked\": {}}]}", "a call lacks"),
+            ("{\"step\": \"a\", \"calls\": [{\"call\": 1, \"asked\": {}}]}", "a call has no"),
         ] {
             std::fs::write(at("steps/a.json"), text).unwrap();
             assert!(told(home.path()).contains(part), "{text}");

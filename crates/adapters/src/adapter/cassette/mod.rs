@@ -164,7 +164,7 @@ impl Cassette {
 
     /// Answers a call from a folder.
     fn answer<T: Recordable + Send + 'static>(&self, folder: &Path, call: u64, asked: &Value) -> Pending<T> {
-        let broken = || Failure::new(FailureKind::Unavailable, "a recording holds an answer of another kind; record it again");
+        let broken = || Failure::new(FailureKind::Unavailable, "the recorded answer is of another kind; record it again");
         let answer = held(&self.inner).answer(folder, call, asked).and_then(|reply| T::from_kept(reply).ok_or_else(broken));
         Box::pin(std::future::ready(answer))
     }
@@ -191,11 +191,11 @@ impl TakenCall {
         let lost = match self.replayed(&recording, &masker, of) {
             Replayed::Same => None,
             Replayed::Placeholders => {
-                Some("its answer holds personal values or secrets that a replay does not know; it gives placeholders for them")
+                Some("its answer contains personal values or secrets that a replay does not know; it returns placeholders for them")
             }
-            Replayed::NotFound => Some("a replay would not find what it was asked; run the step live, or give it a scripted reply"),
+            Replayed::NotFound => Some("a replay would not find its request; run the step live, or give it a scripted reply"),
             Replayed::Other => {
-                let told = "its answer holds a personal value in a form that a recording cannot give back; run the step live, or give it a scripted reply";
+                let told = "its answer contains a personal value in a form that a recording cannot restore; run the step live, or give it a scripted reply";
                 let failure = Failure::new(FailureKind::Unavailable, format!("this call was not recorded: {told}"));
                 recording.answer = RecordedAnswer::Failure(failure);
                 recording.origins = Map::new();
@@ -289,7 +289,7 @@ impl CassetteState {
         }
         let masked = Masker::new(self.redactor(), &self.run).value(asked);
         let told = nearest::sentence(steps, &step, number, &masked);
-        Err(self.miss(format!("{told} (recordings in {}; nothing was asked live)", folder.display())))
+        Err(self.miss(format!("{told} (recordings in {}; no live call was made)", folder.display())))
     }
 
     fn miss(&mut self, told: String) -> Failure {

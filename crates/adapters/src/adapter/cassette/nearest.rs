@@ -27,7 +27,7 @@ pub fn sentence(steps: &Steps, step: &str, call: u64, asked: &Value) -> String {
     if let Some(same) = own.iter().find(|recording| recording.call == call) {
         return format!("call {call} of step \"{step}\" was recorded with another request: {}", difference(&same.asked, asked));
     }
-    let none = format!("there is no recording of call {call} of step \"{step}\"");
+    let none = format!("no recording of call {call} of step \"{step}\"");
     let all = steps.iter().flat_map(|(step, list)| list.iter().map(move |recording| (step, recording)));
     let of_kind = all.filter(|(_, recording)| recording.asked["to"] == asked["to"]);
     let near = |(other, recording): &(&String, &Recording)| (likeness(asked, &recording.asked), *other == step);
@@ -200,7 +200,7 @@ mod tests {
         let steps = steps(&[("a", 1, "Plan my week."), ("b", 1, "Write a poem of four lines about rain.")]);
         let told = sentence(&steps, "c", 2, &asked("Write a poem of five lines about rain."));
         assert!(
-            told.starts_with("there is no recording of call 2 of step \"c\"; the nearest is call 1 of step \"b\": message 2 (user): "),
+            told.starts_with("no recording of call 2 of step \"c\"; the nearest is call 1 of step \"b\": message 2 (user): "),
             "{told}"
         );
         assert!(told.contains("[-four-]{+five+}"), "{told}");

@@ -159,7 +159,7 @@ fn a_call_that_was_not_recorded_so_fails_for_good_and_is_told() {
     assert!(failure.message.contains("message 1 (user): Write a [-short-]{+long+} text."), "{}", failure.message);
     assert_eq!(asked(&tape, 2, "Once more.").unwrap().text, "You said: Once more.");
     let failure = asked(&tape, 3, "Once more.").unwrap_err();
-    assert!(failure.message.contains("there is no recording of call 3 of step \"a\"; the nearest is call 2"), "{}", failure.message);
+    assert!(failure.message.contains("no recording of call 3 of step \"a\"; the nearest is call 2"), "{}", failure.message);
     assert_eq!(tape.misses().len(), 2);
     assert_eq!(tape.left_over(home.path()), [("a".to_owned(), 1)]);
     let tape = replay(&home.path().join("none"), "r_2", "Ana");

@@ -38,7 +38,7 @@ pub(super) fn checked<'a>(path: &Path, bytes: &'a [u8], cancel: &CancelFlag) -> 
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index).map_err(|error| damaged(&error))?;
         if entry.enclosed_name().is_none() {
-            return Err(wrong_type(format!("{name} was not opened: a file in it has a name that leads out of it.")));
+            return Err(wrong_type(format!("{name} was not opened: it contains a file whose path leads out of the archive.")));
         }
         loop {
             cancel.check()?;
@@ -98,7 +98,7 @@ mod tests {
         let names: Vec<String> = (0..=MOST_ENTRIES).map(|n| n.to_string()).collect();
         let many: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b""[..])).collect();
         assert_eq!(refusal(&zip_of(&many)).kind, FailureKind::TooLarge);
-        assert!(refusal(&zip_of(&[("../../etc/x", b"x")])).message.contains("leads out of it"));
+        assert!(refusal(&zip_of(&[("../../etc/x", b"x")])).message.contains("leads out of the archive"));
         let good = zip_of(&[("a.xml", b"hello hello hello")]);
         assert_eq!(refusal(&good[..good.len() - 5]).kind, FailureKind::WrongType);
     }

@@ -65,7 +65,7 @@ pub(super) fn on_thread<T: Send + 'static>(
         drop(guard);
         match result {
             Ok(Ok(answer)) => answer,
-            Ok(Err(_panicked)) => Err(internal(format!("{what} failed because of a mistake in flow itself."))),
+            Ok(Err(_panicked)) => Err(internal(format!("{what} failed because of an internal error of flow."))),
             Err(_elapsed) => Err(failure(
                 FailureKind::Timeout,
                 format!("{what} took longer than {timeout:?} and was stopped. Ask for less, or raise `timeout`."),

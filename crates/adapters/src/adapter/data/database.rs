@@ -110,7 +110,7 @@ impl Database {
     /// Forgets tables whose file has changed or whose name now means another, and attached files this request does not have (SQLite
     /// attaches ten at most). Other tables in memory stay, out of the shape.
     fn keep_only(&mut self, tables: &[TableSource]) -> Result<(), Failure> {
-        let wrong = |error: rusqlite::Error| internal(format!("A table could not be forgotten: {error}."));
+        let wrong = |error: rusqlite::Error| internal(format!("A table could not be removed: {error}."));
         let mut kept = Vec::with_capacity(self.loaded.len());
         for mut loaded in std::mem::take(&mut self.loaded) {
             let named = tables.iter().find(|table| same_name(&table.name, &loaded.source.name));
@@ -279,7 +279,7 @@ fn connect() -> rusqlite::Result<Connection> {
 }
 
 fn not_guarded(error: rusqlite::Error) -> Failure {
-    internal(format!("SQLite could not be guarded: {error}."))
+    internal(format!("The limits of SQLite could not be set: {error}."))
 }
 
 /// The columns of a table.
@@ -330,7 +330,7 @@ pub(super) fn wanted_table<'a>(source: &TableSource, tables: &'a [String]) -> Re
     let (file, have) = (file_name(&source.file), listed(tables.iter().map(String::as_str)));
     match (&source.table, tables) {
         (None, [only]) => Ok(only),
-        (None, _) => Err(bad_request(format!("{file} has several tables or none: {have}. Say which one with `table`."))),
+        (None, _) => Err(bad_request(format!("{file} has several tables or none: {have}. Name one with `table`."))),
         (Some(table), _) => Err(bad_request(format!("{file} has no table \"{table}\"; its tables are: {have}."))),
     }
 }

@@ -44,7 +44,7 @@ impl Delimited {
 
     fn ragged(&self, number: u64, cells: usize, header: usize, spans_lines: bool) -> Failure {
         let mut sentence = format!(
-            "{} has {}, but the header has {header}. Put texts that hold a \"{}\" into quotation marks, or correct the line.",
+            "{} has {}, but the header has {header}. Quote texts that contain \"{}\", or correct the line.",
             self.place(number),
             counted(cells as u64, "cell"),
             if self.delimiter == b'\t' { "tab".to_owned() } else { char::from(self.delimiter).to_string() },
@@ -91,7 +91,7 @@ impl RowSource for Delimited {
         }
         match last {
             Some((number, start)) if ends_in_quotes(&self.text, start, self.delimiter) => Err(wrong_type(format!(
-                "{}: a cell begins with a quotation mark that is never closed. Close it, or take it away.",
+                "{}: a cell begins with a quotation mark that is never closed. Close it, or remove it.",
                 self.place(number)
             ))),
             _ => Ok(()),
@@ -177,7 +177,7 @@ mod tests {
     fn a_line_with_too_few_or_too_many_cells_is_named() {
         assert_eq!(
             rows("a,b\n1,2\n3\n").unwrap_err(),
-            "x.csv, line 3 has 1 cell, but the header has 2. Put texts that hold a \",\" into quotation marks, or correct the line."
+            "x.csv, line 3 has 1 cell, but the header has 2. Quote texts that contain \",\", or correct the line."
         );
         assert!(rows("sep=,\na,b\n1,2,3\n").unwrap_err().starts_with("x.csv, line 3 has 3 cells"));
         assert!(rows("a,b\n\"1,2\n3,4\n").unwrap_err().contains("perhaps a quotation mark is not closed"));
@@ -187,7 +187,7 @@ mod tests {
     fn a_quotation_mark_that_is_never_closed_is_not_swallowed() {
         assert_eq!(
             rows("a,b\n1,\"x\n3,4\n").unwrap_err(),
-            "x.csv, line 2: a cell begins with a quotation mark that is never closed. Close it, or take it away."
+            "x.csv, line 2: a cell begins with a quotation mark that is never closed. Close it, or remove it."
         );
         assert_eq!(cells("a,b\n5\" pipe,\"\"\"\"\n"), [["a", "b"], ["5\" pipe", "\""]]);
         assert_eq!(cells("a,b\n1,5\"\"\n"), [["a", "b"], ["1", "5\"\""]]);

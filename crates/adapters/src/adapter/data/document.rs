@@ -63,7 +63,7 @@ pub(super) fn word(path: &Path, bytes: &[u8], most_text: usize, cancel: &CancelF
             _ => {}
         }
         if page.text.len() > most_text {
-            return Err(too_large(format!("{name} holds more than {} MB of text. Split it.", most_text >> 20)));
+            return Err(too_large(format!("{name} contains more than {} MB of text. Split it.", most_text >> 20)));
         }
     }
     page.text = page.text.trim().to_owned();

@@ -38,7 +38,7 @@ impl Workbook {
             }
             _ => {
                 return Err(wrong_type(format!(
-                    "{name} is no Excel file. Save it as \"Excel workbook (.xlsx)\", or give it its right ending."
+                    "{name} is not an Excel file. Save it as \"Excel workbook (.xlsx)\", or correct its file extension."
                 )));
             }
         }
@@ -63,7 +63,7 @@ impl Workbook {
                 sheets.iter().find(|name| *name == table).or_else(|| sheets.iter().find(|name| name.to_lowercase() == table.to_lowercase()))
             }
             None if sheets.len() > 1 => {
-                let sentence = format!("{file} has several sheets: {}. Say which one with `sheet`.", have());
+                let sentence = format!("{file} has several sheets: {}. Name one with `sheet`.", have());
                 return Err(bad_request(sentence));
             }
             None => sheets.first(),
@@ -212,7 +212,7 @@ mod tests {
             opened(&[("Hours", &xml), ("People", &xml)]).sheet(table).map(|sheet| sheet.name).map_err(|failure| failure.message)
         };
         assert_eq!(sentence(Some("people")).unwrap(), "People");
-        assert_eq!(sentence(None).unwrap_err(), "book.xlsx has several sheets: Hours, People. Say which one with `sheet`.");
+        assert_eq!(sentence(None).unwrap_err(), "book.xlsx has several sheets: Hours, People. Name one with `sheet`.");
         assert_eq!(sentence(Some("Tasks")).unwrap_err(), "book.xlsx has no sheet \"Tasks\"; its sheets are: Hours, People.");
     }
 
@@ -221,7 +221,7 @@ mod tests {
         let open =
             |bytes: &[u8]| Workbook::open(Path::new("book.xlsx"), bytes.to_vec(), &CancelFlag::default()).map(|_| ()).unwrap_err().message;
         assert!(open(b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1....").contains("without a password"));
-        assert!(open(b"id,name\n").starts_with("book.xlsx is no Excel file."));
+        assert!(open(b"id,name\n").starts_with("book.xlsx is not an Excel file."));
         let good = workbook(&[("Hours", "<worksheet><sheetData/></worksheet>")]);
         assert!(open(&good[..good.len() / 2]).contains("damaged"));
     }

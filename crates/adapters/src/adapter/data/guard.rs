@@ -133,7 +133,7 @@ impl GuardState {
 
 /// A query that would do more than read.
 pub(super) fn only_reads() -> Failure {
-    denied("A query only reads: it may not change, create or remove anything.")
+    denied("A query may only read: it must not change, create or remove anything.")
 }
 
 /// A table that is not among those a query sees.

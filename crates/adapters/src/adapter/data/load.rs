@@ -106,7 +106,7 @@ fn columns(rows: &mut dyn RowSource, table: &TableSource, cancel: &CancelFlag) -
     })?;
     let file = file_name(&table.file);
     let Some(mut header) = header else {
-        return Err(wrong_type(format!("{file} is empty. Its first line must hold the names of the columns.")));
+        return Err(wrong_type(format!("{file} is empty. The first line must be the names of the columns.")));
     };
     if guesses.len() > MOST_COLUMNS {
         return Err(too_large(format!("{file} has {} columns, more than {MOST_COLUMNS}.", guesses.len())));

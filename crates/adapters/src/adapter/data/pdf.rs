@@ -28,7 +28,7 @@ thread_local! {
 pub(super) fn pages(path: &Path, bytes: &[u8], most_text: usize, cancel: &CancelFlag) -> Result<Vec<PageText>, Failure> {
     let name = file_name(path);
     if Content::of(bytes) != Content::Pdf {
-        return Err(wrong_type(format!("{name} is not a PDF document. Give it its right ending.")));
+        return Err(wrong_type(format!("{name} is not a PDF document. Correct its file extension.")));
     }
     // A damaged file may hit a mistake in the PDF library: that is this file's problem only.
     catch_unwind(AssertUnwindSafe(|| read(&name, bytes, most_text, MOST_UNPACKED, cancel)))
@@ -61,7 +61,7 @@ fn read(name: &str, bytes: &[u8], most_text: usize, most_unpacked: usize, cancel
         let images = document.get_page_images(id).map_or(0, |images| images.len() as u64);
         total += text.len();
         if total > most_text {
-            return Err(too_large(&format!("it holds more than {} MB of text", most_text >> 20)));
+            return Err(too_large(&format!("it contains more than {} MB of text", most_text >> 20)));
         }
         pages.push(PageText { number: u64::from(number), text: text.trim().to_owned(), images });
     }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn another_file_and_a_cut_one_are_sentences() {
-        assert_eq!(read_pages(b"id,name").unwrap_err().message, "report.pdf is not a PDF document. Give it its right ending.");
+        assert_eq!(read_pages(b"id,name").unwrap_err().message, "report.pdf is not a PDF document. Correct its file extension.");
         let bytes = pdf_of(&["Hours"]);
         for length in (5..bytes.len()).step_by(7) {
             if let Err(failure) = read_pages(&bytes[..length]) {

@@ -15,8 +15,8 @@ pub(super) fn lacking(table: &TableSource, columns: &[String]) -> Result<(), Fai
     let near = near.or(".");
     let have = listed(columns.iter().map(String::as_str));
     let sentence = format!(
-        "`pii` of table \"{}\" names \"{missing}\", which {file} does not have, so what it holds would not be masked and nothing is \
-         read{near} Its columns are: {have}.",
+        "`pii` of table \"{}\" names \"{missing}\", which {file} does not have; its values would not be masked, so the table was \
+         not read{near} Its columns are: {have}.",
         table.name
     );
     Err(unavailable(sentence))

@@ -52,12 +52,12 @@ pub(super) fn empty() -> Failure {
 
 /// A text with several statements.
 pub(super) fn several() -> Failure {
-    bad_request("A query is one statement; this text holds several. Keep one.")
+    bad_request("A query is one statement; this text has several. Keep one.")
 }
 
 /// A value that is too long.
 pub(super) fn too_long() -> Failure {
-    too_large("The query makes a text that is too long. Put fewer or shorter texts together.")
+    too_large("The query builds a text that is too long. Join fewer or shorter texts.")
 }
 
 /// A place in a query, for the end of a sentence.
@@ -282,9 +282,7 @@ impl<'a> BoundValues<'a> {
         let Some(name) = written.strip_prefix('$') else {
             let plain = written.trim_start_matches(['?', ':', '@']);
             let name = if plain.chars().next().is_some_and(char::is_alphabetic) { plain } else { "name" };
-            return Err(bad_request(format!(
-                "A value is filled in by name: write ${name} instead of {written}, and give it under `with`."
-            )));
+            return Err(bad_request(format!("A value is filled in by name: write ${name} instead of {written}, and set it under `with`.")));
         };
         let Some(value) = self.with.get(name) else {
             let have = listed(self.with.keys().map(String::as_str));
@@ -299,7 +297,7 @@ impl<'a> BoundValues<'a> {
         match self.unused.first() {
             None => Ok(()),
             Some(name) => {
-                Err(bad_request(format!("`with` has a value \"{name}\", but the query has no ${name}. Use it, or take it out of `with`.")))
+                Err(bad_request(format!("`with` has a value \"{name}\", but the query has no ${name}. Use it, or remove it from `with`.")))
             }
         }
     }
@@ -324,7 +322,7 @@ fn to_sql(name: &str, value: &Value) -> Result<Sql, Failure> {
         Value::Number(number) => match (number.as_i64(), number.as_f64()) {
             (Some(whole), _) => Sql::Integer(whole),
             (None, Some(other)) if !number.is_u64() => Sql::Real(other),
-            _ => return Err(bad_request(format!("The value of ${name} is too large a number for SQLite. Give it as a text."))),
+            _ => return Err(bad_request(format!("The value of ${name} is too large a number for SQLite. Pass it as a text."))),
         },
         Value::String(text) => Sql::Text(text.clone()),
         list_or_object => Sql::Text(list_or_object.to_string()),

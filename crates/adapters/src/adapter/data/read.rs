@@ -31,7 +31,7 @@ pub(super) fn read(pool: &DatabasePool, request: &ReadRequest, cancel: &CancelFl
     let path = request.path.as_path();
     let outcome = match request.kind.as_deref() {
         Some(kind) if !KINDS.contains(&kind) => {
-            return Err(wrong_type(format!("\"{kind}\" is no kind of file; write one of: {}.", listed(KINDS))));
+            return Err(wrong_type(format!("\"{kind}\" is not a kind of file; write one of: {}.", listed(KINDS))));
         }
         Some(kind) => read_as(pool, path, asked(kind, path, cancel)?, cancel),
         None => kind_of(path, cancel).and_then(|kind| read_as(pool, path, kind, cancel)),
@@ -119,7 +119,7 @@ fn text(path: &Path) -> Result<FileContent, Failure> {
 
 fn pages(what: &str, pages: Vec<PageText>) -> FileContent {
     let text = pages.iter().map(|page| page.text.as_str()).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
-    let without = if text.is_empty() { " without readable text; perhaps it holds pictures of pages" } else { "" };
+    let without = if text.is_empty() { " without readable text; perhaps its pages are pictures" } else { "" };
     let is_pdf = what.starts_with("PDF");
     let length = if is_pdf { counted(pages.len() as u64, "page") } else { counted(text.lines().count() as u64, "line") };
     let summary = format!("{what} of {length}{without}.");
@@ -130,7 +130,7 @@ fn pages(what: &str, pages: Vec<PageText>) -> FileContent {
 fn tables(pool: &DatabasePool, path: &Path, kind: DataKind, cancel: &CancelFlag) -> Result<(FileContent, Vec<TableSource>), Failure> {
     let sources = sources(path, kind, cancel)?;
     if sources.len() > MOST_TABLES {
-        let sentence = format!("{} holds {} tables, more than {MOST_TABLES}. Split it.", file_name(path), sources.len());
+        let sentence = format!("{} contains {} tables, more than {MOST_TABLES}. Split it.", file_name(path), sources.len());
         return Err(too_large(sentence));
     }
     match kind.engine() {

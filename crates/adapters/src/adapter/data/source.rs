@@ -81,9 +81,9 @@ fn cannot_open(path: &Path, error: &std::io::Error) -> Failure {
     let shown = path.display();
     let sentence = match error.kind() {
         ErrorKind::NotFound => format!("The file {shown} does not exist. Check the path, or put the file there."),
-        ErrorKind::IsADirectory => format!("{shown} is a folder; a file was expected."),
-        ErrorKind::InvalidInput => format!("{shown} is no plain file; a file was expected."),
-        ErrorKind::PermissionDenied => format!("The file {shown} may not be read by this user. Change its permissions."),
+        ErrorKind::IsADirectory => format!("{shown} is a folder, not a file."),
+        ErrorKind::InvalidInput => format!("{shown} is not a regular file."),
+        ErrorKind::PermissionDenied => format!("You are not allowed to read the file {shown}. Change its permissions."),
         _ => format!("The file {shown} cannot be read: {error}."),
     };
     unavailable(sentence)
@@ -99,7 +99,7 @@ pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
         _ => {}
     }
     if let Some(what) = Content::of(&bytes).as_file_kind() {
-        return Err(wrong_type(format!("{name} is not a text: its content is {what}. Give the file its right ending.")));
+        return Err(wrong_type(format!("{name} is not a text: its content is {what}. Correct its file extension.")));
     }
     let mut text = String::from_utf8(bytes).map_err(|error| {
         let good = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
@@ -111,7 +111,7 @@ pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
         text.drain(..'\u{FEFF}'.len_utf8());
     }
     if text.contains('\0') {
-        return Err(wrong_type(format!("{name} is not a text: it holds zero bytes. Save it with the encoding UTF-8.")));
+        return Err(wrong_type(format!("{name} is not a text: it contains zero bytes. Save it with the encoding UTF-8.")));
     }
     Ok(text)
 }
@@ -221,7 +221,7 @@ mod tests {
         assert!(read_all(&folder.path().join("no.csv"), 10).unwrap_err().message.contains("does not exist"));
         assert!(read_all(folder.path(), 10).unwrap_err().message.contains("is a folder"));
         #[cfg(unix)]
-        assert!(read_all(Path::new("/dev/zero"), 10).unwrap_err().message.contains("no plain file"));
+        assert!(read_all(Path::new("/dev/zero"), 10).unwrap_err().message.contains("not a regular file"));
     }
 
     #[test]

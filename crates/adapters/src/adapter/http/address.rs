@@ -65,11 +65,11 @@ pub(crate) fn allowed(host: &str, address: IpAddr, private_hosts: &[String]) -> 
     match place(address) {
         IpScope::Public if !is_local_name(host) => Ok(()),
         IpScope::Public | IpScope::Private if is_local_name(host) => {
-            Err(AddressRefusedError("the name of this machine leads to another one"))
+            Err(AddressRefusedError("the name of this machine resolves to another machine"))
         }
         IpScope::Loopback if is_loopback_host(host) || is_listed() => Ok(()),
         IpScope::Private if is_listed() => Ok(()),
-        IpScope::Loopback => Err(AddressRefusedError("the name leads to this machine")),
+        IpScope::Loopback => Err(AddressRefusedError("the name resolves to this machine")),
         IpScope::Private | IpScope::Public => {
             Err(AddressRefusedError("the address is in a private network; your own settings can allow it with private_hosts"))
         }
@@ -82,7 +82,7 @@ pub(crate) fn may_be_plain(address: IpAddr) -> Result<(), AddressRefusedError> {
     match place(address) {
         IpScope::Loopback | IpScope::Private => Ok(()),
         IpScope::Public | IpScope::Never => {
-            Err(AddressRefusedError("the name leads to the internet, where nothing is sent without encryption; write https://"))
+            Err(AddressRefusedError("the name resolves to the internet, where http:// is not allowed; write https://"))
         }
     }
 }
@@ -105,7 +105,7 @@ pub(crate) fn literal(host: &str) -> Option<IpAddr> {
 /// Why an address is not called, as words that follow it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AddressError {
-    #[error("it holds {0:?}; such characters must be percent-encoded, and a host written in its xn-- form")]
+    #[error("it contains {0:?}; percent-encode such characters, and write the host in its xn-- form")]
     Character(char),
     #[error("it is not a web address: {0}")]
     Syntax(#[source] <Url as std::str::FromStr>::Err),
@@ -113,7 +113,7 @@ pub(crate) enum AddressError {
     Scheme,
     #[error("it has no host")]
     NoHost,
-    #[error("it must not hold a user name or password")]
+    #[error("it must not contain a user name or password")]
     LogIn,
     #[error("its host must be written plainly, as {0}")]
     NotPlain(String),

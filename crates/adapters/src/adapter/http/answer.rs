@@ -64,7 +64,7 @@ impl HttpAnswer {
         let status = answer.status();
         if matches!(status, 301 | 302 | 303 | 307 | 308) {
             let to = answer.scrub.quote(answer.header(LOCATION).unwrap_or("nowhere"), false);
-            let message = format!("answered with a redirect ({status}) to {to}, which is never followed");
+            let message = format!("answered with a redirect ({status}) to {to}; redirects are not followed");
             return Err(HttpFault::before_sending(answer.failure(FailureKind::Blocked, message)));
         }
         Ok(answer)
@@ -160,7 +160,7 @@ impl HttpAnswer {
     /// The next piece of the body, decompressed; `None`: its end.
     async fn piece(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, HttpFault> {
         let piece = self.response.chunk().await.map_err(|error| {
-            let message = format!("sent an answer that broke off after {} bytes: {}", self.received, last_cause(&error));
+            let message = format!("sent an answer that ended early, after {} bytes: {}", self.received, last_cause(&error));
             self.fault(class_of_body(&error), message)
         })?;
         if let Some(piece) = &piece {

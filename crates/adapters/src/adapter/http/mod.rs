@@ -203,19 +203,19 @@ impl Http {
         let refuse = |message: String| HttpFault::before_sending(call.scrub.failure(FailureKind::BadRequest, message));
         let mut headers = HeaderMap::with_capacity(call.headers.len() + 1);
         for (name, value) in &call.headers {
-            let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse(format!("{name:?} cannot be the name of a header")))?;
+            let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse(format!("{name:?} is not a valid header name")))?;
             if OWN_HEADERS.contains(&header.as_str()) || header.as_str().starts_with("proxy-") {
-                return Err(refuse(format!("the header {header} cannot be set")));
+                return Err(refuse(format!("the header {header} is set by flow and cannot be changed")));
             }
             let mut value = HeaderValue::from_bytes(value.reveal().as_bytes())
-                .map_err(|_| refuse(format!("the value of the header {header} holds a line break or another control character")))?;
+                .map_err(|_| refuse(format!("the value of the header {header} contains a line break or another control character")))?;
             value.set_sensitive(true);
             headers.append(header, value);
         }
         if let Some((content_type, _)) = &call.body
             && !headers.contains_key(CONTENT_TYPE)
         {
-            let value = HeaderValue::from_str(content_type).map_err(|_| refuse(format!("{content_type:?} is not a content type")))?;
+            let value = HeaderValue::from_str(content_type).map_err(|_| refuse(format!("{content_type:?} is not a valid content type")))?;
             headers.insert(CONTENT_TYPE, value);
         }
         Ok(headers)

@@ -51,7 +51,7 @@ pub(crate) fn honest(fault: HttpFault) -> Failure {
     if fault.may_have_acted && is_retryable {
         return Failure {
             kind: FailureKind::UnknownOutcome,
-            message: format!("{}; whether the request had an effect is not known", fault.failure.message),
+            message: format!("{}; it is unknown whether the request had an effect", fault.failure.message),
             ..fault.failure
         };
     }

@@ -41,11 +41,11 @@ pub(super) fn wrong_header(schema: &Value) -> Option<String> {
             let is_primitive = matches!(schema.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean"));
             let name = header.as_str().filter(|header| is_token(header)).map(str::to_ascii_lowercase);
             match name {
-                None => return Some(format!("x-mcp-header {header} is no name of a header")),
+                None => return Some(format!("x-mcp-header {header} is not a header name")),
                 Some(_) if !is_property || !is_primitive => {
-                    return Some(format!("x-mcp-header {header} is not at a property that is a text, a whole number or a truth value"));
+                    return Some(format!("x-mcp-header {header} needs a property of type string, integer or boolean"));
                 }
-                Some(name) if seen.contains(&name) => return Some(format!("x-mcp-header {header} is there twice")),
+                Some(name) if seen.contains(&name) => return Some(format!("x-mcp-header {header} is used twice")),
                 Some(name) => seen.push(name),
             }
         }

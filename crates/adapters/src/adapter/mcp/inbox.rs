@@ -1,16 +1,17 @@
 //! What comes from a server, sorted: answers to those who wait, requests rejected, notifications counted. Bounded everywhere.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
+use super::questions;
 use crate::adapter::held;
 use crate::adapter::http::HttpFault;
 use crate::adapter::scrub::{Scrub, visible};
-use crate::event::Failure;
+use crate::event::{Failure, ServerQuestion};
 use crate::model::FailureKind;
 
 /// Lines of a program's output that are no messages, before it is given up.
@@ -23,6 +24,19 @@ const MOST_PROGRESS: usize = 100_000;
 const MOST_NOTES: usize = 20;
 /// Messages in one batch.
 const MOST_IN_BATCH: usize = 1_000;
+
+/// Questions of one call that wait for a person.
+const MOST_ASKED: usize = 8;
+
+/// The name of a question that a server asks in the middle of a call.
+pub(super) const LIVE: &str = "question";
+
+/// What a server asks a person in the middle of a call.
+pub(super) struct LiveQuestion {
+    /// The id of its request.
+    pub(super) request: Value,
+    pub(super) question: ServerQuestion,
+}
 
 /// What an answer says: a result, or an error object.
 pub(super) type Said = Result<Value, ErrorData>;
@@ -37,6 +51,9 @@ pub(super) struct Inbox {
 struct InboxState {
     waiting: HashMap<u64, oneshot::Sender<Result<Said, HttpFault>>>,
     last_id: u64,
+    /// Calls that may ask a person, and those of them that the server works on: the others wait for an answer.
+    asking: HashMap<u64, mpsc::Sender<LiveQuestion>>,
+    running: BTreeSet<u64>,
     /// Notes that not every run has heard, with their numbers.
     notes: VecDeque<(u64, String)>,
     last_note: u64,
@@ -70,10 +87,34 @@ impl Inbox {
         Ok((id, receiver))
     }
 
+    /// The questions of a call that may ask a person, until it is forgotten.
+    pub(super) fn may_ask(&self, id: u64) -> mpsc::Receiver<LiveQuestion> {
+        let (sender, receiver) = mpsc::channel(MOST_ASKED);
+        let mut inner = held(&self.inner);
+        inner.asking.insert(id, sender);
+        inner.running.insert(id);
+        receiver
+    }
+
+    /// The server waits for a person's answer before it continues with this call.
+    pub(super) fn pauses(&self, id: u64) {
+        held(&self.inner).running.remove(&id);
+    }
+
+    /// It has the answer.
+    pub(super) fn resumes(&self, id: u64) {
+        let mut inner = held(&self.inner);
+        if inner.asking.contains_key(&id) {
+            inner.running.insert(id);
+        }
+    }
+
     /// Nobody waits for this answer any more; it is dropped when it comes late.
     pub(super) fn forget(&self, id: u64) {
         let mut inner = held(&self.inner);
         inner.waiting.remove(&id);
+        inner.asking.remove(&id);
+        inner.running.remove(&id);
         inner.last_progress = inner.progress.remove(&id);
     }
 
@@ -97,6 +138,14 @@ impl Inbox {
     /// # Errors
     /// The server is given up.
     pub(super) fn take(&self, bytes: &[u8]) -> Result<Vec<Value>, Failure> {
+        self.take_of(None, bytes)
+    }
+
+    /// The same for what came with the answer to a request; `None`: that cannot be told.
+    ///
+    /// # Errors
+    /// The server is given up.
+    pub(super) fn take_of(&self, of: Option<u64>, bytes: &[u8]) -> Result<Vec<Value>, Failure> {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(vec![]);
         }
@@ -107,7 +156,7 @@ impl Inbox {
                 inner.noise += 1;
                 if inner.noise > MOST_NOISE {
                     let first = self.scrub.quote(&String::from_utf8_lossy(&bytes[..bytes.len().min(200)]), bytes.len() > 200);
-                    let message = format!("wrote more than {MOST_NOISE} lines that are no messages, such as: {first}");
+                    let message = format!("wrote more than {MOST_NOISE} lines that are not messages, such as: {first}");
                     return Err(Failure::new(FailureKind::BadResponse, message));
                 }
                 return Ok(vec![]);
@@ -122,12 +171,12 @@ impl Inbox {
         };
         let mut back = vec![];
         for message in list {
-            back.extend(self.message(message)?);
+            back.extend(self.message(of, message)?);
         }
         Ok(back)
     }
 
-    fn message(&self, mut message: Value) -> Result<Option<Value>, Failure> {
+    fn message(&self, of: Option<u64>, mut message: Value) -> Result<Option<Value>, Failure> {
         let mut inner = held(&self.inner);
         let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
         let id = message.get("id").filter(|id| !id.is_null()).cloned();
@@ -135,13 +184,15 @@ impl Inbox {
             let number = id.as_ref().and_then(Value::as_u64);
             let Some(sender) = number.and_then(|number| inner.waiting.remove(&number)) else {
                 // An answer to nobody, or twice, or too late.
-                return inner.count_unasked("answers that nobody waits for").map(|()| None);
+                return inner.count_unasked("unexpected answers").map(|()| None);
             };
             (inner.unasked, inner.progressed) = (0, 0);
             if let Some(number) = number {
                 inner.progress.remove(&number);
+                inner.asking.remove(&number);
+                inner.running.remove(&number);
             }
-            let neither = || Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, "an answer with neither result nor error", None));
+            let neither = || Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, "an answer without result and error", None));
             let _ = sender.send(Ok(said(&mut message).unwrap_or_else(neither)));
             return Ok(None);
         };
@@ -149,19 +200,19 @@ impl Inbox {
         if let Some((id, told)) = progress.filter(|(id, _)| inner.waiting.contains_key(id)) {
             inner.progressed += 1;
             if inner.progressed > MOST_PROGRESS {
-                return Err(Failure::new(FailureKind::TooLarge, format!("told its progress more than {MOST_PROGRESS} times")));
+                return Err(Failure::new(FailureKind::TooLarge, format!("reported its progress more than {MOST_PROGRESS} times")));
             }
             inner.progress.insert(id, self.scrub.quote(&told, false));
             return Ok(None);
         }
-        inner.count_unasked("messages that nobody asked for")?;
+        inner.count_unasked("unexpected messages")?;
         match (id, method.as_str()) {
             (Some(id), "ping") => Ok(Some(json!({ "jsonrpc": "2.0", "id": id, "result": {} }))),
-            (Some(id), method) => {
-                inner.note(format!("it asked for {}; refused", visible(&method.chars().take(80).collect::<String>())));
-                let error = json!({ "code": ErrorCode::METHOD_NOT_FOUND.0, "message": "this client answers no requests" });
-                Ok(Some(json!({ "jsonrpc": "2.0", "id": id, "error": error })))
+            (Some(id), "elicitation/create") if inner.asker(of).is_some() => {
+                let asked = questions::question(LIVE.to_owned(), &message["params"]).and_then(|question| inner.asks(of, &id, question));
+                Ok(asked.err().map(|failure| inner.rejected(&id, &method, ErrorCode::INVALID_PARAMS, &failure.message)))
             }
+            (Some(id), _) => Ok(Some(inner.rejected(&id, &method, ErrorCode::METHOD_NOT_FOUND, ""))),
             (None, "notifications/tools/list_changed") => {
                 inner.changes += 1;
                 Ok(None)
@@ -176,6 +227,7 @@ impl Inbox {
         if inner.closed.is_some() {
             return;
         }
+        inner.asking.clear();
         for (_, sender) in inner.waiting.drain() {
             let _ = sender.send(Err(HttpFault::after_sending(failure.clone())));
         }
@@ -192,7 +244,7 @@ impl Inbox {
         let mut inner = held(&self.inner);
         let noise = std::mem::take(&mut inner.noise);
         if noise > 0 {
-            let noun = if noise == 1 { "line that is no message" } else { "lines that are no messages" };
+            let noun = if noise == 1 { "line that is not a message" } else { "lines that are not messages" };
             inner.note(format!("it wrote {noise} {noun}"));
         }
         let from = inner.heard.get(run).copied().unwrap_or(inner.told);
@@ -234,6 +286,30 @@ impl Inbox {
 }
 
 impl InboxState {
+    /// The call that a question belongs to: the one that it came with, else the only one that it can be of.
+    fn asker(&self, of: Option<u64>) -> Option<&mpsc::Sender<LiveQuestion>> {
+        let only = || match (self.running.len(), self.asking.len()) {
+            (1, _) => self.running.first(),
+            (0, 1) => self.asking.keys().next(),
+            _ => None,
+        };
+        self.asking.get(of.as_ref().or_else(only)?)
+    }
+
+    fn asks(&self, of: Option<u64>, request: &Value, question: ServerQuestion) -> Result<(), Failure> {
+        let too_many = || Failure::new(FailureKind::TooLarge, format!("it asks more than {MOST_ASKED} questions at once"));
+        let asker = self.asker(of).ok_or_else(too_many)?;
+        asker.try_send(LiveQuestion { request: request.clone(), question }).map_err(|_| too_many())
+    }
+
+    /// What is sent back to a request that is not answered; `why`, if there is more to tell.
+    fn rejected(&mut self, id: &Value, method: &str, code: ErrorCode, why: &str) -> Value {
+        let method = visible(&method.chars().take(80).collect::<String>());
+        self.note(format!("it requested {method}; rejected{}{why}", if why.is_empty() { "" } else { ": " }));
+        let message = if why.is_empty() { "this client does not answer requests" } else { why };
+        json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code.0, "message": message } })
+    }
+
     fn note(&mut self, what: String) {
         let told = self.told;
         if self.notes.iter().any(|(number, known)| *number > told && *known == what) {

@@ -10,6 +10,7 @@
 //! | `session` | the first words, and requests |
 //! | `tools` | the list of tools, and calls |
 //! | `questions` | what a server asks a person during a call |
+//! | `parked` | calls that wait for a person in their middle (before 2026-07-28) |
 //! | `tasks` | calls that take long |
 //! | `protocol` | what is said; the types are rmcp's |
 //! | `pool` | which run uses which server, and how many are kept |
@@ -27,6 +28,7 @@ pub mod auth;
 mod headers;
 mod inbox;
 mod news;
+mod parked;
 mod pictures;
 pub mod pins;
 mod pool;
@@ -50,13 +52,14 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use self::auth::{Challenge, LoginCommand, LoginDone, LoginTalk, LoginWish, Logins, log_in};
+use self::parked::ParkedCalls;
 use self::pictures::KeptPictures;
 use self::pins::{Difference, Pins};
 use self::pool::{OpenSession, PooledServer, ServerPool};
 use self::program::ServerProgram;
 use self::session::{ListedTools, ServerLink, ServerSession};
 pub use self::shared::{Lent, SharedServers};
-use self::tools::patience;
+use self::tools::{CallEnd, patience};
 use self::web::Web;
 use super::held;
 use super::http::{Http, HttpFault, honest, in_words};
@@ -89,6 +92,7 @@ pub struct McpServers {
     /// Pins are read and written by one at a time.
     pinning: Arc<Mutex<()>>,
     pictures: KeptPictures,
+    parked: Arc<ParkedCalls>,
 }
 
 /// What a server looked like when it was asked, for people.
@@ -132,6 +136,7 @@ impl McpServers {
             logins: Logins::default(),
             pinning: Arc::default(),
             pictures: KeptPictures::default(),
+            parked: Arc::default(),
         }
     }
 
@@ -156,7 +161,9 @@ impl McpServers {
     /// No login is granted, something is not as it must be, or it cannot be kept.
     pub async fn log_in(&self, server: &ToolServer, wish: &LoginWish, talk: &dyn LoginTalk) -> Result<LoginDone, Failure> {
         let wrong = |what: &str| Failure::new(FailureKind::BadRequest, format!("server \"{}\" {what}", server.name));
-        let ServerTransport::Http { url, headers, .. } = &server.transport else { return Err(wrong("is a program, which takes no login")) };
+        let ServerTransport::Http { url, headers, .. } = &server.transport else {
+            return Err(wrong("is a program; programs have no login"));
+        };
         let folder = self.logins.folder.clone().ok_or_else(|| wrong("has no folder for its login: HOME is not set"))?;
         let logins = Logins { folder: None, command: self.logins.command.clone() };
         let web = Web::new(self.http.clone(), Arc::clone(&self.clock), server, url, headers, logins).without_tokens();
@@ -235,7 +242,7 @@ impl McpServers {
         }
         let begun = entry.begins_for(&server.run);
         if begun > MOST_RESTARTS {
-            let message = format!("server \"{}\" has ended {begun} times in this run, and is not started again", server.name);
+            let message = format!("server \"{}\" has ended {begun} times in this run, and is not restarted", server.name);
             return Err(HttpFault::before_sending(Failure::new(FailureKind::Unavailable, message)));
         }
         if begun > 0 {
@@ -303,7 +310,7 @@ impl McpServers {
         let until = Instant::now() + patience(server.connect_timeout);
         let resources = timeout_at(until, session.resources())
             .await
-            .unwrap_or_else(|_| Err(session.fault(FailureKind::Timeout, "it did not tell its resources in time (connect_timeout)")));
+            .unwrap_or_else(|_| Err(session.fault(FailureKind::Timeout, "it did not list its resources in time (connect_timeout)")));
         let resources = resources.map_err(|fault| named(server, fault))?;
         let _alone = held(&self.pinning);
         let pins = Pins::read(&server.project)?;
@@ -329,7 +336,7 @@ impl McpServers {
         let difference = self.compared(server, &listed).await?;
         let mut notes = session.inbox().notes(&server.run);
         if difference.is_first {
-            notes.insert(0, format!("its tools were seen for the first time, and are pinned in {}", pins::FILE));
+            notes.insert(0, format!("its tools are new and were pinned in {}", pins::FILE));
         }
         Ok(ToolList {
             version: session.version().to_string(),
@@ -361,7 +368,7 @@ impl McpServers {
         let mut doubt = Doubt::of(self.entry(server), session);
         let listed = timeout_at(until, session.list()).await.unwrap_or_else(|_| {
             let (time, last) = (in_words(server.connect_timeout), session.last_line());
-            let own = || session.fault(FailureKind::Timeout, &format!("it did not tell its tools within {time} (connect_timeout){last}"));
+            let own = || session.fault(FailureKind::Timeout, &format!("it did not list its tools within {time} (connect_timeout){last}"));
             Err(session.without_token(server.connect_timeout).unwrap_or_else(own))
         });
         doubt.is_settled = !matches!(&listed, Err(fault) if fault.failure.kind == FailureKind::Timeout);
@@ -387,13 +394,21 @@ impl McpServers {
     }
 
     async fn called(&self, call: &ServerCall) -> Result<ServerReply, Failure> {
-        let (session, _) = self.session(&call.server).await?;
+        let parked = self.parked.continued(call).map_err(|fault| honest(named(&call.server, fault)))?;
+        let session = match &parked {
+            Some((open, _)) => Arc::clone(open.session()),
+            None => self.session(&call.server).await?.0,
+        };
         let mut doubt = Doubt::of(self.entry(&call.server), &session);
-        let answer = session.call(call).await;
+        let answer = session.call(call, parked).await;
         doubt.is_settled = !matches!(&answer, Err(fault) if fault.may_have_acted && fault.failure.kind == FailureKind::Timeout);
         let notes = session.inbox().notes(&call.server.run);
         match answer {
-            Ok((reply, pictures)) => Ok(ServerReply { notes, pictures: self.pictures.keep(pictures).await?, ..reply }),
+            Ok(CallEnd::Reply(reply, pictures)) => Ok(ServerReply { notes, pictures: self.pictures.keep(pictures).await?, ..*reply }),
+            Ok(CallEnd::Asks(question, open)) => {
+                let asks = self.parked.park(&call.server.run, question, open).map_err(|fault| honest(named(&call.server, fault)))?;
+                Ok(ServerReply { notes, asks: Some(Box::new(asks)), ..ServerReply::default() })
+            }
             Err(fault) => Err(honest(named(&call.server, fault))),
         }
     }
@@ -419,6 +434,7 @@ impl McpServers {
     }
 
     async fn end_all(&self) {
+        drop(self.parked.leave(None));
         let (entries, programs) = self.pool.drain();
         futures_util::future::join_all(entries.iter().map(|entry| entry.end())).await;
         let all = async {

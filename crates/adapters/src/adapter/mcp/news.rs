@@ -77,7 +77,7 @@ impl ServerListener {
             tokio::time::sleep(wait).await;
             self.endpoint.inbox.may_have_changed();
         }
-        self.endpoint.inbox.note("it tells no more when its tools change: its streams end at once".to_owned());
+        self.endpoint.inbox.note("it no longer reports changes of its tools: its streams end at once".to_owned());
     }
 
     async fn one_stream(&self, marks: &mut SseMarks) -> Ended {

@@ -36,7 +36,7 @@ impl KeptPictures {
         let folder = Arc::clone(&self.0);
         let kept = tokio::task::spawn_blocking(move || held(&folder).keep(pictures)).await;
         let ends = |_| Failure::new(FailureKind::Unavailable, "flow ends");
-        let cannot = |error| Failure::new(FailureKind::Unavailable, format!("what a server gave cannot be kept as a file: {error}"));
+        let cannot = |error| Failure::new(FailureKind::Unavailable, format!("what a server sent cannot be stored as a file: {error}"));
         kept.map_err(ends)?.map_err(cannot)
     }
 }

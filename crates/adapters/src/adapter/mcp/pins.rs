@@ -57,13 +57,13 @@ const FIX: &str = "restore it from version control, or delete it and run: flow t
 #[derive(Debug, thiserror::Error)]
 pub enum PinsProblem {
     /// A line was written by a merge that found no way.
-    #[error("line {0} is the mark of a merge conflict; keep one side, then run: flow tools pin --check")]
+    #[error("line {0} is a merge conflict marker; keep one side, then run: flow tools pin --check")]
     Conflict(usize),
     /// It is no JSON.
     #[error("{}; {}", .0, FIX)]
     Json(#[from] JsonError),
     /// A later flow wrote it.
-    #[error("version {0} is not known; install a newer flow")]
+    #[error("unknown version {0}; install a newer flow")]
     Newer(u64),
     /// The first place that is of another shape.
     #[error("{}; {}", .0, FIX)]
@@ -72,7 +72,7 @@ pub enum PinsProblem {
     #[error("{}; {}", .0, FIX)]
     Value(#[from] serde_json::Error),
     /// Of this tool of this server, the hash is not that of the text beside it.
-    #[error("what is pinned of tool \"{}\" of \"{}\" was changed by hand: text and sha256 do not agree; {}", .0, .1, FIX)]
+    #[error("the pin of tool \"{}\" of server \"{}\" was edited by hand: its text does not match its sha256; {}", .0, .1, FIX)]
     Altered(String, String),
 }
 
@@ -320,7 +320,7 @@ mod tests {
             assert!(kept.contains(from), "{from}");
             std::fs::write(file(home.path()), kept.replace(from, to)).unwrap();
             let told = Pins::read(home.path()).unwrap_err().to_string();
-            assert!(told.contains("of \"srv\" was changed by hand") && told.contains("flow tools pin"), "{told}");
+            assert!(told.contains("of server \"srv\" was edited by hand") && told.contains("flow tools pin"), "{told}");
         }
         // Tools that sort their keys another way keep the meaning.
         let value: Value = serde_json::from_str(&kept).unwrap();
@@ -334,9 +334,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         for (text, told) in [
             ("{", "cannot read"),
-            ("{\"flow\": 9, \"servers\": {}}", "version 9 is not known"),
+            ("{\"flow\": 9, \"servers\": {}}", "unknown version 9"),
             ("{\"flow\": 1, \"servers\": {\"a\": {}, \"a\": {}}}", "the key \"a\" is there twice"),
-            ("{\n<<<<<<< HEAD\n", "line 2 is the mark of a merge conflict"),
+            ("{\n<<<<<<< HEAD\n", "line 2 is a merge conflict marker"),
             ("{} {}", "restore it from version control"),
             ("", "flow.lock: it is empty"),
             ("[]", "flow.lock: the file must be a JSON object; restore it"),

@@ -73,7 +73,7 @@ impl ServerProgram {
     ) -> Result<ServerProgram, Failure> {
         let unavailable = |message: String| Failure::new(FailureKind::Unavailable, message);
         let name = &server.name;
-        let missing = || unavailable(format!("the program \"{command}\" of server \"{name}\" is not on this machine (flow looks in PATH)"));
+        let missing = || unavailable(format!("the program \"{command}\" of server \"{name}\" was not found in PATH"));
         let program = find(command).ok_or_else(missing)?;
         let mut command = Command::new(SHELL);
         command.arg("-c").arg(BECOME).arg("sh").arg(&program).args(args);
@@ -86,10 +86,10 @@ impl ServerProgram {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let cannot = |e: std::io::Error| unavailable(format!("server \"{name}\" cannot be started: {e}"));
         let mut child = command.spawn().map_err(cannot)?;
-        let group = child.id().and_then(ProcessGroup::of).ok_or_else(|| unavailable("a program has no number".into()))?;
+        let group = child.id().and_then(ProcessGroup::of).ok_or_else(|| unavailable("the process has no id".into()))?;
         let watcher = watcher(group).inspect_err(|_| group.kill()).map_err(cannot)?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
-            return Err(unavailable("a program has no input or output".into()));
+            return Err(unavailable("the process has no standard input or output".into()));
         };
         let inbox = Arc::new(Inbox::new(Scrub::new(env.iter().map(|(_, value)| value).chain(&server.secrets))));
         let (lines, to_write) = mpsc::channel(MOST_WAITING);
@@ -145,7 +145,7 @@ impl ServerProgram {
         let tail = held(&self.tail);
         let text = self.inbox.scrub.hidden(&String::from_utf8_lossy(&tail.bytes)).into_owned();
         let last = text.lines().rev().find(|line| !line.trim().is_empty()).filter(|_| !tail.is_mixed);
-        last.map(|line| format!("; it last wrote: {}", self.inbox.scrub.quote(line, tail.bytes.len() >= KEPT_OF_STDERR)))
+        last.map(|line| format!("; its last output: {}", self.inbox.scrub.quote(line, tail.bytes.len() >= KEPT_OF_STDERR)))
             .unwrap_or_default()
     }
 
@@ -226,8 +226,8 @@ impl Keeper {
         let quoted = self.inbox.scrub.quote(&last.join(" | "), tail.bytes.len() >= KEPT_OF_STDERR);
         let said = match quoted.is_empty() {
             true => String::new(),
-            false if tail.is_mixed => "; what it last wrote is not told, since several runs use it".to_owned(),
-            false => format!("; it last wrote: {quoted}"),
+            false if tail.is_mixed => "; its last output is not shown, since several runs use it".to_owned(),
+            false => format!("; its last output: {quoted}"),
         };
         self.inbox.scrub.failure(FailureKind::Connection, format!("the server ended ({how}){said}"))
     }

@@ -47,8 +47,8 @@ fn capabilities(asks: bool) -> ClientCapabilities {
 }
 
 /// The parameters of `initialize`.
-pub(super) fn initialize() -> Value {
-    json!(InitializeRequestParams::new(ClientCapabilities::default(), client()).with_protocol_version(WITH_HANDSHAKE))
+pub(super) fn initialize(asks: bool) -> Value {
+    json!(InitializeRequestParams::new(capabilities(asks), client()).with_protocol_version(WITH_HANDSHAKE))
 }
 
 /// The version of a handshake that a server answered with, if we speak it.
@@ -57,7 +57,7 @@ pub(super) fn agreed(result: &Value) -> Result<ProtocolVersion, Failure> {
     let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| known.as_str() == version && known.has_initialize());
     known.cloned().ok_or_else(|| {
         let version: String = version.chars().take(40).collect();
-        let message = format!("it speaks version {version:?} of the protocol, and flow speaks up to {STATELESS}");
+        let message = format!("it uses protocol version {version:?}; flow supports up to {STATELESS}");
         Failure::new(FailureKind::BadResponse, message)
     })
 }
@@ -167,7 +167,7 @@ pub(super) fn reply(result: Value, may_ask: bool) -> Result<ServerReply, Failure
 
 fn is_complete(result: &Value) -> Result<(), Failure> {
     if result.get("resultType").and_then(Value::as_str).is_some_and(|kind| kind != "complete") {
-        let message = "it asks something back before it goes on, and flow answers no questions of servers";
+        let message = "it asks a question before it continues, which flow does not answer here";
         return Err(Failure::new(FailureKind::Refused, message));
     }
     Ok(())
@@ -204,12 +204,12 @@ fn picture_ending(bytes: &[u8]) -> Option<&'static str> {
 pub(super) fn resource(result: &Value) -> Result<ResourceReply, Failure> {
     is_complete(result)?;
     let wrong = |what: String| Failure::new(FailureKind::BadResponse, what);
-    let contents = result.get("contents").and_then(Value::as_array).ok_or_else(|| wrong("its answer holds no contents".into()))?;
+    let contents = result.get("contents").and_then(Value::as_array).ok_or_else(|| wrong("its answer has no contents".into()))?;
     let text_of = |part: &Value, key: &str| part.get(key).and_then(Value::as_str).map(str::to_owned);
     match contents.as_slice() {
-        [] => Err(wrong("its answer holds nothing".into())),
+        [] => Err(wrong("its answer is empty".into())),
         [part] if part.get("text").is_none() => {
-            let content = text_of(part, "blob").ok_or_else(|| wrong("what the resource holds is neither a text nor a file".into()))?;
+            let content = text_of(part, "blob").ok_or_else(|| wrong("the resource is neither a text nor a file".into()))?;
             let media_type = text_of(part, "mimeType").unwrap_or_default();
             Ok(ResourceReply { file: Some(ResourceFile { media_type, content }), ..ResourceReply::default() })
         }
@@ -247,9 +247,9 @@ fn text(content: &[ContentBlock]) -> String {
         ContentBlock::Resource(embedded) => match &embedded.resource {
             ResourceContents::TextResourceContents { text, .. } => text.clone(),
             ResourceContents::BlobResourceContents { uri, blob, .. } => format!("[{uri}, {}]", size(blob)),
-            _ => "[something that is no text]".to_owned(),
+            _ => "[not a text]".to_owned(),
         },
-        _ => "[something that is no text]".to_owned(),
+        _ => "[not a text]".to_owned(),
     });
     parts.collect::<Vec<_>>().join("\n")
 }

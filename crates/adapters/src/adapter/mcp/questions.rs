@@ -31,14 +31,14 @@ pub(super) fn read(result: &Value, may_ask: bool) -> Result<Option<ServerQuestio
         None | Some("complete") => return Ok(None),
         Some("input_required") => {}
         Some(other) => {
-            let message = format!("its result is of a kind that flow does not know: \"{}\"", short(other, 40));
+            let message = format!("its result has an unknown type: \"{}\"", short(other, 40));
             return Err(Failure::new(FailureKind::Refused, message));
         }
     }
     let requests = result.get("inputRequests").and_then(Value::as_object);
     let state = result.get("requestState").filter(|state| !state.is_null()).cloned();
     if requests.is_none_or(Map::is_empty) && state.is_none() {
-        return Err(Failure::new(FailureKind::BadResponse, "it asks for an answer, and not for which"));
+        return Err(Failure::new(FailureKind::BadResponse, "it requests input, but has no question"));
     }
     if requests.is_some_and(|requests| requests.len() > MOST_QUESTIONS) {
         return Err(too_much(&format!("more than {MOST_QUESTIONS} questions at once")));
@@ -49,7 +49,7 @@ pub(super) fn read(result: &Value, may_ask: bool) -> Result<Option<ServerQuestio
     let one = |(id, request): (&String, &Value)| {
         let method = request.get("method").and_then(Value::as_str).unwrap_or("nothing");
         if method != "elicitation/create" {
-            let message = format!("it asks for {}, which flow does not give", short(method, 80));
+            let message = format!("it requests {}, which flow does not support", short(method, 80));
             return Err(Failure::new(FailureKind::Refused, message));
         }
         if id.chars().count() > LONGEST_NAME {
@@ -66,7 +66,7 @@ pub(super) fn read(result: &Value, may_ask: bool) -> Result<Option<ServerQuestio
 
 fn not_allowed(message: &str) -> String {
     let asked = short(message, 200);
-    format!("it asks a person before it continues, and its tool in the file does not allow that (questions: true). It asks: {asked}")
+    format!("it asks a person before it continues; set questions: true on the server to allow this. It asks: {asked}")
 }
 
 /// One question, from the parameters of `elicitation/create`.
@@ -92,14 +92,12 @@ pub(super) fn question(id: String, params: &Value) -> Result<ServerQuestion, Fai
             if !is_web || !is_plain {
                 return Err(Failure::new(
                     FailureKind::Refused,
-                    format!("it wants a person to open what is no web page: {}", short(url, 200)),
+                    format!("it wants a person to open an address that is not a web page: {}", short(url, 200)),
                 ));
             }
             Ok(ServerQuestion { id, message, fields: nothing(), url: Some(url.to_owned()) })
         }
-        Some(other) => {
-            Err(Failure::new(FailureKind::Refused, format!("it asks in a way that flow does not know: \"{}\"", short(other, 40))))
-        }
+        Some(other) => Err(Failure::new(FailureKind::Refused, format!("it asks in an unknown mode: \"{}\"", short(other, 40)))),
     }
 }
 
@@ -109,7 +107,7 @@ fn form(schema: &Value) -> Result<Value, Failure> {
     let properties = match schema.get("properties") {
         Some(Value::Object(properties)) => properties,
         None if schema.is_null() || schema["type"] == "object" => &none,
-        _ => return Err(wrong("its fields are no object")),
+        _ => return Err(wrong("its fields are not an object")),
     };
     if properties.len() > MOST_FIELDS {
         return Err(too_much(&format!("a form of more than {MOST_FIELDS} fields")));
@@ -174,7 +172,7 @@ fn choices(rules: &Value) -> Result<(Vec<Value>, Vec<String>), Failure> {
     for (place, choice) in list("enum").or(list("oneOf")).or(list("anyOf")).into_iter().flatten().enumerate() {
         let value = choice.get("const").unwrap_or(choice);
         let Some(text) = value.as_str().filter(|text| text.chars().count() <= LONGEST_TEXT) else {
-            return Err(wrong("a choice is no short text"));
+            return Err(wrong("a choice is not a short text"));
         };
         let title = choice.get("title").or_else(|| list("enumNames")?.get(place)).and_then(Value::as_str);
         titles.extend(title.filter(|title| *title != text).map(|title| format!("{text} = {}", cut(title, 100))));
@@ -191,7 +189,7 @@ fn too_much(what: &str) -> Failure {
 }
 
 fn wrong(what: &str) -> Failure {
-    Failure::new(FailureKind::BadResponse, format!("it asks a person in a form that cannot be shown: {what}"))
+    Failure::new(FailureKind::BadResponse, format!("it asks a person with a form that cannot be shown: {what}"))
 }
 
 fn short(text: &str, most: usize) -> String {
@@ -246,16 +244,16 @@ mod tests {
             (schema(json!({ "l": { "type": "array", "items": { "type": "string" } } })), "a list without choices"),
             (schema(json!({ "\u{1b}[2J": { "type": "string" } })), "control characters"),
             (schema(json!(many)), "a form of more than 30 fields"),
-            (json!({ "message": "m", "mode": "url", "url": "javascript:alert(1)" }), "no web page"),
-            (json!({ "message": "m", "mode": "url", "url": "https://bank.example@evil.example/" }), "no web page"),
-            (json!({ "message": "m", "mode": "voice" }), "does not know: \"voice\""),
+            (json!({ "message": "m", "mode": "url", "url": "javascript:alert(1)" }), "not a web page"),
+            (json!({ "message": "m", "mode": "url", "url": "https://bank.example@evil.example/" }), "not a web page"),
+            (json!({ "message": "m", "mode": "voice" }), "unknown mode: \"voice\""),
         ] {
             let message = of(params);
             assert!(message.contains(why), "{message}");
         }
         let result =
             json!({ "resultType": "input_required", "inputRequests": { "s": { "method": "sampling/createMessage", "params": {} } } });
-        assert_eq!(read(&result, true).unwrap_err().message, "it asks for sampling/createMessage, which flow does not give");
+        assert_eq!(read(&result, true).unwrap_err().message, "it requests sampling/createMessage, which flow does not support");
         assert!(read(&json!({ "resultType": "input_required" }), true).is_err());
         assert!(read(&json!({ "resultType": "dance" }), true).is_err());
         assert_eq!(read(&json!({ "content": [] }), true), Ok(None));

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rmcp::model::{ErrorCode, ProtocolVersion};
 use serde_json::{Map, Value, json};
+use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::inbox::{Inbox, Said};
@@ -21,7 +22,7 @@ use crate::event::{Failure, FailureKind, ServerTool};
 const PROOF_OF_LIFE: Duration = Duration::from_secs(2);
 
 /// That a handshake was answered as if it belonged to a session.
-pub(super) const NO_SESSION: &str = "it has no session for the first word";
+pub(super) const NO_SESSION: &str = "it returned no session for the handshake";
 
 /// The way to a server.
 pub(super) enum ServerLink {
@@ -44,6 +45,8 @@ pub(super) struct ServerSession {
     asks: bool,
     /// A handshake is made again by one alone.
     pub(super) again: tokio::sync::Mutex<()>,
+    /// A server works on one call at a time, if its calls may ask a person in their middle.
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// The tools of a server as it last told them.
@@ -75,10 +78,13 @@ impl ServerSession {
             takes_tasks: AtomicBool::default(),
             asks,
             again: tokio::sync::Mutex::default(),
+            turn: Arc::default(),
         };
         let late = |_| {
             let (shown, last) = (in_words(time), session.last_line());
-            let own = || session.fault(FailureKind::Timeout, &format!("it did not say hello within {shown} (connect_timeout){last}"));
+            let own = || {
+                session.fault(FailureKind::Timeout, &format!("it did not complete the handshake within {shown} (connect_timeout){last}"))
+            };
             Err(session.without_token(time).unwrap_or_else(own))
         };
         match timeout_at(until, session.agree(until)).await.unwrap_or_else(late) {
@@ -128,7 +134,7 @@ impl ServerSession {
     pub(super) fn without_token(&self, time: Duration) -> Option<HttpFault> {
         let ServerLink::Web(web) = &self.link else { return None };
         let giver = web.awaited()?;
-        let message = format!("no token within {}: {giver}, which is asked for it, does not answer", in_words(time));
+        let message = format!("no token within {}: {giver} does not respond", in_words(time));
         Some(self.fault(FailureKind::Timeout, &message))
     }
 
@@ -204,7 +210,8 @@ impl ServerSession {
 
     pub(super) async fn shake_hands(&self) -> Result<(), Trouble> {
         self.speak(protocol::WITH_HANDSHAKE);
-        let result = self.request("initialize", protocol::initialize()).await?.map_err(|error| self.refused("initialize", &error))?;
+        let result =
+            self.request("initialize", protocol::initialize(self.asks)).await?.map_err(|error| self.refused("initialize", &error))?;
         let version = protocol::agreed(&result).map_err(HttpFault::before_sending)?;
         if let ServerLink::Web(web) = &self.link {
             web.agree(version.clone());
@@ -218,12 +225,13 @@ impl ServerSession {
     fn begins(&self, result: &Value) -> Result<(), HttpFault> {
         let gives = protocol::gives(result);
         if gives == Offers::default() {
-            return Err(self.fault(FailureKind::BadResponse, "it gives neither tools nor resources"));
+            return Err(self.fault(FailureKind::BadResponse, "it has neither tools nor resources"));
         }
         *held(&self.gives) = gives;
         *held(&self.instructions) = protocol::instructions(result);
         self.takes_tasks.store(self.version().has_initialize() && protocol::takes_tasks(result), Ordering::Relaxed);
-        if !protocol::tells_changes(result) {
+        // Some servers send their questions on the stream of their own accord.
+        if !protocol::tells_changes(result) && !self.asks_live() {
             return Ok(());
         }
         let version = self.version();
@@ -263,9 +271,8 @@ impl ServerSession {
         self.request_with(method, params, &BTreeMap::new()).await
     }
 
-    /// Sends a request and waits for its answer. Whoever stops waiting has cancelled it.
-    pub(super) async fn request_with(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Said, Trouble> {
-        let (id, answer) = self.inbox().expect().map_err(HttpFault::before_sending)?;
+    /// A request with what belongs to it in this version.
+    pub(super) fn message(&self, id: u64, method: &str, params: Value) -> Value {
         let mut params = if let Value::Object(params) = params { params } else { Map::new() };
         let version = self.version();
         let mut meta = if version.has_initialize() { Map::new() } else { protocol::meta(&version, self.asks) };
@@ -275,7 +282,44 @@ impl ServerSession {
         if !meta.is_empty() {
             params.insert("_meta".into(), Value::Object(meta));
         }
-        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+    }
+
+    /// Whether it may ask a person in the middle of a call. Since 2026-07-28 a question is the answer to a call.
+    pub(super) fn asks_live(&self) -> bool {
+        self.asks && self.version().has_initialize()
+    }
+
+    /// The turn of a call that may ask a person in its middle; `None`: it asks nobody.
+    pub(super) async fn turn(&self) -> Option<OwnedMutexGuard<()>> {
+        if self.asks_live() { Some(Arc::clone(&self.turn).lock_owned().await) } else { None }
+    }
+
+    /// Sends a message that has no answer, without waiting.
+    pub(super) fn send_soon(&self, message: Value) {
+        match &self.link {
+            ServerLink::Program(program) => program.send_soon(&message),
+            ServerLink::Web(web) => web.notify_soon(message),
+        }
+    }
+
+    /// Nobody waits for the answer to a request any more; `tells`: the server is told, unless the answer has come.
+    pub(super) fn cancel(&self, id: u64, tells: bool) {
+        if !self.inbox().awaits(id) {
+            return;
+        }
+        self.inbox().forget(id);
+        // Without a session the end of the request itself says so.
+        if tells && (self.version().has_initialize() || matches!(self.link, ServerLink::Program(_))) {
+            let params = json!({ "requestId": id, "reason": "no longer wanted" });
+            self.send_soon(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
+        }
+    }
+
+    /// Sends a request and waits for its answer. Whoever stops waiting has cancelled it.
+    pub(super) async fn request_with(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Said, Trouble> {
+        let (id, answer) = self.inbox().expect().map_err(HttpFault::before_sending)?;
+        let message = self.message(id, method, params);
         let cancel = CancelNotice { session: self, id, tells: method == "tools/call" };
         let said = match &self.link {
             ServerLink::Program(program) => {
@@ -315,20 +359,7 @@ struct CancelNotice<'a> {
 
 impl Drop for CancelNotice<'_> {
     fn drop(&mut self) {
-        if !self.session.inbox().awaits(self.id) {
-            return;
-        }
-        self.session.inbox().forget(self.id);
-        if !self.tells {
-            return;
-        }
-        let message = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": self.id, "reason": "no longer wanted" } });
-        match &self.session.link {
-            ServerLink::Program(program) => program.send_soon(&message),
-            // Without a session the end of the request itself says so.
-            ServerLink::Web(web) if self.session.version().has_initialize() => web.notify_soon(message),
-            ServerLink::Web(_) => {}
-        }
+        self.session.cancel(self.id, self.tells);
     }
 }
 

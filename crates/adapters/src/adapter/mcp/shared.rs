@@ -79,8 +79,8 @@ impl Lent {
             let mut there = There(on.spawn(work));
             (&mut there.0).await.unwrap_or_else(|error| {
                 Err(match error.is_panic() {
-                    true => Failure::new(FailureKind::Internal, "this call hit a fault of flow itself; please report it"),
-                    false => Failure::new(FailureKind::Unavailable, "flow ends, and so do its servers"),
+                    true => Failure::new(FailureKind::Internal, "an internal error of flow stopped this call; please report it"),
+                    false => Failure::new(FailureKind::Unavailable, "flow and its servers are shutting down"),
                 })
             })
         })
@@ -125,8 +125,10 @@ impl ToolServers for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         let (used, surplus) = self.servers.pool.leave(&self.run);
+        let parked = self.servers.parked.leave(Some(&self.run));
         let run = Arc::clone(&self.run);
         self.on.spawn(async move {
+            drop(parked);
             for entry in used {
                 if let Some(session) = entry.session.lock().await.as_ref() {
                     session.inbox().leave(&run);

@@ -78,23 +78,23 @@ impl ServerSession {
                 }
                 "cancelled" => {
                     open.has_ended = true;
-                    let message = format!("it cancelled the task of the call{more}");
+                    let message = format!("it cancelled the call's task{more}");
                     return Err(HttpFault::after_sending(self.inbox().scrub.failure(FailureKind::Refused, message)));
                 }
                 "input_required" => {
-                    let message = format!("its task asks a person, and flow answers no questions of tasks{more}");
+                    let message = format!("its task asks a person; flow does not answer questions of tasks{more}");
                     return Err(HttpFault::before_sending(self.inbox().scrub.failure(FailureKind::Refused, message)));
                 }
                 other => {
                     let other: String = other.chars().take(40).collect();
-                    return Err(wrong(format!("its task is in a state that flow does not know: \"{}\"", visible(&other))));
+                    return Err(wrong(format!("its task is in an unknown state: \"{}\"", visible(&other))));
                 }
             }
             let poll = task.get("pollInterval").and_then(Value::as_u64).map_or(POLL_AFTER, Duration::from_millis);
             tokio::time::sleep(poll.clamp(SHORTEST_POLL, LONGEST_POLL)).await;
             task = match self.task("tasks/get", &open.id).await? {
                 Ok(state) => state,
-                Err(error) => return Err(wrong(format!("it knows no more of its task ({}): {}", error.code.0, error.message))),
+                Err(error) => return Err(wrong(format!("it no longer knows the task ({}): {}", error.code.0, error.message))),
             };
         }
     }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, timeout_at};
 
 use super::headers::{repeated, wrong_header};
 use super::inbox::Said;
+use super::parked::{CallStep, OpenCall};
 use super::program::LONGEST_LINE;
 use super::protocol;
 use super::session::{ListedTools, NO_SESSION, ServerLink, ServerSession};
@@ -17,7 +19,7 @@ use super::web::Trouble;
 use crate::adapter::held;
 use crate::adapter::http::{HttpFault, in_words};
 use crate::adapter::scrub::visible;
-use crate::event::{Failure, FailureKind, ServerTool};
+use crate::event::{Failure, FailureKind, ServerQuestion, ServerTool};
 use crate::port::{INSTRUCTIONS, ServerCall, ServerReply};
 
 /// Most tools of a server, or resources, and pages of a list.
@@ -33,6 +35,16 @@ pub(super) fn patience(time: Duration) -> Duration {
 
 /// Pictures of a result, each with the ending of its kind.
 type FoundPictures = Vec<(Vec<u8>, &'static str)>;
+
+/// That a session is lost for the second time.
+const GONE: &str = "its new session was lost at once, too";
+
+/// How a call ended, for now.
+pub(super) enum CallEnd {
+    Reply(Box<ServerReply>, FoundPictures),
+    /// The server asks a person before it continues.
+    Asks(ServerQuestion, Box<OpenCall>),
+}
 
 impl ServerSession {
     /// Its tools, asked for anew.
@@ -57,7 +69,7 @@ impl ServerSession {
         }
         if tools.len() < items.len() {
             self.inbox()
-                .note(format!("{} of its tools cannot be called: a name or a schema is missing or broken", items.len() - tools.len()));
+                .note(format!("{} of its tools cannot be called: their name or schema is missing or invalid", items.len() - tools.len()));
         }
         // Programs are sent no headers, and older versions know none.
         if matches!(self.link, ServerLink::Web(_)) && !self.version().has_initialize() {
@@ -96,7 +108,7 @@ impl ServerSession {
                 Err(error) => return Err(self.refused(method, &error)),
             };
             let Some(Value::Array(list)) = result.get_mut(key).map(Value::take) else {
-                return Err(self.fault(FailureKind::BadResponse, &format!("its list of {what} is none")));
+                return Err(self.fault(FailureKind::BadResponse, &format!("its list of {what} is not valid")));
             };
             size += list.iter().map(|item| item.to_string().len()).sum::<usize>();
             items.extend(list);
@@ -109,7 +121,7 @@ impl ServerSession {
             match result.get("nextCursor").and_then(Value::as_str).filter(|next| !next.is_empty()) {
                 None => break,
                 Some(next) if !seen.insert(next.to_owned()) => {
-                    return Err(self.fault(FailureKind::BadResponse, &format!("the pages of its list of {what} go round in a circle")));
+                    return Err(self.fault(FailureKind::BadResponse, &format!("the pages of its list of {what} never end")));
                 }
                 Some(next) => cursor = Some(next.to_owned()),
             }
@@ -126,45 +138,62 @@ impl ServerSession {
         }
     }
 
-    /// Calls a tool that is still the one with this hash.
+    /// Calls a tool that is still the one with this hash, or continues a call with a person's answer.
     ///
     /// # Errors
     /// It is another one now, the call failed, or the answer is none.
-    pub(super) async fn call(&self, call: &ServerCall) -> Result<(ServerReply, FoundPictures), HttpFault> {
+    pub(super) async fn call(self: &Arc<Self>, call: &ServerCall, parked: Option<(Box<OpenCall>, Value)>) -> Result<CallEnd, HttpFault> {
         let time = call.timeout;
         let until = Instant::now() + patience(time);
         let in_time = |what: &str| {
             let message = format!("{what} within {}{}", in_words(time), self.last_line());
             HttpFault::before_sending(self.inbox().scrub.failure(FailureKind::Timeout, message))
         };
-        let late = |_| self.without_token(time).unwrap_or_else(|| in_time("it did not tell its tools"));
-        let listed = timeout_at(until, self.known()).await.map_err(late)??;
-        match timeout_at(until, self.call_listed(listed, call)).await {
+        let step = match parked {
+            Some((open, answer)) => {
+                let answered = async { open.answered(answer).await.map_err(|trouble| trouble.or_gone(GONE)) };
+                timeout_at(until, answered).await
+            }
+            None => {
+                let late = |_| self.without_token(time).unwrap_or_else(|| in_time("it did not list its tools"));
+                let listed = timeout_at(until, self.known()).await.map_err(late)??;
+                let turn = timeout_at(until, self.turn()).await.map_err(|_| in_time("it did not finish its other calls"))?;
+                timeout_at(until, self.call_listed(listed, call, turn)).await
+            }
+        };
+        match step {
             Err(_) => {
                 if let Some(fault) = self.without_token(time) {
                     return Err(fault);
                 }
                 let told = self.inbox().take_progress();
-                let progress = told.map(|told| format!("; it had last told its progress: {told}")).unwrap_or_default();
+                let progress = told.map(|told| format!("; its last progress was: {told}")).unwrap_or_default();
                 let message = format!("no answer within {}{progress}{}", in_words(time), self.last_line());
                 Err(HttpFault::after_sending(self.inbox().scrub.failure(FailureKind::Timeout, message)))
             }
-            Ok(said) => match said? {
-                Ok(result) if result.to_string().len() > LONGEST_LINE => Err(HttpFault::after_sending(Failure::new(
+            Ok(step) => match step? {
+                CallStep::Asked(question, open) => Ok(CallEnd::Asks(question, open)),
+                CallStep::Said(Ok(result)) if result.to_string().len() > LONGEST_LINE => Err(HttpFault::after_sending(Failure::new(
                     FailureKind::TooLarge,
                     format!("its result has more than {LONGEST_LINE} bytes"),
                 ))),
-                Ok(result) => {
+                CallStep::Said(Ok(result)) => {
                     let pictures = if call.server.pictures { protocol::pictures(&result) } else { vec![] };
-                    protocol::reply(result, call.server.questions).map(|reply| (reply, pictures)).map_err(HttpFault::before_sending)
+                    let reply = protocol::reply(result, call.server.questions).map_err(HttpFault::before_sending)?;
+                    Ok(CallEnd::Reply(Box::new(reply), pictures))
                 }
-                Err(error) => Err(self.refused("tools/call", &error)),
+                CallStep::Said(Err(error)) => Err(self.refused("tools/call", &error)),
             },
         }
     }
 
     /// Sends a call of a tool that is as it was. If the session is gone, the tool is looked at again in the new one.
-    async fn call_listed(&self, listed: Arc<ListedTools>, call: &ServerCall) -> Result<Said, HttpFault> {
+    async fn call_listed(
+        self: &Arc<Self>,
+        listed: Arc<ListedTools>,
+        call: &ServerCall,
+        turn: Option<OwnedMutexGuard<()>>,
+    ) -> Result<CallStep, HttpFault> {
         let ServerCall { tool, hash, .. } = call;
         let mut params = json!({ "name": tool, "arguments": call.arguments });
         if let Some(given) = &call.answers {
@@ -177,13 +206,32 @@ impl ServerSession {
             params["task"] = json!({ "ttl": call.timeout.as_millis() as u64 });
         }
         let more = headers_of(&listed, tool, hash, &params)?;
-        if let Some(said) = self.ask_or_begin_again("tools/call", params.clone(), &more).await? {
-            return self.ended(said).await;
+        let before = self.web_session();
+        let step = match self.call_once(params.clone(), &more, turn).await {
+            Err(Trouble::SessionGone) => {
+                self.begin_again(before).await?;
+                let listed = self.list().await?;
+                let more = headers_of(&listed, tool, hash, &params)?;
+                self.call_once(params, &more, self.turn().await).await
+            }
+            step => step,
+        };
+        match step.map_err(|trouble| trouble.or_gone(GONE))? {
+            CallStep::Said(said) => Ok(CallStep::Said(self.ended(said).await?)),
+            asked @ CallStep::Asked(..) => Ok(asked),
         }
-        let listed = self.list().await?;
-        let more = headers_of(&listed, tool, hash, &params)?;
-        let said = self.ask_in_new_session("tools/call", params, &more).await?;
-        self.ended(said).await
+    }
+
+    async fn call_once(
+        self: &Arc<Self>,
+        params: Value,
+        more: &BTreeMap<String, String>,
+        turn: Option<OwnedMutexGuard<()>>,
+    ) -> Result<CallStep, Trouble> {
+        match self.asks_live() {
+            true => OpenCall::send(self, params, more, turn).await?.next().await,
+            false => self.request_with("tools/call", params, more).await.map(CallStep::Said),
+        }
     }
 
     /// A request. If the session is gone, there is one new handshake.
@@ -220,14 +268,13 @@ impl ServerSession {
         }
         self.shake_hands().await.map_err(|trouble| trouble.or_gone(NO_SESSION))?;
         self.inbox().may_have_changed();
-        self.inbox().note("its session was gone; a new one was begun".to_owned());
+        self.inbox().note("its session was lost; a new one was opened".to_owned());
         Ok(())
     }
 
     async fn ask_in_new_session(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Said, HttpFault> {
         // A server that does not know the session has not read the request.
-        let gone = "its session is gone again, right after a new one was begun";
-        self.request_with(method, params, more).await.map_err(|trouble| trouble.or_gone(gone))
+        self.request_with(method, params, more).await.map_err(|trouble| trouble.or_gone(GONE))
     }
 }
 
@@ -240,7 +287,7 @@ fn headers_of(listed: &ListedTools, tool: &str, hash: &str, params: &Value) -> R
     let Some(found) = found.filter(|found| found.hash == hash) else {
         let what = if found.is_some() { "has changed" } else { "is gone" };
         let message = format!(
-            "the tool \"{tool}\" {what} since its server told its tools; it is not called. Look at it with: flow tools pin --check"
+            "the tool \"{tool}\" {what} since the server listed its tools; it was not called. Compare with: flow tools pin --check"
         );
         return Err(HttpFault::before_sending(Failure::new(FailureKind::Denied, message)));
     };

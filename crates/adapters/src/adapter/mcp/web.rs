@@ -33,6 +33,8 @@ const MOST_TOKENS: usize = 3;
 const NOTICE_TIME: Duration = Duration::from_secs(2);
 /// Longest number of a session or an event.
 pub(super) const LONGEST_ID: usize = 1024;
+/// Longest silence of an answer whose server may ask a person: they are the one who is waited for. The time of the call bounds all else.
+const PERSONS_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Headers that belong to the protocol; a file cannot set them.
 const OWN: [&str; 7] = ["accept", "content-type", "last-event-id", "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"];
 
@@ -142,6 +144,7 @@ impl Web {
         let headers: Vec<(String, Secret)> = headers.cloned().collect();
         let inbox = Arc::new(Inbox::new(Scrub::new(headers.iter().map(|(_, value)| value).chain(&server.secrets))));
         let (connect_timeout, command) = (server.connect_timeout, logins.command);
+        let http = if server.questions { http.with_idle(PERSONS_TIME) } else { http };
         let endpoint = WebEndpoint { inbox, http, url: url.to_owned(), connect_timeout, command };
         let tokens = ServerTokens::new(endpoint.asker(), Arc::clone(&clock), server, logins.folder);
         Web { endpoint, clock, headers, agreed: Mutex::default(), tokens, wanted: Mutex::default(), listening: Mutex::default() }
@@ -272,7 +275,7 @@ impl Web {
                     .ok_or_else(|| HttpFault::after_sending(answer.failure(FailureKind::BadResponse, "sent no answer to the request")))?)
             }
             other => {
-                let message = format!("sent {}, which is no answer of an MCP server", if other.is_empty() { "nothing" } else { other });
+                let message = format!("sent {}, which is not an answer of an MCP server", if other.is_empty() { "nothing" } else { other });
                 Err(HttpFault::after_sending(answer.failure(FailureKind::WrongType, message)).into())
             }
         }
@@ -328,10 +331,10 @@ impl Web {
             let is_answer = message.get("method").is_none() && message.get("id").and_then(Value::as_u64) == Some(id);
             if is_answer && answer.is_none() {
                 self.endpoint.inbox.answered();
-                let neither = || Failure::new(FailureKind::BadResponse, "sent an answer with neither result nor error");
+                let neither = || Failure::new(FailureKind::BadResponse, "sent an answer without result and error");
                 answer = Some(said(&mut message).ok_or_else(neither)?);
             } else {
-                back.extend(self.endpoint.inbox.take(message.to_string().as_bytes())?);
+                back.extend(self.endpoint.inbox.take_of(Some(id), message.to_string().as_bytes())?);
             }
         }
         Ok((back, answer))
@@ -369,7 +372,8 @@ impl Web {
             let acted = |fault: HttpFault| HttpFault { may_have_acted: true, ..fault };
             answer = self.endpoint.http.send(self.endpoint.call("GET", headers, None)).await.map_err(acted)?;
         }
-        Err(HttpFault::after_sending(answer.failure(FailureKind::BadResponse, format!("broke its answer off {MOST_RESUMED} times"))).into())
+        Err(HttpFault::after_sending(answer.failure(FailureKind::BadResponse, format!("ended its answer early {MOST_RESUMED} times")))
+            .into())
     }
 
     pub(super) fn stop_listening(&self) {

@@ -133,7 +133,7 @@ impl AnswerReader for MessageReader {
             "ping" => return Ok(ReadProgress::Nothing),
             "error" => return Err(error_complaint(&value, !self.draft.text.is_empty() || !self.draft.calls.is_empty())),
             "message_start" if !self.has_begun => {
-                let message = value.get("message").ok_or_else(|| bad("began its answer without a message"))?;
+                let message = value.get("message").ok_or_else(|| bad("started its answer without a message"))?;
                 self.has_begun = true;
                 self.head(message);
             }

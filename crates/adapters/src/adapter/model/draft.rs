@@ -74,7 +74,7 @@ impl Draft {
     /// Adds a tool call and gives its place.
     pub(super) fn add_call(&mut self, call: DraftCall) -> Result<usize, AnswerFault> {
         if self.calls.len() == MOST_CALLS {
-            return Err(bad(format!("asked for more than {MOST_CALLS} tool calls")));
+            return Err(bad(format!("requested more than {MOST_CALLS} tool calls")));
         }
         self.calls.push(call);
         Ok(self.calls.len() - 1)
@@ -88,7 +88,7 @@ impl Draft {
         let mut calls = Vec::with_capacity(self.calls.len());
         for (index, call) in self.calls.into_iter().enumerate() {
             if call.tool.is_empty() {
-                return Err(bad("asked for a tool call without a name"));
+                return Err(bad("requested a tool call without a name"));
             }
             // Some endpoints leave ids out; the engine needs one to answer the call.
             let id = if call.id.is_empty() { format!("call_{}", index + 1) } else { call.id };
@@ -152,7 +152,7 @@ pub(super) fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, AnswerFau
 pub(super) fn error_complaint(value: &Value, has_begun: bool) -> AnswerFault {
     let sentence = error_sentence(value).unwrap_or("no reason given");
     if has_begun {
-        return bad(format!("broke its answer off with an error: {sentence}"));
+        return bad(format!("stopped its answer with an error: {sentence}"));
     }
     let error = value.get("error").unwrap_or(value);
     let numbered = ["code", "status"].iter().find_map(|key| error.get(key)?.as_u64()).and_then(|code| u16::try_from(code).ok());

@@ -33,12 +33,12 @@ pub(super) fn told(request: &ModelRequest) -> Option<ModelRequest> {
 /// The reply of a request that [`told`] made.
 pub(super) fn read(request: &ModelRequest, mut reply: ModelReply) -> Result<ModelReply, AnswerFault> {
     let Ok(Value::Object(mut answer)) = read_json(reply.text.as_bytes()) else {
-        return Err(bad("sent neither calls of tools nor an answer (tool_calls: schema)"));
+        return Err(bad("sent neither tool calls nor an answer (tool_calls: schema)"));
     };
     if let Some(Value::Array(calls)) = answer.remove("calls") {
         let before = request.messages.iter().map(|message| message.calls.len()).sum::<usize>();
         for (place, call) in calls.into_iter().enumerate() {
-            let tool = call.get("tool").and_then(Value::as_str).ok_or_else(|| bad("asked for a tool call without a name"))?.to_owned();
+            let tool = call.get("tool").and_then(Value::as_str).ok_or_else(|| bad("requested a tool call without a name"))?.to_owned();
             let arguments = call.get("with").cloned().unwrap_or_else(|| json!({}));
             reply.calls.push(ToolCall { id: format!("call_{}", before + place + 1), tool, arguments });
         }
@@ -48,7 +48,7 @@ pub(super) fn read(request: &ModelRequest, mut reply: ModelReply) -> Result<Mode
     reply.text = match answer.remove("answer") {
         Some(Value::String(text)) if request.schema.is_none() => text,
         Some(value) => value.to_string(),
-        None => return Err(bad("sent neither calls of tools nor an answer (tool_calls: schema)")),
+        None => return Err(bad("sent neither tool calls nor an answer (tool_calls: schema)")),
     };
     Ok(reply)
 }

@@ -71,7 +71,9 @@ fn said_by_whom(mut failure: Failure, request: &ModelRequest) -> Failure {
         failure.message = match request.bounded_as {
             // Of an endpoint that counts tokens it is known that the model's own limit came first.
             _ if used > 0 && used < most => format!("model {:?} cut its answer after {used} tokens, at a limit of its own", request.model),
-            Some(what) => format!("{what} was cut at flow's own bound of {most} tokens; set max_output_tokens of the model to allow more"),
+            Some(what) => {
+                format!("{what} was cut at flow's default limit of {most} tokens; set max_output_tokens of the model to allow more")
+            }
             None => format!("the answer was cut at max_output_tokens: {most}; raise it to allow more"),
         };
     }
@@ -118,7 +120,7 @@ async fn ask(HttpModelClient { http, own }: &HttpModelClient, request: &ModelReq
         WireFormat::OpenAiResponses => responses::call(request, &pictures),
         WireFormat::AnthropicMessages => anthropic::call(request, &pictures),
         WireFormat::Recorded => {
-            let message = "this model answers from recordings, and none are open here";
+            let message = "this model replays recordings, and none are loaded";
             return Err(HttpFault::before_sending(Failure::new(FailureKind::Unavailable, message)));
         }
     };
@@ -139,7 +141,7 @@ async fn read(mut answer: HttpAnswer, mut reader: Box<dyn AnswerReader>, listene
     let (origin, scrub) = (answer.origin.clone(), answer.scrub.clone());
     let complain = |(kind, what): AnswerFault| scrub.failure(kind, format!("{origin} {}", scrub.quote(&what, false)));
     if answer.status() >= 300 {
-        let message = format!("answered {}, which is no answer of a model; check base_url", answer.status());
+        let message = format!("answered {}, which is not an answer of a model; check base_url", answer.status());
         return Err(answer.fault(FailureKind::BadResponse, message));
     }
     match answer.content_type().as_str() {

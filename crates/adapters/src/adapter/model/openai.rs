@@ -161,7 +161,7 @@ impl AnswerReader for ChatReader {
         let was_finished = self.finish.is_some();
         let is_new = self.part(&choice["delta"], true)?;
         if was_finished && is_new {
-            return Err(bad("went on after the end of its answer"));
+            return Err(bad("continued after the end of its answer"));
         }
         if let Some(reason) = choice.get("finish_reason").filter(|reason| !reason.is_null()) {
             self.finish = Some(reason.as_str().ok_or_else(|| bad("sent a finish_reason that is not text"))?.to_owned());
@@ -207,7 +207,7 @@ impl ChatReader {
     /// Errors, usage and the model's name.
     fn head(&mut self, chunk: &Value) -> Result<(), AnswerFault> {
         if !chunk.is_object() {
-            return Err(bad("sent JSON that is not an answer of a model"));
+            return Err(bad("sent JSON that is not a model's answer"));
         }
         if !chunk["error"].is_null() {
             return Err(error_complaint(chunk, self.has_begun));
@@ -255,7 +255,7 @@ impl ChatReader {
         let count = self.draft.calls.len();
         let place = match call.get("index").filter(|_| is_delta) {
             Some(index) => {
-                index.as_u64().and_then(|index| usize::try_from(index).ok()).ok_or_else(|| bad("sent a tool call without place"))?
+                index.as_u64().and_then(|index| usize::try_from(index).ok()).ok_or_else(|| bad("sent a tool call without index"))?
             }
             // Without places, a name begins the next call.
             None if tool.is_empty() && count > 0 => count - 1,

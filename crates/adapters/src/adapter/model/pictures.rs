@@ -62,14 +62,14 @@ pub(super) async fn load(request: &ModelRequest, own: &Arc<OwnFiles>) -> Result<
         there.map(|path| read(&path, &own).map(|picture| (path, picture))).collect::<Result<_, _>>()
     };
     let pictures = tokio::task::spawn_blocking(read).await;
-    let broken = |_| Failure::new(FailureKind::Internal, "reading a picture hit a fault of flow itself");
+    let broken = |_| Failure::new(FailureKind::Internal, "an internal error of flow stopped the reading of a picture");
     pictures.map_err(broken).and_then(|pictures| pictures).map(Pictures).map_err(HttpFault::before_sending)
 }
 
 fn read(path: &Path, own: &OwnFiles) -> Result<Picture, Failure> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let bytes = own.open(path, files::open)?.and_then(|file| files::within(file, MOST_BYTES)).map_err(|error| match error.kind() {
-        ErrorKind::IsADirectory | ErrorKind::InvalidInput => Failure::new(FailureKind::WrongType, format!("picture {name} is no file")),
+        ErrorKind::IsADirectory | ErrorKind::InvalidInput => Failure::new(FailureKind::WrongType, format!("picture {name} is not a file")),
         ErrorKind::FileTooLarge => Failure::new(FailureKind::TooLarge, format!("picture {name} is larger than 5 MB")),
         _ => Failure::new(FailureKind::Unavailable, format!("picture {name} cannot be read: {error}")),
     })?;
@@ -79,7 +79,7 @@ fn read(path: &Path, own: &OwnFiles) -> Result<Picture, Failure> {
         Ok(ImageType::Gif) => "image/gif",
         Ok(ImageType::Webp) => "image/webp",
         _ => {
-            let message = format!("picture {name} is no PNG, JPEG, GIF or WebP, which is what models take");
+            let message = format!("picture {name} is not a PNG, JPEG, GIF or WebP, the formats that models accept");
             return Err(Failure::new(FailureKind::WrongType, message));
         }
     };

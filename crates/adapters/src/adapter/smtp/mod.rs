@@ -54,7 +54,7 @@ impl MailSender for SmtpMailSender {
         Box::pin(async move {
             let scrub = Scrub::new(mail.login.iter().map(|(_, password)| password));
             let session = SmtpAttempt { sender: &sender, mail: &mail, scrub, is_on_its_way: AtomicBool::new(false) };
-            let too_slow = |_| session.lost(FailureKind::Timeout, format!("did not take the mail within {}", in_words(mail.timeout)));
+            let too_slow = |_| session.lost(FailureKind::Timeout, format!("did not accept the mail within {}", in_words(mail.timeout)));
             tokio::time::timeout(mail.timeout, session.run()).await.map_err(too_slow).flatten()
         })
     }
@@ -95,7 +95,7 @@ impl SmtpAttempt<'_> {
             (!data.is_ascii(), Extension::EightBitMime, MailParameter::Body(MailBodyParameter::EightBitMime), "mails"),
         ] {
             if is_needed && !connection.server_info().supports_feature(extension) {
-                return Err(self.failure(FailureKind::BadRequest, format!("does not take {name} with characters outside ASCII")));
+                return Err(self.failure(FailureKind::BadRequest, format!("does not accept {name} with non-ASCII characters")));
             }
             if is_needed {
                 options.push(option);
@@ -127,7 +127,7 @@ impl SmtpAttempt<'_> {
         let mut connection = AsyncSmtpConnection::connect_with_transport(stream, &hello).await.map_err(|e| self.fault(&e))?;
         if !is_plain {
             if !connection.can_starttls() {
-                return Err(self.failure(FailureKind::Blocked, "offers no encryption (STARTTLS); no mail is sent without"));
+                return Err(self.failure(FailureKind::Blocked, "does not support encryption (STARTTLS); no mail was sent"));
             }
             connection.starttls(tls()?, &hello).await.map_err(|e| self.fault(&e))?;
         }
@@ -158,7 +158,7 @@ impl SmtpAttempt<'_> {
         let wrong = |what: String| self.scrub.failure(FailureKind::BadRequest, what);
         for (name, value) in [("subject", &mail.subject), ("sender", &mail.from), ("recipient", &mail.to)] {
             if value.chars().any(char::is_control) {
-                return Err(wrong(format!("the {name} of the mail holds a line break or another control character")));
+                return Err(wrong(format!("the {name} of the mail contains a line break or another control character")));
             }
         }
         let mailbox = |name: &str, value: &str| {
@@ -180,24 +180,24 @@ impl SmtpAttempt<'_> {
     /// The class of an error of the session.
     fn fault(&self, error: &Error) -> Failure {
         if let Some(reason) = certificate_fault(error) {
-            return self.failure(FailureKind::Blocked, format!("has a certificate that was not accepted: {reason}"));
+            return self.failure(FailureKind::Blocked, format!("has a certificate that is not trusted: {reason}"));
         }
         let said = self.scrub.quote(&error.to_string(), false);
         match error.status().map(u16::from) {
             Some(530 | 534 | 535 | 538) => self.failure(FailureKind::Auth, format!("did not accept the login: {said}")),
-            Some(552) => self.failure(FailureKind::TooLarge, format!("did not take the mail: {said}")),
-            Some(500..) => self.failure(FailureKind::BadRequest, format!("refused the mail: {said}")),
-            Some(_) => self.failure(FailureKind::ServerError, format!("cannot take the mail now: {said}")),
-            None if error.is_client() => self.failure(FailureKind::BadRequest, format!("cannot take the mail: {said}")),
-            None if error.is_response() => self.lost(FailureKind::BadResponse, format!("gave an answer that cannot be read: {said}")),
-            None => self.lost(FailureKind::Connection, format!("broke the connection: {said}")),
+            Some(552) => self.failure(FailureKind::TooLarge, format!("did not accept the mail: {said}")),
+            Some(500..) => self.failure(FailureKind::BadRequest, format!("rejected the mail: {said}")),
+            Some(_) => self.failure(FailureKind::ServerError, format!("cannot accept the mail now: {said}")),
+            None if error.is_client() => self.failure(FailureKind::BadRequest, format!("cannot accept the mail: {said}")),
+            None if error.is_response() => self.lost(FailureKind::BadResponse, format!("sent an answer that cannot be read: {said}")),
+            None => self.lost(FailureKind::Connection, format!("closed the connection: {said}")),
         }
     }
 
     /// A failure that says nothing about the mail: nobody knows, once its data was on its way.
     fn lost(&self, kind: FailureKind, what: String) -> Failure {
         if self.is_on_its_way.load(Ordering::Relaxed) {
-            return self.failure(FailureKind::UnknownOutcome, format!("{what}; whether the mail was sent is not known"));
+            return self.failure(FailureKind::UnknownOutcome, format!("{what}; it is unknown whether the mail was sent"));
         }
         self.failure(kind, what)
     }

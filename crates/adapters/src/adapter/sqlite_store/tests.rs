@@ -102,7 +102,7 @@ fn what_a_newer_program_wrote_is_refused_as_that_and_stays() {
     store.connection.pragma_update(None, "user_version", 3).unwrap();
     drop(store);
     let refused = SqliteStore::open(&file).err().map(|error| error.to_string()).unwrap_or_default();
-    assert!(refused.contains("it has format 3, and this flow reads 2"), "{refused}");
+    assert!(refused.contains("it has format 3; this flow reads 2"), "{refused}");
     let rows: i64 = Connection::open(&file).unwrap().query_row("select count(*) from blocks", [], |row| row.get(0)).unwrap();
     assert_eq!(rows, 2);
 }

@@ -19,10 +19,14 @@ pub(super) fn head(record: &Record, room: &PageRoom) -> Markup {
             @if let Some(ms) = record.duration_ms() { " in " (lasted(ms)) }
             @if record.scripted { " · models were scripted" }
             @if !record.needs_review.is_empty() { " · needs review" }
+            @if !record.rejected_keys.is_empty() { " · key rejected" }
         }
         @if let Some(failure) = &record.failure { (cause(failure)) }
         @for review in &record.needs_review {
             p.bad { "Needs review: gate " code { (review.gate) } " passed without its judge (" (review.criterion) ": " (review.cause) ")" }
+        }
+        @for key in &record.rejected_keys {
+            p.bad { "Key rejected: agent " code { (key.agent) } ", model " code { (key.model) } ": " (key.message) }
         }
         @let lines = how_to_decide(record, "");
         @if !lines.is_empty() { pre.decide { (lines.join("\n")) } }

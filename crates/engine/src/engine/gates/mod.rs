@@ -129,7 +129,7 @@ impl Run {
                 let judge = match criterion.judging {
                     Judging::Judge if !is_skipped => {
                         let own = judge.clone().or_else(|| gate.judge.as_ref().map(|j| j.value.clone())).or_else(|| first_judge.clone());
-                        let none = || format!("criterion \"{}\" asks for a judge, but none is named", criterion.id.value);
+                        let none = || format!("criterion \"{}\" needs a judge, but none is set", criterion.id.value);
                         let name = own.ok_or_else(|| Failure::new(FailureKind::BadRequest, none()))?;
                         Some(judges.iter().position(|j| *j == name).unwrap_or_else(|| {
                             judges.push(name);
@@ -160,7 +160,7 @@ impl Run {
     fn scorecard(&self, at: NodeRef, reference: &ScorecardRef) -> Result<JudgedCard, Failure> {
         let text = match reference {
             ScorecardRef::Named(name) => {
-                let missing = || Failure::new(FailureKind::Internal, format!("there is no scorecard \"{}\"", name.value));
+                let missing = || Failure::new(FailureKind::Internal, format!("scorecard \"{}\" not found", name.value));
                 let found = self.planned_of(at).pipeline.scorecards.get(&name.value).ok_or_else(missing)?;
                 let (criteria, judge) = (found.criteria.clone(), found.judge.as_ref().map(|j| j.value.clone()));
                 return Ok(JudgedCard { name: Some(name.value.clone()), criteria, judge, on_judge_error: found.on_judge_error });

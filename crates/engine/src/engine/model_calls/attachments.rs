@@ -37,7 +37,7 @@ impl Run {
             let wrong = |message: String| Failure::new(FailureKind::WrongType, message);
             let text = |key: &str| file.get(key).and_then(Value::as_str);
             let (Some(path), Some(kind)) = (text("path"), text("type")) else {
-                return Err(wrong(format!("attach needs files of a read step, found {}", crate::engine::words::kind_of(&file))));
+                return Err(wrong(format!("attach takes files of a read step, found {}", crate::engine::words::kind_of(&file))));
             };
             if !self.was_read(path) {
                 return Err(Failure::new(FailureKind::Denied, format!("attach: no read step of this run has read \"{path}\"")));

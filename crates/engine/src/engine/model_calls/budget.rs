@@ -28,7 +28,7 @@ pub(crate) enum Over {
 /// the US dollars that they may cost.
 fn passed(bounds: &Limits, spent: &Usage, aside: &SetAside, next: u64, price: Option<f64>) -> Option<(Bound, String)> {
     let tokens = spent.total_tokens();
-    let others = |kept: String| if aside.is_nothing() { String::new() } else { format!(", {kept} are set aside for other calls") };
+    let others = |kept: String| if aside.is_nothing() { String::new() } else { format!(", {kept} are reserved for other calls") };
     if let Some(most) = bounds.max_tokens
         && tokens.saturating_add(aside.tokens).saturating_add(next) > most
     {

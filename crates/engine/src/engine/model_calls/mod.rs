@@ -214,7 +214,7 @@ impl Run {
     }
 
     pub(crate) fn agent(&self, at: NodeRef, name: &str) -> Result<&Agent, Failure> {
-        let missing = || Failure::new(FailureKind::Internal, format!("there is no agent \"{name}\""));
+        let missing = || Failure::new(FailureKind::Internal, format!("agent \"{name}\" not found"));
         self.planned_of(at).pipeline.agents.get(name).ok_or_else(missing)
     }
 
@@ -271,7 +271,7 @@ impl Run {
                 (CallRequest::Model(request), reserved_tokens, timeout)
             }
             (None, None) => {
-                let message = format!("there is no model \"{name}\"; add it to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL");
+                let message = format!("model \"{name}\" not found; add it to models, or set FLOW_MODEL and FLOW_MODEL_BASE_URL");
                 return Err(Failure::new(FailureKind::Unavailable, message));
             }
         };
@@ -409,13 +409,15 @@ impl Run {
                 self.priced(at, Usage { input_tokens, output_tokens, ..Usage::default() })
             }),
         };
+        // A scripted failure has no endpoint, and nothing is set aside for it.
+        let result = result.map_err(|failure| if reserved > 0 { self.with_key(at, failure) } else { failure });
         let is_asking = result.as_ref().is_ok_and(|reply| !reply.calls.is_empty());
         let talk = self.state.talk(at).filter(|_| is_asking);
         let tools = talk.map(|talk| self.tools_of(at, &talk.agent)).unwrap_or_default();
         let failed = |message: &str| ModelAnswer::Failed(Failure::new(FailureKind::BadResponse, message));
         let reply = match result {
             Ok(reply) if reply.text.trim().is_empty() && reply.calls.is_empty() => failed("the answer is empty"),
-            Ok(reply) if !reply.calls.is_empty() && tools.is_empty() => failed("the answer asks for a tool, and no tool was offered"),
+            Ok(reply) if !reply.calls.is_empty() && tools.is_empty() => failed("the answer calls a tool, but no tool was offered"),
             Ok(ModelReply { text, calls, model, .. }) => {
                 let named = |call: ToolCall| ToolCall { tool: known_name(&tools, &call.tool), ..call };
                 ModelAnswer::Said { text, calls: calls.into_iter().map(named).collect(), model }
@@ -425,6 +427,27 @@ impl Run {
         let duration_ms = self.now.ms.saturating_sub(started);
         self.emit(Happening::ModelReplied { step: self.path(at), call, reply, duration_ms, usage });
         self.ask_on(at);
+    }
+
+    /// A rejected key, with where the key is set. The key itself is in no message.
+    fn with_key(&self, at: NodeRef, failure: Failure) -> Failure {
+        let name = self.state.talk(at).map(|talk| talk.model.as_str()).filter(|_| failure.kind == FailureKind::Auth);
+        let Some((name, model)) =
+            name.and_then(|name| Some((name, self.model(at, name)?))).filter(|(_, model)| model.provider.preset().is_some())
+        else {
+            return failure;
+        };
+        let is_of_variables = name == DEFAULT_MODEL && self.options.default_model.is_some();
+        let read: Vec<&str> =
+            model.api_key.iter().flat_map(|key| &key.reads).filter_map(|read| read.path.last()).map(String::as_str).collect();
+        let what = match &model.api_key {
+            Some(_) if !read.is_empty() => format!("check the key in {}", read.join(", ")),
+            Some(_) if is_of_variables => "check the key in FLOW_API_KEY".to_owned(),
+            Some(_) => format!("check the api_key of model \"{name}\""),
+            None if is_of_variables => "set FLOW_API_KEY".to_owned(),
+            None => format!("set the api_key of model \"{name}\""),
+        };
+        Failure { message: format!("{what}: {}", failure.message), ..failure }
     }
 
     /// `details` of a step that asked a model: who answered, the tokens and the tool calls; of a `plan` step, of all its conversations.

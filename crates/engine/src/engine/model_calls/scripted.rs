@@ -33,7 +33,7 @@ impl Run {
         let used = self.replies_used(replies, found.map_or(path, |(key, _)| key));
         let none = || {
             self.noted.borrow_mut().missing_replies.push((path.into(), used + 1));
-            Failure::new(FailureKind::NoAnswer, format!("there is no scripted reply for call {} of step \"{path}\"", used + 1))
+            Failure::new(FailureKind::NoAnswer, format!("no scripted reply for call {} of step \"{path}\"", used + 1))
         };
         let reply = match found.ok_or_else(none)?.1 {
             ReplySet::Every(reply) => reply,

@@ -77,7 +77,7 @@ impl Run {
     /// Sends a plan that was rejected back, once; then the step fails.
     fn send_back(&mut self, at: NodeRef, own: &PlanStep, findings: &[String]) -> Result<(), Failure> {
         if self.state.talk(at).is_none_or(|talk| talk.repairs >= MOST_PLAN_REPAIRS) {
-            self.fail_asking(at, Failure::new(FailureKind::BadShape, format!("the plan was refused: {}", findings.join("; "))));
+            self.fail_asking(at, Failure::new(FailureKind::BadShape, format!("the plan was rejected: {}", findings.join("; "))));
             return Ok(());
         }
         let list: String = findings.iter().map(|finding| format!("- {finding}\n")).collect();

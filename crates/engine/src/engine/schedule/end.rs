@@ -172,7 +172,7 @@ impl Run {
             RunStatus::QualityNotMet if nothing => {
                 let nodes = &self.state.frame(instance.main).nodes;
                 let unmet = nodes.iter().filter_map(|node| node.failure.as_ref()).find(|failure| failure.kind == FailureKind::Quality);
-                let why = unmet.map_or("a gate was not met and had no otherwise", |failure| &failure.message);
+                let why = unmet.map_or("a gate was not met and has no otherwise", |failure| &failure.message);
                 let failure = Failure::new(FailureKind::Quality, format!("pipeline \"{name}\": {why}"));
                 self.fail(at, failure, Some(details));
             }

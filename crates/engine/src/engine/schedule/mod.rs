@@ -109,7 +109,7 @@ impl Run {
         let Err(fault) = std::panic::catch_unwind(AssertUnwindSafe(|| work(self))) else { return };
         let Some(at) = at.filter(|_| !self.is_torn) else { std::panic::resume_unwind(fault) };
         if !self.state.node(at).status.is_final() {
-            self.fail(at, Failure::new(FailureKind::Internal, "this step hit a fault of flow itself; please report it"), None);
+            self.fail(at, Failure::new(FailureKind::Internal, "an internal error of flow stopped this step; please report it"), None);
         }
     }
 
@@ -233,7 +233,7 @@ impl Run {
     fn report_deadlock(&mut self) {
         let open: Vec<&str> =
             self.state.frames.iter().flatten().flat_map(|f| &f.nodes).filter(|n| !n.status.is_final()).map(|n| &*n.path).collect();
-        let message = format!("deadlock: nothing runs, and these steps are not over: {}", open.join(", "));
+        let message = format!("deadlock: nothing runs, and these steps have not ended: {}", open.join(", "));
         self.emit(Happening::LimitReached { step: "".into(), limit: Limit { bound: Bound::Deadlock, of_called: false }, message });
         while self.state.finished.is_none() {
             if let Some(frame) = self.frame_to_sweep() {

@@ -85,7 +85,7 @@ impl Kind for BrokenStep {
 }
 
 fn other() -> Taken {
-    Err(Failure::new(FailureKind::Internal, "an answer of another kind came"))
+    Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived"))
 }
 
 impl Run {
@@ -142,7 +142,7 @@ impl Run {
         if let Some(for_each) = step.for_each.as_ref().filter(|_| !self.state.is_element(at)) {
             let list = self.filling(at, &for_each.list)?;
             let Value::Array(list) = list else {
-                return Err(Failure::new(FailureKind::WrongType, format!("for_each needs a list, found {}", kind_of(&list))));
+                return Err(Failure::new(FailureKind::WrongType, format!("for_each takes a list, found {}", kind_of(&list))));
             };
             if list.is_empty() {
                 self.succeed(at, json!([]), None);
@@ -153,13 +153,13 @@ impl Run {
         }
         if self.options.mocks.refuses_effects && self.goes_outside(at, &step) {
             let path = self.path(at);
-            let message = format!("\"{path}\" acts outside; give it a mock");
+            let message = format!("\"{path}\" has side effects; add a mock");
             self.noted.borrow_mut().refused.push(path);
             return Err(Failure::new(FailureKind::Denied, message));
         }
         if self.options.mocks.refuses_effects && matches!(step.kind, StepKind::Approval(_)) {
             let path = self.path(at);
-            let message = format!("\"{path}\" asks a person; give it a mock with the answer");
+            let message = format!("\"{path}\" asks a person; add a mock with the answer");
             self.noted.borrow_mut().unanswered.push(path);
             return Err(Failure::new(FailureKind::Denied, message));
         }
@@ -240,7 +240,7 @@ impl Run {
         let file = self.own_pipeline().and_then(|own| own.limits.max_steps);
         let started = self.state.steps_started;
         if let Some(most) = [file, self.options.limits.max_steps].into_iter().flatten().min() {
-            return (started >= most).then(|| format!("max_steps is {most}, and that many steps have started"));
+            return (started >= most).then(|| format!("max_steps is reached: {most} steps have started"));
         }
         let called = self.state.pipelines_begun.saturating_sub(1);
         let (what, most) =

@@ -36,10 +36,8 @@ impl Kind for ReadStep {
                 (false, false) => PathBuf::from(path),
             };
             if told_by_data && !run.is_in_project(at, &path) {
-                let message = format!(
-                    "read \"{}\" is not allowed: a path that a step, a model or a client gives must lie in the project",
-                    path.display()
-                );
+                let message =
+                    format!("read \"{}\" is not allowed: a path from a step, a model or a client must be in the project", path.display());
                 return Err(Failure::new(FailureKind::Denied, message));
             }
             requests.push(ReadRequest { path, kind: self.kind.as_ref().map(|k| k.value.clone()), timeout });

@@ -27,7 +27,7 @@ impl Run {
         if self.state.talk(at).is_some() {
             let result = result.and_then(|reply| match reply {
                 CallReply::Model(reply) => Ok(reply),
-                _ => Err(Failure::new(FailureKind::Internal, "an answer of another kind came")),
+                _ => Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")),
             });
             return self.model_replied(at, call, result);
         }
@@ -73,7 +73,7 @@ impl Run {
         match self.held(at, output) {
             Ok(output) => self.succeed(at, output, details),
             Err(problems) => {
-                let message = format!("the result does not fit: {}", problems.join("; "));
+                let message = format!("the result does not match its schema: {}", problems.join("; "));
                 self.fail_attempt(at, Failure::new(FailureKind::BadShape, message));
             }
         }
@@ -101,7 +101,7 @@ impl Run {
         let kind = if has_gone_out && self.call_acts(call) { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
         self.commands.push_back(Command::Cancel { call });
         let message = match self.state.listing(call).filter(|_| has_gone_out) {
-            Some(server) => format!("server \"{server}\" did not start and tell its tools within {seconds} (connect_timeout)"),
+            Some(server) => format!("server \"{server}\" did not start and list its tools within {seconds} (connect_timeout)"),
             None if has_gone_out => format!("no answer after {seconds}"),
             None => format!("not sent, since the record of the run could not be written within {seconds}"),
         };

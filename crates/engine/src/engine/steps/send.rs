@@ -97,7 +97,7 @@ impl Run {
                 })
             }
             ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Server(_) | ToolKind::Broken => {
-                return Err(Failure::new(FailureKind::BadRequest, format!("nothing can be sent to tool \"{to}\"")));
+                return Err(Failure::new(FailureKind::BadRequest, format!("tool \"{to}\" cannot be used with send")));
             }
         };
         let shown = json!({ "part": done + 1, "parts": parts.len() });

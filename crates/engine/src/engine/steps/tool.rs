@@ -95,7 +95,7 @@ impl Run {
                 match tool.file_part(part).filter(|part| tool.opens(*part)) {
                     None => {
                         let parts = tool.parts().into_iter().map(<&str>::from).collect::<Vec<_>>().join(", ");
-                        let message = format!("tool \"{name}\" is not open: it allows {parts}");
+                        let message = format!("tool \"{name}\" is not allowed: it allows {parts}");
                         return Err(Failure::new(FailureKind::Denied, message));
                     }
                     Some(FilePart::List) => CallRequest::List { folder: folder.clone() },
@@ -103,7 +103,9 @@ impl Run {
                     Some(FilePart::Write) => CallRequest::Write { folder: folder.clone(), name: text("name"), text: plain(&with["text"]) },
                 }
             }
-            ToolKind::Smtp { .. } => return Err(Failure::new(FailureKind::BadRequest, format!("tool \"{name}\" is for send only"))),
+            ToolKind::Smtp { .. } => {
+                return Err(Failure::new(FailureKind::BadRequest, format!("tool \"{name}\" can only be used with send")));
+            }
             ToolKind::Server(_) => self.server_request(at, ToolName::of(name), with, timeout)?,
             ToolKind::Broken => return Err(Failure::new(FailureKind::Internal, format!("tool \"{name}\" could not be read"))),
             ToolKind::Pipeline { file, .. } => {
@@ -115,7 +117,7 @@ impl Run {
 
     /// The tool of `tool` or `tool.part`.
     pub(crate) fn tool(&self, at: NodeRef, name: &str) -> Result<&Tool, Failure> {
-        let missing = || Failure::new(FailureKind::Internal, format!("there is no tool \"{name}\""));
+        let missing = || Failure::new(FailureKind::Internal, format!("tool \"{name}\" not found"));
         self.planned_of(at).pipeline.tool(name).map(|(tool, _)| tool).ok_or_else(missing)
     }
 }

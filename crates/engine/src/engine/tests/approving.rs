@@ -208,6 +208,6 @@ fn a_mock_answers_in_a_test_and_without_one_the_step_fails() {
     let wrong = with(Some(Mock::Output(json!({ "hours": 0 }))));
     assert_eq!(wrong.kind_of_end().0, "bad_shape");
     let none = with(None);
-    assert_eq!(none.kind_of_end(), ("denied", "\"ask\" asks a person; give it a mock with the answer".to_string()));
+    assert_eq!(none.kind_of_end(), ("denied", "\"ask\" asks a person; add a mock with the answer".to_string()));
     assert_eq!(none.run.noted().unanswered.len(), 1);
 }

@@ -66,7 +66,7 @@ fn answer(kind: u8, asked: &str) -> Result<CallReply, Failure> {
     match kind {
         0..=2 => Err(Failure::new(FailureKind::ServerError, "down")),
         3 => Err(Failure::new(FailureKind::Timeout, "slow")),
-        4 => said("not of the shape".into()),
+        4 => said("does not match its declared schema".into()),
         5 => calls("deeper"),
         6 => calls("weather"),
         7 => calls("nothing_of_that_name"),

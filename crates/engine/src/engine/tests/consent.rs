@@ -58,7 +58,7 @@ fn nothing_goes_out_before_a_person_has_said_yes_and_each_call_is_asked_about() 
 fn a_no_is_told_to_the_model_and_fails_a_step() {
     let mut world = waiting();
     world.decide("a", false);
-    let heard = "This did not work (rejected): a person did not allow this call of \"hook\": not today";
+    let heard = "This did not work (rejected): a person rejected this call of \"hook\": not today";
     assert_eq!(world.told(), [(MessageRole::Tool, heard.to_string())]);
     world.reply_with(says("Then not."));
     assert_eq!(world.status(), RunStatus::Succeeded);

@@ -101,7 +101,7 @@ fn a_mock_that_does_not_fit_fails_its_step_with_what_is_wrong() {
     let (ended, tries) = end(&world);
     let failure = ended.unwrap_err();
     assert_eq!(failure.kind, FailureKind::BadShape);
-    assert_eq!(failure.message, "the result does not fit: unit: \"K\" is not one of \"F\" or \"C\"");
+    assert_eq!(failure.message, "the result does not match its schema: unit: \"K\" is not one of \"F\" or \"C\"");
     assert_eq!((tries, world.status(), world.output("after")), (0, RunStatus::Partial, Some(json!("failed"))));
     world.check();
 }

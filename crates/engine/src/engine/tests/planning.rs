@@ -269,7 +269,7 @@ fn a_plan_that_is_refused_twice_fails_the_step_with_what_is_wrong() {
     let failure = world.end().failure.clone().unwrap().failure;
     assert_eq!(
         (failure.kind, failure.message.as_str()),
-        (FailureKind::BadShape, "the plan was refused: \"steps\" is empty (fill it in, or remove the key)")
+        (FailureKind::BadShape, "the plan was rejected: \"steps\" is empty (fill it in, or remove the key)")
     );
     assert_eq!((world.count("plan_refused"), world.count("model_called")), (2, 2));
     world.check();

@@ -82,8 +82,7 @@ fn a_call_that_fails_after_a_no_tells_what_was_asked() {
     world.handle(Input::Decided { step: "a".into(), approved: false, comment: "too dear".into(), by: String::new(), fields: None });
     let reply = ServerReply { value: json!("nothing booked"), is_error: true, ..ServerReply::default() };
     world.hands(Ok(CallReply::Tool(reply)));
-    let expected =
-        "tool \"weather.say\" says that it did not work: nothing booked; it had asked \"Room one? ok\", and a person said no (too dear)";
+    let expected = "tool \"weather.say\" reported an error: nothing booked; it had asked \"Room one? ok\", and a person said no (too dear)";
     assert_eq!((world.failure().kind, world.failure().message.as_str()), (FailureKind::Refused, expected));
     world.check();
 }

@@ -119,7 +119,11 @@ fn what_a_server_says_of_itself_is_held_to_its_pin_where_an_agent_would_be_told(
     world.hands(Ok(CallReply::Tools(changed())));
     let failure = world.failure();
     assert_eq!((failure.kind, world.count("model_called")), (FailureKind::Denied, 0));
-    assert!(failure.message.contains("what server \"weather\" says of itself is not what was pinned: + Send me"), "{}", failure.message);
+    assert!(
+        failure.message.contains("the instructions of server \"weather\" changed since it was pinned: + Send me"),
+        "{}",
+        failure.message
+    );
     // Nobody is told of it: the author leaves it out, or a step calls the tool without a model.
     let mut world = agent_with(&["weather.get"], Tool { without_instructions: true, ..server(None) });
     world.hands(Ok(CallReply::Tools(changed())));

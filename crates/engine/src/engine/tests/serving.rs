@@ -104,7 +104,7 @@ impl World {
 fn a_step_asks_for_the_tools_then_calls_and_has_structured_content_as_its_output() {
     let mut world = World::new(planned(vec![pipeline_with(vec![uses("weather.get", json!({ "city": "Bonn" }))], server(None))]));
     assert_eq!(world.count("tools_asked"), 1);
-    let notes = vec!["it asked for sampling/createMessage; refused".to_string()];
+    let notes = vec!["it requested sampling/createMessage; rejected".to_string()];
     world.hands(Ok(CallReply::Tools(ToolList { notes, ..listed() })));
     assert_eq!((world.count("tools_listed"), world.count("server_noted"), world.count("tool_called")), (1, 1, 1));
     world.hands(gives(json!({ "f": 71.5 })));
@@ -221,7 +221,7 @@ fn no_more_servers_are_asked_at_once_than_calls_may_be_out() {
 fn a_run_that_ends_while_servers_are_asked_goes_on_from_every_event() {
     let mut uncut = agent_with_two_servers(None);
     uncut.tells("weather", Ok(listed()));
-    uncut.tells("clock", Ok(ToolList { notes: vec!["it asked for roots/list; refused".into()], ..listed() }));
+    uncut.tells("clock", Ok(ToolList { notes: vec!["it requested roots/list; rejected".into()], ..listed() }));
     for kept in 1..=uncut.events.len() {
         let mut world = uncut.after_crash(kept, 0);
         for _ in 0..2 {
@@ -287,7 +287,7 @@ fn what_does_not_fit_is_not_sent_and_not_taken() {
     let mut world = run(json!({ "city": "Bonn" }));
     world.hands(Ok(CallReply::Tools(listed())));
     world.hands(Ok(CallReply::Tool(ServerReply { value: json!("no such\u{1b}[31m city"), is_error: true, ..ServerReply::default() })));
-    assert_eq!(world.failure(), Failure::new(FailureKind::Refused, "tool \"weather.get\" says that it did not work: no such[31m city"));
+    assert_eq!(world.failure(), Failure::new(FailureKind::Refused, "tool \"weather.get\" reported an error: no such[31m city"));
     world.check();
 }
 
@@ -319,7 +319,7 @@ fn a_tool_that_is_gone_changed_or_has_an_endless_schema_stops_the_step() {
         defs.insert("d20".to_string(), json!({ "type": "object" }));
         list.tools[0].input = json!({ "$ref": "#/$defs/d0", "$defs": defs });
     });
-    assert!(bomb.message.contains("leads more ways than can be followed"), "{}", bomb.message);
+    assert!(bomb.message.contains("has too many references"), "{}", bomb.message);
     let outside = fails(&|list| list.tools[0].input = json!({ "$ref": "https://example.com/s.json" }));
     assert!(outside.message.contains("refers to another document"), "{}", outside.message);
     // What the file does not use may change as it likes.

@@ -37,7 +37,7 @@ fn a_call_without_an_answer_may_have_cost_all_that_was_set_aside_for_it() {
     world.wait();
     assert_eq!(world.status(), RunStatus::OverBudget);
     let message = &world.end().failure.as_ref().unwrap().failure.message;
-    assert!(message.contains("set aside for other calls"), "{message}");
+    assert!(message.contains("reserved for other calls"), "{message}");
     world.check();
 }
 

@@ -235,7 +235,7 @@ impl World {
     }
 
     pub(super) fn end(&self) -> &RunEnd {
-        self.run.state().finished.as_ref().unwrap_or_else(|| panic!("not over: {:#?}", self.lines()))
+        self.run.state().finished.as_ref().unwrap_or_else(|| panic!("have not ended:  {:#?}", self.lines()))
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -54,7 +54,7 @@ impl Run {
             Some(PendingConsent { act: asked, decided: Some(true), .. }) if *asked == act => Ok(true),
             Some(PendingConsent { act: asked, decided: Some(false), comment, .. }) if *asked == act => {
                 let why = if comment.is_empty() { String::new() } else { format!(": {comment}") };
-                Err(Failure::new(FailureKind::Rejected, format!("a person did not allow this call of \"{tool}\"{why}")))
+                Err(Failure::new(FailureKind::Rejected, format!("a person rejected this call of \"{tool}\"{why}")))
             }
             _ => {
                 // Whole: a person decides about all of it.

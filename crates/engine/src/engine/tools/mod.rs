@@ -151,7 +151,7 @@ impl Run {
             self.options.mocks.refuses_effects && !self.options.mocks.by_name.contains_key(tool) && self.tool_goes_outside(at, tool)
         };
         if let Some(refused) = talk.asked().iter().find(is_refused) {
-            let message = format!("tool \"{}\" acts outside; give it a mock", refused.asked.tool);
+            let message = format!("tool \"{}\" has side effects; add a mock", refused.asked.tool);
             self.noted.borrow_mut().refused.push(self.path(at));
             return Err(Failure::new(FailureKind::Denied, message));
         }
@@ -200,7 +200,7 @@ impl Run {
         let (agent_name, turn) = (talk.agent.clone(), talk.turns);
         let bad = |message: String| Err(Failure::new(FailureKind::BadRequest, message));
         if talk.asked()[..place].iter().any(|other| other.asked.id == asked.id) {
-            return bad(format!("two calls have the id \"{}\"", asked.id));
+            return bad(format!("two calls have the same id \"{}\"", asked.id));
         }
         let is_same = |used: &&SharedValue| used["tool"] == asked.tool.as_str() && used["with"] == asked.arguments;
         if talk.uses.iter().filter(is_same).count() >= MOST_SAME {
@@ -257,8 +257,9 @@ impl Run {
     /// What a mock gives in place of a tool: of a pipeline its outputs.
     fn given_by(&self, at: NodeRef, tool: &str, value: Value) -> Result<Value, Failure> {
         let called = self.planned_of(at).called_tool(tool).map(|id| &self.plan.pipeline(id).pipeline.outputs);
-        result::outputs(called, value)
-            .map_err(|problems| Failure::new(FailureKind::BadShape, format!("the result does not fit: {}", problems.join("; "))))
+        result::outputs(called, value).map_err(|problems| {
+            Failure::new(FailureKind::BadShape, format!("the result does not match its schema: {}", problems.join("; ")))
+        })
     }
 
     /// A tool that is a pipeline. A person of its own is looked up first.

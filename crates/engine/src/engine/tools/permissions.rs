@@ -196,7 +196,7 @@ fn of_server(server: &ToolServer) -> Result<Vec<Deed>, Failure> {
 }
 
 fn of_web(address: &str) -> Result<Origin, Failure> {
-    let wrong = || Failure::new(FailureKind::BadRequest, "the address is not a web address with a host, such as https://example.com/x");
+    let wrong = || Failure::new(FailureKind::BadRequest, "the address is not a URL with a host, such as https://example.com/x");
     Origin::of(address).ok_or_else(wrong)
 }
 

@@ -80,7 +80,8 @@ fn told(question: &ServerQuestion, answer: &ApprovalAnswer) -> Result<Value, Fai
         return Ok(json!({ "action": "accept" }));
     }
     let fields = answer.fields.as_ref().map(|fields| (**fields).clone()).unwrap_or_default();
-    let wrong = |problems: Vec<String>| Failure::new(FailureKind::BadShape, format!("the answer does not fit: {}", problems.join("; ")));
+    let wrong =
+        |problems: Vec<String>| Failure::new(FailureKind::BadShape, format!("the answer does not match the form: {}", problems.join("; ")));
     Ok(json!({ "action": "accept", "content": form::answered(&shown_fields(&question.fields), fields).map_err(wrong)? }))
 }
 

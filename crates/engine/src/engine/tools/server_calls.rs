@@ -107,7 +107,7 @@ impl Run {
         let Some(server) = self.state.listing(call) else { return };
         let taken = result.and_then(|reply| match reply {
             CallReply::Tools(list) => self.taken(at, &server, list),
-            _ => Err(Failure::new(FailureKind::Internal, "an answer of another kind came")),
+            _ => Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")),
         });
         match taken {
             Ok(ToolListOutcome { list, tools, instructions, unpinned }) => {
@@ -118,7 +118,8 @@ impl Run {
                     && self.agents_use(at, &server)
                 {
                     let new = format!(
-                        "what server \"{server}\" says of itself is new since it was pinned, and no agent is told; look at it, and accept it with: flow tools pin"
+                        "the instructions of server \"{server}\" are new since it was pinned, so agents do not receive \
+                         them; review them and accept them with: flow tools pin"
                     );
                     self.note(at, call, &server, &[new]);
                 }
@@ -179,11 +180,11 @@ impl Run {
         };
         if let Some((changed, what)) = list.changed.iter().find(|(part, _)| is_used(part)) {
             let what_it_is = match changed.as_str() {
-                INSTRUCTIONS => format!("what server \"{name}\" says of itself"),
+                INSTRUCTIONS => format!("the instructions of server \"{name}\""),
                 tool => format!("tool \"{name}.{}\"", visible(tool)),
             };
             let what = cut(what, 1_200);
-            let message = format!("{what_it_is} is not what was pinned: {what}; look at it, and accept it with: flow tools pin");
+            let message = format!("{what_it_is} changed since it was pinned: {what}; review the change and accept it with: flow tools pin");
             return Err(Failure::new(FailureKind::Denied, message));
         }
         if let Some(new) = list.unpinned.iter().find(|part| anywhere.contains(part)) {
@@ -221,7 +222,7 @@ impl Run {
     /// Why no tool of an optional server that is not there is called.
     fn absence(&self, at: NodeRef, server: &str) -> Option<Failure> {
         let why = self.state.instance_around(at).absent.get(server)?;
-        let message = format!("server \"{server}\" is optional and was not there when its tools were listed: {why}");
+        let message = format!("optional server \"{server}\" was not available when its tools were listed: {why}");
         Some(Failure::new(FailureKind::Unavailable, message))
     }
 
@@ -362,8 +363,7 @@ impl Run {
             Some(file) if file.kind == "unreadable" => {
                 let what = reply.file.map(|file| file.media_type).filter(|what| !what.is_empty());
                 let what = what.map(|what| format!(" ({})", cut(&visible(&what), 100))).unwrap_or_default();
-                let message =
-                    format!("the resource of server \"{server}\"{what} is no text and no file that can be read: {}", file.summary);
+                let message = format!("the resource of server \"{server}\"{what} is neither a text nor a readable file: {}", file.summary);
                 return Err(Failure::new(FailureKind::WrongType, message));
             }
             // Only a picture is opened again later.
@@ -400,18 +400,18 @@ impl Run {
         let value = cleaned(reply.value);
         if reply.is_error {
             let said = value.as_str().map_or_else(|| value.to_string(), str::to_string);
-            let message = format!("tool \"{tool}\" says that it did not work: {}", cut(&visible(&said), 1_500));
+            let message = format!("tool \"{tool}\" reported an error: {}", cut(&visible(&said), 1_500));
             return Err(Failure::new(FailureKind::Refused, message));
         }
         let output = self.server_tool(at, server, part).and_then(|found| found.output.clone());
         if let Some(schema) = output {
             if !reply.is_structured {
-                let message = format!("tool \"{tool}\" promises a structured result and gave a text");
+                let message = format!("tool \"{tool}\" declares a structured result but returned a text");
                 return Err(Failure::new(FailureKind::BadShape, message));
             }
             let problems = shape::problems(&schema, &value);
             if !problems.is_empty() {
-                let message = format!("the result of \"{tool}\" is not of the shape it promises: {}", problems.join("; "));
+                let message = format!("the result of \"{tool}\" does not match its declared schema: {}", problems.join("; "));
                 return Err(Failure::new(FailureKind::BadShape, message));
             }
         }
@@ -452,7 +452,7 @@ struct ToolListOutcome {
 
 fn not_pinned(name: &str) -> String {
     format!(
-        "tool \"{}\" is new since its server was pinned, and is not used; look at it, and accept it with: flow tools pin",
+        "tool \"{}\" is new since its server was pinned, so it is not used; review it and accept it with: flow tools pin",
         visible(name)
     )
 }
@@ -483,9 +483,9 @@ fn visible(text: &str) -> String {
 /// What is said of a schema of others that cannot be used; `None`: it can be, without growing beyond bounds.
 fn too_much_of(schema: &Value) -> Option<String> {
     match SCHEMA_BOUNDS.exceeded(schema) {
-        Some(ExceededBound::Bytes(size)) => Some(format!("has {size} bytes, and {} are the most", SCHEMA_BOUNDS.bytes)),
+        Some(ExceededBound::Bytes(size)) => Some(format!("has {size} bytes, more than the limit of {}", SCHEMA_BOUNDS.bytes)),
         Some(ExceededBound::Levels) => Some(format!("is nested deeper than {}", SCHEMA_BOUNDS.levels)),
-        Some(ExceededBound::Ways) => Some("leads more ways than can be followed".to_owned()),
+        Some(ExceededBound::Ways) => Some("has too many references".to_owned()),
         None => leads_out(schema).then(|| "refers to another document".to_owned()),
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn of_file(
     fill: FillText,
     address: FillAddress,
 ) -> Result<ToolServer, Failure> {
-    let missing = || Failure::new(FailureKind::Internal, format!("tool \"{name}\" is no server"));
+    let missing = || Failure::new(FailureKind::Internal, format!("tool \"{name}\" is not a server"));
     let tool = pipeline.tools.get(name).ok_or_else(missing)?;
     let ToolKind::Server(kind) = &tool.kind else { return Err(missing()) };
     let (identity, transport) = match kind {
@@ -123,10 +123,10 @@ fn arguments(name: &str, args: &[Text], fill: FillText) -> Result<Vec<String>, F
         let wrong = |what: &str| Err(Failure::new(FailureKind::BadRequest, format!("args of server \"{name}\": {what}")));
         if text.form != Form::Plain {
             if value.starts_with('-') && !only_values && !text.source.trim_start().starts_with('-') {
-                return wrong("a value that begins with \"-\" would be read as an option; put \"--\" before it in args");
+                return wrong("a value that begins with \"-\" is read as an option; write \"--\" before it in args");
             }
             if value.contains('\0') {
-                return wrong("a value holds a NUL character");
+                return wrong("a value contains a NUL character");
             }
         }
         only_values |= text.form == Form::Plain && value == "--";

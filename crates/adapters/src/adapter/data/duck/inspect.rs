@@ -64,7 +64,7 @@ impl JsonObject {
 pub(super) fn inspect(connection: &Connection, query: &str) -> Result<Inspected, Failure> {
     // A text ends at a zero byte for DuckDB: what follows would be looked at by nobody.
     if query.contains('\0') {
-        return Err(bad_request("The query holds a zero byte. Take it out."));
+        return Err(bad_request("The query contains a zero byte. Remove it."));
     }
     let broken = |error: duckdb::Error| messages::internal(&error);
     let json: String = connection.query_row("SELECT json_serialize_sql($1::VARCHAR)", [query], |row| row.get(0)).map_err(broken)?;
@@ -84,7 +84,7 @@ pub(super) fn inspect(connection: &Connection, query: &str) -> Result<Inspected,
         (MOST_STARS, "*", nodes.values().filter(|node| node.word("class") == "STAR").count()),
     ] {
         if found > most {
-            return Err(bad_request(format!("The query holds more than {most} {what}. Ask in several steps.")));
+            return Err(bad_request(format!("The query contains more than {most} {what}. Ask in several steps.")));
         }
     }
     let mut inspected = Inspected { places: BTreeSet::new(), tables: BTreeSet::new(), own: HashSet::new() };

@@ -84,9 +84,9 @@ pub(super) fn unreadable(file: &str, what: &str, error: &Error) -> Failure {
     match told.kind.as_str() {
         "INTERRUPT" | "Interrupt" => stopped(),
         "Out of Memory" => too_much_memory(),
-        "Permission" => denied(format!("{file} wants to open other files, which it may not.")),
+        "Permission" => denied(format!("{file} opens other files, which is not allowed.")),
         _ if told.sentence.contains("lock") => {
-            unavailable(format!("{file} is being changed by another program. Try again when that has ended."))
+            unavailable(format!("{file} is being changed by another program. Try again when that program has finished."))
         }
         _ => unavailable(format!("{file} cannot be read as {what}: {}.", told.sentence)),
     }

@@ -58,7 +58,7 @@ pub(super) fn connect() -> Result<Connection, Failure> {
         )
         .map_err(|error| internal(&error))?;
     if has != 3 {
-        let sentence = "This DuckDB library lacks its parts json and parquet. Build flow with `--features duckdb-bundled` instead.";
+        let sentence = "This DuckDB library has no json and parquet extensions. Build flow with `--features duckdb-bundled` instead.";
         return Err(unavailable(sentence));
     }
     Ok(connection)

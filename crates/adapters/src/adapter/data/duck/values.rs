@@ -45,8 +45,7 @@ impl ToSql for Datum<'_> {
 /// The type of a column; one whose values have no place in data is `bad_request`.
 pub(super) fn kind(field: &Field) -> Result<Option<FieldKind>, Failure> {
     if !is_known(field.data_type()) {
-        let sentence =
-            format!("DuckDB: the column \"{0}\" has a type that has no place in data. Write cast({0} as text) for it.", field.name());
+        let sentence = format!("DuckDB: the column \"{0}\" has a type that cannot be read. Write cast({0} as text) for it.", field.name());
         return Err(bad_request(sentence));
     }
     Ok(match field.data_type() {

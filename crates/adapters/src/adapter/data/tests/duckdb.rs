@@ -102,7 +102,7 @@ fn every_type_of_duckdb_is_data_or_says_to_write_it_as_text() {
         match answer(&DataFiles::default(), request(&[&any_table()], &format!("select {value} as x"))) {
             Ok(rows) => assert!(rows.rows[0]["x"].is_string(), "{value}: {:?}", rows.rows),
             Err(failure) => assert_eq!(
-                failure.message, "DuckDB: the column \"x\" has a type that has no place in data. Write cast(x as text) for it.",
+                failure.message, "DuckDB: the column \"x\" has a type that cannot be read. Write cast(x as text) for it.",
                 "{value}"
             ),
         }
@@ -193,7 +193,7 @@ fn a_view_in_a_duckdb_file_opens_no_other_file() {
         "COPY (SELECT 1 AS a) TO 'FOLDER/other.csv'; ATTACH 'FOLDER/v.duckdb' AS v; CREATE VIEW v.v AS FROM 'FOLDER/other.csv'",
     );
     let failure = refusal(&[&table(&folder, "v.duckdb", DataKind::DuckDb)], "select * from v");
-    assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Denied, "v.duckdb wants to open other files, which it may not."));
+    assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Denied, "v.duckdb opens other files, which is not allowed."));
 }
 
 #[test]
@@ -287,9 +287,9 @@ fn values_are_bound_by_name_whatever_they_hold() {
     assert_eq!(json!(found.unwrap().rows), json!([{ "n": 1 }]));
     for (query, values, sentence) in [
         ("select $who", json!({ "day": 1 }), "The query has $who, but `with` has no value of that name (it has: day)."),
-        ("select $a", json!({ "a": 1, "b": 2 }), "`with` has a value \"b\", but the query has no $b. Use it, or take it out of `with`."),
-        ("select ?", json!({}), "A value is filled in by name: write $name instead of ?, and give it under `with`."),
-        ("select $1", json!({}), "A value is filled in by name: write $name instead of ?, and give it under `with`."),
+        ("select $a", json!({ "a": 1, "b": 2 }), "`with` has a value \"b\", but the query has no $b. Use it, or remove it from `with`."),
+        ("select ?", json!({}), "A value is filled in by name: write $name instead of ?, and set it under `with`."),
+        ("select $1", json!({}), "A value is filled in by name: write $name instead of ?, and set it under `with`."),
         ("select $a + $A", json!({ "a": 1, "A": 2 }), "The query has $A and $a: write one place always alike."),
     ] {
         let failure = answer(&DataFiles::default(), with(request(&[&any_table()], query), values)).unwrap_err();
@@ -333,8 +333,8 @@ fn a_wrong_query_gets_duckdbs_sentence_and_what_there_is() {
         ),
         ("", "The query is empty. Write one that begins with select or with."),
         ("-- only a remark", "The query is empty. Write one that begins with select or with."),
-        ("select 1; select 2", "A query is one statement; this text holds several. Keep one."),
-        ("select 1 \0; drop table entries", "The query holds a zero byte. Take it out."),
+        ("select 1; select 2", "A query is one statement; this text has several. Keep one."),
+        ("select 1 \0; drop table entries", "The query contains a zero byte. Remove it."),
     ] {
         let failure = refusal(&[&table], query);
         assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::BadRequest, sentence), "{query}");

@@ -170,7 +170,7 @@ fn a_query_only_reads_and_opens_nothing() {
 #[test]
 fn a_refused_query_says_which_act_was_refused() {
     for (query, sentence) in [
-        ("attach 'other.db' as other", "A query only reads: it may not change, create or remove anything."),
+        ("attach 'other.db' as other", "A query may only read: it must not change, create or remove anything."),
         ("describe unused", "A query may not use describe, show or summarize."),
         ("select getenv('HOME')", "A query may not call the function getenv."),
         ("select * from sqlite_master", "The query may not read \"sqlite_master\". It sees these tables only: unused."),
@@ -305,12 +305,12 @@ fn strange_texts_of_queries_are_sentences() {
     let (_folder, doubled) = table_of("t.csv", "a\n1\n");
     let doubled = TableSource { engine: SqlEngine::DuckDb, ..doubled };
     assert_eq!(rows(&[&doubled], &chain(15)), json!([{ "a": 16 }]));
-    let sentence = "The query holds more than 20 queries in itself. Ask in several steps.";
+    let sentence = "The query contains more than 20 queries in itself. Ask in several steps.";
     assert_eq!(refusal(&[&doubled], &chain(20)).message, sentence);
     assert_eq!(refusal(&[&doubled], &format!("select {}a{} from t", "(select ".repeat(21), ")".repeat(21))).message, sentence);
     assert_eq!(refusal(&[&doubled], &format!("{}from t{}", "from (".repeat(21), ")".repeat(21))).message, sentence);
     let stars = format!("select {} from t", vec!["*"; 101].join(","));
-    assert_eq!(refusal(&[&doubled], &stars).message, "The query holds more than 100 *. Ask in several steps.");
+    assert_eq!(refusal(&[&doubled], &stars).message, "The query contains more than 100 *. Ask in several steps.");
 }
 
 proptest! {

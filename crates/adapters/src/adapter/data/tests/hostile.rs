@@ -70,7 +70,7 @@ fn a_refused_query_says_which_act_was_refused() {
         ("pragma journal_mode = off", "A query may not use PRAGMA journal_mode."),
         ("select load_extension('x.so')", "A query may not call the function load_extension."),
         ("select * from sqlite_master", "The query may not read \"sqlite_master\". It sees these tables only: none."),
-        ("create table x(a)", "A query only reads: it may not change, create or remove anything."),
+        ("create table x(a)", "A query may only read: it must not change, create or remove anything."),
     ] {
         assert_eq!(refusal(&[], query).message, sentence);
     }

@@ -47,7 +47,7 @@ fn a_table_that_lacks_a_marked_column_is_not_read() {
     let failure = refusal(&[&slipped], "select id from people");
     assert_eq!(failure.kind, FailureKind::Unavailable);
     assert!(
-        failure.message.contains("names \"nmae\", which people.csv does not have, so")
+        failure.message.contains("names \"nmae\", which people.csv does not have; its")
             && failure.message.contains("; did you mean \"name\"? Its columns are: "),
         "{}",
         failure.message

@@ -16,11 +16,11 @@ fn values_are_bound_by_name_whatever_they_hold() {
 fn a_place_without_value_and_a_value_without_place_are_named() {
     for (query, values, sentence) in [
         ("select $who", json!({ "day": 1 }), "The query has $who, but `with` has no value of that name (it has: day)."),
-        ("select $a", json!({ "a": 1, "b": 2 }), "`with` has a value \"b\", but the query has no $b. Use it, or take it out of `with`."),
-        ("select ?", json!({}), "A value is filled in by name: write $name instead of ?, and give it under `with`."),
-        ("select ?1", json!({}), "A value is filled in by name: write $name instead of ?1, and give it under `with`."),
-        ("select :who", json!({ "who": 1 }), "A value is filled in by name: write $who instead of :who, and give it under `with`."),
-        ("select $n", json!({ "n": u64::MAX }), "The value of $n is too large a number for SQLite. Give it as a text."),
+        ("select $a", json!({ "a": 1, "b": 2 }), "`with` has a value \"b\", but the query has no $b. Use it, or remove it from `with`."),
+        ("select ?", json!({}), "A value is filled in by name: write $name instead of ?, and set it under `with`."),
+        ("select ?1", json!({}), "A value is filled in by name: write $name instead of ?1, and set it under `with`."),
+        ("select :who", json!({ "who": 1 }), "A value is filled in by name: write $who instead of :who, and set it under `with`."),
+        ("select $n", json!({ "n": u64::MAX }), "The value of $n is too large a number for SQLite. Pass it as a text."),
     ] {
         let failure = answer(&DataFiles::default(), with(request(&[], query), values)).unwrap_err();
         assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::BadRequest, sentence), "{query}");
@@ -67,7 +67,7 @@ fn a_wrong_query_gets_sqlites_sentence_and_what_there_is() {
         ),
         ("", "The query is empty. Write one that begins with select or with."),
         ("-- only a remark", "The query is empty. Write one that begins with select or with."),
-        ("select 1; select 2", "A query is one statement; this text holds several. Keep one."),
+        ("select 1; select 2", "A query is one statement; this text has several. Keep one."),
     ] {
         let failure = refusal(&[&table], query);
         assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::BadRequest, sentence), "{query}");

@@ -74,7 +74,7 @@ fn each_sheet_is_a_table_and_an_empty_one_is_left_out() {
     assert_eq!(names, ["book_hours", "book_old_hours"]);
     assert_eq!(
         content.summary,
-        "2 tables: book_hours (1 row), book_old_hours (0 rows). \"Empty\" was left out: Book.xlsx is empty. Its first line must hold the names of the columns."
+        "2 tables: book_hours (1 row), book_old_hours (0 rows). \"Empty\" was left out: Book.xlsx is empty. The first line must be the names of the columns."
     );
     let single = workbook(&[("Sheet1", &sheet_of(&[&["id"], &["p7"]]))]);
     assert_eq!(read("Book.xlsx", &single, None).unwrap().1[0].name, "book");
@@ -100,7 +100,7 @@ fn documents_give_pages_and_pictures_their_size() {
     let pdf = content("report.pdf", pdf_of(&["One", "Two"]));
     assert_eq!((pdf.kind.as_str(), pdf.text.as_str(), pdf.pages.len()), ("document", "One\n\nTwo", 2));
     assert_eq!(pdf.summary, "PDF document of 2 pages.");
-    assert_eq!(summary("scan.pdf", pdf_of(&[""])).1, "PDF document of 1 page without readable text; perhaps it holds pictures of pages.");
+    assert_eq!(summary("scan.pdf", pdf_of(&[""])).1, "PDF document of 1 page without readable text; perhaps its pages are pictures.");
     assert_eq!(summary("offer.docx", word_of("<w:p><w:r><w:t>Hi</w:t></w:r></w:p>")).1, "Word document of 1 line.");
     let picture = content("logo.png", png_of(640, 480));
     assert_eq!((picture.kind.as_str(), picture.width, picture.height), ("image", Some(640), Some(480)));

@@ -18,7 +18,7 @@ const HOLDS: i64 = 120;
 /// # Errors
 /// The key is not one.
 pub(super) fn assertion(key: &Secret, client: &str, audience: &str, now: DateTime<Utc>) -> Result<String, &'static str> {
-    let wrong = "private_key is no P-256 key in PEM (-----BEGIN PRIVATE KEY-----)";
+    let wrong = "private_key is not a P-256 key in PEM (-----BEGIN PRIVATE KEY-----)";
     let body: String = key.reveal().lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("-----")).collect();
     // A secret of one line may write its lines as \n.
     let body = body.replace("-----BEGIN PRIVATE KEY-----", "").replace("-----END PRIVATE KEY-----", "").replace("\\n", "");

@@ -10,16 +10,16 @@ const LONGEST: usize = 600;
 /// How a person reaches the servers of a file with `flow tools login`.
 #[derive(Debug, Clone, Default)]
 pub struct LoginCommand {
-    /// The file, and the project unless it is found from the file.
+    /// The file, the project unless it is found from the file, and the file of variables, if there is one.
     place: String,
 }
 
 impl LoginCommand {
-    /// For the servers of a file as it was named; `project`: where the file alone does not lead to it.
-    pub fn of(file: &Path, project: Option<&Path>) -> LoginCommand {
+    /// For the servers of a file as it was named; `project`: where the file alone does not lead to it; `env_file`: where its variables are.
+    pub fn of(file: &Path, project: Option<&Path>, env_file: Option<&Path>) -> LoginCommand {
         let word = |path: &Path| shell_path(&path.display().to_string());
-        let project = project.map(|project| format!(" --project {}", word(project))).unwrap_or_default();
-        LoginCommand { place: format!(" {}{project}", word(file)) }
+        let option = |name: &str, path: Option<&Path>| path.map(|path| format!(" {name} {}", word(path))).unwrap_or_default();
+        LoginCommand { place: format!(" {}{}{}", word(file), option("--project", project), option("--env-file", env_file)) }
     }
 
     /// For a server.
@@ -57,10 +57,10 @@ mod tests {
 
     #[test]
     fn a_command_can_be_pasted_whatever_a_server_names() {
-        let command = LoginCommand::of(Path::new("my file.yaml"), Some(Path::new("a")));
+        let command = LoginCommand::of(Path::new("my file.yaml"), Some(Path::new("a")), Some(Path::new("-my.env")));
         let long = "x".repeat(700);
         let values = ["read", "--yes-host=evil", "a;rm", "it's", long.as_str(), "last"];
-        let told = "flow tools login web 'my file.yaml' --project a --scope read --scope='--yes-host=evil' --scope 'a;rm' --scope 'it'\\''s' --scope last";
+        let told = "flow tools login web 'my file.yaml' --project a --env-file ./-my.env --scope read --scope='--yes-host=evil' --scope 'a;rm' --scope 'it'\\''s' --scope last";
         assert_eq!(command.to("web", "--scope", values), told);
         assert_eq!(LoginCommand::default().to("web", "--scope", []), "flow tools login web");
     }

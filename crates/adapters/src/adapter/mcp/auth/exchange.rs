@@ -142,7 +142,7 @@ pub(super) async fn send_form(
     let colon = if word("error_description").is_empty() { "" } else { ": " };
     let quoted = |key: &str| asker.scrub.short_quote(word(key));
     let why = if word("error").is_empty() { String::new() } else { format!(", {}{colon}{}", quoted("error"), quoted("error_description")) };
-    let shown = answer.http.failure(FailureKind::Auth, format!("gives no token ({status}{why})")).message;
+    let shown = answer.http.failure(FailureKind::Auth, format!("returned no token ({status}{why})")).message;
     Err(TokenFault::Refused { error: word("error").to_owned(), shown })
 }
 
@@ -167,7 +167,7 @@ pub(super) async fn token(
     }
     let Some(access) = text("access_token").filter(is_token) else { return Err(bad("no access_token")) };
     if !text("token_type").is_none_or(|kind| kind.eq_ignore_ascii_case("bearer")) {
-        return Err(bad("a token that is no bearer token"));
+        return Err(bad("a token that is not a bearer token"));
     }
     let seconds = said.get("expires_in").and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok()));
     let scopes = text("scope").map(|scope| scope.split(' ').filter(|scope| is_scope(scope)).map(str::to_owned).collect());

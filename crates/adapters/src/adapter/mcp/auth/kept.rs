@@ -173,7 +173,7 @@ impl LoginPlace {
         let is_its_own = |login: &KeptLogin| login.flow == VERSION && login.server == self.server && login.project == self.project;
         match login.filter(is_its_own) {
             Some(login) => Ok(Some(login)),
-            None => Err(cannot("it is no login for this server; remove it with flow tools logout".into())),
+            None => Err(cannot("it is not a login for this server; remove it with flow tools logout".into())),
         }
     }
 

@@ -64,7 +64,7 @@ pub(in crate::adapter::mcp) async fn log_in(
     wish: &LoginWish,
     talk: &dyn LoginTalk,
 ) -> Result<LoginDone, HttpFault> {
-    let none = || asker.fault(FailureKind::BadRequest, "only a server with a url takes a login");
+    let none = || asker.fault(FailureKind::BadRequest, "only a server with a url has a login");
     let ServerTransport::Http { url, auth, .. } = &server.transport else { return Err(none()) };
     let place = LoginPlace::of(folder, server).ok_or_else(none)?;
     let auth = auth.clone().unwrap_or_default();
@@ -111,7 +111,8 @@ pub(in crate::adapter::mcp) async fn log_in(
 }
 
 async fn opened(asker: &Asker) -> Result<Callback, HttpFault> {
-    let fault = |error: std::io::Error| asker.fault(FailureKind::Unavailable, format!("no page can be opened for the login: {error}"));
+    let fault =
+        |error: std::io::Error| asker.fault(FailureKind::Unavailable, format!("no local page can be opened for the login: {error}"));
     Callback::open().await.map_err(fault)
 }
 
@@ -146,8 +147,8 @@ fn agreed(
     let command = asker.command.to(name, "--yes-host", hosts);
     if let Some(before) = before.filter(|before| origin(&before.issuer) != origin(&given.name)) {
         let message = format!(
-            "server \"{name}\" named {} for its logins before, and names {} now ({shown}); nothing was sent there. If its owner says that this is \
-             right: {command}",
+            "server \"{name}\" named {} for its logins before, and names {} now ({shown}); nothing was sent there. If its owner confirms \
+             this, run: {command}",
             before.issuer, given.name
         );
         return Err(asker.fault(FailureKind::Blocked, message));
@@ -156,7 +157,7 @@ fn agreed(
         return Ok(());
     }
     let message = format!(
-        "server \"{name}\" sends its logins to {shown}, which the file does not name; nothing was sent there. If it is right: {command}"
+        "server \"{name}\" uses {shown} for logins, which the file does not name; nothing was sent there. If this is right, run: {command}"
     );
     Err(asker.fault(FailureKind::Blocked, message))
 }
@@ -179,7 +180,7 @@ async fn client(
     let name = &server.name;
     let Some(register) = &given.register else {
         let message = format!(
-            "the authorization server {} registers no clients by itself; register one there (redirect address http://127.0.0.1/callback) and \
+            "the authorization server {} has no client registration; register a client there yourself (redirect address http://127.0.0.1/callback) and \
              write auth: {{ client_id: … }} for server \"{name}\"",
             given.name
         );
@@ -239,8 +240,8 @@ impl Asked<'_> {
 
     async fn in_browser(&self, callback: &Callback, talk: &dyn LoginTalk) -> Result<Granted, HttpFault> {
         let (Some(authorize), true) = (&self.given.authorize, self.given.has_pkce) else {
-            let what = if self.given.has_pkce { "has no page to log in" } else { "does not say that it checks PKCE with S256" };
-            return Err(self.refused(&format!("the authorization server {} {what}; no login is begun", self.given.name)));
+            let what = if self.given.has_pkce { "has no page to log in" } else { "does not declare PKCE with S256" };
+            return Err(self.refused(&format!("the authorization server {} {what}; the login was not started", self.given.name)));
         };
         let (state, verifier) = (random_name(), format!("{}{}", random_name(), random_name()));
         self.asker.scrub.learn(&Secret::new(&verifier));
@@ -262,7 +263,7 @@ impl Asked<'_> {
         let visit = tokio::time::timeout(PATIENCE, callback.visit(&state)).await;
         let came = match visit {
             Ok(came) => came.map_err(|error| self.refused(&format!("the browser cannot come back: {error}")))?,
-            Err(_) => return Err(self.refused("nobody logged in within 10 minutes")),
+            Err(_) => return Err(self.refused("no login within 10 minutes")),
         };
         // RFC 9207: letter by letter.
         let quoted = |text: &str| self.asker.scrub.short_quote(text);
@@ -297,9 +298,7 @@ impl Asked<'_> {
 
     async fn by_device(&self, talk: &dyn LoginTalk) -> Result<Granted, HttpFault> {
         let Some(device) = &self.given.device else {
-            return Err(
-                self.refused(&format!("the authorization server {} offers no login by device; leave --device out", self.given.name))
-            );
+            return Err(self.refused(&format!("the authorization server {} has no device login; omit --device", self.given.name)));
         };
         let mut form = vec![("resource", self.resource)];
         form.extend((!self.scope.is_empty()).then_some(("scope", self.scope.as_str())));
@@ -308,10 +307,10 @@ impl Asked<'_> {
         let text = |key: &str| said.get(key).and_then(Value::as_str);
         let number = |key: &str| said.get(key).and_then(Value::as_u64);
         let (Some(code), Some(shown), Some(page)) = (text("device_code"), text("user_code"), text("verification_uri")) else {
-            return Err(self.refused("the authorization server gives no code for the device"));
+            return Err(self.refused("the authorization server returns no code for the device"));
         };
         if !self.asker.usable(page) || shown.len() > 64 || !shown.chars().all(|c| c.is_ascii_graphic() || c == ' ') {
-            return Err(self.refused("the authorization server gives no code, or no address beginning with https://, that can be shown"));
+            return Err(self.refused("the authorization server returns no code, or no https:// address, that can be shown"));
         }
         self.asker.scrub.learn(&Secret::new(code));
         talk.go_to_with_code(page, shown);
@@ -327,6 +326,6 @@ impl Asked<'_> {
                 granted => return granted.map_err(TokenFault::into_fault),
             }
         }
-        Err(self.refused("nobody typed the code in time"))
+        Err(self.refused("the code was not entered in time"))
     }
 }

@@ -87,7 +87,7 @@ impl Asker {
         match answer.http.status() {
             200..300 => Ok(Some(self.object(&mut answer).await?)),
             300..500 => Ok(None),
-            status => Err(answer.http.fault(FailureKind::ServerError, format!("answered {status} when its metadata was asked for"))),
+            status => Err(answer.http.fault(FailureKind::ServerError, format!("answered {status} to the request for its metadata"))),
         }
     }
 
@@ -99,7 +99,7 @@ impl Asker {
             true => Ok(Some(text.to_owned())),
             false => {
                 let shown = self.scrub.short_quote(&value.to_string());
-                let message = format!("{key} is {shown}, which is no address that begins with https://; it is not used");
+                let message = format!("{key} is {shown}, which is not an https:// address; it is not used");
                 Err(self.fault(FailureKind::Blocked, message))
             }
         }
@@ -136,14 +136,14 @@ pub(super) struct Resource {
 /// Asks a server who gives tokens for it.
 pub(super) async fn resource(asker: &Asker, server: &str, challenge: &Challenge) -> Result<Resource, HttpFault> {
     let wrong = |message: String| asker.fault(FailureKind::Blocked, message);
-    let url = Url::parse(server).map_err(|_| wrong("the address of the server is none".to_owned()))?;
+    let url = Url::parse(server).map_err(|_| wrong("the address of the server is not valid".to_owned()))?;
     let own = url.origin().ascii_serialization();
     let path = url.path().trim_end_matches('/');
     let known = |path: &str| format!("{own}/.well-known/oauth-protected-resource{path}");
     let places = match &challenge.resource_metadata {
         Some(named) if origin(named) != own => {
             let shown = asker.scrub.short_quote(named);
-            return Err(wrong(format!("the server names {shown} for its metadata, which is not on its own host; it is not asked")));
+            return Err(wrong(format!("the server names {shown} for its metadata, which is not on its own host; it is not called")));
         }
         Some(named) => vec![named.clone()],
         None if path.is_empty() => vec![known("")],
@@ -167,7 +167,7 @@ pub(super) async fn resource(asker: &Asker, server: &str, challenge: &Challenge)
     let listed = found.get("authorization_servers").and_then(Value::as_array).cloned().unwrap_or_default();
     let issuers: Vec<String> = listed.iter().filter_map(Value::as_str).filter(|issuer| asker.usable(issuer)).map(str::to_owned).collect();
     if issuers.is_empty() {
-        let message = "the metadata of the server names no authorization server whose address begins with https://";
+        let message = "the metadata of the server names no authorization server with an https:// address";
         return Err(wrong(message.to_owned()));
     }
     Ok(Resource { name, issuers, scopes: scopes(&found), is_guess: false })

@@ -254,9 +254,9 @@ impl ServerTokens {
             (true, _) if is_for_scopes => "the client may not have these scopes; ask whoever runs the authorization server".to_owned(),
             (true, _) => "the token of the authorization server is not accepted; see client_id and scopes in its auth".to_owned(),
             (false, true) if is_for_scopes => {
-                format!("its login lacks scopes; log in with: {}", self.command(challenge.scopes.iter().map(String::as_str)))
+                format!("its login has too few scopes; log in with: {}", self.command(challenge.scopes.iter().map(String::as_str)))
             }
-            (false, true) => format!("its login is not accepted any more; log in again with: {}", self.command([])),
+            (false, true) => format!("its login is no longer accepted; log in again with: {}", self.command([])),
             (false, false) if is_for_scopes || self.place.is_none() => return None,
             (false, false) => format!(
                 "log in with: {}; or set auth: {{ client_id, client_secret }}, or headers: {{ Authorization: \"Bearer {{{{ secrets.NAME \

@@ -236,15 +236,15 @@ fn what_strangers_write_is_held_to_its_names_its_addresses_and_its_size() {
         for (odd, part) in [
             ("elsewhere", "not on its own host"),
             ("other resource", "is for https://evil.example.com/mcp, not for"),
-            ("plain issuer", "names no authorization server whose address begins with https://"),
-            ("script issuer", "names no authorization server whose address begins with https://"),
+            ("plain issuer", "names no authorization server with an https:// address"),
+            ("script issuer", "names no authorization server with an https:// address"),
             ("other issuer", "is that of \"https://evil.example.com\""),
             ("script", "authorization_endpoint is \"javascript:alert(1)\""),
             ("plain token", "token_endpoint is \"http://auth.example.com/token\""),
             ("other token", "https://evil.example.com for its tokens, which the file does not name"),
             ("huge", "more than 262144 bytes"),
-            ("redirect", "which is never followed"),
-            ("refuses", "gives no token (400, invalid_grant: no\\x1B[31m ***)"),
+            ("redirect", "redirects are not followed"),
+            ("refuses", "returned no token (400, invalid_grant: no\\x1B[31m ***)"),
         ] {
             let (world, pair) = (World::new(), pair(odd, false).await);
             let failure = world.list(&world.signed(&pair, client())).await.unwrap_err();
@@ -277,7 +277,7 @@ fn a_run_that_waits_for_a_token_blames_who_gives_it_and_not_the_server() {
         let server = ToolServer { connect_timeout: SHORT, ..world.signed(&pair, named) };
         let failure = world.list(&server).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Timeout);
-        let told = format!("no token within 400 ms: {}, which is asked for it, does not answer", pair.issuer);
+        let told = format!("no token within 400 ms: {} does not respond", pair.issuer);
         assert!(failure.message.contains(&told), "{}", failure.message);
     });
 }
@@ -368,7 +368,7 @@ fn a_code_from_elsewhere_and_a_server_without_pkce_end_the_login() {
             ("", "&iss=https%3A%2F%2Fevil.example.com", "came back from \"https://evil.example.com\""),
             ("", "&error=access_denied&error_description=no%1B%5B31m", "not granted (access_denied: no\\x1B[31m)"),
             ("", "&code=", "came back without a code"),
-            ("no pkce", "", "does not say that it checks PKCE with S256"),
+            ("no pkce", "", "does not declare PKCE with S256"),
         ] {
             let (world, pair) = (World::new().with_logins(), pair(odd, false).await);
             let person = Person { more, ..Person::default() };
@@ -403,7 +403,7 @@ fn what_to_do_after_a_refusal_comes_before_what_the_server_says_and_can_be_paste
         }))
         .await;
         let mut world = World::new();
-        let command = LoginCommand::of(Path::new("my pipelines/p.yaml"), Some(Path::new("here")));
+        let command = LoginCommand::of(Path::new("my pipelines/p.yaml"), Some(Path::new("here")), None);
         world.servers = world.servers.clone().with_login_command(command);
         let world = world.with_logins();
         let server = world.signed(&Pair { server: url, issuer: String::new(), heard: Arc::default(), state: Arc::default() }, None);

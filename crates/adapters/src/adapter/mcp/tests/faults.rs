@@ -51,7 +51,7 @@ fn a_program_that_never_answers_fails_at_the_limit_and_one_of_another_version_at
         assert!(failure.message.contains("connect_timeout"), "{}", failure.message);
         let stuck = ToolServer { connect_timeout: Duration::from_secs(4), ..world.program("stuck") };
         let failure = world.list(&stuck).await.unwrap_err();
-        let wanted = "server \"stuck\": it did not say hello within 4 s (connect_timeout); it last wrote: ";
+        let wanted = "server \"stuck\": it did not complete the handshake within 4 s (connect_timeout); its last output: ";
         assert!(failure.message.starts_with(wanted) && failure.message.contains("waiting for the database"), "{}", failure.message);
         assert!(!failure.message.contains("loading"), "one line: {}", failure.message);
         // A run that does without it hears the same; what is rejected is no absence.
@@ -65,7 +65,7 @@ fn a_program_that_never_answers_fails_at_the_limit_and_one_of_another_version_at
         std::fs::remove_file(world.home.path().join("flow.lock")).unwrap();
         let (kind, message) = fails(&world, "wrong_version", LONG).await;
         assert_eq!(kind, FailureKind::BadResponse);
-        assert!(message.contains("speaks version \"1999-01-01\""), "{message}");
+        assert!(message.contains("uses protocol version \"1999-01-01\""), "{message}");
         // One that leaves a word it does not know unanswered is greeted in the old way.
         let slow = ToolServer { connect_timeout: Duration::from_secs(6), ..world.program("late_first_word") };
         assert_eq!(world.list(&slow).await.unwrap().version, "2025-11-25");
@@ -78,12 +78,12 @@ fn a_banner_is_counted_and_a_hundred_lines_of_noise_are_too_many() {
     run(async {
         let world = World::new();
         let list = world.list(&world.program("banner")).await.unwrap();
-        let counted = list.notes.iter().find(|note| note.contains("that are no messages")).unwrap();
+        let counted = list.notes.iter().find(|note| note.contains("that are not messages")).unwrap();
         // Three of its own and what the test program prints before it becomes a server.
         assert!(counted.starts_with("it wrote "), "{counted}");
         let (kind, message) = fails(&world, "noise", LONG).await;
         assert_eq!(kind, FailureKind::BadResponse);
-        assert!(message.contains("more than 100 lines that are no messages"), "{message}");
+        assert!(message.contains("more than 100 lines that are not messages"), "{message}");
         world.close().await;
     });
 }
@@ -135,7 +135,7 @@ fn a_late_answer_is_dropped_the_server_hears_of_the_cancelling_and_the_next_call
         let failure = world.echo(&server, "wait", SHORT).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::UnknownOutcome);
         // Whoever tells progress has no more time for it.
-        assert!(failure.message.contains("no answer within 400 ms; it had last told its progress: "), "{}", failure.message);
+        assert!(failure.message.contains("no answer within 400 ms; its last progress was: "), "{}", failure.message);
         assert!(failure.message.contains(" of 10 (copying)"), "{}", failure.message);
         assert_eq!(world.echo(&server, "next", LONG).await.unwrap().value, text("next"));
         let heard = world.heard();
@@ -220,7 +220,7 @@ fn floods_of_notifications_tools_and_pages_are_ended() {
     run(async {
         let world = World::new();
         for (mode, told) in [
-            ("flood", "more than 1000 messages that nobody asked for"),
+            ("flood", "more than 1000 unexpected messages"),
             ("many_tools", "more than 1000 tools"),
             ("endless_pages", "more than 100 pages"),
         ] {
@@ -228,7 +228,7 @@ fn floods_of_notifications_tools_and_pages_are_ended() {
             assert!(kind == FailureKind::TooLarge && message.contains(told), "{mode}: {kind:?} {message}");
         }
         let (kind, message) = fails(&world, "pages_in_a_circle", LONG).await;
-        assert!(kind == FailureKind::BadResponse && message.contains("in a circle"), "{message}");
+        assert!(kind == FailureKind::BadResponse && message.contains("never end"), "{message}");
         let (kind, message) = fails(&world, "twins", LONG).await;
         assert!(kind == FailureKind::BadResponse && message.contains("two tools called \"echo\""), "{message}");
         world.close().await;

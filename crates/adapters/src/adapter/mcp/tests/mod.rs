@@ -2,6 +2,7 @@
 
 mod auth;
 mod faults;
+mod live;
 mod news;
 mod program;
 mod resources;

@@ -83,7 +83,7 @@ fn a_change_that_is_told_on_the_stream_stops_the_next_call_until_it_is_accepted(
             }
             let failure = world.call(&server, &first, "x", LONG).await.unwrap_err();
             assert_eq!(failure.kind, FailureKind::Denied, "{}", failure.message);
-            assert!(failure.message.contains("has changed since its server told its tools"), "{}", failure.message);
+            assert!(failure.message.contains("has changed since the server listed its tools"), "{}", failure.message);
             assert_eq!(changing.count(|heard| heard.is("tools/call")), 1);
             let second = world.list(&server).await.unwrap();
             assert!(second.changed["echo"].contains("+ \"description\": \"Version 1.\""), "{:?}", second.changed);
@@ -152,7 +152,7 @@ fn a_server_that_floods_its_stream_is_given_up_and_begun_anew() {
         let first = world.servers.session(&server).await.ok().unwrap().0;
         until(|| !first.is_open()).await;
         let closed = first.inbox().closed().unwrap();
-        assert!(closed.message.contains("more than 1000 messages that nobody asked for"), "{}", closed.message);
+        assert!(closed.message.contains("more than 1000 unexpected messages"), "{}", closed.message);
         assert!(world.list(&server).await.is_ok());
         assert_eq!(changing.count(|heard| heard.is("initialize")), 2);
         world.close().await;
@@ -169,7 +169,7 @@ fn a_server_asks_on_its_stream_and_is_refused() {
         let mut notes = world.list(&server).await.unwrap().notes;
         until(|| changing.count(|heard| heard.body["id"] == "q" && heard.body["error"]["code"] == -32601) == 1).await;
         notes.extend(world.list(&server).await.unwrap().notes);
-        assert!(notes.contains(&"it asked for sampling/createMessage; refused".to_owned()), "{notes:?}");
+        assert!(notes.contains(&"it requested sampling/createMessage; rejected".to_owned()), "{notes:?}");
         world.close().await;
     });
 }
@@ -192,7 +192,7 @@ fn progress_on_the_stream_of_a_call_is_told_when_its_time_is_over() {
         let world = World::new();
         let failure = world.echo(&world.web(&url), "x", SHORT).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::UnknownOutcome);
-        assert!(failure.message.contains("it had last told its progress: 3 of 10 (copying)"), "{}", failure.message);
+        assert!(failure.message.contains("its last progress was: 3 of 10 (copying)"), "{}", failure.message);
     });
 }
 
@@ -225,7 +225,7 @@ fn each_call_is_told_its_own_progress_and_not_that_of_another() {
             ["stuck", "stuck fast"].into_iter().zip(futures_util::future::join_all(["stuck", "stuck fast"].map(call)).await)
         {
             let message = failure.unwrap_err().message;
-            assert!(message.contains(&format!("it had last told its progress: {} ({text});", text.len())), "{message}");
+            assert!(message.contains(&format!("its last progress was: {} ({text});", text.len())), "{message}");
         }
     });
 }

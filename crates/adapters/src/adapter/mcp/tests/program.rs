@@ -100,14 +100,14 @@ fn what_a_server_asks_is_refused_and_noted() {
         let reply = world.echo(&world.program("asks_back"), "x", LONG).await.unwrap();
         assert_eq!(reply.value, text("x"));
         for method in ["sampling/createMessage", "elicitation/create", "roots/list"] {
-            assert!(reply.notes.contains(&format!("it asked for {method}; refused")), "{:?}", reply.notes);
+            assert!(reply.notes.contains(&format!("it requested {method}; rejected")), "{:?}", reply.notes);
         }
         world.close().await;
         let heard = world.heard();
         let to = |id: &str| heard.iter().find(|line| line.contains(&format!("\"id\":\"{id}\""))).unwrap().clone();
         assert!(to("q1").contains("error") && to("q3").contains("error") && to("q4").contains("\"result\":{}"));
         let failure = world.echo(&world.program("wants_input"), "x", LONG).await.unwrap_err();
-        let hint = "does not allow that (questions: true). It asks: Which room?";
+        let hint = "set questions: true on the server to allow this. It asks: Which room?";
         assert!(failure.kind == FailureKind::Refused && failure.message.contains(hint), "{}", failure.message);
         world.close().await;
     });
@@ -145,7 +145,7 @@ fn a_program_that_is_not_there_is_named() {
         for command in ["no-such-program-anywhere", "/no/such/program", "./relative"] {
             let failure = world.list(&world.server("gone", transport(command))).await.unwrap_err();
             assert_eq!(failure.kind, crate::event::FailureKind::Unavailable);
-            assert!(failure.message.contains("is not on this machine"), "{}", failure.message);
+            assert!(failure.message.contains("was not found in PATH"), "{}", failure.message);
         }
     });
 }
@@ -176,7 +176,7 @@ fn why_an_early_start_failed_is_told_to_whoever_waits_for_it_and_it_costs_no_res
         });
         let failure = waited.unwrap_err();
         assert!(
-            failure.message.contains("did not say hello within") && failure.message.contains("waiting for the database"),
+            failure.message.contains("did not complete the handshake within") && failure.message.contains("waiting for the database"),
             "{failure:?}"
         );
         // One that nobody waited for is tried again at the first call, as if for the first time, however often it failed.

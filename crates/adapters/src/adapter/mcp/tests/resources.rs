@@ -30,10 +30,10 @@ fn a_reading_that_fails_says_why_and_is_never_in_doubt() {
         let world = World::new();
         let server = world.program("reads");
         for (uri, time, kind, words) in [
-            ("a:none", LONG, FailureKind::BadResponse, "its answer holds nothing"),
-            ("a:wrong", LONG, FailureKind::BadResponse, "its answer holds no contents"),
+            ("a:none", LONG, FailureKind::BadResponse, "its answer is empty"),
+            ("a:wrong", LONG, FailureKind::BadResponse, "its answer has no contents"),
             ("a:hollow", LONG, FailureKind::BadResponse, "neither a text nor a file"),
-            ("a:asks", LONG, FailureKind::Refused, "asks something back"),
+            ("a:asks", LONG, FailureKind::Refused, "asks a question"),
             ("a:late", SHORT, FailureKind::Timeout, "no answer within"),
             ("a:big", LONG, FailureKind::TooLarge, "bytes"),
         ] {

@@ -105,9 +105,9 @@ fn what_a_program_wrote_for_one_run_is_not_told_to_another() {
             let list = lent.list(server.clone()).await.unwrap();
             lent.call(echo(&server, &list, "x", LONG)).await.unwrap_err()
         });
-        assert!(failure.message.contains("is not told, since several runs use it"), "{}", failure.message);
+        assert!(failure.message.contains("is not shown, since several runs use it"), "{}", failure.message);
         let failure = echoes(shared, "r_3", &server, "x").unwrap_err();
-        assert!(failure.message.contains("it last wrote: ") && failure.message.contains("about to fall over"), "{}", failure.message);
+        assert!(failure.message.contains("its last output: ") && failure.message.contains("about to fall over"), "{}", failure.message);
     });
 }
 
@@ -198,18 +198,18 @@ fn every_run_hears_once_what_a_server_asked_for() {
     let asks = |method: &str| inbox.take(json!({ "id": 1, "method": method }).to_string().as_bytes()).unwrap();
     let (one, other, late) = ("r_1".into(), "r_2".into(), "r_3".into());
     asks("a");
-    assert_eq!(inbox.notes(&one), ["it asked for a; refused"]);
+    assert_eq!(inbox.notes(&one), ["it requested a; rejected"]);
     assert!(inbox.notes(&other).is_empty(), "it came before this run");
     asks("b");
-    assert_eq!(inbox.notes(&one), ["it asked for b; refused"]);
-    assert_eq!(inbox.notes(&other), ["it asked for b; refused"]);
+    assert_eq!(inbox.notes(&one), ["it requested b; rejected"]);
+    assert_eq!(inbox.notes(&other), ["it requested b; rejected"]);
     asks("b");
     inbox.leave("r_1");
-    assert_eq!(inbox.notes(&other), ["it asked for b; refused"]);
+    assert_eq!(inbox.notes(&other), ["it requested b; rejected"]);
     inbox.leave("r_2");
     // Nobody was there: the next run has it in its record.
     asks("c");
-    assert_eq!(inbox.notes(&late), ["it asked for c; refused"]);
+    assert_eq!(inbox.notes(&late), ["it requested c; rejected"]);
     (0..100).for_each(|n| drop(asks(&format!("m{n}"))));
     assert_eq!(inbox.notes(&late).len(), 20);
 }

@@ -117,7 +117,7 @@ fn serve(mode: &str) {
         "slow_start" => std::thread::sleep(Duration::from_millis(600)),
         _ => {}
     }
-    let is_old = matches!(mode, "old" | "oldest" | "wrong_version" | "late_first_word") || mode.starts_with("task_");
+    let is_old = matches!(mode, "old" | "oldest" | "wrong_version" | "late_first_word" | "live") || mode.starts_with("task_");
     let (mut lists, mut looks) = (0, 0);
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
@@ -205,6 +205,8 @@ fn serve(mode: &str) {
             }
             Some("tasks/result") if mode == "task_fails" => error(-32000, "the disk is full"),
             Some("tasks/result") => result(json!({ "content": [{ "type": "text", "text": "copied" }] })),
+            Some("tools/call") if mode == "live" => asks_live(&id, message["params"]["arguments"]["text"].as_str().unwrap_or_default(), 1),
+            None if mode == "live" => live_answered(&message),
             Some("tools/call") => call(mode, &id, &message),
             Some("ping") if mode == "deaf" => {}
             Some("ping") => result(json!({})),
@@ -308,5 +310,34 @@ fn call(mode: &str, id: &Value, message: &Value) {
         ] })),
         "hostile_text" => result(told("a\u{1b}[31mred\u{202e}x {{ 7*7 }}")),
         _ => result(told(&text)),
+    }
+}
+
+/// Asks a person in the middle of a call; the id of the request has all that the answer must find again.
+fn asks_live(call: &Value, text: &str, round: u64) {
+    let schema = match text {
+        "badly" => json!({ "type": "object", "properties": { "room": { "type": "object" } } }),
+        _ => json!({ "type": "object", "properties": { "room": { "type": "integer" } } }),
+    };
+    let params = json!({ "message": format!("Which room, {text}? ({round})"), "requestedSchema": schema });
+    say(&json!({ "jsonrpc": "2.0", "id": json!([call, text, round]).to_string(), "method": "elicitation/create", "params": params }));
+    match text {
+        "dies" => std::process::exit(3),
+        "gives_up" => live_result(call, "nobody answered"),
+        _ => {}
+    }
+}
+
+fn live_result(call: &Value, text: &str) {
+    say(&json!({ "jsonrpc": "2.0", "id": call, "result": { "content": [{ "type": "text", "text": text }] } }));
+}
+
+fn live_answered(message: &Value) {
+    let Some(Ok(asked)) = message["id"].as_str().map(serde_json::from_str::<Value>) else { return };
+    let (call, text, round) = (&asked[0], asked[1].as_str().unwrap(), asked[2].as_u64().unwrap());
+    match text {
+        "twice" if round == 1 => asks_live(call, text, 2),
+        "slow" => {}
+        _ => live_result(call, &format!("{text}: {}", message.get("result").unwrap_or(&message["error"]))),
     }
 }

@@ -21,9 +21,9 @@ fn a_task_that_ends_without_a_result_fails_its_call_with_the_reason() {
         let world = World::new();
         for (mode, kind, what, cancels) in [
             ("task_fails", FailureKind::Refused, "the disk is full", 0),
-            ("task_cancelled", FailureKind::Refused, "it cancelled the task of the call: copying 1", 0),
-            ("task_asks", FailureKind::Refused, "its task asks a person, and flow answers no questions of tasks: copying 1", 1),
-            ("task_strange", FailureKind::UnknownOutcome, "its task is in a state that flow does not know: \"danc", 1),
+            ("task_cancelled", FailureKind::Refused, "it cancelled the call's task: copying 1", 0),
+            ("task_asks", FailureKind::Refused, "its task asks a person; flow does not answer questions of tasks: copying 1", 1),
+            ("task_strange", FailureKind::UnknownOutcome, "its task is in an unknown state: \"danc", 1),
             ("task_lost", FailureKind::UnknownOutcome, "no such task", 1),
             ("task_nameless", FailureKind::UnknownOutcome, "its task has no name", 0),
         ] {
@@ -45,7 +45,7 @@ fn a_task_that_never_ends_is_cancelled_in_time_however_often_it_may_be_asked_abo
         for mode in ["task_endless", "task_slow"] {
             let before = world.heard().len();
             let failure = world.echo(&world.program(mode), "x", Duration::from_millis(1_500)).await.unwrap_err();
-            let told = failure.message.contains("it had last told its progress: copying");
+            let told = failure.message.contains("its last progress was: copying");
             assert!(told && failure.message.contains("no answer within"), "{mode}: {}", failure.message);
             world.close().await;
             let heard = world.heard();

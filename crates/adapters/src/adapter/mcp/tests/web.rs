@@ -134,7 +134,7 @@ pub(super) fn discovered() -> Value {
     json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } })
 }
 
-fn initialized() -> Value {
+pub(super) fn initialized() -> Value {
     json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": { "name": "s", "version": "1" } })
 }
 
@@ -275,7 +275,7 @@ fn an_old_server_has_a_session_and_its_empty_first_event_is_nothing() {
         .await;
         let world = World::new();
         let reply = world.echo(&world.web(&url), "x", LONG).await.unwrap();
-        assert_eq!((reply.value, reply.notes), (text("hi"), vec!["it asked for elicitation/create; refused".to_owned()]));
+        assert_eq!((reply.value, reply.notes), (text("hi"), vec!["it requested elicitation/create; rejected".to_owned()]));
         world.close().await;
         let seen = seen.lock().unwrap();
         let call = seen.iter().find(|heard| heard.is("tools/call")).unwrap();
@@ -332,7 +332,7 @@ fn a_session_that_is_gone_is_begun_anew_once() {
         assert_eq!(world.echo(&server, "x", LONG).await.unwrap().value, text("hi"));
         assert_eq!(seen.lock().unwrap().iter().filter(|heard| heard.is("initialize")).count(), 2);
         let failure = world.echo(&server, "never", LONG).await.unwrap_err();
-        assert!(failure.message.contains("gone again"), "{}", failure.message);
+        assert!(failure.message.contains("lost at once"), "{}", failure.message);
     });
 }
 
@@ -364,7 +364,7 @@ fn a_tool_that_is_another_one_in_the_new_session_is_not_called_there() {
         let world = World::new();
         let failure = world.echo(&world.web(&url), "x", LONG).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Denied, "{}", failure.message);
-        assert!(failure.message.contains("has changed since its server told its tools"), "{}", failure.message);
+        assert!(failure.message.contains("has changed since the server listed its tools"), "{}", failure.message);
         let seen = seen.lock().unwrap();
         let calls: Vec<bool> = seen.iter().filter(|heard| heard.is("tools/call")).map(|heard| heard.has("mcp-session-id: s1")).collect();
         assert_eq!(calls, [true], "only the call that the old session did not take");

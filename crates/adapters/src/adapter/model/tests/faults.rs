@@ -328,7 +328,7 @@ async fn tokens_of_an_answer_that_is_of_no_use_are_told_and_whose_bound_cut_it()
     };
     for (reason, most, bounded_as, words) in [
         ("length", Some(9), None, "max_output_tokens: 9"),
-        ("length", Some(9), Some("a plan"), "a plan was cut at flow's own bound of 9 tokens"),
+        ("length", Some(9), Some("a plan"), "a plan was cut at flow's default limit of 9 tokens"),
         ("length", Some(90), Some("a plan"), "cut its answer after 9 tokens, at a limit of its own"),
         ("content_filter", Some(9), Some("a plan"), "content filter"),
     ] {

@@ -301,7 +301,7 @@ async fn a_picture_that_is_none_or_too_large_or_gone_stops_the_call_before_it_is
         let failure = client.call(with).await.unwrap_err();
         (failure.kind, failure.message)
     };
-    let wrong = "picture a.png is no PNG, JPEG, GIF or WebP, which is what models take".to_owned();
+    let wrong = "picture a.png is not a PNG, JPEG, GIF or WebP, the formats that models accept".to_owned();
     assert_eq!(refused("a.png", Some(b"hello".to_vec())).await, (FailureKind::WrongType, wrong));
     let large = (FailureKind::TooLarge, "picture b.png is larger than 5 MB".to_owned());
     assert_eq!(refused("b.png", Some(vec![0; 5 * 1024 * 1024 + 1])).await, large);

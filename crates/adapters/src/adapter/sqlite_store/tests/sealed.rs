@@ -52,7 +52,7 @@ fn a_sealed_run_goes_on_sealed_whatever_the_settings_say_now() {
 fn nothing_is_written_in_clear_when_the_key_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::open_sealed(&folder.path().join("runs.db"), &Sealing { key: None, is_on: true }).unwrap();
-    assert!(store.keep(&[of_run("run", 1)]).unwrap_err().to_string().contains("there is no key"));
+    assert!(store.keep(&[of_run("run", 1)]).unwrap_err().to_string().contains("no key is set"));
     let rows: i64 = store.connection.query_row("select count(*) from blocks", [], |row| row.get(0)).unwrap();
     assert_eq!(rows, 0);
 }
