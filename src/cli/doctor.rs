@@ -251,7 +251,7 @@ impl Examination {
         }
         // Without `allow` the file names each tool that it uses, and a run says which of them is not pinned.
         let is_open =
-            |part: &&String| *part == INSTRUCTIONS || tool.is_some_and(|tool| tool.allow.is_none() || opens(tool, part, None).allowed);
+            |part: &&String| *part == INSTRUCTIONS || tool.is_some_and(|tool| tool.allow.is_none() || opens(tool, part, None).is_allowed());
         let new: Vec<&str> = look.difference.new.iter().filter(is_open).map(String::as_str).collect();
         if !new.is_empty() {
             let is = if new != [INSTRUCTIONS] && tool.is_some_and(|tool| tool.allow.is_some()) { "fault" } else { "note" };

@@ -71,7 +71,11 @@ fn noted(played: &Played) -> Vec<Complaint> {
         .noted
         .unanswered
         .iter()
-        .map(|step| Complaint::new(format!("step \"{step}\" asks a person and has no mock; add one to mocks with the answer")));
+        .map(|(step, tool)| match tool.as_str() {
+            "" => format!("step \"{step}\" asks a person and has no mock; add one to mocks with the answer"),
+            tool => format!("step \"{step}\" asks a person about tool \"{tool}\", which has no mock; add one to mocks"),
+        })
+        .map(Complaint::new);
     missing.chain(refused).chain(unanswered).collect()
 }
 

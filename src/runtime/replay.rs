@@ -88,7 +88,7 @@ pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun,
     let unscripted = run.run.noted().missing_replies;
     missing.extend(unscripted.iter().map(|(step, _)| format!("step \"{step}\" asks its model more often than it did then")));
     missing.extend(run.run.noted().refused.iter().map(|step| format!("step \"{step}\" acts outside, and did not get there then")));
-    missing.extend(run.run.noted().unanswered.iter().map(|step| format!("step \"{step}\" asks a person, and has no answer")));
+    missing.extend(run.run.noted().unanswered.iter().map(|(step, _)| format!("step \"{step}\" asks a person, and has no answer")));
     let now = record(&run.events).ok_or_else(|| refused("it did not begin"))?;
     let mut difference = None;
     let outputs = |steps: &[crate::journal::StepRecord]| -> BTreeMap<String, Value> {

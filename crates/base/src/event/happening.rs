@@ -282,6 +282,9 @@ pub enum Happening {
         allowed: bool,
         /// The rule that gave it: policy and key.
         rule: String,
+        /// The person who decided, where the rule asks one; empty: nobody was asked, or it is not known who.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
     },
     /// All criteria passed.
     GatePassed {

@@ -44,7 +44,7 @@ pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)]
         Happening::ToolsListed { .. } => &[("tools", Sentence), ("instructions", Sentence), ("absent", Sentence)],
         Happening::ServerNoted { .. } => &[("what", Sentence)],
         Happening::ServerAsked { .. } => &[("asks", Values)],
-        Happening::PolicyDecided { .. } => &[("target", Sentence)],
+        Happening::PolicyDecided { .. } => &[("target", Sentence), ("by", Texts)],
         Happening::GatePassed { .. } => &[("verdicts", Texts)],
         Happening::GateFailed { .. } => &[("verdicts", Texts), ("question", Values), ("judged", Values), ("cause", Sentence)],
         Happening::RefinementStarted { .. } => &[("original", Values), ("failed", Texts), ("feedback", Texts)],

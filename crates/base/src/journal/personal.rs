@@ -252,6 +252,7 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
     }
     for decision in &mut record.decisions {
         decision.target = redactor.redact(&decision.target);
+        decision.by = redactor.redact(&decision.by);
     }
     for review in &mut record.needs_review {
         review.cause = redactor.redact(&review.cause);

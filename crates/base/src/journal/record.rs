@@ -183,6 +183,9 @@ pub struct DecisionRecord {
     pub allowed: bool,
     /// The rule that gave it.
     pub rule: String,
+    /// The person who decided, where the rule asks one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
 }
 
 /// What a person must decide.
@@ -394,7 +397,7 @@ impl RecordBuilder {
                     readings: vec![],
                 });
             }
-            Happening::PolicyDecided { step, agent, act, target, allowed, rule } => self.record.decisions.push(DecisionRecord {
+            Happening::PolicyDecided { step, agent, act, target, allowed, rule, by } => self.record.decisions.push(DecisionRecord {
                 seq: event.seq,
                 time: event.time,
                 step: step.to_string(),
@@ -403,6 +406,7 @@ impl RecordBuilder {
                 target: target.clone(),
                 allowed: *allowed,
                 rule: rule.clone(),
+                by: by.clone(),
             }),
             Happening::ModelReplied { call, reply, duration_ms, usage, .. } => self.model_replied(*call, reply, *duration_ms, usage),
             Happening::AnswerRead { step, notes } => {

@@ -154,9 +154,10 @@ impl StepKind {
                 named(TextKey::GateValue, with, visit);
                 texts(TextKey::Otherwise, otherwise, visit);
             }
-            StepKind::Approval(ApprovalStep { question, show, gives: _, defaults, on_timeout: _ }) => {
+            StepKind::Approval(ApprovalStep { question, show, questions, gives: _, defaults, on_timeout: _ }) => {
                 texts(TextKey::Value, [question], visit);
                 show.iter().for_each(|value| filling(TextKey::Value, "", owner, value, true, visit));
+                texts(TextKey::Questions, questions, visit);
                 named(TextKey::Value, defaults, visit);
             }
             StepKind::Send(SendStep { to: _, of, with, idempotency_key }) => {
@@ -349,6 +350,8 @@ pub struct ApprovalStep {
     pub question: Text,
     /// What the person sees.
     pub show: Option<Filling>,
+    /// The list of questions that is the form, where a step made it (`form: steps.design.output.questions`); then `gives` is open.
+    pub questions: Option<Text>,
     /// The fields of its output: `by`, `comment`, then those of the form.
     pub gives: Shape,
     /// Defaults of the form's fields that are filled in when it is asked.
@@ -361,7 +364,7 @@ impl ApprovalStep {
     /// Fields of each output, before those of the form.
     pub const OWN: [&'static str; 2] = ["by", "comment"];
 
-    /// The fields that the person fills in.
+    /// The fields that the person fills in, as far as the file says them.
     pub fn form(&self) -> &[Field] {
         match &self.gives {
             Shape::Fields(fields) => &fields[ApprovalStep::OWN.len().min(fields.len())..],

@@ -75,6 +75,8 @@ pub enum TextKey {
     Gate,
     /// A scorecard that a step wrote.
     WrittenScorecard,
+    /// The questions of a form that a step wrote.
+    Questions,
     /// `with` of a `gate` step.
     GateValue,
     Otherwise,
@@ -95,7 +97,7 @@ impl TextKey {
             | ClientSecret | ProgramArgument | Env => true,
             Reply | Instructions | CriterionWhen | Check | CheckExpression | PersonId | PersonField | ConversationId
             | ConversationMessage | Name | When | ForEach | Prompt | StepModel | Attach | Argument | IdempotencyKey | Value | Wait
-            | Sql | Route | CaseWhen | Format | Gate | WrittenScorecard | GateValue | Otherwise | Send | SendValue | StopReason
+            | Sql | Route | CaseWhen | Format | Gate | WrittenScorecard | Questions | GateValue | Otherwise | Send | SendValue | StopReason
             | Output => false,
         }
     }

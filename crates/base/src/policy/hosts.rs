@@ -1,5 +1,7 @@
 //! Which hosts a request may go to, and in which form hosts are compared.
 
+use std::fmt;
+
 use url::{Host, Url};
 
 use super::patterns::host_fits;
@@ -38,6 +40,16 @@ impl Origin {
     }
 }
 
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.scheme, self.host)?;
+        match (self.scheme.as_str(), self.port) {
+            ("https", Some(443)) | ("http", Some(80)) | (_, None) => Ok(()),
+            (_, Some(port)) => write!(f, ":{port}"),
+        }
+    }
+}
+
 fn canonical(host: &str) -> String {
     host.trim_end_matches('.').to_owned()
 }
@@ -63,8 +75,8 @@ pub fn may_reach(policies: &[(&str, &Policy)], source: HostSource, origin: &Orig
         }
     };
     match unlisted.filter(|_| allowed && source >= HostSource::Input) {
-        Some((name, _)) => Decision { allowed: false, rule: format!("policy {name}: network_access.hosts does not list it") },
-        None => Decision { allowed, rule },
+        Some((name, _)) => Decision::of(false, format!("policy {name}: network_access.hosts does not list it")),
+        None => Decision::of(allowed, rule),
     }
 }
 
@@ -72,7 +84,7 @@ pub fn may_reach(policies: &[(&str, &Policy)], source: HostSource, origin: &Orig
 pub fn decide_host(policies: &[(&str, &Policy)], source: HostSource, origin: &Origin, is_known: impl FnOnce() -> bool) -> Decision {
     let reached = may_reach(policies, source, origin, is_known);
     let decision = decide(policies, &Act::Host { scheme: &origin.scheme, host: &origin.host, port: origin.port });
-    if policies.is_empty() && source == HostSource::Data || !reached.allowed { reached } else { decision }
+    if policies.is_empty() && source == HostSource::Data || reached.is_denied() { reached } else { decision }
 }
 
 fn lists_hosts(policy: &Policy) -> bool {
@@ -127,7 +139,7 @@ mod tests {
     fn what_data_names_must_be_known_or_listed_and_every_policy_must_allow_it() {
         let (own, auto) = (origin("https://good.example"), Policy { permission_mode: Some(PermissionMode::Auto), ..Policy::default() });
         let (good, other) = (listing(&["good.example:443"]), listing(&["other.example"]));
-        let allowed = |policies: &[(&str, &Policy)], source, known| decide_host(policies, source, &own, || known).allowed;
+        let allowed = |policies: &[(&str, &Policy)], source, known| decide_host(policies, source, &own, || known).is_allowed();
         for source in [HostSource::File, HostSource::Environment, HostSource::Input] {
             assert!(allowed(&[], source, false) && allowed(&[("p", &auto)], source, false));
             assert!(!allowed(&[("p", &other)], source, true));

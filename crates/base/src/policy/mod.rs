@@ -1,6 +1,6 @@
 //! May this be done, and which rule says so. Pure: the caller gives what it is about to do in canonical form and records the answer.
 //!
-//! In force is what all policies allow: the first that rejects decides. How to add a kind of act: its variant of [`Act`], its arm in
+//! In force is what all policies allow: the first that rejects decides; else a person is asked if one of them asks. How to add a kind of act: its variant of [`Act`], its arm in
 //! `of_one`, a row in docs/language.md (section 11) and a test.
 
 mod hosts;
@@ -71,30 +71,59 @@ impl Act<'_> {
     }
 }
 
+/// Whether something may be done, from the strictest answer on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PolicyAnswer {
+    /// It is rejected.
+    Deny,
+    /// A person decides.
+    Ask,
+    /// It is done.
+    Allow,
+}
+
 /// An answer and the rule that gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     /// The answer.
-    pub allowed: bool,
+    pub answer: PolicyAnswer,
     /// The policy and its key, or why it holds without one.
     pub rule: String,
 }
 
+impl Decision {
+    /// A yes or a no.
+    pub fn of(allowed: bool, rule: impl Into<String>) -> Decision {
+        Decision { answer: if allowed { PolicyAnswer::Allow } else { PolicyAnswer::Deny }, rule: rule.into() }
+    }
+
+    /// Whether it is done without asking anybody.
+    pub fn is_allowed(&self) -> bool {
+        self.answer == PolicyAnswer::Allow
+    }
+
+    /// Whether it is rejected, and nobody is asked.
+    pub fn is_denied(&self) -> bool {
+        self.answer == PolicyAnswer::Deny
+    }
+}
+
 /// Decides by all policies in force, each with its name; without any, what the file declares itself is allowed.
 pub fn decide(policies: &[(&str, &Policy)], act: &Act) -> Decision {
-    let mut rules = vec![];
-    for (name, policy) in policies {
-        let (allowed, rule) = of_one(policy, act);
-        let rule = format!("policy {name}: {rule}");
-        if !allowed {
-            return Decision { allowed, rule };
-        }
-        rules.push(rule);
-    }
-    if rules.is_empty() {
-        rules.push("no policy: the file declares it".to_string());
-    }
-    Decision { allowed: true, rule: rules.join(", ") }
+    let of_each = policies.iter().map(|(name, policy)| {
+        let Decision { answer, rule } = of_one(policy, act);
+        Decision { answer, rule: format!("policy {name}: {rule}") }
+    });
+    let decisions: Vec<Decision> = of_each.collect();
+    let Some(answer) = decisions.iter().map(|decision| decision.answer).min() else {
+        return Decision::of(true, "no policy: the file declares it");
+    };
+    let mut rules = decisions.into_iter().filter(|decision| decision.answer == answer).map(|decision| decision.rule);
+    let rule = match answer {
+        PolicyAnswer::Deny => rules.next().unwrap_or_default(),
+        PolicyAnswer::Ask | PolicyAnswer::Allow => rules.collect::<Vec<_>>().join(", "),
+    };
+    Decision { answer, rule }
 }
 
 /// Whether a person must confirm a call that is allowed.
@@ -127,20 +156,19 @@ pub fn opens_call(tool: &Tool, name: &str, arguments: &Value) -> Decision {
 fn opens_any(tool: &Tool, names: &[&str], arguments: Option<&Value>) -> Decision {
     let denied = tool.deny.iter().find(|entry| names.iter().any(|name| tool_refused(&entry.value, name, arguments)));
     let allowed = tool.allow.iter().flatten().find(|entry| names.iter().any(|name| tool_fits(&entry.value, name, arguments)));
-    let (allowed, rule) = match (denied, allowed) {
-        (Some(entry), _) => (false, format!("deny {}", entry.value)),
-        (None, Some(entry)) => (true, format!("allow {}", entry.value)),
-        (None, None) if tool.allow.is_none() => (true, "the file names it".to_owned()),
-        (None, None) => (false, "no entry of allow fits".to_owned()),
-    };
-    Decision { allowed, rule }
+    match (denied, allowed) {
+        (Some(entry), _) => Decision::of(false, format!("deny {}", entry.value)),
+        (None, Some(entry)) => Decision::of(true, format!("allow {}", entry.value)),
+        (None, None) if tool.allow.is_none() => Decision::of(true, "the file names it"),
+        (None, None) => Decision::of(false, "no entry of allow fits"),
+    }
 }
 
-/// Whether these policies may allow a tool of a server that goes by this name or pattern; `*`: any of its tools. What cannot be told before its
-/// tools are known is yes.
+/// Whether these policies may allow a tool of a server that goes by this name or pattern, perhaps once a person is asked; `*`: any of its tools.
+/// What cannot be told before its tools are known is yes.
 pub fn may_allow(policies: &[(&str, &Policy)], server: &str, part: &str) -> bool {
     if !part.contains(['*', '?', '[', '{']) {
-        return decide(policies, &Act::Tool { name: &format!("{server}.{part}"), arguments: None }).allowed;
+        return !decide(policies, &Act::Tool { name: &format!("{server}.{part}"), arguments: None }).is_denied();
     }
     let names_server = |entry: &Spanned<String>| {
         let name = entry.value.split(['(', '.']).next().unwrap_or_default();
@@ -148,16 +176,16 @@ pub fn may_allow(policies: &[(&str, &Policy)], server: &str, part: &str) -> bool
     };
     policies.iter().all(|(_, policy)| {
         let is_refused = policy.disallowed_tools.iter().any(|entry| tool_refused(&entry.value, server, None));
-        !is_refused && (policy.permission_mode == Some(PermissionMode::Auto) || policy.allowed_tools.iter().flatten().any(names_server))
+        !is_refused && (of_unnamed(policy).answer != PolicyAnswer::Deny || policy.allowed_tools.iter().flatten().any(names_server))
     })
 }
 
-fn of_one(policy: &Policy, act: &Act) -> (bool, String) {
+fn of_one(policy: &Policy, act: &Act) -> Decision {
     let listed = match act {
         Act::Tool { name, arguments } => {
             let fits = |entry: &&Spanned<String>| tool_fits(&entry.value, name, *arguments);
             if let Some(entry) = policy.disallowed_tools.iter().find(|entry| tool_refused(&entry.value, name, *arguments)) {
-                return (false, format!("disallowed_tools {}", entry.value));
+                return Decision::of(false, format!("disallowed_tools {}", entry.value));
             }
             policy.allowed_tools.iter().flatten().find(fits).map(|entry| format!("allowed_tools {}", entry.value))
         }
@@ -167,7 +195,7 @@ fn of_one(policy: &Policy, act: &Act) -> (bool, String) {
             let names = [(*server).to_owned(), format!("{server}.")];
             let is_refused = |entry: &&Spanned<String>| names.iter().any(|name| tool_refused(&entry.value, name, arguments));
             if let Some(entry) = policy.disallowed_tools.iter().find(is_refused) {
-                return (false, format!("disallowed_tools {}", entry.value));
+                return Decision::of(false, format!("disallowed_tools {}", entry.value));
             }
             let fits = |entry: &&Spanned<String>| tool_fits(&entry.value, server, arguments);
             policy.allowed_tools.iter().flatten().find(fits).map(|entry| format!("allowed_tools {}", entry.value))
@@ -182,19 +210,23 @@ fn of_one(policy: &Policy, act: &Act) -> (bool, String) {
         }
         Act::Write(path, size) => {
             if policy.max_file_size.is_some_and(|most| *size > most) {
-                return (false, "resource_limits.file_size".to_string());
+                return Decision::of(false, "resource_limits.file_size");
             }
             let found = policy.write.iter().flatten().find(|entry| path_fits(&entry.value, path));
             found.map(|entry| format!("file_access.write {}", entry.value))
         }
     };
+    listed.map_or_else(|| of_unnamed(policy), |rule| Decision::of(true, rule))
+}
+
+/// What happens to what no list names.
+fn of_unnamed(policy: &Policy) -> Decision {
     let mode = policy.permission_mode.unwrap_or_default();
-    match (listed, mode) {
-        (Some(rule), _) => (true, rule),
-        (None, PermissionMode::Auto) => (true, "permission_mode auto".to_string()),
-        (None, PermissionMode::Prompt | PermissionMode::Deny) => {
-            (false, format!("no list names it, and permission_mode is {}", <&str>::from(mode)))
-        }
+    let unnamed = || format!("no list names it, and permission_mode is {}", <&str>::from(mode));
+    match mode {
+        PermissionMode::Auto => Decision::of(true, "permission_mode auto"),
+        PermissionMode::Prompt => Decision { answer: PolicyAnswer::Ask, rule: unnamed() },
+        PermissionMode::Deny => Decision::of(false, unnamed()),
     }
 }
 
@@ -226,9 +258,40 @@ mod tests {
         let empty = Policy::default();
         for act in acts() {
             let decision = decide(&[("empty", &empty)], &act);
-            assert_eq!((decision.allowed, decision.rule.as_str()), (false, "policy empty: no list names it, and permission_mode is deny"));
-            assert!(decide(&[], &act).allowed);
+            assert_eq!((decision.is_allowed(), decision.rule.as_str()), (false, "policy empty: no list names it, and permission_mode is deny"));
+            assert!(decide(&[], &act).is_allowed());
         }
+    }
+
+    #[test]
+    fn a_policy_that_prompts_asks_about_what_no_list_names_and_a_no_comes_first() {
+        let prompting = Policy {
+            allowed_tools: Some(names(&["docs.read"])),
+            disallowed_tools: names(&["docs.write"]),
+            max_file_size: Some(1),
+            permission_mode: Some(PermissionMode::Prompt),
+            ..Policy::default()
+        };
+        let (auto, denying) = (Policy { permission_mode: Some(PermissionMode::Auto), ..Policy::default() }, Policy::default());
+        let tool = |name| Act::Tool { name, arguments: None };
+        for (act, answer) in [
+            (tool("docs.read"), PolicyAnswer::Allow),
+            (tool("docs.write"), PolicyAnswer::Deny),
+            (tool("hook"), PolicyAnswer::Ask),
+            (Act::Host { scheme: "https", host: "example.com", port: Some(443) }, PolicyAnswer::Ask),
+            (Act::Resource { server: "other", uri: None }, PolicyAnswer::Ask),
+            (Act::Read("a.md"), PolicyAnswer::Ask),
+            (Act::Write("a.md", 1), PolicyAnswer::Ask),
+            (Act::Write("a.md", 2), PolicyAnswer::Deny),
+        ] {
+            assert_eq!(decide(&[("p", &prompting)], &act).answer, answer, "{act:?}");
+            assert_eq!(decide(&[("auto", &auto), ("p", &prompting)], &act).answer, answer, "{act:?}");
+            assert!(decide(&[("p", &prompting), ("last", &denying)], &act).is_denied(), "{act:?}");
+        }
+        let rule = "policy p: no list names it, and permission_mode is prompt";
+        assert_eq!(decide(&[("auto", &auto), ("p", &prompting)], &tool("hook")).rule, rule);
+        assert!(may_allow(&[("p", &prompting)], "server", "get_*") && may_allow(&[("p", &prompting)], "server", "get_a"));
+        assert!(!may_allow(&[("p", &prompting)], "docs", "write"));
     }
 
     #[test]
@@ -264,14 +327,14 @@ mod tests {
         let of = |name: &str, arguments: Value| decide(&[("p", &policy)], &Act::Tool { name, arguments: Some(&arguments) });
         assert_eq!(of("docs.read", json!({})).rule, "policy p: allowed_tools docs");
         assert_eq!(of("docs.write", json!({})).rule, "policy p: disallowed_tools docs.write");
-        assert!(of("shell", json!({ "command": "git diff HEAD" })).allowed);
-        assert!(!of("shell", json!({ "command": "git push" })).allowed);
-        assert!(!of("shell", json!({ "command": "rm -rf x; git diff HEAD" })).allowed);
-        assert!(!of("docsy", json!({})).allowed);
+        assert!(of("shell", json!({ "command": "git diff HEAD" })).is_allowed());
+        assert!(!of("shell", json!({ "command": "git push" })).is_allowed());
+        assert!(!of("shell", json!({ "command": "rm -rf x; git diff HEAD" })).is_allowed());
+        assert!(!of("docsy", json!({})).is_allowed());
         let refusing =
             Policy { disallowed_tools: names(&["mail(*ceo@*)"]), permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
         let mail = json!({ "subject": "Hi", "to": "ceo@example.com" });
-        assert!(!decide(&[("p", &refusing)], &Act::Tool { name: "mail", arguments: Some(&mail) }).allowed);
+        assert!(!decide(&[("p", &refusing)], &Act::Tool { name: "mail", arguments: Some(&mail) }).is_allowed());
     }
 
     #[test]
@@ -288,13 +351,13 @@ mod tests {
             ("other", false),
         ] {
             let policy = Policy { allowed_tools: Some(names(&[entry])), ..Policy::default() };
-            assert_eq!(decide(&[("p", &policy)], &act).allowed, allowed, "{entry}");
+            assert_eq!(decide(&[("p", &policy)], &act).is_allowed(), allowed, "{entry}");
         }
         for (entry, allowed) in
             [("docs", false), ("DOCS", false), ("docs.*", false), ("docs(*notes*)", false), ("docs(*other*)", true), ("docs.search", true)]
         {
             let policy = Policy { disallowed_tools: names(&[entry]), permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
-            assert_eq!(decide(&[("p", &policy)], &act).allowed, allowed, "{entry}");
+            assert_eq!(decide(&[("p", &policy)], &act).is_allowed(), allowed, "{entry}");
         }
     }
 
@@ -335,11 +398,11 @@ mod tests {
         for (entry, name, arguments) in spellings() {
             let act = Act::Tool { name, arguments: Some(&arguments) };
             let refusing = Policy { disallowed_tools: names(&[entry]), permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
-            assert!(!decide(&[("p", &refusing)], &act).allowed, "{entry} {name} {arguments}");
+            assert!(!decide(&[("p", &refusing)], &act).is_allowed(), "{entry} {name} {arguments}");
             let asking = Policy { approval_required: names(&[entry]), ..Policy::default() };
             assert!(needs_approval(&asking, name, &arguments), "{entry} {name} {arguments}");
             let allowing = Policy { allowed_tools: Some(names(&[entry])), ..Policy::default() };
-            assert!(!decide(&[("p", &allowing)], &act).allowed, "{entry} {name} {arguments}");
+            assert!(!decide(&[("p", &allowing)], &act).is_allowed(), "{entry} {name} {arguments}");
         }
         for (entry, name, arguments) in [
             ("shell(rm *)", "shell", json!({ "command": "ls rm" })),
@@ -351,7 +414,7 @@ mod tests {
             ("docs", "docsy.write", json!({})),
         ] {
             let refusing = Policy { disallowed_tools: names(&[entry]), permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
-            assert!(decide(&[("p", &refusing)], &Act::Tool { name, arguments: Some(&arguments) }).allowed, "{entry} {name} {arguments}");
+            assert!(decide(&[("p", &refusing)], &Act::Tool { name, arguments: Some(&arguments) }).is_allowed(), "{entry} {name} {arguments}");
         }
     }
 
@@ -364,7 +427,7 @@ mod tests {
             max_file_size: Some(10),
             ..Policy::default()
         };
-        let allowed = |act: Act| decide(&[("p", &policy)], &act).allowed;
+        let allowed = |act: Act| decide(&[("p", &policy)], &act).is_allowed();
         assert!(allowed(Act::Host { scheme: "https", host: "api.example.com", port: Some(8443) }));
         assert!(!allowed(Act::Host { scheme: "https", host: "api.example.com", port: Some(443) }));
         assert!(allowed(Act::Host { scheme: "https", host: "a.example.org", port: Some(443) }));
@@ -405,7 +468,7 @@ mod tests {
             let act = Act::Tool { name: "docs.read", arguments: Some(&arguments) };
             let allowing = Policy { allowed_tools: Some(names(&[&entry])), ..Policy::default() };
             let refusing = Policy { disallowed_tools: names(&[&entry]), permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
-            prop_assert!(!decide(&[("p", &allowing)], &act).allowed || !decide(&[("p", &refusing)], &act).allowed);
+            prop_assert!(!decide(&[("p", &allowing)], &act).is_allowed() || !decide(&[("p", &refusing)], &act).is_allowed());
         }
 
         #[test]
@@ -413,8 +476,8 @@ mod tests {
             let named: Vec<(&str, &Policy)> = list.iter().map(|policy| ("p", policy)).collect();
             let narrower: Vec<(&str, &Policy)> = named.iter().copied().chain([("more", &more)]).collect();
             for act in acts() {
-                prop_assert!(decide(&named, &act).allowed || !decide(&narrower, &act).allowed);
-                prop_assert_eq!(decide(&narrower, &act).allowed, narrower.iter().all(|one| decide(&[*one], &act).allowed));
+                prop_assert!(decide(&named, &act).answer >= decide(&narrower, &act).answer);
+                prop_assert_eq!(Some(decide(&narrower, &act).answer), narrower.iter().map(|one| decide(&[*one], &act).answer).min());
             }
         }
     }
@@ -439,7 +502,7 @@ mod tests {
                 approve: Approve::Never,
             }
         };
-        let opens = |tool: &Tool, name: &str, given: &str| opens_call(tool, name, &json!({ "x": given })).allowed;
+        let opens = |tool: &Tool, name: &str, given: &str| opens_call(tool, name, &json!({ "x": given })).is_allowed();
         for kind in [ToolKind::Sql(vec![]), ToolKind::Pipeline { file: Spanned::new("q.yaml".into(), Span::default()), pipeline: None }] {
             assert!(!opens(&tool(kind.clone(), None, &["g(*rm*)"]), "g", "RM -rf"));
             assert!(opens(&tool(kind.clone(), None, &["g(*rm*)"]), "g", "ls"));

@@ -25,7 +25,7 @@ pub fn each_seat(pipeline: &Pipeline, visit: &mut dyn FnMut(&str, bool, &Text)) 
             ModelName | BaseUrl | Reply | Instructions | Url | MailServer | Sender | User | ProgramArgument | CriterionWhen | Check
             | CheckExpression | PersonId | PersonField | ConversationId | ConversationMessage | Name | When | ForEach | Prompt
             | StepModel | Attach | IdempotencyKey | Value | Wait | Sql | Route | CaseWhen | Format | Gate | WrittenScorecard
-            | GateValue | Otherwise | Send | SendValue | StopReason | Output => {
+            | Questions | GateValue | Otherwise | Send | SendValue | StopReason | Output => {
                 return;
             }
         };

@@ -133,7 +133,8 @@ pub fn record(record: &Record, look: Look, reach: &str) -> String {
         let who = if decision.agent.is_empty() { &decision.step } else { &decision.agent };
         let answer = if decision.allowed { "allowed" } else { "blocked" };
         let (act, target) = (decision.act.word(), visible(&decision.target));
-        out.push_str(&look.wrapped("  ", &format!("{}  {act} {target}  {answer}: {}", visible(who), visible(&decision.rule))));
+        let by = if decision.by.is_empty() { String::new() } else { format!(" ({})", visible(&decision.by)) };
+        out.push_str(&look.wrapped("  ", &format!("{}  {act} {target}  {answer}: {}{by}", visible(who), visible(&decision.rule))));
     }
     // Commands stay on one line, to be copied.
     for line in how_to_decide(record, reach) {

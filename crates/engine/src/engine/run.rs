@@ -87,8 +87,8 @@ pub struct Noted {
     pub missing_replies: Vec<(StepPath, u64)>,
     /// Steps that act outside and had no mock.
     pub refused: Vec<StepPath>,
-    /// Steps that ask a person and had no mock.
-    pub unanswered: Vec<StepPath>,
+    /// Steps that ask a person and had no mock, each with the tool that the question was about; empty: the step itself.
+    pub unanswered: Vec<(StepPath, String)>,
 }
 
 /// Why a run cannot continue.

@@ -119,6 +119,9 @@ steps:
   - { id: written, set: { criteria: [] } }
   - { id: shown, format: 'Hi {{ inputs.a }}' }
   - { id: judged, gate: [card, steps.written.output], of: steps.shown.output, with: { x: '{{ inputs.a }}' }, otherwise: 'No {{ inputs.a }}' }
+  - { id: design, set: [] }
+  - { id: asked, approval: 'Is it {{ inputs.a }}?', show: '{{ inputs.a }}', form: steps.design.output }
+  - { id: filled, approval: Well?, form: { f: { type: text, default: '{{ inputs.a }}' } } }
   - { id: wait, wait: '{{ inputs.a }}' }
   - { id: mail, send: mail, of: steps.shown.output, with: { to: '{{ inputs.a }}' }, idempotency_key: '{{ inputs.a }}' }
 on_failure:

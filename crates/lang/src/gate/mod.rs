@@ -18,6 +18,7 @@ mod manner;
 mod markdown;
 mod numbers;
 mod personal_data;
+pub mod questions;
 mod readability;
 pub mod reading;
 pub mod result;

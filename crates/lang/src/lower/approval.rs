@@ -1,15 +1,27 @@
 //! `approval`: a question to a person.
 
+use std::sync::Arc;
+
 use super::context::quoted;
 use super::fields::{FieldRole, is_template};
 use super::reader::KeyReader;
 use super::reserved::check_reserved;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::gate::shape::object_schema;
 use crate::model::{ApprovalStep, Field, FieldKind, Shape};
 use crate::source::Spanned;
 
 pub(super) fn approval(keys: &KeyReader) -> Option<ApprovalStep> {
-    let (show, form) = (keys.filling("show"), keys.fields("form", "field", FieldRole::Form));
+    let (question, show, on_timeout) = (keys.text("approval")?, keys.filling("show"), on_timeout(keys));
+    let own = ApprovalStep::OWN.map(|name| Field::new(name, FieldKind::Text));
+    if keys.get("form").is_some_and(|node| node.as_scalar().is_some_and(|scalar| scalar.value.is_string())) {
+        // What else the answer holds is known when the questions are there.
+        let mut open = object_schema(&own);
+        open["additionalProperties"] = true.into();
+        let gives = Shape::Schema(Arc::new(open));
+        return Some(ApprovalStep { question, show, questions: keys.expression("form"), gives, defaults: vec![], on_timeout });
+    }
+    let form = keys.fields("form", "field", FieldRole::Form);
     for field in &form {
         let name = Spanned::new(field.name.clone(), field.span);
         check_reserved(keys.lower, "a field of a form", &name, &ApprovalStep::OWN, "each answer has it");
@@ -19,10 +31,8 @@ pub(super) fn approval(keys: &KeyReader) -> Option<ApprovalStep> {
         Some((Spanned::new(name.text.clone(), name.span), keys.lower.filling(default)))
     });
     let defaults = defaults.collect();
-    let on_timeout = on_timeout(keys);
-    let own = ApprovalStep::OWN.map(|name| Field::new(name, FieldKind::Text));
     let gives = Shape::Fields(own.into_iter().chain(form).collect());
-    Some(ApprovalStep { question: keys.text("approval")?, show, gives, defaults, on_timeout })
+    Some(ApprovalStep { question, show, questions: None, gives, defaults, on_timeout })
 }
 
 /// The step that runs when nobody answered. F314 for a time-out that would be a yes.

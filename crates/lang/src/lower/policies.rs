@@ -3,7 +3,7 @@
 use super::context::Lower;
 use super::keys;
 use super::reader::KeyReader;
-use crate::model::{PermissionMode, Policy};
+use crate::model::Policy;
 use crate::source::Span;
 use crate::syntax::Node;
 
@@ -15,9 +15,6 @@ pub fn policy(lower: &Lower, owner: &str, span: Span, node: &Node) -> Policy {
     policy.allowed_tools = keys.names("allowed_tools");
     policy.disallowed_tools = keys.names("disallowed_tools").unwrap_or_default();
     policy.permission_mode = keys.choice("permission_mode");
-    if policy.permission_mode == Some(PermissionMode::Prompt) {
-        keys.lower.not_yet("permission_mode \"prompt\"", keys.value_span("permission_mode"));
-    }
     policy.sandbox = keys.word("sandbox").map(str::to_owned);
     policy.approval_required = keys.names("approval_required").unwrap_or_default();
     if let Some(limits) = keys.section("resource_limits", &keys::RESOURCE_LIMITS) {

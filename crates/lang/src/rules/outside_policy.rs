@@ -18,7 +18,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
         let resource = step.kind.resource();
         let used = step.kind.facts().receiver.filter(|tool| tool.value != STDOUT && resource.is_none());
-        let refuses = |act: Act| !decide(&[(&name.value, policy)], &act).allowed;
+        let refuses = |act: Act| decide(&[(&name.value, policy)], &act).is_denied();
         if let Some(tool) = used.filter(|tool| refuses(Act::Tool { name: &tool.value, arguments: None })) {
             let help = "add the tool to allowed_tools, or remove the step";
             report(&step.id.value, tool.span, format!("tool {}", quoted(&tool.value)), help);
@@ -87,6 +87,8 @@ mod tests {
             "disallowed_tools: ['hook(x)'], permission_mode: auto",
             "allowed_tools: [hook], network_access: { hosts: ['*.org'] }",
             "permission_mode: auto",
+            // A person is asked.
+            "permission_mode: prompt",
         ] {
             assert_eq!(with_policy(check, fine), "", "{fine}");
         }

@@ -37,7 +37,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 /// Whether a policy allows each tool that a name of `may_use` opens: of a folder or a server that is named whole, each part is one.
 fn allowed(policy: &Policy, name: &str, own: &str, tool: &Tool) -> Vec<bool> {
     let policy = &[("", policy)];
-    let allows = |name: &str| decide(policy, &Act::Tool { name, arguments: None }).allowed;
+    let allows = |name: &str| !decide(policy, &Act::Tool { name, arguments: None }).is_denied();
     if name == own && tool.kind.folder().is_some() {
         tool.parts().iter().map(|part| allows(&format!("{own}.{part}"))).collect()
     } else if name == own && tool.is_server() {

@@ -36,9 +36,8 @@ impl SinkRole {
             CriterionWhen | Check | CheckExpression | When | Route | CaseWhen | WrittenScorecard => SinkRole::Condition,
             Name | IdempotencyKey | StopReason => SinkRole::Log,
             Format | Gate | Otherwise | Send | SendValue | Output => SinkRole::Output,
-            FixedInput | PersonId | PersonField | ConversationId | ConversationMessage | ForEach | StepModel | Argument | Value | Wait => {
-                SinkRole::Record
-            }
+            FixedInput | PersonId | PersonField | ConversationId | ConversationMessage | ForEach | StepModel | Argument | Value | Wait
+            | Questions => SinkRole::Record,
             Sql => SinkRole::Code,
             ProgramArgument => SinkRole::CommandLine,
             Reply => return None,

@@ -80,6 +80,8 @@ pub enum TextRole {
     List,
     /// A scorecard.
     Scorecard,
+    /// A list of questions.
+    Questions,
     /// A text such as `5m`.
     Time,
     /// What a person typed.
@@ -163,6 +165,7 @@ impl<'a> Texts<'a> {
             TextKey::When | TextKey::CaseWhen | TextKey::CriterionWhen | TextKey::CheckExpression => TextRole::Condition,
             TextKey::ForEach if authored.is_whole => TextRole::List,
             TextKey::WrittenScorecard => TextRole::Scorecard,
+            TextKey::Questions => TextRole::Questions,
             TextKey::Wait => TextRole::Time,
             TextKey::ConversationMessage => TextRole::Message,
             // Replies read what the step reads that they are for: see `replies`.

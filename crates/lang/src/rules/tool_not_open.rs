@@ -102,7 +102,7 @@ fn open(owner: &str, name: &Spanned<String>, part: &str, tool: &Tool, out: &mut 
     let server = ToolName::of(&name.value).tool;
     let wrong = |message: String| found(name, message);
     // Entries of a server may hold patterns.
-    if tool.is_server() && opens(tool, part, None).allowed {
+    if tool.is_server() && opens(tool, part, None).is_allowed() {
         return;
     }
     if tool.deny.iter().any(|denied| denied.value == part) {

@@ -13,6 +13,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             TextRole::Value => continue,
             TextRole::Condition => ("a condition must be true or false", |kind| matches!(kind, Type::Boolean)),
             TextRole::List => ("for_each needs a list", |kind| matches!(kind, Type::List(_))),
+            TextRole::Questions => ("form needs a list of questions, each with id and question", lists_objects),
             TextRole::Scorecard => ("gate needs a scorecard", |kind| matches!(kind, Type::Object(_))),
             TextRole::Message => ("message of conversation must be a text", |kind| matches!(kind, Type::Text)),
             TextRole::Time => ("wait needs a text such as 5m", |kind| matches!(kind, Type::Text)),
@@ -33,13 +34,20 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             (TextRole::Condition, Type::List(_)) => format!("ask how long it is, as in: {path} | length > 0"),
             (TextRole::List, Type::Text) => format!("split it, as in: {path} | split(\",\")"),
             (TextRole::List, Type::Object(_)) => format!("take its pairs, as in: {path} | items"),
+            (TextRole::Questions, _) => "name a list that a step gives, such as steps.design.output.questions".to_owned(),
             (TextRole::Message, _) => "name the input that holds what the person typed".to_owned(),
             (TextRole::Time, _) => "write a text with a unit".to_owned(),
             _ => "name another value".to_owned(),
         };
-        let message = format!("{needs}; {path} is {}", kind.words());
+        let of_what = if let (TextRole::Questions, Type::List(of)) = (placed.role, &kind) { format!(" of {}", of.words()) } else { String::new() };
+        let message = format!("{needs}; {path} is {}{of_what}", kind.words());
         out.push(Diagnostic::new(Code::TypeMismatch, placed.text.place.span, message).help(help));
     }
+}
+
+/// A list whose elements are objects, as far as is known.
+fn lists_objects(kind: &Type) -> bool {
+    matches!(kind, Type::List(of) if matches!(&**of, Type::Object(_) | Type::Any | Type::Empty))
 }
 
 /// The type of an expression that reads nothing.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{clause, listed, named, pipelines};
-use crate::model::{DEFAULT_MODEL, DataKind, FilePart, Grant, Model, STDOUT, ServerKind, Step, StepKind, Text, Tool, ToolKind};
+use crate::model::{DEFAULT_MODEL, DataKind, FilePart, Grant, Model, PermissionMode, STDOUT, ServerKind, Step, StepKind, Text, Tool, ToolKind};
 use crate::plan::{PipelineBounds, PipelinePlan, Plan, users};
 use crate::report::graph::words::{filling, source};
 
@@ -224,6 +224,11 @@ pub(super) fn policies(plan: &Plan) -> Vec<String> {
             }
             if !policy.disallowed_tools.is_empty() {
                 said.push(format!("\tforbidden tools: {}.", named(&policy.disallowed_tools)));
+            }
+            match policy.permission_mode.unwrap_or_default() {
+                PermissionMode::Auto => said.push("\twhatever no list names: allowed.".to_owned()),
+                PermissionMode::Prompt => said.push("\twhatever no list names: a person is asked.".to_owned()),
+                PermissionMode::Deny => {}
             }
         }
     }

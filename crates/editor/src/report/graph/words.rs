@@ -57,6 +57,7 @@ pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
             let fields: Vec<&str> = approval.form().iter().map(|field| field.name.as_str()).collect();
             let mut said = vec![format!("asks a person: {}", source(&approval.question))];
             said.extend((!fields.is_empty()).then(|| format!("the person fills in {}", fields.join(", "))));
+            said.extend(approval.questions.as_ref().map(|list| format!("the person answers the questions of {}", source(list))));
             said
         }
         StepKind::Send(send) => one(format!("sends to {}", send.to.value)),

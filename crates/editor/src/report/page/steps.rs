@@ -155,7 +155,9 @@ fn decided(decisions: &[&DecisionRecord]) -> Markup {
         h3 { "Decisions" }
         ul {
             @for decision in decisions.iter().take(MOST_CALLS) {
-                li { (decision.act.word()) " " code { (decision.target) } ": " (if decision.allowed { "allowed" } else { "blocked" }) ", " (decision.rule) }
+                li { (decision.act.word()) " " code { (decision.target) } ": " (if decision.allowed { "allowed" } else { "blocked" }) ", " (decision.rule)
+                    @if !decision.by.is_empty() { " (" (decision.by) ")" }
+                }
             }
         }
         (more(decisions.len(), "decision", "decisions"))

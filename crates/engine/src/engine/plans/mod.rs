@@ -110,7 +110,7 @@ impl Run {
         for step in plan.steps.iter().filter(|step| !agents.contains_key(&step.uses)) {
             let arguments = Value::Object(step.with.clone());
             let decision = decide(&policies, &Act::Tool { name: &step.uses, arguments: Some(&arguments) });
-            if !decision.allowed {
+            if decision.is_denied() {
                 refused.push((step, decision));
             }
         }
@@ -118,7 +118,7 @@ impl Run {
         let findings = refused.iter().map(|(step, decision)| message(step, &decision.rule)).collect();
         for (step, decision) in refused {
             // Only the plan is rejected.
-            let _ = self.record_decision(at, Some(&own.agent.value), ActKind::Tool, step.uses.clone(), decision);
+            let _ = self.record_decision(at, Some(&own.agent.value), (ActKind::Tool, step.uses.clone()), decision, String::new());
         }
         findings
     }

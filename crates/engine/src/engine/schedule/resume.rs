@@ -55,7 +55,7 @@ impl Run {
                 let at = NodeRef { frame: frame as u32, node: node as u32 };
                 let is_asked = self.state.doubts.get(&found.path).is_some_and(|decided| decided.is_none());
                 let is_running = found.status == StepStatus::Running && !matches!(found.work, StepWork::Inner { .. } | StepWork::Called(_));
-                let is_consent = self.state.consents.contains_key(&found.path)
+                let is_consent = self.state.consents.get(&found.path).is_some_and(|consent| !consent.is_used)
                     || self.state.approvals.contains_key(&found.path)
                     || self.state.server_talks.contains_key(&found.path);
                 let consents = is_consent && found.work.calls().is_empty();

@@ -88,6 +88,7 @@ impl RunState {
             }
             Happening::ToolsAsked { step, call, server, timeout_at_ms } => {
                 let at = self.find(step)?;
+                self.consent_used(step, true, false);
                 self.goes_on(plan, at, now);
                 self.listings.insert(*call, server.clone());
                 self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());
@@ -128,7 +129,7 @@ impl RunState {
             Happening::AnswerRead { step, .. } => self.talk_mut(self.find(step)?)?.noted = true,
             Happening::ToolCalled { step, call, timeout_at_ms, asked, .. } => {
                 let at = self.find(step)?;
-                self.consent_used(step, true);
+                self.consent_used(step, true, self.step(plan, at).kind.facts().sends);
                 self.goes_on(plan, at, now);
                 self.open_call(*call, at, now, *timeout_at_ms, SetAside::default());
                 match (*asked, &mut self.node_mut(at).work) {
@@ -147,7 +148,7 @@ impl RunState {
             Happening::ToolReplied { step, call, failure, duration_ms, result, pictures, asked, .. } => match asked {
                 Some(place) => {
                     if failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Rejected) {
-                        self.consent_used(step, false);
+                        self.consent_used(step, false, false);
                     }
                     self.close_call(*call);
                     self.last_call = self.last_call.max(*call);
@@ -211,7 +212,7 @@ impl RunState {
                     return self.approval_answered(step, ApprovalAnswer { approved: *approved, fields, comment, by }, now);
                 }
                 if self.consents.contains_key(step) {
-                    return self.consent_given(step, *approved, comment, now);
+                    return self.consent_given(step, *approved, (comment, by), now);
                 }
                 let at = self.find(step).filter(|_| self.doubts.get(step) == Some(&None))?;
                 self.doubts.insert(step.clone(), Some(ConsentDecision::new(*approved, output.clone())));
@@ -281,7 +282,7 @@ impl RunState {
     fn call_opened(&mut self, plan: &Plan, at: NodeRef, asked: Option<usize>, given: Instance, now: u64) -> Option<()> {
         let path = self.node(at).path.clone();
         self.doubts.remove(&path);
-        self.consent_used(&path, true);
+        self.consent_used(&path, true, false);
         let planned = self.file(plan, at);
         let Some(place) = asked else {
             let pipeline = planned.called(&self.step(plan, at))?;
@@ -346,8 +347,7 @@ impl RunState {
 
     fn attempt_failed(&mut self, plan: &Plan, at: NodeRef, attempt: u32, failure: &Failure, retry_at: u64) {
         self.drop_inner(at);
-        let path = self.node(at).path.clone();
-        self.consents.remove(&path);
+        self.consent_after_failure(at);
         self.clear_timers(at, false);
         let node = self.node_mut(at);
         node.status = StepStatus::Waiting;

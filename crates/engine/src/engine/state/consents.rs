@@ -56,18 +56,27 @@ impl RunState {
         let left = |end: Option<u64>| end.map(|end| end.saturating_sub(now));
         let (deadline_left, attempt_left) = (left(node.deadline), left(node.attempt_ends));
         self.clear_timers(at, true);
-        let consent = PendingConsent { act: act.to_string(), decided: None, comment: String::new(), deadline_left, attempt_left };
+        let consent = PendingConsent {
+            act: act.to_string(),
+            decided: None,
+            comment: String::new(),
+            by: String::new(),
+            is_used: false,
+            deadline_left,
+            attempt_left,
+        };
         self.consents.insert(self.node(at).path.clone(), consent);
         if self.node(at).work.calls().is_empty() {
             self.node_mut(at).status = StepStatus::Waiting;
         }
     }
 
-    pub(super) fn consent_given(&mut self, step: &str, approved: bool, comment: &str, now: u64) -> Option<()> {
+    pub(super) fn consent_given(&mut self, step: &str, approved: bool, (comment, by): (&str, &str), now: u64) -> Option<()> {
         let at = self.find(step)?;
         let consent = self.consents.get_mut(step).filter(|consent| consent.decided.is_none())?;
         consent.decided = Some(approved);
         consent.comment = comment.to_string();
+        consent.by = by.to_string();
         let ends = |left: Option<u64>| left.map(|left| now.saturating_add(left));
         let (deadline, attempt) = (ends(consent.deadline_left), ends(consent.attempt_left));
         self.node_mut(at).status = StepStatus::Running;
@@ -75,11 +84,20 @@ impl RunState {
         Some(())
     }
 
-    /// An answer serves one call.
-    pub(super) fn consent_used(&mut self, step: &str, approved: bool) {
-        if self.consents.get(step).is_some_and(|consent| consent.decided == Some(approved)) {
-            self.consents.remove(step);
+    /// An answer serves one call; of a `send` (`has_parts`) all its parts.
+    pub(super) fn consent_used(&mut self, step: &str, approved: bool, has_parts: bool) {
+        match self.consents.get_mut(step).filter(|consent| consent.decided == Some(approved)) {
+            Some(consent) if has_parts => consent.is_used = true,
+            Some(_) => drop(self.consents.remove(step)),
+            None => {}
         }
+    }
+
+    /// A try has failed: the next one asks again, but for parts of a `send` whose first ones have gone out.
+    pub(super) fn consent_after_failure(&mut self, at: NodeRef) {
+        let node = self.node(at);
+        let (path, has_delivered) = (node.path.clone(), !node.delivered.is_empty());
+        self.consents.remove(&path).filter(|consent| consent.is_used && has_delivered).map(|consent| self.consents.insert(path, consent));
     }
 
     /// An `approval` step has asked. A person's time counts for its own time-out alone.

@@ -74,7 +74,7 @@ pub struct RunState {
     /// Somebody asked the run to end, and calls that may act are still awaited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stopping: Option<Stopping>,
-    /// Calls of tools that a person decides about, by the step that makes them; one at a time.
+    /// What a person decides about before it is done, by the step that does it; one at a time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) consents: BTreeMap<StepPath, PendingConsent>,
     /// What `approval` steps ask.
@@ -100,7 +100,7 @@ pub struct RunState {
     pub(crate) last_ms: u64,
 }
 
-/// A call that a person decides about.
+/// What a person decides about before it is done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PendingConsent {
     /// What it is about: see [`Happening::ApprovalRequested`](crate::event::Happening).
@@ -109,6 +109,12 @@ pub(crate) struct PendingConsent {
     pub(crate) decided: Option<bool>,
     /// What the person says about it.
     pub(crate) comment: String,
+    /// Who decided.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) by: String,
+    /// A part of a `send` has gone out with it; it serves the others, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_used: bool,
     /// What was left of the step's `deadline` and `timeout`: a person's time does not count.
     pub(crate) deadline_left: Option<u64>,
     pub(crate) attempt_left: Option<u64>,

@@ -8,7 +8,7 @@ use crate::engine::state::NodeRef;
 use crate::engine::state::consents::ApprovalAnswer;
 use crate::engine::words::{duration, ms};
 use crate::event::{Failure, FailureKind, FormRequest, Happening};
-use crate::gate::form;
+use crate::gate::{form, questions};
 use crate::model::{ApprovalStep, Step, StepKind};
 
 impl Kind for ApprovalStep {
@@ -34,8 +34,12 @@ impl Kind for ApprovalStep {
 }
 
 impl Run {
-    /// Its form, with the defaults that are filled in. Errors: one does not fit its field.
+    /// Its form, with the defaults that are filled in. Errors: one does not fit its field, or what a step gave is no list of questions.
     fn form_of(&self, at: NodeRef, approval: &ApprovalStep) -> Result<Value, Failure> {
+        if let Some(list) = &approval.questions {
+            let fields = questions::fields_of(&self.fill(at, list)?).map_err(|why| Failure::new(FailureKind::BadShape, why))?;
+            return Ok(form::form(&fields, &Map::new()));
+        }
         let filled = approval.defaults.iter().map(|(name, value)| Ok((name.value.clone(), self.filling(at, value)?)));
         let filled: Map<String, Value> = filled.collect::<Result<_, Failure>>()?;
         let fields = form::form(approval.form(), &filled);

@@ -7,6 +7,7 @@ use crate::engine::Run;
 use crate::engine::command::CallRequest;
 use crate::engine::opening::Opening;
 use crate::engine::state::NodeRef;
+use crate::engine::tools::consent::ToolUse;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{CallStep, PipelineId, Step, StepKind};
 use crate::port::Rows;
@@ -20,25 +21,24 @@ impl Kind for CallStep {
 impl Run {
     /// Starts a `call`, or a tool that is a pipeline. A person of its own is looked up first.
     pub(crate) fn start_call(&mut self, at: NodeRef, step: &Step, called: PipelineId) -> Result<(), Failure> {
-        let opening = self.opening_of(at, step, called)?;
-        if let StepKind::Tool(tool) = &step.kind {
-            let planner = self.planner_of(at);
-            if !self.agreed(at, planner.as_deref(), &tool.tool.value, &opening.inputs)? {
-                return Ok(());
-            }
-            self.permit(at, planner.as_deref(), Some((&tool.tool.value, &opening.inputs)), &CallRequest::Print(vec![]))?;
+        let Opening { inputs, channel, person } = self.opening_of(at, step, called)?;
+        if person.is_err() && !self.has_permit(at) {
+            self.wake(at);
+            return Ok(());
         }
-        let Opening { inputs, channel, person } = opening;
+        let tool = if let StepKind::Tool(tool) = &step.kind { Some(tool.tool.value.as_str()) } else { None };
+        let used = tool.map(|name| ToolUse { name, arguments: &inputs, whole: &inputs, is_repeated: false });
+        // Without a person to look up no request goes out, so only the tool itself is decided on.
+        let request = person.as_ref().map_or_else(|query| CallRequest::Query(query.clone()), |_| CallRequest::Print(vec![]));
+        let planner = self.planner_of(at);
+        if (used.is_some() || person.is_err()) && !self.permit(at, planner.as_deref(), used, &request)? {
+            return Ok(());
+        }
         match person {
             Ok(person) => self.emit(Happening::CallOpened { step: self.path(at), asked: None, inputs, channel, person }),
-            Err(_) if !self.has_permit(at) => self.wake(at),
             Err(query) => {
-                let timeout = query.timeout.as_millis() as u64;
                 let shown = json!({ "query": query.query, "with": query.with });
-                let request = CallRequest::Query(query);
-                let planner = self.planner_of(at);
-                self.permit(at, planner.as_deref(), None, &request)?;
-                self.call_out(at, "person", shown, request, timeout);
+                self.call_out(at, "person", shown, request, query.timeout.as_millis() as u64);
             }
         }
         Ok(())

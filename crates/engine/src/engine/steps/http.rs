@@ -23,7 +23,9 @@ impl Kind for HttpStep {
         run.repeat_key(at, self.idempotency_key.as_ref(), 0)?.add_to(&mut request);
         let shown = json!({ "method": request.method.word(), "url": shown_url(&request.url) });
         let request = CallRequest::Http(request);
-        run.permit(at, None, None, &request)?;
+        if !run.permit(at, None, None, &request)? {
+            return Ok(());
+        }
         run.call_out(at, "http", shown, request, ms(timeout));
         Ok(())
     }

@@ -160,7 +160,7 @@ impl Run {
         if self.options.mocks.refuses_effects && matches!(step.kind, StepKind::Approval(_)) {
             let path = self.path(at);
             let message = format!("\"{path}\" asks a person; add a mock with the answer");
-            self.noted.borrow_mut().unanswered.push(path);
+            self.noted.borrow_mut().unanswered.push((path, String::new()));
             return Err(Failure::new(FailureKind::Denied, message));
         }
         self.begin_attempt(at, &step, None);

@@ -43,7 +43,9 @@ impl Kind for ReadStep {
             requests.push(ReadRequest { path, kind: self.kind.as_ref().map(|k| k.value.clone()), timeout });
         }
         let request = CallRequest::Read(requests);
-        run.permit(at, None, None, &request)?;
+        if !run.permit(at, None, None, &request)? {
+            return Ok(());
+        }
         run.call_out(at, "read", json!({ "paths": paths }), request, ms(timeout));
         Ok(())
     }

@@ -17,15 +17,13 @@ impl Kind for ResourceStep {
         if let Some(why) = wrong_uri(&uri) {
             return Err(Failure::new(FailureKind::BadRequest, format!("the uri of a resource of server \"{server}\" {why}")));
         }
-        let arguments = json!({ "uri": uri });
-        if !run.agreed_to_read(at, server, &arguments)? {
-            return Ok(());
-        }
         let timeout = step.timeout.unwrap_or(run.tool(at, server)?.call_timeout());
         let call = run.resource_request(at, server, uri.clone(), timeout)?;
         let whole = ms(timeout) + ms(call.server.connect_timeout);
         let request = CallRequest::Resource(call);
-        run.permit(at, None, None, &request)?;
+        if !run.permit(at, None, None, &request)? {
+            return Ok(());
+        }
         run.call_out(at, "read", json!({ "server": server, "uri": uri }), request, whole);
         Ok(())
     }

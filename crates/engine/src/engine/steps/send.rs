@@ -9,6 +9,7 @@ use crate::engine::Run;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
+use crate::engine::tools::consent::ToolUse;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{Body, CALL_TIMEOUT, CONNECT_TIMEOUT, STDOUT, SendStep, Step, Text, ToolKind};
@@ -101,18 +102,16 @@ impl Run {
             }
         };
         let shown = json!({ "part": done + 1, "parts": parts.len() });
+        // What a person is asked about is the whole, once.
+        let mut whole = Value::Object(with.clone());
+        whole["parts"] = parts.len().into();
+        whole["content"] = contents().join("\n\n").into();
         let mut told = with;
         told.extend(shown.as_object().cloned().unwrap_or_default());
         let told = Value::Object(told);
-        if done == 0 {
-            // What is asked about is the whole, once.
-            let mut whole = told.clone();
-            whole["content"] = contents().join("\n\n").into();
-            if !self.agreed(at, None, to, &whole)? {
-                return Ok(());
-            }
+        if !self.permit(at, None, Some(ToolUse { name: to, arguments: &told, whole: &whole, is_repeated: false }), &request)? {
+            return Ok(());
         }
-        self.permit(at, None, Some((to, &told)), &request)?;
         self.call_out(at, to, shown, request, ms(timeout));
         Ok(())
     }

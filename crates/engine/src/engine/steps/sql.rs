@@ -22,7 +22,9 @@ impl Kind for SqlStep {
         let with = run.arguments(at, &self.with)?;
         let timeout = step.timeout.unwrap_or(QUERY_TIMEOUT);
         let request = CallRequest::Query(run.query(at, None, self.query.source.to_string(), with.clone(), self.max_rows, timeout));
-        run.permit(at, None, None, &request)?;
+        if !run.permit(at, None, None, &request)? {
+            return Ok(());
+        }
         run.call_out(at, "sql", json!({ "query": *self.query.source, "with": with }), request, ms(timeout));
         Ok(())
     }

@@ -11,6 +11,7 @@ use super::{Kind, Taken, other};
 use crate::engine::Run;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::state::NodeRef;
+use crate::engine::tools::consent::ToolUse;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind};
 use crate::model::{CONNECT_TIMEOUT, FilePart, Step, Tool, ToolKind, ToolName, ToolStep};
@@ -33,12 +34,11 @@ impl Kind for ToolStep {
         let key = run.repeat_key(at, self.idempotency_key.as_ref(), 0)?;
         let (request, shown) = run.tool_request(at, name, given, key, timeout)?;
         let planner = run.planner_of(at);
-        // Who allowed the call allowed the one with answers, too: it is the same.
-        if answers.is_none() && !run.agreed(at, planner.as_deref(), name, &shown)? {
+        let used = ToolUse { name, arguments: &shown, whole: &shown, is_repeated: answers.is_some() };
+        let request = request.with_answers(answers);
+        if !run.permit(at, planner.as_deref(), Some(used), &request)? {
             return Ok(());
         }
-        let request = request.with_answers(answers);
-        run.permit(at, planner.as_deref(), Some((name, &shown)), &request)?;
         run.call_out(at, name, shown, request, ms(timeout));
         Ok(())
     }

@@ -1,83 +1,104 @@
-//! Calls of tools that a person must allow (`approve` of a tool, `approval_required` of a policy).
+//! What a person must allow before it is done: calls of tools (`approve` of a tool, `approval_required` of a policy), and what no list of a
+//! policy names (`permission_mode: prompt`).
 //!
-//! The answer is bound to the act: the tool's name and its arguments as they go out. A step asks about one call at a time; its other calls go
+//! The answer is bound to the act: what is called, with its arguments as they go out. A step asks about one act at a time; its other calls go
 //! on meanwhile, and when nothing else is left to do the run is paused.
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::engine::Run;
+use crate::engine::command::CallRequest;
 use crate::engine::state::consents::ConsentDecision;
 use crate::engine::state::{NodeRef, PendingConsent};
-use crate::engine::tools::permissions::shown_resource;
+use crate::engine::tools::permissions::{DecidedAct, shown_resource};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, Approve, ToolName};
-use crate::policy::{Act, decide, may_mean, needs_approval, opens_call};
+use crate::policy::{PolicyAnswer, may_mean, needs_approval};
+
+/// A tool that a step or its agent calls, as rules and people see it.
+#[derive(Clone, Copy)]
+pub(crate) struct ToolUse<'a> {
+    /// `tool` or `tool.part`.
+    pub(crate) name: &'a str,
+    /// Its arguments; of a `send` those of this part.
+    pub(crate) arguments: &'a Value,
+    /// All that a person decides about; of a `send` with what all its parts say.
+    pub(crate) whole: &'a Value,
+    /// The same call is made again with what a person answered to its server: who allowed it then allows it now.
+    pub(crate) is_repeated: bool,
+}
+
+/// What a person says about an act.
+pub(crate) enum PersonSays {
+    /// Nothing yet; the step waits.
+    Nothing,
+    /// Who says yes; empty: not known.
+    Yes(String),
+    /// Who says no, and why.
+    No { by: String, comment: String },
+}
 
 impl Run {
-    /// Whether a call may go out as far as people are concerned; `false`: a person has been asked, and the step waits.
+    /// What a person says about a request, who is asked if it must be; `None`: nobody need be asked.
     ///
     /// # Errors
-    /// A person said no (`rejected`), or the tool's own `allow` and `deny` do (`denied`).
-    pub(crate) fn agreed(&mut self, at: NodeRef, agent: Option<&str>, tool: &str, arguments: &Value) -> Result<bool, Failure> {
-        let decision = opens_call(self.tool(at, tool)?, tool, arguments);
-        if !decision.allowed {
-            self.record_decision(at, agent, ActKind::Tool, tool.to_owned(), decision)?;
+    /// In a test nobody can be asked.
+    pub(crate) fn person_says(
+        &mut self,
+        at: NodeRef,
+        agent: Option<&str>,
+        tool: Option<ToolUse>,
+        request: &CallRequest,
+        decided: &[DecidedAct],
+    ) -> Result<Option<PersonSays>, Failure> {
+        let asks: Vec<&DecidedAct> = decided.iter().filter(|one| one.decision.answer == PolicyAnswer::Ask).collect();
+        let of_resource = if let CallRequest::Resource(call) = request { Some((&*call.server.name, json!({ "uri": call.uri }))) } else { None };
+        let resource = of_resource.as_ref().map(|(server, arguments)| (*server, arguments));
+        let called = tool.map(|tool| (tool.name, tool.whole)).or(resource);
+        if asks.is_empty() && called.is_none_or(|(name, arguments)| !self.must_confirm(at, agent, name, arguments)) {
+            return Ok(None);
         }
-        let wanted = Wanted { act: Act::Tool { name: tool, arguments: Some(arguments) }, tool, arguments };
-        self.person_agrees(at, agent, &wanted, || format!("call {tool} with {arguments}"))
-    }
-
-    /// The same for a resource of a server; `allow` and `deny` of a server are about its tools.
-    ///
-    /// # Errors
-    /// A person said no (`rejected`).
-    pub(crate) fn agreed_to_read(&mut self, at: NodeRef, server: &str, arguments: &Value) -> Result<bool, Failure> {
-        let shown = shown_resource(server, arguments);
-        let wanted = Wanted { act: Act::Resource { server, uri: Some((arguments, &shown)) }, tool: server, arguments };
-        self.person_agrees(at, None, &wanted, || format!("read the resource {shown}"))
-    }
-
-    fn person_agrees(&mut self, at: NodeRef, agent: Option<&str>, wanted: &Wanted, in_words: impl Fn() -> String) -> Result<bool, Failure> {
-        if !self.must_be_asked(at, agent, wanted) {
-            return Ok(true);
+        if tool.is_some_and(|tool| tool.is_repeated) {
+            return Ok(Some(PersonSays::Yes(String::new())));
         }
-        let Wanted { act: _, tool, arguments } = *wanted;
-        let act = act(tool, arguments);
+        let words = wish(tool, request, &asks);
         let step = self.path(at);
-        match self.state.consents.get(&step) {
-            Some(PendingConsent { decided: None, .. }) => Ok(false),
+        if self.options.mocks.refuses_effects {
+            let message = format!("\"{step}\" asks a person before it may {words}; give it a mock");
+            let about = called.map(|(name, _)| name.to_owned()).unwrap_or_default();
+            self.noted.borrow_mut().unanswered.push((step, about));
+            return Err(Failure::new(FailureKind::Denied, message));
+        }
+        let act = act(called, &words, &asks);
+        Ok(Some(match self.state.consents.get(&step) {
+            Some(PendingConsent { decided: None, .. }) => PersonSays::Nothing,
             // One question of a step at a time.
-            _ if self.state.approvals.contains_key(&step) => Ok(false),
-            Some(PendingConsent { act: asked, decided: Some(true), .. }) if *asked == act => Ok(true),
-            Some(PendingConsent { act: asked, decided: Some(false), comment, .. }) if *asked == act => {
-                let why = if comment.is_empty() { String::new() } else { format!(": {comment}") };
-                Err(Failure::new(FailureKind::Rejected, format!("a person rejected this call of \"{tool}\"{why}")))
+            _ if self.state.approvals.contains_key(&step) => PersonSays::Nothing,
+            Some(PendingConsent { act: asked, decided: Some(true), by, .. }) if *asked == act => PersonSays::Yes(by.clone()),
+            Some(PendingConsent { act: asked, decided: Some(false), by, comment, .. }) if *asked == act => {
+                PersonSays::No { by: by.clone(), comment: comment.clone() }
             }
             _ => {
                 // Whole: a person decides about all of it.
-                let question = format!("\"{step}\" wants to {}; allow it?", in_words());
+                let question = format!("\"{step}\" wants to {words}{}; allow it?", because(&asks));
                 self.emit(Happening::ApprovalRequested { step, question, act, form: None });
-                Ok(false)
+                PersonSays::Nothing
             }
-        }
+        }))
     }
 
-    fn must_be_asked(&self, at: NodeRef, agent: Option<&str>, Wanted { act, tool, arguments }: &Wanted) -> bool {
-        let policies = self.policies(at, agent);
-        // Nobody is asked about what is rejected anyway.
-        if !policies.is_empty() && !decide(&policies, act).allowed {
-            return false;
-        }
+    /// Whether a tool, or a list of a policy, wants each of these calls confirmed.
+    fn must_confirm(&self, at: NodeRef, agent: Option<&str>, tool: &str, arguments: &Value) -> bool {
         let part = ToolName::of(tool).part.unwrap_or(tool);
         let by_tool = self.tool(at, tool).is_ok_and(|found| match &found.approve {
             Approve::Never => false,
             Approve::Always => true,
             Approve::Names(names) => names.iter().any(|name| may_mean(name, part) || may_mean(name, tool)),
         });
-        by_tool || policies.iter().any(|(_, policy)| needs_approval(policy, tool, arguments))
+        by_tool || self.policies(at, agent).iter().any(|(_, policy)| needs_approval(policy, tool, arguments))
     }
 
     /// A person has decided while the run is in this process.
@@ -95,23 +116,80 @@ impl Run {
     }
 }
 
-/// What a person may have to allow.
-struct Wanted<'a> {
-    act: Act<'a>,
-    tool: &'a str,
-    arguments: &'a Value,
+/// What a person may have to allow, after "wants to". `asks`: what policies ask about.
+fn wish(tool: Option<ToolUse>, request: &CallRequest, asks: &[&DecidedAct]) -> String {
+    // What the words say of themselves need not be said again.
+    let (words, covers) = match (tool, request) {
+        (Some(ToolUse { name, whole, .. }), _) => (format!("call {name} with {whole}"), Some(ActKind::Tool)),
+        (None, CallRequest::Resource(call)) => {
+            let shown = shown_resource(&call.server.name, &json!({ "uri": call.uri }));
+            (format!("read the resource {shown}"), Some(ActKind::Resource))
+        }
+        (None, CallRequest::Http(request)) => {
+            let body = request.body.as_ref().map(|(_, bytes)| format!(" with {}", String::from_utf8_lossy(bytes))).unwrap_or_default();
+            (format!("send {} {}{body}", request.method.word(), request.url), Some(ActKind::Host))
+        }
+        (None, CallRequest::Query(query)) => {
+            let with = if query.with.is_empty() { String::new() } else { format!(" with {}", json!(query.with)) };
+            (format!("run the query {}{with}", query.query.trim()), None)
+        }
+        (None, CallRequest::Tools(server)) => (format!("list the tools of server {}", server.name), None),
+        (None, CallRequest::Read(_)) => ("read files".to_owned(), None),
+        (
+            None,
+            CallRequest::Model(_)
+            | CallRequest::Scripted(_)
+            | CallRequest::Recall { .. }
+            | CallRequest::Tool(_)
+            | CallRequest::Mail(_)
+            | CallRequest::Print(_)
+            | CallRequest::List { .. }
+            | CallRequest::Open { .. }
+            | CallRequest::Write { .. }
+            | CallRequest::Held { .. },
+        ) => ("make a request".to_owned(), None),
+    };
+    let also: Vec<&str> = asks.iter().filter(|one| Some(one.act) != covers).map(|one| one.words.as_str()).collect();
+    if also.is_empty() { words } else { format!("{words} ({})", also.join(", ")) }
+}
+
+/// What an answer is bound to.
+fn act(called: Option<(&str, &Value)>, words: &str, asks: &[&DecidedAct]) -> String {
+    let mut hash = Sha256::new();
+    match called {
+        None => hash.update(words),
+        Some((name, arguments)) => {
+            hash.update(name);
+            hash.update([0]);
+            hash.update(arguments.to_string());
+        }
+    }
+    for one in asks {
+        hash.update([0]);
+        hash.update(&one.words);
+    }
+    hex::encode(hash.finalize())
+}
+
+/// Which rules ask, for the person who decides.
+fn because(asks: &[&DecidedAct]) -> String {
+    let mut rules: Vec<&str> = asks.iter().map(|one| one.decision.rule.as_str()).collect();
+    rules.dedup();
+    if rules.is_empty() { String::new() } else { format!(" ({})", rules.join("; ")) }
+}
+
+/// Why a call is not made that a person said no to.
+pub(crate) fn not_allowed(tool: Option<ToolUse>, request: &CallRequest, comment: &str) -> Failure {
+    let why = if comment.is_empty() { String::new() } else { format!(": {comment}") };
+    let what = match (tool, request) {
+        (Some(ToolUse { name, .. }), _) => format!("this call of \"{name}\""),
+        (None, CallRequest::Resource(call)) => format!("this call of \"{}\"", call.server.name),
+        (None, _) => "this".to_owned(),
+    };
+    Failure::new(FailureKind::Rejected, format!("a person did not allow {what}{why}"))
 }
 
 /// A `once` step in doubt, and a person who said no.
 pub(crate) fn not_again() -> Failure {
     Failure::new(FailureKind::Rejected, "a person decided not to run it again")
-}
-
-/// What an answer is bound to.
-fn act(tool: &str, arguments: &Value) -> String {
-    let mut hash = Sha256::new();
-    hash.update(tool.as_bytes());
-    hash.update([0]);
-    hash.update(arguments.to_string().as_bytes());
-    hex::encode(hash.finalize())
 }

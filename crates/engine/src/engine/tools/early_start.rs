@@ -66,7 +66,7 @@ impl Run {
                 None => tool.allowed_names().any(|part| may_allow(&policies, name, part)),
             })
         };
-        let may_read = |name: &&str| reached(name).is_some() && decide(&policies, &Act::Resource { server: name, uri: None }).allowed;
+        let may_read = |name: &&str| reached(name).is_some() && !decide(&policies, &Act::Resource { server: name, uri: None }).is_denied();
         let resources = planned.steps.iter().filter_map(|planned| planned.step.kind.resource());
         let read = resources.map(|step| step.server.as_str()).filter(may_read);
         named_tools(planned).into_iter().filter(may_start).map(|name| ToolName::of(name).tool).chain(read).collect()

@@ -17,6 +17,7 @@ use crate::engine::opening::Opening;
 use crate::engine::state::NodeRef;
 use crate::engine::state::talk::{AskedStage, MOST_PICTURES, ModelTalk, Offered, RequestedCall};
 use crate::engine::steps::requests::RepeatKey;
+use crate::engine::tools::consent::ToolUse;
 use crate::engine::words::ms;
 use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, SharedValue, ToolCall};
@@ -243,11 +244,11 @@ impl Run {
         };
         let key = RepeatKey { text: format!("{}-{conversation}{turn}-{}", self.own_key(at), place + 1), is_written: false };
         let (request, shown) = self.tool_request(at, &asked.tool, given.clone(), key, timeout)?;
-        if answers.is_none() && !self.agreed(at, Some(&agent_name), &asked.tool, &shown)? {
+        let used = ToolUse { name: &asked.tool, arguments: &shown, whole: &shown, is_repeated: answers.is_some() };
+        let request = request.with_answers(answers);
+        if !self.permit(at, Some(&agent_name), Some(used), &request)? {
             return Ok(());
         }
-        let request = request.with_answers(answers);
-        self.permit(at, Some(&agent_name), Some((&asked.tool, &shown)), &request)?;
         let request = self.bound_to_place(at, Some(&agent_name), request);
         let call = self.asked_called(at, place, &asked.tool, shown, timeout);
         self.send_out(at, &asked.tool, call, request);
@@ -269,13 +270,11 @@ impl Run {
         let given = self.with_fixed(at, tool, asked.arguments.as_object().cloned().unwrap_or_default())?;
         let opening = self.opening(at, called, given.clone(), None)?;
         let shown = Value::Object(given);
-        if !self.agreed(at, Some(agent), tool, &shown)? {
+        // Without a person to look up no request goes out, so only the tool itself is decided on.
+        let request = opening.person.as_ref().map_or_else(|query| CallRequest::Query(query.clone()), |_| CallRequest::Print(vec![]));
+        let used = ToolUse { name: tool, arguments: &shown, whole: &shown, is_repeated: false };
+        if !self.permit(at, Some(agent), Some(used), &request)? {
             return Ok(());
-        }
-        // No request goes out, so only the tool itself is decided on.
-        self.permit(at, Some(agent), Some((tool, &shown)), &CallRequest::Print(vec![]))?;
-        if let Err(query) = &opening.person {
-            self.permit(at, Some(agent), None, &CallRequest::Query(query.clone()))?;
         }
         let call = self.asked_called(at, place, tool, shown, timeout);
         let Opening { inputs, channel, person } = opening;

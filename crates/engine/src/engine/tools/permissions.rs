@@ -1,4 +1,4 @@
-//! Policies: every act of a step or of an agent is decided before it goes out, and the decision is an event.
+//! Policies: every act of a step or of an agent is decided before it goes out, by a person where a rule says so, and the decision is an event.
 
 use std::path::{Path, PathBuf};
 
@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use crate::engine::Run;
 use crate::engine::command::CallRequest;
 use crate::engine::state::NodeRef;
+use crate::engine::tools::consent::{PersonSays, ToolUse, not_allowed};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, HostSource, Policy, StepKind, Touch};
-use crate::policy::{Act, Decision, Origin, decide, decide_host, from_project, may_reach};
+use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, from_project, may_reach, opens_call};
 use crate::port::{ModelRequest, ServerTransport, ToolServer};
 use crate::sql::mentions;
 
@@ -22,39 +23,99 @@ enum Deed {
     Write(String, u64),
 }
 
+/// One thing that a request does, and what the rules say of it.
+pub(crate) struct DecidedAct {
+    pub(crate) act: ActKind,
+    target: String,
+    /// For a person who decides.
+    pub(crate) words: String,
+    pub(crate) decision: Decision,
+}
+
 impl Run {
-    /// Whether a request may go out: of a step, or of the agent that asks for it. `tool` is its name and its arguments.
+    /// Whether a request may go out: of a step, or of the agent that asks for it; `false`: a person has been asked, and the step waits.
     ///
     /// # Errors
-    /// A policy rejects it (`denied`), or its address cannot be read.
+    /// A policy, or the tool's own `allow` and `deny`, reject it (`denied`), a person said no (`rejected`), or its address cannot be read.
     pub(crate) fn permit(
         &mut self,
         at: NodeRef,
         agent: Option<&str>,
-        tool: Option<(&str, &Value)>,
+        tool: Option<ToolUse>,
         request: &CallRequest,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
+        if let Some(ToolUse { name, whole, .. }) = tool {
+            let decision = opens_call(self.tool(at, name)?, name, whole);
+            if decision.is_denied() {
+                self.record_decision(at, agent, (ActKind::Tool, name.to_owned()), decision, String::new())?;
+            }
+        }
+        let decided = self.decided(at, agent, tool, request)?;
+        // Nobody is asked about what is rejected anyway.
+        let is_denied = decided.iter().any(|one| one.decision.is_denied());
+        let said = if is_denied { None } else { self.person_says(at, agent, tool, request, &decided)? };
+        let (word, by) = match &said {
+            Some(PersonSays::Nothing) => return Ok(false),
+            Some(PersonSays::No { by, .. }) => (Some("no"), by.as_str()),
+            Some(PersonSays::Yes(by)) => (Some("yes"), by.as_str()),
+            None => (None, ""),
+        };
+        for DecidedAct { act, target, decision, .. } in decided {
+            match (decision.answer, word) {
+                // Nothing is done, so nothing was allowed.
+                (PolicyAnswer::Allow, Some("no")) => {}
+                (PolicyAnswer::Allow | PolicyAnswer::Deny, _) => self.record_decision(at, agent, (act, target), decision, String::new())?,
+                (PolicyAnswer::Ask, Some(word)) => {
+                    let decision = Decision::of(word == "yes", format!("{}, and a person said {word}", decision.rule));
+                    // What a person rejects is a failure of its own, below.
+                    let _ = self.record_decision(at, agent, (act, target), decision, by.to_owned());
+                }
+                // Something else is rejected.
+                (PolicyAnswer::Ask, None) => {}
+            }
+        }
+        match said {
+            Some(PersonSays::No { comment, .. }) => Err(not_allowed(tool, request, &comment)),
+            Some(PersonSays::Yes(_) | PersonSays::Nothing) | None => Ok(true),
+        }
+    }
+
+    /// What the rules say of each thing that a request does; nothing where none is in force.
+    fn decided(
+        &self,
+        at: NodeRef,
+        agent: Option<&str>,
+        tool: Option<ToolUse>,
+        request: &CallRequest,
+    ) -> Result<Vec<DecidedAct>, Failure> {
         let policies = self.policies(at, agent);
         let deeds = self.deeds(at, request)?;
         let is_named_by_data = |deed: &Deed| matches!(deed, Deed::Host(_, HostSource::Data));
         if policies.is_empty() && agent.is_none() && !deeds.iter().any(is_named_by_data) {
-            return Ok(());
+            return Ok(vec![]);
         }
-        let of_act = |act: Act| (act.kind(), act.target().to_string(), decide(&policies, &act));
-        let mut decided: Vec<_> =
-            tool.map(|(name, arguments)| of_act(Act::Tool { name, arguments: Some(arguments) })).into_iter().collect();
-        decided.extend(deeds.iter().map(|deed| match deed {
+        let of_act = |act: Act, words: String| DecidedAct {
+            act: act.kind(),
+            target: act.target().to_string(),
+            words,
+            decision: decide(&policies, &act),
+        };
+        let of_tool = tool.map(|ToolUse { name, arguments, .. }| {
+            of_act(Act::Tool { name, arguments: Some(arguments) }, format!("call {name}"))
+        });
+        let of_deeds = deeds.iter().map(|deed| match deed {
             Deed::Host(origin, source) => {
-                (ActKind::Host, origin.host.clone(), decide_host(&policies, *source, origin, || self.knows(at, origin)))
+                let decision = decide_host(&policies, *source, origin, || self.knows(at, origin));
+                DecidedAct { act: ActKind::Host, target: origin.host.clone(), words: format!("reach {origin}"), decision }
             }
             Deed::Resource(server, arguments) => {
                 let shown = shown_resource(server, arguments);
-                of_act(Act::Resource { server, uri: Some((arguments, &shown)) })
+                of_act(Act::Resource { server, uri: Some((arguments, &shown)) }, format!("read the resource {shown}"))
             }
-            Deed::Read(path) => of_act(Act::Read(path)),
-            Deed::Write(path, size) => of_act(Act::Write(path, *size)),
-        }));
-        decided.into_iter().try_for_each(|(act, target, decision)| self.record_decision(at, agent, act, target, decision))
+            Deed::Read(path) => of_act(Act::Read(path), format!("read {path}")),
+            Deed::Write(path, size) => of_act(Act::Write(path, *size), format!("write {path}")),
+        });
+        Ok(of_tool.into_iter().chain(of_deeds).collect())
     }
 
     /// Whether a model may be asked: policies do not bound which, but its host must be no model's choice.
@@ -72,29 +133,37 @@ impl Run {
             return Ok(());
         }
         let decision = may_reach(&policies, *host_from, &origin, || self.knows(at, &origin));
-        self.record_decision(at, Some(agent), ActKind::Host, origin.host, decision)
+        self.record_decision(at, Some(agent), (ActKind::Host, origin.host), decision, String::new())
     }
 
-    /// Whether policies may allow a tool that a step names, before its server is started.
+    /// Whether policies may allow a tool that a step names, perhaps once a person is asked, before its server is started.
     ///
     /// # Errors
     /// They reject all its calls (`denied`).
     pub(crate) fn permit_tool(&mut self, at: NodeRef, name: &str) -> Result<(), Failure> {
         let decision = decide(&self.policies(at, None), &Act::Tool { name, arguments: None });
-        if decision.allowed { Ok(()) } else { self.record_decision(at, None, ActKind::Tool, name.to_owned(), decision) }
+        if !decision.is_denied() {
+            return Ok(());
+        }
+        self.record_decision(at, None, (ActKind::Tool, name.to_owned()), decision, String::new())
     }
 
+    /// `by`: the person who decided.
+    ///
+    /// # Errors
+    /// It is not allowed.
     pub(crate) fn record_decision(
         &mut self,
         at: NodeRef,
         agent: Option<&str>,
-        act: ActKind,
-        target: String,
-        Decision { allowed, rule }: Decision,
+        (act, target): (ActKind, String),
+        decision: Decision,
+        by: String,
     ) -> Result<(), Failure> {
+        let (allowed, rule) = (decision.is_allowed(), decision.rule);
         let message = format!("{} \"{target}\" is not allowed: {rule}", act.word());
         let (step, agent) = (self.path(at), agent.unwrap_or_default().to_string());
-        self.emit(Happening::PolicyDecided { step, agent, act, target, allowed, rule });
+        self.emit(Happening::PolicyDecided { step, agent, act, target, allowed, rule, by });
         if allowed { Ok(()) } else { Err(Failure::new(FailureKind::Denied, message)) }
     }
 

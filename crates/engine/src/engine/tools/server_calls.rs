@@ -48,20 +48,26 @@ impl Run {
             if place > 0 && !self.has_permit(at) {
                 break;
             }
-            self.asks_for_tools(at, name)?;
+            // The next one is asked when a person has allowed this one.
+            if !self.asks_for_tools(at, name)? {
+                break;
+            }
         }
         Ok(!unknown.is_empty())
     }
 
-    fn asks_for_tools(&mut self, at: NodeRef, name: &str) -> Result<(), Failure> {
+    /// `false`: a person must allow it first.
+    fn asks_for_tools(&mut self, at: NodeRef, name: &str) -> Result<bool, Failure> {
         let server = self.server(at, name)?;
         let timeout_at_ms = self.now.ms + ms(server.connect_timeout);
         let request = CallRequest::Tools(server);
-        self.permit(at, None, None, &request)?;
+        if !self.permit(at, None, None, &request)? {
+            return Ok(false);
+        }
         let call = self.state.last_call + 1;
         self.emit(Happening::ToolsAsked { step: self.path(at), call, server: name.to_string(), timeout_at_ms });
         self.send_out(at, name, call, request);
-        Ok(())
+        Ok(true)
     }
 
     /// The servers among tools that are listed, such as those of an agent; not one of which policies allow no listed tool: it is not started.
@@ -168,7 +174,7 @@ impl Run {
         }
         // The list holds for every step of the pipeline, so it has what any of them names.
         let anywhere = self.named_anywhere(at, name);
-        let is_wanted = |part: &str| anywhere.iter().any(|name| name == part) || tool.allow.is_some() && opens(tool, part, None).allowed;
+        let is_wanted = |part: &str| anywhere.iter().any(|name| name == part) || tool.allow.is_some() && opens(tool, part, None).is_allowed();
         // Who names the server as a whole is offered all that it opens; else a pattern opens nothing that is not named.
         let is_whole = self.tools_anywhere(at).any(|tool| tool == name);
         let tells_agents = !tool.without_instructions && self.agents_use(at, name);
@@ -290,14 +296,14 @@ impl Run {
             if self.state.instance_around(at).absent.contains_key(server) {
                 return vec![];
             }
-            return if opens(tool, part, None).allowed { vec![part.to_string()] } else { vec![] };
+            return if opens(tool, part, None).is_allowed() { vec![part.to_string()] } else { vec![] };
         }
         if tool.allow.is_none() {
             return vec![];
         }
         let instance = self.state.instance_around(at);
         match instance.servers.get(server) {
-            Some(listed) => listed.iter().filter(|found| opens(tool, &found.name, None).allowed).map(|found| found.name.clone()).collect(),
+            Some(listed) => listed.iter().filter(|found| opens(tool, &found.name, None).is_allowed()).map(|found| found.name.clone()).collect(),
             // In a test no server is asked: names without patterns are known.
             None => tool.allowed_names().filter(|name| !name.contains(['*', '?', '[', '{'])).map(str::to_string).collect(),
         }
@@ -317,7 +323,7 @@ impl Run {
         let part = part.unwrap_or_default();
         let arguments = Value::Object(with);
         let decision = opens(self.tool(at, server)?, part, Some(&arguments));
-        if !decision.allowed {
+        if decision.is_denied() {
             let message = format!("tool \"{server}.{part}\" is not allowed with these arguments: {} (tools.{server})", decision.rule);
             return Err(Failure::new(FailureKind::Denied, message));
         }

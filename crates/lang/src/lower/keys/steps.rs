@@ -151,7 +151,7 @@ static GATE: KeyTable = KeyTable::of("gate").keys(&[
 static APPROVAL: KeyTable = KeyTable::of("approval").keys(&[
     key("approval", Template, "asks a person, and waits for the answer"),
     key("show", Value, "what the person sees"),
-    key("form", Fields, "what the person fills in"),
+    key("form", Either(&[Fields, Expression]), "what the person fills in: fields, or a list of questions that a step gave"),
     key("on_timeout", Of(Step), "reject, or the id of a later step that runs only when nobody answered within timeout"),
 ]);
 
