@@ -77,7 +77,7 @@ def main() -> int:
         if "faults" in parts:
             began = time.monotonic()
             some = [of[name] for name in ("linear", "agent", "approval", "conversation")] if not given.shape else chosen
-            total = played(flow, faults.schedules(flow, some, points // 4, given.seed))
+            total = played(flow, faults.schedules(flow, some, points // 4, given.seed) + faults.new_stores(flow, of["linear"]))
             total["ulimit -f"] = loop.summed(faults.small_files(flow, of["linear"]))
             total["small disk"] = loop.summed(faults.small_disks(flow, of["linear"]))
             whole = table("faults of the disk", total, began)
@@ -87,7 +87,7 @@ def main() -> int:
             ("together", lambda: together.one_run(flow, of["linear"], 5 * scale, given.seed)),
             ("together", lambda: together.one_store(flow, of["linear"], 20 * scale, given.seed)),
             ("together", lambda: together.one_conversation(flow, of["conversation"], 5 * scale, given.seed)),
-            ("signals", lambda: signals.signalled(flow, 10 * scale, given.seed)),
+            ("signals", lambda: signals.signalled(flow, 12 * scale, given.seed)),
         ]:
             if name in parts:
                 began = time.monotonic()

@@ -16,7 +16,7 @@ class Journal:
 
     def __init__(self, folder: pathlib.Path):
         self.runs: dict[str, list] = {}
-        file = folder / ".flow" / "runs.db"
+        file = folder / "runs.db"
         if not file.exists():
             return
         with tempfile.TemporaryDirectory() as copies:
@@ -51,9 +51,9 @@ def events_of(store: sqlite3.Connection, number: int, run: str) -> list:
 
 
 def end_of(events: list) -> dict:
-    """The end of a run; empty: it has not ended, or continued after a signal."""
+    """The end of a run; empty: it has not ended, or only a signal ended it."""
     last = next((event for event in reversed(events) if event["type"] in ("run_finished", "run_resumed")), {})
-    return last if last.get("type") == "run_finished" else {}
+    return last if last.get("type") == "run_finished" and last["status"] != "cancelled" else {}
 
 
 def questions(events: list) -> list:

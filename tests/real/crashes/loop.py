@@ -27,10 +27,10 @@ class Life:
 
 @dataclasses.dataclass
 class Reference:
-    """A run that nothing disturbs: its result, and the points of each of its commands."""
+    """A run that nothing disturbs: its result, and what was traced of each of its commands."""
 
     life: Life
-    points: list
+    logs: list
     effects: set
     order: list
 
@@ -68,7 +68,7 @@ def live(place: Place, faults: dict, reference: Reference = None, together: bool
         life.commands.append(command[0] if command[0] != "runs" else "resume")
         fault = faults.get(number)
         trace = ["strace", "-f", "-y", "-s", "48", "-o", f"{log}{number}", "-e", "trace=" + ",".join(CALLS)] if log else []
-        ended = place.call(*command, before=fault.strace() if fault else trace)
+        ended = place.call(*command, before=fault.strace(place.folder) if fault else trace)
         told = (number, command, fault, ended)
         if fault and not fault.error and ended.was_killed() or fault and fault.error and ended.exit == 6:
             life.faults += 1
@@ -106,7 +106,7 @@ def reference(flow: Flow, shape, has_journal: bool) -> Reference:
     logs = [open(f"{log}{number}").read() for number in range(len(life.commands))]
     if shape.name == "linear":
         synced_before_effects(logs[0], len(effects))
-    return Reference(life, [counted(text) for text in logs], set(effects), flow.receiver.order[place.name])
+    return Reference(life, logs, set(effects), flow.receiver.order[place.name])
 
 
 def synced_before_effects(log: str, count: int):
@@ -150,12 +150,8 @@ class Schedule:
 
     def play(self, flow: Flow) -> Life:
         place = flow.place(self.shape, self.has_journal)
-        try:
-            life = live(place, self.faults, self.reference, self.together)
-            check(place, life, self.reference)
-        except Exception as error:
-            error.add_note(f"{self.shape.name}, {'a' if self.has_journal else 'no'} journal before, {self.faults}, together: {self.together}; {place.folder}")
-            raise
+        life = live(place, self.faults, self.reference, self.together)
+        check(place, life, self.reference)
         place.remove()
         return life
 
@@ -167,19 +163,19 @@ def schedules(flow: Flow, shapes: list, most: int, seed: int) -> list:
     states = [(shape, has_journal) for shape in shapes for has_journal in (True, False)]
     for shape, has_journal in states:
         calm = reference(flow, shape, has_journal)
-        points = [(command, Fault(*point)) for command, of in enumerate(calm.points) for point in of]
+        points = [(command, Fault(*point)) for command, log in enumerate(calm.logs) for point in counted(log)]
         share = -(-most // len(states)) if most else len(points)
-        later = [point for of in calm.points for point in of]
         for command, fault in chance.sample(points, min(share, len(points))):
             faults = {command: fault}
             for more in range(chance.choice([0, 1, 1, 2])):
-                call, n = chance.choice(later)
-                faults[command + 1 + more] = Fault(call, chance.randint(1, n))
+                point = chance.choice(points)[1]
+                faults[command + 1 + more] = Fault(point.call, chance.randint(1, point.n))
             found.append(Schedule(shape, has_journal, calm, faults, chance.random() < 0.3))
     return found
 
 
 def summed(lives: list) -> collections.Counter:
+    """What lives came to, in numbers."""
     total = collections.Counter()
     for life in lives:
         total.update(runs=1, faults=life.faults, resumes_hit=life.resumes_hit, repeated=life.repeated)

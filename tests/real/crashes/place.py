@@ -11,13 +11,14 @@ import tempfile
 
 from journal import Journal, end_of, questions
 
+STORES = [f"{name}.db{end}" for name in ("runs", "conversations") for end in ("", "-wal", "-shm", "-new", "-new-wal", "-new-shm", "-new-journal")]
 # What the journal, its lock and the network are worked with.
 CALLS = ["openat", "pwrite64", "write", "fdatasync", "fsync", "ftruncate", "unlink", "rename", "sendto", "writev", "recvfrom"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """What happens at the Nth call of a name: the process is killed before it, or it fails."""
+    """What happens at the Nth call of a name in a thread: the process is killed before it; or, of calls about the files of a store, it fails."""
 
     call: str
     n: int
@@ -25,10 +26,11 @@ class Fault:
     # All later calls fail, too.
     lasts: bool = False
 
-    def strace(self) -> list:
+    def strace(self, folder: pathlib.Path) -> list:
         what = f"error={self.error}" if self.error else "signal=KILL"
         when = f"{self.n}+" if self.lasts else self.n
-        return ["strace", "-f", "-o", "/dev/null", "-e", f"trace={self.call}", "-e", f"inject={self.call}:{what}:when={when}"]
+        files = [word for store in STORES for word in ("-P", str(folder / ".flow" / store))] if self.error else []
+        return ["strace", "-f", "-o", "/dev/null", *files, "-e", f"trace={self.call}", "-e", f"inject={self.call}:{what}:when={when}"]
 
 
 @dataclasses.dataclass
@@ -75,7 +77,7 @@ class Place:
         address = flow.receiver.address(self.name)
         self.env = {name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH") if name in os.environ}
         self.env |= {"FLOW_CONFIG": "", "XDG_STATE_HOME": str(folder / ".state"), "RECEIVER": address, "HELPDESK_URL": address}
-        self.others = set(Journal(folder).runs)
+        self.others = set(Journal(folder / ".flow").runs)
 
     def fill(self):
         earlier = "flow: 1\nname: earlier\ndescription: Adds.\nsteps: [{ id: a, set: 1 }]\noutputs: { n: steps.a.output }\n"
@@ -84,26 +86,31 @@ class Place:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
 
-    def start(self, *arguments: str, before=(), **more) -> subprocess.Popen:
+    def start(self, *arguments: str, before=()) -> subprocess.Popen:
         pipe = subprocess.PIPE
         command = [*before, self.flow.program, *arguments]
-        return subprocess.Popen(command, cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, **more)
+        return subprocess.Popen(command, cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True)
 
-    def call(self, *arguments: str, before=(), **more) -> Ended:
-        process = self.start(*arguments, before=before, **more)
+    def call(self, *arguments: str, before=()) -> Ended:
+        process = self.start(*arguments, before=before)
         out, err = process.communicate(timeout=120)
         return Ended(process.returncode, out, err)
 
+    def state(self) -> pathlib.Path:
+        """The folder of the store, also where FLOW_STATE_DIR names it."""
+        elsewhere = self.env.get("FLOW_STATE_DIR")
+        return next(pathlib.Path(elsewhere).glob("*"), pathlib.Path(elsewhere)) if elsewhere else self.folder / ".flow"
+
     def later(self, *inputs: str):
         """Another run, that comes after the one of this place."""
-        before = set(Journal(self.folder).runs)
+        before = set(Journal(self.state()).runs)
         ended = self.call(*self.shape.run(), *inputs)
         assert ended.exit == 0, ended
-        self.others |= set(Journal(self.folder).runs) - before
+        self.others |= set(Journal(self.state()).runs) - before
 
     def run(self) -> tuple:
         """The id and the events of the run of this place; none: nothing of it is kept."""
-        runs = Journal(self.folder).runs.items()
+        runs = Journal(self.state()).runs.items()
         own = [(run, events) for run, events in runs if run not in self.others and events and events[0]["pipeline"] == self.shape.pipeline]
         assert len(own) < 2, [run for run, _ in own]
         return own[0] if own else (None, [])
@@ -120,20 +127,22 @@ class Place:
         return ["runs", "resume", "--all" if together else run, "--trust", "-q"]
 
     def locks(self) -> list:
-        """The locks of runs that are kept: a process that is killed before its run began leaves one of a run that nobody knows."""
-        known = Journal(self.folder).runs
-        return [file.name for file in (self.folder / ".flow").glob("*.lock") if file.name.split(".")[0] in known]
+        """The locks of runs that are kept. A process that is killed before its run began, or while it leaves its conversation, leaves another file."""
+        return [run for run in Journal(self.state()).runs if (self.state() / f"{run}.lock").exists()]
 
     def remove(self):
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def counted(log: str) -> list:
-    """The points of a traced process: each call of a name in each thread, since strace counts in each; of files only those of a store."""
+def counted(log: str, of_stores: bool = False) -> list:
+    """The points of a traced process: each call of a name in each thread, since strace counts in each; of files only those of the project's state, or
+    all calls that are about a store."""
     points, counts = set(), collections.Counter()
     for line in log.splitlines():
         if found := re.match(r"(\d+) +(\w+)\((.*)", line):
             thread, call, arguments = found.groups()
+            if of_stores and not re.search(r"/\.flow/(runs|conversations)\.db", arguments):
+                continue
             counts[thread, call] += 1
             if call not in ("openat", "unlink", "rename") or ".flow" in arguments:
                 points.add((call, counts[thread, call]))

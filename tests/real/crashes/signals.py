@@ -1,13 +1,12 @@
 """G1: SIGINT, SIGTERM and SIGHUP at random moments of a run that has an MCP server as a child and a call of a model out that nobody answers."""
 
+import concurrent.futures
 import pathlib
 import random
 import signal
-import subprocess
 import time
 
-from journal import end_of, repeats
-from loop import Reference, live
+from loop import live
 from place import Flow, Place
 from shapes import MODEL, Shape, pipeline, post, told
 
@@ -28,8 +27,8 @@ for line in sys.stdin:
 time.sleep(600)
 '''
 EXITS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 143}
-# The program has 5 s; a machine under load may be late.
-MOST_SECONDS = 8
+# The program has 5 s, and 3 s more for what it started. A run that hangs takes longer than this, a machine under load does not.
+MOST_SECONDS = 30
 
 
 def shape() -> Shape:
@@ -50,35 +49,39 @@ def children(place: Place) -> list:
     return found
 
 
+def one(flow: Flow, own: Shape, result: dict, which: int, after: float) -> float:
+    """A run that is signalled after a while. Gives how long it took to end."""
+    place = flow.place(own)
+    flow.receiver.hanging.add(place.name)
+    process = place.start(*own.run())
+    time.sleep(after)
+    process.send_signal(which)
+    sent = time.monotonic()
+    _, told = process.communicate(timeout=MOST_SECONDS)
+    took = time.monotonic() - sent
+    if process.returncode == -which:
+        assert not place.run()[1], f"{which} came before the program listened for it, and yet a run had begun"
+    else:
+        assert process.returncode == EXITS[which], (which, process.returncode, told)
+    while left := children(place):
+        assert time.monotonic() - sent < MOST_SECONDS, (which, left)
+        time.sleep(0.1)
+    flow.receiver.hanging.discard(place.name)
+    life = live(place, {})
+    assert life.result == result, (life.result, result)
+    run, _ = place.run()
+    assert all(count <= 2 for count in flow.receiver.seen(place.name, run).values())
+    place.remove()
+    return took
+
+
 def signalled(flow: Flow, count: int, seed: int) -> dict:
-    chance, longest, ended, before = random.Random(seed), 0.0, 0, 0
-    own = shape()
+    chance, own = random.Random(seed), shape()
     calm = live(flow.place(own), {})
-    for number in range(count):
-        place = flow.place(own)
-        flow.receiver.hanging.add(place.name)
-        which = chance.choice(list(EXITS))
-        process = place.start(*own.run(), preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
-        time.sleep(chance.random() * 1.2)
-        process.send_signal(which)
-        sent = time.monotonic()
-        _, told = process.communicate(timeout=60)
-        longest = max(longest, time.monotonic() - sent)
-        run, events = place.run()
-        if process.returncode == -which:
-            # It came before the program had begun to listen, so nothing had begun.
-            assert not events, (which, told)
-            before += 1
-        else:
-            assert process.returncode == EXITS[which], (which, process.returncode, told)
-            ended += 1
-        assert time.monotonic() - sent < MOST_SECONDS, (which, longest, told)
-        left = children(place)
-        assert not left, (which, left)
-        flow.receiver.hanging.discard(place.name)
-        life = live(place, {})
-        assert life.result == calm.result, (life.result, calm.result)
-        run, _ = place.run()
-        assert all(n <= 2 for n in flow.receiver.seen(place.name, run).values())
-        place.remove()
-    return {"runs": count, "ended in order": ended, "before anything began": before, "longest": f"{longest:.1f} s"}
+    # Also where this script was started with `nohup`.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    with concurrent.futures.ThreadPoolExecutor(max_workers=10) as pool:
+        runs = [pool.submit(one, flow, own, calm.result, list(EXITS)[n % 3], chance.random() * 2) for n in range(count)]
+        longest = max(run.result() for run in runs)
+    signal.signal(signal.SIGHUP, before)
+    return {"runs": count, "the last one ended after": f"{longest:.1f} s"}

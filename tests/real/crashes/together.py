@@ -3,12 +3,14 @@
 import json
 import random
 import re
+import time
 
 from journal import Journal, end_of, repeats
 from place import Flow, Place
 
 
 def all_ended(processes: list) -> list:
+    """Number, outputs and exit of each process."""
     return [(process.pid, *process.communicate(timeout=120), process.returncode) for process in processes]
 
 
@@ -46,8 +48,7 @@ def one_run(flow: Flow, shape, rounds: int, seed: int) -> dict:
 
 
 def next_ended(processes: list):
-    import time
-
+    """The first of these processes that ends."""
     for _ in range(6_000):
         for process in processes:
             if process.poll() is not None:
@@ -58,8 +59,6 @@ def next_ended(processes: list):
 
 def started(place: Place, count: int):
     """Waits until as many effects have reached the receiver."""
-    import time
-
     for _ in range(6_000):
         with place.flow.receiver.lock:
             if sum(place.flow.receiver.effects[place.name].values()) >= count:
@@ -81,7 +80,7 @@ def one_store(flow: Flow, shape, count: int, seed: int) -> dict:
     ended = all_ended(processes)
     assert all(exit == 0 or pid in killed for pid, _, _, exit in ended), ended
     place.call("runs", "resume", "--all", "--trust", "-q")
-    runs = Journal(place.folder).runs
+    runs = Journal(place.state()).runs
     succeeded = sum(exit == 0 for *_, exit in ended)
     assert succeeded <= len(runs) <= count, (succeeded, len(runs))
     with flow.receiver.lock:
@@ -110,7 +109,7 @@ def one_conversation(flow: Flow, shape, rounds: int, seed: int) -> dict:
         ended = all_ended(processes)
         assert all(exit == 0 or victim and pid == victim.pid for pid, _, _, exit in ended), ended
         place.call("runs", "resume", "--all", "--trust", "-q")
-        done = [events[0] for run, events in Journal(place.folder).runs.items() if run not in place.others]
+        done = [events[0] for run, events in Journal(place.state()).runs.items() if run not in place.others]
         said = [json.loads(line)["text"] for line in place.call("conversations", "export", shape.conversation).out.splitlines()]
         kept = said[0::2]
         assert kept[0] == "one" and sorted(kept[1:]) == sorted(start["conversation"]["message"]["text"] for start in done), (said, done)
