@@ -278,11 +278,46 @@ fn a_damaged_journal_is_found_or_without_effect() {
     }
     for at in (0..whole.len()).step_by(512) {
         judge(format!("cut at {at}"), &whole[..at]);
+        judge(format!("cut inside of sector {at}"), &whole[..at + 1 + at / 512 % 511]);
         let mut bytes = whole.clone();
         bytes[at..(at + 512).min(whole.len())].fill(0);
         judge(format!("sector {at} is zero"), &bytes);
+        let mut bytes = whole.clone();
+        bytes.copy_within(at..at + 512, if at == 0 { 512 } else { at - 512 });
+        judge(format!("sector {at} is there twice"), &bytes);
     }
     assert!(found > 50 && harmless > 50, "{found} {harmless}");
+}
+
+#[test]
+fn a_damaged_run_is_rejected_by_every_command_with_its_row_and_the_other_runs_are_not() {
+    let folder = place(COUNTS);
+    for _ in 0..2 {
+        assert_eq!(flow(folder.path(), &["run", "p.yaml", "-q"]).exit, 0);
+    }
+    let file = folder.path().join(".flow/runs.db");
+    let store = rusqlite::Connection::open(&file).unwrap();
+    let of = |number: u32| -> (String, Vec<u8>) {
+        let query = "select r.run, body from blocks b join runs r on r.number = b.run where b.run = ?1 order by last desc limit 1";
+        store.query_row(query, [number], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+    };
+    let ((sound, _), (damaged, body)) = (of(1), of(2));
+    store.close().unwrap();
+    let mut bytes = std::fs::read(&file).unwrap();
+    let at = bytes.windows(40).position(|window| window == &body[..40]).unwrap();
+    bytes[at + 20] ^= 4;
+    std::fs::write(&file, bytes).unwrap();
+    for call in ["show", "export", "resume", "replay", "fork --from all"] {
+        let [call, more @ ..] = &call.split(' ').collect::<Vec<_>>()[..] else { unreachable!("split gives a part") };
+        for (run, exit) in [(&damaged, 6), (&sound, 0)] {
+            let ran = flow(folder.path(), &[&["runs", call, run], more].concat());
+            assert_eq!(ran.exit, exit, "{call}: {}", ran.err);
+            assert_eq!(ran.err.contains(" is damaged: row "), exit == 6, "{call}: {}", ran.err);
+            assert!(exit == 0 || ran.err.contains(&damaged), "{call}: {}", ran.err);
+        }
+    }
+    let doctor = flow(folder.path(), &["doctor"]);
+    assert!(doctor.exit == 1 && doctor.out.contains(&damaged), "{}", doctor.out);
 }
 
 #[test]

@@ -415,3 +415,27 @@ fn a_value_that_each_step_doubles_fails_where_it_is_too_large() {
     let ran = crate::program::flow(folder.path(), &["run", "p.yaml"]);
     assert!(ran.exit == 6 && ran.err.contains("the value takes more than 64 MiB"), "{}: {}", ran.exit, ran.err);
 }
+
+/// Stored values are data: no key in them means anything to whoever reads them again.
+#[test]
+fn a_value_whose_keys_look_like_those_of_events_comes_back_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("flow.toml", "");
+    write(
+        "p.yaml",
+        "flow: 1\nname: p\ninputs: { x: any }\nsteps: [{ id: a, set: \"{{ inputs.x }}\" }, { id: nap, wait: 60s }]\noutputs: { x: \"{{ steps.a.output }}\" }\n",
+    );
+    let x = serde_json::json!({
+        "lc": 1, "type": "run_finished", "id": ["langchain", "os", "system"], "kwargs": { "command": "id" }, "__type": "exception",
+        "__reduce__": ["os.system", "id"], "py/object": "os.system", "$serde_json::private::RawValue": "1", "$serde_json::private::Number": "7",
+        "v": 9, "seq": 1, "run": "r_other", "step": "nap", "status": "succeeded", "said": { "text": "" }, "{{ 7 * 7 }}": "{{ env.HOME }}",
+    });
+    write("in.json", &serde_json::json!({ "x": x }).to_string());
+    let mut child = begun(folder.path(), &mut command(folder.path(), &["run", "p.yaml", "--events", "events.jsonl", "--inputs", "in.json"]));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = newest(folder.path())["run"].as_str().unwrap().to_owned();
+    let record: Value = serde_json::from_str(&flow(folder.path(), &["runs", "export", &run]).out).unwrap();
+    assert_eq!((&record["inputs"]["x"], &record["steps"][0]["output"]), (&x, &x));
+}

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::encryption::Sealing;
 use super::files;
 use super::sqlite_file::{connect, erase, make_private_file};
-use super::store_block::{packed, unpacked};
+use super::store_block::{packed_with_checksum, unpacked};
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Cache, Pending};
@@ -18,8 +18,9 @@ use crate::port::{Cache, Pending};
 /// Most bytes of one result.
 const MOST_BYTES: usize = 1024 * 1024;
 
-/// Version of the table, `PRAGMA user_version`. Results of another version are dropped: before 3, the keys beside encrypted results were plain hashes.
-const VERSION: i64 = 3;
+/// Version of the table, `PRAGMA user_version`. Results of another version are dropped: before 3, the keys beside encrypted results were plain
+/// hashes, and before 4, results had no checksum.
+const VERSION: i64 = 4;
 
 /// The file of a cache cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -75,7 +76,7 @@ impl Cache for SqliteCache {
             cache.execute("delete from results where until <= ?1", [now.timestamp_millis()])?;
             let found: Option<Vec<u8>> =
                 cache.query_row("select value from results where key = ?1", params![key], |row| row.get(0)).optional()?;
-            // One that is encrypted with another key is as good as none.
+            // One that is damaged, or encrypted with another key, is as good as none.
             let text = found.and_then(|body| unpacked(key.as_bytes(), &body, sealing.key.as_ref()));
             Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
         })
@@ -90,7 +91,7 @@ impl Cache for SqliteCache {
             if text.len() > MOST_BYTES || sealing.is_on && sealed_with.is_none() {
                 return Ok(());
             }
-            let Some(body) = packed(key.as_bytes(), text.as_bytes(), sealed_with) else { return Ok(()) };
+            let Some(body) = packed_with_checksum(key.as_bytes(), text.as_bytes(), sealed_with) else { return Ok(()) };
             open(&file)?.execute(
                 "insert or replace into results (key, run, until, value) values (?1, ?2, ?3, ?4)",
                 params![key, &*run, until.timestamp_millis(), body],
@@ -123,7 +124,7 @@ fn open(file: &Path) -> Result<Connection, rusqlite::Error> {
             cache.execute_batch(
                 "drop table if exists results;
                  create table results (key text primary key, run text not null, until integer not null, value blob not null) strict;
-                 pragma user_version = 3;",
+                 pragma user_version = 4;",
             )?;
         }
         cache.execute_batch("commit")?;
@@ -149,6 +150,24 @@ mod tests {
         assert_eq!(cache.recall("a".into(), now + chrono::TimeDelta::hours(2)).await.unwrap(), None);
         cache.keep("big".into(), now + chrono::TimeDelta::hours(1), json!("x".repeat(MOST_BYTES))).await.unwrap();
         assert_eq!(cache.recall("big".into(), now).await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_result_in_which_a_bit_is_changed_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("cache.db");
+        let cache = SqliteCache::new(file.clone(), "r_1", Sealing::default());
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let value = json!({ "output": "32 of 40 hours were logged this week", "at": [1, 2, 3] });
+        cache.keep("a".into(), now + chrono::TimeDelta::hours(1), value).await.unwrap();
+        let store = Connection::open(&file).unwrap();
+        let body: Vec<u8> = store.query_row("select value from results", [], |row| row.get(0)).unwrap();
+        for bit in 0..body.len() * 8 {
+            let mut changed = body.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            store.execute("update results set value = ?1", [changed]).unwrap();
+            assert_eq!(cache.recall("a".into(), now).await.unwrap(), None, "bit {bit}");
+        }
     }
 
     #[tokio::test]

@@ -13,7 +13,7 @@ use super::encryption::{JournalKey, Sealing};
 use super::files;
 use super::run_lock::RunLock;
 use super::sqlite_file::{Identity, PATIENCE, WriteTurn, connect, erase, make_file, plain};
-use super::store_block::{packed, place, unpacked};
+use super::store_block::{packed, packed_with_checksum, place, unpacked};
 use crate::model::{PastMessage, read_own};
 use crate::port::{ConversationRun, ConversationSummary, Conversations, KeptMessage, StoreError};
 
@@ -330,7 +330,7 @@ impl Conversations for SqliteConversations {
         let body = |(part, message): (usize, &KeptMessage)| {
             let masked = (message.masked != message.said.text).then(|| message.masked.clone());
             let text = serde_json::to_vec(&MessageBody { said: message.said.clone(), masked }).ok()?;
-            packed(&place(run, part as u64), &text, key)
+            packed_with_checksum(&place(run, part as u64), &text, key)
         };
         let bodies: Option<Vec<Vec<u8>>> = messages.iter().enumerate().map(body).collect();
         let bodies = bodies.ok_or_else(|| unusable(&self.file, "a message cannot be compressed or encrypted"))?;

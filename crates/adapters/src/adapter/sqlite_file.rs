@@ -46,11 +46,24 @@ pub(super) fn make_file<E>(
         Connection::open(&new)?.execute_batch("pragma auto_vacuum = incremental; vacuum;")?;
         let connection = connect(&new)?;
         connection.execute_batch(&format!("begin immediate; {tables} commit;"))?;
-        // Closing it brings the log into the file.
-        connection.close().map_err(|(_, error)| error)
+        // Closing it would bring the log into the file, too, but does not say when that fails.
+        let is_whole = empty_log(&connection)?;
+        connection.close().map_err(|(_, error)| error)?;
+        Ok(is_whole)
     };
-    make().map_err(of_sqlite)?;
-    remove_whole(file).and_then(|()| std::fs::rename(&new, file)).map_err(of_disk)
+    if !make().map_err(of_sqlite)? {
+        return Err(of_disk(std::io::Error::other("another program reads it while it is made; try again")));
+    }
+    remove_whole(file).and_then(|()| std::fs::rename(&new, file)).and_then(|()| sync_folder_of(file)).map_err(of_disk)
+}
+
+/// Makes durable which files a folder holds.
+fn sync_folder_of(file: &Path) -> std::io::Result<()> {
+    File::open(folder_of(file))?.sync_all()
+}
+
+fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Removes a file and what SQLite keeps beside it.
@@ -129,8 +142,7 @@ pub(super) struct WriteTurn(#[expect(dead_code, reason = "closing it ends the tu
 impl WriteTurn {
     /// Waits for the turn, and continues without it in the end.
     pub(super) fn wait(file: &Path) -> WriteTurn {
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let Ok(folder) = File::open(folder) else { return WriteTurn(None) };
+        let Ok(folder) = File::open(folder_of(file)) else { return WriteTurn(None) };
         let mut tries = 0;
         while let Err(std::fs::TryLockError::WouldBlock) = folder.try_lock()
             && waits(tries)

@@ -19,6 +19,10 @@ const FULL: usize = 256 * 1024;
 /// What the first byte of a body says about the rest.
 const DEFLATED: u8 = 1;
 const SEALED: u8 = 2;
+const CHECKED: u8 = 3;
+
+/// Bytes of a checksum.
+const SUM: usize = 16;
 
 /// A few events of a run that follow one another.
 pub(super) struct EventBlock {
@@ -149,11 +153,25 @@ pub(super) fn packed(place: &[u8], text: &[u8], key: Option<&JournalKey>) -> Opt
     })
 }
 
-/// The text again. `None`: it was changed, or is encrypted with another key or one that is not there.
+/// The same for a text whose checksum is kept nowhere else. What is encrypted cannot be changed unnoticed anyway.
+pub(super) fn packed_with_checksum(place: &[u8], text: &[u8], key: Option<&JournalKey>) -> Option<Vec<u8>> {
+    let body = packed(place, text, key)?;
+    match body.split_first()? {
+        (&DEFLATED, packed) => Some([&[CHECKED][..], &sum(&[place, packed]), packed].concat()),
+        _ => Some(body),
+    }
+}
+
+/// The text again. `None`: it was changed, or is encrypted with another key or one that is not there. A text without a checksum of its own is
+/// compared by whoever keeps its checksum.
 pub(super) fn unpacked(place: &[u8], body: &[u8], key: Option<&JournalKey>) -> Option<String> {
     let opened;
     let packed = match body.split_first()? {
         (&DEFLATED, packed) => packed,
+        (&CHECKED, checked) => {
+            let (own, packed) = checked.split_at_checked(SUM)?;
+            Some(packed).filter(|packed| *own == sum(&[place, packed]))?
+        }
         (&SEALED, sealed) => {
             opened = key?.open(place, sealed)?;
             &opened
@@ -170,8 +188,13 @@ pub(super) fn place(run: &str, last: u64) -> Vec<u8> {
     [run.as_bytes(), &last.to_le_bytes()].concat()
 }
 
-/// The first 16 bytes of SHA-256 over run, number and body.
+/// The checksum over run, number and body.
 pub(super) fn checksum(run: &str, last: u64, body: &[u8]) -> Vec<u8> {
-    let hash = Sha256::new().chain_update(run.as_bytes()).chain_update(last.to_le_bytes()).chain_update(body);
-    hash.finalize()[..16].to_vec()
+    sum(&[run.as_bytes(), &last.to_le_bytes(), body]).to_vec()
+}
+
+/// The first bytes of SHA-256 over these parts.
+fn sum(parts: &[&[u8]]) -> [u8; SUM] {
+    let hash = parts.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part)).finalize();
+    std::array::from_fn(|place| hash[place])
 }

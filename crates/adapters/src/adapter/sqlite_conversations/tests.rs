@@ -131,3 +131,34 @@ fn an_encrypted_store_tells_neither_ids_nor_texts() {
         ["", "-wal"].iter().flat_map(|end| std::fs::read(folder.path().join(format!("conversations.db{end}"))).unwrap()).collect();
     assert!(!raw.windows(5).any(|part| part == b"maria"));
 }
+
+#[test]
+fn a_store_in_which_a_bit_is_changed_gives_the_same_messages_or_is_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("conversations.db");
+    let mut store = SqliteConversations::open(&file, &Sealing::default(), true).unwrap();
+    for n in 0..6 {
+        say(&mut store, "maria", &format!("r_{n}"), &[&format!("What did I log on day {n}?"), &format!("{} hours.", n * 7)]);
+    }
+    let all = store.all("maria").unwrap();
+    drop(store);
+    let whole = std::fs::read(&file).unwrap();
+    let (mut found, mut harmless) = (0, 0);
+    for at in (0..whole.len()).step_by(13) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        let _ = std::fs::remove_file(file.with_file_name("conversations.db-wal"));
+        let _ = std::fs::remove_file(file.with_file_name("conversations.db-shm"));
+        std::fs::write(&file, bytes).unwrap();
+        let read = SqliteConversations::existing(&file, &Sealing::default()).and_then(|mut store| {
+            store.check()?;
+            store.all("maria")
+        });
+        match read {
+            Err(_) | Ok(None) => found += 1,
+            Ok(same) if same == all => harmless += 1,
+            Ok(other) => panic!("bit {} of byte {at}: {other:?}", at % 8),
+        }
+    }
+    assert!(found > 50 && harmless > 50, "{found} {harmless}");
+}

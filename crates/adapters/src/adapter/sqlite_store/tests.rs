@@ -1,6 +1,7 @@
 //! A store of runs: what is kept comes back, and what is wrong with it is reported.
 
 mod apart;
+mod damaged;
 mod erased;
 mod listed;
 mod lost;
