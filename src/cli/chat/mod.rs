@@ -26,6 +26,7 @@ use super::refusal::Refusal;
 use super::{Exit, inputs, trust};
 use crate::adapter::environment;
 use crate::diagnostic::{counted, visible};
+use crate::port::MessageThread;
 use crate::runtime::{Runner, Talk, channel};
 use opened::Opened;
 use sessions::Session;
@@ -116,8 +117,10 @@ impl Chat<'_> {
             keep: self.options.max_messages,
             is_alone: self.opened.agent.is_some(),
         });
-        self.tally =
-            ChatTally { messages: session.messages.iter().filter(|message| !message.is_unanswered).count() as u64, ..ChatTally::default() };
+        self.tally = ChatTally {
+            messages: session.messages.iter().filter(|message| message.thread == MessageThread::Talk).count() as u64,
+            ..ChatTally::default()
+        };
         self.session = session;
         Ok(())
     }

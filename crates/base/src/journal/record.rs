@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::course::{CallsByNumber, SentRecord, ToolCallRecord, TryRecord, delivered, tried, tried_step};
+use super::course::{CallsByNumber, ConversationRecord, SentRecord, ToolCallRecord, TryRecord, delivered, tried, tried_step};
 use crate::event::{
     Canceller, Event, FailureKind, Happening, ModelAnswer, RunEnd, RunOrigin, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage,
     Verdict,
@@ -113,17 +113,6 @@ impl RunBrief {
         let question = record.question().map(short);
         RunBrief { duration_ms: record.duration_ms(), channel: record.channel.clone(), usage: record.usage, question }
     }
-}
-
-/// The conversation of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ConversationRecord {
-    /// Its id.
-    pub of: String,
-    /// How many earlier messages the run knows.
-    pub earlier: u64,
-    /// How many older ones were left out.
-    pub left_out: u64,
 }
 
 /// A phase: `created`, the steps' own, `refining`, and `completed` or `failed`.
@@ -324,11 +313,7 @@ impl RecordBuilder {
             channel: start.channel.clone(),
             origin: start.origin.clone(),
             person: Some((*start.person).clone()).filter(|own| own.as_object().is_some_and(|own| !own.is_empty())).unwrap_or_default(),
-            conversation: start.conversation.as_deref().map(|own| ConversationRecord {
-                of: own.of.clone(),
-                earlier: own.messages.len() as u64,
-                left_out: own.left_out,
-            }),
+            conversation: start.conversation.as_deref().map(ConversationRecord::of),
             style_guide: start.style_guide.clone(),
             started: first.time,
             scripted: start.scripted,
