@@ -235,10 +235,17 @@ fn store(size: usize, folder: &Path, before: usize) -> Done<Figure> {
         return Err(format!("the store grew: {filled:?}").into());
     }
     let mut all = Figure { size, units: TIMES, cpu: Duration::ZERO, wall: Duration::ZERO, mb: 0.0 };
-    for words in [&["run", "one.yaml", "--quiet"][..], &["runs", "list"], &["runs", "show", "r_000000"]].repeat(TIMES) {
-        let (cost, mb) = flow_cost(folder, words)?;
-        all = Figure { cpu: all.cpu + cost.cpu, wall: all.wall + cost.wall, mb: all.mb.max(mb), ..all };
+    for words in [&["run", "one.yaml", "--quiet"][..], &["runs", "list"], &["runs", "show", "r_000000"]] {
+        let costs = (0..TIMES).map(|_| flow_cost(folder, words)).collect::<Done<Vec<_>>>()?;
+        let mut walls: Vec<Duration> = costs.iter().map(|(cost, _)| cost.wall).collect();
+        walls.sort();
+        println!("  flow {:<24} {:>6.1} ms wall in the middle, among {size} runs", words.join(" "), ms(walls[TIMES / 2]));
+        for (cost, mb) in costs {
+            all = Figure { cpu: all.cpu + cost.cpu, wall: all.wall + cost.wall, mb: all.mb.max(mb), ..all };
+        }
     }
+    let bytes = std::fs::metadata(folder.join(".flow/runs.db"))?.len();
+    println!("  the store has {:.1} MB, {} bytes a run", bytes as f64 / 1e6, bytes / size as u64);
     Ok(all)
 }
 

@@ -1,4 +1,4 @@
-//! W1, W3, W5 and W7: whole runs beside a floor program that makes the same calls by hand. Prints figures and ratios; only results are
+//! W1, W3, W5, W7 and W8: whole runs beside a floor program that makes the same calls by hand. Prints figures and ratios; only results are
 //! asserted.
 //!
 //! `cargo bench --bench process`
@@ -6,6 +6,8 @@
 //! The mock endpoint and every measured program are processes of their own, or threads of one that is not measured, so that a figure is
 //! that of one program. They are this program again, called with a word.
 
+#[path = "common/chat.rs"]
+mod chat;
 #[path = "common/conversation.rs"]
 mod conversation;
 #[path = "common/floor.rs"]
@@ -37,7 +39,7 @@ const CALLS: usize = 1_000;
 const FEW_CALLS: usize = 10;
 
 /// What goes wrong ends the bench.
-type Done = Result<(), Box<dyn std::error::Error>>;
+type Done<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> Done {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -51,13 +53,15 @@ fn main() -> Done {
         ["floor-tools", calls] => tools::by_hand(calls.parse()?),
         // Only one of them; a name that `cargo bench` adds is none.
         ["tools", ..] => tool_calls(),
+        ["chat", ..] => chat::turns(),
         ["one-run", ..] => conversations_in_one_run(),
         _ => {
             starts()?;
             wide()?;
             conversations()?;
             conversations_in_one_run()?;
-            tool_calls()
+            tool_calls()?;
+            chat::turns()
         }
     }
 }

@@ -2,33 +2,45 @@
 
 use std::path::Path;
 
-use serde_json::json;
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
-use super::arguments::{ConversationsCommand, SharedOptions, StoreOption};
+use super::arguments::{AgentOption, ConversationsCommand, SharedOptions, StoreOption};
 use super::refusal::Refusal;
 use super::{Exit, stdout};
-use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::sqlite_conversations::SqliteConversations;
 use crate::adapter::sqlite_store::SqliteStore;
+use crate::adapter::{environment, files};
 use crate::diagnostic::{counted, visible, visible_lines};
-use crate::port::{ConversationRun, ConversationSummary, Conversations, KeptMessage, RunFilter, RunMatch, Store};
+use crate::journal::added;
+use crate::model::{MessageRole, PastMessage, read_json};
+use crate::port::{ConversationRun, ConversationSummary, Conversations, KeptMessage, MessageThread, RunFilter, RunMatch, Store};
 use crate::report::escape::json_visible;
-use crate::runtime::{conversations_file, kept};
+use crate::runtime::{conversations_file, kept, shown as shown_path};
 
 /// Lists, shows, writes out or erases conversations.
 pub(super) fn done(command: &ConversationsCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let journal = kept::journal_file(&shared.current_project())?;
     match command {
         ConversationsCommand::List { json, store } => list(&mut open(&journal, store, shared)?, *json),
-        ConversationsCommand::Show { id, store } => {
-            let messages = messages(&mut open(&journal, store, shared)?, id)?;
+        ConversationsCommand::Show { id, of, store } => {
+            let messages = messages(&mut open(&journal, store, shared)?, id, of)?;
             Ok(stdout::print(&messages.iter().map(shown).collect::<String>()))
         }
-        ConversationsCommand::Export { id, store } => {
-            let messages = messages(&mut open(&journal, store, shared)?, id)?;
-            Ok(stdout::print(&messages.iter().map(line).collect::<String>()))
+        ConversationsCommand::Export { id, of, store } => {
+            let messages = messages(&mut open(&journal, store, shared)?, id, of)?;
+            Ok(stdout::print(&messages.iter().filter_map(line).collect::<String>()))
+        }
+        ConversationsCommand::Add { id, file, store } => add(&journal, id, file, store, shared),
+        ConversationsCommand::Clear { id, of, store } => {
+            let cleared = open(&journal, store, shared)?.clear(id, of.agent.as_deref())?.ok_or_else(|| unknown(id))?;
+            if !shared.quiet {
+                tell!("removed {}", counted(cleared, "message", "messages"));
+            }
+            Ok(Exit::Ok)
         }
         ConversationsCommand::Erase { id, forget_missing, store } => erase(&journal, id, *forget_missing, store, shared),
     }
@@ -63,8 +75,79 @@ fn list(store: &mut SqliteConversations, as_json: bool) -> Result<Exit, Refusal>
 }
 
 /// The messages of a conversation. Errors: there is none of that id (exit 2), or it cannot be read.
-fn messages(store: &mut SqliteConversations, id: &str) -> Result<Vec<KeptMessage>, Refusal> {
-    store.all(id)?.ok_or_else(|| Refusal::usage(format!("conversation \"{}\" not found; see flow conversations list", visible(id))))
+fn messages(store: &mut SqliteConversations, id: &str, of: &AgentOption) -> Result<Vec<KeptMessage>, Refusal> {
+    store.all(id, of.agent.as_deref())?.ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: &str) -> Refusal {
+    Refusal::usage(format!("conversation \"{}\" not found; see flow conversations list", visible(id)))
+}
+
+/// A line of `add`. `run` is what `export` prints; what is added belongs to no run.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AddedMessage {
+    role: MessageRole,
+    text: String,
+    #[serde(default)]
+    channel: Option<String>,
+    #[serde(default)]
+    person: Option<String>,
+    #[serde(default)]
+    time: Option<DateTime<Utc>>,
+    #[serde(default)]
+    agent: Option<String>,
+    #[serde(default)]
+    content: Option<Value>,
+    #[serde(default)]
+    unanswered: bool,
+    #[serde(default, rename = "run")]
+    _run: Option<String>,
+}
+
+/// Most bytes of what is added at once.
+const MOST_ADDED: u64 = 64 << 20;
+
+/// Adds messages, all or none. Errors: the file cannot be read, or a line is no message (exit 2); the store cannot be used.
+fn add(journal: &Path, id: &str, file: &Path, store: &StoreOption, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    if id.trim().is_empty() {
+        return Err(Refusal::usage("the id of a conversation must not be empty"));
+    }
+    let text = if file == Path::new("-") { files::read_input(MOST_ADDED) } else { files::read_named(file, MOST_ADDED) };
+    let text = text.map_err(|error| Refusal::usage(format!("{}: it cannot be read: {error}", shown_path(file))))?;
+    let batch = environment::added_id();
+    let mut messages = vec![];
+    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+        let wrong = |what: &str| Refusal::usage(format!("{}, line {number}: {}; nothing was added", shown_path(file), visible(what)));
+        let value = read_json(line).map_err(|error| wrong(&error.what))?;
+        let added: AddedMessage = serde_json::from_value(value).map_err(|error| wrong(&error.to_string()))?;
+        messages.push(added.kept(&batch).map_err(wrong)?);
+    }
+    let place = store.store.clone().unwrap_or_else(|| conversations_file(journal));
+    let mut opened = SqliteConversations::open(&place, &kept::of_additions(&shared.current_project())?, store.store.is_none())?;
+    opened.add(id, &messages)?;
+    if !shared.quiet {
+        tell!("added {}", counted(messages.len() as u64, "message", "messages"));
+    }
+    Ok(Exit::Ok)
+}
+
+impl AddedMessage {
+    /// As it is kept. Errors: what is wrong with it.
+    fn kept(self, batch: &str) -> Result<KeptMessage, &'static str> {
+        let AddedMessage { role, text, channel, person, time, agent, content, unanswered, _run } = self;
+        if text.trim().is_empty() {
+            return Err("the text is empty");
+        }
+        let thread = match (&agent, unanswered) {
+            (Some(name), _) if !is_id(name) => return Err("agent is no name of an agent: small letters, digits and _"),
+            (Some(_), true) => return Err("a message of an agent is never unanswered"),
+            (Some(_), false) => MessageThread::Agent,
+            (None, true) => MessageThread::Unanswered,
+            (None, false) => MessageThread::Talk,
+        };
+        Ok(added(batch, PastMessage { role, text, agent, channel, person, time, content }, thread))
+    }
 }
 
 /// A message for people, masked.
@@ -74,20 +157,39 @@ fn shown(message: &KeptMessage) -> String {
     let time = said.time.map(|time| time.format("%Y-%m-%d %H:%M:%S UTC  ").to_string()).unwrap_or_default();
     let channel = said.channel.as_deref().map(|name| format!(" on {}", visible(name))).unwrap_or_default();
     let text: String = visible_lines(&message.masked).lines().map(|line| format!("  {line}").trim_end().to_owned() + "\n").collect();
-    let unanswered = if message.is_unanswered { ", not answered" } else { "" };
-    format!("{time}{role}{channel}{unanswered}\n{text}\n")
+    let of = match message.thread {
+        MessageThread::Talk => String::new(),
+        MessageThread::Unanswered => ", not answered".to_owned(),
+        MessageThread::Agent => format!(", {}", visible(said.agent.as_deref().unwrap_or_default())),
+        MessageThread::Summary { .. } => ", summary of older messages".to_owned(),
+    };
+    format!("{time}{role}{channel}{of}\n{text}\n")
 }
 
-/// A message as JSON on a line, masked.
-pub(super) fn line(message: &KeptMessage) -> String {
+/// A message as JSON on a line, masked; of a summary, which follows from the messages, nothing.
+pub(super) fn line(message: &KeptMessage) -> Option<String> {
+    if matches!(message.thread, MessageThread::Summary { .. }) {
+        return None;
+    }
     let said = &message.said;
     let mut own = json!({
         "role": said.role, "text": message.masked, "channel": said.channel, "person": said.person, "time": said.time, "run": message.run,
     });
-    if message.is_unanswered {
+    if message.is_unanswered() {
         own["unanswered"] = true.into();
     }
-    format!("{}\n", json_visible(&own.to_string()))
+    if let Some(agent) = &said.agent {
+        own["agent"] = agent.clone().into();
+    }
+    if let Some(content) = &message.content {
+        own["content"] = content.clone();
+    }
+    Some(format!("{}\n", json_visible(&own.to_string())))
+}
+
+/// Whether a file could define an agent of this name.
+fn is_id(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_lowercase()) && name.chars().all(|sign| matches!(sign, 'a'..='z' | '0'..='9' | '_'))
 }
 
 /// Erases a conversation, with the runs that were part of it. What goes first is what only the conversation knows of: so a command that was killed in
@@ -96,10 +198,10 @@ pub(super) fn line(message: &KeptMessage) -> String {
 /// until they are found, or `forget_missing`.
 fn erase(journal: &Path, id: &str, forget_missing: bool, store: &StoreOption, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let mut conversations = open(journal, store, shared)?;
-    if conversations.all(id).is_ok_and(|found| found.is_none()) {
+    if conversations.all(id, None).is_ok_and(|found| found.is_none()) {
         // What a command that was killed left of it goes all the same.
         conversations.remove(id, &[])?;
-        return Err(Refusal::usage(format!("conversation \"{}\" not found; see flow conversations list", visible(id))));
+        return Err(unknown(id));
     }
     // Nothing of it begins meanwhile.
     let turn = environment::run_id();

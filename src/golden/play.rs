@@ -1,6 +1,6 @@
 //! Runs one trial in virtual time. Tables and files are really read; nothing else goes outside.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::driver::{Blocking, CallResult, FoundPerson, PersonError};
 use crate::engine::{CallReply, CallRequest, Noted, PersonFrom, RunMessage, check_inputs, person, run_message};
 use crate::event::{ConversationSoFar, Event, Failure, FailureKind, Happening, RunEnd};
 use crate::journal::{Record, record};
-use crate::model::{Field, FieldKind, Mock, Pipeline, TestCase, newest};
+use crate::model::{Field, FieldKind, HistoryBounds, Mock, PastMessage, Pipeline, TestCase, newest};
 use crate::port::{Tape, WireFormat};
 use crate::runtime::{VirtualRun, first_event};
 
@@ -87,9 +87,16 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
     };
     let mut start = first_event(&suite.plan.program, pipeline, inputs, trial.channel.clone(), found, now, number + 1);
     start.conversation = said.zip(pipeline.conversation.as_ref()).map(|(RunMessage { conversation, said }, own)| {
-        let mut messages = case.conversation.clone();
-        let left_out = newest(&mut messages, 0, own.keep, own.max_tokens);
-        Box::new(ConversationSoFar { of: conversation, message: said, messages, left_out, store: None })
+        let bounds = HistoryBounds::of(own);
+        let (of_agents, mut messages): (Vec<PastMessage>, Vec<PastMessage>) =
+            case.conversation.iter().cloned().partition(|message| message.agent.is_some());
+        let all = messages.len();
+        let older = bounds.cut(&mut messages);
+        let left_out = (all - messages.len()) as u64;
+        let mut agents: BTreeMap<String, Vec<PastMessage>> = BTreeMap::new();
+        of_agents.into_iter().for_each(|one| agents.entry(one.agent.clone().unwrap_or_default()).or_default().push(one));
+        agents.values_mut().for_each(|own| drop(newest(own, bounds.keep, bounds.max_tokens)));
+        Box::new(ConversationSoFar { of: conversation, message: said, messages, left_out, older, agents, ..ConversationSoFar::default() })
     });
     let (inputs, person) = (start.inputs.clone(), start.person.clone());
     let mut played =

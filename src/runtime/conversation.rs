@@ -1,5 +1,6 @@
 //! The conversation that a run is part of: its turn in it, what was said before, and what is kept of the run.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use crate::adapter::sqlite_store::SqliteStore;
 use crate::driver::StopReceiver;
 use crate::event::{Canceller, ConversationSoFar, Event};
 use crate::journal::spoken;
-use crate::model::newest;
-use crate::port::{Conversations, KeptMessage, Store, StoreError};
+use crate::model::{HistoryBounds, newest};
+use crate::port::{Conversations, EarlierMessages, Store, StoreError};
 
 /// How long a run that waits sleeps between two looks at the queue.
 const PAUSE: Duration = Duration::from_millis(40);
@@ -73,12 +74,27 @@ impl ConversationTurn {
         self.wait(stop, waits).await
     }
 
-    /// What was said before, at most so many messages, and tokens; from now on the run is part of the conversation.
-    pub(super) fn begin(&mut self, (keep, max_tokens): (u64, Option<u64>), so_far: &mut ConversationSoFar) -> Result<(), StoreError> {
+    /// What was said before, within these bounds, and what these agents were asked and said; from now on the run is part of the conversation.
+    pub(super) fn begin(
+        &mut self,
+        bounds: HistoryBounds,
+        agents: BTreeSet<String>,
+        so_far: &mut ConversationSoFar,
+    ) -> Result<(), StoreError> {
         self.catch_up()?;
-        let (mut messages, older) = self.store.newest(&self.of, keep)?;
-        so_far.left_out = newest(&mut messages, older, keep, max_tokens);
+        let EarlierMessages { mut messages, places, older, summary } =
+            self.store.newest(&self.of, bounds.most_read(), bounds.is_summarised)?;
+        so_far.older = bounds.cut(&mut messages);
+        let left_out = places.len() - messages.len();
+        so_far.older_until = places[..left_out].last().copied().filter(|_| !so_far.older.is_empty());
+        so_far.left_out = older + left_out as u64;
         so_far.messages = messages;
+        so_far.summary = summary;
+        for agent in agents {
+            let mut own = self.store.newest_of(&self.of, &agent, bounds.keep)?;
+            newest(&mut own, bounds.keep, bounds.max_tokens);
+            so_far.agents.insert(agent, own);
+        }
         self.store.begin(&self.of, &self.run)
     }
 
@@ -87,14 +103,14 @@ impl ConversationTurn {
         for run in self.store.unsettled(&self.of)? {
             // A record that cannot be read any more keeps nobody from talking.
             let events = SqliteStore::existing(&self.journal, &self.sealing).and_then(|mut store| store.events(&run)).unwrap_or_default();
-            self.store.settle(&run, &said(&run, &events))?;
+            self.store.settle(&run, &spoken(&run, &events))?;
         }
         Ok(())
     }
 
     /// Keeps what was said in a run that has ended.
     pub(super) fn end(mut self, events: &[Event]) -> Result<(), StoreError> {
-        let messages = said(&self.run, events);
+        let messages = spoken(&self.run, events);
         if messages.is_empty() { Ok(()) } else { self.store.settle(&self.run, &messages) }
     }
 }
@@ -104,11 +120,4 @@ impl Drop for ConversationTurn {
         // One that could not leave has left when its process ends.
         let _ = self.store.leave(&self.run);
     }
-}
-
-fn said(run: &str, events: &[Event]) -> Vec<KeptMessage> {
-    spoken(events)
-        .into_iter()
-        .map(|one| KeptMessage { run: run.to_owned(), said: one.said, masked: one.masked, is_unanswered: one.is_unanswered })
-        .collect()
 }

@@ -118,6 +118,11 @@ pub(crate) fn of_kept_runs(project: &Path) -> Result<Sealing, RunError> {
     sealing(&settings::read(project).unwrap_or_default())
 }
 
+/// How what is added without a run is encrypted. Errors: as [`of_new_runs`], or the settings have mistakes.
+pub(crate) fn of_additions(project: &Path) -> Result<Sealing, RunError> {
+    of_new_runs(&settings::read(project)?)
+}
+
 fn sealing(settled: &Settled) -> Result<Sealing, RunError> {
     let found = environment::journal_key(settled.key_file.as_deref()).map_err(RunError::usage)?;
     let key = found.map(|(text, from)| JournalKey::read(text.reveal()).map_err(|what| RunError::usage(format!("{from} {what}"))));

@@ -16,7 +16,7 @@ use super::{RunError, RunOutcome, STACK, Storage, Taping, Workflow};
 use crate::adapter::shared_store::SharedStores;
 use crate::adapter::started::Agreed;
 use crate::driver::Ports;
-use crate::model::{Conversation, Limits, Model, Policy, Price, Provider, Service, Text};
+use crate::model::{HistoryBounds, Limits, Model, Policy, Price, Provider, Service, Text};
 use crate::port::{ModelClient, Secret};
 
 /// Starts runs of a workflow. By default a run reads only the project's `flow.toml`: no environment variables and no user settings, and its record
@@ -103,10 +103,10 @@ impl Workflow {
 }
 
 impl Runner {
-    /// The most messages, and tokens of them, that a run sees of its conversation; `None`: it is part of none.
-    pub(super) fn kept_messages(&self) -> Option<(u64, Option<u64>)> {
-        let of_file = |own: &Conversation| (own.keep, own.max_tokens);
-        self.talk.as_ref().map(|talk| (talk.keep, None)).or_else(|| self.workflow.pipeline.conversation.as_ref().map(of_file))
+    /// How much a run sees of its conversation; `None`: it is part of none.
+    pub(super) fn kept_messages(&self) -> Option<HistoryBounds> {
+        let of_talk = |talk: &Talk| HistoryBounds { keep: talk.keep, max_tokens: None, is_summarised: false };
+        self.talk.as_ref().map(of_talk).or_else(|| self.workflow.pipeline.conversation.as_ref().map(HistoryBounds::of))
     }
 
     /// Sets a variable for `env` and declared secrets; also `FLOW_MODEL…` and `FLOW_API_KEY`, which set the model called `default`. It overrides

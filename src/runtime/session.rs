@@ -176,7 +176,7 @@ impl RunSession {
         let conversation = said.map(|RunMessage { conversation, said }| {
             let store = pipeline.conversation.as_ref().filter(|_| on.runner.talk.is_none()).and_then(|own| own.store.as_ref());
             let store = store.map(|file| std::path::absolute(file).unwrap_or_else(|_| file.clone()).display().to_string());
-            Box::new(ConversationSoFar { of: conversation, message: said, messages: on.recorded_conversation(), left_out: 0, store })
+            Box::new(ConversationSoFar { of: conversation, message: said, store, ..on.recorded_conversation() })
         });
         let start = RunStart {
             names_outputs: conversation.is_some() && matches!(pipeline.outputs, Outputs::Named(_)),
@@ -232,7 +232,8 @@ impl RunSession {
                 on.runtime.block_on(turn.wait(stop, &mut |ahead, process| attend.waits(ahead, process))).and_then(|waited| {
                     match (&mut begin, on.runner.kept_messages()) {
                         (Input::Start(start), Some(most)) if matches!(waited, Waited::Over) => {
-                            start.conversation.as_deref_mut().map_or(Ok(()), |so_far| turn.begin(most, so_far)).map(|()| waited)
+                            let agents = on.agents_with_own_history();
+                            start.conversation.as_deref_mut().map_or(Ok(()), |so_far| turn.begin(most, agents, so_far)).map(|()| waited)
                         }
                         _ => Ok(waited),
                     }

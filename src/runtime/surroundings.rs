@@ -23,13 +23,13 @@ use crate::adapter::sqlite_cache::SqliteCache;
 use crate::diagnostic::visible;
 use crate::driver::{Door, Ports, Runtime};
 use crate::engine::{Mocks, Moment, ResumeError, Run, RunSettings, secret_values};
-use crate::event::{Event, Happening, RunStart};
+use crate::event::{ConversationSoFar, Event, Happening, RunStart};
 use crate::journal::PersonalMask;
 use crate::load::WrittenRules;
-use crate::model::{Limits, PastMessage, Pipeline};
+use crate::model::{History, Limits, PastMessage, Pipeline, Step, StepKind};
 use crate::plan::Plan;
 use crate::port::{PrintError, Printer, Secret};
-use crate::redact::is_recognised;
+use crate::redact::{Redactor, is_recognised};
 
 /// What a run needs besides its beginning.
 pub(crate) struct Surroundings {
@@ -150,8 +150,25 @@ impl Surroundings {
     }
 
     /// What was said before in the run that the recordings are of.
-    pub(super) fn recorded_conversation(&self) -> Vec<PastMessage> {
-        self.replayed.as_ref().map(|head| head.conversation.clone()).unwrap_or_default()
+    pub(super) fn recorded_conversation(&self) -> ConversationSoFar {
+        let of_head = |head: &Head| ConversationSoFar {
+            messages: head.conversation.clone(),
+            older: head.older.clone(),
+            summary: head.summary.clone(),
+            agents: head.agents.clone(),
+            ..ConversationSoFar::default()
+        };
+        self.replayed.as_ref().map(of_head).unwrap_or_default()
+    }
+
+    /// The agents that see what they themselves were asked and said before.
+    pub(super) fn agents_with_own_history(&self) -> BTreeSet<String> {
+        let pipelines = &self.runner.workflow.checked.loaded.program.pipelines;
+        let own = |step: &Arc<Step>| match &step.kind {
+            StepKind::Agent(step) if step.history == History::Own => Some(step.agent.value.clone()),
+            _ => None,
+        };
+        pipelines.iter().flat_map(|pipeline| pipeline.all_steps()).filter_map(own).collect()
     }
 
     /// What `run.now` of a run is that begins now. Errors: the recordings name no time.
@@ -211,10 +228,17 @@ impl Surroundings {
         let now = start_of(events).map(|start| start.now.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true));
         let now = now.filter(|_| reads_clock(&self.runner.workflow.checked.loaded.program));
         let mut mask = PersonalMask::new(self.hidden.iter().map(Secret::reveal));
-        let said = start_of(events).and_then(|start| start.conversation.as_deref()).map(|own| own.messages.as_slice()).unwrap_or_default();
-        let conversation = if said.is_empty() { vec![] } else { masked(said, &mut mask, events) };
+        let own = start_of(events).and_then(|start| start.conversation.as_deref()).cloned().unwrap_or_default();
+        if own.has_earlier() {
+            mask.take(events);
+        }
+        let redactor = mask.of(events).redactor();
+        let masked = |said: Vec<PastMessage>| masked(said, redactor);
         Head {
-            conversation,
+            conversation: masked(own.messages),
+            older: masked(own.older),
+            summary: own.summary.map(|text| redactor.redact(&text)),
+            agents: own.agents.into_iter().map(|(name, said)| (name, masked(said))).collect(),
             default_model_given: self.is_given,
             ..Head::new(&self.pipeline().name.value, now, self.runner.default_model.is_some())
         }
@@ -222,11 +246,8 @@ impl Surroundings {
 }
 
 /// Messages as others may read them.
-fn masked(said: &[PastMessage], mask: &mut PersonalMask, events: &[Event]) -> Vec<PastMessage> {
-    mask.take(events);
-    let redactor = mask.of(events).redactor();
-    let masked = |one: &PastMessage| PastMessage { text: redactor.redact(&one.text), person: None, content: None, ..one.clone() };
-    said.iter().map(masked).collect()
+fn masked(said: Vec<PastMessage>, redactor: &Redactor) -> Vec<PastMessage> {
+    said.into_iter().map(|one| PastMessage { text: redactor.redact(&one.text), person: None, content: None, ..one }).collect()
 }
 
 /// Keeps what a `send` to standard output prints.

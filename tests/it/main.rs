@@ -24,6 +24,7 @@ mod files;
 mod fix;
 mod golden;
 mod growth;
+mod history;
 mod init;
 mod kept;
 mod library;

@@ -42,6 +42,8 @@ examples! {
     CONVERSATIONS_LIST: "conversations list" "conversations list --json";
     CONVERSATION_SHOW: "conversations show maria";
     CONVERSATION_EXPORT: "conversations export maria";
+    CONVERSATION_ADD: "conversations add maria earlier.jsonl" "conversations add maria -";
+    CONVERSATION_CLEAR: "conversations clear maria" "conversations clear maria --agent planner";
     CONVERSATION_ERASE: "conversations erase maria";
     APPROVE: "approve r_3f2a pay --show" "approve r_3f2a pay --comment \"Checked by phone\"" "approve r_3f2a pay --reject";
 }

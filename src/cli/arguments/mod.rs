@@ -22,8 +22,8 @@ pub use checking::{
     ValidateOptions,
 };
 pub use running::{
-    ApproveOptions, ChatOptions, ConversationsCommand, ForkOptions, MOST_MESSAGES, McpOptions, OutputOptions, PlanOptions, RunOptions,
-    RunRequest, RunsCommand, RunsListOptions, StoreOption, TrustOptions,
+    AgentOption, ApproveOptions, ChatOptions, ConversationsCommand, ForkOptions, MOST_MESSAGES, McpOptions, OutputOptions, PlanOptions,
+    RunOptions, RunRequest, RunsCommand, RunsListOptions, StoreOption, TrustOptions,
 };
 
 /// Multi-agent workflows from YAML: checked like a compiler, run as a graph.

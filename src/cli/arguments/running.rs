@@ -321,6 +321,8 @@ pub enum ConversationsCommand {
         /// Its id
         id: String,
         #[command(flatten)]
+        of: AgentOption,
+        #[command(flatten)]
         store: StoreOption,
     },
     /// Prints the messages of a conversation as JSON lines, with personal data masked
@@ -328,6 +330,29 @@ pub enum ConversationsCommand {
     Export {
         /// Its id
         id: String,
+        #[command(flatten)]
+        of: AgentOption,
+        #[command(flatten)]
+        store: StoreOption,
+    },
+    /// Adds messages at the end of a conversation, from JSON lines as export prints them
+    #[command(after_help = examples::CONVERSATION_ADD)]
+    Add {
+        /// Its id; a conversation that is not there is made
+        id: String,
+        /// A file with one JSON object per line: role, text, and channel, person, time, agent, content; -: standard input
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        #[command(flatten)]
+        store: StoreOption,
+    },
+    /// Removes the messages of a conversation, so that later runs do not see them; the records of its runs stay
+    #[command(after_help = examples::CONVERSATION_CLEAR)]
+    Clear {
+        /// Its id
+        id: String,
+        #[command(flatten)]
+        of: AgentOption,
         #[command(flatten)]
         store: StoreOption,
     },
@@ -342,6 +367,13 @@ pub enum ConversationsCommand {
         #[command(flatten)]
         store: StoreOption,
     },
+}
+
+#[derive(Debug, Args)]
+pub struct AgentOption {
+    /// Only what this agent was asked and said (history: own)
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
 }
 
 #[derive(Debug, Args)]

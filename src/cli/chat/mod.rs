@@ -28,6 +28,7 @@ use super::refusal::Refusal;
 use super::{Exit, inputs, trust};
 use crate::adapter::environment;
 use crate::diagnostic::{counted, visible};
+use crate::port::MessageThread;
 use crate::runtime::{Runner, Talk, channel};
 use opened::Opened;
 use servers::ChatServers;
@@ -129,8 +130,10 @@ impl Chat<'_> {
             keep: self.options.max_messages,
             is_alone: self.opened.agent.is_some(),
         });
-        self.tally =
-            ChatTally { messages: session.messages.iter().filter(|message| !message.is_unanswered).count() as u64, ..ChatTally::default() };
+        self.tally = ChatTally {
+            messages: session.messages.iter().filter(|message| message.thread == MessageThread::Talk).count() as u64,
+            ..ChatTally::default()
+        };
         self.session = session;
         Ok(())
     }

@@ -55,7 +55,7 @@ pub(super) fn find(id: &str, project: &Path) -> Result<Session, Refusal> {
     let all: Vec<String> =
         store.list()?.into_iter().filter_map(|one| one.id).filter(|known| is_session(known) && known.starts_with(id)).collect();
     match &all[..] {
-        [only] => Ok(Session { messages: store.all(only)?.unwrap_or_default(), id: only.clone() }),
+        [only] => Ok(Session { messages: store.all(only, None)?.unwrap_or_default(), id: only.clone() }),
         [] => Err(none()),
         several => Err(Refusal::usage(format!("\"{}\" begins {} sessions; write more of the id", visible(id), several.len()))),
     }
@@ -82,8 +82,8 @@ pub(super) fn list(project: &Path) -> Result<(), Refusal> {
 /// Writes a session to a new file, a JSON object per line, masked as flow conversations export prints it; gives the number of messages.
 /// Errors: the file is there already, or cannot be written.
 pub(super) fn write(id: &str, file: &Path, project: &Path) -> Result<usize, Refusal> {
-    let messages = store(project)?.map(|mut store| store.all(id)).transpose()?.flatten().unwrap_or_default();
-    let lines: String = messages.iter().map(conversations::line).collect();
+    let messages = store(project)?.map(|mut store| store.all(id, None)).transpose()?.flatten().unwrap_or_default();
+    let lines: String = messages.iter().filter_map(conversations::line).collect();
     let cannot = |error: std::io::Error| Refusal::new(Exit::Failed, format!("cannot write {}: {error}", shown(file)));
     let mut new = std::fs::File::create_new(file).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => Refusal::usage(format!("{} exists already; name a new file", shown(file))),

@@ -186,6 +186,11 @@ pub fn run_id() -> String {
     format!("r_{}", random_name())
 }
 
+/// What stands in the place of a run where messages are added by hand: `a_` and 128 random bits in hexadecimal.
+pub fn added_id() -> String {
+    format!("a_{}", random_name())
+}
+
 /// The id of a new session of a chat: a UUID.
 #[expect(clippy::disallowed_methods, reason = "the one place that makes ids")]
 pub fn session_id() -> String {

@@ -25,6 +25,12 @@ pub(super) fn has_names(what: &Metadata) -> bool {
     what.nlink() > 1
 }
 
+/// Whether an open file has no name any more.
+#[cfg(feature = "store")]
+pub(super) fn is_removed(what: &Metadata) -> bool {
+    what.nlink() == 0
+}
+
 /// Who may use it: the lowest nine bits, and 0o1000, where in a folder nobody replaces what is another's.
 pub(super) fn mode(what: &Metadata) -> u32 {
     what.permissions().mode()

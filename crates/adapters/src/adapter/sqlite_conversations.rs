@@ -1,13 +1,15 @@
 //! Conversations in a SQLite file of their own: the messages, the runs they were said in, and who waits for a turn.
 //!
-//! `thread` tells the messages that later runs see (empty) from those that were not answered.
+//! `thread` tells the messages that later runs see (empty) from those that were not answered, those of an agent, and the summary.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::encryption::{JournalKey, Sealing};
 use super::files;
@@ -15,7 +17,7 @@ use super::run_lock::RunLock;
 use super::sqlite_file::{Identity, PATIENCE, WriteTurn, connect, erase, make_file, plain};
 use super::store_block::{packed, packed_with_checksum, place, unpacked};
 use crate::model::{PastMessage, read_own};
-use crate::port::{ConversationRun, ConversationSummary, Conversations, KeptMessage, StoreError};
+use crate::port::{ConversationRun, ConversationSummary, Conversations, EarlierMessages, KeptMessage, MessageThread, StoreError};
 
 /// Version of the tables, `PRAGMA user_version`.
 const VERSION: i64 = 1;
@@ -40,8 +42,9 @@ const KEPT: i64 = 1;
 const LEFT: i64 = 2;
 const FOUND: i64 = 3;
 
-/// The `thread` of messages that were not answered.
+/// The `thread` of messages that were not answered, and of the summary.
 const UNANSWERED: &str = "unanswered";
+const SUMMARY: &str = "summary";
 
 /// Conversations in one file.
 pub struct SqliteConversations {
@@ -56,8 +59,25 @@ pub struct SqliteConversations {
 /// Number, mark, sealed id, number of messages.
 type ListedConversation = (i64, String, Option<Vec<u8>>, i64);
 
-/// Run, part, body, thread.
-type KeptRow = (String, i64, Vec<u8>, String);
+/// Run, part, body, thread, number.
+type KeptRow = (String, i64, Vec<u8>, String, i64);
+
+/// The newest messages of a thread. The index has them in their order.
+const NEWEST: &str = "select run, part, body, thread, number from messages where conversation = ?1 and thread = ?2 and number > ?3
+                      order by number desc limit ?4";
+
+/// Which messages are read.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    /// What was answered, after this number.
+    Answered(i64),
+    /// The talk: what was answered, what was not, and the summary.
+    Talk,
+    /// Those of an agent.
+    Agent(&'a str),
+    /// The summary.
+    Summary,
+}
 
 /// What is kept of a message.
 #[derive(Serialize, Deserialize)]
@@ -66,6 +86,26 @@ struct MessageBody {
     /// Where it is another text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     masked: Option<String>,
+    /// Its content, masked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    content: Option<Value>,
+    /// Of a summary: the number of the last message that it covers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until: Option<u64>,
+}
+
+/// The `thread` of a message.
+fn thread(message: &KeptMessage) -> String {
+    match message.thread {
+        MessageThread::Talk => String::new(),
+        MessageThread::Unanswered => UNANSWERED.to_owned(),
+        MessageThread::Agent => of_agent(message.said.agent.as_deref().unwrap_or_default()),
+        MessageThread::Summary { .. } => SUMMARY.to_owned(),
+    }
+}
+
+fn of_agent(name: &str) -> String {
+    format!("agent:{name}")
 }
 
 impl SqliteConversations {
@@ -206,21 +246,57 @@ impl SqliteConversations {
             let message = "a message in it is damaged, or encrypted with another key (FLOW_JOURNAL_KEY, journal.key_file)";
             unusable(&self.file, message)
         })?;
-        let MessageBody { said, masked } = read_own(&text).map_err(|error| unusable(&self.file, error))?;
-        Ok(KeptMessage { run, masked: masked.unwrap_or_else(|| said.text.clone()), said, is_unanswered: thread == UNANSWERED })
+        let MessageBody { said, masked, content, until } = read_own(&text).map_err(|error| unusable(&self.file, error))?;
+        let thread = match (thread, until) {
+            (_, Some(until)) => MessageThread::Summary { until },
+            ("", None) => MessageThread::Talk,
+            (UNANSWERED, None) => MessageThread::Unanswered,
+            (_, None) => MessageThread::Agent,
+        };
+        Ok(KeptMessage { run, masked: masked.unwrap_or_else(|| said.text.clone()), content, said, thread })
     }
 
-    /// The newest messages of a conversation, newest first; of those that were answered, or of all.
-    fn messages(&self, number: i64, most: i64, is_all: bool) -> Result<Vec<KeptMessage>, StoreError> {
-        let read = || -> rusqlite::Result<Vec<KeptRow>> {
-            let which = if is_all { "" } else { "and thread = ''" };
-            let text =
-                format!("select run, part, body, thread from messages where conversation = ?1 {which} order by number desc limit ?2");
-            let mut query = self.connection.prepare_cached(&text)?;
-            query.query_map([number, most], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?.collect()
+    /// The newest of some messages of a conversation, newest first, each with its number.
+    fn messages(&self, number: i64, most: i64, wanted: Wanted) -> Result<Vec<(i64, KeptMessage)>, StoreError> {
+        let (threads, after) = match wanted {
+            Wanted::Answered(after) => (vec![String::new()], after),
+            Wanted::Talk => (vec![String::new(), UNANSWERED.to_owned(), SUMMARY.to_owned()], 0),
+            Wanted::Agent(name) => (vec![of_agent(name)], 0),
+            Wanted::Summary => (vec![SUMMARY.to_owned()], 0),
         };
-        let rows = read().map_err(self.told())?;
-        rows.into_iter().map(|(run, part, body, thread)| self.message(run, part, &body, &thread)).collect()
+        let read = |thread: &String| -> rusqlite::Result<Vec<KeptRow>> {
+            let mut query = self.connection.prepare_cached(NEWEST)?;
+            let row = |row: &Row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?));
+            query.query_map(params![number, thread, after, most], row)?.collect()
+        };
+        let mut rows = vec![];
+        for thread in &threads {
+            rows.append(&mut read(thread).map_err(self.told())?);
+        }
+        rows.sort_by_key(|(.., number)| Reverse(*number));
+        rows.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        rows.into_iter().map(|(run, part, body, thread, number)| Ok((number, self.message(run, part, &body, &thread)?))).collect()
+    }
+
+    /// What is kept of messages of a run. Errors: it cannot be packed.
+    fn bodies(&self, run: &str, messages: &[KeptMessage]) -> Result<Vec<Vec<u8>>, StoreError> {
+        let key = self.sealing.of_new();
+        let body = |(part, message): (usize, &KeptMessage)| {
+            let masked = (message.masked != message.said.text).then(|| message.masked.clone());
+            let until = if let MessageThread::Summary { until } = message.thread { Some(until) } else { None };
+            let body = MessageBody { said: message.said.clone(), masked, content: message.content.clone(), until };
+            packed(&place(run, part as u64), &serde_json::to_vec(&body).ok()?, key)
+        };
+        let bodies: Option<Vec<Vec<u8>>> = messages.iter().enumerate().map(body).collect();
+        bodies.ok_or_else(|| unusable(&self.file, "a message cannot be compressed or encrypted"))
+    }
+
+    /// Leaves nothing of what was removed in the file and its log.
+    fn without_traces(&mut self) -> Result<(), StoreError> {
+        if erase(&mut self.connection).map_err(told(&self.file))? {
+            return Ok(());
+        }
+        Err(wrong(&self.file, "is being read by another process: what was erased stays in it until that ends; repeat the command then"))
     }
 
     fn found(&self, id: &str) -> Result<Option<i64>, StoreError> {
@@ -252,6 +328,25 @@ fn mark(key: &JournalKey, id: &str) -> String {
 /// The name under which the process of a run holds its place in a queue.
 fn turn(run: &str) -> String {
     format!("{run}.turn")
+}
+
+/// Puts messages at the end of a conversation; `before`: how many that later runs see have just been removed.
+fn insert(
+    connection: &Connection,
+    number: i64,
+    run: &str,
+    bodies: &[Vec<u8>],
+    messages: &[KeptMessage],
+    before: usize,
+) -> rusqlite::Result<()> {
+    let text = "insert into messages (conversation, thread, run, part, body) values (?1, ?2, ?3, ?4, ?5)";
+    let mut insert = connection.prepare_cached(text)?;
+    for (part, (body, message)) in bodies.iter().zip(messages).enumerate() {
+        insert.execute(params![number, thread(message), run, part as i64, body])?;
+    }
+    // Those that later runs see.
+    let more = messages.iter().filter(|message| message.thread == MessageThread::Talk).count() as i64 - before as i64;
+    connection.execute("update conversations set messages = messages + ?2 where number = ?1", params![number, more]).map(drop)
 }
 
 impl Conversations for SqliteConversations {
@@ -298,14 +393,25 @@ impl Conversations for SqliteConversations {
         Ok(())
     }
 
-    fn newest(&mut self, conversation: &str, most: u64) -> Result<(Vec<PastMessage>, u64), StoreError> {
-        let Some(number) = self.found(conversation)? else { return Ok((vec![], 0)) };
-        let mut messages = self.messages(number, i64::try_from(most).unwrap_or(i64::MAX), false)?;
-        messages.reverse();
+    fn newest(&mut self, conversation: &str, most: u64, is_summarised: bool) -> Result<EarlierMessages, StoreError> {
+        let Some(number) = self.found(conversation)? else { return Ok(EarlierMessages::default()) };
+        let summary = if is_summarised { self.messages(number, 1, Wanted::Summary)?.pop().map(|(_, summary)| summary) } else { None };
+        let covered = summary.as_ref().map_or(0, |summary| match summary.thread {
+            MessageThread::Summary { until } => until as i64,
+            MessageThread::Talk | MessageThread::Unanswered | MessageThread::Agent => 0,
+        });
+        let messages = self.messages(number, i64::try_from(most).unwrap_or(i64::MAX), Wanted::Answered(covered))?;
         let all = "select messages from conversations where number = ?1";
         let all: i64 = self.connection.query_row(all, [number], |row| row.get(0)).map_err(self.told())?;
         let older = (all as u64).saturating_sub(messages.len() as u64);
-        Ok((messages.into_iter().map(|message| message.said).collect(), older))
+        let (places, messages) = messages.into_iter().rev().map(|(number, message)| (number as u64, message.said)).unzip();
+        Ok(EarlierMessages { messages, places, older, summary: summary.map(|summary| summary.said.text) })
+    }
+
+    fn newest_of(&mut self, conversation: &str, agent: &str, most: u64) -> Result<Vec<PastMessage>, StoreError> {
+        let Some(number) = self.found(conversation)? else { return Ok(vec![]) };
+        let messages = self.messages(number, i64::try_from(most).unwrap_or(i64::MAX), Wanted::Agent(agent))?;
+        Ok(messages.into_iter().rev().map(|(_, message)| message.said).collect())
     }
 
     fn begin(&mut self, conversation: &str, run: &str) -> Result<(), StoreError> {
@@ -326,14 +432,7 @@ impl Conversations for SqliteConversations {
     }
 
     fn settle(&mut self, run: &str, messages: &[KeptMessage]) -> Result<(), StoreError> {
-        let key = self.sealing.of_new();
-        let body = |(part, message): (usize, &KeptMessage)| {
-            let masked = (message.masked != message.said.text).then(|| message.masked.clone());
-            let text = serde_json::to_vec(&MessageBody { said: message.said.clone(), masked }).ok()?;
-            packed_with_checksum(&place(run, part as u64), &text, key)
-        };
-        let bodies: Option<Vec<Vec<u8>>> = messages.iter().enumerate().map(body).collect();
-        let bodies = bodies.ok_or_else(|| unusable(&self.file, "a message cannot be compressed or encrypted"))?;
+        let bodies = self.bodies(run, messages)?;
         self.atomically(|connection| {
             let of = "select conversation from runs where run = ?1";
             let Some(number) = connection.query_row(of, [run], |row| row.get::<_, i64>(0)).optional()? else { return Ok(()) };
@@ -344,21 +443,18 @@ impl Conversations for SqliteConversations {
             }
             let before = connection.execute("delete from messages where run = ?1 and thread = ''", [run])?;
             connection.execute("delete from messages where run = ?1", [run])?;
-            let mut insert =
-                connection.prepare_cached("insert into messages (conversation, thread, run, part, body) values (?1, ?2, ?3, ?4, ?5)")?;
-            for (part, (body, message)) in bodies.iter().zip(messages).enumerate() {
-                let thread = if message.is_unanswered { UNANSWERED } else { "" };
-                insert.execute(params![number, thread, run, part as i64, body])?;
+            if messages.iter().any(|message| matches!(message.thread, MessageThread::Summary { .. })) {
+                connection.execute("delete from messages where conversation = ?1 and thread = ?2", params![number, SUMMARY])?;
             }
-            // Those that later runs see.
-            let more = messages.iter().filter(|message| !message.is_unanswered).count() as i64 - before as i64;
-            connection.execute("update conversations set messages = messages + ?2 where number = ?1", params![number, more]).map(drop)
+            insert(connection, number, run, &bodies, messages, before)
         })
     }
 
     fn list(&mut self) -> Result<Vec<ConversationSummary>, StoreError> {
         let read = || -> rusqlite::Result<Vec<ListedConversation>> {
-            let text = "select number, mark, sealed, (select count(*) from messages m where m.conversation = conversations.number) from conversations
+            let text = "select number, mark, sealed,
+                        (select count(*) from messages m where m.conversation = conversations.number and m.thread in ('', 'unanswered'))
+                        from conversations
                         order by (select max(m.number) from messages m where m.conversation = conversations.number) desc, number desc";
             let mut query = self.connection.prepare(text)?;
             query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?.collect()
@@ -367,18 +463,42 @@ impl Conversations for SqliteConversations {
         let summary = |(number, mark, sealed, messages): ListedConversation| {
             let id = self.id(&mark, sealed);
             // One that cannot be read is listed all the same.
-            let last = self.messages(number, 1, true).ok().and_then(|mut last| last.pop()).map(|last| last.said);
+            let last = self.messages(number, 1, Wanted::Talk).ok().and_then(|mut last| last.pop()).map(|(_, last)| last.said);
             let (last, channel) = last.map_or((None, None), |last| (last.time, last.channel));
             ConversationSummary { id, messages: messages as u64, last, channel }
         };
         Ok(rows.into_iter().map(summary).collect())
     }
 
-    fn all(&mut self, conversation: &str) -> Result<Option<Vec<KeptMessage>>, StoreError> {
+    fn all(&mut self, conversation: &str, agent: Option<&str>) -> Result<Option<Vec<KeptMessage>>, StoreError> {
         let Some(number) = self.found(conversation)? else { return Ok(None) };
-        let mut messages = self.messages(number, i64::MAX, true)?;
-        messages.reverse();
-        Ok(Some(messages))
+        let messages = self.messages(number, i64::MAX, agent.map_or(Wanted::Talk, Wanted::Agent))?;
+        Ok(Some(messages.into_iter().rev().map(|(_, message)| message).collect()))
+    }
+
+    fn add(&mut self, conversation: &str, messages: &[KeptMessage]) -> Result<(), StoreError> {
+        let Some(first) = messages.first() else { return Ok(()) };
+        let bodies = self.bodies(&first.run, messages)?;
+        self.atomically(|connection| {
+            let number = self.made(connection, conversation)?;
+            insert(connection, number, &first.run, &bodies, messages, 0)
+        })
+    }
+
+    fn clear(&mut self, conversation: &str, agent: Option<&str>) -> Result<Option<u64>, StoreError> {
+        let Some(number) = self.found(conversation)? else { return Ok(None) };
+        let removed = self.atomically(|connection| match agent {
+            Some(name) => {
+                connection.execute("delete from messages where conversation = ?1 and thread = ?2", params![number, of_agent(name)])
+            }
+            None => {
+                let removed = connection.execute("delete from messages where conversation = ?1", [number])?;
+                connection.execute("update conversations set messages = 0 where number = ?1", [number])?;
+                Ok(removed)
+            }
+        })?;
+        self.without_traces()?;
+        Ok(Some(removed as u64))
     }
 
     fn runs(&mut self, conversation: &str) -> Result<Vec<ConversationRun>, StoreError> {
@@ -410,13 +530,7 @@ impl Conversations for SqliteConversations {
             missing.iter().try_for_each(|run| insert.execute(params![run, number, LEFT]).map(drop))?;
             connection.execute("update conversations set messages = 0 where number = ?1", [number]).map(drop)
         })?;
-        match erase(&mut self.connection).map_err(told(&self.file))? {
-            true => Ok(()),
-            false => Err(wrong(
-                &self.file,
-                "is being read by another process, so erased text may still be in it; repeat the command when that process has ended",
-            )),
-        }
+        self.without_traces()
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -156,7 +156,7 @@ impl WriteTurn {
 /// A file in use and what SQLite keeps beside it, as they were when it was opened.
 pub(super) struct Identity {
     parts: Vec<(PathBuf, FileId)>,
-    index: &'static File,
+    index: Arc<File>,
 }
 
 impl Identity {
@@ -200,7 +200,7 @@ impl Identity {
     /// The layout: <https://www.sqlite.org/walformat.html#the_wal_index_header>.
     fn least_of_log(&self) -> Option<([u8; 48], u64)> {
         let mut both = [0; 96];
-        os::read_at(self.index, &mut both, 0).ok()?;
+        os::read_at(&self.index, &mut both, 0).ok()?;
         let (head, again) = both.split_at(48);
         let head: [u8; 48] = head.try_into().ok().filter(|_| head == again)?;
         let page = match u16::from_ne_bytes([head[14], head[15]]) {
@@ -215,16 +215,18 @@ impl Identity {
 /// How often the index of a log is looked at while others write it.
 const LOOKS: u32 = 10;
 
-/// The index of a log. It is opened once in a process and never closed: closing it would let go of the locks that SQLite has on it.
-fn index(path: &Path) -> std::io::Result<&'static File> {
-    static OPEN: Mutex<BTreeMap<FileId, &'static File>> = Mutex::new(BTreeMap::new());
+/// The index of a log. It is opened once in a process and not closed as long as it has its name: closing it would let go of the locks that SQLite has
+/// on it. SQLite removes it with its last connection; then nobody has locks on it.
+fn index(path: &Path) -> std::io::Result<Arc<File>> {
+    static OPEN: Mutex<BTreeMap<FileId, Arc<File>>> = Mutex::new(BTreeMap::new());
     let mut open = held(&OPEN);
+    open.retain(|_, file| file.metadata().is_ok_and(|data| !os::is_removed(&data)));
     let id = |data: std::fs::Metadata| os::file_id(&data);
     if let Some(known) = open.get(&id(std::fs::metadata(path)?)) {
-        return Ok(known);
+        return Ok(Arc::clone(known));
     }
-    let file: &'static File = Box::leak(Box::new(files::open(path)?));
-    Ok(open.entry(id(file.metadata()?)).or_insert(file))
+    let file = Arc::new(files::open(path)?);
+    Ok(Arc::clone(open.entry(id(file.metadata()?)).or_insert(file)))
 }
 
 /// Erases what was removed: moves the rest to the front, cuts the file, and empties the log. False: others still read what was removed, and

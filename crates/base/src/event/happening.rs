@@ -477,9 +477,28 @@ pub struct ConversationSoFar {
     /// How many older messages were left out.
     #[serde(default, skip_serializing_if = "is_none")]
     pub left_out: u64,
+    /// Older messages that this run sums up, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub older: Vec<PastMessage>,
+    /// The place of the last of them in the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub older_until: Option<u64>,
+    /// The summary of what was said before all of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// What agents that see their own history were asked before, and answered, by the name of the agent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, Vec<PastMessage>>,
     /// The file that it is kept in; `None`: in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
+}
+
+impl ConversationSoFar {
+    /// Whether it holds texts from before the run.
+    pub fn has_earlier(&self) -> bool {
+        !self.messages.is_empty() || !self.older.is_empty() || self.summary.is_some() || self.agents.values().any(|own| !own.is_empty())
+    }
 }
 
 /// The style guide of a run.

@@ -112,7 +112,11 @@ pub fn public_line(event: &Event, mask: RunMask<'_>, with_content: bool) -> Stri
             }
             ("conversation", _) => {
                 let earlier = field["messages"].as_array().map_or(0, Vec::len);
+                let older = field["older"].as_array().map_or(0, Vec::len);
                 *field = serde_json::json!({ "earlier": earlier, "left_out": field["left_out"].as_u64().unwrap_or(0) });
+                if older > 0 {
+                    field["summed_up"] = older.into();
+                }
             }
             ("failed", _) => field.as_array_mut().into_iter().flatten().for_each(|verdict| *verdict = verdict["id"].take()),
             _ => {

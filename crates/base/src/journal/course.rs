@@ -1,12 +1,12 @@
 //! The course of a run: when each try of a step began and ended, and what was called outside.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::{Event, Failure, Happening, StepPath};
+use crate::event::{ConversationSoFar, Event, Failure, Happening, StepPath};
 
 /// One try of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +52,44 @@ pub struct ToolCallRecord {
     pub time: DateTime<Utc>,
     /// How long it took; `None`: it has not answered.
     pub duration_ms: Option<u64>,
+}
+
+/// The conversation of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConversationRecord {
+    /// Its id.
+    pub of: String,
+    /// How many earlier messages the run knows.
+    pub earlier: u64,
+    /// How many older ones are not among them.
+    pub left_out: u64,
+    /// How many of those this run sums up.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub summed_up: u64,
+    /// Whether the run knows a summary of older messages.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_summary: bool,
+    /// How many messages agents know of their own, by the name of the agent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, u64>,
+}
+
+impl ConversationRecord {
+    /// What the first event says of it.
+    pub(super) fn of(own: &ConversationSoFar) -> ConversationRecord {
+        ConversationRecord {
+            of: own.of.clone(),
+            earlier: own.messages.len() as u64,
+            left_out: own.left_out,
+            summed_up: own.older.len() as u64,
+            has_summary: own.summary.is_some(),
+            agents: own.agents.iter().map(|(name, messages)| (name.clone(), messages.len() as u64)).collect(),
+        }
+    }
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Parts that a step delivered to one receiver.

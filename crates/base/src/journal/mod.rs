@@ -12,14 +12,13 @@ mod spoken;
 
 pub use brief::RunBrief;
 pub use content::public_line;
-pub use course::{SentRecord, ToolCallRecord, TryRecord};
+pub use course::{ConversationRecord, SentRecord, ToolCallRecord, TryRecord};
 pub use personal::{PersonalMask, RunMask, brief, masked};
 pub use record::{
-    ConversationRecord, DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, StepRecord,
-    record,
+    DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, RunBrief, StepRecord, record,
 };
 pub use rejected::RejectedKey;
-pub use spoken::{SpokenMessage, spoken};
+pub use spoken::{added, spoken};
 
 use crate::event::Event;
 use crate::port::{EventLog, StoreError, Synced};

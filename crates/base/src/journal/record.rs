@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::course::{CallsByNumber, SentRecord, ToolCallRecord, TryRecord, delivered, tried, tried_step};
+use super::course::{CallsByNumber, ConversationRecord, SentRecord, ToolCallRecord, TryRecord, delivered, tried, tried_step};
 use super::rejected::RejectedKey;
 use crate::event::{
     Canceller, Event, FailureKind, Happening, ModelAnswer, RunEnd, RunOrigin, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage,
@@ -97,15 +97,32 @@ impl Record {
     }
 }
 
-/// The conversation of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ConversationRecord {
-    /// Its id.
-    pub of: String,
-    /// How many earlier messages the run knows.
-    pub earlier: u64,
-    /// How many older ones were left out.
-    pub left_out: u64,
+/// A run in a few words, for a list.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct RunBrief {
+    /// From its beginning to its end; `None`: it is not over.
+    pub duration_ms: Option<u64>,
+    /// Its channel.
+    pub channel: Option<String>,
+    /// What it used.
+    pub usage: Usage,
+    /// The beginning of the first text among its inputs, on one line.
+    pub question: Option<String>,
+}
+
+/// Most characters of a question in a list.
+const SHORT: usize = 200;
+
+impl RunBrief {
+    pub(super) fn of(record: &Record) -> RunBrief {
+        let short = |text: &str| {
+            let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let rest = line.chars().nth(SHORT).map(|_| '…');
+            line.chars().take(SHORT).chain(rest).collect()
+        };
+        let question = record.question().map(short);
+        RunBrief { duration_ms: record.duration_ms(), channel: record.channel.clone(), usage: record.usage, question }
+    }
 }
 
 /// A phase: `created`, the steps' own, `refining`, and `completed` or `failed`.
@@ -309,11 +326,7 @@ impl RecordBuilder {
             channel: start.channel.clone(),
             origin: start.origin.clone(),
             person: Some((*start.person).clone()).filter(|own| own.as_object().is_some_and(|own| !own.is_empty())).unwrap_or_default(),
-            conversation: start.conversation.as_deref().map(|own| ConversationRecord {
-                of: own.of.clone(),
-                earlier: own.messages.len() as u64,
-                left_out: own.left_out,
-            }),
+            conversation: start.conversation.as_deref().map(ConversationRecord::of),
             style_guide: start.style_guide.clone(),
             started: first.time,
             scripted: start.scripted,

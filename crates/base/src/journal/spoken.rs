@@ -1,25 +1,16 @@
 //! What was said in a run, for the conversation that it is part of.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{PersonalMask, RunMask};
-use crate::event::{Event, Happening, RunStart, RunStatus, StepPath};
-use crate::model::{MessageRole, PastMessage};
+use crate::event::{ConversationSoFar, Event, Happening, Purpose, RunStart, RunStatus, StepPath};
+use crate::model::{MessageRole, PastMessage, SUMMARY_STEP};
+use crate::port::{KeptMessage, MessageThread};
+use crate::redact::Redactor;
 
-/// A message of a conversation, with what others may read of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SpokenMessage {
-    /// As it was said.
-    pub said: PastMessage,
-    /// Its text, masked as the record of its run is.
-    pub masked: String,
-    /// The run failed, and nothing was sent.
-    pub is_unanswered: bool,
-}
-
-/// What was said in a run that has ended: the message of the person, and what was sent; where nothing was, the first output. Empty: it is part of no
-/// conversation, or has not ended.
-pub fn spoken(events: &[Event]) -> Vec<SpokenMessage> {
+/// What was said in a run that has ended: the message of the person, and what was sent; where nothing was, the first output. Then what agents with a
+/// history of their own were asked and answered, and the summary that the run made. Empty: it is part of no conversation, or has not ended.
+pub fn spoken(run: &str, events: &[Event]) -> Vec<KeptMessage> {
     let Some(Happening::RunStarted(start)) = events.first().map(|event| &event.happening) else { return vec![] };
     let end = events
         .iter()
@@ -29,9 +20,12 @@ pub fn spoken(events: &[Event]) -> Vec<SpokenMessage> {
     let mut mask = PersonalMask::default();
     mask.take(events);
     let mask = mask.of(events);
+    let answers = answers(start, events);
+    let is_unanswered = answers.is_empty() && !matches!(end.status, RunStatus::Succeeded | RunStatus::Partial);
+    let thread = if is_unanswered { MessageThread::Unanswered } else { MessageThread::Talk };
+    let keep = |said: PastMessage, is_marked| kept(run, said, is_marked, &mask, thread);
     let is_marked = |text: &str| start.marks.inputs.iter().any(|name| start.inputs.get(name).is_some_and(|value| *value == text));
-    let mut spoken = vec![masked(own.message.clone(), is_marked(&own.message.text), &mask)];
-    let mut answers = answers(start, events);
+    let mut spoken = vec![keep(own.message.clone(), is_marked(&own.message.text))];
     if answers.is_empty() {
         let (name, output) = match end.outputs.as_object() {
             Some(outputs) if start.names_outputs => outputs.iter().next().map_or(("", None), |(name, value)| (name.as_str(), Some(value))),
@@ -43,18 +37,26 @@ pub fn spoken(events: &[Event]) -> Vec<SpokenMessage> {
         });
         let is_marked = start.marks.whole_output || start.marks.outputs.iter().any(|marked| marked == name);
         let shown = shown.filter(|message| !message.text.trim().is_empty());
-        spoken.extend(shown.map(|message| masked(PastMessage { time: Some(ended), ..message }, is_marked, &mask)));
+        spoken.extend(shown.map(|message| keep(PastMessage { time: Some(ended), ..message }, is_marked)));
     }
-    let is_unanswered = answers.is_empty() && !matches!(end.status, RunStatus::Succeeded | RunStatus::Partial);
-    spoken.extend(answers.drain(..).map(|message| masked(message, false, &mask)));
-    spoken.iter_mut().for_each(|message| message.is_unanswered = is_unanswered);
+    spoken.extend(answers.into_iter().map(|message| keep(message, false)));
+    if !is_unanswered {
+        spoken.extend(exchanges(own, start, events).map(|(said, is_marked)| kept(run, said, is_marked, &mask, MessageThread::Agent)));
+    }
+    spoken.extend(summary(own, events).map(|(said, until)| kept(run, said, false, &mask, MessageThread::Summary { until })));
     spoken
 }
 
-fn masked(said: PastMessage, is_marked: bool, mask: &RunMask<'_>) -> SpokenMessage {
-    let redactor = mask.redactor();
+/// A message that somebody adds by hand: what has the shape of personal data is masked.
+pub fn added(run: &str, said: PastMessage, thread: MessageThread) -> KeptMessage {
+    kept(run, said, false, &PersonalMask::default().of(&[]), thread)
+}
+
+fn kept(run: &str, said: PastMessage, is_marked: bool, mask: &RunMask<'_>, thread: MessageThread) -> KeptMessage {
+    let redactor: &Redactor = mask.redactor();
     let masked = if is_marked { redactor.redact_whole(&said.text) } else { redactor.redact(&said.text) };
-    SpokenMessage { said, masked, is_unanswered: false }
+    let content = said.content.as_ref().filter(|_| !is_marked).map(|content| redactor.redact_value(content));
+    KeptMessage { run: run.to_owned(), said, masked, content, thread }
 }
 
 fn answer(start: &RunStart) -> PastMessage {
@@ -80,4 +82,49 @@ fn answers(start: &RunStart, events: &[Event]) -> Vec<PastMessage> {
         PastMessage { text: parts.join("\n\n"), content, ..message }
     };
     found.into_iter().map(whole).filter(|message| !message.text.trim().is_empty()).collect()
+}
+
+/// What agents with a history of their own were asked, and answered in the end, and whether the answer is marked as personal: of each step the first
+/// prompt and the last output.
+fn exchanges<'e>(own: &ConversationSoFar, start: &'e RunStart, events: &'e [Event]) -> impl Iterator<Item = (PastMessage, bool)> + use<'e> {
+    let mut found: Vec<(&StepPath, PastMessage, Option<PastMessage>)> = vec![];
+    for event in events.iter().filter(|_| !own.agents.is_empty()) {
+        match &event.happening {
+            Happening::ModelCalled { step, agent, purpose: Purpose::Turn, fresh: true, messages, .. }
+                if own.agents.contains_key(agent) && **step != *SUMMARY_STEP && !found.iter().any(|(known, ..)| *known == step) =>
+            {
+                let text = messages.last().map(|prompt| prompt.text.clone()).unwrap_or_default();
+                let asked = PastMessage { agent: Some(agent.clone()), text, time: Some(event.time), ..answer(start) };
+                found.push((step, PastMessage { role: MessageRole::User, ..asked }, None));
+            }
+            Happening::StepSucceeded { step, output, .. } => {
+                if let Some((_, asked, said)) = found.iter_mut().find(|(known, ..)| *known == step) {
+                    *said = Some(PastMessage { text: plain(output), time: Some(event.time), agent: asked.agent.clone(), ..answer(start) });
+                }
+            }
+            _ => {}
+        }
+    }
+    let is_marked = |step: &StepPath| start.marks.steps.iter().any(|marked| **step == **marked);
+    let pair = move |(step, asked, said): (&'e StepPath, PastMessage, Option<PastMessage>)| {
+        let said = said.filter(|said| !said.text.trim().is_empty())?;
+        Some([(asked, false), (said, is_marked(step))])
+    };
+    found.into_iter().filter_map(pair).flatten()
+}
+
+/// The summary of what was left out, and the place of the last message that it covers.
+fn summary(own: &ConversationSoFar, events: &[Event]) -> Option<(PastMessage, u64)> {
+    let until = own.older_until?;
+    events.iter().rev().find_map(|event| match &event.happening {
+        Happening::StepSucceeded { step, output, .. } if **step == *SUMMARY_STEP => {
+            let said = PastMessage { role: MessageRole::Assistant, text: plain(output), time: Some(event.time), ..PastMessage::default() };
+            Some((said, until)).filter(|(said, _)| !said.text.trim().is_empty())
+        }
+        _ => None,
+    })
+}
+
+fn plain(output: &Value) -> String {
+    output.as_str().map_or_else(|| output.to_string(), str::to_owned)
 }

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use super::visit::{filling, named, request, texts};
 use super::{
-    CALL_TIMEOUT, CallTime, Field, Filling, GateStep, MODEL_TIMEOUT, Method, PipelineId, PlanStep, QUERY_TIMEOUT, ScorecardRef, Shape,
-    Step, StyleGuide, Text, TextKey, Visit,
+    CALL_TIMEOUT, CallTime, Field, Filling, GateStep, History, MODEL_TIMEOUT, Method, PipelineId, PlanStep, QUERY_TIMEOUT, ScorecardRef,
+    Shape, Step, StyleGuide, Text, TextKey, Visit,
 };
 use crate::source::{Span, Spanned};
 
@@ -217,8 +217,8 @@ pub struct AgentStep {
     pub model: Option<Text>,
     pub output: Option<Shape>,
     pub attach: Option<Filling>,
-    /// Whether it sees the conversation.
-    pub history: bool,
+    /// What it sees of the conversation.
+    pub history: History,
 }
 
 /// `tool`: one call of a tool.

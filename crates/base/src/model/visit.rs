@@ -423,7 +423,7 @@ impl Person {
 impl Conversation {
     /// Everything that its author wrote.
     pub fn each_text<'p>(&'p self, visit: Visit<'_, 'p>) {
-        let Conversation { span, id, message, keep: _, max_tokens: _, store: _ } = self;
+        let Conversation { span, id, message, keep: _, max_tokens: _, summary: _, store: _ } = self;
         filling(TextKey::ConversationId, "", *span, id, true, visit);
         texts(TextKey::ConversationMessage, [message], visit);
     }

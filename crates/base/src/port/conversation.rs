@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::StoreError;
 use crate::model::PastMessage;
@@ -22,14 +23,52 @@ pub struct ConversationSummary {
 /// A message as it is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptMessage {
-    /// The run it was said in.
+    /// The run it was said in; of one that was added by hand, an id that no run has.
     pub run: String,
     /// What was said.
     pub said: PastMessage,
     /// Its text, masked as the record of its run is.
     pub masked: String,
+    /// What it was beside its text, masked.
+    pub content: Option<Value>,
+    /// What it belongs to.
+    pub thread: MessageThread,
+}
+
+impl KeptMessage {
     /// Its run failed, and nothing was sent: later runs do not see it.
-    pub is_unanswered: bool,
+    pub fn is_unanswered(&self) -> bool {
+        self.thread == MessageThread::Unanswered
+    }
+}
+
+/// What a message of a conversation belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageThread {
+    /// What the person and the runs said to each other.
+    Talk,
+    /// The same, of a run that failed and sent nothing.
+    Unanswered,
+    /// What its agent was asked, or answered.
+    Agent,
+    /// A summary of the talk.
+    Summary {
+        /// The place of the last message that it covers.
+        until: u64,
+    },
+}
+
+/// What a run may see of a conversation.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct EarlierMessages {
+    /// The newest messages that were answered, oldest first.
+    pub messages: Vec<PastMessage>,
+    /// Their places in the store, which grow.
+    pub places: Vec<u64>,
+    /// How many older ones there are.
+    pub older: u64,
+    /// The summary of those before all of these.
+    pub summary: Option<String>,
 }
 
 /// A run that was part of a conversation.
@@ -55,8 +94,11 @@ pub trait Conversations: Send {
     /// The process that a run of a queue belongs to.
     fn process(&self, run: &str) -> String;
 
-    /// The newest messages that were answered, at most so many, oldest first; and how many older ones there are.
-    fn newest(&mut self, conversation: &str, most: u64) -> Result<(Vec<PastMessage>, u64), StoreError>;
+    /// The newest messages that were answered, at most so many. `is_summarised`: only those that the summary does not cover, with the summary.
+    fn newest(&mut self, conversation: &str, most: u64, is_summarised: bool) -> Result<EarlierMessages, StoreError>;
+
+    /// What an agent was asked and answered last, at most so many messages, oldest first.
+    fn newest_of(&mut self, conversation: &str, agent: &str, most: u64) -> Result<Vec<PastMessage>, StoreError>;
 
     /// Notes that a run is part of a conversation; what is said in it is kept when it ends.
     fn begin(&mut self, conversation: &str, run: &str) -> Result<(), StoreError>;
@@ -70,8 +112,18 @@ pub trait Conversations: Send {
     /// The conversations, that with the newest message first.
     fn list(&mut self) -> Result<Vec<ConversationSummary>, StoreError>;
 
-    /// All messages of a conversation; `None`: there is none of that id.
-    fn all(&mut self, conversation: &str) -> Result<Option<Vec<KeptMessage>>, StoreError>;
+    /// All messages of a conversation, or of an agent in it; `None`: there is no conversation of that id.
+    fn all(&mut self, conversation: &str, agent: Option<&str>) -> Result<Option<Vec<KeptMessage>>, StoreError>;
+
+    /// Adds messages of the talk, or of agents, that no run said; the conversation is made if there is none.
+    fn add(&mut self, conversation: &str, messages: &[KeptMessage]) -> Result<(), StoreError>;
+
+    /// Removes the messages of a conversation, or of an agent in it; that its runs are part of it stays known. Gives how many there were; `None`: there
+    /// is no conversation of that id.
+    ///
+    /// # Errors
+    /// As [`Conversations::remove`].
+    fn clear(&mut self, conversation: &str, agent: Option<&str>) -> Result<Option<u64>, StoreError>;
 
     /// The runs that were part of a conversation.
     fn runs(&mut self, conversation: &str) -> Result<Vec<ConversationRun>, StoreError>;

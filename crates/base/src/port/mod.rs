@@ -23,7 +23,7 @@ pub use crate::event::{Message, ToolCall};
 pub use crate::model::{Data, DataKind, FieldKind, HostSource, Method, SqlEngine, ToolCalls, WireFormat};
 pub use cache::Cache;
 pub use clock::Clock;
-pub use conversation::{ConversationRun, ConversationSummary, Conversations, KeptMessage};
+pub use conversation::{ConversationRun, ConversationSummary, Conversations, EarlierMessages, KeptMessage, MessageThread};
 pub use data::{ColumnSummary, FileContent, FileReader, PageText, QueryRequest, ReadRequest, Rows, SqlDatabase, TableSource, TableSummary};
 pub use files::{Files, MemoryFiles, Overlay, ReadFileError};
 pub use http::{HttpClient, HttpReply, HttpRequest};

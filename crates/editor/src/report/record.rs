@@ -182,7 +182,12 @@ fn head(record: &Record, look: Look) -> String {
     let phases: Vec<&str> = record.phases.iter().map(|p| p.name.as_str()).collect();
     let history = record.conversation.as_ref().map(|own| {
         let left_out = if own.left_out == 0 { String::new() } else { format!(", {} older left out", own.left_out) };
-        format!("{} of {}{left_out}", counted(own.earlier, "earlier message", "earlier messages"), visible(&own.of))
+        let summary = if own.has_summary { ", with a summary of older ones" } else { "" };
+        let summed_up = if own.summed_up == 0 { String::new() } else { format!(", {} of them summed up now", own.summed_up) };
+        let agents: String =
+            own.agents.iter().map(|(name, count)| format!(", {} of {}", counted(*count, "message", "messages"), visible(name))).collect();
+        let earlier = counted(own.earlier, "earlier message", "earlier messages");
+        format!("{earlier} of {}{left_out}{summed_up}{summary}{agents}", visible(&own.of))
     });
     let origin = record.origin.as_ref().map(|origin| format!("forked from {} at {}", origin.run, visible(&origin.from)));
     for (label, text) in [

@@ -225,6 +225,7 @@ fn said(
     let said = PastMessage {
         role: MessageRole::User,
         text,
+        agent: None,
         channel: channel.map(str::to_owned),
         person: person.get("id").and_then(Value::as_str).map(str::to_owned),
         time: Some(now),

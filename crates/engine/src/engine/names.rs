@@ -8,8 +8,9 @@ use serde_json::{Map, Value, json};
 use crate::engine::Run;
 use crate::engine::secrets::named_by;
 use crate::engine::state::{FrameKind, Instance, NodeRef};
+use crate::engine::words::plain;
 use crate::event::{ConversationSoFar, Failure, FailureKind, StepStatus};
-use crate::model::{Channel, Filling, Form, PastMessage, Phrase, StyleGuide, Text};
+use crate::model::{Channel, Filling, Form, PastMessage, Phrase, SUMMARY_STEP, StyleGuide, Text};
 use crate::port::Secret;
 use crate::template::{self, Compiled, FillError, Scope, Value as Named};
 
@@ -152,7 +153,9 @@ impl Run {
             "style" => instance.cached.style.get(|| style_names(self.planned(instance_ix).pipeline.style_guide.as_deref())),
             "conversation" => {
                 let own = self.state.start.as_ref().and_then(|start| start.conversation.as_deref());
-                instance.cached.conversation.get(|| template::from_json(&conversation_names(own)))
+                // Only the run itself sums up.
+                let older = own.filter(|_| instance.parent.is_none()).map(|own| own.older.as_slice()).unwrap_or_default();
+                instance.cached.conversation.get(|| template::from_json(&conversation_names(own, older, self.summary_so_far())))
             }
             "refinement" => self.refinement(instance, at),
             "failure" => {
@@ -164,6 +167,12 @@ impl Run {
             _ => return self.element(at, name),
         };
         Some(value)
+    }
+
+    /// The summary of what was left out of the conversation: of this run, else the one that was there.
+    pub(crate) fn summary_so_far(&self) -> Option<String> {
+        let made = self.state.find(SUMMARY_STEP).and_then(|at| self.state.node(at).output.as_deref().map(plain));
+        made.or_else(|| self.state.start.as_ref()?.conversation.as_ref()?.summary.clone())
     }
 
     /// `item`, or the name in `as`: of the step itself or of the `for_each` around it.
@@ -264,8 +273,9 @@ fn iso(date: NaiveDate) -> String {
     date.format("%Y-%m-%d").to_string()
 }
 
-/// `conversation`: what was said before this run. Of a run that is no part of one, it is empty.
-pub(crate) fn conversation_names(own: Option<&ConversationSoFar>) -> Value {
+/// `conversation`: what was said before this run; `older`: what it sums up. Of a run that is no part of one, it is empty.
+pub(crate) fn conversation_names(own: Option<&ConversationSoFar>, older: &[PastMessage], summary: Option<String>) -> Value {
+    let lines = |messages: &[PastMessage]| messages.iter().map(PastMessage::line).collect::<Vec<_>>().join("\n");
     let said = own.map(|own| own.messages.as_slice()).unwrap_or_default();
     let message = |message: &PastMessage| {
         let role: &str = message.role.into();
@@ -275,7 +285,9 @@ pub(crate) fn conversation_names(own: Option<&ConversationSoFar>) -> Value {
     json!({
         "id": own.map(|own| &own.of),
         "messages": said.iter().map(message).collect::<Value>(),
-        "text": said.iter().map(PastMessage::line).collect::<Vec<_>>().join("\n"),
+        "text": lines(said),
+        "summary": summary.unwrap_or_default(),
+        "older": lines(older),
     })
 }
 

@@ -47,7 +47,7 @@ pub fn known_names(pipeline: &Pipeline, given: &PreviewInputs) -> KnownNames {
     let channel = pipeline.channels.iter().find(|channel| Some(&channel.name) == given.channel.as_ref());
     known.set("channel", channel_names(channel.map(|channel| &**channel)));
     known.set("style", style_names(pipeline.style_guide.as_deref()));
-    known.set("conversation", template::from_json(&conversation_names(None)));
+    known.set("conversation", template::from_json(&conversation_names(None, &[], None)));
     known.set("refinement", template::empty_name());
     known
 }

@@ -4,15 +4,15 @@
 use super::agents::{channel, style_guide};
 use super::approval::approval;
 use super::context::{Lower, quoted};
-use super::keys::RESOURCE;
+use super::keys::{OWN_HISTORY, RESOURCE};
 use super::reader::KeyReader;
 use super::texts::{place, plain};
 use super::tools::{called, headers, request};
 use super::units::parse_duration;
 use super::values::{bad_duration, wrong_type};
 use crate::model::{
-    AgentStep, CallStep, Filling, Form, FormatStep, GateStep, HttpStep, PlanStep, ReadStep, ResourceStep, ScorecardRef, SendStep, SqlStep,
-    StepKind, StopStep, Text, ToolStep, wrong_uri,
+    AgentStep, CallStep, Filling, Form, FormatStep, GateStep, History, HttpStep, PlanStep, ReadStep, ResourceStep, ScorecardRef, SendStep,
+    SqlStep, StepKind, StopStep, Text, ToolStep, wrong_uri,
 };
 use crate::syntax::Node;
 
@@ -42,8 +42,20 @@ fn agent(keys: &KeyReader) -> Option<AgentStep> {
     let (agent, prompt, model) = (keys.name("agent"), keys.text("prompt"), keys.text("model"));
     let output = keys.output();
     let attach = keys.read("attach", Lower::expressions);
-    let history = keys.boolean("history").unwrap_or(false);
+    let history = keys.get("history").and_then(|node| history(keys, node)).unwrap_or_default();
     Some(AgentStep { agent: agent?, prompt: prompt?, model, output, attach, history })
+}
+
+/// True, false or `own`.
+fn history(keys: &KeyReader, node: &Node) -> Option<History> {
+    match node.as_scalar().filter(|scalar| scalar.value.is_string()) {
+        Some(scalar) if *scalar.text == *OWN_HISTORY => Some(History::Own),
+        Some(_) => {
+            keys.lower.wrong("history", node, "true, false, or own");
+            None
+        }
+        None => keys.boolean("history").map(|sees| if sees { History::Conversation } else { History::Nothing }),
+    }
 }
 
 fn tool(keys: &KeyReader) -> Option<ToolStep> {

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::agents::{channel, limits, style_guide};
 use super::context::{Lower, quoted};
-use super::data::{conversation, person};
+use super::data::{conversation, person, summary_step};
 use super::definitions;
 use super::fields::FieldRole;
 use super::ids::{Ids, OuterIds};
@@ -51,6 +51,9 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
         let nodes = keys.filled_list(key).unwrap_or_default();
         *list = steps(&lower, nodes, &StepScope { around: around.clone(), ..StepScope::default() });
         around = around.and(nodes);
+    }
+    if let Some(step) = pipeline.conversation.as_ref().and_then(|own| summary_step(&lower, own)) {
+        pipeline.steps.insert(0, Arc::new(step));
     }
     pipeline.outputs = outputs(&keys);
     pipeline

@@ -11,7 +11,7 @@ use super::reader::KeyReader;
 use super::reserved::check_reserved;
 use super::tools::one_kind;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Case, Filling, ForEach, OnFailure, RouteStep, Step, StepKind, Text, step_path};
+use crate::model::{Case, Filling, ForEach, OnFailure, RouteStep, SUMMARY_STEP, Step, StepKind, Text, step_path};
 use crate::source::Spanned;
 use crate::syntax::Node;
 
@@ -64,6 +64,7 @@ fn step(keys: Option<&KeyReader>, kind: Option<&'static KeyTable>, node: &Node, 
         && let Some(id) = keys.get("id").and_then(|node| keys.lower.new_id("step id", node))
     {
         check_reserved(keys.lower, "a step id", &id, &TAKEN_IDS, "it means what to do after a failure");
+        check_reserved(keys.lower, "a step id", &id, &[SUMMARY_STEP], "it is the step that sums up a conversation");
         step.id = id;
     }
     if keys.allows("needs") {

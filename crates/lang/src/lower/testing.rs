@@ -66,7 +66,8 @@ fn case(lower: &Lower, node: &Node, number: usize, shared: &SharedCases) -> Opti
 fn past_message(lower: &Lower, node: &Node) -> Option<PastMessage> {
     let keys = KeyReader::new(lower, "the message".to_owned(), &[&keys::PAST_MESSAGE], node)?;
     let (role, text, channel) = (keys.choice("role"), keys.sentence("text"), keys.name("channel").map(|name| name.value));
-    Some(PastMessage { role: role?, text: text?, channel, ..PastMessage::default() })
+    let agent = keys.name("agent").map(|name| name.value);
+    Some(PastMessage { role: role?, text: text?, channel, agent, ..PastMessage::default() })
 }
 
 fn now(keys: &KeyReader) -> Option<Spanned<String>> {

@@ -52,7 +52,7 @@ impl Lower<'_> {
         }
     }
 
-    fn bare(&self, source: &str, place: TextPlace) -> Text {
+    pub(crate) fn bare(&self, source: &str, place: TextPlace) -> Text {
         let text = template::expression(source, place, &mut self.diagnostics());
         self.check_shared(&text);
         text

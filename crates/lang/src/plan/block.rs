@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::reach::{EdgeFilter, Reach};
 use super::{StepIx, cycle};
 use crate::diagnostic::{Code, Diagnostic, Hints};
-use crate::model::Step;
+use crate::model::{SUMMARY_STEP, Step};
 
 /// Number of a block within its pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -131,6 +131,8 @@ impl Block {
                 self.edge(*failing, place, Edge::Failure);
             }
             match &step.needs {
+                // The summary of a conversation comes before all that may see it.
+                Some(needs) if needs.is_empty() && place > 0 && steps[0].id.value == SUMMARY_STEP => self.edge(0, place, Edge::Above),
                 Some(needs) => {
                     for need in needs {
                         match self.place(&need.value) {

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::model::{
-    Agent, AgentStep, DEFAULT_MODEL, FailureKind, Filling, Form, GateStep, MOST_PLAN_REPAIRS, MOST_REPAIRS, MOST_TURNS, Model, PipelineId,
-    PlanStep, Retry, Step, StepKind, Text,
+    Agent, AgentStep, DEFAULT_MODEL, FailureKind, Filling, Form, GateStep, History, MOST_PLAN_REPAIRS, MOST_REPAIRS, MOST_TURNS, Model,
+    PipelineId, PlanStep, Retry, Step, StepKind, Text,
 };
 use crate::source::Spanned;
 
@@ -329,8 +329,14 @@ impl Counter<'_> {
         let mut dearest = Calls::none();
         for name in &plan.may_use {
             if planned.pipeline.agents.contains_key(&name.value) {
-                let asked =
-                    AgentStep { agent: name.clone(), prompt: Text::plain(""), model: None, output: None, attach: None, history: false };
+                let asked = AgentStep {
+                    agent: name.clone(),
+                    prompt: Text::plain(""),
+                    model: None,
+                    output: None,
+                    attach: None,
+                    history: History::Nothing,
+                };
                 let inner = Step { retry: None, timeout: None, kind: StepKind::Agent(asked), ..step.clone() };
                 let (inner, pipelines, of_agent) = self.own(planned, &inner);
                 askings.extend(inner.into_iter().map(|asking| AgentUse { part: AgentPart::Planned, times: steps, ..asking }));

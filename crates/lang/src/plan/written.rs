@@ -10,7 +10,9 @@ use petgraph::graph::NodeIndex;
 use super::block::{Block, Edge};
 use super::{BlockIx, PipelinePlan, PlannedStep, StepIx};
 use crate::diagnostic::Diagnostic;
-use crate::model::{AgentStep, Filling, Pipeline, PlanStrategy, Step, StepKind, Text, ToolKind, ToolStep, WrittenPlan, WrittenStep};
+use crate::model::{
+    AgentStep, Filling, History, Pipeline, PlanStrategy, Step, StepKind, Text, ToolKind, ToolStep, WrittenPlan, WrittenStep,
+};
 use crate::source::Spanned;
 
 /// Draws the graph of a written plan in the pipeline of the step that holds it. What a step depends on and the plan does not have is
@@ -55,7 +57,7 @@ fn as_step(pipeline: &Pipeline, holder: &Step, written: &WrittenStep, known: &Ha
             model: None,
             output: None,
             attach: None,
-            history: false,
+            history: History::Nothing,
         }),
         false => {
             let with = written.with.iter().map(|(name, value)| (named(name), Filling::Constant(value.clone()))).collect();

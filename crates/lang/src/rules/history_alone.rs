@@ -1,15 +1,15 @@
 //! F320: a step that sees the conversation, in a pipeline that has none.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::StepKind;
+use crate::model::{History, StepKind};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     if pipeline.pipeline.conversation.is_some() {
         return;
     }
     for planned in &pipeline.steps {
-        if matches!(&planned.step.kind, StepKind::Agent(agent) if agent.history) {
-            let message = format!("{} has history: true, but the pipeline has no conversation", quoted(&planned.step.id.value));
+        if matches!(&planned.step.kind, StepKind::Agent(agent) if agent.history != History::Nothing) {
+            let message = format!("{} has history, but the pipeline has no conversation", quoted(&planned.step.id.value));
             out.push(
                 finding(Code::HistoryAlone, planned.step.id.span, &message)
                     .help("add conversation: { id: …, message: inputs.NAME } to the head of the file, or remove history"),
@@ -27,7 +27,7 @@ mod tests {
     fn a_step_with_history_needs_a_conversation() {
         let file =
             |head: &str| says(check, &format!("{head}agents: {{ w: {{}} }}\nsteps: [{{ id: a, agent: w, prompt: Hi, history: true }}]\n"));
-        assert_eq!(file(""), "F320 4:15 \"a\" has history: true, but the pipeline has no conversation\n");
+        assert_eq!(file(""), "F320 4:15 \"a\" has history, but the pipeline has no conversation\n");
         assert_eq!(file("inputs: { m: text }\nconversation: { id: '{{ inputs.m }}', message: inputs.m }\n"), "");
     }
 }

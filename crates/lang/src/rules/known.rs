@@ -51,7 +51,8 @@ pub(super) fn person() -> Type {
 /// `conversation`.
 pub(super) fn conversation() -> Type {
     let message = Type::object(["role", "text", "channel", "time"].map(|name| (name, Type::Text)));
-    Type::object([("id", Type::Text), ("messages", Type::list(message)), ("text", Type::Text)])
+    let texts = ["id", "text", "summary", "older"].map(|name| (name, Type::Text));
+    Type::object(texts.into_iter().chain([("messages", Type::list(message))]))
 }
 
 /// `refinement`. Empty in round one, and so is every field of it: reading one is never a finding.

@@ -3,7 +3,7 @@
 use super::names::PipelineNames;
 use super::seat::Texts;
 use super::{Code, Diagnostic};
-use crate::model::{Provider, StepKind};
+use crate::model::{Provider, SUMMARY_STEP, StepKind};
 use crate::plan::Edge;
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
@@ -14,12 +14,14 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         let block = names.pipeline.block(planned.block);
         let is_last = planned.place + 1 == block.len();
         let stands_in = block.needs(planned.place).iter().any(|(_, edge)| *edge == Edge::Failure);
+        // The engine reads it.
+        let is_summary = step.id.value == SUMMARY_STEP;
         let only_computes = if let StepKind::Agent(agent) = &step.kind {
             only_answers(names, &agent.agent.value)
         } else {
             step.kind.facts().only_computes && !(has_sql && matches!(step.kind, StepKind::Read(_)))
         };
-        if only_computes && !is_last && !stands_in && !read.contains(step.id.value.as_str()) {
+        if only_computes && !is_last && !stands_in && !is_summary && !read.contains(step.id.value.as_str()) {
             let message = format!("the output of \"{}\" is never used", step.id.value);
             out.push(
                 Diagnostic::new(Code::UnusedOutput, step.id.span, message)

@@ -37,12 +37,23 @@ pub struct Head {
     /// What was said before in the conversation of the run, masked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversation: Vec<PastMessage>,
+    /// What it summed up, masked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub older: Vec<PastMessage>,
+    /// The summary of what was said before all of these, masked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// What agents were asked and said before, by the name of the agent, masked.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, Vec<PastMessage>>,
 }
 
 impl Head {
     /// Of a new cassette.
     pub fn new(pipeline: &str, now: Option<String>, default_model_replaced: bool) -> Head {
-        Head { flow: VERSION, pipeline: pipeline.to_owned(), now, default_model_replaced, default_model_given: false, conversation: vec![] }
+        let (conversation, older, summary, agents) = Default::default();
+        let pipeline = pipeline.to_owned();
+        Head { flow: VERSION, pipeline, now, default_model_replaced, default_model_given: false, conversation, older, summary, agents }
     }
 }
 

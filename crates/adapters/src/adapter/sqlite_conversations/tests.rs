@@ -3,7 +3,12 @@ use crate::model::MessageRole;
 
 fn message(run: &str, text: &str) -> KeptMessage {
     let said = PastMessage { role: MessageRole::User, text: text.to_owned(), ..PastMessage::default() };
-    KeptMessage { run: run.to_owned(), said, masked: text.to_owned(), is_unanswered: false }
+    KeptMessage { run: run.to_owned(), said, masked: text.to_owned(), content: None, thread: MessageThread::Talk }
+}
+
+fn of_clerk(message: KeptMessage) -> KeptMessage {
+    let said = PastMessage { agent: Some("clerk".into()), ..message.said };
+    KeptMessage { said, thread: MessageThread::Agent, ..message }
 }
 
 fn say(store: &mut SqliteConversations, of: &str, run: &str, texts: &[&str]) {
@@ -25,15 +30,15 @@ fn the_newest_messages_come_back_in_order_and_older_ones_are_counted() {
     say(&mut store, "maria", "r_3", &["c", "d"]);
     drop(store);
     let mut store = SqliteConversations::open(&file, &Sealing::default(), true).unwrap();
-    let (messages, older) = store.newest("maria", 3).unwrap();
+    let EarlierMessages { messages, older, .. } = store.newest("maria", 3, false).unwrap();
     assert_eq!((texts(&messages), older), (vec!["b", "c", "d"], 1));
     // A run that ends a second time says what it says once.
     say(&mut store, "maria", "r_1", &["a", "b2"]);
-    let (messages, older) = store.newest("maria", 50).unwrap();
+    let EarlierMessages { messages, older, .. } = store.newest("maria", 50, false).unwrap();
     assert_eq!((texts(&messages), older), (vec!["c", "d", "a", "b2"], 0));
     let listed: Vec<_> = store.list().unwrap().into_iter().map(|one| (one.id.unwrap(), one.messages)).collect();
     assert_eq!(listed, [("maria".to_owned(), 4), ("jonas".to_owned(), 1)]);
-    assert_eq!(store.newest("nobody", 3).unwrap(), (vec![], 0));
+    assert_eq!(store.newest("nobody", 3, false).unwrap(), EarlierMessages::default());
 }
 
 #[test]
@@ -64,7 +69,9 @@ fn a_turn_costs_as_much_after_a_thousand_messages_as_after_ten() {
     let mut store = SqliteConversations::open(&file, &Sealing::default(), true).unwrap();
     for (of, count) in [("short", 10), ("long", 1_000)] {
         store.begin(of, of).unwrap();
-        store.settle(of, &(0..count).map(|n| message(of, &format!("message {n}"))).collect::<Vec<_>>()).unwrap();
+        let said = |n: usize| message(of, &format!("message {n}"));
+        let all: Vec<KeptMessage> = (0..count).map(said).chain((0..count).map(|n| of_clerk(said(n)))).collect();
+        store.settle(of, &all).unwrap();
     }
     // The work of a turn, in steps of SQLite's machine.
     let work = |store: &mut SqliteConversations, of: &str| {
@@ -78,7 +85,8 @@ fn a_turn_costs_as_much_after_a_thousand_messages_as_after_ten() {
         let run = format!("r_of_{of}");
         store.arrive(of, &run).unwrap();
         store.ahead(&run).unwrap();
-        assert_eq!(store.newest(of, 10).unwrap().0.len(), 10);
+        assert_eq!(store.newest(of, 10, true).unwrap().messages.len(), 10);
+        assert_eq!(store.newest_of(of, "clerk", 10).unwrap().len(), 10);
         store.begin(of, &run).unwrap();
         store.unsettled(of).unwrap();
         store.settle(&run, &[message(&run, "now")]).unwrap();
@@ -110,8 +118,8 @@ fn what_is_removed_is_in_no_file_any_more() {
     assert_eq!(found(), 3);
     store.remove("canary_id", &[]).unwrap();
     assert_eq!(found(), 0);
-    assert_eq!(store.all("other").unwrap().unwrap().len(), 1);
-    assert_eq!(store.all("canary_id").unwrap(), None);
+    assert_eq!(store.all("other", None).unwrap().unwrap().len(), 1);
+    assert_eq!(store.all("canary_id", None).unwrap(), None);
 }
 
 #[test]
@@ -122,11 +130,11 @@ fn an_encrypted_store_tells_neither_ids_nor_texts() {
     let sealing = Sealing { key: Some(key), is_on: true };
     let mut store = SqliteConversations::open(&file, &sealing, true).unwrap();
     say(&mut store, "maria", "r_1", &["hello"]);
-    assert_eq!(store.newest("maria", 5).unwrap().0[0].text, "hello");
+    assert_eq!(store.newest("maria", 5, false).unwrap().messages[0].text, "hello");
     assert_eq!(store.list().unwrap()[0].id.as_deref(), Some("maria"));
     let mut blind = SqliteConversations::open(&file, &Sealing::default(), true).unwrap();
     assert_eq!(blind.list().unwrap()[0].id, None);
-    assert_eq!(blind.all("maria").unwrap(), None);
+    assert_eq!(blind.all("maria", None).unwrap(), None);
     let raw: Vec<u8> =
         ["", "-wal"].iter().flat_map(|end| std::fs::read(folder.path().join(format!("conversations.db{end}"))).unwrap()).collect();
     assert!(!raw.windows(5).any(|part| part == b"maria"));
@@ -140,7 +148,7 @@ fn a_store_in_which_a_bit_is_changed_gives_the_same_messages_or_is_rejected() {
     for n in 0..6 {
         say(&mut store, "maria", &format!("r_{n}"), &[&format!("What did I log on day {n}?"), &format!("{} hours.", n * 7)]);
     }
-    let all = store.all("maria").unwrap();
+    let all = store.all("maria", None).unwrap();
     drop(store);
     let whole = std::fs::read(&file).unwrap();
     let (mut found, mut harmless) = (0, 0);
@@ -152,7 +160,7 @@ fn a_store_in_which_a_bit_is_changed_gives_the_same_messages_or_is_rejected() {
         std::fs::write(&file, bytes).unwrap();
         let read = SqliteConversations::existing(&file, &Sealing::default()).and_then(|mut store| {
             store.check()?;
-            store.all("maria")
+            store.all("maria", None)
         });
         match read {
             Err(_) | Ok(None) => found += 1,
@@ -161,4 +169,72 @@ fn a_store_in_which_a_bit_is_changed_gives_the_same_messages_or_is_rejected() {
         }
     }
     assert!(found > 50 && harmless > 50, "{found} {harmless}");
+}
+
+#[test]
+fn what_an_agent_said_is_apart_from_the_talk_and_a_summary_covers_what_was_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = SqliteConversations::open(&folder.path().join("conversations.db"), &Sealing::default(), true).unwrap();
+    store.begin("maria", "r_1").unwrap();
+    store.settle("r_1", &[message("r_1", "a"), message("r_1", "b"), of_clerk(message("r_1", "prompt"))]).unwrap();
+    let (messages, places) = {
+        let earlier = store.newest("maria", 50, true).unwrap();
+        (earlier.messages, earlier.places)
+    };
+    assert_eq!(texts(&messages), ["a", "b"]);
+    assert_eq!(texts(&store.newest_of("maria", "clerk", 50).unwrap()), ["prompt"]);
+    assert_eq!(store.list().unwrap()[0].messages, 2, "the messages of agents do not count");
+    // Two summaries: the later one is in the place of the first.
+    for (run, until, text) in [("r_2", places[0], "first"), ("r_3", places[1], "second")] {
+        store.begin("maria", run).unwrap();
+        store.settle(run, &[message(run, run), KeptMessage { thread: MessageThread::Summary { until }, ..message(run, text) }]).unwrap();
+    }
+    let earlier = store.newest("maria", 50, true).unwrap();
+    assert_eq!((texts(&earlier.messages), earlier.older, earlier.summary.as_deref()), (vec!["r_2", "r_3"], 2, Some("second")));
+    // Of a pipeline that makes none, it is not used.
+    let earlier = store.newest("maria", 50, false).unwrap();
+    assert_eq!((texts(&earlier.messages), earlier.summary), (vec!["a", "b", "r_2", "r_3"], None));
+}
+
+#[test]
+fn messages_are_added_and_those_of_an_agent_or_all_are_cleared() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = SqliteConversations::open(&folder.path().join("conversations.db"), &Sealing::default(), true).unwrap();
+    store.add("maria", &[message("a_1", "hello"), of_clerk(message("a_1", "prompt"))]).unwrap();
+    say(&mut store, "maria", "r_1", &["later"]);
+    let count = |store: &mut SqliteConversations| {
+        let earlier = store.newest("maria", 50, false).unwrap();
+        (earlier.messages.len(), earlier.older, store.newest_of("maria", "clerk", 50).unwrap().len())
+    };
+    assert_eq!(count(&mut store), (2, 0, 1));
+    assert_eq!(store.clear("maria", Some("clerk")).unwrap(), Some(1));
+    assert_eq!(count(&mut store), (2, 0, 0));
+    assert_eq!(store.clear("maria", None).unwrap(), Some(2));
+    assert_eq!(count(&mut store), (0, 0, 0));
+    assert_eq!(store.runs("maria").unwrap().len(), 1, "its runs are still known, so that it can be erased");
+    assert_eq!(store.clear("nobody", None).unwrap(), None);
+}
+
+#[test]
+fn the_newest_messages_are_read_by_the_index_in_its_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteConversations::open(&folder.path().join("conversations.db"), &Sealing::default(), true).unwrap();
+    let mut plan = store.connection.prepare(&format!("explain query plan {NEWEST}")).unwrap();
+    let steps = plan.query_map(params![1, "", 0, 10], |row| row.get::<_, String>(3)).unwrap().collect::<Result<Vec<_>, _>>().unwrap();
+    assert_eq!(steps, ["SEARCH messages USING INDEX messages_of (conversation=? AND thread=? AND number>?)"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_store_that_is_opened_and_closed_again_and_again_leaves_no_file_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || drop(SqliteConversations::open(&folder.path().join("conversations.db"), &Sealing::default(), true).unwrap());
+    let left = || {
+        let names = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+        names.filter(|name| name.starts_with(folder.path())).count()
+    };
+    open();
+    let after_one = left();
+    (0..20).for_each(|_| open());
+    assert_eq!(left(), after_one);
 }

@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::{ended, listed, named};
 use crate::diagnostic::grouped;
-use crate::model::{Channel, Features, Field, FieldKind, Filling, Outputs, PersonSource, Pipeline, Shape, StepKind, StyleGuide};
+use crate::model::{
+    Channel, Features, Field, FieldKind, Filling, History, Outputs, PersonSource, Pipeline, Shape, Step, StepKind, StyleGuide,
+};
 use crate::report::graph::words::{filling, source};
 
 /// One sentence an input.
@@ -59,22 +61,28 @@ pub(super) fn person(pipeline: &Pipeline) -> Vec<String> {
 
 /// What its runs remember of each other.
 pub(super) fn conversation(pipeline: &Pipeline) -> Vec<String> {
-    let Some(own) = &pipeline.conversation else { return vec![] };
-    let bound = own.max_tokens.map(|most| format!(", and at most {most} tokens of them")).unwrap_or_default();
-    let seen: Vec<&str> = pipeline
-        .all_steps()
-        .into_iter()
-        .filter(|step| matches!(&step.kind, StepKind::Agent(agent) if agent.history))
-        .map(|step| step.id.value.as_str())
-        .collect();
+    let Some(conversation) = &pipeline.conversation else { return vec![] };
+    let steps = pipeline.all_steps();
+    let sees = |step: &Step| if let StepKind::Agent(agent) = &step.kind { agent.history } else { History::Nothing };
+    let bound = conversation.max_tokens.map(|most| format!(", and at most {most} tokens of them")).unwrap_or_default();
+    let seen: Vec<&str> = steps.iter().filter(|step| sees(step) == History::Conversation).map(|step| step.id.value.as_str()).collect();
     let seen = if seen.is_empty() { vec![] } else { vec![format!("Its agents see them at: {}.", seen.join(", "))] };
-    let place = own.store.as_ref().map_or_else(|| "beside the runs of the project".to_owned(), |file| format!("in {}", file.display()));
+    let own: Vec<&str> = steps.iter().filter(|step| sees(step) == History::Own).map(|step| step.id.value.as_str()).collect();
+    let own_seen =
+        (!own.is_empty()).then(|| format!("Agents see what they themselves were asked and answered before at: {}.", own.join(", ")));
+    let summary = conversation.summary.as_ref();
+    let summary =
+        summary.map(|agent| format!("Older messages are summed up by the agent {}, and the summary is kept with them.", agent.value));
+    let place =
+        conversation.store.as_ref().map_or_else(|| "beside the runs of the project".to_owned(), |file| format!("in {}", file.display()));
     [
-        format!("One conversation for each {}: a run knows its last {} messages{bound}.", filling(&own.id), own.keep),
-        format!("What the person typed ({}) and what was sent is kept {place}, until it is erased.", source(&own.message)),
+        format!("One conversation for each {}: a run knows its last {} messages{bound}.", filling(&conversation.id), conversation.keep),
+        format!("What the person typed ({}) and what was sent is kept {place}, until it is erased.", source(&conversation.message)),
     ]
     .into_iter()
+    .chain(summary)
     .chain(seen)
+    .chain(own_seen)
     .collect()
 }
 

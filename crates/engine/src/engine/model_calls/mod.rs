@@ -25,8 +25,8 @@ use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, ModelA
 use crate::gate::reading::Reading;
 use crate::gate::{result, wanted};
 use crate::model::{
-    ANSWER_TOKENS, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, FormatStep, HostSource, Limits, MODEL_TIMEOUT, Model,
-    OnFailure, PastMessage, Provider, REPLY_TOKENS, Shape, StepKind, Text,
+    ANSWER_TOKENS, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, FormatStep, History, HostSource, Limits, MODEL_TIMEOUT,
+    Model, OnFailure, PastMessage, Provider, REPLY_TOKENS, SUMMARY_STEP, Shape, StepKind, Text,
 };
 use crate::port::{ModelReply, ModelRequest, WireFormat};
 
@@ -122,25 +122,32 @@ impl Run {
         }
         let model = step.model.as_ref().map(|m| self.fill_text(at, m)).transpose()?;
         let mut brief = self.brief(at, &step.agent.value, model, prompt, shape.map(wanted::wanted), Purpose::Turn)?;
-        if opens && step.history {
+        if opens {
             // Before the prompt, which is the last.
             let place = brief.first.len().saturating_sub(1);
-            brief.first.splice(place..place, self.history());
+            brief.first.splice(place..place, self.history(step));
         }
         Ok(brief)
     }
 
     /// What was said before in the conversation, as an agent with `history` is sent it. Results of tools are told in words: the calls that they
-    /// answer are not among the messages, and no provider takes one without the other.
-    fn history(&self) -> Vec<Message> {
-        let own = self.state.start.as_ref().and_then(|start| start.conversation.as_deref());
+    /// answer are not among the messages, and no provider takes one without the other. A summary is what a model made of what people wrote, so it is no
+    /// instruction.
+    fn history(&self, step: &AgentStep) -> Vec<Message> {
+        let Some(own) = self.state.start.as_ref().and_then(|start| start.conversation.as_deref()) else { return vec![] };
+        let (summary, messages) = match step.history {
+            History::Nothing => return vec![],
+            History::Conversation => (self.summary_so_far(), own.messages.as_slice()),
+            History::Own => (None, own.agents.get(&step.agent.value).map(Vec::as_slice).unwrap_or_default()),
+        };
+        let summary = summary.map(|text| message(MessageRole::User, format!("Summary of the earlier conversation:\n{text}")));
         let told = |past: &PastMessage| match past.role {
             MessageRole::Tool => message(MessageRole::User, format!("Result of a tool: {}", past.text)),
             MessageRole::System | MessageRole::Developer | MessageRole::User | MessageRole::Assistant => {
                 message(past.role, past.text.clone())
             }
         };
-        own.into_iter().flat_map(|own| &own.messages).map(told).collect()
+        summary.into_iter().chain(messages.iter().map(told)).collect()
     }
 
     /// A prompt, in the second round with what was wrong if it does not say so itself.
@@ -324,6 +331,9 @@ impl Run {
             Purpose::Judge => Some((ANSWER_TOKENS, "the answer of a judge")),
             Purpose::Plan => Some((ANSWER_TOKENS, "a plan")),
             Purpose::Check => Some((ANSWER_TOKENS, "the answer about a plan")),
+            Purpose::Turn | Purpose::Repair if self.step(at).id.value == SUMMARY_STEP => {
+                Some((ANSWER_TOKENS, "the summary of a conversation"))
+            }
             Purpose::Turn | Purpose::Repair if has_schema => None,
             Purpose::Turn | Purpose::Repair => Some((self.reply_tokens(at)?, "a reply to the channel")),
         }

@@ -11,7 +11,7 @@ use super::talk::{AskedStage, RequestedCall, TalkStage};
 use super::tally::SetAside;
 use super::{CacheStage, Cached, Instance, NodeRef, OpenCall, RefinementRound, RunState, StepWork, Timer};
 use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, Purpose, SharedValue, StepDetails, StepStatus, Usage};
-use crate::model::{Pipeline, Step, step_path};
+use crate::model::{Pipeline, SUMMARY_STEP, Step, step_path};
 use crate::plan::{Edge, Plan};
 
 impl RunState {
@@ -61,6 +61,10 @@ impl RunState {
                 node.output = Some(output.clone());
                 node.details = Some(details.clone());
                 node.cached = Cached::default();
+                if **step == *SUMMARY_STEP {
+                    let instance = self.instance_of(at);
+                    self.instance_mut(instance).cached.conversation = Cached::default();
+                }
                 self.step_over(plan, at, StepStatus::Succeeded);
                 self.note_failed_inside(at);
                 self.note_stop(plan, at);

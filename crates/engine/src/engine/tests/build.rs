@@ -68,7 +68,7 @@ pub(super) fn agent(id: &str, prompt: &str) -> Step {
             model: None,
             output: None,
             attach: None,
-            history: false,
+            history: History::Nothing,
         }),
     )
 }

@@ -34,7 +34,17 @@ fn page() -> Step {
 }
 
 fn write(output: Option<Shape>) -> Step {
-    step("a", StepKind::Agent(AgentStep { agent: named("writer"), prompt: text("Go."), model: None, output, attach: None, history: false }))
+    step(
+        "a",
+        StepKind::Agent(AgentStep {
+            agent: named("writer"),
+            prompt: text("Go."),
+            model: None,
+            output,
+            attach: None,
+            history: History::Nothing,
+        }),
+    )
 }
 
 fn world(step: Step, mock: Option<Value>) -> World {

@@ -155,6 +155,7 @@ pub static PAST_MESSAGE: KeyTable = KeyTable::of("message").keys(&[
     key("role", Word(MessageRole::VARIANTS), "who spoke").required(),
     key("text", Sentence, "what was said").required(),
     key("channel", Name, "the channel it was said on"),
+    key("agent", Name, "the agent with history: own that was asked it, or said it"),
 ]);
 
 /// A mock that fails.

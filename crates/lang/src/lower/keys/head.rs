@@ -3,7 +3,7 @@
 use strum::VariantNames;
 
 use super::Takes::*;
-use super::Thing::{Channel, Policy, StyleGuide, Table};
+use super::Thing::{Agent, Channel, Policy, StyleGuide, Table};
 use super::files::TEST_CASE;
 use super::work::{AGENT, FLOW, LIMITS, MODEL, SCORECARD, TOOL};
 use super::{KeyRule, KeyTable, Takes, key};
@@ -117,6 +117,7 @@ pub static CONVERSATION: KeyTable = KeyTable::of("conversation").keys(&[
     key("message", Expression, "what the person typed").required(),
     key("keep", Limit, "most messages that a run sees"),
     key("max_tokens", Limit, "most tokens that these messages may be"),
+    key("summary", Of(Agent), "the agent that sums up the messages that are left out"),
     key("store", Path, "the file it is kept in, instead of the project's own"),
 ]);
 

@@ -29,6 +29,9 @@ pub static EVERY_STEP: KeyTable = KeyTable::of("step").keys(&[
     key("once", Boolean, "after a crash flow asks instead of running it again"),
 ]);
 
+/// `history`: only what the agent itself was asked and said.
+pub(crate) const OWN_HISTORY: &str = "own";
+
 const OUTPUT: KeyRule = key("output", Fields, "the fields of its output");
 const OUTPUT_SCHEMA: KeyRule = key("output_schema", Schema, "a JSON Schema of its output, instead of output");
 const IDEMPOTENCY_KEY: KeyRule = key("idempotency_key", Template, "a key by which the receiver knows a repeated call");
@@ -48,7 +51,11 @@ static AGENT: KeyTable = KeyTable::of("agent").keys(&[
     OUTPUT,
     OUTPUT_SCHEMA,
     ATTACH,
-    key("history", Boolean, "whether it sees the conversation"),
+    key(
+        "history",
+        Either(&[Boolean, Word(&[OWN_HISTORY])]),
+        "whether it sees the conversation; own: what this agent was asked and said in it",
+    ),
 ]);
 
 static TOOL: KeyTable = KeyTable::of("tool").keys(&[key("tool", Of(Tool), "calls a tool"), WITH, OUTPUT, OUTPUT_SCHEMA, IDEMPOTENCY_KEY]);
