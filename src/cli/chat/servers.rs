@@ -54,7 +54,7 @@ impl ChatServers {
     /// The servers as one run sees them.
     pub(super) fn lend(&self, run: &str, on: &Surroundings) -> Lent {
         let workflow = &on.runner.workflow;
-        let command = world::login_command(&workflow.file, &workflow.project);
+        let command = world::login_command(&workflow.file, &workflow.project, on.runner.env_file.as_deref());
         self.shared.lend(run, &on.settled.hosts_with(&on.runner.env), on.runner.agreed.clone(), command)
     }
 }
@@ -94,7 +94,7 @@ impl Chat<'_> {
                     self.tell_tool(written, &format!("cannot be used now: {}", failure.message));
                 }
                 Some((_, Ok(list))) => {
-                    let offered = |found: &str| part.map_or(tool.allow.is_some(), |part| part == found) && opens(tool, found, None).allowed;
+                    let offered = |found: &str| part.map_or(tool.allow.is_some(), |part| part == found) && opens(tool, found, None).is_allowed();
                     let mut count = 0;
                     for found in list.tools.iter().filter(|found| offered(&found.name)) {
                         self.tell_tool(&format!("{name}.{}", found.name), &found.description);

@@ -285,7 +285,7 @@ impl SqliteConversations {
             let masked = (message.masked != message.said.text).then(|| message.masked.clone());
             let until = if let MessageThread::Summary { until } = message.thread { Some(until) } else { None };
             let body = MessageBody { said: message.said.clone(), masked, content: message.content.clone(), until };
-            packed(&place(run, part as u64), &serde_json::to_vec(&body).ok()?, key)
+            packed_with_checksum(&place(run, part as u64), &serde_json::to_vec(&body).ok()?, key)
         };
         let bodies: Option<Vec<Vec<u8>>> = messages.iter().enumerate().map(body).collect();
         bodies.ok_or_else(|| unusable(&self.file, "a message cannot be compressed or encrypted"))

@@ -15,7 +15,7 @@ pub use content::public_line;
 pub use course::{ConversationRecord, SentRecord, ToolCallRecord, TryRecord};
 pub use personal::{PersonalMask, RunMask, brief, masked};
 pub use record::{
-    DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, RunBrief, StepRecord, record,
+    DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, StepRecord, record,
 };
 pub use rejected::RejectedKey;
 pub use spoken::{added, spoken};

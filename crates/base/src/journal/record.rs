@@ -97,34 +97,6 @@ impl Record {
     }
 }
 
-/// A run in a few words, for a list.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct RunBrief {
-    /// From its beginning to its end; `None`: it is not over.
-    pub duration_ms: Option<u64>,
-    /// Its channel.
-    pub channel: Option<String>,
-    /// What it used.
-    pub usage: Usage,
-    /// The beginning of the first text among its inputs, on one line.
-    pub question: Option<String>,
-}
-
-/// Most characters of a question in a list.
-const SHORT: usize = 200;
-
-impl RunBrief {
-    pub(super) fn of(record: &Record) -> RunBrief {
-        let short = |text: &str| {
-            let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let rest = line.chars().nth(SHORT).map(|_| '…');
-            line.chars().take(SHORT).chain(rest).collect()
-        };
-        let question = record.question().map(short);
-        RunBrief { duration_ms: record.duration_ms(), channel: record.channel.clone(), usage: record.usage, question }
-    }
-}
-
 /// A phase: `created`, the steps' own, `refining`, and `completed` or `failed`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phase {
