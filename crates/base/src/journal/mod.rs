@@ -2,18 +2,19 @@
 //!
 //! How to add something to the record: derive it from the events in `record.rs`; never store it a second time.
 
+mod asked;
 mod content;
 mod course;
 mod personal;
 mod record;
 mod spoken;
 
+pub use asked::{AnswerRecord, QuestionRecord, answer_until};
 pub use content::public_line;
 pub use course::{SentRecord, ToolCallRecord, TryRecord};
 pub use personal::{PersonalMask, RunMask, brief, masked};
 pub use record::{
-    ConversationRecord, DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, RunBrief,
-    StepRecord, record,
+    ConversationRecord, DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, Record, RunBrief, StepRecord, record,
 };
 pub use spoken::{SpokenMessage, spoken};
 
