@@ -20,9 +20,10 @@ use crate::engine::secret_values;
 use crate::event::{Event, Happening, VERSION};
 use crate::gate::form::answered;
 use crate::journal::{QuestionRecord, record};
-use crate::model::read_json;
+use crate::model::{read_json, step_path};
 use crate::port::{Clock, Secret, Store};
-use crate::runtime::{RunQuestion, start_of};
+use crate::report::shell_word;
+use crate::runtime::{RunQuestion, changed_since, start_of};
 
 /// Most bytes of an output that a person gives.
 const LARGEST: u64 = 8 * 1024 * 1024;
@@ -39,6 +40,7 @@ pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Ex
     let question = RunQuestion::of(&run, step.clone(), &events);
     if !show {
         in_time(&run, step, &events, &reach)?;
+        unchanged(&run, step, &events, &reach, shared)?;
     }
     let mut output = match happened {
         None if *show => None,
@@ -89,6 +91,7 @@ fn shown_question(question: &RunQuestion) -> String {
     let Some(asked) = &question.form else { return format!("{}\n", all_visible(&tell::without_secrets(&question.text))) };
     let mut lines: Vec<String> = asked.show.iter().flat_map(|text| form::lines(text)).collect();
     lines.extend(form::lines(&question.text));
+    lines.extend(question.until.map(form::time_limit));
     lines.extend(form::described(&asked.fields));
     lines.join("\n") + "\n"
 }
@@ -100,6 +103,25 @@ fn in_time(run: &str, step: &str, events: &[Event], reach: &str) -> Result<(), R
     }
     let step = visible(step);
     Err(Refusal::usage(format!("the time to answer \"{step}\" is up; flow runs resume {run}{reach} continues without an answer")))
+}
+
+/// Errors: the files of the run are not what they were, so that it could not continue with an answer.
+fn unchanged(run: &str, step: &str, events: &[Event], reach: &str, shared: &SharedOptions) -> Result<(), Refusal> {
+    let Some(file) = start_of(events).map(|start| Path::new(&start.file)).filter(|file| !file.as_os_str().is_empty()) else {
+        return Ok(());
+    };
+    let mut lines = if file.exists() {
+        let now = check_file(file, &shared.project_of(file), &DiskFiles);
+        let Some(changed) = changed_since(events, &now) else { return Ok(()) };
+        changed.to_string().lines().map(str::to_owned).collect()
+    } else {
+        vec![format!("run {run} cannot go on: {} does not exist any more", visible(&file.display().to_string()))]
+    };
+    let from = shell_word(step_path::outermost(step));
+    lines.push(format!(
+        "nothing was decided, and the run waits as before: undo the change and answer again, or start a new run with its finished steps: flow runs fork {run} --from {from}{reach}"
+    ));
+    Err(Refusal(Exit::Failed, lines))
 }
 
 /// What a person fills in, with the defaults of what they leave out. `None`: there is no form, or the answer is no.
@@ -162,7 +184,12 @@ fn asked(run: &str, events: &[Event], step: &str, reach: &str) -> Result<Questio
     }
     let has_ended = events.last().is_some_and(|event| matches!(event.happening, Happening::RunFinished(_)));
     let last = events.iter().rev().find_map(|event| match &event.happening {
-        Happening::ApprovalRequested { step: asked, .. } if **asked == *step => Some("is not decided any more: the run is over"),
+        Happening::ApprovalRequested { step: asked, .. } if **asked == *step && has_ended => {
+            Some("is not decided any more: the run is over")
+        }
+        Happening::ApprovalRequested { step: asked, .. } if **asked == *step => {
+            Some("is not decided any more: the step went on without an answer")
+        }
         Happening::ApprovalAnswered { step: asked, .. } if **asked == *step => Some("has been decided already"),
         _ => None,
     });

@@ -82,7 +82,9 @@ pub(super) fn run(options: &DoctorOptions, shared: &SharedOptions) -> Result<Exi
         let before = looked.signs.len();
         match checked.errors().len() {
             0 => {
-                looked.command = world::login_command(path, &shared.project_of(path), shared.env_file.as_deref());
+                let project = shared.project_of(path);
+                looked.command = world::login_command(path, &project, shared.env_file.as_deref());
+                looked.own_conversations(checked, &project);
                 looked.pipeline(checked, trust::consent(checked, path, options.trust.is_given, shared));
             }
             errors => looked.fault(format!("it has {}; run flow validate {}", counted(errors, "error", "errors"), shell_path(&looked.of))),
@@ -141,10 +143,7 @@ impl Examination {
 
     /// The record of runs, and whether it can be written.
     fn runs(&mut self, file: &Path, project: &Path) {
-        let sealing = kept::of_kept_runs(project).map_err(Refusal::from).unwrap_or_else(|Refusal(_, lines)| {
-            self.fault(lines.join("\n"));
-            Sealing::default()
-        });
+        let sealing = self.sealing(project);
         match file.exists().then(|| SqliteStore::existing(file, &sealing).and_then(|mut store| store.check())) {
             None => self.ok(format!("runs: none yet; they will be stored in {}", file.display())),
             Some(Ok((count, 0))) => self.ok(format!("runs: {count}, all readable, in {}", file.display())),
@@ -153,16 +152,37 @@ impl Examination {
             }
             Some(Err(problem)) => self.fault(format!("runs: {problem}")),
         }
-        let talks = conversations_file(file);
-        match talks.exists().then(|| SqliteConversations::existing(&talks, &sealing).and_then(|mut store| store.check())) {
-            None => {}
-            Some(Ok(count)) => self.ok(format!("conversations: {count}, in {}", talks.display())),
-            Some(Err(problem)) => self.fault(format!("conversations: {problem}")),
-        }
+        self.conversations(&conversations_file(file), &sealing);
         let folder = file.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(project);
         if let Err(problem) = tempfile::tempfile_in(folder) {
             let help = "set FLOW_STATE_DIR to a writable folder, and runs are stored there";
             self.fault(format!("cannot write in {}: {problem}; {help}", folder.display()));
+        }
+    }
+
+    /// How records here are encrypted.
+    fn sealing(&mut self, project: &Path) -> Sealing {
+        kept::of_kept_runs(project).map_err(Refusal::from).unwrap_or_else(|Refusal(_, lines)| {
+            self.fault(lines.join("\n"));
+            Sealing::default()
+        })
+    }
+
+    /// The store that a file names for its conversations.
+    fn own_conversations(&mut self, checked: &Checked, project: &Path) {
+        let own = checked.loaded.program.pipelines.first().and_then(|pipeline| pipeline.conversation.as_ref());
+        if let Some(file) = own.and_then(|own| own.store.as_ref()) {
+            let sealing = self.sealing(project);
+            self.conversations(file, &sealing);
+        }
+    }
+
+    /// A store of conversations, if there is one.
+    fn conversations(&mut self, file: &Path, sealing: &Sealing) {
+        match file.exists().then(|| SqliteConversations::existing(file, sealing).and_then(|mut store| store.check())) {
+            None => {}
+            Some(Ok(count)) => self.ok(format!("conversations: {count}, in {}", file.display())),
+            Some(Err(problem)) => self.fault(format!("conversations: {problem}")),
         }
     }
 

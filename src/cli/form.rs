@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use super::inputs::{decide, is_at_terminal, typed_for, typed_line, unread};
@@ -11,10 +12,11 @@ use crate::diagnostic::{all_visible, visible};
 use crate::event::FormRequest;
 use crate::gate::form::misfit;
 use crate::model::Shape;
+use crate::report::utc;
 use crate::runtime::Answer;
 
-/// Asks a person; `None`: nobody can be asked, or nobody answers. `show`: the command that prints all of it.
-pub(super) fn ask(question: &str, form: &FormRequest, show: &str) -> Option<Answer> {
+/// Asks a person; `None`: nobody can be asked, or nobody answers. `until`: when the time for an answer ends. `show`: the command that prints all of it.
+pub(super) fn ask(question: &str, form: &FormRequest, until: Option<DateTime<Utc>>, show: &str) -> Option<Answer> {
     if !is_at_terminal() {
         return None;
     }
@@ -24,6 +26,7 @@ pub(super) fn ask(question: &str, form: &FormRequest, show: &str) -> Option<Answ
     if form.names().next().is_some() {
         tell::as_written(&format!("fields: {} (to look at all of it: {show})", form.names().collect::<Vec<_>>().join(", ")), "\n");
     }
+    until.iter().for_each(|until| tell::as_written(&time_limit(*until), "\n"));
     let asked = lines(question);
     let (last, before) = asked.split_last()?;
     before.iter().for_each(barred);
@@ -38,6 +41,11 @@ pub(super) fn ask(question: &str, form: &FormRequest, show: &str) -> Option<Answ
         }
     }
     Some(Answer { approved: true, by: user(), fields: Some(Value::Object(fields)), ..Answer::default() })
+}
+
+/// How long an answer counts.
+pub(super) fn time_limit(until: DateTime<Utc>) -> String {
+    format!("an answer counts until {}", utc(until))
 }
 
 /// One field; outer `None`: nobody answers; inner: it is left out, or its default.
@@ -135,5 +143,6 @@ pub(super) fn lines(text: &str) -> Vec<String> {
 
 /// Who sits at this terminal, as the machine knows them.
 pub(super) fn user() -> String {
-    ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(environment::text).unwrap_or_default()
+    let named = ["USER", "LOGNAME", "USERNAME"].into_iter().filter_map(environment::text).find(|name| !name.trim().is_empty());
+    named.unwrap_or_else(|| format!("uid {}", environment::user_id()))
 }

@@ -15,11 +15,12 @@ use crate::adapter::stdout::{Silent, Stdout};
 use crate::diagnostic::{counted, visible};
 use crate::event::Event;
 use crate::journal::{PersonalMask, RunMask, masked, record};
+use crate::plan::surely_asks;
 use crate::redact::Redactor;
 use crate::report::{how_to_decide, show_command};
 use crate::runtime::{
     Answer, Attend, Decided, PlayedRun, RunError, RunOutcome, RunQuestion, RunSession, Runner, Storage, Surroundings, Taping, Workflow,
-    channel, settings,
+    channel, settings, start_of,
 };
 
 /// Runs a pipeline.
@@ -72,6 +73,10 @@ pub(super) fn prepared(
         return Err(Refusal::usage("--json and --events - both write to standard output; use only one"));
     }
     let workflow = pipeline(file, shared)?;
+    if let (Taping::Record(_), false, Some(step)) = (&taping, inputs::is_at_terminal(), surely_asks(&workflow.checked.plan)) {
+        let what = format!("--record: step \"{}\" asks a person, and nobody can answer here", visible(&step.id.value));
+        return Err(Refusal::usage(format!("{what}; a recording is of one whole run, so record it at a terminal")));
+    }
     // A replay asks nobody, starts nothing and needs no secret.
     let agreed = if taping.is_replay() { None } else { Some(trust::consent(&workflow.checked, file, is_allowed, shared)?) };
     let mut runner = shared.runner(&workflow, agreed);
@@ -146,7 +151,7 @@ pub(super) fn decide<'a>(asked: RunQuestion, asks: &Arc<AtomicBool>, progress: O
     asks.store(true, Ordering::Release);
     let asking = tokio::task::spawn_blocking(move || {
         let answer = match &asked.form {
-            Some(form) => form::ask(&asked.text, form, &show),
+            Some(form) => form::ask(&asked.text, form, asked.until, &show),
             None => inputs::allow(&asked.text, &show).map(|approved| Answer { approved, by: form::user(), ..Answer::default() }),
         };
         asks.store(false, Ordering::Release);
@@ -224,6 +229,9 @@ pub(super) fn told(mut played: PlayedRun, printed: OutputTargets, sends: bool, s
     let loss = outcome.loss.take().map(Refusal::from);
     if outcome.status().is_none() {
         to_decide(&outcome.events, &printed.reach).iter().filter(|_| loss.is_none()).for_each(|line| tell!("{line}"));
+        if is_recorded(&outcome.events) {
+            tell!("nothing was recorded: a recording is of one whole run, and this one waits for a person");
+        }
         return loss.map_or(Ok(Exit::Waiting), Err);
     }
     let exit = printed.finish(shared, &played, sends);
@@ -237,6 +245,11 @@ pub(super) fn told(mut played: PlayedRun, printed: OutputTargets, sends: bool, s
         tell!("not recorded: {}", visible(miss));
     }
     Ok(if outcome.misses.is_empty() { exit.unless(is_lost) } else { Exit::Failed })
+}
+
+/// Whether a run was begun with `--record`.
+pub(super) fn is_recorded(events: &[Event]) -> bool {
+    start_of(events).and_then(|start| start.tape.as_ref()).is_some_and(|tape| !tape.is_replay)
 }
 
 /// What a person must decide about a run that waits, and how, for others.

@@ -52,7 +52,7 @@ pub(crate) use runner::Talk;
 pub use running::{Control, RunHandle};
 pub use session::{Answer, RunQuestion};
 pub(crate) use session::{Attend, Decided, PlayedRun, RunSession, channel, first_event};
-pub(crate) use stored::{StoredRun, asked_to_end};
+pub(crate) use stored::{StoredRun, asked_to_end, changed_since};
 pub(crate) use surroundings::{Surroundings, inputs_of_file, start_of, unrecognised};
 pub(crate) use tape::Taping;
 pub use tape::{Recorded, TapingError};

@@ -11,10 +11,13 @@ use crate::source::{FileId, SourceFile};
 use crate::syntax;
 
 /// The project of a file: as named, else the nearest folder upwards with `flow.toml`, else the current one. Below the current folder it is named from
-/// there, as the files are, so that one file has one name.
+/// there, as the files are, so that one file has one name; of a file with a whole path it is a whole path, too, so that a policy finds its files in it.
 pub(crate) fn project(path: &Path, named: Option<&Path>) -> PathBuf {
     let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     let found = named.map(Path::to_path_buf).unwrap_or_else(|| project_of(path, &current, &DiskFiles));
+    if path.is_absolute() {
+        return std::path::absolute(&found).unwrap_or(found);
+    }
     match found.strip_prefix(&current) {
         Ok(rest) if rest.as_os_str().is_empty() => PathBuf::from("."),
         Ok(rest) => rest.to_path_buf(),

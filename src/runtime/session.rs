@@ -20,7 +20,7 @@ use crate::diagnostic::visible;
 use crate::driver::{FoundPerson, StopReceiver, drive, find_person, moment};
 use crate::engine::{Input, Run, RunMessage, check_inputs, marks, named_message, run_message};
 use crate::event::{Canceller, ConversationSoFar, Event, FormRequest, Happening, RunStart, RunStatus, StyleUsed};
-use crate::journal::{Journal, PersonalMask, RunMask};
+use crate::journal::{Journal, PersonalMask, RunMask, answer_until};
 use crate::model::{Outputs, Pipeline, Program};
 use crate::port::{EventLog, Secret};
 use crate::redact::Redactor;
@@ -50,6 +50,8 @@ pub struct RunQuestion {
     pub text: String,
     /// For an `approval` step: its form, and what it shows.
     pub form: Option<FormRequest>,
+    /// When the time for an answer ends; `None`: never.
+    pub until: Option<DateTime<Utc>>,
 }
 
 impl RunQuestion {
@@ -61,16 +63,13 @@ impl RunQuestion {
             Happening::ApprovalRequested { form, .. } => form.as_deref().cloned(),
             _ => None,
         });
-        RunQuestion { run: run.to_owned(), step, text, form }
+        let until = asked.and_then(|(event, _)| answer_until(event));
+        RunQuestion { run: run.to_owned(), step, text, form, until }
     }
 
     /// Whether the time for an answer about a step is up.
     pub(crate) fn is_late(step: &str, events: &[Event], now: DateTime<Utc>) -> bool {
-        let Some((event, _)) = RunQuestion::event(step, events) else { return false };
-        let Happening::ApprovalRequested { form: Some(form), .. } = &event.happening else { return false };
-        let Some(until) = form.until_ms else { return false };
-        let allowed = chrono::TimeDelta::milliseconds(i64::try_from(until.saturating_sub(event.at_ms)).unwrap_or(i64::MAX));
-        now - event.time >= allowed
+        RunQuestion::event(step, events).and_then(|(event, _)| answer_until(event)).is_some_and(|until| now >= until)
     }
 
     /// The event that asked about a step last, and its question.
@@ -326,9 +325,10 @@ impl RunSession {
         let Surroundings { runner, tape, scripted, printed, runtime, ports, .. } = on;
         drop(ports);
         drop(runtime);
-        // What was recorded, and what came out, is written whatever becomes of the other.
-        let recorded = runner.taping.finish(&tape, &head).map_err(RunError::system);
         let end = run.state().finished.clone();
+        // What was recorded, and what came out, is written whatever becomes of the other. Half a recording is none.
+        let waits = end.is_none() && driven.is_ok();
+        let recorded = if waits { Ok(None) } else { runner.taping.finish(&tape, &head).map_err(RunError::system) };
         let is_lost = driven.is_err() && end.is_none();
         let unsaid = match turn {
             Some(turn) if end.is_some() && !is_lost => turn.end(&events).err(),

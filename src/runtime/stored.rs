@@ -6,10 +6,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::surroundings::start_of;
-use super::{PlayedRun, RunError, RunOutcome, RunQuestion, Runner, Taping, kept};
+use super::{ChangedFiles, PlayedRun, RunError, RunOutcome, RunQuestion, Runner, Taping, kept};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_store::SqliteStore;
+use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, RunEnd, RunStart, RunStatus, StepStatus, Usage, VERSION};
 use crate::journal::{PersonalMask, record};
@@ -84,15 +85,11 @@ impl StoredRun {
         Ok(())
     }
 
-    /// The recordings that it continues with. Errors: it was being recorded.
+    /// The recordings that it continues with. One that was being recorded continues without: half a recording is none.
     pub(crate) fn taping(&self) -> Result<Taping, RunError> {
         match &self.start()?.tape {
-            None => Ok(Taping::None),
             Some(tape) if tape.is_replay => Ok(Taping::Replay(PathBuf::from(&tape.folder))),
-            Some(_) => {
-                let why = format!("run {} was interrupted while it was being recorded: run it again with --record", self.id);
-                Err(RunError::CannotResume(vec![why]))
-            }
+            Some(_) | None => Ok(Taping::None),
         }
     }
 
@@ -116,6 +113,13 @@ impl StoredRun {
         let end = self.end().cloned();
         PlayedRun::new(RunOutcome::of(&self.id, self.events, end), mask, Some(self.lock))
     }
+}
+
+/// Which files of a run are not what they were when it began; `None`: all are.
+pub(crate) fn changed_since(events: &[Event], now: &Checked) -> Option<ChangedFiles> {
+    let (start, first) = (start_of(events)?, events.first()?);
+    let is_same = now.loaded.program.pipelines.first().is_some_and(|pipeline| pipeline.hash == start.hash);
+    (!is_same).then(|| ChangedFiles::of(&first.run, &start.files, &now.loaded.prints))
 }
 
 /// Who asked a run to end since it last continued.

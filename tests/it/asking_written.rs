@@ -56,7 +56,7 @@ fn a_person_answers_them_at_the_terminal_and_their_text_is_no_control() {
     assert!(shown.contains("5 is not one of 1 or 7") || shown.contains("5 is not one of"), "{shown:?}");
     assert!(!shown.contains("\u{1b}[2J") && !shown.contains('\u{202e}') && shown.contains("Anything\\x1B[2J\\u202E else?"), "{shown:?}");
     let told = outputs(&out, &shown);
-    assert_eq!(told["room"], "7");
+    assert_eq!(told["room"], 7);
     let answers: Value = serde_json::from_str(told["answers"].as_str().unwrap()).unwrap();
     assert_eq!(answers, json!({ "by": "ana", "comment": "", "room": 7, "note": "A cot.", "late": false }));
 }
@@ -85,7 +85,7 @@ fn another_process_answers_them_and_each_answer_is_held_to_its_question() {
     let said = flow(folder.path(), &["approve", &run, "ask", "--field", "room=7", "--field", "note=x", "--field", "late=yes"]);
     assert_eq!(said.exit, 0, "{}", said.err);
     let ran = flow(folder.path(), &["runs", "resume", &run]);
-    assert_eq!((ran.exit, &outputs(&ran.out, &ran.err)["room"]), (0, &json!("7")), "{}", ran.err);
+    assert_eq!((ran.exit, &outputs(&ran.out, &ran.err)["room"]), (0, &json!(7)), "{}", ran.err);
 }
 
 #[test]
@@ -117,10 +117,13 @@ fn the_path_must_lead_to_a_list_of_questions() {
     assert_eq!((ran.exit, ran.out.contains("F2")), (0, false), "{}{}", ran.out, ran.err);
     for (form, told) in [
         ("steps.desing.output.questions", "F201"),
-        ("steps.design.output.question", "F203"),
+        ("steps.design.output.question", "F202"),
         ("steps.design.output.title", "form needs a list of questions, each with id and question; steps.design.output.title is text"),
-        ("steps.design.output.names", "form needs a list of questions, each with id and question; steps.design.output.names is a list of text"),
-        ("5", "must be"),
+        (
+            "steps.design.output.names",
+            "form needs a list of questions, each with id and question; steps.design.output.names is a list of text",
+        ),
+        ("5", "must map names to values"),
     ] {
         let ran = checked(form);
         let said = format!("{}{}", ran.out, ran.err);
@@ -136,7 +139,7 @@ test: ./p.yaml
 cases:
   - id: agreed
     mocks: { ask: { room: 7, note: x, late: true, by: ana } }
-    expect: { outputs: { room: '7' } }
+    expect: { outputs: { room: 7 } }
   - id: refused
     mocks: { ask: { error: rejected } }
     expect: { status: failed }

@@ -4,6 +4,7 @@
 
 mod agents;
 mod asking;
+mod asking_told;
 mod asking_written;
 mod canaries;
 mod cassette;

@@ -31,11 +31,14 @@ pub(super) fn one(id: &str, output: &OutputOptions, is_allowed: bool, shared: &S
     run::play(session(stored, output, is_allowed, shared)?, OutputTargets::open(output, reach)?, shared)
 }
 
-/// A run that has not ended, as it continues. Errors: its file is not there or has changed, or it was being recorded.
+/// A run that has not ended, as it continues. Errors: its file is not there or has changed.
 fn session(stored: StoredRun, output: &OutputOptions, is_allowed: bool, shared: &SharedOptions) -> Result<RunSession, Refusal> {
     let failed = |why: String| Refusal::new(Exit::Failed, why);
     let taping = stored.taping()?;
     taping.open().map_err(|error| failed(format!("--{error}")))?;
+    if run::is_recorded(&stored.events) && !shared.quiet {
+        tell!("run {} was being recorded: it continues, and nothing is recorded", stored.id);
+    }
     let file = stored.start()?.file.clone();
     if !Path::new(&file).exists() {
         return Err(failed(format!("run {} cannot continue: {} no longer exists", stored.id, visible(&file))));

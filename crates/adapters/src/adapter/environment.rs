@@ -215,6 +215,11 @@ pub fn text(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// The number of the user whom this process is of.
+pub fn user_id() -> u32 {
+    os::this_user()
+}
+
 /// Whether a variable is set and not empty.
 pub fn is_set(name: &str) -> bool {
     text(name).is_some_and(|value| !value.is_empty())

@@ -2,6 +2,7 @@
 //!
 //! How to add something to the record: derive it from the events in `record.rs`; never store it a second time.
 
+mod asked;
 mod brief;
 mod content;
 mod course;
@@ -10,12 +11,13 @@ mod record;
 mod rejected;
 mod spoken;
 
+pub use asked::{AnswerRecord, QuestionRecord, answer_until};
 pub use brief::RunBrief;
 pub use content::public_line;
 pub use course::{ConversationRecord, SentRecord, ToolCallRecord, TryRecord};
 pub use personal::{PersonalMask, RunMask, brief, masked};
 pub use record::{
-    DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, QuestionRecord, Record, StepRecord, record,
+    DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, Record, StepRecord, record,
 };
 pub use rejected::RejectedKey;
 pub use spoken::{added, spoken};

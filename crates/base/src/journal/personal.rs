@@ -247,6 +247,10 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
     for asked in &mut record.questions {
         asked.question = redactor.redact(&asked.question);
     }
+    for answer in &mut record.answers {
+        [&mut answer.question, &mut answer.comment, &mut answer.by].into_iter().for_each(|text| *text = redactor.redact(text));
+        mask.hide_values(&mut answer.fields, &none);
+    }
     for plan in &mut record.plans {
         plan.reasoning = redactor.redact(&plan.reasoning);
     }

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::asked::{AnswerRecord, AskedQuestions, QuestionRecord};
 use super::course::{CallsByNumber, ConversationRecord, SentRecord, ToolCallRecord, TryRecord, delivered, tried, tried_step};
 use super::rejected::RejectedKey;
 use crate::event::{
@@ -59,6 +60,9 @@ pub struct Record {
     /// What a person must decide before it can continue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<QuestionRecord>,
+    /// What people have decided.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<AnswerRecord>,
     /// Plans that agents wrote and that were run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plans: Vec<PlanRecord>,
@@ -177,20 +181,6 @@ pub struct DecisionRecord {
     pub by: String,
 }
 
-/// What a person must decide.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QuestionRecord {
-    /// The step.
-    pub step: String,
-    /// What is asked.
-    pub question: String,
-    /// It is about a step that had started and may have acted; else about a call that has not been made, or a form.
-    pub in_doubt: bool,
-    /// Of an `approval` step: the names of the fields of its form.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub form: Option<Vec<String>>,
-}
-
 /// A plan that an agent wrote; what became of its steps stands among `steps`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanRecord {
@@ -286,6 +276,7 @@ struct RecordBuilder {
     /// A person ended it: it cannot continue.
     is_given_up: bool,
     tools: CallsByNumber,
+    asked: AskedQuestions,
 }
 
 impl RecordBuilder {
@@ -312,11 +303,13 @@ impl RecordBuilder {
             gates: HashMap::new(),
             is_given_up: false,
             tools: CallsByNumber::default(),
+            asked: AskedQuestions::default(),
         }
     }
 
     fn take(&mut self, event: &Event) {
         self.tools.take(&mut self.record.tool_calls, event);
+        self.asked.take(&mut self.record.questions, &mut self.record.answers, event);
         if let Some(step) = tried_step(&event.happening) {
             tried(&mut self.step(step).tries, event);
         }
@@ -438,13 +431,6 @@ impl RecordBuilder {
                     failure.refinement_tried = true;
                 }
             }
-            Happening::ApprovalRequested { step, question, act, form } => {
-                self.answered(step);
-                let (step, question) = (step.to_string(), question.clone());
-                let fields = form.as_ref().map(|form| form.names().map(str::to_owned).collect());
-                self.record.questions.push(QuestionRecord { step, question, in_doubt: act.is_empty() && form.is_none(), form: fields });
-            }
-            Happening::ApprovalAnswered { step, .. } => self.answered(step),
             Happening::OutputWritten { step, to, text, .. } => delivered(&mut self.record.sent, step, to, text.as_deref()),
             Happening::CancelRequested { by, .. } => self.is_given_up = *by == Canceller::Person,
             Happening::RunFinished(end) => self.over(end, event),
@@ -477,10 +463,6 @@ impl RecordBuilder {
                 }
             }
         }
-    }
-
-    fn answered(&mut self, step: &StepPath) {
-        self.record.questions.retain(|asked| asked.step != **step);
     }
 
     /// What a gate that had failed gave in the end.

@@ -97,8 +97,8 @@ impl TextKey {
             | ClientSecret | ProgramArgument | Env => true,
             Reply | Instructions | CriterionWhen | Check | CheckExpression | PersonId | PersonField | ConversationId
             | ConversationMessage | Name | When | ForEach | Prompt | StepModel | Attach | Argument | IdempotencyKey | Value | Wait
-            | Sql | Route | CaseWhen | Format | Gate | WrittenScorecard | Questions | GateValue | Otherwise | Send | SendValue | StopReason
-            | Output => false,
+            | Sql | Route | CaseWhen | Format | Gate | WrittenScorecard | Questions | GateValue | Otherwise | Send | SendValue
+            | StopReason | Output => false,
         }
     }
 }

@@ -258,7 +258,10 @@ mod tests {
         let empty = Policy::default();
         for act in acts() {
             let decision = decide(&[("empty", &empty)], &act);
-            assert_eq!((decision.is_allowed(), decision.rule.as_str()), (false, "policy empty: no list names it, and permission_mode is deny"));
+            assert_eq!(
+                (decision.is_allowed(), decision.rule.as_str()),
+                (false, "policy empty: no list names it, and permission_mode is deny")
+            );
             assert!(decide(&[], &act).is_allowed());
         }
     }
@@ -414,7 +417,10 @@ mod tests {
             ("docs", "docsy.write", json!({})),
         ] {
             let refusing = Policy { disallowed_tools: names(&[entry]), permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
-            assert!(decide(&[("p", &refusing)], &Act::Tool { name, arguments: Some(&arguments) }).is_allowed(), "{entry} {name} {arguments}");
+            assert!(
+                decide(&[("p", &refusing)], &Act::Tool { name, arguments: Some(&arguments) }).is_allowed(),
+                "{entry} {name} {arguments}"
+            );
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use super::look::{Look, columns};
@@ -46,6 +47,7 @@ pub fn how_to_decide(record: &Record, reach: &str) -> Vec<String> {
             None => &[(" --show", "shows the whole call, unmasked"), ("", "says yes"), (" --reject", "says no")],
         };
         lines.push(format!("a person decides: {}", in_a_line(&asked.question)));
+        lines.extend(asked.until.map(|until| format!("  an answer counts until {}", utc(until))));
         let width = answers.iter().map(|(option, _)| option.len()).max().unwrap_or(0);
         lines.extend(answers.iter().map(|(option, means)| format!("  {approve}{reach}{option:<width$}   {means}")));
     }
@@ -56,7 +58,7 @@ pub fn how_to_decide(record: &Record, reach: &str) -> Vec<String> {
 }
 
 /// A step's path as a shell takes it: elements have brackets.
-fn shell_word(path: &str) -> String {
+pub fn shell_word(path: &str) -> String {
     let is_plain = path.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
     if is_plain { path.to_string() } else { format!("'{}'", visible(path)) }
 }
@@ -136,6 +138,7 @@ pub fn record(record: &Record, look: Look, reach: &str) -> String {
         let by = if decision.by.is_empty() { String::new() } else { format!(" ({})", visible(&decision.by)) };
         out.push_str(&look.wrapped("  ", &format!("{}  {act} {target}  {answer}: {}{by}", visible(who), visible(&decision.rule))));
     }
+    out.push_str(&answers(record, look));
     // Commands stay on one line, to be copied.
     for line in how_to_decide(record, reach) {
         out.push_str(&format!("\n{line}"));
@@ -167,6 +170,35 @@ pub fn record(record: &Record, look: Look, reach: &str) -> String {
         out.push_str(&look.wrapped(&look.paint("cause: ", "1"), &visible(message)));
     }
     out
+}
+
+/// What people decided, with what they filled in.
+fn answers(record: &Record, look: Look) -> String {
+    let mut out = String::new();
+    if !record.answers.is_empty() {
+        out.push_str("\nanswers:\n");
+    }
+    for answer in &record.answers {
+        let said = if answer.approved { "yes" } else { "no" };
+        let by = if answer.by.is_empty() { String::new() } else { format!(" by {}", visible(&answer.by)) };
+        let first = format!("  {}  {said}{by}, {}: ", visible(&answer.step), utc(answer.time));
+        out.push_str(&look.wrapped(&first, &in_short(&answer.question)));
+        let fields: Vec<String> = match &answer.fields {
+            Value::Object(fields) => fields.iter().map(|(name, value)| format!("{}: {}", visible(name), value_in_short(value))).collect(),
+            Value::Null => vec![],
+            other => vec![value_in_short(other)],
+        };
+        fields.iter().for_each(|field| out.push_str(&look.wrapped("    ", field)));
+        if !answer.comment.is_empty() {
+            out.push_str(&look.wrapped("    comment: ", &in_short(&answer.comment)));
+        }
+    }
+    out
+}
+
+/// A moment for people.
+pub fn utc(time: DateTime<Utc>) -> String {
+    time.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 /// What was asked, how it ended, and what was answered and sent.

@@ -13,11 +13,13 @@
 //! | `gates/` | judging, the one refinement, gates of a run that has ended |
 //! | `plans/` | plans that an agent writes: what is decided, what agents are told |
 //! | `names`, `preview`, `inputs`, `opening`, `reach` | what templates read; what of it is known before a run; what a called pipeline begins with; who named a value |
+//! | `acts` | what a step or its agent wants to do, in the words of rules and people |
 //! | `forking` | which steps of a run another one takes over |
 //! | `secret_filter`, `secrets`, `marks` | what is secret or personal |
 //!
 //! How to add a step kind: see `model/step_kind.rs`; here a file in `steps/` with its `Kind`, and tests in `tests/`.
 
+pub(crate) mod acts;
 mod command;
 #[cfg(test)]
 mod faults;

@@ -148,7 +148,10 @@ mod tests {
         ]);
         let fields = fields_of(&list).unwrap();
         let short: Vec<_> = fields.iter().map(|field| (field.name.as_str(), field.kind, field.one_of.len(), field.is_required)).collect();
-        assert_eq!(short, [("room", FieldKind::Integer, 2, true), ("note", FieldKind::Text, 0, true), ("late", FieldKind::Boolean, 0, true)]);
+        assert_eq!(
+            short,
+            [("room", FieldKind::Integer, 2, true), ("note", FieldKind::Text, 0, true), ("late", FieldKind::Boolean, 0, true)]
+        );
         assert_eq!(fields[0].description.as_deref(), Some("Which room?"));
         assert_eq!(fields_of(&json!([])), Ok(vec![]));
     }
@@ -171,8 +174,14 @@ mod tests {
             one(json!({ "id": "a", "question": "x", "typ": "text" })),
             "question 2 of the form: \"typ\" is not known; did you mean \"type\"?; a question has id, question, type, choices"
         );
-        assert!(one(json!({ "id": "a", "question": "x", "type": "colour" })).starts_with("question 2 of the form: type \"colour\" is not known"));
-        assert_eq!(one(json!({ "id": "a", "question": "x", "type": 5 })), "question 2 of the form: type must be a word such as text, found a number");
+        assert!(
+            one(json!({ "id": "a", "question": "x", "type": "colour" }))
+                .starts_with("question 2 of the form: type \"colour\" is not known")
+        );
+        assert_eq!(
+            one(json!({ "id": "a", "question": "x", "type": 5 })),
+            "question 2 of the form: type must be a word such as text, found a number"
+        );
         let with = |choices: Value, kind: &str| one(json!({ "id": "a", "question": "x", "type": kind, "choices": choices }));
         assert_eq!(with(json!("a"), "text"), "question 2 of the form: choices must be a list, found a text");
         assert_eq!(with(json!([]), "text"), "question 2 of the form: choices has 0 choices; write 1 to 100, or leave choices out");
@@ -180,7 +189,10 @@ mod tests {
         assert_eq!(with(json!([1.5]), "integer"), "question 2 of the form: choice 1 is a number, and type is integer");
         assert_eq!(with(json!(["a", "a"]), "text"), "question 2 of the form: choice 2 is there twice");
         assert_eq!(with(json!(["x".repeat(200)]), "text"), "question 2 of the form: choice 1 has more than 100 characters");
-        assert_eq!(one(json!({ "id": "a", "question": "x".repeat(1_001) })), "question 2 of the form: question has more than 1000 characters");
+        assert_eq!(
+            one(json!({ "id": "a", "question": "x".repeat(1_001) })),
+            "question 2 of the form: question has more than 1000 characters"
+        );
         let many: Vec<Value> = (0..51).map(|n| json!({ "id": format!("q{n}"), "question": "x" })).collect();
         assert_eq!(told(many[..].into()), "form has 51 questions, and 50 are the most");
         assert_eq!(fields_of(&many[..50].into()).unwrap().len(), 50);

@@ -1,5 +1,7 @@
 //! The least that a run needs: what surely starts when every step succeeds. What depends on data counts as nothing.
 
+use std::collections::HashSet;
+
 use super::bounds::length;
 use super::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::model::{PipelineId, Step, StepKind};
@@ -76,21 +78,40 @@ pub fn least(plan: &Plan) -> Vec<SureStarts> {
 
 /// The steps that surely start in a pipeline itself, and those of them that call another. A pipeline that can `stop` may do so before anything else.
 fn own(planned: &PipelinePlan) -> (Least, Vec<SureCall>) {
-    if planned.steps.iter().any(|step| matches!(step.step.kind, StepKind::Stop(_) | StepKind::Broken)) {
-        return (Least::default(), vec![]);
-    }
-    let stand_ins = stand_ins(planned, planned.main);
     let (mut own, mut calls) = (Least::default(), vec![]);
-    for (ix, step) in steps_of(planned, planned.main) {
-        if step.when.is_some() || step.cache.is_some() || stand_ins.contains(&step.id.value.as_str()) {
-            continue;
-        }
+    for (ix, step) in sure_steps(planned) {
         own.steps = own.steps.saturating_add(1);
-        let times = step.for_each.as_ref().map_or(1, |each| length(&each.list).unwrap_or(0));
+        let times = times(step);
         let called = planned.called(step).filter(|_| times > 0);
         calls.extend(called.map(|pipeline| SureCall { step: ix, pipeline, times, needs: Least::default() }));
     }
     (own, calls)
+}
+
+/// The steps of a pipeline itself that surely start. One that can `stop` may do so before anything else.
+fn sure_steps(planned: &PipelinePlan) -> impl Iterator<Item = (StepIx, &Step)> {
+    let may_stop = planned.steps.iter().any(|step| matches!(step.step.kind, StepKind::Stop(_) | StepKind::Broken));
+    let stand_ins = stand_ins(planned, planned.main);
+    let is_sure = move |step: &Step| step.when.is_none() && step.cache.is_none() && !stand_ins.contains(&step.id.value.as_str());
+    steps_of(planned, planned.main).filter(move |(_, step)| !may_stop && is_sure(step))
+}
+
+/// A step of which it is sure that it asks a person, in the first pipeline or in one that is surely called.
+pub fn surely_asks(plan: &Plan) -> Option<&Step> {
+    let (mut open, mut seen) = (vec![0], HashSet::from([0]));
+    while let Some(planned) = open.pop().and_then(|at: usize| plan.pipelines.get(at)) {
+        let asks = |step: &Step| matches!(step.kind, StepKind::Approval(_)) && times(step) > 0;
+        if let Some((_, step)) = sure_steps(planned).find(|(_, step)| asks(step)) {
+            return Some(step);
+        }
+        open.extend(own(planned).1.iter().map(|call| call.pipeline.0).filter(|at| seen.insert(*at)));
+    }
+    None
+}
+
+/// How often a step surely runs: elements of its `for_each`.
+fn times(step: &Step) -> u64 {
+    step.for_each.as_ref().map_or(1, |each| length(&each.list).unwrap_or(0))
 }
 
 fn steps_of(planned: &PipelinePlan, block: BlockIx) -> impl Iterator<Item = (StepIx, &Step)> {
@@ -99,6 +120,6 @@ fn steps_of(planned: &PipelinePlan, block: BlockIx) -> impl Iterator<Item = (Ste
 }
 
 /// The steps that run only when another one fails.
-fn stand_ins(planned: &PipelinePlan, block: BlockIx) -> std::collections::HashSet<&str> {
+fn stand_ins(planned: &PipelinePlan, block: BlockIx) -> HashSet<&str> {
     steps_of(planned, block).flat_map(|(_, step)| step.stand_ins()).map(|(_, name)| name.value.as_str()).collect()
 }

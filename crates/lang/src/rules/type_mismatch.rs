@@ -39,7 +39,8 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             (TextRole::Time, _) => "write a text with a unit".to_owned(),
             _ => "name another value".to_owned(),
         };
-        let of_what = if let (TextRole::Questions, Type::List(of)) = (placed.role, &kind) { format!(" of {}", of.words()) } else { String::new() };
+        let of_what =
+            if let (TextRole::Questions, Type::List(of)) = (placed.role, &kind) { format!(" of {}", of.words()) } else { String::new() };
         let message = format!("{needs}; {path} is {}{of_what}", kind.words());
         out.push(Diagnostic::new(Code::TypeMismatch, placed.text.place.span, message).help(help));
     }

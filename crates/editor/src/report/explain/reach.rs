@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{clause, listed, named, pipelines};
-use crate::model::{DEFAULT_MODEL, DataKind, FilePart, Grant, Model, PermissionMode, STDOUT, ServerKind, Step, StepKind, Text, Tool, ToolKind};
+use crate::model::{
+    DEFAULT_MODEL, DataKind, FilePart, Grant, Model, PermissionMode, STDOUT, ServerKind, Step, StepKind, Text, Tool, ToolKind,
+};
 use crate::plan::{PipelineBounds, PipelinePlan, Plan, users};
 use crate::report::graph::words::{filling, source};
 

@@ -19,7 +19,14 @@ pub(super) fn block(plan: &Plan, planned: &PipelinePlan, block_ix: BlockIx, dept
         for place in wave {
             let ix = StepIx(list.first.0 + place as u32);
             let step = &planned.step(ix).step;
-            let stands_in = if list.is_stand_in(place) { " Only if the step it stands in for failed." } else { "" };
+            let all = || (0..list.len()).map(|other| &planned.step(StepIx(list.first.0 + other as u32)).step);
+            let is_after_failure =
+                || all().flat_map(|other| other.stand_ins()).any(|(key, name)| key == "on_failure" && name.value == step.id.value);
+            let stands_in = match list.is_stand_in(place) {
+                true if is_after_failure() => " Only if the step it stands in for failed.",
+                true => " Only if nobody answered in time.",
+                false => "",
+            };
             said.push(format!("{}{}{together}.{stands_in}", "\t".repeat(depth), sentence(plan, planned, step)));
             cases(plan, planned, ix, depth + 1, said);
         }

@@ -3,6 +3,7 @@
 use super::{EdgeKind, Graph, GraphArrow, GraphNode, GraphSection, List, VERSION, words};
 use crate::model::{Pipeline, Step, StepKind};
 use crate::plan::{self, BlockIx, PipelinePlan, Plan, StepIx};
+use crate::source::Spanned;
 
 /// The graph of a program's first pipeline; `None`: it has none.
 pub fn graph(plan: &Plan) -> Option<Graph> {
@@ -46,7 +47,7 @@ impl GraphBuilder<'_> {
             for (from, edge) in block.needs(to) {
                 let kind = match edge {
                     plan::Edge::Need | plan::Edge::Above => EdgeKind::Order,
-                    plan::Edge::Failure => EdgeKind::StandIn,
+                    plan::Edge::Failure => self.stands_in(block.first.0, *from, to),
                     plan::Edge::Wait => EdgeKind::Wait,
                 };
                 edges.push(GraphArrow { from: *from, to, kind });
@@ -57,6 +58,14 @@ impl GraphBuilder<'_> {
             edges.push(GraphArrow { from, to, kind: EdgeKind::Refinement });
         }
         List { nodes, edges, is_choice: false }
+    }
+
+    /// For what a step stands in: a failure of another, or only an answer that nobody gave.
+    fn stands_in(&self, first: u32, from: usize, to: usize) -> EdgeKind {
+        let step = |place: usize| &self.planned.step(StepIx(first + place as u32)).step;
+        let is_its = |(_, name): &(&str, &Spanned<String>)| name.value == step(to).id.value;
+        let by_silence = step(from).stand_ins().filter(is_its).all(|(key, _)| key == "on_timeout");
+        if by_silence { EdgeKind::NoAnswer } else { EdgeKind::StandIn }
     }
 
     fn node(&self, ix: StepIx) -> GraphNode {

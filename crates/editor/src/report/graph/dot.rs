@@ -62,7 +62,7 @@ impl DotWriter {
             }
             match edge.kind {
                 EdgeKind::Refinement => with.push("style=dashed, constraint=false".into()),
-                EdgeKind::StandIn => with.push("color=\"#b3261e\", fontcolor=\"#b3261e\"".into()),
+                EdgeKind::StandIn | EdgeKind::NoAnswer => with.push("color=\"#b3261e\", fontcolor=\"#b3261e\"".into()),
                 EdgeKind::Order | EdgeKind::Wait => {}
             }
             let with = if with.is_empty() { String::new() } else { format!(" [{}]", with.join(", ")) };

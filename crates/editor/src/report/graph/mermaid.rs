@@ -70,7 +70,9 @@ impl MermaidWriter {
             let (from, to) = (self.id(from), self.id(to));
             let _ = match edge.kind {
                 EdgeKind::Order => writeln!(self.out, "{indent}{from} --> {to}"),
-                EdgeKind::StandIn | EdgeKind::Wait => writeln!(self.out, "{indent}{from} -->|\"{}\"| {to}", edge.kind.label()),
+                EdgeKind::StandIn | EdgeKind::NoAnswer | EdgeKind::Wait => {
+                    writeln!(self.out, "{indent}{from} -->|\"{}\"| {to}", edge.kind.label())
+                }
                 EdgeKind::Refinement => writeln!(self.out, "{indent}{from} -.->|\"{}\"| {to}", edge.kind.label()),
             };
         }

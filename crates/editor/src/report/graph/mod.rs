@@ -124,6 +124,8 @@ pub enum EdgeKind {
     Order,
     /// Runs only if it failed.
     StandIn,
+    /// Runs only if nobody answered it in time.
+    NoAnswer,
     /// Waits for the gate, since the refinement may change what it reads.
     Wait,
     /// Back to the step that tries once more.
@@ -149,6 +151,7 @@ impl EdgeKind {
         match self {
             EdgeKind::Order => "",
             EdgeKind::StandIn => "if it fails",
+            EdgeKind::NoAnswer => "if nobody answers",
             EdgeKind::Wait => "once it is judged",
             EdgeKind::Refinement => "not met: once more",
         }

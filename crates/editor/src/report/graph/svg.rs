@@ -83,7 +83,8 @@ fn told(graph: &Graph) -> String {
             let title = |place: usize| section.list.nodes.get(place).map_or("", |node: &GraphNode| &node.title);
             said.push(match edge.kind {
                 EdgeKind::Refinement => format!("If {} is not met, {} runs once more", title(edge.from), title(edge.to)),
-                _ => format!("If {} fails, {} runs", title(edge.from), title(edge.to)),
+                EdgeKind::NoAnswer => format!("If nobody answers {} in time, {} runs", title(edge.from), title(edge.to)),
+                EdgeKind::StandIn | EdgeKind::Order | EdgeKind::Wait => format!("If {} fails, {} runs", title(edge.from), title(edge.to)),
             });
         }
     }
@@ -151,7 +152,7 @@ fn draw_node(out: &mut String, placed: &PlacedNode, x: f64, y: f64) {
 fn class_of(kind: EdgeKind) -> (&'static str, &'static str) {
     match kind {
         EdgeKind::Order | EdgeKind::Wait => ("way", "head"),
-        EdgeKind::StandIn => ("fail", "fail-head"),
+        EdgeKind::StandIn | EdgeKind::NoAnswer => ("fail", "fail-head"),
         EdgeKind::Refinement => ("back", "back-head"),
     }
 }
@@ -185,7 +186,7 @@ fn label(out: &mut String, edge: &PlacedEdge, x: f64, y: f64) {
     let (class, left, base) = match (edge.kind, edge.points.as_slice()) {
         (EdgeKind::Refinement, [_, (corner, low), (_, high), _]) => ("back-label", corner + 5.0, (low + high) / 2.0 + 4.0),
         (kind, [(x1, y1), (x2, y2), ..]) => {
-            let class = if kind == EdgeKind::StandIn { "fail-label" } else { "line" };
+            let class = if matches!(kind, EdgeKind::StandIn | EdgeKind::NoAnswer) { "fail-label" } else { "line" };
             (class, (x1 + x2) / 2.0 - width / 2.0, (y1 + y2) / 2.0 + 4.0)
         }
         _ => return,
@@ -202,6 +203,7 @@ fn legend(out: &mut String, graph: &Graph, y: &mut f64) {
         (EdgeKind::Order, "then"),
         (EdgeKind::Refinement, "the text did not pass: written once more, then checked again"),
         (EdgeKind::StandIn, "only if the step above failed"),
+        (EdgeKind::NoAnswer, "only if nobody answered in time"),
     ];
     for (kind, meaning) in lines.into_iter().filter(|(kind, _)| kinds.contains(kind)) {
         let (class, head) = class_of(kind);

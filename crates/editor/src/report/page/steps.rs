@@ -10,8 +10,8 @@ use super::head::{badge, cost, time, tokens};
 use super::rounds::list;
 use crate::diagnostic::counted;
 use crate::event::{Usage, Verdict};
-use crate::journal::{DecisionRecord, Interaction, Record, StepRecord, ToolCallRecord, TryRecord};
-use crate::report::record::lasted;
+use crate::journal::{AnswerRecord, DecisionRecord, Interaction, QuestionRecord, Record, StepRecord, ToolCallRecord, TryRecord};
+use crate::report::record::{lasted, utc};
 
 /// Steps at most.
 const MOST_STEPS: usize = 400;
@@ -24,6 +24,8 @@ struct Doings<'a> {
     asked: Vec<&'a Interaction>,
     called: Vec<&'a ToolCallRecord>,
     decided: Vec<&'a DecisionRecord>,
+    open: Vec<&'a QuestionRecord>,
+    answered: Vec<&'a AnswerRecord>,
 }
 
 pub(super) fn steps(record: &Record, room: &PageRoom) -> Markup {
@@ -36,6 +38,12 @@ pub(super) fn steps(record: &Record, room: &PageRoom) -> Markup {
     }
     for decision in &record.decisions {
         doings.entry(&decision.step).or_default().decided.push(decision);
+    }
+    for question in &record.questions {
+        doings.entry(&question.step).or_default().open.push(question);
+    }
+    for answer in &record.answers {
+        doings.entry(&answer.step).or_default().answered.push(answer);
     }
     let shown = chosen(&record.steps.iter().collect::<Vec<_>>(), MOST_STEPS);
     let nothing = Doings::default();
@@ -69,6 +77,7 @@ fn one(step: &StepRecord, doings: &Doings<'_>, room: &PageRoom) -> Markup {
                 (tries(&step.tries))
                 @if !doings.asked.is_empty() { (asked(&doings.asked, room)) }
                 @if !doings.called.is_empty() { (called(&doings.called, room)) }
+                @if !(doings.open.is_empty() && doings.answered.is_empty()) { (people(doings, room)) }
                 (verdicts(&step.details))
                 @if !doings.decided.is_empty() { (decided(&doings.decided)) }
                 h3 { "Output" }
@@ -148,6 +157,32 @@ fn verdicts(details: &Value) -> Markup {
     let all = details["verdicts"].as_array().into_iter().flatten();
     let all: Vec<Verdict> = all.filter_map(|verdict| serde_json::from_value(verdict.clone()).ok()).collect();
     html! { @if !all.is_empty() { h3 { "Verdicts" } (list(&all)) } }
+}
+
+/// What a person is asked, and what people answered.
+fn people(doings: &Doings<'_>, room: &PageRoom) -> Markup {
+    html! {
+        h3 { "Decided by a person" }
+        ul {
+            @for open in &doings.open {
+                li {
+                    (open.question) " · not answered yet"
+                    @if let Some(fields) = &open.form { @if !fields.is_empty() { ", fields: " (fields.join(", ")) } }
+                    @if let Some(until) = open.until { ", an answer counts until " (utc(until)) }
+                }
+            }
+            @for answer in doings.answered.iter().take(MOST_CALLS) {
+                li {
+                    (answer.question) " · " (if answer.approved { "yes" } else { "no" })
+                    @if !answer.by.is_empty() { " by " (answer.by) }
+                    ", " (utc(answer.time))
+                    @if !answer.comment.is_empty() { ": " (answer.comment) }
+                    @if !answer.fields.is_null() { (room.value(&answer.fields)) }
+                }
+            }
+        }
+        (more(doings.answered.len(), "answer", "answers"))
+    }
 }
 
 fn decided(decisions: &[&DecisionRecord]) -> Markup {

@@ -9,7 +9,7 @@ use crate::engine::Run;
 use crate::engine::state::talk::AskedStage;
 use crate::engine::state::{Ending, FrameKind, Instance, Mood, NodeRef, StepNode, StepWork};
 use crate::event::{Bound, Failure, FailureKind, Happening, RunEnd, RunStatus, Stage, StepFailure, StepStatus};
-use crate::model::{OnFailure, Outputs, StepKind, Text};
+use crate::model::{OnFailure, Outputs, Read, StepKind, Text};
 
 impl Ending {
     /// The status: the first of the table in `docs/events.md` that holds.
@@ -32,6 +32,17 @@ impl Ending {
             RunStatus::Succeeded
         }
     }
+}
+
+/// Whether an output may hold what a text reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum OutputReach {
+    /// It is there, or something else is in its place.
+    Given,
+    /// The step has no output: it is empty, unless the text does without it.
+    IfNotRead,
+    /// It is empty.
+    Empty,
 }
 
 impl Run {
@@ -227,27 +238,41 @@ impl Run {
         }
         let held_back = self.held_back(ix);
         let main = self.state.instance(ix).main;
-        let is_given = |texts: &[&Text]| {
-            texts.iter().flat_map(|t| &t.reads).all(|read| match read.path.as_slice() {
-                // How a step ended can be told however it ended, and holds no text of it.
-                [steps, _, part, ..] if steps == "steps" && matches!(part.as_str(), "status" | "error") => true,
-                [steps, id, ..] if steps == "steps" => {
-                    let place = planned.block(planned.main).place(id);
-                    let node = place.map(|p| &self.state.frame(main).nodes[p]);
-                    let ended_well = node.is_some_and(|n| matches!(n.status, StepStatus::Succeeded));
-                    (ended_well || read.is_guarded) && !place.is_some_and(|p| held_back.contains(&p))
+        let reach_of = |read: &Read| match read.path.as_slice() {
+            // How a step ended can be told however it ended, and holds no text of it.
+            [steps, _, part, ..] if steps == "steps" && matches!(part.as_str(), "status" | "error") => OutputReach::Given,
+            [steps, id, rest @ ..] if steps == "steps" => {
+                let place = planned.block(planned.main).place(id);
+                let node = place.map(|p| &self.state.frame(main).nodes[p]);
+                let ended_well = node.is_some_and(|n| matches!(n.status, StepStatus::Succeeded));
+                match rest.first() {
+                    _ if place.is_some_and(|p| held_back.contains(&p)) => OutputReach::Empty,
+                    _ if ended_well || read.is_guarded => OutputReach::Given,
+                    // Such as that of a stand-in in `default(…)`, which is not read where what it stands in for is there.
+                    Some(part) if part == "output" => OutputReach::IfNotRead,
+                    _ => OutputReach::Empty,
                 }
-                _ => true,
-            })
+            }
+            _ => OutputReach::Given,
+        };
+        let filled = |texts: &[&Text], fill: &dyn Fn() -> Result<Value, Failure>| match texts
+            .iter()
+            .flat_map(|text| &text.reads)
+            .map(reach_of)
+            .max()
+            .unwrap_or(OutputReach::Given)
+        {
+            OutputReach::Given => fill(),
+            OutputReach::IfNotRead => Ok(fill().unwrap_or_default()),
+            OutputReach::Empty => Ok(Value::Null),
         };
         match &planned.pipeline.outputs {
             Outputs::None => Ok(json!({})),
-            Outputs::Whole(text) if !is_given(&[text]) => Ok(Value::Null),
-            Outputs::Whole(text) => self.fill_in_pipeline(ix, text),
+            Outputs::Whole(text) => filled(&[text], &|| self.fill_in_pipeline(ix, text)),
             Outputs::Named(outputs) => {
                 let mut values = Map::new();
                 for (name, filling) in outputs {
-                    let value = if is_given(&filling.texts()) { self.filling_in_pipeline(ix, filling)? } else { Value::Null };
+                    let value = filled(&filling.texts(), &|| self.filling_in_pipeline(ix, filling))?;
                     values.insert(name.value.clone(), value);
                 }
                 Ok(Value::Object(values))

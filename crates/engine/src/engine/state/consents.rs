@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{NodeRef, PendingConsent, RunState, Timer};
+use super::{NodeRef, RunState, Timer};
 use crate::event::{FormRequest, SharedValue, StepStatus};
 
 /// What a person decided about a step in doubt.
@@ -25,6 +25,26 @@ impl ConsentDecision {
             None => ConsentDecision::Never,
         }
     }
+}
+
+/// What a person decides about before it is done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PendingConsent {
+    /// What it is about: see [`Happening::ApprovalRequested`](crate::event::Happening).
+    pub(crate) act: String,
+    /// `None`: not yet.
+    pub(crate) decided: Option<bool>,
+    /// What the person says about it.
+    pub(crate) comment: String,
+    /// Who decided.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) by: String,
+    /// A part of a `send` has gone out with it; it serves the others, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_used: bool,
+    /// What was left of the step's `deadline` and `timeout`: a person's time does not count.
+    pub(crate) deadline_left: Option<u64>,
+    pub(crate) attempt_left: Option<u64>,
 }
 
 /// A form that a person fills in.

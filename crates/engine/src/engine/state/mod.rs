@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use plans::{OnePlan, PlanResult, Planning};
 use talk::{AskedStage, ModelTalk, RequestedCall};
 
-use crate::engine::state::consents::{ConsentDecision, PendingApproval};
+use crate::engine::state::consents::{ConsentDecision, PendingApproval, PendingConsent};
 use crate::engine::state::questions::ServerTalk;
 use crate::engine::state::stop::Stopping;
 use crate::engine::state::tally::{Places, SetAside};
@@ -98,26 +98,6 @@ pub struct RunState {
     pub seq: u64,
     /// Its time.
     pub(crate) last_ms: u64,
-}
-
-/// What a person decides about before it is done.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PendingConsent {
-    /// What it is about: see [`Happening::ApprovalRequested`](crate::event::Happening).
-    pub(crate) act: String,
-    /// `None`: not yet.
-    pub(crate) decided: Option<bool>,
-    /// What the person says about it.
-    pub(crate) comment: String,
-    /// Who decided.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub(crate) by: String,
-    /// A part of a `send` has gone out with it; it serves the others, too.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) is_used: bool,
-    /// What was left of the step's `deadline` and `timeout`: a person's time does not count.
-    pub(crate) deadline_left: Option<u64>,
-    pub(crate) attempt_left: Option<u64>,
 }
 
 /// A step in a frame.

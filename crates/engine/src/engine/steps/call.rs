@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 
 use super::Kind;
 use crate::engine::Run;
+use crate::engine::acts::CalledTool;
 use crate::engine::command::CallRequest;
 use crate::engine::opening::Opening;
 use crate::engine::state::NodeRef;
-use crate::engine::tools::consent::ToolUse;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{CallStep, PipelineId, Step, StepKind};
 use crate::port::Rows;
@@ -27,7 +27,7 @@ impl Run {
             return Ok(());
         }
         let tool = if let StepKind::Tool(tool) = &step.kind { Some(tool.tool.value.as_str()) } else { None };
-        let used = tool.map(|name| ToolUse { name, arguments: &inputs, whole: &inputs, is_repeated: false });
+        let used = tool.map(|name| CalledTool { name, arguments: &inputs, whole: &inputs, is_repeated: false });
         // Without a person to look up no request goes out, so only the tool itself is decided on.
         let request = person.as_ref().map_or_else(|query| CallRequest::Query(query.clone()), |_| CallRequest::Print(vec![]));
         let planner = self.planner_of(at);

@@ -6,10 +6,10 @@ use super::http::HttpParts;
 use super::{Kind, Taken, other};
 use crate::channel::{MessagePart, Output};
 use crate::engine::Run;
+use crate::engine::acts::CalledTool;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
-use crate::engine::tools::consent::ToolUse;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{Body, CALL_TIMEOUT, CONNECT_TIMEOUT, STDOUT, SendStep, Step, Text, ToolKind};
@@ -109,7 +109,7 @@ impl Run {
         let mut told = with;
         told.extend(shown.as_object().cloned().unwrap_or_default());
         let told = Value::Object(told);
-        if !self.permit(at, None, Some(ToolUse { name: to, arguments: &told, whole: &whole, is_repeated: false }), &request)? {
+        if !self.permit(at, None, Some(CalledTool { name: to, arguments: &told, whole: &whole, is_repeated: false }), &request)? {
             return Ok(());
         }
         self.call_out(at, to, shown, request, ms(timeout));

@@ -9,9 +9,9 @@ use super::requests::RepeatKey;
 use super::sql::sql_output;
 use super::{Kind, Taken, other};
 use crate::engine::Run;
+use crate::engine::acts::CalledTool;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::state::NodeRef;
-use crate::engine::tools::consent::ToolUse;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind};
 use crate::model::{CONNECT_TIMEOUT, FilePart, Step, Tool, ToolKind, ToolName, ToolStep};
@@ -34,7 +34,7 @@ impl Kind for ToolStep {
         let key = run.repeat_key(at, self.idempotency_key.as_ref(), 0)?;
         let (request, shown) = run.tool_request(at, name, given, key, timeout)?;
         let planner = run.planner_of(at);
-        let used = ToolUse { name, arguments: &shown, whole: &shown, is_repeated: answers.is_some() };
+        let used = CalledTool { name, arguments: &shown, whole: &shown, is_repeated: answers.is_some() };
         let request = request.with_answers(answers);
         if !run.permit(at, planner.as_deref(), Some(used), &request)? {
             return Ok(());

@@ -19,6 +19,7 @@ fn asks(id: &str, on_timeout: Option<&str>) -> Step {
     step(
         id,
         StepKind::Approval(ApprovalStep {
+            questions: None,
             question: text("Send {{ steps.draft.output }}?"),
             show: Some(Filling::Text(text("Draft: {{ steps.draft.output }}"))),
             gives: Shape::Fields(fields),

@@ -432,6 +432,23 @@ fn outputs_tell_how_a_step_ended_also_when_it_failed() {
     world.check();
 }
 
+#[test]
+fn an_output_may_name_a_stand_in_that_it_does_without() {
+    for (fails, told) in [
+        (false, json!({ "either": "made", "only": null, "inside": null })),
+        (true, json!({ "either": "in its place", "only": "in its place", "inside": "in its place" })),
+    ] {
+        let first = Step { on_failure: OnFailure::Step(named("late")), ..set("first", if fails { "{{ 1 / 0 }}" } else { "made" }) };
+        let mut p = pipeline("p", vec![first, set("late", "in its place")]);
+        let either = output("either", "{{ steps.first.output | default(steps.late.output) }}");
+        let inside = output("inside", "{{ (steps.first.output ~ 'x') if steps.first.status == 'none' else steps.late.output }}");
+        p.outputs = Outputs::Named(vec![either, output("only", "{{ steps.late.output }}"), inside]);
+        let world = World::new(planned(vec![p]));
+        assert_eq!(*world.end().outputs, told);
+        world.check();
+    }
+}
+
 /// A `for_each` over two elements that goes on where they fail, and a step that reads its list.
 fn tolerant() -> World {
     let each = Step { on_failure: OnFailure::Continue, ..for_each(query("each"), "[1, 2]", false, None) };

@@ -131,16 +131,18 @@ fn a_host_that_the_data_names_is_no_question() {
 fn http() -> Step {
     let body = Some(Filling::Constant(json!({ "n": 1 })));
     let url = text("https://example.com:8443/x?y=1");
-    step("get", StepKind::Http(HttpStep { method: Method::Post, url, headers: vec![], query: vec![], body, output: None, idempotency_key: None }))
+    step(
+        "get",
+        StepKind::Http(HttpStep { method: Method::Post, url, headers: vec![], query: vec![], body, output: None, idempotency_key: None }),
+    )
 }
 
 #[test]
 fn steps_that_call_something_themselves_ask_with_all_that_they_do() {
     let read = || step("look", StepKind::Read(ReadStep { paths: Filling::Constant(json!(["a.md", "b.md"])), kind: None }));
-    for (step, path, question) in [
-        (http(), "get", r#"send POST https://example.com:8443/x?y=1 with {"n":1}"#),
-        (read(), "look", "read files (read a.md, read b.md)"),
-    ] {
+    for (step, path, question) in
+        [(http(), "get", r#"send POST https://example.com:8443/x?y=1 with {"n":1}"#), (read(), "look", "read files (read a.md, read b.md)")]
+    {
         let mut world = world(prompting(), pipeline("p", vec![step]));
         assert!(world.run.is_paused() && world.out.is_empty(), "{path}");
         assert_eq!(world.asked_of_people(), [format!(r#""{path}" wants to {question} ({ASKS}); allow it?"#)]);
@@ -256,7 +258,11 @@ fn in_a_test_nobody_can_be_asked_and_a_mock_answers() {
     let mut world = World::with(plan(), mocks(vec![]));
     world.reply_with(asks(&[("c1", "docs-read", json!({ "name": "a.md" }))]));
     assert_eq!(world.run.noted().unanswered, [("a".into(), "docs.read".to_owned())]);
-    assert!(world.told()[0].1.contains(r#"(denied): "a" asks a person before it may call docs.read with {"name":"a.md"}"#), "{:?}", world.told());
+    assert!(
+        world.told()[0].1.contains(r#"(denied): "a" asks a person before it may call docs.read with {"name":"a.md"}"#),
+        "{:?}",
+        world.told()
+    );
     let mut world = World::with(plan(), mocks(vec![("docs.read", json!("Notes."))]));
     world.reply_with(asks(&[("c1", "docs-read", json!({ "name": "a.md" }))]));
     assert!(world.run.noted().unanswered.is_empty());

@@ -10,36 +10,13 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::engine::Run;
+use crate::engine::acts::{CalledTool, DecidedAct, PersonSays, shown_resource};
 use crate::engine::command::CallRequest;
-use crate::engine::state::consents::ConsentDecision;
-use crate::engine::state::{NodeRef, PendingConsent};
-use crate::engine::tools::permissions::{DecidedAct, shown_resource};
+use crate::engine::state::NodeRef;
+use crate::engine::state::consents::{ConsentDecision, PendingConsent};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, Approve, ToolName};
 use crate::policy::{PolicyAnswer, may_mean, needs_approval};
-
-/// A tool that a step or its agent calls, as rules and people see it.
-#[derive(Clone, Copy)]
-pub(crate) struct ToolUse<'a> {
-    /// `tool` or `tool.part`.
-    pub(crate) name: &'a str,
-    /// Its arguments; of a `send` those of this part.
-    pub(crate) arguments: &'a Value,
-    /// All that a person decides about; of a `send` with what all its parts say.
-    pub(crate) whole: &'a Value,
-    /// The same call is made again with what a person answered to its server: who allowed it then allows it now.
-    pub(crate) is_repeated: bool,
-}
-
-/// What a person says about an act.
-pub(crate) enum PersonSays {
-    /// Nothing yet; the step waits.
-    Nothing,
-    /// Who says yes; empty: not known.
-    Yes(String),
-    /// Who says no, and why.
-    No { by: String, comment: String },
-}
 
 impl Run {
     /// What a person says about a request, who is asked if it must be; `None`: nobody need be asked.
@@ -50,12 +27,13 @@ impl Run {
         &mut self,
         at: NodeRef,
         agent: Option<&str>,
-        tool: Option<ToolUse>,
+        tool: Option<CalledTool>,
         request: &CallRequest,
         decided: &[DecidedAct],
     ) -> Result<Option<PersonSays>, Failure> {
         let asks: Vec<&DecidedAct> = decided.iter().filter(|one| one.decision.answer == PolicyAnswer::Ask).collect();
-        let of_resource = if let CallRequest::Resource(call) = request { Some((&*call.server.name, json!({ "uri": call.uri }))) } else { None };
+        let of_resource =
+            if let CallRequest::Resource(call) = request { Some((&*call.server.name, json!({ "uri": call.uri }))) } else { None };
         let resource = of_resource.as_ref().map(|(server, arguments)| (*server, arguments));
         let called = tool.map(|tool| (tool.name, tool.whole)).or(resource);
         if asks.is_empty() && called.is_none_or(|(name, arguments)| !self.must_confirm(at, agent, name, arguments)) {
@@ -117,10 +95,10 @@ impl Run {
 }
 
 /// What a person may have to allow, after "wants to". `asks`: what policies ask about.
-fn wish(tool: Option<ToolUse>, request: &CallRequest, asks: &[&DecidedAct]) -> String {
+fn wish(tool: Option<CalledTool>, request: &CallRequest, asks: &[&DecidedAct]) -> String {
     // What the words say of themselves need not be said again.
     let (words, covers) = match (tool, request) {
-        (Some(ToolUse { name, whole, .. }), _) => (format!("call {name} with {whole}"), Some(ActKind::Tool)),
+        (Some(CalledTool { name, whole, .. }), _) => (format!("call {name} with {whole}"), Some(ActKind::Tool)),
         (None, CallRequest::Resource(call)) => {
             let shown = shown_resource(&call.server.name, &json!({ "uri": call.uri }));
             (format!("read the resource {shown}"), Some(ActKind::Resource))
@@ -179,10 +157,10 @@ fn because(asks: &[&DecidedAct]) -> String {
 }
 
 /// Why a call is not made that a person said no to.
-pub(crate) fn not_allowed(tool: Option<ToolUse>, request: &CallRequest, comment: &str) -> Failure {
+pub(crate) fn not_allowed(tool: Option<CalledTool>, request: &CallRequest, comment: &str) -> Failure {
     let why = if comment.is_empty() { String::new() } else { format!(": {comment}") };
     let what = match (tool, request) {
-        (Some(ToolUse { name, .. }), _) => format!("this call of \"{name}\""),
+        (Some(CalledTool { name, .. }), _) => format!("this call of \"{name}\""),
         (None, CallRequest::Resource(call)) => format!("this call of \"{}\"", call.server.name),
         (None, _) => "this".to_owned(),
     };

@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use crate::engine::acts::CalledTool;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::opening::Opening;
 use crate::engine::state::NodeRef;
 use crate::engine::state::talk::{AskedStage, MOST_PICTURES, ModelTalk, Offered, RequestedCall};
 use crate::engine::steps::requests::RepeatKey;
-use crate::engine::tools::consent::ToolUse;
 use crate::engine::words::ms;
 use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, SharedValue, ToolCall};
@@ -244,7 +244,7 @@ impl Run {
         };
         let key = RepeatKey { text: format!("{}-{conversation}{turn}-{}", self.own_key(at), place + 1), is_written: false };
         let (request, shown) = self.tool_request(at, &asked.tool, given.clone(), key, timeout)?;
-        let used = ToolUse { name: &asked.tool, arguments: &shown, whole: &shown, is_repeated: answers.is_some() };
+        let used = CalledTool { name: &asked.tool, arguments: &shown, whole: &shown, is_repeated: answers.is_some() };
         let request = request.with_answers(answers);
         if !self.permit(at, Some(&agent_name), Some(used), &request)? {
             return Ok(());
@@ -272,7 +272,7 @@ impl Run {
         let shown = Value::Object(given);
         // Without a person to look up no request goes out, so only the tool itself is decided on.
         let request = opening.person.as_ref().map_or_else(|query| CallRequest::Query(query.clone()), |_| CallRequest::Print(vec![]));
-        let used = ToolUse { name: tool, arguments: &shown, whole: &shown, is_repeated: false };
+        let used = CalledTool { name: tool, arguments: &shown, whole: &shown, is_repeated: false };
         if !self.permit(at, Some(agent), Some(used), &request)? {
             return Ok(());
         }

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::engine::Run;
+use crate::engine::acts::{CalledTool, DecidedAct, PersonSays, shown_resource};
 use crate::engine::command::CallRequest;
 use crate::engine::state::NodeRef;
-use crate::engine::tools::consent::{PersonSays, ToolUse, not_allowed};
+use crate::engine::tools::consent::not_allowed;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, HostSource, Policy, StepKind, Touch};
 use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, from_project, may_reach, opens_call};
@@ -23,15 +24,6 @@ enum Deed {
     Write(String, u64),
 }
 
-/// One thing that a request does, and what the rules say of it.
-pub(crate) struct DecidedAct {
-    pub(crate) act: ActKind,
-    target: String,
-    /// For a person who decides.
-    pub(crate) words: String,
-    pub(crate) decision: Decision,
-}
-
 impl Run {
     /// Whether a request may go out: of a step, or of the agent that asks for it; `false`: a person has been asked, and the step waits.
     ///
@@ -41,10 +33,10 @@ impl Run {
         &mut self,
         at: NodeRef,
         agent: Option<&str>,
-        tool: Option<ToolUse>,
+        tool: Option<CalledTool>,
         request: &CallRequest,
     ) -> Result<bool, Failure> {
-        if let Some(ToolUse { name, whole, .. }) = tool {
+        if let Some(CalledTool { name, whole, .. }) = tool {
             let decision = opens_call(self.tool(at, name)?, name, whole);
             if decision.is_denied() {
                 self.record_decision(at, agent, (ActKind::Tool, name.to_owned()), decision, String::new())?;
@@ -85,7 +77,7 @@ impl Run {
         &self,
         at: NodeRef,
         agent: Option<&str>,
-        tool: Option<ToolUse>,
+        tool: Option<CalledTool>,
         request: &CallRequest,
     ) -> Result<Vec<DecidedAct>, Failure> {
         let policies = self.policies(at, agent);
@@ -100,9 +92,8 @@ impl Run {
             words,
             decision: decide(&policies, &act),
         };
-        let of_tool = tool.map(|ToolUse { name, arguments, .. }| {
-            of_act(Act::Tool { name, arguments: Some(arguments) }, format!("call {name}"))
-        });
+        let of_tool =
+            tool.map(|CalledTool { name, arguments, .. }| of_act(Act::Tool { name, arguments: Some(arguments) }, format!("call {name}")));
         let of_deeds = deeds.iter().map(|deed| match deed {
             Deed::Host(origin, source) => {
                 let decision = decide_host(&policies, *source, origin, || self.knows(at, origin));
@@ -245,11 +236,6 @@ impl Run {
         let inside = from_project(&self.planned_of(at).pipeline.project, path);
         !inside.starts_with('/') && !inside.split('/').any(|part| part == "..")
     }
-}
-
-/// A resource as a list of a policy writes it.
-pub(crate) fn shown_resource(server: &str, arguments: &Value) -> String {
-    format!("{server}({})", arguments["uri"].as_str().unwrap_or_default())
 }
 
 /// The host that a server is asked at; none for a program.

@@ -43,7 +43,9 @@ impl Run {
         }
         let known = &self.state.instance_around(at).servers;
         let unknown: Vec<&String> = needed.iter().filter(|name| !known.contains_key(*name)).collect();
-        for (place, name) in unknown.iter().enumerate() {
+        // Some may be asked already, while a person decided about another.
+        let asked: Vec<String> = self.state.node(at).work.calls().into_iter().filter_map(|call| self.state.listing(call)).collect();
+        for (place, name) in unknown.iter().enumerate().filter(|(_, name)| !asked.contains(name)) {
             // What finds no permit is asked when the first ones have come.
             if place > 0 && !self.has_permit(at) {
                 break;
@@ -174,7 +176,8 @@ impl Run {
         }
         // The list holds for every step of the pipeline, so it has what any of them names.
         let anywhere = self.named_anywhere(at, name);
-        let is_wanted = |part: &str| anywhere.iter().any(|name| name == part) || tool.allow.is_some() && opens(tool, part, None).is_allowed();
+        let is_wanted =
+            |part: &str| anywhere.iter().any(|name| name == part) || tool.allow.is_some() && opens(tool, part, None).is_allowed();
         // Who names the server as a whole is offered all that it opens; else a pattern opens nothing that is not named.
         let is_whole = self.tools_anywhere(at).any(|tool| tool == name);
         let tells_agents = !tool.without_instructions && self.agents_use(at, name);
@@ -303,7 +306,9 @@ impl Run {
         }
         let instance = self.state.instance_around(at);
         match instance.servers.get(server) {
-            Some(listed) => listed.iter().filter(|found| opens(tool, &found.name, None).is_allowed()).map(|found| found.name.clone()).collect(),
+            Some(listed) => {
+                listed.iter().filter(|found| opens(tool, &found.name, None).is_allowed()).map(|found| found.name.clone()).collect()
+            }
             // In a test no server is asked: names without patterns are known.
             None => tool.allowed_names().filter(|name| !name.contains(['*', '?', '[', '{'])).map(str::to_string).collect(),
         }

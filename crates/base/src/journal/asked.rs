@@ -1,0 +1,152 @@
+//! What people are asked in a run, and what they answered.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::event::{Event, FormRequest, Happening, StepPath};
+
+/// What a person must decide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionRecord {
+    /// The step.
+    pub step: String,
+    /// What is asked.
+    pub question: String,
+    /// It is about a step that had started and may have acted; else about a call that has not been made, or a form.
+    pub in_doubt: bool,
+    /// Of an `approval` step: the names of the fields of its form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Vec<String>>,
+    /// When the time for an answer ends; `None`: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<DateTime<Utc>>,
+}
+
+/// What a person decided.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AnswerRecord {
+    /// The step.
+    pub step: String,
+    /// What was asked.
+    pub question: String,
+    /// Yes; also of a step in doubt that has happened already.
+    pub approved: bool,
+    /// What was filled in, with the defaults; of a step in doubt that has happened its output.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub fields: Value,
+    /// What the person says about it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub comment: String,
+    /// Who answered; empty: not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
+    /// When.
+    pub time: DateTime<Utc>,
+}
+
+/// When the time for the answer to a question ends; `None`: never, or it is none.
+pub fn answer_until(asked: &Event) -> Option<DateTime<Utc>> {
+    let Happening::ApprovalRequested { form: Some(form), .. } = &asked.happening else { return None };
+    let left = i64::try_from(form.until_ms?.saturating_sub(asked.at_ms)).unwrap_or(i64::MAX);
+    asked.time.checked_add_signed(TimeDelta::try_milliseconds(left)?)
+}
+
+/// Questions that were asked, by step, each with its form.
+#[derive(Default)]
+pub(super) struct AskedQuestions(HashMap<StepPath, (String, Option<FormRequest>)>);
+
+impl AskedQuestions {
+    /// Keeps both lists of a record as they are after this event.
+    pub(super) fn take(&mut self, open: &mut Vec<QuestionRecord>, answers: &mut Vec<AnswerRecord>, event: &Event) {
+        match &event.happening {
+            Happening::ApprovalRequested { step, question, act, form } => {
+                open.retain(|asked| asked.step != **step);
+                self.0.insert(step.clone(), (question.clone(), form.as_deref().cloned()));
+                open.push(QuestionRecord {
+                    step: step.to_string(),
+                    question: question.clone(),
+                    in_doubt: act.is_empty() && form.is_none(),
+                    form: form.as_ref().map(|form| form.names().map(str::to_owned).collect()),
+                    until: answer_until(event),
+                });
+            }
+            Happening::ApprovalAnswered { step, approved, output, comment, by } => {
+                open.retain(|asked| asked.step != **step);
+                let (question, form) = self.0.remove(step).unwrap_or_default();
+                answers.push(AnswerRecord {
+                    step: step.to_string(),
+                    question,
+                    approved: *approved || output.is_some(),
+                    fields: filled(output.as_deref(), form.as_ref().filter(|_| *approved)),
+                    comment: comment.clone(),
+                    by: by.clone(),
+                    time: event.time,
+                });
+            }
+            // It is not asked any more. What a signal cancels is asked again when the run continues.
+            Happening::StepFailed { step, .. } | Happening::StepSucceeded { step, .. } => open.retain(|asked| asked.step != **step),
+            // The next try asks anew about its calls.
+            Happening::AttemptFailed { step, .. } => {
+                open.retain(|asked| asked.step != **step || asked.form.is_some() || asked.in_doubt);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What was filled in, with the defaults of the form.
+fn filled(output: Option<&Value>, form: Option<&FormRequest>) -> Value {
+    let mut output = output.cloned().unwrap_or_default();
+    let fields = form.and_then(|form| form.fields["properties"].as_object()).filter(|fields| !fields.is_empty());
+    let Some(fields) = fields else { return output };
+    if output.is_null() {
+        output = Value::Object(serde_json::Map::new());
+    }
+    if let Value::Object(output) = &mut output {
+        for (name, default) in fields.iter().filter_map(|(name, rules)| Some((name, rules.get("default")?))) {
+            output.entry(name.clone()).or_insert_with(|| default.clone());
+        }
+    }
+    output
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(seq: u64, mut fields: Value) -> Event {
+        fields["v"] = json!(crate::event::VERSION);
+        fields["seq"] = json!(seq);
+        fields["time"] = json!("2026-01-01T00:00:00Z");
+        fields["at_ms"] = json!(5_000);
+        fields["run"] = json!("r");
+        serde_json::from_value(fields).unwrap()
+    }
+
+    #[test]
+    fn a_question_is_open_until_it_is_answered_and_then_its_answer_is_told() {
+        let fields = json!({ "type": "object", "properties": { "n": { "default": 2 }, "t": {}, "u": {} } });
+        let form = json!({ "fields": fields, "until_ms": 65_000 });
+        let asked = json!({ "type": "approval_requested", "step": "ask", "question": "Go?", "act": "", "form": form });
+        let answered = json!({ "type": "approval_answered", "step": "ask", "approved": true, "output": { "t": "x" }, "comment": "Fine.", "by": "ana" });
+        let (mut all, mut open, mut answers) = (AskedQuestions::default(), vec![], vec![]);
+        all.take(&mut open, &mut answers, &event(1, asked.clone()));
+        assert_eq!(open.len(), 1);
+        assert_eq!(open[0].until.map(|until| until.to_rfc3339()).as_deref(), Some("2026-01-01T00:01:00+00:00"));
+        all.take(&mut open, &mut answers, &event(2, answered));
+        assert!(open.is_empty());
+        let AnswerRecord { step, question, approved, fields, comment, by, .. } = &answers[0];
+        assert_eq!((step.as_str(), question.as_str(), *approved, comment.as_str(), by.as_str()), ("ask", "Go?", true, "Fine.", "ana"));
+        assert_eq!(*fields, json!({ "t": "x", "n": 2 }));
+        // Whose time is up is not asked any more.
+        all.take(&mut open, &mut answers, &event(3, asked));
+        let failed = json!({ "type": "step_failed", "step": "ask", "failure": { "kind": "rejected", "message": "nobody" }, "attempts": 1 });
+        all.take(&mut open, &mut answers, &event(4, failed));
+        assert!(open.is_empty() && answers.len() == 1);
+    }
+}
