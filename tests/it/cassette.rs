@@ -358,7 +358,7 @@ fn a_baseline_fails_only_what_became_worse() {
     place.write("p.test.yaml", &test("Ho", 1000));
     let missing = baseline(&[]);
     assert_eq!(missing.exit, 2);
-    assert!(missing.err.contains("there is no base.json; flow test --baseline base.json --update writes it"), "{}", missing.err);
+    assert!(missing.err.contains("base.json not found; flow test --baseline base.json --update writes it"), "{}", missing.err);
     assert_eq!(baseline(&["--update"]).exit, 0, "a test that fails may stand in a baseline");
     let first = std::fs::read_to_string(place.at("base.json")).unwrap();
     assert!(first.contains("\"p.test.yaml/hours\": {\n      \"passed\": 0,\n      \"plays\": 1,\n      \"input_tokens\": 1000"), "{first}");

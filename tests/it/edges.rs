@@ -136,7 +136,7 @@ agents: { talker: { instructions: Be brief. } }
 steps:
   - { id: say, agent: talker, prompt: Say hi, on_failure: plain }
   - { id: plain, set: Hello. }
-outputs: { text: \"{{ steps.say.output or steps.plain.output }}\" }
+outputs: { text: \"{{ steps.say.output | default(steps.plain.output) }}\" }
 ";
 
 #[test]
@@ -185,23 +185,24 @@ fn a_rejected_key_is_reported_and_no_success_even_if_a_stand_in_answers() {
 fn a_model_that_takes_its_key_makes_a_run_a_success_and_the_other_key_is_still_reported() {
     let said = json!({ "model": "m", "choices": [{ "message": { "content": "Hi." }, "finish_reason": "stop" }] }).to_string();
     let url = endpoint(move |key| if key == "good-key-4711" { http("200 OK", &said) } else { http("401 Unauthorized", "{}") });
-    let of = |name: &str, more: &str| {
+    let of = |name: &str| {
         format!(
-            "  {name}: {{ provider: openai, model: m, base_url: \"{url}\", api_key: \"{{{{ secrets.{} }}}}\"{more} }}\n",
+            "  {name}: {{ provider: openai, model: m, base_url: \"{url}\", api_key: \"{{{{ secrets.{} }}}}\" }}\n",
             name.to_uppercase()
         )
     };
     let folder = place(&format!(
-        "flow: 1\nname: falls_back\ndescription: Falls back.\nsecrets: {{ FIRST: One key., SECOND: The other. }}\nmodels:\n{}{}\
-         agents: {{ talker: {{ instructions: Be brief., model: first }} }}\nsteps: [{{ id: say, agent: talker, prompt: Say hi }}]\n\
-         outputs: {{ text: \"{{{{ steps.say.output }}}}\" }}\n",
-        of("first", ", fallback: [second]"),
-        of("second", "")
+        "flow: 1\nname: two\ndescription: Two models.\nsecrets: {{ FIRST: One key., SECOND: The other. }}\nmodels:\n{}{}\
+         agents: {{ one: {{ instructions: Be brief., model: first }}, two: {{ instructions: Be brief., model: second }} }}\nsteps:\n\
+         \x20 - {{ id: say, agent: one, prompt: Say hi, on_failure: again }}\n  - {{ id: again, agent: two, prompt: Say hi }}\n\
+         outputs: {{ text: \"{{{{ steps.say.output | default(steps.again.output) }}}}\" }}\n",
+        of("first"),
+        of("second")
     ));
     let mut command = command(folder.path(), &["run", "p.yaml", "--trust"]);
     let run = ran(command.env("FIRST", "wrong-key-4711").env("SECOND", "good-key-4711"));
     assert_eq!((run.exit, run.out.as_str()), (0, "Hi.\n"), "{}", run.err);
-    assert!(run.err.contains("key rejected: agent \"talker\", model \"first\": check the key in FIRST: "), "{}", run.err);
+    assert!(run.err.contains("key rejected: agent \"one\", model \"first\": check the key in FIRST: "), "{}", run.err);
 }
 
 fn files(folder: &Path, see: &mut dyn FnMut(&[u8])) {

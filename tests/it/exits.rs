@@ -64,7 +64,7 @@ const TROUBLE: &[(i32, &str, &str)] = &[
     (2, "gone.env", "run p.yaml --env-file gone.env; plan p.yaml --env-file gone.env; doctor --env-file gone.env"),
     (2, "gone.env", "test --live --env-file gone.env"),
     (2, "it has more than 8 MiB", "run p.yaml --inputs /dev/zero"),
-    (2, "gone.json: it cannot be read", "run p.yaml --inputs gone.json; plan p.yaml --inputs gone.json"),
+    (2, "gone.json: cannot read it", "run p.yaml --inputs gone.json; plan p.yaml --inputs gone.json"),
     (2, "it is not valid JSON (line 1, column 1); write one JSON object such as {\"message\"", "run p.yaml --inputs inputs.yaml"),
     (2, "--input message is set twice; set each input once", "run p.yaml --input message=Hi --input message=Ho"),
     (2, "has no channel \"fax\"", "run p.yaml --channel fax; plan p.yaml --channel fax"),
@@ -163,7 +163,7 @@ fn standard_output_that_cannot_be_written_fails_every_command_and_a_closed_pipe_
             command(folder, &arguments).stdout(full).stderr(std::process::Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(6), "flow {call}: {told}");
-        assert!(told.contains("standard output cannot be written"), "flow {call}: {told}");
+        assert!(told.contains("cannot write to standard output"), "flow {call}: {told}");
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let output =
@@ -319,8 +319,8 @@ fn standard_input_that_is_too_long_is_reported_also_where_it_is_cut_inside_a_cha
     let file = folder.path().join("in.yaml");
     for (bytes, exit, told) in [
         (format!("# {}", "é".repeat(600_000)).into_bytes(), 1, "larger than 1 MiB"),
-        (b"flow: 1 # \xff".to_vec(), 2, "standard input cannot be read"),
-        (b"flow: 1 # \xc3".to_vec(), 2, "standard input cannot be read"),
+        (b"flow: 1 # \xff".to_vec(), 2, "cannot read standard input"),
+        (b"flow: 1 # \xc3".to_vec(), 2, "cannot read standard input"),
     ] {
         std::fs::write(&file, bytes).unwrap();
         let said = ran(command(folder.path(), &["validate", "-"]).stdin(File::open(&file).unwrap()));

@@ -183,7 +183,7 @@ fn wrong_arguments_are_told_in_plain_words_and_nothing_runs() {
         assert_eq!((&error["code"], error["message"].as_str().unwrap()), (&json!(-32602), said), "{arguments}");
     }
     let error = client.call("grete", json!({}))["error"].clone();
-    assert_eq!(error["message"], "there is no tool \"grete\"; available: greet, print; did you mean \"greet\"?");
+    assert_eq!(error["message"], "unknown tool \"grete\"; available: greet, print; did you mean \"greet\"?");
     assert_eq!(client.end(), (0, String::new(), String::new()));
     assert_eq!(flow(folder.path(), &["runs", "list"]).exit, 4);
 }

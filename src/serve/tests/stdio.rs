@@ -170,7 +170,7 @@ async fn what_is_wrong_with_a_call_is_said() {
     assert_eq!(error, json!({ "code": -32602, "message": "input \"text\" is missing" }));
     let error = client.ask(&call(2, "ekko")).await["error"].clone();
     assert_eq!(error["code"], -32602);
-    assert!(error["message"].as_str().unwrap().starts_with("there is no tool \"ekko\"; available: echo, wait"), "{error}");
+    assert!(error["message"].as_str().unwrap().starts_with("unknown tool \"ekko\"; available: echo, wait"), "{error}");
     assert_eq!(client.ask(&call(3, "fault")).await["error"]["code"], -32603);
     let error = client.ask(&alone(4, "tools/call", json!({ "name": "echo", "arguments": [1] }))).await["error"].clone();
     assert_eq!(error, json!({ "code": -32602, "message": "arguments must be an object" }));
