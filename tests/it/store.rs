@@ -432,7 +432,8 @@ fn a_value_whose_keys_look_like_those_of_events_comes_back_as_it_was() {
         "v": 9, "seq": 1, "run": "r_other", "step": "nap", "status": "succeeded", "said": { "text": "" }, "{{ 7 * 7 }}": "{{ env.HOME }}",
     });
     write("in.json", &serde_json::json!({ "x": x }).to_string());
-    let mut child = begun(folder.path(), &mut command(folder.path(), &["run", "p.yaml", "--events", "events.jsonl", "--inputs", "in.json"]));
+    let mut child =
+        begun(folder.path(), &mut command(folder.path(), &["run", "p.yaml", "--events", "events.jsonl", "--inputs", "in.json"]));
     child.kill().unwrap();
     child.wait().unwrap();
     let run = newest(folder.path())["run"].as_str().unwrap().to_owned();

@@ -34,7 +34,8 @@ impl OpenStore {
         let log = std::fs::read(file.with_file_name("runs.db-wal")).unwrap();
         let frame = FRAME_HEAD + usize::from(u16::from_be_bytes([log[10], log[11]]));
         // The last frame of a commit has the size of the file after it; others have 0.
-        let ends = log[LOG_HEAD..].chunks(frame).enumerate().filter(|(_, head)| head[4..8] != [0; 4]).map(|(n, _)| LOG_HEAD + (n + 1) * frame);
+        let ends =
+            log[LOG_HEAD..].chunks(frame).enumerate().filter(|(_, head)| head[4..8] != [0; 4]).map(|(n, _)| LOG_HEAD + (n + 1) * frame);
         OpenStore { file: std::fs::read(&file).unwrap(), commits: ends.collect(), log, events }
     }
 
