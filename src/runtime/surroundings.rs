@@ -164,9 +164,9 @@ impl Surroundings {
     /// The agents that see what they themselves were asked and said before.
     pub(super) fn agents_with_own_history(&self) -> BTreeSet<String> {
         let pipelines = &self.runner.workflow.checked.loaded.program.pipelines;
-        let own = |step: &Arc<Step>| match &step.kind {
-            StepKind::Agent(step) if step.history == History::Own => Some(step.agent.value.clone()),
-            _ => None,
+        let own = |step: &Arc<Step>| {
+            let agent = if let StepKind::Agent(agent) = &step.kind { Some(agent) } else { None };
+            agent.filter(|agent| agent.history == History::Own).map(|agent| agent.agent.value.clone())
         };
         pipelines.iter().flat_map(|pipeline| pipeline.all_steps()).filter_map(own).collect()
     }

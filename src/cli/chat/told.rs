@@ -138,9 +138,10 @@ impl Chat<'_> {
         format!("{file}{agent}{inputs}{most}{}", self.shared.reach(&self.opened.workflow.project))
     }
 
-    /// Warns once when a model is near to not seeing the oldest messages any more.
+    /// Warns once when a model is near to not seeing the oldest messages any more; where they are summed up, nobody needs to know.
     pub(super) fn warn(&mut self) {
         let most = match &self.opened.workflow.pipeline.conversation {
+            Some(own) if self.opened.agent.is_none() && own.summary.is_some() => return,
             Some(own) if self.opened.agent.is_none() => own.keep,
             Some(_) | None => self.options.max_messages,
         };

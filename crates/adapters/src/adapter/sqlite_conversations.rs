@@ -68,7 +68,7 @@ const NEWEST: &str = "select run, part, body, thread, number from messages where
 
 /// Which messages are read.
 #[derive(Clone, Copy)]
-enum Wanted<'a> {
+enum WantedMessages<'a> {
     /// What was answered, after this number.
     Answered(i64),
     /// The talk: what was answered, what was not, and the summary.
@@ -257,12 +257,12 @@ impl SqliteConversations {
     }
 
     /// The newest of some messages of a conversation, newest first, each with its number.
-    fn messages(&self, number: i64, most: i64, wanted: Wanted) -> Result<Vec<(i64, KeptMessage)>, StoreError> {
+    fn messages(&self, number: i64, most: i64, wanted: WantedMessages) -> Result<Vec<(i64, KeptMessage)>, StoreError> {
         let (threads, after) = match wanted {
-            Wanted::Answered(after) => (vec![String::new()], after),
-            Wanted::Talk => (vec![String::new(), UNANSWERED.to_owned(), SUMMARY.to_owned()], 0),
-            Wanted::Agent(name) => (vec![of_agent(name)], 0),
-            Wanted::Summary => (vec![SUMMARY.to_owned()], 0),
+            WantedMessages::Answered(after) => (vec![String::new()], after),
+            WantedMessages::Talk => (vec![String::new(), UNANSWERED.to_owned(), SUMMARY.to_owned()], 0),
+            WantedMessages::Agent(name) => (vec![of_agent(name)], 0),
+            WantedMessages::Summary => (vec![SUMMARY.to_owned()], 0),
         };
         let read = |thread: &String| -> rusqlite::Result<Vec<KeptRow>> {
             let mut query = self.connection.prepare_cached(NEWEST)?;
@@ -395,12 +395,13 @@ impl Conversations for SqliteConversations {
 
     fn newest(&mut self, conversation: &str, most: u64, is_summarised: bool) -> Result<EarlierMessages, StoreError> {
         let Some(number) = self.found(conversation)? else { return Ok(EarlierMessages::default()) };
-        let summary = if is_summarised { self.messages(number, 1, Wanted::Summary)?.pop().map(|(_, summary)| summary) } else { None };
+        let summary =
+            if is_summarised { self.messages(number, 1, WantedMessages::Summary)?.pop().map(|(_, summary)| summary) } else { None };
         let covered = summary.as_ref().map_or(0, |summary| match summary.thread {
             MessageThread::Summary { until } => until as i64,
             MessageThread::Talk | MessageThread::Unanswered | MessageThread::Agent => 0,
         });
-        let messages = self.messages(number, i64::try_from(most).unwrap_or(i64::MAX), Wanted::Answered(covered))?;
+        let messages = self.messages(number, i64::try_from(most).unwrap_or(i64::MAX), WantedMessages::Answered(covered))?;
         let all = "select messages from conversations where number = ?1";
         let all: i64 = self.connection.query_row(all, [number], |row| row.get(0)).map_err(self.told())?;
         let older = (all as u64).saturating_sub(messages.len() as u64);
@@ -410,7 +411,7 @@ impl Conversations for SqliteConversations {
 
     fn newest_of(&mut self, conversation: &str, agent: &str, most: u64) -> Result<Vec<PastMessage>, StoreError> {
         let Some(number) = self.found(conversation)? else { return Ok(vec![]) };
-        let messages = self.messages(number, i64::try_from(most).unwrap_or(i64::MAX), Wanted::Agent(agent))?;
+        let messages = self.messages(number, i64::try_from(most).unwrap_or(i64::MAX), WantedMessages::Agent(agent))?;
         Ok(messages.into_iter().rev().map(|(_, message)| message.said).collect())
     }
 
@@ -463,7 +464,7 @@ impl Conversations for SqliteConversations {
         let summary = |(number, mark, sealed, messages): ListedConversation| {
             let id = self.id(&mark, sealed);
             // One that cannot be read is listed all the same.
-            let last = self.messages(number, 1, Wanted::Talk).ok().and_then(|mut last| last.pop()).map(|(_, last)| last.said);
+            let last = self.messages(number, 1, WantedMessages::Talk).ok().and_then(|mut last| last.pop()).map(|(_, last)| last.said);
             let (last, channel) = last.map_or((None, None), |last| (last.time, last.channel));
             ConversationSummary { id, messages: messages as u64, last, channel }
         };
@@ -472,7 +473,7 @@ impl Conversations for SqliteConversations {
 
     fn all(&mut self, conversation: &str, agent: Option<&str>) -> Result<Option<Vec<KeptMessage>>, StoreError> {
         let Some(number) = self.found(conversation)? else { return Ok(None) };
-        let messages = self.messages(number, i64::MAX, agent.map_or(Wanted::Talk, Wanted::Agent))?;
+        let messages = self.messages(number, i64::MAX, agent.map_or(WantedMessages::Talk, WantedMessages::Agent))?;
         Ok(Some(messages.into_iter().rev().map(|(_, message)| message).collect()))
     }
 
