@@ -186,10 +186,7 @@ fn a_model_that_takes_its_key_makes_a_run_a_success_and_the_other_key_is_still_r
     let said = json!({ "model": "m", "choices": [{ "message": { "content": "Hi." }, "finish_reason": "stop" }] }).to_string();
     let url = endpoint(move |key| if key == "good-key-4711" { http("200 OK", &said) } else { http("401 Unauthorized", "{}") });
     let of = |name: &str| {
-        format!(
-            "  {name}: {{ provider: openai, model: m, base_url: \"{url}\", api_key: \"{{{{ secrets.{} }}}}\" }}\n",
-            name.to_uppercase()
-        )
+        format!("  {name}: {{ provider: openai, model: m, base_url: \"{url}\", api_key: \"{{{{ secrets.{} }}}}\" }}\n", name.to_uppercase())
     };
     let folder = place(&format!(
         "flow: 1\nname: two\ndescription: Two models.\nsecrets: {{ FIRST: One key., SECOND: The other. }}\nmodels:\n{}{}\

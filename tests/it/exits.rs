@@ -74,7 +74,7 @@ const TROUBLE: &[(i32, &str, &str)] = &[
     (2, "p.test.yaml is a test file", "explain p.test.yaml"),
     (
         2,
-        "is no pipeline",
+        "is not a pipeline",
         "run flow.toml; run channels/note.yaml; plan channels/note.yaml; graph channels/note.yaml; explain channels/note.yaml",
     ),
     (
@@ -92,7 +92,7 @@ const TROUBLE: &[(i32, &str, &str)] = &[
     ),
     (4, "was not trusted", "trust --remove p.yaml; trust --remove gone.yaml"),
     (4, "gone.yaml does not exist", "trust gone.yaml"),
-    (2, "is no pipeline", "trust flow.toml"),
+    (2, "is not a pipeline", "trust flow.toml"),
     (2, "FILE", "trust; trust --list p.yaml; trust --remove --list"),
     (1, "F2", "trust broken.yaml; run broken.yaml; plan broken.yaml; graph broken.yaml; explain broken.yaml; validate broken.yaml"),
 ];

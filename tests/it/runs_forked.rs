@@ -142,7 +142,7 @@ fn a_fork_of_a_killed_run_continues_where_that_was_cut_off() {
     let folder = project();
     let at = folder.path();
     let origin = killed(at, "p.yaml", "nap", &["--input", "nap=60s"]);
-    says(&flow(at, &["runs", "fork", &origin, "--from", "nap", "--input", "nap=1ms"]), 0, "takes 2 finished steps over");
+    says(&flow(at, &["runs", "fork", &origin, "--from", "nap", "--input", "nap=1ms"]), 0, "reuses 2 finished steps of run");
     says(
         &flow(at, &["runs", "fork", &origin, "--from", "facts", "--input", "topic=snow", "--input", "nap=1ms"]),
         0,
@@ -180,7 +180,7 @@ fn what_cannot_be_forked_is_told() {
         2,
         "step \"letter\", which would be reused, reads it",
     );
-    says(&flow(at, &["runs", "fork", &origin, "--from", "last", "--input", "tune=cold"]), 2, "\"tune\" is no input");
+    says(&flow(at, &["runs", "fork", &origin, "--from", "last", "--input", "tune=cold"]), 2, "\"tune\" is not an input");
     std::fs::remove_file(at.join("p.yaml")).unwrap();
     says(&flow(at, &["runs", "fork", &origin, "--from", "last"]), 6, "no longer exists");
 }

@@ -420,9 +420,9 @@ outputs: {{ said: \"{{{{ steps.said.output }}}}\" }}
         "{told}"
     );
     let (exit, _, told) = tried(true, "tool: gone.get", &["run"]);
-    assert!(exit == Some(6) && told.contains("failed (unavailable): server \"gone\" is optional"), "{exit:?} {told}");
+    assert!(exit == Some(6) && told.contains("failed (unavailable): optional server \"gone\" was not available"), "{exit:?} {told}");
     let (exit, out, told) = tried(true, agent, &["doctor"]);
-    assert!(exit == Some(0) && out.contains("note   optional server gone is not there"), "{exit:?} {out} {told}");
+    assert!(exit == Some(0) && out.contains("note   optional server gone is not available"), "{exit:?} {out} {told}");
     let (exit, _, told) = tried(true, agent, &["tools", "pin"]);
     assert!(exit == Some(0) && told.contains("gone: optional and not available") && !home.path().join("flow.lock").exists(), "{told}");
 }

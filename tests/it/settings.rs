@@ -211,7 +211,7 @@ fn doctor_tries_the_host_of_the_model_of_the_settings_and_tells_broken_settings(
     assert_eq!((said.exit, said.out.contains(&format!("host {address} answers"))), (0, true), "{}", said.out);
     drop(listener);
     let said = flow(folder.path(), &["doctor", "--trust"]);
-    assert_eq!((said.exit, said.out.contains(&format!("host {address} does not answer"))), (1, true), "{}", said.out);
+    assert_eq!((said.exit, said.out.contains(&format!("host {address} does not respond"))), (1, true), "{}", said.out);
     std::fs::write(folder.path().join("user.toml"), "[limits]\nmax_tokens = 7\nmax_monkeys = 3\n").unwrap();
     let said = flow(folder.path(), &["doctor", "--config"]);
     assert_eq!((said.exit, said.out.contains("limits.max_tokens = 7")), (1, true), "{}", said.out);

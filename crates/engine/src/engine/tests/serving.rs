@@ -469,7 +469,11 @@ fn an_optional_server_that_is_not_there_leaves_its_tools_out_and_a_step_that_cal
     world.hands(absent());
     let failure = world.failure();
     assert_eq!((failure.kind, world.count("tool_called")), (FailureKind::Unavailable, 0));
-    assert!(failure.message.contains("optional server \"weather\" was not available") && failure.message.contains("exit code 3"), "{}", failure.message);
+    assert!(
+        failure.message.contains("optional server \"weather\" was not available") && failure.message.contains("exit code 3"),
+        "{}",
+        failure.message
+    );
     world.check();
 }
 
