@@ -209,7 +209,7 @@ fn a_test_names_the_call_that_asks_a_person() {
     let tests = "flow: 1\ntest: ./p.yaml\ncases:\n  - id: one\n    replies:\n      answer:\n        - calls: [{ tool: guests.write, with: { name: ana.txt, text: Room 7 } }]\n        - Done.\n    MOCKS\n    expect: { outputs: { answer: Done. } }\n";
     std::fs::write(folder.path().join("p.test.yaml"), tests.replace("MOCKS", "")).unwrap();
     let ran = flow(folder.path(), &["test"]);
-    assert!(ran.exit != 0 && ran.out.contains("acts outside and has no mock"), "{}{}", ran.out, ran.err);
+    assert!(ran.exit != 0 && ran.out.contains("has side effects and no mock"), "{}{}", ran.out, ran.err);
     std::fs::write(folder.path().join("p.test.yaml"), tests.replace("MOCKS", "mocks: { guests.write: written }")).unwrap();
     assert_eq!(flow(folder.path(), &["test"]).exit, 0);
     // A call that stays here asks, too.

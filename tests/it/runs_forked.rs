@@ -146,7 +146,7 @@ fn a_fork_of_a_killed_run_continues_where_that_was_cut_off() {
     says(
         &flow(at, &["runs", "fork", &origin, "--from", "facts", "--input", "topic=snow", "--input", "nap=1ms"]),
         0,
-        "takes 1 finished step over",
+        "reuses 1 finished step",
     );
     says(&flow(at, &["runs", "cancel", &origin]), 0, "is cancelled");
 }

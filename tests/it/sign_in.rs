@@ -206,7 +206,7 @@ fn a_login_of_what_takes_none_says_so() {
     let more = "tools: { local: { command: local-server, allow: [x] }, ";
     let text = std::fs::read_to_string(home.path().join("p.yaml")).unwrap().replace("tools: { ", more);
     std::fs::write(home.path().join("p.yaml"), text).unwrap();
-    for (name, part) in [("local", "local is a program"), ("none", "no pipeline has a server none; there are: local, tracker")] {
+    for (name, part) in [("local", "local is a program"), ("none", "no pipeline has a server none; available: local, tracker")] {
         let (exit, said) = done(home.path(), &["tools", "login", name]);
         assert!(exit == Some(4) && said.contains(part), "{exit:?} {said}");
     }

@@ -94,7 +94,8 @@ impl Chat<'_> {
                     self.tell_tool(written, &format!("cannot be used now: {}", failure.message));
                 }
                 Some((_, Ok(list))) => {
-                    let offered = |found: &str| part.map_or(tool.allow.is_some(), |part| part == found) && opens(tool, found, None).is_allowed();
+                    let offered =
+                        |found: &str| part.map_or(tool.allow.is_some(), |part| part == found) && opens(tool, found, None).is_allowed();
                     let mut count = 0;
                     for found in list.tools.iter().filter(|found| offered(&found.name)) {
                         self.tell_tool(&format!("{name}.{}", found.name), &found.description);

@@ -4,6 +4,7 @@ import concurrent.futures
 import pathlib
 import random
 import signal
+import subprocess
 import time
 
 from loop import live
@@ -49,6 +50,17 @@ def children(place: Place) -> list:
     return found
 
 
+def threads(process: int) -> list:
+    """What each thread of a process that should have ended waits for."""
+    found = []
+    for thread in pathlib.Path(f"/proc/{process}/task").glob("*"):
+        try:
+            found.append(((thread / "comm").read_text().strip(), (thread / "wchan").read_text(), (thread / "syscall").read_text().split()[0]))
+        except OSError:
+            continue
+    return found
+
+
 def one(flow: Flow, own: Shape, result: dict, which: int, after: float) -> float:
     """A run that is signalled after a while. Gives how long it took to end."""
     place = flow.place(own)
@@ -57,7 +69,10 @@ def one(flow: Flow, own: Shape, result: dict, which: int, after: float) -> float
     time.sleep(after)
     process.send_signal(which)
     sent = time.monotonic()
-    _, told = process.communicate(timeout=MOST_SECONDS)
+    try:
+        _, told = process.communicate(timeout=MOST_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise AssertionError((which, f"signalled after {after:.3f} s", process.poll(), threads(process.pid), children(place))) from None
     took = time.monotonic() - sent
     if process.returncode == -which:
         assert not place.run()[1], f"{which} came before the program listened for it, and yet a run had begun"

@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Canceller, Failure, FormRequest, Limit, Message, ModelAnswer, Purpose, RunStatus, ServerQuestions, ServerTool, Usage, Verdict,
+    Canceller, ConversationSoFar, Failure, FormRequest, Limit, Message, ModelAnswer, Purpose, RunStatus, ServerQuestions, ServerTool,
+    Usage, Verdict,
 };
-use crate::model::{ActKind, PastMessage, StyleGuide, WrittenPlan};
+use crate::model::{ActKind, StyleGuide, WrittenPlan};
 
 /// Version of the event format, `v` in each line.
 pub const VERSION: u32 = 1;
@@ -464,43 +465,6 @@ pub struct RunStart {
     pub marks: Marks,
 }
 
-/// What a run knows of its conversation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
-pub struct ConversationSoFar {
-    /// Its id. In JSON no `id`, since that may be a phone number, and ids are never masked.
-    pub of: String,
-    /// What the person typed now.
-    pub message: PastMessage,
-    /// What was said before, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub messages: Vec<PastMessage>,
-    /// How many older messages were left out.
-    #[serde(default, skip_serializing_if = "is_none")]
-    pub left_out: u64,
-    /// Older messages that this run sums up, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub older: Vec<PastMessage>,
-    /// The place of the last of them in the store.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub older_until: Option<u64>,
-    /// The summary of what was said before all of these.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<String>,
-    /// What agents that see their own history were asked before, and answered, by the name of the agent.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub agents: BTreeMap<String, Vec<PastMessage>>,
-    /// The file that it is kept in; `None`: in none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub store: Option<String>,
-}
-
-impl ConversationSoFar {
-    /// Whether it holds texts from before the run.
-    pub fn has_earlier(&self) -> bool {
-        !self.messages.is_empty() || !self.older.is_empty() || self.summary.is_some() || self.agents.values().any(|own| !own.is_empty())
-    }
-}
-
 /// The style guide of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StyleUsed {
@@ -591,10 +555,6 @@ pub enum Stage {
     Steps,
     OnFailure,
     Finally,
-}
-
-fn is_none(count: &u64) -> bool {
-    *count == 0
 }
 
 fn is_nothing(usd: &f64) -> bool {

@@ -3,6 +3,7 @@
 //! How to add an event: a variant of [`Happening`], its arm in `engine::apply`, a line in `docs/events.md`.
 
 mod about;
+mod conversation;
 mod details;
 mod failure;
 mod happening;
@@ -13,11 +14,11 @@ mod status;
 has_word!(Purpose, Bound, Canceller, RunStatus, StepStatus);
 
 pub use crate::model::MessageRole;
+pub use conversation::ConversationSoFar;
 pub use details::StepDetails;
 pub use failure::{Failure, FailureKind};
 pub use happening::{
-    ConversationSoFar, Event, Happening, Marks, RunEnd, RunOrigin, RunStart, SharedValue, Stage, StepFailure, StepPath, StyleUsed, TapeOf,
-    VERSION,
+    Event, Happening, Marks, RunEnd, RunOrigin, RunStart, SharedValue, Stage, StepFailure, StepPath, StyleUsed, TapeOf, VERSION,
 };
 pub use limit::{Bound, Canceller, Limit};
 pub use parts::{FormRequest, Message, ModelAnswer, Purpose, ServerQuestion, ServerQuestions, ServerTool, ToolCall, Usage, Verdict};

@@ -16,9 +16,7 @@ pub use brief::RunBrief;
 pub use content::public_line;
 pub use course::{ConversationRecord, SentRecord, ToolCallRecord, TryRecord};
 pub use personal::{PersonalMask, RunMask, brief, masked};
-pub use record::{
-    DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, Record, StepRecord, record,
-};
+pub use record::{DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, Record, StepRecord, record};
 pub use rejected::RejectedKey;
 pub use spoken::{added, spoken};
 

@@ -6,7 +6,7 @@ use super::Pending;
 
 /// Standard output cannot be written.
 #[derive(Debug, thiserror::Error)]
-#[error("standard output cannot be written: {0}")]
+#[error("cannot write to standard output: {0}")]
 pub struct PrintError(#[from] std::io::Error);
 
 /// Standard output: prints the parts of a `send`.

@@ -30,7 +30,7 @@ const KEY: &str = "flow/parked";
 type CallResult = Pin<Box<dyn Future<Output = Result<Said, Trouble>> + Send>>;
 
 /// A call that was sent and has no result yet. When it is dropped, it is cancelled.
-pub(super) struct OpenCall {
+pub(super) struct LiveCall {
     session: Arc<ServerSession>,
     id: u64,
     result: CallResult,
@@ -43,25 +43,25 @@ pub(super) struct OpenCall {
 }
 
 /// What came of a call.
-pub(super) enum CallStep {
+pub(super) enum LiveStep {
     Said(Said),
     /// The server asks a person first.
-    Asked(ServerQuestion, Box<OpenCall>),
+    Asked(ServerQuestion, Box<LiveCall>),
 }
 
-impl OpenCall {
+impl LiveCall {
     /// Sends a call of a tool, whose turn it is.
     pub(super) async fn send(
         session: &Arc<ServerSession>,
         params: Value,
         more: &BTreeMap<String, String>,
         turn: Option<OwnedMutexGuard<()>>,
-    ) -> Result<Box<OpenCall>, Trouble> {
+    ) -> Result<Box<LiveCall>, Trouble> {
         let (id, answer) = session.inbox().expect().map_err(HttpFault::before_sending)?;
         let questions = session.inbox().may_ask(id);
         let message = session.message(id, "tools/call", params);
         let result: CallResult = Box::pin(std::future::pending());
-        let mut open = Box::new(OpenCall { session: Arc::clone(session), id, result, is_over: false, questions, asked: None, turn });
+        let mut open = Box::new(LiveCall { session: Arc::clone(session), id, result, is_over: false, questions, asked: None, turn });
         open.result = match &session.link {
             ServerLink::Program(program) => {
                 program.send(&message).await.map_err(HttpFault::before_sending)?;
@@ -80,26 +80,26 @@ impl OpenCall {
     }
 
     /// Waits for the result, or for a question.
-    pub(super) async fn next(mut self: Box<OpenCall>) -> Result<CallStep, Trouble> {
+    pub(super) async fn next(mut self: Box<LiveCall>) -> Result<LiveStep, Trouble> {
         let asked = tokio::select! {
             biased;
             said = &mut self.result => {
                 self.is_over = true;
-                return said.map(CallStep::Said);
+                return said.map(LiveStep::Said);
             }
             Some(asked) = self.questions.recv() => asked,
         };
         self.turn = None;
         self.session.inbox().pauses(self.id);
         self.asked = Some(asked.request);
-        Ok(CallStep::Asked(asked.question, self))
+        Ok(LiveStep::Asked(asked.question, self))
     }
 
     /// Continues with a person's answer. A server that has not waited for it may have given the result already.
-    pub(super) async fn answered(mut self: Box<OpenCall>, answer: Value) -> Result<CallStep, Trouble> {
+    pub(super) async fn answered(mut self: Box<LiveCall>, answer: Value) -> Result<LiveStep, Trouble> {
         if let Some(said) = futures_util::FutureExt::now_or_never(&mut self.result) {
             self.is_over = true;
-            return said.map(CallStep::Said);
+            return said.map(LiveStep::Said);
         }
         self.turn = self.session.turn().await;
         self.session.inbox().resumes(self.id);
@@ -119,7 +119,7 @@ impl OpenCall {
     }
 }
 
-impl Drop for OpenCall {
+impl Drop for LiveCall {
     fn drop(&mut self) {
         let session = Arc::clone(&self.session);
         // Without a runtime nothing can be sent, and the server ends with the process.
@@ -148,10 +148,13 @@ impl Drop for Reading {
     }
 }
 
-/// The calls of a process that wait for a person, each with its run.
+/// A call that waits, with its run.
+type ParkedCall = (Arc<str>, Box<LiveCall>);
+
+/// The calls of a process that wait for a person.
 #[derive(Default)]
 pub(super) struct ParkedCalls {
-    inner: Mutex<HashMap<String, (Arc<str>, Box<OpenCall>)>>,
+    inner: Mutex<HashMap<String, ParkedCall>>,
 }
 
 impl ParkedCalls {
@@ -159,7 +162,7 @@ impl ParkedCalls {
     ///
     /// # Errors
     /// Too many calls wait.
-    pub(super) fn park(&self, run: &Arc<str>, question: ServerQuestion, open: Box<OpenCall>) -> Result<ServerQuestions, HttpFault> {
+    pub(super) fn park(&self, run: &Arc<str>, question: ServerQuestion, open: Box<LiveCall>) -> Result<ServerQuestions, HttpFault> {
         let mut inner = held(&self.inner);
         if inner.len() >= MOST_PARKED {
             let message = format!("it asks a person, and {MOST_PARKED} calls wait for one already");
@@ -175,7 +178,7 @@ impl ParkedCalls {
     ///
     /// # Errors
     /// The parked call is lost.
-    pub(super) fn continued(&self, call: &ServerCall) -> Result<Option<(Box<OpenCall>, Value)>, HttpFault> {
+    pub(super) fn continued(&self, call: &ServerCall) -> Result<Option<(Box<LiveCall>, Value)>, HttpFault> {
         let Some(given) = &call.answers else { return Ok(None) };
         let Some(name) = given.state.as_ref().and_then(|state| state.get(KEY)).and_then(Value::as_str) else { return Ok(None) };
         let mut inner = held(&self.inner);
@@ -189,10 +192,10 @@ impl ParkedCalls {
     }
 
     /// The calls of a run that ends; of all runs without one.
-    pub(super) fn leave(&self, run: Option<&str>) -> Vec<Box<OpenCall>> {
+    pub(super) fn leave(&self, run: Option<&str>) -> Vec<LiveCall> {
         let mut inner = held(&self.inner);
         let names: Vec<String> =
             inner.iter().filter(|(_, (own, _))| run.is_none_or(|run| **own == *run)).map(|(name, _)| name.clone()).collect();
-        names.iter().filter_map(|name| inner.remove(name)).map(|(_, open)| open).collect()
+        names.iter().filter_map(|name| inner.remove(name)).map(|(_, open)| *open).collect()
     }
 }

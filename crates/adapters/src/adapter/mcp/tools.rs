@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::headers::{repeated, wrong_header};
 use super::inbox::Said;
-use super::parked::{CallStep, OpenCall};
+use super::parked::{LiveCall, LiveStep};
 use super::program::LONGEST_LINE;
 use super::protocol;
 use super::session::{ListedTools, NO_SESSION, ServerLink, ServerSession};
@@ -43,7 +43,7 @@ const GONE: &str = "its new session was lost at once, too";
 pub(super) enum CallEnd {
     Reply(Box<ServerReply>, FoundPictures),
     /// The server asks a person before it continues.
-    Asks(ServerQuestion, Box<OpenCall>),
+    Asks(ServerQuestion, Box<LiveCall>),
 }
 
 impl ServerSession {
@@ -142,7 +142,7 @@ impl ServerSession {
     ///
     /// # Errors
     /// It is another one now, the call failed, or the answer is none.
-    pub(super) async fn call(self: &Arc<Self>, call: &ServerCall, parked: Option<(Box<OpenCall>, Value)>) -> Result<CallEnd, HttpFault> {
+    pub(super) async fn call(self: &Arc<Self>, call: &ServerCall, parked: Option<(Box<LiveCall>, Value)>) -> Result<CallEnd, HttpFault> {
         let time = call.timeout;
         let until = Instant::now() + patience(time);
         let in_time = |what: &str| {
@@ -172,17 +172,17 @@ impl ServerSession {
                 Err(HttpFault::after_sending(self.inbox().scrub.failure(FailureKind::Timeout, message)))
             }
             Ok(step) => match step? {
-                CallStep::Asked(question, open) => Ok(CallEnd::Asks(question, open)),
-                CallStep::Said(Ok(result)) if result.to_string().len() > LONGEST_LINE => Err(HttpFault::after_sending(Failure::new(
+                LiveStep::Asked(question, open) => Ok(CallEnd::Asks(question, open)),
+                LiveStep::Said(Ok(result)) if result.to_string().len() > LONGEST_LINE => Err(HttpFault::after_sending(Failure::new(
                     FailureKind::TooLarge,
                     format!("its result has more than {LONGEST_LINE} bytes"),
                 ))),
-                CallStep::Said(Ok(result)) => {
+                LiveStep::Said(Ok(result)) => {
                     let pictures = if call.server.pictures { protocol::pictures(&result) } else { vec![] };
                     let reply = protocol::reply(result, call.server.questions).map_err(HttpFault::before_sending)?;
                     Ok(CallEnd::Reply(Box::new(reply), pictures))
                 }
-                CallStep::Said(Err(error)) => Err(self.refused("tools/call", &error)),
+                LiveStep::Said(Err(error)) => Err(self.refused("tools/call", &error)),
             },
         }
     }
@@ -193,7 +193,7 @@ impl ServerSession {
         listed: Arc<ListedTools>,
         call: &ServerCall,
         turn: Option<OwnedMutexGuard<()>>,
-    ) -> Result<CallStep, HttpFault> {
+    ) -> Result<LiveStep, HttpFault> {
         let ServerCall { tool, hash, .. } = call;
         let mut params = json!({ "name": tool, "arguments": call.arguments });
         if let Some(given) = &call.answers {
@@ -217,8 +217,8 @@ impl ServerSession {
             step => step,
         };
         match step.map_err(|trouble| trouble.or_gone(GONE))? {
-            CallStep::Said(said) => Ok(CallStep::Said(self.ended(said).await?)),
-            asked @ CallStep::Asked(..) => Ok(asked),
+            LiveStep::Said(said) => Ok(LiveStep::Said(self.ended(said).await?)),
+            asked @ LiveStep::Asked(..) => Ok(asked),
         }
     }
 
@@ -227,10 +227,10 @@ impl ServerSession {
         params: Value,
         more: &BTreeMap<String, String>,
         turn: Option<OwnedMutexGuard<()>>,
-    ) -> Result<CallStep, Trouble> {
+    ) -> Result<LiveStep, Trouble> {
         match self.asks_live() {
-            true => OpenCall::send(self, params, more, turn).await?.next().await,
-            false => self.request_with("tools/call", params, more).await.map(CallStep::Said),
+            true => LiveCall::send(self, params, more, turn).await?.next().await,
+            false => self.request_with("tools/call", params, more).await.map(LiveStep::Said),
         }
     }
 

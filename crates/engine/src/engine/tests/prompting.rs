@@ -95,7 +95,7 @@ fn a_no_is_told_to_the_model_and_nothing_goes_out() {
     world.says("a", false);
     assert_eq!(world.count("tool_called"), 0);
     assert_eq!(world.audit(), [row("example.com", false, &format!("{ASKS}, and a person said no"), "ana")]);
-    let heard = "This did not work (rejected): a person did not allow this call of \"hook\": not today";
+    let heard = "This did not work (rejected): a person rejected this call of \"hook\": not today";
     assert_eq!(world.told(), [(MessageRole::Tool, heard.to_string())]);
     world.reply_with(says("Then not."));
     assert_eq!(world.status(), RunStatus::Succeeded);
@@ -153,7 +153,7 @@ fn steps_that_call_something_themselves_ask_with_all_that_they_do() {
         world.check();
         no.says(path, false);
         let failure = &no.end().failure.as_ref().unwrap().failure;
-        assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Rejected, "a person did not allow this: not today"));
+        assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Rejected, "a person rejected this: not today"));
         assert!(no.audit().iter().all(|(_, allowed, _, by)| !allowed && by == "ana") && !no.audit().is_empty());
         no.check();
     }

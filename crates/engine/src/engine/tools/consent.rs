@@ -164,7 +164,7 @@ pub(crate) fn not_allowed(tool: Option<CalledTool>, request: &CallRequest, comme
         (None, CallRequest::Resource(call)) => format!("this call of \"{}\"", call.server.name),
         (None, _) => "this".to_owned(),
     };
-    Failure::new(FailureKind::Rejected, format!("a person did not allow {what}{why}"))
+    Failure::new(FailureKind::Rejected, format!("a person rejected {what}{why}"))
 }
 
 /// A `once` step in doubt, and a person who said no.

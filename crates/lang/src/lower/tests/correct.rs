@@ -23,7 +23,7 @@ data:
   stock: { file: data/stock.sqlite, table: items }
 person: { id: "{{ inputs.customer }}", language: en, time_zone: UTC, name: Ana, email: a@x.org, phone: "+1" }
 secrets: { DESK_TOKEN: "Token of the desk, from its settings page" }
-conversation: { id: "{{ inputs.customer }}", message: inputs.question, keep: 10, max_tokens: 4000, store: talks.db }
+conversation: { id: "{{ inputs.customer }}", message: inputs.question, keep: 10, max_tokens: 4000, summary: clerk, store: talks.db }
 channels: [sms, mail]
 style_guide: house
 models:
