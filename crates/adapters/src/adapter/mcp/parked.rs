@@ -71,7 +71,7 @@ impl LiveCall {
             ServerLink::Web(web) => {
                 let (web, more) = (Arc::clone(web), more.clone());
                 // It is read on while a person is asked.
-                let mut reading = Reading(tokio::spawn(async move { web.request(id, &message, &more).await }));
+                let mut reading = AnswerTask(tokio::spawn(async move { web.request(id, &message, &more).await }));
                 let broken = || Trouble::from(HttpFault::after_sending(Failure::new(FailureKind::Internal, "the answer was not read")));
                 Box::pin(async move { (&mut reading.0).await.unwrap_or_else(|_| Err(broken())) })
             }
@@ -140,9 +140,9 @@ fn response(request: &Value, result: Value) -> Value {
 }
 
 /// The task that reads the answer to a call; it ends with the call.
-struct Reading(JoinHandle<Result<Said, Trouble>>);
+struct AnswerTask(JoinHandle<Result<Said, Trouble>>);
 
-impl Drop for Reading {
+impl Drop for AnswerTask {
     fn drop(&mut self) {
         self.0.abort();
     }
