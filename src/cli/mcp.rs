@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
 use super::arguments::{McpOptions, SharedOptions};
-use super::outcome::line_of_end;
+use super::outcome::{line_of_end, rejected_keys};
 use super::refusal::{Refusal, pipeline};
 use super::run::{self, to_decide};
 use super::signals::{Attended, listen};
@@ -214,6 +214,7 @@ impl ServedPipeline {
         if let (true, Some(last)) = (given.is_error, given.texts.last_mut()) {
             last.push_str(&format!("\nrun {}", outcome.run));
         }
+        rejected_keys(outcome).iter().for_each(|line| tell!("{}: {line}", self.tool.name));
         if let Some(loss) = &outcome.loss {
             tell!("{}: {}", self.tool.name, visible(&loss.to_string()));
             given.meta.insert("kept".into(), json!(false));

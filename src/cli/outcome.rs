@@ -119,18 +119,25 @@ impl OutputTargets<'_> {
     }
 }
 
-/// The exit code of a run: that of its status. Where every call of a model was rejected for its key, nothing that the run gave is what its
-/// author wanted, even if a stand-in answered.
+/// The exit code of a run that was asked for with options.
 pub(super) fn exit_of(outcome: &RunOutcome, status: RunStatus, options: &OutputOptions, is_terminated: bool) -> Exit {
-    match (Exit::of(status, is_terminated), status) {
-        (Exit::Ok | Exit::QualityNotMet, _) if record(&outcome.events).is_some_and(|record| record.has_no_valid_key()) => Exit::Failed,
+    match (own_exit(outcome, status, is_terminated), status) {
         (_, RunStatus::Partial) if options.fail_on_partial => Exit::Failed,
         (exit, _) => exit,
     }
 }
 
+/// The exit code of a run: that of its status. Where every call of a model was rejected for its key, nothing that the run gave is what its
+/// author wanted, even if a stand-in answered.
+pub(super) fn own_exit(outcome: &RunOutcome, status: RunStatus, is_terminated: bool) -> Exit {
+    match Exit::of(status, is_terminated) {
+        Exit::Ok | Exit::QualityNotMet if record(&outcome.events).is_some_and(|record| record.has_no_valid_key()) => Exit::Failed,
+        exit => exit,
+    }
+}
+
 /// Keys that model endpoints rejected, a line each, but for the one that is the cause of the end.
-fn rejected_keys(outcome: &RunOutcome) -> Vec<String> {
+pub(super) fn rejected_keys(outcome: &RunOutcome) -> Vec<String> {
     let record = record(&outcome.events);
     let keys = record.iter().flat_map(|record| &record.rejected_keys);
     let is_cause = |message: &str| {

@@ -297,6 +297,28 @@ fn lines_that_are_typed_ahead_are_sent_one_after_the_other() {
     }
 }
 
+#[test]
+fn a_rejected_key_is_reported_below_the_answer_of_a_stand_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}");
+        }
+    });
+    let text = "flow: 1\nname: talks\ninputs: { message: text }\nagents: { talker: { instructions: Hi } }\nsteps:\n  \
+        - { id: say, agent: talker, prompt: \"{{ inputs.message }}\", on_failure: plain }\n  - { id: plain, set: Hello. }\n\
+        outputs: { text: \"{{ steps.say.output | default(steps.plain.output) }}\" }\n";
+    std::fs::write(folder.path().join("p.yaml"), text).unwrap();
+    let mut call = command(folder.path(), &["chat", "p.yaml", "--no-tty"]);
+    call.env("FLOW_MODEL", "m").env("FLOW_MODEL_BASE_URL", &url).env("FLOW_API_KEY", "sk-canary-12345678");
+    let ran = lines(&mut call, b"hello\n");
+    assert_eq!((ran.exit, ran.out.as_str()), (6, "Hello.\n"), "{}", ran.err);
+    assert!(ran.err.contains("key rejected: agent \"talker\"") && !ran.err.contains("sk-canary"), "{}", ran.err);
+}
+
 /// The line editor waits for a line: it asks for pasted text in brackets.
 const PROMPT: &str = "\u{1b}[?2004h";
 

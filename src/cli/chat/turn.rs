@@ -9,7 +9,7 @@ use super::told::{below, tokens};
 use super::view::{View, print};
 use crate::adapter::held;
 use crate::adapter::stdout::{Silent, Stdout};
-use crate::cli::outcome::line_of_end;
+use crate::cli::outcome::{line_of_end, own_exit, rejected_keys};
 use crate::cli::progress::ProgressDisplay;
 use crate::cli::refusal::Refusal;
 use crate::cli::run::{ready, to_decide};
@@ -97,6 +97,7 @@ impl Chat<'_> {
             Some(Canceller::Interrupt) => tell!("stopped: the message counts as not answered"),
             _ => line_of_end(outcome, &reach).filter(|_| !(self.shared.quiet && is_good)).iter().for_each(|line| tell!("{line}")),
         }
+        rejected_keys(outcome).iter().for_each(|line| tell!("{line}"));
         if !self.shared.quiet && outcome.usage.total_tokens() > 0 {
             below(&tokens(&outcome.usage), self.shared.look_of_stderr());
         }
@@ -106,7 +107,7 @@ impl Chat<'_> {
         }
         let ended_by = outcome.cancelled_by();
         let is_over = ended_by == Some(Canceller::Terminate) || self.options.no_tty && ended_by == Some(Canceller::Interrupt);
-        let exit = status.map_or(Exit::Waiting, |status| Exit::of(status, ended_by == Some(Canceller::Terminate)));
+        let exit = status.map_or(Exit::Waiting, |status| own_exit(outcome, status, ended_by == Some(Canceller::Terminate)));
         (exit.unless(is_lost), is_over)
     }
 
