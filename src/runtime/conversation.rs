@@ -82,7 +82,7 @@ impl ConversationTurn {
         so_far: &mut ConversationSoFar,
     ) -> Result<(), StoreError> {
         self.catch_up()?;
-        let EarlierMessages { mut messages, places, older, summary } =
+        let EarlierMessages { mut messages, places, older, summary, personal } =
             self.store.newest(&self.of, bounds.most_read(), bounds.is_summarised)?;
         so_far.older = bounds.cut(&mut messages);
         let left_out = places.len() - messages.len();
@@ -90,10 +90,12 @@ impl ConversationTurn {
         so_far.left_out = older + left_out as u64;
         so_far.messages = messages;
         so_far.summary = summary;
+        so_far.personal = personal;
         for agent in agents {
-            let mut own = self.store.newest_of(&self.of, &agent, bounds.keep)?;
+            let EarlierMessages { messages: mut own, personal, .. } = self.store.newest_of(&self.of, &agent, bounds.keep)?;
             newest(&mut own, bounds.keep, bounds.max_tokens);
             so_far.agents.insert(agent, own);
+            so_far.personal.extend(personal);
         }
         self.store.begin(&self.of, &self.run)
     }

@@ -179,6 +179,39 @@ fn a_summary_that_fails_costs_no_answer_and_is_tried_again() {
 }
 
 #[test]
+fn a_summary_that_is_too_long_is_not_kept() {
+    let long = "x".repeat(20_000);
+    let rambling: Vec<&str> = REPLIES.lines().filter(|line| !line.contains("conversation_summary")).collect();
+    let folder = place(SUMMED_UP, &format!("{}\n  conversation_summary: {long}\n", rambling.join("\n")));
+    (1..=3).for_each(|number| drop(said(folder.path(), &number.to_string())));
+    let ran = said(folder.path(), "4");
+    assert_eq!((ran.exit, ran.out.as_str()), (0, "4 after 2\n"), "{}", ran.err);
+    let failed = record(folder.path());
+    assert!(failed["status"] == "partial" && failed.to_string().contains("the summary has 20000 bytes, 16384 are allowed"), "{failed}");
+    assert!(!flow(folder.path(), &["conversations", "show", "maria"]).out.contains("xxx"));
+}
+
+#[test]
+fn what_an_earlier_run_knew_to_be_personal_is_masked_in_later_ones() {
+    let pipeline = SUMMED_UP.replace(
+        "inputs: { who: text, message: text }",
+        "inputs: { who: text, message: text, illness: { type: text, pii: true, default: \"\" } }",
+    );
+    let folder = place(&pipeline, &REPLIES.replace("{{ inputs.message }} after", "{{ inputs.message }}{{ inputs.illness }} after"));
+    let first = ["run", "p.yaml", "-q", "--input", "who=maria", "--input", "message=I have ", "--input", "illness=fistulated glaucoma"];
+    assert_eq!(flow(folder.path(), &first).out, "I have fistulated glaucoma after 0\n");
+    for message in ["2", "3", "4", "What about fistulated glaucoma?"] {
+        assert_eq!(said(folder.path(), message).exit, 0);
+    }
+    for words in [&["conversations", "show", "maria"][..], &["conversations", "export", "maria"], &["runs", "show"], &["runs", "export"]] {
+        let told = flow(folder.path(), words);
+        assert!(told.exit == 0 && !told.out.contains("glaucoma") && told.out.contains("<PERSON_1>"), "{words:?}: {}{}", told.out, told.err);
+    }
+    let shown = flow(folder.path(), &["conversations", "show", "maria"]).out;
+    assert!(shown.contains("summary of older messages"), "{shown}");
+}
+
+#[test]
 fn messages_from_elsewhere_are_added_seen_and_masked() {
     let folder = place(PLANNED, "");
     let lines = [

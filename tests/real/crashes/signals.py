@@ -93,10 +93,12 @@ def one(flow: Flow, own: Shape, result: dict, which: int, after: float) -> float
 def signalled(flow: Flow, count: int, seed: int) -> dict:
     chance, own = random.Random(seed), shape()
     calm = live(flow.place(own), {})
-    # Also where this script was started with `nohup`.
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    # Also where this script was started with `nohup`, or in the background of a shell that ignores Ctrl-C there: what is ignored when a program
+    # starts is lost until it listens.
+    before = [(which, signal.signal(which, handler)) for which, handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler))]
     with concurrent.futures.ThreadPoolExecutor(max_workers=10) as pool:
         runs = [pool.submit(one, flow, own, calm.result, list(EXITS)[n % 3], chance.random() * 2) for n in range(count)]
         longest = max(run.result() for run in runs)
-    signal.signal(signal.SIGHUP, before)
+    for which, handler in before:
+        signal.signal(which, handler)
     return {"runs": count, "the last one ended after": f"{longest:.1f} s"}

@@ -3,7 +3,7 @@
 //! `thread` tells the messages that later runs see (empty) from those that were not answered, those of an agent, and the summary.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
@@ -18,6 +18,7 @@ use super::sqlite_file::{Identity, PATIENCE, WriteTurn, connect, erase, make_fil
 use super::store_block::{packed, packed_with_checksum, place, unpacked};
 use crate::model::{PastMessage, read_own};
 use crate::port::{ConversationRun, ConversationSummary, Conversations, EarlierMessages, KeptMessage, MessageThread, StoreError};
+use crate::redact::values_behind;
 
 /// Version of the tables, `PRAGMA user_version`.
 const VERSION: i64 = 1;
@@ -45,6 +46,8 @@ const FOUND: i64 = 3;
 /// The `thread` of messages that were not answered, and of the summary.
 const UNANSWERED: &str = "unanswered";
 const SUMMARY: &str = "summary";
+/// Of no message: up to here the conversation was cleared. Its number, and those before it, are never used again.
+const CLEARED: &str = "cleared";
 
 /// Conversations in one file.
 pub struct SqliteConversations {
@@ -106,6 +109,13 @@ fn thread(message: &KeptMessage) -> String {
 
 fn of_agent(name: &str) -> String {
     format!("agent:{name}")
+}
+
+/// The personal values of messages, which their masked texts hide.
+fn personal<'m>(messages: impl Iterator<Item = &'m KeptMessage>) -> Vec<String> {
+    let hidden = messages.filter(|message| message.masked != message.said.text);
+    let values: BTreeSet<String> = hidden.flat_map(|message| values_behind(&message.said.text, &message.masked)).collect();
+    values.into_iter().collect()
 }
 
 impl SqliteConversations {
@@ -405,14 +415,17 @@ impl Conversations for SqliteConversations {
         let all = "select messages from conversations where number = ?1";
         let all: i64 = self.connection.query_row(all, [number], |row| row.get(0)).map_err(self.told())?;
         let older = (all as u64).saturating_sub(messages.len() as u64);
+        let personal = personal(messages.iter().map(|(_, message)| message).chain(&summary));
         let (places, messages) = messages.into_iter().rev().map(|(number, message)| (number as u64, message.said)).unzip();
-        Ok(EarlierMessages { messages, places, older, summary: summary.map(|summary| summary.said.text) })
+        Ok(EarlierMessages { messages, places, older, summary: summary.map(|summary| summary.said.text), personal })
     }
 
-    fn newest_of(&mut self, conversation: &str, agent: &str, most: u64) -> Result<Vec<PastMessage>, StoreError> {
-        let Some(number) = self.found(conversation)? else { return Ok(vec![]) };
+    fn newest_of(&mut self, conversation: &str, agent: &str, most: u64) -> Result<EarlierMessages, StoreError> {
+        let Some(number) = self.found(conversation)? else { return Ok(EarlierMessages::default()) };
         let messages = self.messages(number, i64::try_from(most).unwrap_or(i64::MAX), WantedMessages::Agent(agent))?;
-        Ok(messages.into_iter().rev().map(|(_, message)| message.said).collect())
+        let personal = personal(messages.iter().map(|(_, message)| message));
+        let messages = messages.into_iter().rev().map(|(_, message)| message.said).collect();
+        Ok(EarlierMessages { messages, personal, ..EarlierMessages::default() })
     }
 
     fn begin(&mut self, conversation: &str, run: &str) -> Result<(), StoreError> {
@@ -444,10 +457,20 @@ impl Conversations for SqliteConversations {
             }
             let before = connection.execute("delete from messages where run = ?1 and thread = ''", [run])?;
             connection.execute("delete from messages where run = ?1", [run])?;
+            let cleared = "select coalesce(max(number), 0) from messages where conversation = ?1 and thread = ?2";
+            let cleared: i64 = connection.query_row(cleared, params![number, CLEARED], |row| row.get(0))?;
+            // What was cleared since the run read it does not come back in its summary.
+            let is_kept = |message: &KeptMessage| match message.thread {
+                MessageThread::Summary { until } => until as i64 > cleared,
+                MessageThread::Talk | MessageThread::Unanswered | MessageThread::Agent => true,
+            };
+            let kept: Vec<usize> = (0..messages.len()).filter(|place| is_kept(&messages[*place])).collect();
+            let (bodies, messages): (Vec<_>, Vec<_>) =
+                kept.into_iter().map(|place| (bodies[place].clone(), messages[place].clone())).unzip();
             if messages.iter().any(|message| matches!(message.thread, MessageThread::Summary { .. })) {
                 connection.execute("delete from messages where conversation = ?1 and thread = ?2", params![number, SUMMARY])?;
             }
-            insert(connection, number, run, &bodies, messages, before)
+            insert(connection, number, run, &bodies, &messages, before)
         })
     }
 
@@ -493,7 +516,11 @@ impl Conversations for SqliteConversations {
                 connection.execute("delete from messages where conversation = ?1 and thread = ?2", params![number, of_agent(name)])
             }
             None => {
+                let last: i64 = connection.query_row("select coalesce(max(number), 0) from messages", [], |row| row.get(0))?;
+                connection.execute("delete from messages where conversation = ?1 and thread = ?2", params![number, CLEARED])?;
                 let removed = connection.execute("delete from messages where conversation = ?1", [number])?;
+                let mark = "insert into messages (number, conversation, thread, run, part, body) values (?1, ?2, ?3, '', 0, x'')";
+                connection.execute(mark, params![last + 1, number, CLEARED])?;
                 connection.execute("update conversations set messages = 0 where number = ?1", [number])?;
                 Ok(removed)
             }

@@ -31,6 +31,9 @@ pub struct ConversationSoFar {
     /// What agents that see their own history were asked before, and answered, by the name of the agent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, Vec<PastMessage>>,
+    /// Personal values in all of these, as the runs that said them knew them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub personal: Vec<String>,
     /// The file that it is kept in; `None`: in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,

@@ -301,6 +301,9 @@ impl PersonalTexts {
             Happening::RunStarted(start) => {
                 self.marks = start.marks.clone();
                 self.given(&start.inputs, &start.person, &mut found);
+                // What earlier runs knew of those who speak in them.
+                let earlier = start.conversation.iter().flat_map(|own| &own.personal);
+                found.extend(earlier.map(|value| (value.clone(), EARLIER.to_owned())));
             }
             Happening::CallOpened { inputs, person, .. } => self.given(inputs, person, &mut found),
             Happening::PlanAccepted { step, .. } if self.is_marked(step) => {
@@ -383,6 +386,9 @@ impl PersonalTexts {
         self.marks.steps.iter().any(|marked| marked == step_path::id(step))
     }
 }
+
+/// The key of values from earlier runs of a conversation.
+const EARLIER: &str = "earlier";
 
 /// Values with the keys they are under.
 type KeyedValues = BTreeSet<(String, String)>;

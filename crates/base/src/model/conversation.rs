@@ -87,6 +87,9 @@ pub struct PastMessage {
 /// The id of the step that sums up what is left out of a conversation.
 pub const SUMMARY_STEP: &str = "conversation_summary";
 
+/// Most bytes of a summary: what its bound in tokens allows in most languages. A model that ignores the bound makes none.
+pub const LONGEST_SUMMARY: usize = 16 << 10;
+
 /// Tokens that a message takes beside its text.
 const AROUND: usize = 16;
 

@@ -33,7 +33,7 @@ has_word!(ActKind, Body, FailureKind, FieldKind, LengthUnit, Method, PlanStrateg
 pub use channel::{
     Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
 };
-pub use conversation::{Conversation, History, HistoryBounds, MessageRole, PastMessage, SUMMARY_STEP, newest};
+pub use conversation::{Conversation, History, HistoryBounds, LONGEST_SUMMARY, MessageRole, PastMessage, SUMMARY_STEP, newest};
 pub(crate) use defaults::MOST_PLANS;
 pub use defaults::{
     ANSWER_TOKENS, CALL_TIMEOUT, CONNECT_TIMEOUT, DEFAULT_MODEL, INDICATOR, KEPT_MESSAGES, MODEL_TIMEOUT, MOST_CALLED, MOST_PARALLEL,

@@ -69,6 +69,8 @@ pub struct EarlierMessages {
     pub older: u64,
     /// The summary of those before all of these.
     pub summary: Option<String>,
+    /// Personal values in all of these, which their masked texts hide.
+    pub personal: Vec<String>,
 }
 
 /// A run that was part of a conversation.
@@ -98,7 +100,7 @@ pub trait Conversations: Send {
     fn newest(&mut self, conversation: &str, most: u64, is_summarised: bool) -> Result<EarlierMessages, StoreError>;
 
     /// What an agent was asked and answered last, at most so many messages, oldest first.
-    fn newest_of(&mut self, conversation: &str, agent: &str, most: u64) -> Result<Vec<PastMessage>, StoreError>;
+    fn newest_of(&mut self, conversation: &str, agent: &str, most: u64) -> Result<EarlierMessages, StoreError>;
 
     /// Notes that a run is part of a conversation; what is said in it is kept when it ends.
     fn begin(&mut self, conversation: &str, run: &str) -> Result<(), StoreError>;

@@ -70,3 +70,47 @@ pub(super) fn masked(text: &str) -> Vec<Range<usize>> {
     let known = masks.filter(|mask| mask.get(1).is_none_or(|word| PiiKind::from_str(word.as_str()).is_ok()));
     known.filter_map(|mask| mask.get(0)).map(|mask| mask.range()).collect()
 }
+
+/// The values behind the markers of a masked text that its author made known (`<PERSON_1>`), told from what stands around them. Where that cannot
+/// be told, the whole text.
+pub fn values_behind(text: &str, masked_text: &str) -> Vec<String> {
+    let mut values = vec![];
+    let places = masked(masked_text);
+    let Some(first) = places.first() else { return values };
+    let whole = || vec![text.to_owned()];
+    let Some(mut rest) = text.strip_prefix(&masked_text[..first.start]) else { return whole() };
+    for (number, place) in places.iter().enumerate() {
+        let after = &masked_text[place.end..places.get(number + 1).map_or(masked_text.len(), |next| next.start)];
+        let is_last = number + 1 == places.len();
+        let value = match (is_last, after.is_empty()) {
+            (true, _) => rest.strip_suffix(after).map(|value| (value, "")),
+            (false, true) => None,
+            (false, false) => rest.split_once(after),
+        };
+        let Some((value, more)) = value else { return whole() };
+        let marker = &masked_text[place.clone()];
+        if marker.starts_with(&format!("<{}_", PiiKind::Person.word())) && value != marker {
+            values.push(value.to_owned());
+        }
+        rest = more;
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::values_behind;
+
+    #[test]
+    fn values_are_told_from_what_stands_around_their_markers() {
+        let behind = |text: &str, masked: &str| values_behind(text, masked);
+        assert_eq!(behind("I am Ana Lima, mail a@b.de", "I am <PERSON_1>, mail <EMAIL_1>"), ["Ana Lima"]);
+        assert_eq!(behind("Ana and Bo", "<PERSON_1> and <PERSON_2>"), ["Ana", "Bo"]);
+        assert_eq!(behind("glaucoma", "<PERSON_1>"), ["glaucoma"]);
+        assert!(behind("Hello", "Hello").is_empty() && behind("see <PERSON_1>", "see <PERSON_1>").is_empty());
+        assert!(behind("my key is sk-1", "my key is ***").is_empty());
+        // What cannot be told is hidden as a whole.
+        assert_eq!(behind("AnaBo", "<PERSON_1><PERSON_2>"), ["AnaBo"]);
+        assert_eq!(behind("other", "I am <PERSON_1>"), ["other"]);
+    }
+}

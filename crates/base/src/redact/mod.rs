@@ -23,6 +23,7 @@ mod stream;
 mod written;
 
 pub use detect::find_pii;
+pub use marker::values_behind;
 pub use redactor::Redactor;
 pub use seats::{each_seat, placed};
 pub use secrets::{Secrets, is_recognised};

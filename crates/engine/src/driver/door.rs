@@ -63,11 +63,12 @@ impl Door {
         let RunStart { inputs, person, conversation, failure, .. } = start;
         self.value(Arc::make_mut(inputs));
         self.value(Arc::make_mut(person));
-        if let Some(ConversationSoFar { of, message, messages, left_out: _, older, older_until: _, summary, agents, store: _ }) =
+        if let Some(ConversationSoFar { of, message, messages, left_out: _, older, older_until: _, summary, agents, personal, store: _ }) =
             conversation.as_deref_mut()
         {
             self.text(of);
             self.texts(summary);
+            self.texts(personal);
             for message in messages.iter_mut().chain(older).chain(agents.values_mut().flatten()).chain([message]) {
                 self.text(&mut message.text);
                 message.content.iter_mut().for_each(|content| self.value(content));

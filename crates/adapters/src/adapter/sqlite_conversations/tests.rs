@@ -182,7 +182,7 @@ fn what_an_agent_said_is_apart_from_the_talk_and_a_summary_covers_what_was_befor
         (earlier.messages, earlier.places)
     };
     assert_eq!(texts(&messages), ["a", "b"]);
-    assert_eq!(texts(&store.newest_of("maria", "clerk", 50).unwrap()), ["prompt"]);
+    assert_eq!(texts(&store.newest_of("maria", "clerk", 50).unwrap().messages), ["prompt"]);
     assert_eq!(store.list().unwrap()[0].messages, 2, "the messages of agents do not count");
     // Two summaries: the later one is in the place of the first.
     for (run, until, text) in [("r_2", places[0], "first"), ("r_3", places[1], "second")] {
@@ -204,7 +204,7 @@ fn messages_are_added_and_those_of_an_agent_or_all_are_cleared() {
     say(&mut store, "maria", "r_1", &["later"]);
     let count = |store: &mut SqliteConversations| {
         let earlier = store.newest("maria", 50, false).unwrap();
-        (earlier.messages.len(), earlier.older, store.newest_of("maria", "clerk", 50).unwrap().len())
+        (earlier.messages.len(), earlier.older, store.newest_of("maria", "clerk", 50).unwrap().messages.len())
     };
     assert_eq!(count(&mut store), (2, 0, 1));
     assert_eq!(store.clear("maria", Some("clerk")).unwrap(), Some(1));
@@ -236,5 +236,31 @@ fn a_store_that_is_opened_and_closed_again_and_again_leaves_no_file_open() {
     open();
     let after_one = left();
     (0..20).for_each(|_| open());
-    assert_eq!(left(), after_one);
+    assert!(left() <= after_one, "{} of {after_one}", left());
+}
+
+#[test]
+fn what_was_cleared_does_not_come_back_in_a_summary_that_was_being_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = SqliteConversations::open(&folder.path().join("conversations.db"), &Sealing::default(), true).unwrap();
+    for run in ["r_1", "r_2", "r_3"] {
+        say(&mut store, "maria", run, &["said"]);
+    }
+    let places = store.newest("maria", 50, true).unwrap().places;
+    let summary = |text: &str, until| KeptMessage { thread: MessageThread::Summary { until }, ..message("r_4", text) };
+    store.begin("maria", "r_4").unwrap();
+    assert_eq!(store.clear("maria", None).unwrap(), Some(3));
+    store.settle("r_4", &[message("r_4", "during"), summary("of what was cleared", places[2])]).unwrap();
+    let earlier = store.newest("maria", 50, true).unwrap();
+    assert_eq!((texts(&earlier.messages), earlier.summary), (vec!["during"], None));
+    // Cleared again, its numbers are not used again either, and the next summary is kept.
+    assert_eq!(store.clear("maria", None).unwrap(), Some(1));
+    say(&mut store, "maria", "r_5", &["later"]);
+    let after = store.newest("maria", 50, true).unwrap().places;
+    assert!(after[0] > earlier.places[0] && earlier.places[0] > places[2], "{places:?} {:?} {after:?}", earlier.places);
+    store.begin("maria", "r_6").unwrap();
+    store.settle("r_6", &[message("r_6", "last"), summary("of later", after[0])]).unwrap();
+    let earlier = store.newest("maria", 50, true).unwrap();
+    assert_eq!((texts(&earlier.messages), earlier.summary.as_deref()), (vec!["last"], Some("of later")));
+    assert_eq!(store.all("maria", None).unwrap().unwrap().len(), 3);
 }

@@ -25,8 +25,8 @@ use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, ModelA
 use crate::gate::reading::Reading;
 use crate::gate::{result, wanted};
 use crate::model::{
-    ANSWER_TOKENS, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, FormatStep, History, HostSource, Limits, MODEL_TIMEOUT,
-    Model, OnFailure, PastMessage, Provider, REPLY_TOKENS, SUMMARY_STEP, Shape, StepKind, Text,
+    ANSWER_TOKENS, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, FormatStep, History, HostSource, LONGEST_SUMMARY, Limits,
+    MODEL_TIMEOUT, Model, OnFailure, PastMessage, Provider, REPLY_TOKENS, SUMMARY_STEP, Shape, StepKind, Text,
 };
 use crate::port::{ModelReply, ModelRequest, WireFormat};
 
@@ -428,6 +428,10 @@ impl Run {
         let reply = match result {
             Ok(reply) if reply.text.trim().is_empty() && reply.calls.is_empty() => failed("the answer is empty"),
             Ok(reply) if !reply.calls.is_empty() && tools.is_empty() => failed("the answer calls a tool, but no tool was offered"),
+            Ok(reply) if reply.text.len() > LONGEST_SUMMARY && self.step(at).id.value == SUMMARY_STEP => {
+                let message = format!("the summary has {} bytes, {LONGEST_SUMMARY} are allowed", reply.text.len());
+                ModelAnswer::Failed(Failure::new(FailureKind::TooLarge, message))
+            }
             Ok(ModelReply { text, calls, model, .. }) => {
                 let named = |call: ToolCall| ToolCall { tool: known_name(&tools, &call.tool), ..call };
                 ModelAnswer::Said { text, calls: calls.into_iter().map(named).collect(), model }
