@@ -55,8 +55,8 @@ fn field(form: &Value, name: &str) -> Option<Option<Value>> {
     let default = rules.get("default");
     let is_required = form["required"].as_array().is_some_and(|required| required.iter().any(|required| required == name));
     let prompt = match default {
-        Some(default) => format!("{} [{}]: ", about(form, name), in_a_line(default)),
-        None => format!("{}: ", about(form, name)),
+        Some(default) => format!("| {} [{}]: ", about(form, name), in_a_line(default)),
+        None => format!("| {}: ", about(form, name)),
     };
     loop {
         let line = typed_line(&prompt)?;

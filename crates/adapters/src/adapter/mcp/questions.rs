@@ -114,9 +114,13 @@ fn form(schema: &Value) -> Result<Value, Failure> {
     }
     let mut fields = Map::new();
     for (name, rules) in properties {
-        let is_name = !name.trim().is_empty() && name.chars().count() <= LONGEST_NAME && !name.chars().any(char::is_control);
+        // A name is shown beside flow's own words.
+        let is_part = |sign: char| sign.is_alphanumeric() || "_-.".contains(sign);
+        let is_name = !name.is_empty() && name.chars().count() <= LONGEST_NAME && name.chars().all(is_part);
         if !is_name {
-            return Err(wrong("the name of a field is empty, too long or has control characters"));
+            let message =
+                format!("the name of a field has more than {LONGEST_NAME} characters, or others than letters, digits, _, - and .");
+            return Err(wrong(&message));
         }
         fields.insert(name.clone(), field(name, rules)?);
     }

@@ -86,7 +86,7 @@ fn a_turn_costs_as_much_after_a_thousand_messages_as_after_ten() {
         store.arrive(of, &run).unwrap();
         store.ahead(&run).unwrap();
         assert_eq!(store.newest(of, 10, true).unwrap().messages.len(), 10);
-        assert_eq!(store.newest_of(of, "clerk", 10).unwrap().len(), 10);
+        assert_eq!(store.newest_of(of, "clerk", 10).unwrap().messages.len(), 10);
         store.begin(of, &run).unwrap();
         store.unsettled(of).unwrap();
         store.settle(&run, &[message(&run, "now")]).unwrap();
