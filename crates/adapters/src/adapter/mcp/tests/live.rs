@@ -110,6 +110,10 @@ fn a_parked_call_is_lost_with_its_server_its_process_or_for_another_run() {
         let told = lost(ended);
         assert!(told.contains("ended") || told.contains("closed its output"), "{told}");
         let call = echo(&server, &list, "once", LONG);
+        // Until it is known to have ended, a call fails before it leaves.
+        while world.servers.call(call.clone()).await.is_err_and(|failure| failure.kind == FailureKind::Connection) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
         let asks = world.asked(&call).await;
         let other = ServerCall { server: ToolServer { run: "r_2".into(), ..server.clone() }, ..call.clone() };
         assert!(lost(world.answer(&other, &asks, 1).await.unwrap_err()).contains("was lost"));
