@@ -392,20 +392,13 @@ fn a_person_reads_markdown_stops_nothing_by_chance_and_leaves_with_ctrl_d() {
 }
 
 #[test]
-fn real_model_talks_at_a_terminal_and_is_stopped_with_ctrl_c() {
-    let Some(url) = crate::real_model::real_model("real_model_talks_at_a_terminal_and_is_stopped_with_ctrl_c") else { return };
+fn real_model_talks_at_a_terminal() {
+    let Some(url) = crate::real_model::real_model("real_model_talks_at_a_terminal") else { return };
     let folder = place("flow: 1\nagents:\n  helper: { instructions: You are brief. }\n");
     for width in [80, 40] {
         let mut call = command(folder.path(), &["chat", "team.yaml", "-v"]);
         call.env("FLOW_MODEL", "smollm2").env("FLOW_MODEL_BASE_URL", format!("{url}/v1")).env("FLOW_MODEL_MAX_OUTPUT_TOKENS", "60");
-        let steps = [
-            (PROMPT, "Name a city.\r"),
-            (" tokens", ""),
-            (PROMPT, "Tell a long story about the sea.\r"),
-            ("model_called", "\u{3}"),
-            ("counts as not answered", ""),
-            (PROMPT, "\u{4}"),
-        ];
+        let steps = [(PROMPT, "Name a city.\r"), (" tokens", ""), (PROMPT, "\u{4}")];
         let (exit, shown) = at_terminal_of(call, width, &steps, Duration::from_secs(180));
         assert_eq!(exit, 0, "{shown}");
         let plain = without_colours(&shown);
