@@ -33,7 +33,7 @@ fn telling() -> String {
     ASKS.replace("outputs: {", tells)
 }
 
-fn place(pipeline: &str) -> TempDir {
+pub(crate) fn place(pipeline: &str) -> TempDir {
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("p.yaml"), pipeline).unwrap();
     std::fs::write(place.path().join("flow.toml"), "").unwrap();

@@ -18,8 +18,7 @@ const QUESTIONS: &str = r#"[
 
 /// A project whose pipeline asks these questions.
 fn place(questions: &str) -> TempDir {
-    let place = tempfile::tempdir().unwrap();
-    let pipeline = format!(
+    crate::asking::place(&format!(
         "flow: 1
 name: trip
 description: Asks what a step wants to know.
@@ -30,10 +29,7 @@ steps:
 outputs: {{ answers: \"{{{{ steps.ask.output | tojson }}}}\", room: \"{{{{ steps.ask.output.room }}}}\" }}
 ",
         questions.replace('\n', " ")
-    );
-    std::fs::write(place.path().join("p.yaml"), pipeline).unwrap();
-    std::fs::write(place.path().join("flow.toml"), "").unwrap();
-    place
+    ))
 }
 
 fn waiting(folder: &Path) -> String {

@@ -179,6 +179,18 @@ pub fn read_own<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, serde_j
     deserializer.end().map(|()| value)
 }
 
+/// What kind of value it is, in the words of messages.
+pub fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -46,7 +46,7 @@ pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, OnJudgeError, PlainCheck, Scorecard, ScorecardRef};
 pub use host_source::HostSource;
 pub use html::html_character;
-pub use json::{JsonError, read_json, read_own};
+pub use json::{JsonError, json_kind, read_json, read_own};
 pub use method::Method;
 pub use own::{Named, Touch, is_code, is_data, is_table, loads_code, named_by_servers, own_by_name};
 pub use phrase::{contains_phrase, phrase_words};

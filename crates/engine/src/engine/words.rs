@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub(crate) use crate::model::duration_words as duration;
+pub(crate) use crate::model::{duration_words as duration, json_kind as kind_of};
 
 /// A value as it prints.
 pub(crate) fn plain(value: &Value) -> String {
@@ -12,18 +12,6 @@ pub(crate) fn plain(value: &Value) -> String {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
-    }
-}
-
-/// A value's type in the language's words.
-pub(crate) fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a list of keys",
     }
 }
 

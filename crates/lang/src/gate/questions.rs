@@ -8,7 +8,7 @@ use strum::VariantNames;
 use super::schema_problems;
 use super::shape::field_schema;
 use crate::diagnostic::{counted, cut, did_you_mean, visible};
-use crate::model::{ApprovalStep, Field, FieldKind};
+use crate::model::{ApprovalStep, Field, FieldKind, json_kind};
 
 /// Most questions of a form.
 pub const MOST_QUESTIONS: usize = 50;
@@ -27,7 +27,7 @@ const KEYS: [&str; 4] = ["id", "question", "type", "choices"];
 /// # Errors
 /// It is no list of questions: which of them, and which field of it, in a sentence.
 pub fn fields_of(list: &Value) -> Result<Vec<Field>, String> {
-    let Value::Array(list) = list else { return Err(format!("form needs a list of questions, found {}", kind(list))) };
+    let Value::Array(list) = list else { return Err(format!("form needs a list of questions, found {}", json_kind(list))) };
     if list.len() > MOST_QUESTIONS {
         return Err(format!("form has {} questions, and {MOST_QUESTIONS} are the most", list.len()));
     }
@@ -43,7 +43,7 @@ pub fn fields_of(list: &Value) -> Result<Vec<Field>, String> {
 }
 
 fn field_of(entry: &Value) -> Result<Field, String> {
-    let Value::Object(entry) = entry else { return Err(format!("needs id and question, found {}", kind(entry))) };
+    let Value::Object(entry) = entry else { return Err(format!("needs id and question, found {}", json_kind(entry))) };
     if let Some(unknown) = entry.keys().find(|key| !KEYS.contains(&key.as_str())) {
         let near = did_you_mean(unknown, KEYS);
         return Err(format!("{} is not known{near}; a question has {}", shown(unknown), KEYS.join(", ")));
@@ -66,7 +66,7 @@ fn field_of(entry: &Value) -> Result<Field, String> {
             let near = did_you_mean(word, FieldKind::VARIANTS.iter().copied());
             format!("type {} is not known{near}; use one of: {}", shown(word), FieldKind::VARIANTS.join(", "))
         })?,
-        Some(other) => return Err(format!("type must be a word such as text, found {}", self::kind(other))),
+        Some(other) => return Err(format!("type must be a word such as text, found {}", json_kind(other))),
     };
     let mut field = Field { description: Some(question.to_owned()), ..Field::new(id, kind) };
     field.one_of = choices(entry, &field)?;
@@ -78,7 +78,7 @@ fn choices(entry: &Map<String, Value>, field: &Field) -> Result<Vec<Value>, Stri
     let list = match entry.get("choices") {
         None | Some(Value::Null) => return Ok(vec![]),
         Some(Value::Array(list)) => list,
-        Some(other) => return Err(format!("choices must be a list, found {}", kind(other))),
+        Some(other) => return Err(format!("choices must be a list, found {}", json_kind(other))),
     };
     if list.is_empty() || list.len() > MOST_CHOICES {
         return Err(format!("choices has {}; write 1 to {MOST_CHOICES}, or leave choices out", counted(list.len(), "choice", "choices")));
@@ -86,7 +86,7 @@ fn choices(entry: &Map<String, Value>, field: &Field) -> Result<Vec<Value>, Stri
     let schema = field_schema(field);
     for (place, choice) in list.iter().enumerate() {
         if !schema_problems(&schema, choice).is_empty() {
-            return Err(format!("choice {} is {}, and type is {}", place + 1, kind(choice), field.kind.word()));
+            return Err(format!("choice {} is {}, and type is {}", place + 1, json_kind(choice), field.kind.word()));
         }
         if choice.to_string().chars().count() > LONGEST_CHOICE {
             return Err(format!("choice {} has more than {LONGEST_CHOICE} characters", place + 1));
@@ -104,7 +104,7 @@ fn text<'e>(entry: &'e Map<String, Value>, key: &str) -> Result<&'e str, String>
         Some(Value::String(text)) if !text.trim().is_empty() => Ok(text),
         Some(Value::String(_)) => Err(format!("{key} is empty")),
         None | Some(Value::Null) => Err(format!("has no {key}")),
-        Some(other) => Err(format!("{key} must be a text, found {}", kind(other))),
+        Some(other) => Err(format!("{key} must be a text, found {}", json_kind(other))),
     }
 }
 
@@ -116,17 +116,6 @@ fn is_id(text: &str) -> bool {
 
 fn shown(text: &str) -> String {
     format!("\"{}\"", visible(&cut(text, LONGEST_CHOICE)))
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
 }
 
 #[cfg(test)]
