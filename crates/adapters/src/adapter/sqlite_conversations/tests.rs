@@ -229,14 +229,11 @@ fn the_newest_messages_are_read_by_the_index_in_its_order() {
 fn a_store_that_is_opened_and_closed_again_and_again_leaves_no_file_open() {
     let folder = tempfile::tempdir().unwrap();
     let open = || drop(SqliteConversations::open(&folder.path().join("conversations.db"), &Sealing::default(), true).unwrap());
-    let left = || {
-        let names = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
-        names.filter(|name| name.starts_with(folder.path())).count()
-    };
-    open();
-    let after_one = left();
     (0..20).for_each(|_| open());
-    assert!(left() <= after_one, "{} of {after_one}", left());
+    let names = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+    let left: Vec<_> = names.filter(|name| name.starts_with(folder.path())).collect();
+    // The index of the last one's log is closed when the next store is opened, whichever test opens it.
+    assert!(left.len() <= 1, "{left:?}");
 }
 
 #[test]
