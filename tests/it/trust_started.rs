@@ -68,14 +68,18 @@ fn project(way: &Way) -> TempDir {
     folder
 }
 
-/// Does it for every way, some at once.
-fn for_each_way(check: impl Fn(usize, &Way) + Sync) {
+/// Does it for every one, some at once.
+fn for_each<T: Sync>(all: &[T], check: impl Fn(usize, &T) + Sync) {
     let check = &check;
     std::thread::scope(|scope| {
         for hand in 0..4 {
-            scope.spawn(move || WAYS.iter().enumerate().skip(hand).step_by(4).for_each(|(at, way)| check(at, way)));
+            scope.spawn(move || all.iter().enumerate().skip(hand).step_by(4).for_each(|(at, one)| check(at, one)));
         }
     });
+}
+
+fn for_each_way(check: impl Fn(usize, &Way) + Sync) {
+    for_each(&WAYS, check);
 }
 
 /// A pipeline that writes `name` into `place`, waits, and starts the server.
@@ -169,23 +173,23 @@ fn a_folder_of_data_that_a_server_is_given_is_written_and_code_in_it_is_not() {
     let way = way("command: python3, args: [lib/main.py, ./notes]", "lib/main.py");
     let names = ["a.md", "a.json", "a"].map(|name| (name, true));
     let code = ["__main__.py", "index.js", "package.json", "Makefile", "go.mod", "x.rs", "x.node", "deno.jsonc"];
-    for is_there in [false, true] {
-        for (name, is_data) in names.into_iter().chain(code.map(|name| (name, false))) {
-            let project = project(&way);
-            let folder = project.path();
-            if is_there {
-                std::fs::create_dir(folder.join("notes")).unwrap();
-                std::fs::write(folder.join("notes/before.md"), "x").unwrap();
-            }
-            std::fs::write(folder.join("p.yaml"), pipeline(&way, "notes", name)).unwrap();
-            assert_eq!(flow(folder, &way, &["trust", "p.yaml"]).exit, 0);
-            let said = flow(folder, &way, &["run", "p.yaml", "-v"]);
-            assert_eq!((folder.join("notes").join(name).exists(), started(folder)), (is_data, true), "{name}: {}", said.err);
-            assert_eq!(said.err.contains("no step may write"), !is_data, "{name}: {}", said.err);
-            let again = flow(folder, &way, &["run", "p.yaml"]);
-            assert!(!again.err.contains("trusted"), "data asks nobody again, {name}: {}", again.err);
+    let files: Vec<_> = names.into_iter().chain(code.map(|name| (name, false))).collect();
+    let cases: Vec<_> = [false, true].into_iter().flat_map(|is_there| files.iter().map(move |file| (is_there, *file))).collect();
+    for_each(&cases, |_, &(is_there, (name, is_data))| {
+        let project = project(&way);
+        let folder = project.path();
+        if is_there {
+            std::fs::create_dir(folder.join("notes")).unwrap();
+            std::fs::write(folder.join("notes/before.md"), "x").unwrap();
         }
-    }
+        std::fs::write(folder.join("p.yaml"), pipeline(&way, "notes", name)).unwrap();
+        assert_eq!(flow(folder, &way, &["trust", "p.yaml"]).exit, 0);
+        let said = flow(folder, &way, &["run", "p.yaml", "-v"]);
+        assert_eq!((folder.join("notes").join(name).exists(), started(folder)), (is_data, true), "{name}: {}", said.err);
+        assert_eq!(said.err.contains("no step may write"), !is_data, "{name}: {}", said.err);
+        let again = flow(folder, &way, &["run", "p.yaml"]);
+        assert!(!again.err.contains("trusted"), "data asks nobody again, {name}: {}", again.err);
+    });
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Slips that people make in a file, each at one place chosen by a number.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
@@ -160,11 +161,13 @@ static KEYS: &[(&str, &[&str])] = &[
     ("emojis", &["emoji"]),
 ];
 
+/// What the kinds look for, in their order: making a pattern takes longer than a search.
+static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| KINDS.iter().map(|kind| Regex::new(kind.pattern).unwrap()).collect());
+
 /// A text with one slip more, and what the slip was.
 pub fn slip(text: &str, dice: &mut Dice) -> Option<(String, &'static str)> {
     let choice = dice.below(KINDS.len() + 14);
-    let Some(kind) = KINDS.get(choice) else { return key_slip(text, dice) };
-    let pattern = Regex::new(kind.pattern).unwrap();
+    let (Some(kind), Some(pattern)) = (KINDS.get(choice), PATTERNS.get(choice)) else { return key_slip(text, dice) };
     let all: Vec<Captures> = pattern.captures_iter(text).collect();
     let found = dice.one(&all)?;
     let mut by = String::new();
@@ -179,8 +182,8 @@ fn escaped(text: &str) -> String {
 }
 
 fn key_slip(text: &str, dice: &mut Dice) -> Option<(String, &'static str)> {
-    let pattern = Regex::new(r#"(?m)(?:^\s*(?:- )?|[{,] )(\w+):(?: |\r?$)"#).unwrap();
-    let all: Vec<Range<usize>> = pattern.captures_iter(text).filter_map(|found| Some(found.get(1)?.range())).collect();
+    static KEY: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#"(?m)(?:^\s*(?:- )?|[{,] )(\w+):(?: |\r?$)"#).unwrap());
+    let all: Vec<Range<usize>> = KEY.captures_iter(text).filter_map(|found| Some(found.get(1)?.range())).collect();
     let known: Vec<_> = all.iter().filter(|at| KEYS.iter().any(|(key, _)| *key == &text[(*at).clone()])).cloned().collect();
     if dice.below(3) > 0
         && let Some(at) = dice.one(&known)
