@@ -211,8 +211,17 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn Event
         failure: None,
     };
     let (_stop, mut stop) = tokio::sync::mpsc::unbounded_channel();
-    let end =
-        drive(&mut run, Input::Start(Box::new(start)), ports, &mut journal, &mut stop, &mut |_| {}).await.map_err(|e| e.to_string())?;
+    let end = drive(
+        &mut run,
+        Input::Start(Box::new(start)),
+        ports,
+        &mut journal,
+        &mut stop,
+        &mut tokio::sync::mpsc::unbounded_channel().1,
+        &mut |_| {},
+    )
+    .await
+    .map_err(|e| e.to_string())?;
     let end = end.ok_or("a person is asked")?;
     assert_eq!((end.status, end.outputs["reply"].as_str()), (RunStatus::Succeeded, Some("a fine reply")), "{:?}", end.failure);
     Ok(began.elapsed())

@@ -22,7 +22,7 @@ use crate::gate::form::answered;
 use crate::journal::{QuestionRecord, record};
 use crate::model::{read_json, step_path};
 use crate::port::{Clock, Secret, Store};
-use crate::report::shell_word;
+use crate::report::{shell_word, show_command};
 use crate::runtime::{RunQuestion, changed_since, start_of};
 
 /// Most bytes of an output that a person gives.
@@ -30,16 +30,15 @@ const LARGEST: u64 = 8 * 1024 * 1024;
 
 /// Shows a question, or writes the decision into the run's journal; `flow runs resume` continues from there.
 pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    let ApproveOptions { run, step, show, reject, happened, answer, fields, comment } = options;
+    let ApproveOptions { run, step, question, show, reject, happened, answer, fields, comment } = options;
     let (mut store, file, run) = runs::open_run(Some(run), shared)?;
     let _lock = if *show { None } else { Some(RunLock::take(&file, &run)?) };
     let events = store.events(&run)?;
     let last = events.last().ok_or_else(|| Refusal::usage(format!("run {run} has no beginning")))?;
     let reach = shared.reach(&shared.current_project());
-    let asked = asked(&run, &events, step, &reach)?;
-    let question = RunQuestion::of(&run, step.clone(), &events);
+    let (asked, question) = asked(&run, &events, step, *question, *show, &reach)?;
     if !show {
-        in_time(&run, step, &events, &reach)?;
+        in_time(&question, &reach)?;
         unchanged(&run, step, &events, &reach, shared)?;
     }
     let mut output = match happened {
@@ -66,7 +65,7 @@ pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Ex
     output.iter_mut().for_each(|output| door.value(output));
     let approved = !reject && (output.is_none() || asked.form.is_some());
     let (step, by) = (step.as_str().into(), form::user());
-    let happening = Happening::ApprovalAnswered { step, approved, output: output.map(Arc::new), comment, by };
+    let happening = Happening::ApprovalAnswered { step, approved, output: output.map(Arc::new), comment, by, nobody: false };
     let time = SystemClock::new().now();
     let event = Event { v: VERSION, seq: last.seq + 1, time, at_ms: last.at_ms, run: run.as_str().into(), happening };
     store.keep(&[event])?;
@@ -97,11 +96,11 @@ fn shown_question(question: &RunQuestion) -> String {
 }
 
 /// Errors: the time for an answer is up.
-fn in_time(run: &str, step: &str, events: &[Event], reach: &str) -> Result<(), Refusal> {
-    if !RunQuestion::is_late(step, events, SystemClock::new().now()) {
+fn in_time(question: &RunQuestion, reach: &str) -> Result<(), Refusal> {
+    if !question.is_late(SystemClock::new().now()) {
         return Ok(());
     }
-    let step = visible(step);
+    let (run, step) = (&question.run, visible(&question.step));
     Err(Refusal::usage(format!("the time to answer \"{step}\" is up; flow runs resume {run}{reach} continues without an answer")))
 }
 
@@ -174,13 +173,36 @@ fn json_of(option: &str, text: &str) -> Result<Value, Refusal> {
     read_json(&read).map_err(|error| wrong(format!("{error}; write JSON, a text as '\"text\"', or @FILE")))
 }
 
-/// The open question of a step.
-/// Errors: it waits for nobody: it was not asked yet, has been decided, or the run has ended.
-fn asked(run: &str, events: &[Event], step: &str, reach: &str) -> Result<QuestionRecord, Refusal> {
+/// The open question of a step. `number`: which one is meant.
+/// Errors: it waits for nobody: it was not asked yet, has been decided, or the run has ended; or it may be another question than the one that is meant.
+fn asked(
+    run: &str,
+    events: &[Event],
+    step: &str,
+    number: Option<u64>,
+    is_shown: bool,
+    reach: &str,
+) -> Result<(QuestionRecord, RunQuestion), Refusal> {
     let shown = visible(step);
     let questions = record(events).map(|record| record.questions).unwrap_or_default();
-    if let Some(asked) = questions.into_iter().find(|asked| asked.step == step) {
-        return Ok(asked);
+    let open = RunQuestion::open(events).into_iter().find(|open| open.step == step);
+    if let (Some(asked), Some(open)) = (questions.into_iter().find(|asked| asked.step == step), open) {
+        if asked.is_live && !is_shown {
+            let who = "a server asks it in the middle of a call, so only the process of the run can answer";
+            return Err(Refusal::usage(format!("\"{shown}\": {who}; without that process, flow runs resume {run}{reach} continues")));
+        }
+        let now = format!("look at it with: {}", show_command(run, step, reach));
+        return match number {
+            Some(number) if number != asked.number => {
+                let now = format!("now it asks question {}; {now}", asked.number);
+                Err(Refusal::usage(format!("\"{shown}\" does not ask question {number} any more; nothing was decided; {now}")))
+            }
+            None if asked.is_later && !is_shown => {
+                let which = format!("say which question you answer: --question {}", asked.number);
+                Err(Refusal::usage(format!("\"{shown}\" asks for the second time or later; {which}; {now}")))
+            }
+            _ => Ok((asked, open)),
+        };
     }
     let has_ended = events.last().is_some_and(|event| matches!(event.happening, Happening::RunFinished(_)));
     let last = events.iter().rev().find_map(|event| match &event.happening {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use super::inputs::{decide, is_at_terminal, typed_for, typed_line, unread};
+use super::inputs::{Typing, is_at_terminal, typed_for, unread};
 use super::tell;
 use crate::adapter::environment;
 use crate::diagnostic::{all_visible, visible};
@@ -16,7 +16,7 @@ use crate::report::utc;
 use crate::runtime::Answer;
 
 /// Asks a person; `None`: nobody can be asked, or nobody answers. `until`: when the time for an answer ends. `show`: the command that prints all of it.
-pub(super) fn ask(question: &str, form: &FormRequest, until: Option<DateTime<Utc>>, show: &str) -> Option<Answer> {
+pub(super) fn ask(question: &str, form: &FormRequest, until: Option<DateTime<Utc>>, show: &str, typing: &Typing) -> Option<Answer> {
     if !is_at_terminal() {
         return None;
     }
@@ -30,13 +30,13 @@ pub(super) fn ask(question: &str, form: &FormRequest, until: Option<DateTime<Utc
     let asked = lines(question);
     let (last, before) = asked.split_last()?;
     before.iter().for_each(barred);
-    if !decide(last)? {
-        let comment = typed_line("why (Enter: no reason): ")?.trim().to_owned();
+    if !typing.decide(last)? {
+        let comment = typing.line("why (Enter: no reason): ")?.trim().to_owned();
         return Some(Answer { approved: false, comment, by: user(), ..Answer::default() });
     }
     let mut fields = Map::new();
     for name in form.names() {
-        if let Some(value) = field(&form.fields, name)? {
+        if let Some(value) = field(&form.fields, name, typing)? {
             fields.insert(name.to_owned(), value);
         }
     }
@@ -50,7 +50,7 @@ pub(super) fn time_limit(until: DateTime<Utc>) -> String {
 
 /// One field; outer `None`: nobody answers; inner: it is left out, or its default.
 #[expect(clippy::option_option, reason = "nobody, and nothing")]
-fn field(form: &Value, name: &str) -> Option<Option<Value>> {
+fn field(form: &Value, name: &str, typing: &Typing) -> Option<Option<Value>> {
     let rules = &form["properties"][name];
     let default = rules.get("default");
     let is_required = form["required"].as_array().is_some_and(|required| required.iter().any(|required| required == name));
@@ -59,7 +59,7 @@ fn field(form: &Value, name: &str) -> Option<Option<Value>> {
         None => format!("| {}: ", about(form, name)),
     };
     loop {
-        let line = typed_line(&prompt)?;
+        let line = typing.line(&prompt)?;
         let line = line.trim_end_matches(['\n', '\r']);
         if line.is_empty() && (default.is_some() || !is_required) {
             return Some(None);

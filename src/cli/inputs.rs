@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
@@ -76,7 +78,7 @@ pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) -> Option
     for field in missing {
         let about = field.description.as_deref().map(|about| format!(" ({about})")).unwrap_or_default();
         let example = field.example.as_ref().map(|example| format!(", for example {example}")).unwrap_or_default();
-        let Some(line) = typed_line(&format!("{}{about}{example}: ", field.name)) else { break };
+        let Some(line) = Typing::default().line(&format!("{}{about}{example}: ", field.name)) else { break };
         match typed(Some(field), line.trim_end_matches(['\n', '\r'])) {
             Ok(typed) => drop(given.insert(field.name.clone(), typed)),
             Err(error) => tell!("{}", visible(&unread(&error))),
@@ -88,44 +90,63 @@ pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) -> Option
 /// Most characters of a question that a terminal shows at once.
 const MOST_SEEN: usize = 2_000;
 
-/// Asks a person to allow a call. They see all of it, personal values too, and nothing in it is out of sight; of a long question the last line
-/// says how long it is and which command prints it.
-pub(super) fn allow(question: &str, show: &str) -> Option<bool> {
-    // Secrets go first: escapes between their characters would hide them from the search.
-    let shown = all_visible(&tell::without_secrets(question));
-    let length = shown.chars().count();
-    if length <= MOST_SEEN || !is_at_terminal() {
-        return decide(&shown);
-    }
-    tell::as_written(&shown, "\n");
-    decide(&format!("this question has {length} characters; show all of it: {show}"))
-}
+/// Somebody at a terminal who types. What they are asked may be over before they have answered; then they are read no more.
+#[derive(Clone, Default)]
+pub(super) struct Typing(Arc<AtomicBool>);
 
-/// Asks a person yes or no; `None`: nobody can be asked, or nobody answers.
-pub(super) fn decide(question: &str) -> Option<bool> {
-    if !is_at_terminal() {
-        return None;
+/// How often is looked whether a question is over.
+const LOOK: Duration = Duration::from_millis(100);
+
+impl Typing {
+    /// What they are asked is over.
+    pub(super) fn end(&self) {
+        self.0.store(true, Ordering::Release);
     }
-    loop {
-        // Before it is shown: whoever answers at once is heard.
-        super::signals::forget_typed();
-        match typed_line(&format!("{question} (yes/no) "))?.trim().to_lowercase().as_str() {
-            "yes" | "y" => return Some(true),
-            "no" | "n" => return Some(false),
-            _ => tell!("please answer yes or no"),
+
+    /// Asks a person to allow a call. They see all of it, personal values too, and nothing in it is out of sight; of a long question the last line
+    /// says how long it is and which command prints it.
+    pub(super) fn allow(&self, question: &str, show: &str) -> Option<bool> {
+        // Secrets go first: escapes between their characters would hide them from the search.
+        let shown = all_visible(&tell::without_secrets(question));
+        let length = shown.chars().count();
+        if length <= MOST_SEEN || !is_at_terminal() {
+            return self.decide(&shown);
+        }
+        tell::as_written(&shown, "\n");
+        self.decide(&format!("this question has {length} characters; show all of it: {show}"))
+    }
+
+    /// Asks a person yes or no; `None`: nobody can be asked, or nobody answers.
+    pub(super) fn decide(&self, question: &str) -> Option<bool> {
+        if !is_at_terminal() {
+            return None;
+        }
+        loop {
+            // Before it is shown: whoever answers at once is heard.
+            super::signals::forget_typed();
+            match self.line(&format!("{question} (yes/no) "))?.trim().to_lowercase().as_str() {
+                "yes" | "y" => return Some(true),
+                "no" | "n" => return Some(false),
+                _ => tell!("please answer yes or no"),
+            }
         }
     }
-}
 
-/// What a person types after a text; `None`: the input has ended.
-pub(super) fn typed_line(text: &str) -> Option<String> {
-    tell::as_written(text, "");
-    let mut line = String::new();
-    let read = std::io::stdin().lock().take(MOST_TYPED).read_line(&mut line).unwrap_or(0);
-    if read == 0 {
-        tell!();
+    /// What a person types after a text; `None`: the input has ended, or the question is over.
+    pub(super) fn line(&self, text: &str) -> Option<String> {
+        tell::as_written(text, "");
+        while !super::signals::has_typed(LOOK) {
+            if self.0.load(Ordering::Acquire) {
+                return None;
+            }
+        }
+        let mut line = String::new();
+        let read = std::io::stdin().lock().take(MOST_TYPED).read_line(&mut line).unwrap_or(0);
+        if read == 0 {
+            tell!();
+        }
+        (read > 0).then_some(line)
     }
-    (read > 0).then_some(line)
 }
 
 /// Whether questions can be asked: both ends are a terminal, and it is no build server.

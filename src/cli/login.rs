@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::arguments::{LoginOptions, SharedOptions};
-use super::inputs::{decide, is_at_terminal};
+use super::inputs::{Typing, is_at_terminal};
 use super::refusal::Refusal;
 use super::signals::at_question;
 use super::tools::pipelines;
@@ -98,7 +98,7 @@ impl LoginTalk for Terminal {
         tell!("server {} uses {} for its login, on these hosts:", self.name, visible(issuer));
         origins.iter().for_each(|origin| tell!("  {}", visible(origin)));
         let at_question = at_question();
-        let answer = decide("The file does not name these hosts. Request a token from them?");
+        let answer = Typing::default().decide("The file does not name these hosts. Request a token from them?");
         drop(at_question);
         answer == Some(true)
     }

@@ -25,7 +25,7 @@ use crate::journal::RunMask;
 use crate::model::Limits;
 use crate::port::Secret;
 use crate::redact::Redactor;
-use crate::runtime::{Attend, RunEnding, RunError, RunOutcome, RunSession, Runner, STACK, world};
+use crate::runtime::{Attend, Nobody, RunEnding, RunError, RunOutcome, RunSession, Runner, STACK, world};
 use crate::serve::{
     Bounds, CallLine, Doors, InvalidArguments, PATIENCE, PipelineService, ServedOutcome, Tool, serve_http, serve_stdio, tool,
 };
@@ -199,7 +199,7 @@ impl ServedPipeline {
         let workflow = &self.runner.workflow;
         let command = world::login_command_from_anywhere(&workflow.file, &workflow.project, self.runner.env_file.as_deref());
         session.on.ports.servers = Arc::new(common.servers.lend(&session.id, &private_hosts, self.runner.agreed.clone(), command));
-        let played = session.play(&mut line.stop, &mut Called { signals: &common.signals, progress: &line.progress });
+        let played = session.play(&mut line.stop, &mut Called { signals: &common.signals, progress: &line.progress }, &mut Nobody);
         let outcome = &played.outcome;
         let mut given = match (&outcome.ending, &outcome.loss) {
             (RunEnding::Lost, Some(loss)) => return Err(Refusal::new(Exit::Failed, visible(&loss.to_string()))),

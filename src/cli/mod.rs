@@ -7,6 +7,7 @@ mod tell;
 
 mod approve;
 mod arguments;
+mod asking;
 mod chat;
 mod conversations;
 mod doctor;

@@ -56,6 +56,8 @@ struct Awaited {
     redactor: Redactor,
     /// Somebody else writes to the terminal.
     is_aside: bool,
+    /// A person is asked: lines, each with its colour, that are told when they have answered.
+    waiting: Option<Vec<(String, &'static str)>>,
     /// When something was told last.
     told: Duration,
     /// A line was told.
@@ -110,19 +112,21 @@ impl ProgressDisplay {
         self.is_shared && awaited.has_told && !awaited.is_answered
     }
 
-    /// Does something that writes to the terminal itself, with the live line out of its way.
-    pub(super) async fn aside<T>(&self, act: impl Future<Output = T>) -> T {
-        /// Also where the act is given up.
-        struct Aside<'a>(&'a ProgressDisplay);
-        impl Drop for Aside<'_> {
-            fn drop(&mut self) {
-                held(&self.0.awaited).is_aside = false;
-            }
-        }
-        held(&self.awaited).is_aside = true;
-        let _aside = Aside(self);
+    /// Leaves the terminal to a question: what is told meanwhile comes after it.
+    pub(super) fn hold(self: &Arc<Self>) -> HeldProgress {
+        held(&self.awaited).waiting = Some(vec![]);
         clear(&self.bar);
-        act.await
+        HeldProgress(Arc::clone(self))
+    }
+
+    /// Writes a line with the live line out of its way; after the question that is being asked.
+    pub(super) fn tell(&self, line: String, colour: &'static str) {
+        let mut awaited = held(&self.awaited);
+        (awaited.told, awaited.has_told) = (self.clock.elapsed(), true);
+        match &mut awaited.waiting {
+            Some(waiting) => waiting.push((line, colour)),
+            None => self.bar.suspend(|| tell::in_colour(&line, self.look, colour)),
+        }
     }
 
     /// Writes with the live line out of its way.
@@ -146,15 +150,21 @@ impl ProgressDisplay {
     /// Shows what an event means to people.
     pub(super) fn show(&self, event: &Event, mask: RunMask<'_>) {
         self.follow(event, mask);
-        let mut awaited = held(&self.awaited);
-        let now = self.clock.elapsed();
         let colour = colour_of(event);
-        if awaited.is_answered && colour == PALE && !self.is_verbose {
+        if held(&self.awaited).is_answered && colour == PALE && !self.is_verbose {
             return;
         }
-        let Some(line) = line(event, self.is_verbose, mask) else { return };
-        (awaited.told, awaited.has_told) = (now, true);
-        self.bar.suspend(|| tell::in_colour(&line, self.look, colour));
+        line(event, self.is_verbose, mask).into_iter().for_each(|line| self.tell(line, colour));
+    }
+}
+
+/// As long as it is kept, the terminal is left to a question.
+pub(super) struct HeldProgress(Arc<ProgressDisplay>);
+
+impl Drop for HeldProgress {
+    fn drop(&mut self) {
+        let waiting = held(&self.0.awaited).waiting.take().unwrap_or_default();
+        waiting.into_iter().for_each(|(line, colour)| self.0.tell(line, colour));
     }
 }
 
@@ -198,7 +208,7 @@ impl Printer for PrinterBesideProgress {
         let is_first = {
             let mut awaited = held(&self.awaited);
             awaited.is_aside = true;
-            let is_first = self.is_shared && awaited.has_told && !awaited.is_answered;
+            let is_first = self.is_shared && (awaited.waiting.is_some() || awaited.has_told && !awaited.is_answered);
             awaited.is_answered |= self.is_shared;
             is_first
         };
@@ -252,7 +262,7 @@ impl Awaited {
 
     /// `compose (3s), check (1s)`: the innermost steps that run. Empty: nothing does.
     fn text(&self, now: Duration) -> String {
-        if self.is_aside {
+        if self.is_aside || self.waiting.is_some() {
             return String::new();
         }
         let holds_another = |path: &str| self.running.iter().any(|(other, _)| step_path::leads_into(other, path));

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::arguments::{OutputOptions, RunOptions, SharedOptions};
+use super::asking::AskedAtTerminal;
 use super::outcome::OutputTargets;
 use super::progress::ProgressDisplay;
 use super::refusal::{Refusal, pipeline};
 use super::signals::{self, Attended, listen};
-use super::{Exit, form, inputs, tell, trust};
+use super::{Exit, inputs, tell, trust};
 use crate::adapter::started::Agreed;
 use crate::adapter::stdout::{Silent, Stdout};
 use crate::diagnostic::{counted, visible};
@@ -17,10 +17,9 @@ use crate::event::Event;
 use crate::journal::{PersonalMask, RunMask, masked, record};
 use crate::plan::surely_asks;
 use crate::redact::Redactor;
-use crate::report::{how_to_decide, show_command};
+use crate::report::how_to_decide;
 use crate::runtime::{
-    Answer, Attend, Decided, PlayedRun, RunError, RunOutcome, RunQuestion, RunSession, Runner, Storage, Surroundings, Taping, Workflow,
-    channel, settings, start_of,
+    Attend, PlayedRun, RunError, RunOutcome, RunSession, Runner, Storage, Surroundings, Taping, Workflow, channel, settings, start_of,
 };
 
 /// Runs a pipeline.
@@ -105,11 +104,9 @@ pub(super) fn ready(runner: &Runner) -> Result<Surroundings, Refusal> {
 /// A run that somebody looks at.
 struct AtTerminal<'a> {
     signals: Attended,
-    progress: Option<ProgressDisplay>,
+    progress: Option<Arc<ProgressDisplay>>,
     is_quiet: bool,
     printed: OutputTargets<'a>,
-    /// Somebody is being asked.
-    asks: Arc<AtomicBool>,
 }
 
 impl Attend for AtTerminal<'_> {
@@ -126,56 +123,12 @@ impl Attend for AtTerminal<'_> {
         self.progress.iter().for_each(|progress| progress.show(event, mask));
         self.printed.event(event, mask);
     }
-
-    /// The question waits in a thread of its own, so that Ctrl-C still ends the run; it is saved and continues later.
-    fn decide(&mut self, asked: RunQuestion) -> Decided<'_> {
-        decide(asked, &self.asks, self.progress.as_ref(), &self.printed.reach)
-    }
 }
 
 /// Tells for which run of its conversation a run waits.
 pub(super) fn waits(ahead: &str, process: &str, is_quiet: bool) {
     if !is_quiet {
         tell!("run {ahead} of this conversation is running in process {process}; waiting for it");
-    }
-}
-
-/// Asks a person about a step. `asks`: somebody is being asked.
-pub(super) fn decide<'a>(asked: RunQuestion, asks: &Arc<AtomicBool>, progress: Option<&'a ProgressDisplay>, reach: &str) -> Decided<'a> {
-    // Whoever let the time of a question pass is still there as a thread that reads; nobody else can be asked beside it.
-    if asks.load(Ordering::Acquire) {
-        return Box::pin(std::future::ready(None));
-    }
-    let show = show_command(&asked.run, &asked.step, reach);
-    let asks = asks.clone();
-    asks.store(true, Ordering::Release);
-    let asking = tokio::task::spawn_blocking(move || {
-        let answer = match &asked.form {
-            Some(form) => form::ask(&asked.text, form, asked.until, &show),
-            None => inputs::allow(&asked.text, &show).map(|approved| Answer { approved, by: form::user(), ..Answer::default() }),
-        };
-        asks.store(false, Ordering::Release);
-        answer
-    });
-    Box::pin(async move {
-        let mut line = OpenLine(true);
-        let answer = match progress {
-            Some(progress) => progress.aside(asking).await,
-            None => asking.await,
-        };
-        line.0 = false;
-        answer.ok().flatten()
-    })
-}
-
-/// The line of a question, which ends when the question is given up.
-struct OpenLine(bool);
-
-impl Drop for OpenLine {
-    fn drop(&mut self) {
-        if self.0 {
-            tell!();
-        }
     }
 }
 
@@ -201,8 +154,8 @@ pub(super) fn watched<'a, T>(
             _ => {}
         }
     }
-    let progress = (!shared.quiet && !shared.no_progress).then(|| ProgressDisplay::new(shared.verbose, shared.look_of_stderr()));
-    on.ports.heard = progress.as_ref().and_then(ProgressDisplay::heard);
+    let progress = (!shared.quiet && !shared.no_progress).then(|| Arc::new(ProgressDisplay::new(shared.verbose, shared.look_of_stderr())));
+    on.ports.heard = progress.as_ref().and_then(|progress| progress.heard());
     on.ports.printer = match &progress {
         _ if printed.takes_stdout() => Arc::new(Silent),
         Some(progress) => progress.beside(Arc::new(Stdout::default())),
@@ -210,10 +163,12 @@ pub(super) fn watched<'a, T>(
     };
     let sends = on.pipeline().all_steps().into_iter().any(|step| step.kind.effects(on.pipeline()).prints);
     let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
-    let mut terminal = AtTerminal { signals: listen(sender), progress, is_quiet: shared.quiet, printed, asks: Arc::default() };
-    let played = session.play(&mut stop, &mut terminal);
-    let AtTerminal { signals: _heard, progress, is_quiet: _, mut printed, asks: _ } = terminal;
-    printed.is_below_progress = progress.as_ref().is_some_and(ProgressDisplay::is_above_reply);
+    let mut person = AskedAtTerminal { progress: progress.clone(), reach: printed.reach.clone() };
+    let mut terminal = AtTerminal { signals: listen(sender), progress, is_quiet: shared.quiet, printed };
+    let played = session.play(&mut stop, &mut terminal, &mut person);
+    drop(person);
+    let AtTerminal { signals: _heard, progress, is_quiet: _, mut printed } = terminal;
+    printed.is_below_progress = progress.as_ref().is_some_and(|progress| progress.is_above_reply());
     drop(stop);
     drop(progress);
     then(played, printed, sends)

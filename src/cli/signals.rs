@@ -78,6 +78,24 @@ pub(super) fn forget_typed() {
 #[cfg(not(unix))]
 pub(super) fn forget_typed() {}
 
+/// Waits at most so long for a line that a person types, or the end of what they type.
+#[cfg(unix)]
+pub(super) fn has_typed(most: std::time::Duration) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdin = std::io::stdin();
+    let most = Timespec::try_from(most).ok();
+    match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], most.as_ref()) {
+        Ok(ready) => ready > 0,
+        // What cannot be waited for is read at once.
+        Err(error) => error != rustix::io::Errno::INTR,
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn has_typed(_: std::time::Duration) -> bool {
+    true
+}
+
 /// The thread that hears signals; it is started once for the program.
 fn listener() -> Option<&'static UnboundedSender<News>> {
     static HEARD: OnceLock<Option<UnboundedSender<News>>> = OnceLock::new();

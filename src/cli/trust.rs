@@ -29,7 +29,7 @@ fn wanted<'a>(checked: &'a Checked, file: &'a Path, shared: &SharedOptions) -> R
 /// Shows what is wanted and asks; what is agreed to is kept.
 fn ask(wanted: &ConsentRequest, standing: &Standing) -> Result<(), Refusal> {
     let at_question = at_question();
-    let answer = inputs::decide(QUESTION);
+    let answer = inputs::Typing::default().decide(QUESTION);
     drop(at_question);
     match answer {
         Some(true) => wanted.keep(standing).map_err(unusable),

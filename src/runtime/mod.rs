@@ -17,6 +17,7 @@
 //!
 //! How to add an option for embedders: a method of [`Runner`], what it does in `surroundings.rs`, a test in `tests/it/library.rs`.
 
+mod asking;
 mod changed;
 pub(crate) mod consent;
 mod conversation;
@@ -37,6 +38,8 @@ mod virtual_time;
 mod workflow;
 pub(crate) mod world;
 
+pub use asking::{Answer, RunQuestion};
+pub(crate) use asking::{Decide, Decided, Nobody};
 pub use changed::ChangedFiles;
 pub use consent::Consent;
 pub(crate) use conversation::conversations_file;
@@ -50,8 +53,7 @@ pub(crate) use replay::replay;
 pub use runner::Runner;
 pub(crate) use runner::Talk;
 pub use running::{Control, RunHandle};
-pub use session::{Answer, RunQuestion};
-pub(crate) use session::{Attend, Decided, PlayedRun, RunSession, channel, first_event};
+pub(crate) use session::{Attend, PlayedRun, RunSession, channel, first_event};
 pub(crate) use stored::{StoredRun, asked_to_end, changed_since};
 pub(crate) use surroundings::{Surroundings, inputs_of_file, start_of, unrecognised};
 pub(crate) use tape::Taping;

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
+use super::asking::RunQuestion;
 use super::changed::ChangedFiles;
-use super::session::RunQuestion;
 use super::shown;
 use super::surroundings::start_of;
 use super::tape::{Recorded, TapingError};
 use crate::event::{Canceller, Event, Failure, Happening, RunEnd, RunStatus, StepFailure, StepPath, Usage};
-use crate::journal::record;
 use crate::load::LoadedSettings;
 use crate::plan::Wishes;
 use crate::port::StoreError;
@@ -70,10 +69,7 @@ impl RunOutcome {
         let (channel, is_scripted) = (start.and_then(|start| start.channel.clone()), start.is_some_and(|start| start.scripted));
         let ending = match &end {
             Some(end) => RunEnding::Over(end.status),
-            None => {
-                let asked = record(&events).map(|record| record.questions).unwrap_or_default().into_iter();
-                RunEnding::Waiting(asked.map(|asked| RunQuestion::of(run, asked.step, &events)).collect())
-            }
+            None => RunEnding::Waiting(RunQuestion::open(&events)),
         };
         let (outputs, usage) = (Arc::new(json!({})), Usage::default());
         let nothing = || RunEnd { status: RunStatus::Cancelled, outputs, failure: None, usage, needs_review: false };

@@ -8,7 +8,8 @@ use futures_util::Stream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use super::session::{Answer, Attend, Decided, RunQuestion, RunSession};
+use super::asking::{Answer, Decide, Decided, RunQuestion};
+use super::session::{Attend, RunSession};
 use super::{RunError, RunOutcome};
 use crate::driver::StopReceiver;
 use crate::event::{Canceller, Event};
@@ -52,8 +53,8 @@ impl RunHandle {
         let (stop, stopped) = unbounded_channel();
         let (answers, answered) = unbounded_channel();
         let (sender, done) = oneshot::channel();
-        let hearing = Hearing { events: told, answered, early: HashMap::new() };
-        (RunHandle { events, control: Control { stop, answers }, done }, Listening { stopped, hearing }, sender)
+        let (told, hearing) = (EventSender(told), Hearing { answered, early: HashMap::new() });
+        (RunHandle { events, control: Control { stop, answers }, done }, Listening { stopped, told, hearing }, sender)
     }
 
     /// The handle of a run that failed to start.
@@ -133,33 +134,38 @@ impl Drop for RunHandle {
 /// The run's end of its handle.
 pub(super) struct Listening {
     stopped: StopReceiver,
+    told: EventSender,
     hearing: Hearing,
 }
 
 impl Listening {
     /// Tells the handle of events again.
     pub(super) fn repeat(&self, events: Vec<&Event>) {
-        events.into_iter().for_each(|event| drop(self.hearing.events.send(event.clone())));
+        events.into_iter().for_each(|event| drop(self.told.0.send(event.clone())));
     }
 
     /// Plays the run, and tells its handle of it.
     pub(super) fn outcome_of(mut self, session: RunSession) -> RunOutcome {
-        session.play(&mut self.stopped, &mut self.hearing).outcome
+        session.play(&mut self.stopped, &mut self.told, &mut self.hearing).outcome
+    }
+}
+
+/// Who is told of the events.
+struct EventSender(UnboundedSender<Event>);
+
+impl Attend for EventSender {
+    fn see(&mut self, event: &Event, _: RunMask<'_>) {
+        let _ = self.0.send(event.clone());
     }
 }
 
 struct Hearing {
-    events: UnboundedSender<Event>,
     answered: UnboundedReceiver<(String, Answer)>,
     /// Answers to what was not asked yet.
     early: HashMap<String, Answer>,
 }
 
-impl Attend for Hearing {
-    fn see(&mut self, event: &Event, _: RunMask<'_>) {
-        let _ = self.events.send(event.clone());
-    }
-
+impl Decide for Hearing {
     fn decide(&mut self, question: RunQuestion) -> Decided<'_> {
         Box::pin(async move {
             loop {

@@ -2,14 +2,15 @@
 
 use std::convert::Infallible;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
 
+use super::asking::{Decide, OpenQuestions, ask_each};
 use super::conversation::{ConversationTurn, Waited};
 use super::stored::StoredRun;
 use super::surroundings::{Surroundings, start_of};
@@ -19,8 +20,8 @@ use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
 use crate::driver::{FoundPerson, StopReceiver, drive, find_person, moment};
 use crate::engine::{Input, Run, RunMessage, check_inputs, marks, named_message, run_message};
-use crate::event::{Canceller, ConversationSoFar, Event, FormRequest, Happening, RunStart, RunStatus, StyleUsed};
-use crate::journal::{Journal, PersonalMask, RunMask, answer_until};
+use crate::event::{Canceller, ConversationSoFar, Event, RunStart, RunStatus, StyleUsed};
+use crate::journal::{Journal, PersonalMask, RunMask};
 use crate::model::{Outputs, Pipeline, Program};
 use crate::port::{EventLog, Secret};
 use crate::redact::Redactor;
@@ -38,79 +39,6 @@ pub(crate) struct RunSession {
     pub(super) turn: Option<ConversationTurn>,
 }
 
-/// A step that waits for a person's decision.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RunQuestion {
-    /// The run.
-    pub run: String,
-    /// The step.
-    pub step: String,
-    /// The question, with everything that the call would do; secrets are masked, personal values are not.
-    pub text: String,
-    /// For an `approval` step: its form, and what it shows.
-    pub form: Option<FormRequest>,
-    /// When the time for an answer ends; `None`: never.
-    pub until: Option<DateTime<Utc>>,
-}
-
-impl RunQuestion {
-    /// What was asked about a step last.
-    pub(crate) fn of(run: &str, step: String, events: &[Event]) -> RunQuestion {
-        let asked = RunQuestion::event(&step, events);
-        let text = asked.map(|(_, question)| question.to_owned()).unwrap_or_default();
-        let form = asked.and_then(|(event, _)| match &event.happening {
-            Happening::ApprovalRequested { form, .. } => form.as_deref().cloned(),
-            _ => None,
-        });
-        let until = asked.and_then(|(event, _)| answer_until(event));
-        RunQuestion { run: run.to_owned(), step, text, form, until }
-    }
-
-    /// Whether the time for an answer about a step is up.
-    pub(crate) fn is_late(step: &str, events: &[Event], now: DateTime<Utc>) -> bool {
-        RunQuestion::event(step, events).and_then(|(event, _)| answer_until(event)).is_some_and(|until| now >= until)
-    }
-
-    /// The event that asked about a step last, and its question.
-    pub(crate) fn event<'e>(step: &str, events: &'e [Event]) -> Option<(&'e Event, &'e str)> {
-        events.iter().rev().find_map(|event| match &event.happening {
-            Happening::ApprovalRequested { step: asked, question, .. } if **asked == *step => Some((event, question.as_str())),
-            _ => None,
-        })
-    }
-}
-
-/// A person's decision about a waiting step.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Answer {
-    /// Whether the step continues; otherwise it fails.
-    pub approved: bool,
-    /// A comment for the record.
-    pub comment: String,
-    /// Who decided, for the record; empty: unknown.
-    pub by: String,
-    /// For an `approval` step: the values of the form's fields, as an object. Omitted fields have their defaults. An answer that does not match
-    /// the form is rejected, and the run still waits.
-    pub fields: Option<Value>,
-}
-
-impl Answer {
-    fn input(self, step: String) -> Input {
-        let Answer { approved, comment, by, fields } = self;
-        Input::Decided { step, approved, comment, by, fields }
-    }
-}
-
-impl From<bool> for Answer {
-    fn from(approved: bool) -> Answer {
-        Answer { approved, ..Answer::default() }
-    }
-}
-
-/// A decision, when it is there; `None`: nobody decides now.
-pub(crate) type Decided<'a> = Pin<Box<dyn Future<Output = Option<Answer>> + 'a>>;
-
 /// Whoever attends a run.
 pub(crate) trait Attend {
     /// More is known now that must not be shown.
@@ -121,11 +49,6 @@ pub(crate) trait Attend {
 
     /// Sees each event once it is kept.
     fn see(&mut self, event: &Event, mask: RunMask<'_>);
-
-    /// A person must decide, and until then there is nothing else to do. Without an answer the run has ended for now.
-    fn decide(&mut self, _: RunQuestion) -> Decided<'_> {
-        Box::pin(std::future::ready(None))
-    }
 }
 
 /// What became of a run, and what whoever tells it must know.
@@ -224,7 +147,7 @@ impl RunSession {
     }
 
     /// Runs on this thread, to the end or until nobody decides what must be decided. Whoever wants it to end says so through `stop`.
-    pub(crate) fn play(self, stop: &mut StopReceiver, attend: &mut dyn Attend) -> PlayedRun {
+    pub(crate) fn play(self, stop: &mut StopReceiver, attend: &mut dyn Attend, decide: &mut dyn Decide) -> PlayedRun {
         let RunSession { id, on, mut run, mut begin, before, log, lock, mut turn } = self;
         if let Some(turn) = &mut turn {
             let waited =
@@ -255,14 +178,18 @@ impl RunSession {
             before.iter().for_each(|event| tape.watch(event));
         }
         attend.masks(mask.of(&before).redactor());
+        let (mut asked, open) = OpenQuestions::new(&before, on.ports.clock.now());
         let mut events = before;
         let (ends, mut ended) = unbounded_channel();
-        let asked = asked_elsewhere(stop, lock.as_ref(), ends);
+        let ended_elsewhere = asked_elsewhere(stop, lock.as_ref(), ends);
         let stop = &mut ended;
+        let (decides, mut decisions) = unbounded_channel();
+        let (nobody, mut is_nobody) = watch::channel(false);
         let played = async {
             let mut answered = None;
             let driven = loop {
                 let mut watch = |event: Event| {
+                    asked.take(&event);
                     events.push(event);
                     let is_new = mask.take(&events);
                     let known = mask.of(&events);
@@ -271,14 +198,14 @@ impl RunSession {
                     }
                     events.last().into_iter().for_each(|event| attend.see(event, known));
                 };
-                let driven = drive(&mut run, begin, &on.ports, &mut journal, stop, &mut watch).await;
+                let driven = drive(&mut run, begin, &on.ports, &mut journal, stop, &mut decisions, &mut watch).await;
                 if let (Ok(None), Some(answer)) = (&driven, answered.take()) {
                     begin = answer;
                     continue;
                 }
-                let asked = if matches!(driven, Ok(None)) { run.state().undecided().next() } else { None };
-                let Some(step) = asked.map(ToString::to_string) else { break driven };
-                let question = RunQuestion::of(&id, step.clone(), &events);
+                if !matches!(driven, Ok(None)) || asked.is_empty() {
+                    break driven;
+                }
                 let left = run.state().time_to_answer().map(Duration::from_millis);
                 let asked_at = on.ports.clock.elapsed();
                 // Nobody waits for a person but this run.
@@ -292,7 +219,9 @@ impl RunSession {
                     }
                 };
                 let decided = tokio::select! {
-                    decided = attend.decide(question) => decided.map(|answer| answer.input(step)),
+                    biased;
+                    Some(decided) = decisions.recv() => Some(decided),
+                    _ = is_nobody.wait_for(|is_nobody| *is_nobody), if asked.can_wait() => None,
                     () = time_is_up => Some(Input::Tick),
                     // A signal leaves the question open; a person who ends the run does not.
                     Some(by) = stop.recv() => (by == Canceller::Person).then_some(Input::Cancel { by }),
@@ -318,7 +247,12 @@ impl RunSession {
         let driven = on.runtime.block_on(async {
             tokio::select! {
                 driven = played => driven,
-                never = asked => match never {},
+                never = ended_elsewhere => match never {},
+                // Whoever does not decide is asked no more.
+                never = async {
+                    ask_each(open, decide, decides, nobody).await;
+                    std::future::pending::<Infallible>().await
+                } => match never {},
             }
         });
         let head = on.head(&events);

@@ -95,8 +95,8 @@ impl StoredRun {
 
     /// The events that ask what is not decided yet.
     pub(super) fn questions(&self) -> Vec<&Event> {
-        let open = record(&self.events).map(|record| record.questions).unwrap_or_default();
-        open.iter().filter_map(|asked| RunQuestion::event(&asked.step, &self.events)).map(|(event, _)| event).collect()
+        let open = RunQuestion::open(&self.events);
+        self.events.iter().filter(|event| open.iter().any(|asked| asked.number == event.seq)).collect()
     }
 
     /// The pipeline's own steps that have ended well.

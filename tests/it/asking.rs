@@ -2,13 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 
+use std::io::{Read, Write};
 use std::path::Path;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::program::{Ran, flow};
-use crate::terminal::{at, at_typed_ahead};
+use crate::terminal::{at, at_question, at_typed_ahead};
 
 const ASKS: &str = "flow: 1
 name: offer
@@ -210,4 +211,45 @@ fn what_was_typed_before_a_question_is_no_answer_to_it() {
     let (exit, _, shown) = at_typed_ahead(folder.path(), &run, "no\nno\n", typed, &[]);
     assert_eq!(exit, 6, "{shown}");
     assert!(shown.contains("Never."), "{shown}");
+}
+
+/// A long step beside a question with a short time-out, and a second question.
+const BESIDE: &str = "flow: 1
+name: beside
+steps:
+  - { id: long, wait: 2500ms }
+  - { id: first, approval: First?, needs: [], timeout: 1s, on_timeout: late }
+  - { id: late, set: nobody }
+  - { id: second, approval: Second?, needs: [late], when: \"steps.late.status == 'succeeded'\" }
+outputs: { first: \"{{ steps.first.output.by | default(steps.late.output) }}\", second: \"{{ steps.second.status }}\", long: \"{{ steps.long.status }}\" }
+";
+
+#[test]
+fn a_question_is_asked_while_other_steps_go_on_and_what_they_tell_waits_for_the_answer() {
+    let folder = place(BESIDE);
+    let (exit, out, shown) = at(folder.path(), &["run", "p.yaml"], "yes\n", &[("USER", "ana")]);
+    assert!(exit == 0 && out.contains("\"first\": \"ana\""), "{exit} {out}{shown}");
+    // Two pauses of 400 ms are over before the answer to the other question: they are told below it.
+    let both = "flow: 1\nname: both\nsteps:\n  - { id: ask, approval: Ask? }\n  - { id: a, wait: 200ms, needs: [] }\n  - { id: b, wait: 200ms, needs: [a] }\noutputs: { by: \"{{ steps.ask.output.by }}\" }\n";
+    let folder = place(both);
+    let (exit, shown) = at_question(folder.path(), &["run", "p.yaml"], "(yes/no) ", |_, keyboard| {
+        std::thread::sleep(std::time::Duration::from_millis(900));
+        keyboard.write_all(b"yes\n").unwrap();
+        let (mut rest, mut buffer) = (String::new(), [0; 4096]);
+        while let Ok(read) = keyboard.read(&mut buffer) {
+            rest.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        }
+        let answered = rest.find("yes").unwrap();
+        assert!(rest[answered..].contains("b: done") && !rest[..answered].contains("done"), "{rest}");
+    });
+    assert_eq!(exit, Some(0), "{shown}");
+}
+
+#[test]
+fn who_let_the_time_of_a_question_pass_is_asked_the_next_one() {
+    let folder = place(BESIDE);
+    let (exit, shown) = at_question(folder.path(), &["run", "p.yaml"], "Second? (yes/no) ", |_, keyboard| {
+        keyboard.write_all(b"yes\n").unwrap();
+    });
+    assert_eq!(exit, Some(0), "{shown}");
 }

@@ -259,3 +259,69 @@ fn doctor_looks_at_the_conversations_that_a_file_keeps_elsewhere() {
     let broken = flow(folder.path(), &["doctor", "p.yaml"]);
     assert!(broken.exit == 1 && broken.out.contains("fault  conversations: "), "{}", broken.out);
 }
+
+#[test]
+fn an_answer_to_an_earlier_question_of_a_step_does_not_count_for_the_next() {
+    let pipeline = "flow: 1\nname: notes\ntools: { notes: { file: ., allow: [write], approve: true } }\nmodels: { default: { provider: scripted, replies: calls.yaml } }\nagents: { clerk: { instructions: Note it., tools: [notes.write] } }\nsteps:\n  - { id: answer, agent: clerk, prompt: Go. }\noutputs: { answer: \"{{ steps.answer.output }}\" }\n";
+    let call = |name: &str| format!("    - calls: [{{ tool: notes.write, with: {{ name: {name}.txt, text: x }} }}]\n");
+    let folder = place(pipeline);
+    let replies = format!("flow: 1\nreplies:\n  answer:\n{}{}    - Done.\n", call("one"), call("two"));
+    std::fs::write(folder.path().join("calls.yaml"), replies).unwrap();
+    let (run, told) = waiting(folder.path());
+    assert!(!told.contains("--question"), "the first one needs no number: {told}");
+    let approve = |more: &[&str]| flow(folder.path(), &[&["approve", run.as_str(), "answer"], more].concat());
+    assert_eq!(approve(&[]).exit, 0);
+    let ran = flow(folder.path(), &["runs", "resume", &run]);
+    assert_eq!(ran.exit, 8, "{}", ran.err);
+    let number = ran.err[ran.err.find("--question ").unwrap()..].split(' ').nth(1).unwrap().to_owned();
+    let late = approve(&[]);
+    assert!(late.exit == 2 && late.err.contains(&format!("--question {number}; look at it with")), "{}", late.err);
+    let other = approve(&["--question", "1"]);
+    assert!(other.exit == 2 && other.err.contains(&format!("now it asks question {number}")), "{}", other.err);
+    assert!(approve(&["--show"]).out.contains("two.txt"));
+    assert!(!folder.path().join("two.txt").exists());
+    assert_eq!(approve(&["--question", &number]).exit, 0);
+    let ran = flow(folder.path(), &["runs", "resume", &run]);
+    assert_eq!(ran.exit, 0, "{}", ran.err);
+    assert!(folder.path().join("two.txt").exists());
+}
+
+/// A server of an older version, which asks in the middle of a call and says what it was told.
+const SERVER: &str = r#"
+import json, sys
+def say(message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    method, number = message.get("method"), message.get("id")
+    if method == "initialize":
+        say({"id": number, "result": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}})
+    elif method == "tools/list":
+        say({"id": number, "result": {"tools": [{"name": "book", "inputSchema": {"type": "object"}}]}})
+    elif method == "tools/call":
+        call = number
+        say({"id": "q1", "method": "elicitation/create", "params": {"message": "Which room?", "requestedSchema": {"type": "object", "properties": {"room": {"type": "integer"}}}}})
+    elif number == "q1":
+        say({"id": call, "result": {"content": [{"type": "text", "text": "told: " + message["result"]["action"]}]}})
+    elif number is not None:
+        say({"id": number, "error": {"code": -32601, "message": "unknown"}})
+"#;
+
+#[test]
+fn a_server_that_asks_in_the_middle_of_a_call_is_told_at_once_that_nobody_is_there() {
+    let folder = place(
+        "flow: 1\nname: books\ntools: { hotel: { command: python3, args: [server.py], allow: [book], questions: true } }\nsteps:\n  - { id: book, tool: hotel.book, with: {} }\n  - { id: ask, approval: Fine? }\noutputs: { said: \"{{ steps.book.output }}\" }\n",
+    );
+    std::fs::write(folder.path().join("server.py"), SERVER).unwrap();
+    assert_eq!(flow(folder.path(), &["trust", "p.yaml"]).exit, 0);
+    // The other question waits for another process as always.
+    let (run, told) = waiting(folder.path());
+    assert!(told.contains("a person decides: Fine?") && !told.contains("Which room"), "{told}");
+    let shown = flow(folder.path(), &["runs", "show", &run]).out;
+    assert!(shown.contains("nobody could be asked") && !shown.contains("book  yes"), "{shown}");
+    assert_eq!(flow(folder.path(), &["approve", &run, "ask"]).exit, 0);
+    let ran = flow(folder.path(), &["runs", "resume", &run]);
+    assert!(ran.exit == 0 && ran.out.contains("told: cancel"), "{} {}", ran.out, ran.err);
+    // Somebody who is there answers as before.
+    let (exit, out, shown) = at(folder.path(), &["run", "p.yaml"], "yes\n7\nyes\n", &[]);
+    assert!(exit == 0 && out.contains("told: accept"), "{exit} {out} {shown}");
+}

@@ -161,6 +161,9 @@ pub struct ApproveOptions {
     pub run: String,
     /// The step
     pub step: String,
+    /// The number of the question that is answered, where the step asks again: an answer to an earlier question does not count for it
+    #[arg(long, value_name = "NUMBER")]
+    pub question: Option<u64>,
     /// Prints the whole question without answering it; only secrets are masked
     #[arg(long, conflicts_with_all = ["reject", "happened", "comment"])]
     pub show: bool,

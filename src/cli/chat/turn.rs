@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::Chat;
 use super::told::{below, tokens};
-use super::view::{View, print};
+use super::view::{AskedAboutAgent, View, print};
 use crate::adapter::held;
 use crate::adapter::stdout::{Silent, Stdout};
+use crate::cli::asking::AskedAtTerminal;
 use crate::cli::outcome::{line_of_end, own_exit, rejected_keys};
 use crate::cli::progress::ProgressDisplay;
 use crate::cli::refusal::Refusal;
@@ -55,7 +56,12 @@ impl Chat<'_> {
         };
         let sent = Arc::new(Sent { printer, parts: Mutex::default() });
         session.on.ports.printer = sent.clone();
-        let mut played = session.play(&mut stop, &mut view);
+        let reach = self.shared.reach(&self.opened.workflow.project);
+        let mut person = AskedAtTerminal { progress: view.progress.clone(), reach: reach.clone() };
+        let mut played = match self.opened.agent {
+            Some(_) => session.play(&mut stop, &mut view, &mut AskedAboutAgent(person)),
+            None => session.play(&mut stop, &mut view, &mut person),
+        };
         let shown = view.shown();
         let View { signals: _heard, progress, tools, .. } = view;
         drop(progress);
@@ -68,7 +74,6 @@ impl Chat<'_> {
         let outcome = &played.outcome;
         let is_answered = !answer.trim().is_empty();
         let is_good = matches!(status, Some(RunStatus::Succeeded | RunStatus::Partial));
-        let reach = self.shared.reach(&self.opened.workflow.project);
         let mut is_lost = loss.is_some();
         // What was not answered is no part of what a model sees.
         self.tally.add(&outcome.usage, if is_good || is_answered { 2 } else { 0 });

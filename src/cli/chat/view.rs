@@ -1,7 +1,6 @@
 //! What is seen of an answer on its way: tool calls, failures, and the text while it is written.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -9,6 +8,7 @@ use serde_json::{Value, json};
 use crate::adapter::held;
 use crate::channel::{TerminalBlock, terminal_blocks};
 use crate::check::ANSWER;
+use crate::cli::asking::AskedAtTerminal;
 use crate::cli::progress::{self, ProgressDisplay};
 use crate::cli::signals::Attended;
 use crate::cli::{run, stdout, tell};
@@ -18,7 +18,7 @@ use crate::event::{Event, Failure, Happening, ModelAnswer, ToolCall};
 use crate::journal::RunMask;
 use crate::redact::Redactor;
 use crate::report::{Look, fit};
-use crate::runtime::{Answer, Attend, Decided, RunQuestion};
+use crate::runtime::{Answer, Attend, Decide, Decided, RunQuestion};
 
 /// Most columns of the arguments of a tool call, without `--verbose`.
 const MOST_ARGUMENTS: usize = 60;
@@ -117,10 +117,6 @@ pub(super) struct View {
     look: Look,
     is_quiet: bool,
     is_verbose: bool,
-    reach: String,
-    asks: Arc<AtomicBool>,
-    /// An agent of the file answers by itself.
-    is_alone: bool,
 }
 
 impl View {
@@ -136,9 +132,6 @@ impl View {
             look: seen.shared.look_of_stderr(),
             is_quiet: seen.shared.quiet,
             is_verbose: seen.shared.verbose,
-            reach: seen.shared.reach(&seen.opened.workflow.project),
-            asks: Arc::default(),
-            is_alone: seen.opened.agent.is_some(),
         }
     }
 
@@ -184,9 +177,11 @@ impl View {
         }
     }
 
-    fn line(&self, text: &str, code: &str) {
-        if !self.is_quiet {
-            beside(self.progress.as_deref(), || tell::in_colour(text, self.look, code));
+    fn line(&self, text: &str, code: &'static str) {
+        match &self.progress {
+            _ if self.is_quiet => {}
+            Some(progress) => progress.tell(text.to_owned(), code),
+            None => tell::in_colour(text, self.look, code),
         }
     }
 
@@ -295,19 +290,20 @@ impl Attend for View {
             _ => {}
         }
     }
+}
 
+/// Whoever sits at the terminal of an agent that answers by itself: nobody could continue with its run later.
+pub(super) struct AskedAboutAgent(pub(super) AskedAtTerminal);
+
+impl Decide for AskedAboutAgent {
     fn decide(&mut self, asked: RunQuestion) -> Decided<'_> {
-        let decided = run::decide(asked, &self.asks, self.progress.as_deref(), &self.reach);
-        if !self.is_alone {
-            return decided;
-        }
+        let decided = self.0.decide(asked);
         Box::pin(async {
             let answer = decided.await;
             if answer.is_none() {
                 tell!("nobody decides: the call is rejected");
             }
-            // Nobody could continue with the run later.
-            answer.or_else(|| Some(Answer { comment: "nobody decided".into(), ..Answer::default() }))
+            answer.or_else(|| Some(Answer::of_nobody()))
         })
     }
 }

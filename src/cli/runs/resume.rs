@@ -10,7 +10,6 @@ use crate::cli::refusal::Refusal;
 use crate::cli::{Exit, run, stdout, tell};
 use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, RunStatus};
-use crate::journal::record;
 use crate::port::{Clock, RunFilter, Store};
 use crate::runtime::{PlayedRun, RunError, RunQuestion, RunSession, StoredRun, asked_to_end};
 
@@ -108,10 +107,7 @@ fn can_continue(stored: &StoredRun) -> bool {
     let waits = matches!(events.iter().rev().find(pauses).map(|event| &event.happening), Some(Happening::RunPaused));
     let is_interrupted = asked_to_end(events).is_some();
     let has_answer = |event: &Event| matches!(event.happening, Happening::ApprovalAnswered { .. });
-    let late = || {
-        let open = record(events).map(|record| record.questions).unwrap_or_default();
-        open.iter().any(|asked| RunQuestion::is_late(&asked.step, events, SystemClock::new().now()))
-    };
+    let late = || RunQuestion::open(events).iter().any(|asked| asked.is_late(SystemClock::new().now()));
     !waits || is_interrupted || events.iter().rev().take_while(|event| !pauses(event)).any(has_answer) || late()
 }
 

@@ -384,6 +384,9 @@ pub enum Happening {
         /// Who decided, where that is known.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         by: String,
+        /// Nobody could be asked, which counts as a no.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        nobody: bool,
     },
     /// Nothing is left to do before a person has decided; the process ends.
     RunPaused,

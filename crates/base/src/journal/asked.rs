@@ -13,6 +13,12 @@ use crate::event::{Event, FormRequest, Happening, StepPath};
 pub struct QuestionRecord {
     /// The step.
     pub step: String,
+    /// Which of the step's questions it is: the number of the event that asked.
+    #[serde(default)]
+    pub number: u64,
+    /// It is not the first question of the step, so that an answer has to say which it is for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_later: bool,
     /// What is asked.
     pub question: String,
     /// It is about a step that had started and may have acted; else about a call that has not been made, or a form.
@@ -23,6 +29,9 @@ pub struct QuestionRecord {
     /// When the time for an answer ends; `None`: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DateTime<Utc>>,
+    /// A server asks in the middle of a call, which ends with the process: only there it can be answered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_live: bool,
 }
 
 /// What a person decided.
@@ -43,8 +52,22 @@ pub struct AnswerRecord {
     /// Who answered; empty: not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
+    /// Nobody could be asked, which counts as a no.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nobody: bool,
     /// When.
     pub time: DateTime<Utc>,
+}
+
+impl AnswerRecord {
+    /// What was said, in a word or two.
+    pub fn word(&self) -> &'static str {
+        match (self.approved, self.nobody) {
+            (true, _) => "yes",
+            (false, false) => "no",
+            (false, true) => "nobody could be asked",
+        }
+    }
 }
 
 /// When the time for the answer to a question ends; `None`: never, or it is none.
@@ -54,28 +77,44 @@ pub fn answer_until(asked: &Event) -> Option<DateTime<Utc>> {
     asked.time.checked_add_signed(TimeDelta::try_milliseconds(left)?)
 }
 
-/// Questions that were asked, by step, each with its form.
+/// Whether an event ends an open question of a step. `is_call`: it is about a call that has not been made.
+pub fn ends_question(event: &Event, of: &str, is_call: bool) -> bool {
+    match &event.happening {
+        // It is not asked any more. What a signal cancels is asked again when the run continues.
+        Happening::ApprovalRequested { step, .. }
+        | Happening::ApprovalAnswered { step, .. }
+        | Happening::StepFailed { step, .. }
+        | Happening::StepSucceeded { step, .. } => **step == *of,
+        // The next try asks anew about its calls.
+        Happening::AttemptFailed { step, .. } => is_call && **step == *of,
+        _ => false,
+    }
+}
+
+/// Questions that were asked, by step: the last one with its form.
 #[derive(Default)]
 pub(super) struct AskedQuestions(HashMap<StepPath, (String, Option<FormRequest>)>);
 
 impl AskedQuestions {
     /// Keeps both lists of a record as they are after this event.
     pub(super) fn take(&mut self, open: &mut Vec<QuestionRecord>, answers: &mut Vec<AnswerRecord>, event: &Event) {
+        open.retain(|asked| !ends_question(event, &asked.step, asked.form.is_none() && !asked.in_doubt));
         match &event.happening {
             Happening::ApprovalRequested { step, question, act, form } => {
-                open.retain(|asked| asked.step != **step);
-                self.0.insert(step.clone(), (question.clone(), form.as_deref().cloned()));
+                let earlier = self.0.insert(step.clone(), (question.clone(), form.as_deref().cloned()));
                 open.push(QuestionRecord {
                     step: step.to_string(),
+                    number: event.seq,
+                    is_later: earlier.is_some(),
                     question: question.clone(),
                     in_doubt: act.is_empty() && form.is_none(),
                     form: form.as_ref().map(|form| form.names().map(str::to_owned).collect()),
                     until: answer_until(event),
+                    is_live: form.as_ref().is_some_and(|form| form.is_live),
                 });
             }
-            Happening::ApprovalAnswered { step, approved, output, comment, by } => {
-                open.retain(|asked| asked.step != **step);
-                let (question, form) = self.0.remove(step).unwrap_or_default();
+            Happening::ApprovalAnswered { step, approved, output, comment, by, nobody } => {
+                let (question, form) = self.0.get(step).cloned().unwrap_or_default();
                 answers.push(AnswerRecord {
                     step: step.to_string(),
                     question,
@@ -83,14 +122,9 @@ impl AskedQuestions {
                     fields: filled(output.as_deref(), form.as_ref().filter(|_| *approved)),
                     comment: comment.clone(),
                     by: by.clone(),
+                    nobody: *nobody,
                     time: event.time,
                 });
-            }
-            // It is not asked any more. What a signal cancels is asked again when the run continues.
-            Happening::StepFailed { step, .. } | Happening::StepSucceeded { step, .. } => open.retain(|asked| asked.step != **step),
-            // The next try asks anew about its calls.
-            Happening::AttemptFailed { step, .. } => {
-                open.retain(|asked| asked.step != **step || asked.form.is_some() || asked.in_doubt);
             }
             _ => {}
         }

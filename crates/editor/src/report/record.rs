@@ -30,10 +30,12 @@ pub fn show_command(run: &str, step: &str, reach: &str) -> String {
 pub fn how_to_decide(record: &Record, reach: &str) -> Vec<String> {
     let mut lines = vec![];
     for asked in &record.questions {
-        let approve = format!("flow approve {} {}", record.run, shell_word(&asked.step));
+        let which = if asked.is_later { format!(" --question {}", asked.number) } else { String::new() };
+        let approve = format!("flow approve {} {}{which}", record.run, shell_word(&asked.step));
         let fills =
             format!("says yes, and fills in {}; what is left out is its default", asked.form.as_deref().unwrap_or_default().join(", "));
         let answers: &[(&str, &str)] = match &asked.form {
+            _ if asked.is_live => &[(" --show", "shows the question; only the process of the run can answer, in the middle of a call")],
             Some(fields) => &[
                 (" --show", "shows the question and its form, unmasked"),
                 if fields.is_empty() { ("", "says yes") } else { (" --field NAME=VALUE …", &fills) },
@@ -179,7 +181,7 @@ fn answers(record: &Record, look: Look) -> String {
         out.push_str("\nanswers:\n");
     }
     for answer in &record.answers {
-        let said = if answer.approved { "yes" } else { "no" };
+        let said = answer.word();
         let by = if answer.by.is_empty() { String::new() } else { format!(" by {}", visible(&answer.by)) };
         let first = format!("  {}  {said}{by}, {}: ", visible(&answer.step), utc(answer.time));
         out.push_str(&look.wrapped(&first, &in_short(&answer.question)));

@@ -31,7 +31,7 @@ impl Door {
             Input::Start(start) => self.start(start),
             Input::Reply { call: _, result: Ok(reply) } => self.reply(reply),
             Input::Reply { call: _, result: Err(failure) } => self.failure(failure),
-            Input::Decided { step: _, approved: _, comment, by, fields } => {
+            Input::Decided { step: _, question: _, approved: _, comment, by, nobody: _, fields } => {
                 self.texts([comment, by]);
                 fields.iter_mut().for_each(|fields| self.value(fields));
             }
@@ -235,9 +235,11 @@ mod tests {
         let door = Door::new([CANARY, "word"]);
         let decided = || Input::Decided {
             step: "s".into(),
+            question: 1,
             approved: true,
             comment: format!("yes, {CANARY}"),
             by: String::new(),
+            nobody: false,
             fields: Some(json!({ "a": CANARY })),
         };
         let failed = || Input::Reply { call: 1, result: Err(Failure::new(FailureKind::Auth, "wrong key sk-canary…")) };

@@ -41,6 +41,9 @@ const LET_GO_SOON: Duration = Duration::from_millis(300);
 /// Most replies that are taken in before a commit that calls wait for begins.
 const MOST_AT_ONCE: usize = 256;
 
+/// Decisions of people about a run that goes on.
+pub type DecisionReceiver = tokio::sync::mpsc::UnboundedReceiver<Input>;
+
 /// Requests to end the run.
 pub type StopReceiver = tokio::sync::mpsc::UnboundedReceiver<Canceller>;
 
@@ -49,8 +52,8 @@ pub fn moment(clock: &dyn Clock, began: Duration) -> Moment {
     Moment { wall: clock.now(), ms: clock.elapsed().saturating_sub(began).as_millis() as u64 }
 }
 
-/// Executes a run from an input to its end; `None`: it waits for a person, whose decision is the next input. `watch` receives every event after it
-/// was written to disk.
+/// Executes a run from an input to its end; `None`: it waits for a person, whose decision is the next input. One that comes by `decisions` while
+/// other steps go on is heard at once. `watch` receives every event after it was written to disk.
 ///
 /// # Errors
 /// The journal cannot be written: nothing new is started, and open calls are dropped.
@@ -60,6 +63,7 @@ pub async fn drive(
     ports: &Ports,
     journal: &mut Journal,
     stop: &mut StopReceiver,
+    decisions: &mut DecisionReceiver,
     watch: &mut dyn FnMut(Event),
 ) -> Result<Option<RunEnd>, StoreError> {
     let (began, before) = (ports.clock.elapsed(), run.state().last_ms());
@@ -144,6 +148,7 @@ pub async fn drive(
             tokio::select! {
                 biased;
                 Some(by) = stop.recv() => Some(Input::Cancel { by }),
+                Some(decided) = decisions.recv() => Some(decided),
                 kept = journal.committed() => {
                     show(kept?);
                     kept_to = writing_to;

@@ -26,6 +26,8 @@ pub(crate) enum PersonSays {
     Yes(String),
     /// Who says no, and why.
     No { by: String, comment: String },
+    /// Nobody could be asked.
+    IsAway,
 }
 
 /// One thing that a request does, and what the rules say of it.

@@ -32,12 +32,16 @@ pub enum Input {
     Decided {
         /// The step.
         step: String,
+        /// Which question it answers: the number of the event that asked. One that is not open any more is not answered.
+        question: u64,
         /// Yes.
         approved: bool,
         /// What the person says about it.
         comment: String,
         /// Who it is, where that is known.
         by: String,
+        /// Nobody could be asked, which counts as a no.
+        nobody: bool,
         /// Of an `approval` step: what they filled in; see [`Run::form_problems`](crate::engine::Run::form_problems).
         fields: Option<Value>,
     },

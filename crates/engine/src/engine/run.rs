@@ -197,10 +197,12 @@ impl Run {
                 self.guarded(at, |run| run.replied(call, result));
             }
             Input::Resume { away_ms } => self.go_on_after(away_ms),
-            Input::Decided { step, approved, comment, by, fields } => {
+            Input::Decided { step, question, approved, comment, by, nobody, fields } => {
                 // Who answers when the time is up has not answered.
                 self.ring();
-                self.guarded(self.state.find(&step), |run| run.person_decided(&step, approved, comment, by, fields));
+                if self.state.question(&step) == Some(question) {
+                    self.guarded(self.state.find(&step), |run| run.person_decided(&step, (approved, nobody), comment, by, fields));
+                }
             }
             Input::Tick => {}
             Input::Cancel { by } => self.asked_to_end(by),

@@ -171,7 +171,7 @@ impl ParkedCalls {
         let name = random_name();
         let state = Some(json!({ KEY: name }));
         inner.insert(name, (Arc::clone(run), open));
-        Ok(ServerQuestions { questions: vec![question], state })
+        Ok(ServerQuestions { questions: vec![question], state, is_live: true })
     }
 
     /// The parked call that a call continues, with the person's answer; `None`: it continues none.

@@ -173,7 +173,7 @@ fn people(doings: &Doings<'_>, room: &PageRoom) -> Markup {
             }
             @for answer in doings.answered.iter().take(MOST_CALLS) {
                 li {
-                    (answer.question) " · " (if answer.approved { "yes" } else { "no" })
+                    (answer.question) " · " (answer.word())
                     @if !answer.by.is_empty() { " by " (answer.by) }
                     ", " (utc(answer.time))
                     @if !answer.comment.is_empty() { ": " (answer.comment) }

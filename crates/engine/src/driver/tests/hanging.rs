@@ -94,7 +94,15 @@ fn ended(step: &'static str, deadline: &'static str, stop_by: Option<Canceller>)
                 sender.send(by).unwrap();
             }
         };
-        let end = runtime.block_on(drive(&mut run, Input::Start(start()), &ports, &mut journal, &mut stop, &mut watch));
+        let end = runtime.block_on(drive(
+            &mut run,
+            Input::Start(start()),
+            &ports,
+            &mut journal,
+            &mut stop,
+            &mut tokio::sync::mpsc::unbounded_channel().1,
+            &mut watch,
+        ));
         drop(runtime);
         let is_unknown = |event: &&crate::event::Event| matches!(event.happening, Happening::OutcomeUnknown { .. });
         let unknown = disk.lock().unwrap().taken.iter().filter(is_unknown).count();

@@ -71,7 +71,15 @@ fn closed() -> Vec<String> {
     let (_sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
     let mut journal = Journal::new(Box::new(log));
     let ended = tracing::subscriber::with_default(watches, || {
-        block_on(drive(&mut run, Input::Start(start()), &ports, &mut journal, &mut stop, &mut |_| ()))
+        block_on(drive(
+            &mut run,
+            Input::Start(start()),
+            &ports,
+            &mut journal,
+            &mut stop,
+            &mut tokio::sync::mpsc::unbounded_channel().1,
+            &mut |_| (),
+        ))
     });
     assert!(ended.unwrap().is_some());
     String::from_utf8(kept.0.lock().unwrap().clone()).unwrap().lines().map(|line| line.trim().to_owned()).collect()

@@ -106,7 +106,7 @@ proptest! {
         let mut run = run(planned(&pipeline(&steps, parallel)));
         let (_sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
         let mut told: Vec<(Event, u64)> = vec![];
-        let ended = block_on(drive(&mut run, Input::Start(start()), &ports, &mut Journal::new(Box::new(log)), &mut stop, &mut |event| {
+        let ended = block_on(drive(&mut run, Input::Start(start()), &ports, &mut Journal::new(Box::new(log)), &mut stop, &mut tokio::sync::mpsc::unbounded_channel().1, &mut |event| {
             told.push((event.clone(), disk.lock().unwrap().kept));
         }));
         let disk = disk.lock().unwrap();
@@ -134,7 +134,15 @@ fn replies_that_come_during_a_commit_share_the_next_one() {
     let ports = ports(&Outside::new((0..30).collect()), Arc::new(Steps { now: AtomicU64::new(0), each: 0 }));
     let mut run = run(planned(&pipeline(&chains, 60)));
     let (_sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
-    let ended = block_on(drive(&mut run, Input::Start(start()), &ports, &mut Journal::new(Box::new(log)), &mut stop, &mut |_| {}));
+    let ended = block_on(drive(
+        &mut run,
+        Input::Start(start()),
+        &ports,
+        &mut Journal::new(Box::new(log)),
+        &mut stop,
+        &mut tokio::sync::mpsc::unbounded_channel().1,
+        &mut |_| {},
+    ));
     assert!(ended.unwrap().is_some());
     let disk = disk.lock().unwrap();
     let calls = disk.taken.iter().filter(|event| matches!(event.happening, crate::event::Happening::ToolCalled { .. })).count();

@@ -198,25 +198,31 @@ impl RunState {
                 }
             }
             Happening::RunResumed { away_ms } => self.resumed(*away_ms),
-            Happening::ApprovalRequested { step, form: Some(form), .. } => self.approval_asked(self.find(step)?, form, now),
-            Happening::ApprovalRequested { step, act, .. } if !act.is_empty() => self.consent_asked(self.find(step)?, act, now),
-            Happening::ApprovalRequested { step, .. } => {
+            Happening::ApprovalRequested { step, act, form, .. } => {
                 let at = self.find(step)?;
-                self.clear_timers(at, true);
-                self.doubts.insert(step.clone(), None);
-                self.node_mut(at).status = StepStatus::Waiting;
+                self.asked.insert(step.clone(), event.seq);
+                match form {
+                    Some(form) => self.approval_asked(at, form, now),
+                    None if !act.is_empty() => self.consent_asked(at, act, now),
+                    None => {
+                        self.clear_timers(at, true);
+                        self.doubts.insert(step.clone(), None);
+                        self.node_mut(at).status = StepStatus::Waiting;
+                    }
+                }
             }
-            Happening::ApprovalAnswered { step, approved, output, comment, by } => {
+            Happening::ApprovalAnswered { step, approved, output, comment, by, nobody } => {
                 // Decided while the run is ended by a signal: it is for the run as it continues.
                 if let Some(before) = &mut self.interrupted {
                     before.apply(plan, event);
                 }
+                let (fields, comment, by) = (output.clone(), comment.clone(), by.clone());
+                let answer = ApprovalAnswer { approved: *approved, fields, comment, by, is_nobody: *nobody };
                 if self.approvals.contains_key(step) {
-                    let (fields, comment, by) = (output.clone(), comment.clone(), by.clone());
-                    return self.approval_answered(step, ApprovalAnswer { approved: *approved, fields, comment, by }, now);
+                    return self.approval_answered(step, answer, now);
                 }
                 if self.consents.contains_key(step) {
-                    return self.consent_given(step, *approved, (comment, by), now);
+                    return self.consent_given(step, answer, now);
                 }
                 let at = self.find(step).filter(|_| self.doubts.get(step) == Some(&None))?;
                 self.doubts.insert(step.clone(), Some(ConsentDecision::new(*approved, output.clone())));

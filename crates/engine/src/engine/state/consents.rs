@@ -39,6 +39,9 @@ pub(crate) struct PendingConsent {
     /// Who decided.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) by: String,
+    /// Nobody could be asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_nobody: bool,
     /// A part of a `send` has gone out with it; it serves the others, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_used: bool,
@@ -62,6 +65,8 @@ pub(crate) struct ApprovalAnswer {
     pub(crate) fields: Option<SharedValue>,
     pub(crate) comment: String,
     pub(crate) by: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_nobody: bool,
 }
 
 impl RunState {
@@ -81,6 +86,7 @@ impl RunState {
             decided: None,
             comment: String::new(),
             by: String::new(),
+            is_nobody: false,
             is_used: false,
             deadline_left,
             attempt_left,
@@ -91,12 +97,12 @@ impl RunState {
         }
     }
 
-    pub(super) fn consent_given(&mut self, step: &str, approved: bool, (comment, by): (&str, &str), now: u64) -> Option<()> {
+    pub(super) fn consent_given(&mut self, step: &str, answer: ApprovalAnswer, now: u64) -> Option<()> {
         let at = self.find(step)?;
         let consent = self.consents.get_mut(step).filter(|consent| consent.decided.is_none())?;
+        let ApprovalAnswer { approved, fields: _, comment, by, is_nobody } = answer;
         consent.decided = Some(approved);
-        consent.comment = comment.to_string();
-        consent.by = by.to_string();
+        (consent.comment, consent.by, consent.is_nobody) = (comment, by, is_nobody);
         let ends = |left: Option<u64>| left.map(|left| now.saturating_add(left));
         let (deadline, attempt) = (ends(consent.deadline_left), ends(consent.attempt_left));
         self.node_mut(at).status = StepStatus::Running;

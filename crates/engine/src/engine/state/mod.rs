@@ -77,6 +77,9 @@ pub struct RunState {
     /// What a person decides about before it is done, by the step that does it; one at a time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) consents: BTreeMap<StepPath, PendingConsent>,
+    /// What each step asked last: the number of the event.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) asked: BTreeMap<StepPath, u64>,
     /// What `approval` steps ask.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) approvals: BTreeMap<StepPath, PendingApproval>,
@@ -569,6 +572,11 @@ impl RunState {
         let doubts = self.doubts.iter().filter(|(_, decided)| decided.is_none()).map(|(step, _)| step);
         let approvals = self.approvals.iter().filter(|(_, asked)| asked.answer.is_none()).map(|(step, _)| step);
         doubts.chain(approvals).chain(self.consents.iter().filter(|(_, consent)| consent.decided.is_none()).map(|(step, _)| step))
+    }
+
+    /// The open question of a step: the number of the event that asked it.
+    pub fn question(&self, step: &str) -> Option<u64> {
+        self.undecided().find(|waiting| ***waiting == *step).and_then(|waiting| self.asked.get(waiting)).copied()
     }
 
     /// When the last event happened, in milliseconds since the run started.

@@ -27,7 +27,7 @@ impl Kind for ApprovalStep {
             other => serde_json::to_string_pretty(&other).unwrap_or_default(),
         });
         let until_ms = step.timeout.map(|time| run.now.ms.saturating_add(ms(time)));
-        let form = Some(Box::new(FormRequest { show, fields, until_ms }));
+        let form = Some(Box::new(FormRequest { show, fields, until_ms, is_live: false }));
         run.emit(Happening::ApprovalRequested { step: path, question, act: String::new(), form });
         Ok(())
     }
@@ -58,7 +58,11 @@ impl Run {
     }
 
     fn take_approval(&mut self, at: NodeRef, fields: &Value, answer: ApprovalAnswer) -> Result<(), Failure> {
-        let ApprovalAnswer { approved, fields: filled, comment, by } = answer;
+        let ApprovalAnswer { approved, fields: filled, comment, by, is_nobody } = answer;
+        if is_nobody {
+            self.fail(at, Failure::new(FailureKind::Rejected, "nobody could be asked"), None);
+            return Ok(());
+        }
         if !approved {
             let who = if by.is_empty() { "a person".to_owned() } else { by };
             let why = if comment.is_empty() { String::new() } else { format!(": {comment}") };

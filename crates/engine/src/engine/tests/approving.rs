@@ -40,7 +40,7 @@ fn world(steps: Vec<Step>) -> World {
 }
 
 fn says(approved: bool, fields: Option<Value>) -> Input {
-    Input::Decided { step: "ask".into(), approved, comment: "fine".into(), by: "ana".into(), fields }
+    Input::Decided { step: "ask".into(), question: 0, approved, comment: "fine".into(), by: "ana".into(), nobody: false, fields }
 }
 
 impl World {
@@ -109,7 +109,8 @@ fn an_answer_of_another_process_counts_once_and_nobody_is_asked_twice() {
         let again = later(&world, 5_000, None);
         assert!(again.run.is_paused() && again.count("approval_requested") == 1, "{:?}", again.lines());
         let output = approved.then(|| Arc::new(json!({ "hours": 3, "text": "Bye" })));
-        let answer = Happening::ApprovalAnswered { step: "ask".into(), approved, output, comment: String::new(), by: String::new() };
+        let answer =
+            Happening::ApprovalAnswered { step: "ask".into(), approved, output, comment: String::new(), by: String::new(), nobody: false };
         let after = later(&world, 5_000, Some(answer));
         assert_eq!(after.status(), if approved { RunStatus::Succeeded } else { RunStatus::Failed });
         assert_eq!(after.count("approval_requested"), 1);
@@ -126,7 +127,14 @@ fn an_answer_to_a_once_step_is_followed_and_not_doubted() {
     once.is_once = true;
     let world = world(vec![once]);
     let output = Some(Arc::new(json!({ "hours": 3 })));
-    let answer = Happening::ApprovalAnswered { step: "ask".into(), approved: true, output, comment: String::new(), by: String::new() };
+    let answer = Happening::ApprovalAnswered {
+        step: "ask".into(),
+        approved: true,
+        output,
+        comment: String::new(),
+        by: String::new(),
+        nobody: false,
+    };
     assert_eq!(later(&world, 0, Some(answer)).status(), RunStatus::Succeeded);
 }
 
@@ -142,7 +150,14 @@ fn time_for_an_answer_counts_over_processes_and_its_end_is_a_no() {
     late.check();
     // An answer that was given in time counts, however late the run continues.
     let output = Some(Arc::new(json!({ "hours": 3 })));
-    let answer = Happening::ApprovalAnswered { step: "ask".into(), approved: true, output, comment: String::new(), by: String::new() };
+    let answer = Happening::ApprovalAnswered {
+        step: "ask".into(),
+        approved: true,
+        output,
+        comment: String::new(),
+        by: String::new(),
+        nobody: false,
+    };
     assert_eq!(later(&asked, 600_000, Some(answer)).status(), RunStatus::Succeeded);
     // One that comes too late in this process does not.
     let mut world = world(vec![within(asks("ask", None), 60)]);

@@ -23,7 +23,15 @@ impl World {
     }
 
     fn decide(&mut self, step: &str, approved: bool) {
-        self.handle(Input::Decided { step: step.into(), approved, comment: "not today".into(), by: String::new(), fields: None });
+        self.handle(Input::Decided {
+            step: step.into(),
+            question: 0,
+            approved,
+            comment: "not today".into(),
+            by: String::new(),
+            nobody: false,
+            fields: None,
+        });
     }
 }
 
@@ -104,7 +112,14 @@ fn an_answer_from_another_process_counts_when_the_run_goes_on() {
         let world = waiting();
         let mut events = world.events.clone();
         let last = events.last().unwrap().clone();
-        let happening = Happening::ApprovalAnswered { step: "a".into(), approved, output: None, comment: String::new(), by: String::new() };
+        let happening = Happening::ApprovalAnswered {
+            step: "a".into(),
+            approved,
+            output: None,
+            comment: String::new(),
+            by: String::new(),
+            nobody: false,
+        };
         events.push(crate::event::Event { seq: last.seq + 1, happening, ..last });
         let now = Moment { wall: super::world::start(), ms: world.ms };
         let run = Run::resumed("r_test", world.plan.clone(), options(), now, &events).unwrap();

@@ -42,7 +42,7 @@ impl World {
 
     fn says(&mut self, step: &str, approved: bool) {
         let (comment, by) = ("not today".to_owned(), "ana".to_owned());
-        self.handle(Input::Decided { step: step.into(), approved, comment, by, fields: None });
+        self.handle(Input::Decided { step: step.into(), question: 0, approved, comment, by, nobody: false, fields: None });
     }
 
     /// Of each decision who made it, and what it was.
@@ -180,7 +180,14 @@ fn an_answer_from_another_process_counts_once_the_run_continues() {
         let world = waiting(prompting());
         let mut events = world.events.clone();
         let last = events.last().unwrap().clone();
-        let happening = Happening::ApprovalAnswered { step: "a".into(), approved, output: None, comment: String::new(), by: "bo".into() };
+        let happening = Happening::ApprovalAnswered {
+            step: "a".into(),
+            approved,
+            output: None,
+            comment: String::new(),
+            by: "bo".into(),
+            nobody: false,
+        };
         events.push(Event { seq: last.seq + 1, happening, ..last });
         let now = Moment { wall: super::world::start(), ms: world.ms };
         let run = Run::resumed("r_test", world.plan.clone(), options(), now, &events).unwrap();

@@ -20,12 +20,20 @@ fn question(id: &str) -> ServerQuestion {
 }
 
 fn wants(questions: Vec<ServerQuestion>) -> Result<CallReply, Failure> {
-    let asks = Some(Box::new(ServerQuestions { questions, state: Some(json!("s-1")) }));
+    let asks = Some(Box::new(ServerQuestions { questions, state: Some(json!("s-1")), is_live: false }));
     Ok(CallReply::Tool(ServerReply { asks, ..ServerReply::default() }))
 }
 
 fn says(approved: bool, fields: Value) -> Input {
-    Input::Decided { step: "a".into(), approved, comment: String::new(), by: "ana".into(), fields: Some(fields) }
+    Input::Decided {
+        step: "a".into(),
+        question: 0,
+        approved,
+        comment: String::new(),
+        by: "ana".into(),
+        nobody: false,
+        fields: Some(fields),
+    }
 }
 
 impl World {
@@ -79,7 +87,15 @@ fn questions_are_asked_one_by_one_and_the_call_is_made_again_with_the_answers() 
 #[test]
 fn a_call_that_fails_after_a_no_tells_what_was_asked() {
     let mut world = asked(vec![question("one")]);
-    world.handle(Input::Decided { step: "a".into(), approved: false, comment: "too dear".into(), by: String::new(), fields: None });
+    world.handle(Input::Decided {
+        step: "a".into(),
+        question: 0,
+        approved: false,
+        comment: "too dear".into(),
+        by: String::new(),
+        nobody: false,
+        fields: None,
+    });
     let reply = ServerReply { value: json!("nothing booked"), is_error: true, ..ServerReply::default() };
     world.hands(Ok(CallReply::Tool(reply)));
     let expected = "tool \"weather.say\" reported an error: nothing booked; it had asked \"Room one? ok\", and a person said no (too dear)";
@@ -121,7 +137,8 @@ fn a_later_process_makes_the_call_with_the_answer_that_was_given_meanwhile() {
     let mut events = world.events.clone();
     let last = events.last().unwrap().clone();
     let output = Some(Arc::new(json!({ "nights": 3 })));
-    let happening = Happening::ApprovalAnswered { step: "a".into(), approved: true, output, comment: String::new(), by: String::new() };
+    let happening =
+        Happening::ApprovalAnswered { step: "a".into(), approved: true, output, comment: String::new(), by: String::new(), nobody: false };
     events.push(Event { seq: last.seq + 1, happening, ..last });
     let now = Moment { wall: super::world::start(), ms: world.ms };
     let run = Run::resumed("r_test", world.plan.clone(), options(), now, &events).unwrap();

@@ -150,8 +150,14 @@ fn what_a_person_decides_after_a_signal_ended_the_run_holds_when_it_goes_on() {
     for approved in [true, false] {
         let mut decided = World { events: doubtful.events.clone(), ..world.after_crash(world.events.len(), 0) };
         let seq = decided.events.len() as u64 + 1;
-        let happening =
-            Happening::ApprovalAnswered { step: "pay".into(), approved, output: None, comment: String::new(), by: String::new() };
+        let happening = Happening::ApprovalAnswered {
+            step: "pay".into(),
+            approved,
+            output: None,
+            comment: String::new(),
+            by: String::new(),
+            nobody: false,
+        };
         decided.events.push(Event { seq, happening, ..decided.events[0].clone() });
         let mut resumed = decided.after_crash(decided.events.len(), 0);
         assert!(!resumed.run.is_paused(), "asked again");
@@ -216,8 +222,14 @@ fn a_once_step_in_doubt_waits_for_a_person() {
     let decide = |approved: bool| {
         let mut decided = World { events: paused.events.clone(), ..paused.after_crash(paused.events.len(), 0) };
         let seq = decided.events.len() as u64 + 1;
-        let happening =
-            Happening::ApprovalAnswered { step: "pay".into(), approved, output: None, comment: String::new(), by: String::new() };
+        let happening = Happening::ApprovalAnswered {
+            step: "pay".into(),
+            approved,
+            output: None,
+            comment: String::new(),
+            by: String::new(),
+            nobody: false,
+        };
         decided.events.push(Event { seq, happening, ..decided.events[0].clone() });
         let mut world = decided.after_crash(decided.events.len(), 0);
         if approved {
@@ -264,7 +276,15 @@ fn a_once_agent_goes_on_only_when_a_person_says_so_though_its_pipeline_has_ended
     assert_eq!(world.successes("a/look_up[2]/nap"), 1);
     assert!(world.out.is_empty() && world.run.is_paused(), "{:?}", world.lines());
     world.check();
-    world.handle(Input::Decided { step: "a".into(), approved: true, comment: String::new(), by: String::new(), fields: None });
+    world.handle(Input::Decided {
+        step: "a".into(),
+        question: 0,
+        approved: true,
+        comment: String::new(),
+        by: String::new(),
+        nobody: false,
+        fields: None,
+    });
     assert_eq!(world.out.len(), 1, "{:?}", world.lines());
     world.finish();
     assert_eq!((world.status(), world.count("approval_requested")), (RunStatus::Succeeded, 1));
@@ -288,7 +308,15 @@ fn once_holds_for_what_runs_inside_the_step() {
     let mut paused = world.after_crash(world.events.len(), 5);
     assert!(paused.run.is_paused() && paused.out.is_empty());
     assert_eq!(paused.run.state().undecided().map(|s| &**s).collect::<Vec<_>>(), ["c/pay"]);
-    paused.handle(Input::Decided { step: "c/pay".into(), approved: true, comment: String::new(), by: String::new(), fields: None });
+    paused.handle(Input::Decided {
+        step: "c/pay".into(),
+        question: 0,
+        approved: true,
+        comment: String::new(),
+        by: String::new(),
+        nobody: false,
+        fields: None,
+    });
     paused.finish();
     assert_eq!(paused.status(), RunStatus::Succeeded);
     paused.check();
@@ -329,6 +357,7 @@ fn a_once_step_that_has_happened_gives_what_the_person_says_and_is_not_run_again
             output: Some(Arc::new(output)),
             comment: String::new(),
             by: String::new(),
+            nobody: false,
         };
         decided.events.push(Event { seq, happening, ..decided.events[0].clone() });
         let mut resumed = decided.after_crash(decided.events.len(), 0);
@@ -349,8 +378,14 @@ fn an_answer_of_an_older_journal_reads_as_it_did() {
     let line =
         r#"{"v":1,"seq":2,"time":"2026-01-05T09:00:00Z","at_ms":1,"run":"r","type":"approval_answered","step":"pay","approved":true}"#;
     let event: Event = serde_json::from_str(line).unwrap();
-    let happening =
-        Happening::ApprovalAnswered { step: "pay".into(), approved: true, output: None, comment: String::new(), by: String::new() };
+    let happening = Happening::ApprovalAnswered {
+        step: "pay".into(),
+        approved: true,
+        output: None,
+        comment: String::new(),
+        by: String::new(),
+        nobody: false,
+    };
     assert_eq!(event.happening, happening);
     assert_eq!(serde_json::to_string(&event).unwrap(), line);
 }

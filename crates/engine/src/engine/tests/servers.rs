@@ -207,7 +207,15 @@ fn a_person_is_asked_before_a_resource_is_read_where_the_server_wants_it() {
     let question = r#""a" wants to read the resource weather(notes:///a.md); allow it?"#;
     let events = serde_json::to_string(&world.events).unwrap();
     assert!(events.contains(&serde_json::to_string(question).unwrap()), "{events}");
-    world.handle(Input::Decided { step: "a".into(), approved: true, comment: String::new(), by: String::new(), fields: None });
+    world.handle(Input::Decided {
+        step: "a".into(),
+        question: 0,
+        approved: true,
+        comment: String::new(),
+        by: String::new(),
+        nobody: false,
+        fields: None,
+    });
     world.hands(resource("Yes.", None));
     assert_eq!(world.output("a").unwrap()["text"], "Yes.");
     world.check();

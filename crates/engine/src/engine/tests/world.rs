@@ -141,8 +141,12 @@ impl World {
         Moment { wall: start() + TimeDelta::milliseconds(self.ms as i64), ms: self.ms }
     }
 
-    pub(super) fn handle(&mut self, input: Input) {
+    /// An answer to question 0 is one to whatever is asked.
+    pub(super) fn handle(&mut self, mut input: Input) {
         let moment = self.moment();
+        if let Input::Decided { step, question: question @ 0, .. } = &mut input {
+            *question = self.run.state().question(step).unwrap_or_default();
+        }
         self.run.handle(input, moment);
         let mut told = BTreeMap::new();
         while let Some(event) = self.run.next_event() {

@@ -56,6 +56,7 @@ impl Run {
             // One question of a step at a time.
             _ if self.state.approvals.contains_key(&step) => PersonSays::Nothing,
             Some(PendingConsent { act: asked, decided: Some(true), by, .. }) if *asked == act => PersonSays::Yes(by.clone()),
+            Some(PendingConsent { act: asked, decided: Some(false), is_nobody: true, .. }) if *asked == act => PersonSays::IsAway,
             Some(PendingConsent { act: asked, decided: Some(false), by, comment, .. }) if *asked == act => {
                 PersonSays::No { by: by.clone(), comment: comment.clone() }
             }
@@ -80,7 +81,14 @@ impl Run {
     }
 
     /// A person has decided while the run is in this process.
-    pub(crate) fn person_decided(&mut self, step: &str, approved: bool, comment: String, by: String, fields: Option<Value>) {
+    pub(crate) fn person_decided(
+        &mut self,
+        step: &str,
+        (approved, nobody): (bool, bool),
+        comment: String,
+        by: String,
+        fields: Option<Value>,
+    ) {
         let Some(at) = self.state.find(step).filter(|_| self.state.undecided().any(|waiting| **waiting == *step)) else { return };
         let asks_form = self.state.approvals.contains_key(step);
         let output = fields.filter(|_| asks_form && approved);
@@ -89,7 +97,7 @@ impl Run {
         }
         self.is_paused = false;
         let is_doubt = self.state.doubts.contains_key(step);
-        self.emit(Happening::ApprovalAnswered { step: step.into(), approved, output: output.map(Arc::new), comment, by });
+        self.emit(Happening::ApprovalAnswered { step: step.into(), approved, output: output.map(Arc::new), comment, by, nobody });
         if is_doubt { self.follow(at, ConsentDecision::new(approved, None)) } else { self.wake(at) }
     }
 }
@@ -156,15 +164,19 @@ fn because(asks: &[&DecidedAct]) -> String {
     if rules.is_empty() { String::new() } else { format!(" ({})", rules.join("; ")) }
 }
 
-/// Why a call is not made that a person said no to.
-pub(crate) fn not_allowed(tool: Option<CalledTool>, request: &CallRequest, comment: &str) -> Failure {
-    let why = if comment.is_empty() { String::new() } else { format!(": {comment}") };
+/// Why a call is not made that a person said no to; `None`: nobody could be asked.
+pub(crate) fn not_allowed(tool: Option<CalledTool>, request: &CallRequest, comment: Option<&str>) -> Failure {
     let what = match (tool, request) {
         (Some(CalledTool { name, .. }), _) => format!("this call of \"{name}\""),
         (None, CallRequest::Resource(call)) => format!("this call of \"{}\"", call.server.name),
         (None, _) => "this".to_owned(),
     };
-    Failure::new(FailureKind::Rejected, format!("a person rejected {what}{why}"))
+    let message = match comment {
+        None => format!("nobody could be asked about {what}"),
+        Some("") => format!("a person rejected {what}"),
+        Some(comment) => format!("a person rejected {what}: {comment}"),
+    };
+    Failure::new(FailureKind::Rejected, message)
 }
 
 /// A `once` step in doubt, and a person who said no.

@@ -48,17 +48,18 @@ impl Run {
         let said = if is_denied { None } else { self.person_says(at, agent, tool, request, &decided)? };
         let (word, by) = match &said {
             Some(PersonSays::Nothing) => return Ok(false),
-            Some(PersonSays::No { by, .. }) => (Some("no"), by.as_str()),
-            Some(PersonSays::Yes(by)) => (Some("yes"), by.as_str()),
+            Some(PersonSays::No { by, .. }) => (Some((false, "a person said no")), by.as_str()),
+            Some(PersonSays::IsAway) => (Some((false, "nobody could be asked")), ""),
+            Some(PersonSays::Yes(by)) => (Some((true, "a person said yes")), by.as_str()),
             None => (None, ""),
         };
         for DecidedAct { act, target, decision, .. } in decided {
             match (decision.answer, word) {
                 // Nothing is done, so nothing was allowed.
-                (PolicyAnswer::Allow, Some("no")) => {}
+                (PolicyAnswer::Allow, Some((false, _))) => {}
                 (PolicyAnswer::Allow | PolicyAnswer::Deny, _) => self.record_decision(at, agent, (act, target), decision, String::new())?,
-                (PolicyAnswer::Ask, Some(word)) => {
-                    let decision = Decision::of(word == "yes", format!("{}, and a person said {word}", decision.rule));
+                (PolicyAnswer::Ask, Some((is_yes, word))) => {
+                    let decision = Decision::of(is_yes, format!("{}, and {word}", decision.rule));
                     // What a person rejects is a failure of its own, below.
                     let _ = self.record_decision(at, agent, (act, target), decision, by.to_owned());
                 }
@@ -67,7 +68,8 @@ impl Run {
             }
         }
         match said {
-            Some(PersonSays::No { comment, .. }) => Err(not_allowed(tool, request, &comment)),
+            Some(PersonSays::No { comment, .. }) => Err(not_allowed(tool, request, Some(&comment))),
+            Some(PersonSays::IsAway) => Err(not_allowed(tool, request, None)),
             Some(PersonSays::Yes(_) | PersonSays::Nothing) | None => Ok(true),
         }
     }

@@ -40,9 +40,10 @@ impl Run {
     /// Whether a call waits for a person whom its server asks; they are asked now, if nobody is asked about this step.
     pub(crate) fn asks_for_server(&mut self, at: NodeRef, place: usize, tool: &str) -> bool {
         let step = self.path(at);
-        let Some(question) = self.state.server_talk(&step, place).and_then(|talk| talk.open()) else { return false };
+        let Some(talk) = self.state.server_talk(&step, place) else { return false };
+        let Some(question) = talk.open() else { return false };
         if self.state.undecided().all(|waiting| *waiting != step) {
-            let (question, form) = asked(tool, question);
+            let (question, form) = asked(tool, question, talk.asks.is_live);
             self.emit(Happening::ApprovalRequested { step, question, act: String::new(), form: Some(Box::new(form)) });
         }
         true
@@ -65,16 +66,20 @@ impl Run {
         let Some(talk) = self.state.server_talk(&self.path(at), place) else { return failure };
         let refused = talk.asks.questions.iter().zip(&talk.answers).find(|(_, answer)| !answer.approved);
         let Some((question, answer)) = refused else { return failure };
-        let why = if answer.comment.is_empty() { String::new() } else { format!(" ({})", answer.comment) };
+        let why = match (answer.is_nobody, answer.comment.as_str()) {
+            (true, _) => "nobody could be asked".to_owned(),
+            (false, "") => "a person said no".to_owned(),
+            (false, comment) => format!("a person said no ({comment})"),
+        };
         let asked: String = clean(&question.message).0.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect();
-        Failure { message: format!("{}; it had asked \"{asked}\", and a person said no{why}", failure.message), ..failure }
+        Failure { message: format!("{}; it had asked \"{asked}\", and {why}", failure.message), ..failure }
     }
 }
 
 /// One answer as the protocol has it.
 fn told(question: &ServerQuestion, answer: &ApprovalAnswer) -> Result<Value, Failure> {
     if !answer.approved {
-        return Ok(json!({ "action": "decline" }));
+        return Ok(json!({ "action": if answer.is_nobody { "cancel" } else { "decline" } }));
     }
     if question.url.is_some() {
         return Ok(json!({ "action": "accept" }));
@@ -86,7 +91,7 @@ fn told(question: &ServerQuestion, answer: &ApprovalAnswer) -> Result<Value, Fai
 }
 
 /// A question as a person is asked: who asks comes first, each line of the server's own text is marked as such.
-fn asked(tool: &str, question: &ServerQuestion) -> (String, FormRequest) {
+fn asked(tool: &str, question: &ServerQuestion, is_live: bool) -> (String, FormRequest) {
     let ToolName { tool: server, part } = ToolName::of(tool);
     let mut show = format!("server \"{server}\" asks, during a call of its tool \"{}\":", part.unwrap_or_default());
     clean(&question.message).0.lines().for_each(|line| show += &format!("\n  | {line}"));
@@ -100,7 +105,7 @@ fn asked(tool: &str, question: &ServerQuestion) -> (String, FormRequest) {
         }
         None => format!("Answer server \"{server}\"? What you type goes to it: never type passwords, keys or card numbers."),
     };
-    (ask, FormRequest { show: Some(show), fields: shown_fields(&question.fields), until_ms: None })
+    (ask, FormRequest { show: Some(show), fields: shown_fields(&question.fields), until_ms: None, is_live })
 }
 
 /// The fields without defaults that do not fit.

@@ -1,0 +1,234 @@
+//! A person is asked what they must decide, one question after the other, while the other steps of the run go on.
+
+use std::future::ready;
+use std::pin::Pin;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
+
+use crate::engine::Input;
+use crate::event::{Event, FormRequest, Happening};
+use crate::gate::form::answered;
+use crate::journal::{answer_until, ends_question};
+
+/// A step that waits for a person's decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunQuestion {
+    /// The run.
+    pub run: String,
+    /// The step.
+    pub step: String,
+    /// Which of the step's questions it is: the number of the event that asked.
+    pub number: u64,
+    /// The question, with everything that the call would do; secrets are masked, personal values are not.
+    pub text: String,
+    /// For an `approval` step: its form, and what it shows.
+    pub form: Option<FormRequest>,
+    /// When the time for an answer ends; `None`: never.
+    pub until: Option<DateTime<Utc>>,
+    /// It is about a call that has not been made.
+    is_call: bool,
+}
+
+impl RunQuestion {
+    /// The question that an event asks, if it asks one.
+    pub(crate) fn of(event: &Event) -> Option<RunQuestion> {
+        let Happening::ApprovalRequested { step, question, act, form } = &event.happening else { return None };
+        Some(RunQuestion {
+            run: event.run.to_string(),
+            step: step.to_string(),
+            number: event.seq,
+            text: question.clone(),
+            form: form.as_deref().cloned(),
+            until: answer_until(event),
+            is_call: form.is_none() && !act.is_empty(),
+        })
+    }
+
+    /// What events have asked and nobody has decided yet.
+    pub(crate) fn open(events: &[Event]) -> Vec<RunQuestion> {
+        let mut open = vec![];
+        for event in events {
+            follow(&mut open, event);
+        }
+        open
+    }
+
+    /// Whether a server asks in the middle of a call, which ends with the process.
+    fn is_live(&self) -> bool {
+        self.form.as_ref().is_some_and(|form| form.is_live)
+    }
+
+    /// Whether the time for an answer is up.
+    pub(crate) fn is_late(&self, now: DateTime<Utc>) -> bool {
+        self.until.is_some_and(|until| now >= until)
+    }
+
+    /// Whether an answer fits the form; whoever says no fills in none.
+    fn takes(&self, answer: &Answer) -> bool {
+        let filled = answer.fields.clone().unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+        !answer.approved || self.form.as_ref().is_none_or(|form| answered(&form.fields, filled).is_ok())
+    }
+}
+
+/// A person's decision about a waiting step.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Answer {
+    /// Whether the step continues; otherwise it fails.
+    pub approved: bool,
+    /// A comment for the record.
+    pub comment: String,
+    /// Who decided, for the record; empty: unknown.
+    pub by: String,
+    /// For an `approval` step: the values of the form's fields, as an object. Omitted fields have their defaults. An answer that does not match
+    /// the form is rejected, and the run still waits.
+    pub fields: Option<Value>,
+    /// Nobody could be asked, which counts as a no.
+    pub nobody: bool,
+}
+
+impl Answer {
+    /// Nobody could be asked.
+    pub(crate) fn of_nobody() -> Answer {
+        Answer { nobody: true, ..Answer::default() }
+    }
+
+    fn input(self, question: RunQuestion) -> Input {
+        let (Answer { approved, comment, by, fields, nobody }, RunQuestion { step, number, .. }) = (self, question);
+        Input::Decided { step, question: number, approved: approved && !nobody, comment, by, nobody, fields }
+    }
+}
+
+impl From<bool> for Answer {
+    fn from(approved: bool) -> Answer {
+        Answer { approved, ..Answer::default() }
+    }
+}
+
+/// A decision, when it is there; `None`: nobody decides now.
+pub(crate) type Decided<'a> = Pin<Box<dyn Future<Output = Option<Answer>> + 'a>>;
+
+/// Whoever decides what a person must decide.
+pub(crate) trait Decide {
+    /// A person must decide; other steps may go on meanwhile. It is given up when the question is not open any more. Without an answer nobody is
+    /// asked again, and the run ends for now when there is nothing else to do; a server that asks in the middle of a call is told so at once.
+    fn decide(&mut self, question: RunQuestion) -> Decided<'_>;
+}
+
+/// Nobody is there.
+pub(crate) struct Nobody;
+
+impl Decide for Nobody {
+    fn decide(&mut self, _: RunQuestion) -> Decided<'_> {
+        Box::pin(ready(None))
+    }
+}
+
+/// What is asked now, told to whoever asks.
+pub(super) struct OpenQuestions {
+    questions: Vec<RunQuestion>,
+    told: watch::Sender<Vec<RunQuestion>>,
+}
+
+impl OpenQuestions {
+    /// What the events of a run that continues have left open; who is late is not asked.
+    pub(super) fn new(before: &[Event], now: DateTime<Utc>) -> (OpenQuestions, watch::Receiver<Vec<RunQuestion>>) {
+        let mut questions = RunQuestion::open(before);
+        questions.retain(|question| !question.is_late(now));
+        let (told, heard) = watch::channel(questions.clone());
+        (OpenQuestions { questions, told }, heard)
+    }
+
+    /// Sees what an event means for the questions.
+    pub(super) fn take(&mut self, event: &Event) {
+        if follow(&mut self.questions, event) {
+            let _ = self.told.send(self.questions.clone());
+        }
+    }
+
+    /// Whether nothing is asked.
+    pub(super) fn is_empty(&self) -> bool {
+        self.questions.is_empty()
+    }
+
+    /// Whether each question can wait for another process.
+    pub(super) fn can_wait(&self) -> bool {
+        !self.questions.iter().any(RunQuestion::is_live)
+    }
+}
+
+/// Keeps the open questions as they are after an event; whether it changes them.
+fn follow(questions: &mut Vec<RunQuestion>, event: &Event) -> bool {
+    let before = questions.len();
+    questions.retain(|question| !ends_question(event, &question.step, question.is_call));
+    let asked = RunQuestion::of(event);
+    let has_changed = before != questions.len() || asked.is_some();
+    questions.extend(asked);
+    has_changed
+}
+
+/// Asks about each open question, as long as somebody decides. What events had asked before the process began is in `open` from the beginning.
+pub(super) async fn ask_each(
+    mut open: watch::Receiver<Vec<RunQuestion>>,
+    decide: &mut dyn Decide,
+    decisions: UnboundedSender<Input>,
+    nobody: watch::Sender<bool>,
+) {
+    // Calls of an earlier process have ended with it.
+    for question in open.borrow().iter().filter(|question| question.is_live()) {
+        let _ = decisions.send(Answer::of_nobody().input(question.clone()));
+    }
+    let mut answered = 0;
+    loop {
+        // A question that was answered is open until its answer is kept.
+        let is_next = |question: &&RunQuestion| question.number > answered && (question.is_live() || !*nobody.borrow());
+        let next = open.borrow_and_update().iter().find(is_next).cloned();
+        let Some(question) = next else {
+            if open.changed().await.is_err() {
+                return;
+            }
+            continue;
+        };
+        let is_live = question.is_live();
+        let answer = if *nobody.borrow() { Some(None) } else { answer_to(&question, &mut open, decide).await };
+        match answer {
+            // It is not open any more.
+            None => {}
+            Some(Some(answer)) if !question.takes(&answer) => {}
+            Some(Some(answer)) => {
+                answered = question.number;
+                let _ = decisions.send(answer.input(question));
+            }
+            Some(None) => {
+                if is_live {
+                    answered = question.number;
+                    let _ = decisions.send(Answer::of_nobody().input(question));
+                }
+                let _ = nobody.send(true);
+            }
+        }
+    }
+}
+
+/// Asks one question; outer `None`: it is not open any more; inner: nobody decides.
+async fn answer_to(
+    question: &RunQuestion,
+    open: &mut watch::Receiver<Vec<RunQuestion>>,
+    decide: &mut dyn Decide,
+) -> Option<Option<Answer>> {
+    let mut decided = decide.decide(question.clone());
+    loop {
+        tokio::select! {
+            answer = &mut decided => return Some(answer),
+            changed = open.changed() => {
+                changed.ok()?;
+                if !open.borrow_and_update().iter().any(|other| other.number == question.number) {
+                    return None;
+                }
+            }
+        }
+    }
+}
