@@ -37,6 +37,10 @@ pub(super) fn done(command: &ConversationsCommand, shared: &SharedOptions) -> Re
         ConversationsCommand::Add { id, file, store } => add(&journal, id, file, store, shared),
         ConversationsCommand::Clear { id, of, store } => {
             let cleared = open(&journal, store, shared)?.clear(id, of.agent.as_deref())?.ok_or_else(|| unknown(id))?;
+            if let (0, Some(agent)) = (cleared, &of.agent) {
+                let message = format!("conversation {} has no messages of agent \"{}\"", visible(id), visible(agent));
+                return Err(Refusal::usage(message));
+            }
             if !shared.quiet {
                 tell!("removed {}", counted(cleared, "message", "messages"));
             }

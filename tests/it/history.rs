@@ -111,6 +111,8 @@ fn what_an_agent_was_asked_and_said_is_cleared_by_itself_or_with_the_conversatio
     let folder = place(PLANNED, "");
     let (url, heard) = endpoint();
     asked(folder.path(), &url, "one");
+    let unknown = flow(folder.path(), &["conversations", "clear", "maria", "--agent", "plannre"]);
+    assert!(unknown.exit == 2 && unknown.err.contains("conversation maria has no messages of agent \"plannre\""), "{}", unknown.err);
     let cleared = flow(folder.path(), &["conversations", "clear", "maria", "--agent", "planner"]);
     assert_eq!((cleared.exit, cleared.err.as_str()), (0, "removed 2 messages\n"));
     asked(folder.path(), &url, "two");
@@ -176,6 +178,26 @@ fn a_summary_that_fails_costs_no_answer_and_is_tried_again() {
     assert_eq!(said(folder.path(), "5").out, "5 after 2\n");
     let again = record(folder.path());
     assert_eq!((&again["status"], &again["conversation"]["summed_up"]), (&json!("succeeded"), &json!(4)));
+}
+
+#[test]
+fn a_summary_that_hangs_leaves_time_for_the_answer() {
+    // It takes connections, and answers nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let model = format!("  silent: {{ provider: openai, model: m, base_url: 'http://{}/v1' }}\n", silent.local_addr().unwrap());
+    let hanging = SUMMED_UP
+        .replace(
+            "models: { default: { provider: scripted, replies: replies.yaml } }\n",
+            &format!("models:\n  default: {{ provider: scripted, replies: replies.yaml }}\n{model}limits: {{ deadline: 3s }}\n"),
+        )
+        .replace("scribe: { instructions: You sum up. }", "scribe: { instructions: You sum up., model: silent }");
+    let replies: Vec<&str> = REPLIES.lines().filter(|line| !line.contains("conversation_summary")).collect();
+    let folder = place(&hanging, &replies.join("\n"));
+    assert_eq!(flow(folder.path(), &["trust", "p.yaml"]).exit, 0);
+    (1..=3).for_each(|number| drop(said(folder.path(), &number.to_string())));
+    assert_eq!(said(folder.path(), "4").out, "4 after 2\n");
+    let record = record(folder.path());
+    assert_eq!(record["status"], "partial", "{record}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::files::{self, real};
 use super::own::OwnFiles;
 use crate::event::{Failure, FailureKind};
-use crate::port::{Folder, Pending};
+use crate::port::{Folder, Pending, plain_name};
 
 /// Largest file that is read, in bytes.
 const MOST_BYTES: u64 = 8 * 1024 * 1024;
@@ -91,19 +91,9 @@ fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T, Failure> + Send +
     })
 }
 
-/// A name in a folder: 1 to 80 of letters, digits, `.`, `_`, `-`, no leading dot.
+/// A name in a folder.
 fn inside(folder: &Path, name: &str) -> Result<PathBuf, Failure> {
-    let is_plain =
-        (1..=80).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
-    if is_plain {
-        return Ok(folder.join(name));
-    }
-    let shown: String = name.chars().take(80).collect();
-    let message = format!(
-        "\"{}\" is not a plain file name: use letters, digits, \".\", \"_\" and \"-\", at most 80",
-        crate::diagnostic::visible(&shown)
-    );
-    Err(Failure::new(FailureKind::Denied, message))
+    plain_name(name).map(|()| folder.join(name))
 }
 
 fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failure {

@@ -29,7 +29,7 @@ pub use files::{Files, MemoryFiles, Overlay, ReadFileError};
 pub use http::{HttpClient, HttpReply, HttpRequest};
 pub use mail::{Mail, MailSender};
 pub use model::{Listener, ModelClient, ModelReply, ModelRequest, Secret, ToolDescription};
-pub use output::{Folder, PrintError, Printer};
+pub use output::{Folder, PrintError, Printer, plain_name};
 pub use server::{
     INSTRUCTIONS, ResourceCall, ResourceFile, ResourceReply, ServerAnswers, ServerCall, ServerReply, ServerSignIn, ServerTransport,
     ToolList, ToolServer, ToolServers,

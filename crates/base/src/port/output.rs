@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use super::Pending;
+use crate::diagnostic::visible;
+use crate::event::{Failure, FailureKind};
 
 /// Standard output cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +16,21 @@ pub trait Printer: Send + Sync {
     /// Prints parts, an empty line between them, also between this and an earlier printing. Control characters of the parts are shown as
     /// escapes when it prints to a terminal. A reader that closed the pipe ends the printing, not the run.
     fn print(&self, parts: &[String]) -> Result<(), PrintError>;
+}
+
+/// That a name of a file in a folder is a plain one: 1 to 80 of letters, digits, `.`, `_`, `-`, no leading dot.
+///
+/// # Errors
+/// It is not (`denied`).
+pub fn plain_name(name: &str) -> Result<(), Failure> {
+    let is_plain =
+        (1..=80).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+    if is_plain {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(80).collect();
+    let message = format!("\"{}\" is not a plain file name: use letters, digits, \".\", \"_\" and \"-\", at most 80", visible(&shown));
+    Err(Failure::new(FailureKind::Denied, message))
 }
 
 /// The folder of a `file` tool.

@@ -52,7 +52,7 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
         *list = steps(&lower, nodes, &StepScope { around: around.clone(), ..StepScope::default() });
         around = around.and(nodes);
     }
-    if let Some(step) = pipeline.conversation.as_ref().and_then(|own| summary_step(&lower, own)) {
+    if let Some(step) = pipeline.conversation.as_ref().and_then(|own| summary_step(&lower, own, pipeline.limits.deadline)) {
         pipeline.steps.insert(0, Arc::new(step));
     }
     pipeline.outputs = outputs(&keys);

@@ -275,3 +275,12 @@ fn in_a_test_nobody_can_be_asked_and_a_mock_answers() {
     assert!(world.run.noted().unanswered.is_empty());
     assert_eq!(world.told(), [(MessageRole::Tool, "Notes.".to_string())]);
 }
+
+#[test]
+fn nobody_is_asked_about_a_file_name_that_is_rejected_anyway() {
+    let mut world = World::new(planned(vec![under(prompting(), with_tools(vec![agent("a", "Go.")], vec![("docs", file())]))]));
+    world.reply_with(asks(&[("c1", "docs-read", json!({ "name": "../secret.txt" }))]));
+    assert!(!world.run.is_paused() && world.asked_of_people().is_empty());
+    world.reply_with(says("Done."));
+    assert_eq!((world.status(), world.audit().iter().any(|row| row.1)), (RunStatus::Succeeded, false));
+}

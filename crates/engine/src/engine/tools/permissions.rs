@@ -12,7 +12,7 @@ use crate::engine::tools::consent::not_allowed;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, HostSource, Policy, StepKind, Touch};
 use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, from_project, may_reach, opens_call};
-use crate::port::{ModelRequest, ServerTransport, ToolServer};
+use crate::port::{ModelRequest, ServerTransport, ToolServer, plain_name};
 use crate::sql::mentions;
 
 /// What a request does, in the words of a policy.
@@ -45,6 +45,9 @@ impl Run {
         let decided = self.decided(at, agent, tool, request)?;
         // Nobody is asked about what is rejected anyway.
         let is_denied = decided.iter().any(|one| one.decision.is_denied());
+        if let (false, CallRequest::Open { name, .. } | CallRequest::Write { name, .. }) = (is_denied, request) {
+            plain_name(name)?;
+        }
         let said = if is_denied { None } else { self.person_says(at, agent, tool, request, &decided)? };
         let (word, by) = match &said {
             Some(PersonSays::Nothing) => return Ok(false),
