@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::adapter::encryption::Sealing;
-use crate::adapter::sqlite_conversations::SqliteConversations;
+use crate::adapter::shared_store::{SharedConversations, SharedStores};
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::driver::StopReceiver;
 use crate::event::{Canceller, ConversationSoFar, Event};
@@ -23,7 +24,7 @@ pub(crate) fn conversations_file(journal: &Path) -> PathBuf {
 
 /// A run's place in its conversation. When it is dropped, the next one has its turn.
 pub(crate) struct ConversationTurn {
-    store: Box<dyn Conversations>,
+    store: SharedConversations,
     of: String,
     run: String,
     journal: PathBuf,
@@ -40,19 +41,25 @@ pub(super) enum Waited {
 
 impl ConversationTurn {
     /// Puts a run at the end of the queue of its conversation.
-    pub(super) fn arrive(own: &ConversationSoFar, run: &str, journal: &Path, sealing: &Sealing) -> Result<ConversationTurn, StoreError> {
+    pub(super) fn arrive(
+        stores: &Arc<SharedStores>,
+        own: &ConversationSoFar,
+        run: &str,
+        journal: &Path,
+        sealing: &Sealing,
+    ) -> Result<ConversationTurn, StoreError> {
         let file = own.store.as_ref().map_or_else(|| conversations_file(journal), PathBuf::from);
-        let mut store = Box::new(SqliteConversations::open(&file, sealing, own.store.is_none())?);
-        store.arrive(&own.of, run)?;
+        let mut store = SharedConversations::open(stores, &file, sealing, own.store.is_none())?;
+        store.store().arrive(&own.of, run)?;
         Ok(ConversationTurn { store, of: own.of.clone(), run: run.to_owned(), journal: journal.to_path_buf(), sealing: sealing.clone() })
     }
 
     /// Waits until the runs that came before have ended; `waits` is told for which, and what process has it.
     pub(super) async fn wait(&mut self, stop: &mut StopReceiver, waits: &mut dyn FnMut(&str, &str)) -> Result<Waited, StoreError> {
         let mut told = None;
-        while let Some(ahead) = self.store.ahead(&self.run)? {
+        while let Some(ahead) = self.store.store().ahead(&self.run)? {
             if told.as_ref() != Some(&ahead) {
-                waits(&ahead, &self.store.process(&ahead));
+                waits(&ahead, &self.store.store().process(&ahead));
                 told = Some(ahead);
             }
             tokio::select! {
@@ -65,12 +72,12 @@ impl ConversationTurn {
 
     /// Lets others have their turn: a person is asked.
     pub(super) fn pause(&mut self) -> Result<(), StoreError> {
-        self.store.leave(&self.run)
+        self.store.store().leave(&self.run)
     }
 
     /// Goes to the end of the queue after a pause, and waits there.
     pub(super) async fn come_back(&mut self, stop: &mut StopReceiver, waits: &mut dyn FnMut(&str, &str)) -> Result<Waited, StoreError> {
-        self.store.arrive(&self.of, &self.run)?;
+        self.store.store().arrive(&self.of, &self.run)?;
         self.wait(stop, waits).await
     }
 
@@ -83,7 +90,7 @@ impl ConversationTurn {
     ) -> Result<(), StoreError> {
         self.catch_up()?;
         let EarlierMessages { mut messages, places, older, summary, personal } =
-            self.store.newest(&self.of, bounds.most_read(), bounds.is_summarised)?;
+            self.store.store().newest(&self.of, bounds.most_read(), bounds.is_summarised)?;
         so_far.older = bounds.cut(&mut messages);
         let left_out = places.len() - messages.len();
         so_far.older_until = places[..left_out].last().copied().filter(|_| !so_far.older.is_empty());
@@ -92,20 +99,20 @@ impl ConversationTurn {
         so_far.summary = summary;
         so_far.personal = personal;
         for agent in agents {
-            let EarlierMessages { messages: mut own, personal, .. } = self.store.newest_of(&self.of, &agent, bounds.keep)?;
+            let EarlierMessages { messages: mut own, personal, .. } = self.store.store().newest_of(&self.of, &agent, bounds.keep)?;
             newest(&mut own, bounds.keep, bounds.max_tokens);
             so_far.agents.insert(agent, own);
             so_far.personal.extend(personal);
         }
-        self.store.begin(&self.of, &self.run)
+        self.store.store().begin(&self.of, &self.run)
     }
 
     /// Keeps what was said in runs whose process ended between their last event and this.
     fn catch_up(&mut self) -> Result<(), StoreError> {
-        for run in self.store.unsettled(&self.of)? {
+        for run in self.store.store().unsettled(&self.of)? {
             // A record that cannot be read any more keeps nobody from talking.
             let events = SqliteStore::existing(&self.journal, &self.sealing).and_then(|mut store| store.events(&run)).unwrap_or_default();
-            self.store.settle(&run, &spoken(&run, &events))?;
+            self.store.store().settle(&run, &spoken(&run, &events))?;
         }
         Ok(())
     }
@@ -113,13 +120,13 @@ impl ConversationTurn {
     /// Keeps what was said in a run that has ended.
     pub(super) fn end(mut self, events: &[Event]) -> Result<(), StoreError> {
         let messages = spoken(&self.run, events);
-        if messages.is_empty() { Ok(()) } else { self.store.settle(&self.run, &messages) }
+        if messages.is_empty() { Ok(()) } else { self.store.store().settle(&self.run, &messages) }
     }
 }
 
 impl Drop for ConversationTurn {
     fn drop(&mut self) {
         // One that could not leave has left when its process ends.
-        let _ = self.store.leave(&self.run);
+        let _ = self.store.store().leave(&self.run);
     }
 }

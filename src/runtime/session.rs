@@ -123,7 +123,7 @@ impl RunSession {
                 let log = log.with_files(&id, &on.texts());
                 // A replay is no part of what is said.
                 let own = start.conversation.as_deref().filter(|_| !on.runner.taping.is_replay());
-                let turn = own.map(|own| ConversationTurn::arrive(own, &id, &file, &sealing)).transpose()?;
+                let turn = own.map(|own| ConversationTurn::arrive(&on.runner.journals, own, &id, &file, &sealing)).transpose()?;
                 (Box::new(log), Some(lock), turn)
             }
         };
@@ -142,7 +142,7 @@ impl RunSession {
         let away = events.last().map_or(0, |last| (on.ports.clock.now() - last.time).num_milliseconds().max(0) as u64);
         let log = Box::new(on.runner.journals.log(&file, &sealing)?);
         let own = start_of(&events).and_then(|start| start.conversation.as_deref()).filter(|_| !on.runner.taping.is_replay());
-        let turn = own.map(|own| ConversationTurn::arrive(own, &id, &file, &sealing)).transpose()?;
+        let turn = own.map(|own| ConversationTurn::arrive(&on.runner.journals, own, &id, &file, &sealing)).transpose()?;
         Ok(RunSession { id, on, run, begin: Input::Resume { away_ms: away }, before: events, log, lock: Some(lock), turn })
     }
 

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use super::encryption::Sealing;
 use super::held;
+use super::sqlite_conversations::SqliteConversations;
 use super::sqlite_file::Identity;
 use super::sqlite_store::SqliteStore;
 use super::store_block::Unwritten;
@@ -21,9 +22,46 @@ use crate::port::{EventLog, StoreError, Synced};
 /// Most requests that share a commit: bounds what is in memory twice, and what is tried again when it fails.
 const MOST: usize = 256;
 
-/// Journal files, each opened once.
+/// The files of runs and conversations that a process uses again and again.
 #[derive(Default)]
-pub struct SharedStores(Mutex<HashMap<PathBuf, Arc<StoreWriter>>>);
+pub struct SharedStores {
+    /// Journal files, each opened once.
+    journals: Mutex<HashMap<PathBuf, Arc<StoreWriter>>>,
+    /// Files of conversations that no run uses now, one connection to each: opening and closing a file costs several writes.
+    conversations: Mutex<HashMap<PathBuf, SqliteConversations>>,
+}
+
+/// A file of conversations in use by one run; the next one uses the same connection.
+pub struct SharedConversations {
+    store: Option<SqliteConversations>,
+    stores: Arc<SharedStores>,
+}
+
+impl SharedConversations {
+    /// Opens the file, see [`SqliteConversations::open`], or takes the connection of an earlier run.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub fn open(stores: &Arc<SharedStores>, file: &Path, sealing: &Sealing, is_ours: bool) -> Result<SharedConversations, StoreError> {
+        let kept = held(&stores.conversations).remove(file).and_then(|kept| kept.again(sealing));
+        let store = kept.map_or_else(|| SqliteConversations::open(file, sealing, is_ours), Ok)?;
+        Ok(SharedConversations { store: Some(store), stores: Arc::clone(stores) })
+    }
+
+    /// The store.
+    #[expect(clippy::expect_used, reason = "only drop takes it")]
+    pub fn store(&mut self) -> &mut SqliteConversations {
+        self.store.as_mut().expect("it is taken only when it is dropped")
+    }
+}
+
+impl Drop for SharedConversations {
+    fn drop(&mut self) {
+        if let Some(store) = self.store.take() {
+            held(&self.stores.conversations).insert(store.file().to_path_buf(), store);
+        }
+    }
+}
 
 /// The thread that writes a file. Whoever lets it go last waits until it has closed the file.
 struct StoreWriter {
@@ -46,7 +84,7 @@ impl SharedStores {
     /// # Errors
     /// The file cannot be opened, see [`SqliteStore::open_sealed`].
     pub fn log(&self, file: &Path, sealing: &Sealing) -> Result<SharedLog, StoreError> {
-        let mut writers = held(&self.0);
+        let mut writers = held(&self.journals);
         let writer = match writers.get(file).filter(|writer| writer.identity.loss().is_none()) {
             Some(writer) => Arc::clone(writer),
             None => {

@@ -186,6 +186,16 @@ impl SqliteConversations {
         if says == "ok" { Ok(self.list()?.len()) } else { Err(wrong(&self.file, format!("is damaged ({says}): restore a backup"))) }
     }
 
+    /// The file.
+    pub(super) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The open file for another use; `None`: it is not what was opened any more.
+    pub(super) fn again(self, sealing: &Sealing) -> Option<SqliteConversations> {
+        self.is_there().is_ok().then(|| SqliteConversations { sealing: sealing.clone(), ..self })
+    }
+
     /// Whether the file is the one that was opened.
     fn is_there(&self) -> Result<(), StoreError> {
         let Some(what) = self.identity.loss() else { return Ok(()) };
@@ -196,6 +206,14 @@ impl SqliteConversations {
 
     fn told(&self) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
         told(&self.file)
+    }
+
+    /// Changes the queue: all or nothing. A power cut may undo it, and ends all whom it is about.
+    fn in_queue<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        self.connection.pragma_update(None, "synchronous", "normal").map_err(self.told())?;
+        let done = self.atomically(work);
+        self.connection.pragma_update(None, "synchronous", "full").map_err(self.told())?;
+        done
     }
 
     /// Does all or nothing, durably.
@@ -364,7 +382,7 @@ impl Conversations for SqliteConversations {
         // Before it stands in the queue: one without a living process has left.
         let lock = RunLock::take(&self.file, &turn(run))?;
         self.turns.insert(run.to_owned(), lock);
-        self.atomically(|connection| {
+        self.in_queue(|connection| {
             let number = self.made(connection, conversation)?;
             connection.execute("delete from queue where run = ?1", [run])?;
             connection.execute("insert into queue (conversation, run) values (?1, ?2)", params![number, run]).map(drop)
@@ -380,7 +398,7 @@ impl Conversations for SqliteConversations {
             if self.turns.contains_key(&ahead) || RunLock::is_held(&self.file, &turn(&ahead)) {
                 return Ok(Some(ahead));
             }
-            self.atomically(|connection| connection.execute("delete from queue where run = ?1", [&ahead]).map(drop))?;
+            self.in_queue(|connection| connection.execute("delete from queue where run = ?1", [&ahead]).map(drop))?;
             // The file that its process left goes when it is let go of.
             let _ = RunLock::take(&self.file, &turn(&ahead));
         }
@@ -391,7 +409,10 @@ impl Conversations for SqliteConversations {
     }
 
     fn leave(&mut self, run: &str) -> Result<(), StoreError> {
-        self.atomically(|connection| {
+        if !self.turns.contains_key(run) {
+            return Ok(());
+        }
+        self.in_queue(|connection| {
             let of = "select conversation from queue where run = ?1";
             let number: Option<i64> = connection.query_row(of, [run], |row| row.get(0)).optional()?;
             connection.execute("delete from queue where run = ?1", [run])?;
@@ -455,6 +476,7 @@ impl Conversations for SqliteConversations {
             if bodies.is_empty() {
                 return Ok(());
             }
+            connection.execute("delete from queue where run = ?1", [run])?;
             let before = connection.execute("delete from messages where run = ?1 and thread = ''", [run])?;
             connection.execute("delete from messages where run = ?1", [run])?;
             let cleared = "select coalesce(max(number), 0) from messages where conversation = ?1 and thread = ?2";
@@ -471,7 +493,11 @@ impl Conversations for SqliteConversations {
                 connection.execute("delete from messages where conversation = ?1 and thread = ?2", params![number, SUMMARY])?;
             }
             insert(connection, number, run, &bodies, &messages, before)
-        })
+        })?;
+        if !messages.is_empty() {
+            self.turns.remove(run);
+        }
+        Ok(())
     }
 
     fn list(&mut self) -> Result<Vec<ConversationSummary>, StoreError> {

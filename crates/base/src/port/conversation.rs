@@ -108,7 +108,8 @@ pub trait Conversations: Send {
     /// Runs of a conversation that have begun, and whose messages nobody has kept or looked for since.
     fn unsettled(&mut self, conversation: &str) -> Result<Vec<String>, StoreError>;
 
-    /// Keeps what was said in a run that has begun, in the place of what was kept of it. Without messages: they were looked for, and it has not ended.
+    /// Keeps what was said in a run that has begun, in the place of what was kept of it, and takes it from the queue. Without messages: they were
+    /// looked for, and it has not ended.
     fn settle(&mut self, run: &str, messages: &[KeptMessage]) -> Result<(), StoreError>;
 
     /// The conversations, that with the newest message first.
