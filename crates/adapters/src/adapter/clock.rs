@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::port::Clock;
 
-/// The clock of this machine. No other module reads it.
+/// The clock of this machine. No other module reads the wall-clock time.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
     start: Instant,

@@ -1,5 +1,5 @@
-//! Files on the disk of this machine. No other module opens files. Only regular files are opened, so that nothing here blocks on a pipe;
-//! [`read_named`] is for files that a person names on the command line.
+//! Opens, reads and writes files on the disk of this machine. Only regular files are opened, so that nothing here blocks on a pipe. The exceptions
+//! are [`read_named`] and [`open_to_write`], for paths that a person names on the command line.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};

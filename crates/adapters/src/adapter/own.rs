@@ -16,7 +16,7 @@ use crate::model::{Touch, is_code, is_data, own_by_name};
 
 /// Maximum number of files in a folder that are compared with a file that has several names.
 const MOST_COMPARED: usize = 4_096;
-/// Files that the system provides about running programs. Some contain keys, and some block when they are read.
+/// Folders in which the system shows running programs as files. Some files contain keys, and some block when they are read.
 const SYSTEM: [&str; 2] = ["/proc", "/sys"];
 
 /// The places that a run protects from its steps.

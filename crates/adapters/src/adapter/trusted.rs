@@ -28,7 +28,7 @@ pub struct TrustedEntry {
     pub at: DateTime<Utc>,
 }
 
-/// Why the list, or one of its entries, cannot be used. Nothing is trusted because of it.
+/// Why the list, or one of its entries, cannot be used. An unusable list or entry trusts nothing.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each says what it is about")]
 pub enum TrustError {

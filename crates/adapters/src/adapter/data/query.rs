@@ -175,7 +175,7 @@ struct ResultColumn {
     has_values: bool,
 }
 
-/// The type of a declared type, by SQLite's rules of affinity (sqlite.org/datatype3.html, section 3.1).
+/// Converts a declared column type, by SQLite's rules of affinity (sqlite.org/datatype3.html, section 3.1).
 fn declared(declared: &str) -> Option<FieldKind> {
     let declared = declared.to_ascii_uppercase();
     let has = |words: &[&str]| words.iter().any(|word| declared.contains(word));

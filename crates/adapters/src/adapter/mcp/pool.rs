@@ -1,8 +1,8 @@
 //! The servers of a process: which run uses which server, and how many idle servers are kept.
 //!
 //! Two servers are the same if everything they are started or called with is equal: project, command, arguments, environment, folder or address,
-//! headers, sign-in, hosts that may be reached, and the secrets in their fixed arguments. A server that holds a pipeline's secrets is therefore never
-//! used by a run without them.
+//! headers, sign-in, whether they may ask a person, hosts that may be reached, and the secrets in their fixed arguments. A server that holds a
+//! pipeline's secrets is therefore never used by a run without them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};

@@ -27,7 +27,7 @@ const MOST_RESUMED: usize = 10;
 pub(super) const RESUME_AFTER: Duration = Duration::from_secs(1);
 /// Maximum wait that a server may request.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// How often one request is sent, each time with another token.
+/// Maximum number of times that one request is sent, each time with another token.
 const MOST_TOKENS: usize = 3;
 /// Time limit for sending a message that has no answer.
 const NOTICE_TIME: Duration = Duration::from_secs(2);

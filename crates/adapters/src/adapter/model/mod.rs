@@ -53,7 +53,7 @@ impl ModelClient for HttpModelClient {
             };
             let reply = tokio::time::timeout(request.timeout, attempt(&client, &request, &scrub)).await.map_err(too_slow)?;
             let mut reply = reply.map_err(|fault| said_by_whom(fault.into(), &request))?;
-            // A placeholder key for endpoints that need none (`none`, `ollama`) may occur in any answer, so it is not hidden.
+            // Short keys and plain words, such as the placeholders `none` and `ollama`, may occur in any answer, so they are not hidden.
             if request.api_key.as_ref().is_some_and(|key| is_recognised(key.reveal())) {
                 scrub.reply(&mut reply);
             }
@@ -83,7 +83,7 @@ fn said_by_whom(mut failure: Failure, request: &ModelRequest) -> Failure {
 /// What is wrong with an answer: a failure kind, and a message that follows `https://host`.
 type AnswerFault = (FailureKind, String);
 
-/// Assembles an answer. Each method fails if the answer is wrong.
+/// Assembles an answer. The fallible methods return what is wrong with it.
 trait AnswerReader: Send {
     /// Reads the next event of a stream.
     fn event(&mut self, event: &SseEvent) -> Result<ReadProgress, AnswerFault>;

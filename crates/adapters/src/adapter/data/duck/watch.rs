@@ -12,7 +12,7 @@ use crate::event::Failure;
 
 /// The interval between two checks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
-/// How much the process may grow meanwhile, in bytes. DuckDB's own limit counts the tables that it sorts and groups, but not every text.
+/// How much the process may grow while a query runs, in bytes. DuckDB's own limit counts the tables that it sorts and groups, but not every text.
 const MOST_GROWTH_OF_PROCESS: u64 = 2 * MOST_GROWTH;
 
 /// Runs work within the time and memory limits of a query.

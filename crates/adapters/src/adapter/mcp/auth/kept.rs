@@ -157,7 +157,7 @@ impl LoginPlace {
     /// Reads the login; `None` if there is none.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, is not a login for this server, or can be read or changed by other users.
+    /// Fails if the file cannot be read, is not a login for this server, belongs to another user, or can be changed by other users.
     pub(super) fn read(&self) -> Result<Option<KeptLogin>, FileError> {
         let cannot = cannot("read", &self.path);
         let text = match files::open(&self.path).and_then(|file| Ok((file.metadata()?, files::within(file, LARGEST)?))) {

@@ -37,9 +37,9 @@ pub struct LoginWish {
 pub trait LoginTalk: Send + Sync {
     /// Whether these origins, which the server names, may receive requests for a token.
     fn may_use(&self, issuer: &str, origins: &[String]) -> bool;
-    /// Opens or shows the address where the person logs in with a browser.
+    /// Sends the person to the address where they log in with a browser.
     fn go_to(&self, address: &str);
-    /// Shows the address and the code that the person enters there, on any device.
+    /// Shows the person an address, and the code to enter there, on any device.
     fn go_to_with_code(&self, address: &str, code: &str);
 }
 
@@ -116,7 +116,8 @@ async fn opened(asker: &Asker) -> Result<Callback, HttpFault> {
     Callback::open().await.map_err(fault)
 }
 
-/// Checks that a person allowed every host that receives a secret. Hosts that the file names, and the server's own host, need no confirmation.
+/// Checks that a person allowed every host that receives a secret. Hosts that the file, the command or an earlier login names, and the server's own
+/// host, need no confirmation.
 #[expect(clippy::too_many_arguments, reason = "all of them decide")]
 fn agreed(
     asker: &Asker,
@@ -256,7 +257,7 @@ impl Asked<'_> {
             ("resource", self.resource),
         ];
         form.extend((!self.scope.is_empty()).then_some(("scope", self.scope.as_str())));
-        // A refresh token is only issued by some servers if the person is asked to consent each time.
+        // Some servers only issue a refresh token if the person is asked for consent.
         form.extend(self.scope.split(' ').any(|scope| scope == "offline_access").then_some(("prompt", "consent")));
         let sign = if authorize.contains('?') { '&' } else { '?' };
         talk.go_to(&format!("{authorize}{sign}{}", encoded(&form)));

@@ -270,7 +270,7 @@ pub(super) async fn issuer(asker: &Asker, name: &str, is_guess: bool) -> Result<
     })
 }
 
-/// A failure whose message says what a person has to do. The message must hold no secrets: it is not scrubbed.
+/// An `auth` failure whose message says what a person has to do. The message is not scrubbed.
 pub(super) fn auth_fault(message: impl Into<String>) -> HttpFault {
     HttpFault::before_sending(Failure::new(FailureKind::Auth, message.into()))
 }
