@@ -1,7 +1,7 @@
 //! One port implementation per file.
 //!
-//! To add an adapter: add a file here that implements a trait of `port`, a feature in `Cargo.toml` if it has its own dependencies, and its line in
-//! `runtime/world.rs`.
+//! How to add an adapter: add a file here that implements a trait of `port`, a feature in `Cargo.toml` if it has its own dependencies, and its line
+//! in `runtime/world.rs`.
 
 pub mod cassette;
 pub mod clock;

@@ -8,7 +8,7 @@
 //! If a path is written in an unforeseen way (`'my servers/mcp.py'`, `-um servers.mcp`, `serv*/mcp.py`, `import servers`), the words are searched for
 //! the names in the project instead.
 //!
-//! To add a way to name a file: add a separator to [`SEPARATORS`], or a line in [`candidates`].
+//! How to add a way to name a file: add a separator to [`SEPARATORS`], or a line in [`candidates`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

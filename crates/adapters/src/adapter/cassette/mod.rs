@@ -7,7 +7,7 @@
 //! | `folder` | the files |
 //! | `nearest` | the report for a call without a recording |
 //!
-//! To add another kind of call: its method in `port::Tape`, its request in `asked`.
+//! How to add another kind of call: add its method to `port::Tape` and its request to `asked`.
 
 mod asked;
 mod folder;

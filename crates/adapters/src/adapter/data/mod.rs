@@ -5,8 +5,8 @@
 //! memory) → `query` (behind `guard`). SQLite files are attached read-only instead of loaded. `database` keeps loaded tables between queries;
 //! `summary` describes a table with the same queries. `engines` decides which engine answers; `duck` is the second engine.
 //!
-//! To add a kind of table file: implement [`columns::RowSource`] and add it in `load`.
-//! To add a kind of file to read: add a module here and use it in `read`.
+//! How to add a kind of table file: implement [`columns::RowSource`] and add it in `load`.
+//! How to add a kind of file to read: add a module here and use it in `read`.
 
 mod archive;
 mod blocking;

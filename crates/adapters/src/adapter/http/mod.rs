@@ -4,7 +4,7 @@
 //! checked, and enforces the limits of [`HttpSettings`] on decompressed data. Every fault has a failure kind that decides whether `retry.on` can
 //! retry it; see `fault`.
 //!
-//! To add another use of HTTP: take an [`Http`], build an [`HttpCall`], and read the [`HttpAnswer`] as a whole or event by event.
+//! How to add another use of HTTP: take an [`Http`], build an [`HttpCall`], and read the [`HttpAnswer`] as a whole or event by event.
 
 mod address;
 mod answer;

@@ -22,7 +22,7 @@
 //! Only the protocol types of rmcp are used. Its service would drop a line that is too long and continue, and could not report whether a failed
 //! request had been sent, which `unknown_outcome` depends on.
 //!
-//! To add a request of the protocol: its content in `protocol`, its bounds in `tools`, a row of the fault table in `tests`.
+//! How to add a request of the protocol: add its content to `protocol`, its bounds to `tools`, and a row to the fault table in `tests`.
 
 pub mod auth;
 mod headers;

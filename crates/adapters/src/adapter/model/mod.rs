@@ -3,8 +3,8 @@
 //! A reply is only accepted if the stream ended as its format requires; otherwise its text is dropped. An endpoint that ignores `stream` and answers
 //! with one JSON object is supported too.
 //!
-//! To add a wire format: add a variant to `model::WireFormat`, a file here that builds a [`WireCall`] with its [`AnswerReader`], an arm in [`ask`]
-//! (the compiler requires it), and rows in `tests`. To add a provider that uses an existing format, see [`Service`](crate::model::Service).
+//! How to add a wire format: add a variant to `model::WireFormat`, a file here that builds a [`WireCall`] with its [`AnswerReader`], an arm in
+//! [`ask`] (the compiler requires it), and rows in `tests`. To add a provider that uses an existing format, see [`Service`](crate::model::Service).
 
 mod anthropic;
 mod draft;

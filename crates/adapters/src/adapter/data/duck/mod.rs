@@ -4,7 +4,7 @@
 //! `tables` (only the declared files, then the lock: no other file, no extension, no setting) → `values` (rows as data), under `watch` (time,
 //! memory). Every query has its own database, so no file stays locked between queries.
 //!
-//! To allow another function in queries: add its name in `functions`.
+//! How to allow another function in queries: add its name in `functions`.
 
 mod functions;
 mod inspect;

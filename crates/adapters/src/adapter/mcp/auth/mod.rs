@@ -4,7 +4,7 @@
 //! own credentials. Secrets are only sent to addresses that the file names, to the server's own host, or to hosts that a person allowed at the login;
 //! a server cannot redirect them elsewhere.
 //!
-//! To add another grant: add a value to `Grant`, its request in `ServerTokens::fetched` or `login`, and the message for when there is no token.
+//! How to add another grant: add a value to `Grant`, its request in `ServerTokens::fetched` or `login`, and the message for when there is no token.
 
 mod assertion;
 mod callback;
