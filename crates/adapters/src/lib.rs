@@ -1,6 +1,6 @@
-//! The ports of `flow-base` on this machine: files, stores, models, HTTP, mail, SQL and MCP servers.
+//! Implements the ports of `flow-base` on this machine: files, stores, models, HTTP, mail, SQL and MCP servers.
 //!
-//! See `ARCHITECTURE.md` for the rooms and which may name which.
+//! See `ARCHITECTURE.md` for the modules and their allowed dependencies.
 
 #![cfg_attr(
     not(all(feature = "data", feature = "mail", feature = "mcp", feature = "model", feature = "store")),

@@ -6,14 +6,14 @@ use chrono::{DateTime, Utc};
 
 use crate::port::Clock;
 
-/// The clock of this machine; the one place that asks it.
+/// The clock of this machine. No other module reads the wall-clock time.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
     start: Instant,
 }
 
 impl SystemClock {
-    /// A clock whose [`Clock::elapsed`] begins now.
+    /// Creates a clock whose [`Clock::elapsed`] starts now.
     #[expect(clippy::disallowed_methods, reason = "this is the adapter behind port::Clock")]
     pub fn new() -> SystemClock {
         SystemClock { start: Instant::now() }
@@ -29,7 +29,7 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is the adapter behind port::Clock")]
     fn now(&self) -> DateTime<Utc> {
-        // `Utc::now` panics where the machine's clock is before 1970.
+        // `Utc::now` panics if the machine's clock is before 1970.
         SystemTime::now().into()
     }
 

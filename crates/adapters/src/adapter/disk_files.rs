@@ -1,4 +1,4 @@
-//! The files that are checked, on the disk of this machine.
+//! The files of a check, on the disk of this machine.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::files::{LARGEST, here, read_text};
 use crate::port::{Files, ReadFileError, TableSource};
 
-/// Most names of a folder that are looked at.
+/// Maximum number of names read from a folder.
 const MOST_NAMES: usize = 1_000;
 
 /// Files of this machine.

@@ -1,4 +1,4 @@
-//! What is kept is encrypted with a key of the user: AES-256 in GCM, a random nonce before each text, what it belongs to bound to it.
+//! Encryption of stored data with the user's key: AES-256-GCM with a random nonce before each text. Each text is bound to the place it belongs to.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use sha2::{Digest, Sha256};
 
-/// Bytes of a key.
+/// Length of a key, in bytes.
 const KEY: usize = 32;
 
-/// A text is no key; it is not repeated.
+/// A text is not a valid key. The message does not repeat it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is not 32 bytes in Base64; make one with: openssl rand -base64 32")]
 pub struct KeyError;
 
-/// A key of journals.
+/// A key that encrypts journals.
 #[derive(Clone)]
 pub struct JournalKey {
     id: Arc<str>,
     key: Arc<LessSafeKey>,
-    /// Of [`mark`](Self::mark): derived from the key, and of no other use.
+    /// The key of [`mark`](Self::mark), derived from the main key and not used for anything else.
     marks: Arc<hmac::Key>,
 }
 
@@ -37,7 +37,7 @@ impl JournalKey {
     /// Reads a key: 32 bytes in Base64.
     ///
     /// # Errors
-    /// It is something else.
+    /// Fails if the text is not such a key.
     pub fn read(text: &str) -> Result<JournalKey, KeyError> {
         let bytes = STANDARD.decode(text.trim()).ok().filter(|bytes| bytes.len() == KEY).ok_or(KeyError)?;
         let key = UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| KeyError)?;
@@ -48,17 +48,17 @@ impl JournalKey {
         Ok(JournalKey { id: id.into(), key: Arc::new(LessSafeKey::new(key)), marks: Arc::new(marks) })
     }
 
-    /// Its name: says which key it is, and nothing about it.
+    /// A name that identifies the key without revealing it.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What a text is found again by (HMAC-SHA-256, in hex): who does not have the key cannot confirm a guess of the text.
+    /// A keyed hash (HMAC-SHA-256, in hex) by which a text can be found again. Without the key, a guess of the text cannot be confirmed.
     pub(super) fn mark(&self, text: &str) -> String {
         hex::encode(hmac::sign(&self.marks, text.as_bytes()))
     }
 
-    /// Encrypts a text that belongs to `place`. `None`: the system gives no random numbers.
+    /// Encrypts a text that belongs to `place`. `None` if the system provides no random numbers.
     pub(super) fn seal(&self, place: &[u8], mut text: Vec<u8>) -> Option<Vec<u8>> {
         let mut nonce = [0; NONCE_LEN];
         SystemRandom::new().fill(&mut nonce).ok()?;
@@ -66,7 +66,7 @@ impl JournalKey {
         Some([&nonce[..], &text].concat())
     }
 
-    /// The text again. `None`: another key, another place, or changed.
+    /// Decrypts a text. `None` if the key or the place differs, or the text was changed.
     pub(super) fn open(&self, place: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, text) = sealed.split_at_checked(NONCE_LEN)?;
         let mut text = text.to_vec();
@@ -77,12 +77,12 @@ impl JournalKey {
     }
 }
 
-/// Whether what is kept is encrypted, and with which key.
+/// Whether stored data is encrypted, and with which key.
 #[derive(Debug, Clone, Default)]
 pub struct Sealing {
-    /// The key: for new texts, and for those that were encrypted with it before.
+    /// The key for new texts, and for those that were already encrypted with it.
     pub key: Option<JournalKey>,
-    /// New texts are encrypted.
+    /// Whether new texts are encrypted.
     pub is_on: bool,
 }
 

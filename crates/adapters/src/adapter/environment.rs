@@ -1,4 +1,4 @@
-//! The environment, `.env` files and random ids: the only place that reads them.
+//! The environment, `.env` files and random ids. No other module reads them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,10 +8,10 @@ use super::files::{self, FileError, cannot};
 use super::os;
 use crate::port::Secret;
 
-/// Most bytes of a file of variables.
+/// Maximum size of a file of variables, in bytes.
 const LARGEST: u64 = 1024 * 1024;
 
-/// What is wrong with the environment, or a file that it names.
+/// An error in the environment, or in a file that it names.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each says what it is about")]
 pub enum EnvironmentError {
@@ -31,14 +31,14 @@ pub enum EnvironmentError {
     NoHome,
 }
 
-/// All variables, those of `--env-file` behind the ones that are set; names that begin with `FLOW_` are not taken from a file.
+/// All variables. Those of `--env-file` are overridden by the environment. Names that begin with `FLOW_` are not read from a file.
 ///
 /// # Errors
-/// The file cannot be read, or a line is no `NAME=value`.
+/// Fails if the file cannot be read, or a line is not `NAME=value`.
 pub fn variables(env_file: Option<&Path>) -> Result<BTreeMap<String, Secret>, EnvironmentError> {
     let mut variables = BTreeMap::new();
     if let Some(file) = env_file {
-        // The program's own settings come from the environment itself.
+        // Flow's own settings only come from the environment.
         variables.extend(of_file(file)?.into_iter().filter(|(name, _)| !name.starts_with("FLOW_")));
     }
     let texts = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, Secret::new(value.into_string().ok()?)));
@@ -47,10 +47,10 @@ pub fn variables(env_file: Option<&Path>) -> Result<BTreeMap<String, Secret>, En
     Ok(variables)
 }
 
-/// The variables of an `--env-file`, also those that are not taken from it.
+/// All variables in an `--env-file`, including those that [`variables`] does not use.
 ///
 /// # Errors
-/// As [`variables`].
+/// See [`variables`].
 pub fn of_file(file: &Path) -> Result<BTreeMap<String, Secret>, EnvironmentError> {
     let text = files::read_named(file, LARGEST).map_err(cannot("read", file))?;
     let mut variables = BTreeMap::new();
@@ -68,14 +68,13 @@ pub fn of_file(file: &Path) -> Result<BTreeMap<String, Secret>, EnvironmentError
     Ok(variables)
 }
 
-/// Holds the key that runs are encrypted with. It is no variable like others: no file may read it.
+/// The variable with the key that encrypts runs. Unlike other variables, it is not available to pipeline files.
 pub const JOURNAL_KEY: &str = "FLOW_JOURNAL_KEY";
 
-/// The text of the key that runs are encrypted with: `FLOW_JOURNAL_KEY`, else what is in the file. With it comes where it is from.
-/// `None`: there is neither.
+/// The key that encrypts runs, as text, with its source: `FLOW_JOURNAL_KEY`, otherwise the content of the file. `None` if there is neither.
 ///
 /// # Errors
-/// The file cannot be read, or others can read it, too.
+/// Fails if the file cannot be read, or other users can access it.
 pub fn journal_key(file: Option<&Path>) -> Result<Option<(Secret, String)>, EnvironmentError> {
     if let Some(text) = text(JOURNAL_KEY).filter(|text| !text.is_empty()) {
         return Ok(Some((Secret::new(text), JOURNAL_KEY.to_owned())));
@@ -96,12 +95,11 @@ fn unquoted(value: &str) -> &str {
     inner('"').or_else(|| inner('\'')).unwrap_or(value)
 }
 
-/// Where the user's own settings stand: the file that `FLOW_CONFIG` names (an empty value: none), else `flow/config.toml` in
-/// `XDG_CONFIG_HOME`, else in `~/.config`. Of the latter two the file need not be there.
+/// The path of the user's own settings: the file that `FLOW_CONFIG` names (none if it is empty), otherwise `flow/config.toml` in `XDG_CONFIG_HOME`,
+/// otherwise in `~/.config`. In the last two cases the file may be missing.
 ///
 /// # Errors
-/// `FLOW_CONFIG` names a file that is not there, what is there cannot be read, or others may change it: with it goes what its owner does
-/// not allow.
+/// Fails if `FLOW_CONFIG` names a missing file, the file cannot be read, or other users may change it: they could then allow what its owner does not.
 pub fn user_settings() -> Result<Option<PathBuf>, EnvironmentError> {
     let named = std::env::var_os("FLOW_CONFIG").map(PathBuf::from);
     let Some(path) = named.clone().or_else(usual_settings).filter(|path| !path.as_os_str().is_empty()) else { return Ok(None) };
@@ -115,8 +113,8 @@ pub fn user_settings() -> Result<Option<PathBuf>, EnvironmentError> {
     }
 }
 
-/// Who else could change a file, or put another in its place: in its folder, or where a link of that name leads. In a folder with the
-/// sticky bit nobody replaces what is another's.
+/// Who else could change a file, or replace it: in its folder, or in the folder of a link's target. In a folder with the sticky bit, users cannot
+/// replace the files of others.
 fn open_to(path: &Path) -> Option<String> {
     let real = path.canonicalize().ok()?;
     let of_file = std::fs::metadata(&real).ok()?;
@@ -138,43 +136,43 @@ fn open_to(path: &Path) -> Option<String> {
     })
 }
 
-/// Where the settings of a person stand who names no other place.
+/// The default path of a person's settings.
 fn usual_settings() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let of_system = folder("XDG_CONFIG_HOME").map(|folder| folder.join("flow/config.toml"));
     of_system.or_else(|| folder("HOME").map(|folder| folder.join(".config/flow/config.toml")))
 }
 
-/// The folder that `FLOW_STATE_DIR` names for the runs of all projects; an empty value names none.
+/// The folder for the runs of all projects, set by `FLOW_STATE_DIR`; `None` if it is unset or empty.
 pub fn state_folder() -> Option<PathBuf> {
     std::env::var_os("FLOW_STATE_DIR").filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Where it is kept what the user trusts: `flow/trusted` in `XDG_STATE_HOME`, else in `~/.local/state`. Both must be whole paths, so that no
-/// folder that somebody works in can bring a list of its own.
+/// The folder of the list of trusted content: `flow/trusted` in `XDG_STATE_HOME`, otherwise in `~/.local/state`. Both variables must hold absolute
+/// paths, so that no working folder can supply its own list.
 ///
 /// # Errors
-/// There is neither.
+/// Fails if neither variable holds an absolute path.
 pub fn trusted_folder() -> Result<PathBuf, EnvironmentError> {
     Ok(kept_folder()?.join("trusted"))
 }
 
-/// The folder in which logins are kept, `~/.local/state/flow/logins` unless `XDG_STATE_HOME` says otherwise.
+/// The folder of stored logins: `flow/logins` in `XDG_STATE_HOME`, otherwise in `~/.local/state`.
 ///
 /// # Errors
-/// Neither variable names an absolute folder.
+/// Fails if neither variable holds an absolute path.
 pub fn logins_folder() -> Result<PathBuf, EnvironmentError> {
     Ok(kept_folder()?.join("logins"))
 }
 
-/// The folder of what this program keeps for its user.
+/// The folder in which flow stores the user's data.
 fn kept_folder() -> Result<PathBuf, EnvironmentError> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
     let state = folder("XDG_STATE_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/state")));
     state.map(|folder| folder.join("flow")).ok_or(EnvironmentError::NoHome)
 }
 
-/// Folders that programs are looked for in, as the value of `PATH`: those of the user's own, without relative ones.
+/// The folders in which programs are searched, as the value of `PATH`: the user's own, without relative ones.
 pub(crate) fn program_path() -> OsString {
     let own = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&own).filter(|folder| folder.is_absolute());
@@ -186,18 +184,18 @@ pub fn run_id() -> String {
     format!("r_{}", random_name())
 }
 
-/// What stands in the place of a run where messages are added by hand: `a_` and 128 random bits in hexadecimal.
+/// A new id that takes the place of a run id for messages that are added by hand: `a_` and 128 random bits in hexadecimal.
 pub fn added_id() -> String {
     format!("a_{}", random_name())
 }
 
-/// The id of a new session of a chat: a UUID.
+/// A new id of a chat session: a UUID.
 #[expect(clippy::disallowed_methods, reason = "the one place that makes ids")]
 pub fn session_id() -> String {
     uuid::Uuid::new_v4().hyphenated().to_string()
 }
 
-/// A name that nobody can guess.
+/// A random name that cannot be guessed.
 #[expect(clippy::disallowed_methods, reason = "the one place that makes ids")]
 pub fn random_name() -> String {
     uuid::Uuid::new_v4().simple().to_string()
@@ -209,13 +207,13 @@ pub fn seed() -> u64 {
     uuid::Uuid::new_v4().as_u64_pair().0
 }
 
-/// A variable, if it is set and a text.
+/// The value of a variable, if it is set and valid text.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 pub fn text(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The number of the user whom this process is of.
+/// The id of the user that runs this process.
 pub fn user_id() -> u32 {
     os::this_user()
 }

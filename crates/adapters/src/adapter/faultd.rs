@@ -1,4 +1,4 @@
-//! A loopback server for tests that plays faults: it reads each request to its end, then does what its script says.
+//! A loopback server for tests that simulates faults: it reads each request completely, then follows its script.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -8,22 +8,22 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-/// One thing the server does.
+/// One action of the server.
 #[derive(Clone)]
 pub(crate) enum FaultAct {
     /// Sends bytes.
     Send(Vec<u8>),
-    /// Sends bytes in pieces of this size, each on its own.
+    /// Sends bytes in separate pieces of this size.
     Trickle(Vec<u8>, usize),
-    /// Sends bytes again and again, with a pause, until the other side is gone.
+    /// Sends bytes repeatedly, with a pause, until the client disconnects.
     Forever(Vec<u8>, Duration),
-    /// Does nothing until the other side is gone.
+    /// Does nothing until the client disconnects.
     Stall,
-    /// Closes the connection the hard way.
+    /// Resets the connection.
     Reset,
     /// Closes the connection.
     Close,
-    /// Closes the connection once something of the next request has come.
+    /// Closes the connection once part of the next request has arrived.
     CloseOnNext,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Faultd {
 }
 
 impl Faultd {
-    /// Plays the script for each request of each connection.
+    /// Starts a server that follows the script for each request of each connection.
     pub(crate) async fn start(script: Vec<FaultAct>) -> Faultd {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -52,7 +52,7 @@ impl Faultd {
         Faultd { address, requests, connections, gone }
     }
 
-    /// A server that gives one answer with a content type and a length, and keeps its connections.
+    /// Starts a server that sends one answer with a content type and a length, and keeps its connections open.
     pub(crate) async fn answering(status: &str, content_type: &str, body: impl AsRef<[u8]>) -> Faultd {
         Faultd::start(vec![FaultAct::Send(answer(status, &[("content-type", content_type)], body))]).await
     }
@@ -62,17 +62,17 @@ impl Faultd {
         format!("http://{}", self.address)
     }
 
-    /// The requests so far, head and body as text.
+    /// The requests received so far, head and body as text.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 
-    /// How many connections were made.
+    /// The number of connections.
     pub(crate) fn connections(&self) -> usize {
         *self.connections.lock().unwrap()
     }
 
-    /// Waits until a stalled or endless answer was given up by the other side.
+    /// Waits until the client gives up a stalled or endless answer.
     pub(crate) async fn gone(&mut self) {
         tokio::time::timeout(Duration::from_secs(20), self.gone.recv()).await.expect("the connection was not closed").unwrap();
     }
@@ -145,7 +145,7 @@ async fn serve(mut stream: TcpStream, script: Vec<FaultAct>, seen: Arc<Mutex<Vec
     }
 }
 
-/// Reads one request; `None` when the connection ended.
+/// Reads one request; `None` if the connection ended.
 async fn request(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     loop {

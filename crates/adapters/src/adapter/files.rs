@@ -1,5 +1,5 @@
-//! Files on the disk of this machine: the one place that opens them. Only regular files are opened, and nothing here waits for somebody at the other
-//! end of a pipe; [`read_named`] is for what a person names on the command line.
+//! Opens, reads and writes files on the disk of this machine. Only regular files are opened, so that nothing here blocks on a pipe. The exceptions
+//! are [`read_named`] and [`open_to_write`], for paths that a person names on the command line.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use super::os;
 use crate::diagnostic::visible;
 
-/// Most bytes of a file that a person writes: pipelines, imports, channels, instructions.
+/// Maximum size of a file that a person writes (pipelines, imports, channels, instructions), in bytes.
 pub(super) const LARGEST: u64 = 1024 * 1024;
 
-/// How deep folders are searched.
+/// Maximum depth of a search in folders.
 const DEEPEST: usize = 16;
 
 /// A file or folder that could not be used.
@@ -23,17 +23,17 @@ pub struct FileError {
     source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// A path as people read it: on one line, without characters that cannot be seen.
+/// A path for display: on one line, with invisible characters escaped.
 pub fn shown(path: &Path) -> String {
     visible(&path.display().to_string()).into_owned()
 }
 
-/// A path as it can be opened: the current folder has an empty one.
+/// A path that can be opened: an empty path refers to the current folder.
 pub(super) fn here(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
-/// Where a path really leads; of one that is not there, where it would be. The last part is not followed.
+/// The path with links resolved, except in its last part. If it does not exist, the path that it would have.
 pub(super) fn real(path: &Path) -> PathBuf {
     let path = &std::path::absolute(here(path)).unwrap_or_else(|_| path.to_path_buf());
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.clone() };
@@ -45,46 +45,46 @@ pub(super) fn real(path: &Path) -> PathBuf {
     path.clone()
 }
 
-/// The error of what could not be done with a file or folder: `read`, `write`.
+/// Creates the error of a failed action (`read`, `write`) on a file or folder.
 pub fn cannot<E: Into<Box<dyn std::error::Error + Send + Sync>>>(act: &'static str, path: &Path) -> impl Fn(E) -> FileError + Copy {
     move |source| FileError { act, path: path.to_path_buf(), source: source.into() }
 }
 
-/// Opens a regular file for reading. A pipe, a socket or a device is an error at once, also one that came there a moment ago.
+/// Opens a regular file for reading. Fails immediately on a pipe, a socket or a device, even if it replaced the file a moment ago.
 ///
 /// # Errors
-/// There is no such file, it is something else, or it may not be read.
+/// Fails if the file does not exist, is not a regular file, or cannot be read.
 pub fn open(path: &Path) -> std::io::Result<File> {
     open_with(path, false)
 }
 
-/// The same, where the last part of the path must not be a link.
+/// Like [`open`], but the last part of the path must not be a link.
 ///
 /// # Errors
-/// As [`open`].
+/// See [`open`].
 pub(crate) fn open_unlinked(path: &Path) -> std::io::Result<File> {
     open_with(path, true)
 }
 
 fn open_with(path: &Path, is_own: bool) -> std::io::Result<File> {
-    // Looked at before, too: some devices do something when they are opened.
+    // Also checked before opening, because opening some devices has an effect.
     regular(&fs::metadata(path).map_err(|e| leads_nowhere(path).unwrap_or(e))?)?;
     let file = os::at_once(OpenOptions::new().read(true), is_own).open(path)?;
     regular(&file.metadata()?)?;
     Ok(file)
 }
 
-/// The error of a link that leads to nothing. `None`: it is none.
+/// The error of a link whose target does not exist. `None` if the path is not such a link.
 fn leads_nowhere(path: &Path) -> Option<std::io::Error> {
     let is_missing = |what: std::io::Result<_>| what.is_err_and(|e: std::io::Error| e.kind() == ErrorKind::NotFound);
     let is = fs::symlink_metadata(path).is_ok() && is_missing(fs::metadata(path));
     is.then(|| std::io::Error::other(format!("{} is a link that leads nowhere", path.display())))
 }
 
-/// Opens a file that need not be there. Only where nothing stands, and no link on the way leads nowhere, there is none.
+/// Opens a file if it exists. Returns `None` only if nothing exists at the path and no link in it is broken.
 ///
 /// # Errors
-/// What is there is no regular file, or it may not be read.
+/// Fails if the path is not a regular file, or it cannot be read.
 pub fn open_if_there(path: &Path) -> std::io::Result<Option<File>> {
     match fs::symlink_metadata(path) {
         Ok(_) => open(path).map(Some),
@@ -101,43 +101,43 @@ pub(super) fn regular(what: &fs::Metadata) -> std::io::Result<()> {
     }
 }
 
-/// A whole regular file of at most so many bytes.
+/// Reads a whole regular file of at most `most` bytes.
 ///
 /// # Errors
-/// As [`open`], or it has more.
+/// See [`open`]. Also fails if the file is larger.
 pub fn read(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
     within(open(path)?, most)
 }
 
-/// The same, as text.
+/// Like [`read`], but returns text.
 ///
 /// # Errors
-/// As [`read`], or it is not UTF-8.
+/// See [`read`]. Also fails if the content is not UTF-8.
 pub fn read_text(path: &Path, most: u64) -> std::io::Result<String> {
     text(read(path, most)?)
 }
 
-/// The whole text that stands where a person said so on the command line: a file, or a pipe such as `<(command)`. It waits for whoever writes into it;
-/// call it only while signals still end the program.
+/// Reads the whole text of a file or pipe (such as `<(command)`) that a person named on the command line. It waits until the writer of a pipe has
+/// finished; call it only while signals still end the program.
 ///
 /// # Errors
-/// It cannot be read, is not UTF-8, or has more than so many bytes.
+/// Fails if the text cannot be read, is not UTF-8, or has more than `most` bytes.
 pub fn read_named(path: &Path, most: u64) -> std::io::Result<String> {
     text(within(File::open(path)?, most)?)
 }
 
-/// The whole text of standard input.
+/// Reads the whole text of standard input.
 ///
 /// # Errors
-/// As [`read_named`].
+/// See [`read_named`].
 pub fn read_input(most: u64) -> std::io::Result<String> {
     text(within(std::io::stdin().lock(), most)?)
 }
 
-/// Everything that comes, of at most so many bytes.
+/// Reads everything from `from`, up to `most` bytes.
 ///
 /// # Errors
-/// It cannot be read, or there is more.
+/// Fails if it cannot be read, or has more bytes.
 pub fn within(from: impl Read, most: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = vec![];
     from.take(most + 1).read_to_end(&mut bytes)?;
@@ -152,11 +152,10 @@ pub(super) fn text(bytes: Vec<u8>) -> std::io::Result<String> {
     String::from_utf8(bytes).map_err(|_| std::io::Error::new(ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
-/// Looks whether a file that is about to be written really lies in this folder: no link in its path may lead out of it. What is not there
-/// yet leads nowhere.
+/// Checks that a file to be written is in this folder: no link in its path may lead out of it. Parts of the path that do not exist yet are ignored.
 ///
 /// # Errors
-/// A link leads out.
+/// Fails if a link leads out of the folder.
 pub fn stays_in(base: &Path, path: &Path) -> std::io::Result<()> {
     let Ok(base) = fs::canonicalize(here(base)) else { return Ok(()) };
     let Some(folder) = path.ancestors().skip(1).find(|folder| folder.as_os_str().is_empty() || folder.exists()) else { return Ok(()) };
@@ -168,10 +167,10 @@ pub fn stays_in(base: &Path, path: &Path) -> std::io::Result<()> {
     Err(std::io::Error::new(ErrorKind::InvalidInput, message))
 }
 
-/// Opens a file of ours for reading and writing. A new one can be read by its owner only; one that is there stays as it is.
+/// Opens one of flow's own files for reading and writing. A new file is readable by its owner only; an existing one keeps its permissions.
 ///
 /// # Errors
-/// It cannot be made, or what is there is no regular file.
+/// Fails if the file cannot be created, or is not a regular file.
 pub(crate) fn open_private(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -180,44 +179,44 @@ pub(crate) fn open_private(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Opens what a person names on the command line to be written: a file, whose text goes if `is_emptied`, or a pipe or device. A new file can be read by
-/// its owner only; one that is there keeps who may.
+/// Opens what a person names on the command line for writing: a file, which is truncated if `is_emptied`, or a pipe or device. A new file is readable
+/// by its owner only; an existing one keeps its permissions.
 ///
 /// # Errors
-/// It cannot be written.
+/// Fails if it cannot be opened for writing.
 pub fn open_to_write(path: &Path, is_emptied: bool) -> std::io::Result<File> {
     os::private(OpenOptions::new().write(true).create(true).truncate(is_emptied).append(!is_emptied)).open(path)
 }
 
-/// Finds out whether what a person names can be written, before anything is done for it. What is in it stays.
+/// Checks in advance that what a person names can be written. Existing content is kept.
 ///
 /// # Errors
-/// It cannot.
+/// Fails if it cannot be written.
 pub fn may_write(path: &Path) -> std::io::Result<()> {
-    // Whoever reads a pipe would take its first closing for the end.
+    // The reader of a pipe would take its first closing for the end.
     let is_pipe = fs::metadata(path).is_ok_and(|what| os::is_pipe(&what));
     if is_pipe { Ok(()) } else { open_to_write(path, false).map(drop) }
 }
 
-/// Writes a value as JSON into a file of ours, whole or not at all, also when the machine goes down. The file, and a folder made for it, are
-/// for their owner only.
+/// Writes a value as JSON into one of flow's own files, atomically even if the machine crashes. The file, and a folder created for it, are accessible
+/// to their owner only.
 ///
 /// # Errors
-/// The folder cannot be made or written, or the disk is full; then the file is what it was.
+/// Fails if the folder cannot be created or written, or the disk is full; the file is then unchanged.
 pub(crate) fn write_private(path: &Path, value: &impl serde::Serialize) -> std::io::Result<()> {
     let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
     put_private(path, &text)
 }
 
-/// The same for any bytes.
+/// Like [`write_private`], for any bytes.
 ///
 /// # Errors
-/// As [`write_private`].
+/// See [`write_private`].
 pub(crate) fn put_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = path.parent().map_or(Path::new("."), here);
     private_folder(folder)?;
-    // Made for its owner only.
+    // Temporary files are created with access for their owner only.
     let mut new = tempfile::NamedTempFile::new_in(folder)?;
     new.write_all(bytes)?;
     new.as_file().sync_all()?;
@@ -225,10 +224,10 @@ pub(crate) fn put_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Makes a folder, and those above it, that only its owner can open. One that is there stays as it is.
+/// Creates a folder, and its parents, that only its owner can open. An existing folder is unchanged.
 ///
 /// # Errors
-/// It cannot be made.
+/// Fails if the folder cannot be created.
 pub fn private_folder(folder: &Path) -> std::io::Result<()> {
     os::private_folders().create(folder)
 }
@@ -238,7 +237,8 @@ pub(crate) fn is_anothers(what: &fs::Metadata) -> Option<&'static str> {
     (![os::this_user(), 0].contains(&os::owner(what).0)).then_some("belongs to another user")
 }
 
-/// Whether others than its owner may change a file or folder, as words that follow "it". A group with the number of the owner is his alone.
+/// Whether users other than the owner may change a file or folder, as words that follow "it". A group with the same number as the owner counts as the
+/// owner's own.
 pub(crate) fn open_to_others(what: &fs::Metadata) -> Option<&'static str> {
     let (mode, (user, group)) = (os::mode(what), os::owner(what));
     match () {
@@ -248,8 +248,8 @@ pub(crate) fn open_to_others(what: &fs::Metadata) -> Option<&'static str> {
     }
 }
 
-/// The YAML files in and below a folder, sorted. Hidden folders, `target`, `node_modules` and folders that are
-/// projects of their own are left out; links are not followed.
+/// The YAML files in and below a folder, sorted. Hidden folders, `target`, `node_modules` and folders that are separate projects are skipped; links
+/// are not followed.
 pub fn yaml_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = vec![];
     find(folder, &mut found, 0);
@@ -277,19 +277,20 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>, depth: usize) {
     }
 }
 
-/// Puts a text in place of a file in one move: whole or not at all, also when the machine goes down. Where a link leads, that file is
-/// replaced, and the file keeps its owner and who may read it.
+/// Replaces the text of a file atomically, even if the machine crashes. If the path is a link, its target is replaced. The file keeps its owner and
+/// permissions.
 ///
 /// # Errors
-/// The folder cannot be written, the disk is full, or the owner cannot be kept; then the file is what it was.
+/// Fails if the folder cannot be written, the disk is full, or the owner cannot be kept; the file is then unchanged.
 pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     replace_where(path, text, |_| Ok(()))
 }
 
-/// As [`replace`], only if the file may be written and still holds what `is_known` says: what another program wrote meanwhile stays.
+/// Like [`replace`], but only if the file is not read-only and `is_known` accepts its current content, so that changes of another program are not
+/// overwritten.
 ///
 /// # Errors
-/// As [`replace`], and where the file is not to be replaced; then the file is what it was.
+/// See [`replace`]. Also fails if the file must not be replaced; it is then unchanged.
 pub fn replace_if(path: &Path, text: &str, is_known: impl Fn(&[u8]) -> bool) -> std::io::Result<()> {
     replace_where(path, text, |path| {
         if fs::metadata(path)?.permissions().readonly() {
@@ -305,7 +306,7 @@ pub fn replace_if(path: &Path, text: &str, is_known: impl Fn(&[u8]) -> bool) -> 
 fn replace_where(path: &Path, text: &str, may: impl Fn(&Path) -> std::io::Result<()>) -> std::io::Result<()> {
     let path = fs::canonicalize(path)?;
     let folder = path.parent().unwrap_or(Path::new("."));
-    // The name says what it is, and the lock that it is in use: what a process leaves that is killed goes with the next replacement.
+    // The name marks the file as temporary, and the lock marks it as in use. A file that a killed process left is removed at the next replacement.
     let prefix = format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy());
     remove_left(folder, &prefix);
     let mut file = tempfile::Builder::new().prefix(&prefix).suffix(IN_WORK).tempfile_in(folder)?;
@@ -319,10 +320,10 @@ fn replace_where(path: &Path, text: &str, may: impl Fn(&Path) -> std::io::Result
     File::open(folder)?.sync_all()
 }
 
-/// How the name of a text ends that is to take a file's place.
+/// The suffix of a temporary file that replaces another file.
 const IN_WORK: &str = ".flow-new";
 
-/// Removes the texts that were to take a file's place and whose process is gone.
+/// Removes temporary files whose process no longer exists.
 fn remove_left(folder: &Path, prefix: &str) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
@@ -334,7 +335,7 @@ fn remove_left(folder: &Path, prefix: &str) {
     }
 }
 
-/// Gives a new file the owner and the group of the one that it is to replace.
+/// Sets the owner and group of a new file to those of the file that it replaces.
 fn keep_owner(new: &File, path: &Path) -> std::io::Result<()> {
     let (old, own) = (fs::metadata(path)?, new.metadata()?);
     if os::owner(&old) == os::owner(&own) { Ok(()) } else { os::give(new, &old) }

@@ -1,6 +1,6 @@
 //! The folder of a `file` tool. Names are plain names: no path, no leading dot; links are not followed.
 //!
-//! The work is done on threads of its own, which a run leaves behind when it has waited long enough: a disk elsewhere may never answer.
+//! The work runs on separate threads, which a run abandons after a time limit, because a network disk may never answer.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -10,25 +10,25 @@ use super::own::OwnFiles;
 use crate::event::{Failure, FailureKind};
 use crate::port::{Folder, Pending, plain_name};
 
-/// Largest file that is read, in bytes.
+/// Maximum size of a file that is read, in bytes.
 const MOST_BYTES: u64 = 8 * 1024 * 1024;
-/// The longest that is waited for a disk, where nothing else ends the wait before.
+/// Maximum wait for a disk, if nothing else ends the wait earlier.
 const MOST_WAIT: std::time::Duration = std::time::Duration::from_secs(300);
 
-/// Folders on disk.
+/// Access to folders on disk.
 #[derive(Debug, Clone)]
 pub struct DiskFolder {
     own: Arc<OwnFiles>,
 }
 
 impl DiskFolder {
-    /// Folders in which these are neither read nor written.
+    /// Creates access to folders, in which the files in `own` are neither read nor written.
     pub fn keeping(own: Arc<OwnFiles>) -> DiskFolder {
         DiskFolder { own }
     }
 }
 
-/// Rejects a path that a link takes elsewhere.
+/// Rejects a path that leads elsewhere through a link.
 fn held(project: &Path, path: &Path, told: &str, within: bool) -> Result<(), Failure> {
     let place = files::here(path).canonicalize().unwrap_or_else(|_| real(path));
     let mut seems = files::here(project).canonicalize().unwrap_or_else(|_| project.to_path_buf());
@@ -78,7 +78,7 @@ impl Folder for DiskFolder {
     }
 }
 
-/// Work that may wait for a disk. Whoever drops it waits no more.
+/// Runs work that may wait for a disk. Dropping the future stops waiting.
 fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T, Failure> + Send + 'static) -> Pending<T> {
     Box::pin(async move {
         match tokio::time::timeout(MOST_WAIT, tokio::task::spawn_blocking(work)).await {
@@ -91,7 +91,7 @@ fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T, Failure> + Send +
     })
 }
 
-/// A name in a folder.
+/// The path of a name in a folder.
 fn inside(folder: &Path, name: &str) -> Result<PathBuf, Failure> {
     plain_name(name).map(|()| folder.join(name))
 }

@@ -1,7 +1,7 @@
 //! One port implementation per file.
 //!
-//! How to add an adapter: a file here that implements a trait of `port`, a feature in `Cargo.toml` if it brings in crates of its own, and its line in
-//! `runtime/world.rs`.
+//! How to add an adapter: add a file here that implements a trait of `port`, a feature in `Cargo.toml` if it has its own dependencies, and its line
+//! in `runtime/world.rs`.
 
 pub mod cassette;
 pub mod clock;
@@ -53,7 +53,7 @@ pub mod trusted;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What a mutex holds, whatever became of a thread that held it before.
+/// Locks a mutex, even if a thread panicked while it held the lock.
 pub fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! What only a Unix gives: who owns a file and may use it, what tells two files apart, and groups of processes. For another system a second file like
-//! this one is needed, and its signals in the program's `cli/signals.rs`; nothing else names what only Unix has.
+//! Functions that only exist on Unix: ownership and permissions of files, file identity, and process groups. Another system needs a second file like
+//! this one, and its own signals in the program's `cli/signals.rs`; no other module uses Unix-only functions.
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 #[cfg(feature = "mcp")]
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// A file or folder, whatever it is called: the device and its number there.
+/// Identifies a file or folder independently of its name: its device, and its number there.
 pub(super) type FileId = (u64, u64);
 
 pub(super) fn file_id(what: &Metadata) -> FileId {
@@ -25,13 +25,13 @@ pub(super) fn has_names(what: &Metadata) -> bool {
     what.nlink() > 1
 }
 
-/// Whether an open file has no name any more.
+/// Whether an open file no longer has a name.
 #[cfg(feature = "store")]
 pub(super) fn is_removed(what: &Metadata) -> bool {
     what.nlink() == 0
 }
 
-/// Who may use it: the lowest nine bits, and 0o1000, where in a folder nobody replaces what is another's.
+/// The permissions: the lowest nine bits, and 0o1000 (the sticky bit), with which users cannot replace the files of others in a folder.
 pub(super) fn mode(what: &Metadata) -> u32 {
     what.permissions().mode()
 }
@@ -40,7 +40,7 @@ pub(super) fn permissions(mode: u32) -> Permissions {
     Permissions::from_mode(mode)
 }
 
-/// Whether it is a file that somebody may execute.
+/// Whether it is a file that someone may execute.
 pub(super) fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|what| what.is_file() && mode(&what) & 0o111 != 0)
 }
@@ -54,42 +54,42 @@ pub(super) fn owner(what: &Metadata) -> (u32, u32) {
     (what.uid(), what.gid())
 }
 
-/// The user of this process.
+/// The user that runs this process.
 pub(super) fn this_user() -> u32 {
     geteuid().as_raw()
 }
 
-/// Gives a file to the owner and the group of another.
+/// Changes the owner and the group of a file to those of another.
 pub(super) fn give(file: &File, like: &Metadata) -> io::Result<()> {
     let (user, group) = owner(like);
     fchown(file, Some(user), Some(group))
 }
 
-/// What it makes new can be read by its owner only.
+/// Files that these options create are readable by their owner only.
 pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options.mode(0o600)
 }
 
-/// What it makes new can be opened by its owner only.
+/// Folders that this builder creates are accessible to their owner only.
 pub(super) fn private_folders() -> DirBuilder {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700);
     builder
 }
 
-/// Opening waits for nobody at the other end of a pipe; and with `is_own` it follows no link in the last part of the path.
+/// Opens without blocking on a pipe. With `is_own`, does not follow a link in the last part of the path.
 pub(super) fn at_once(options: &mut OpenOptions, is_own: bool) -> &mut OpenOptions {
     let flags = if is_own { OFlags::NONBLOCK | OFlags::NOFOLLOW } else { OFlags::NONBLOCK };
     options.custom_flags(flags.bits().cast_signed())
 }
 
-/// Reads all of the buffer from a place in the file.
+/// Fills the buffer from a position in the file.
 #[cfg(feature = "store")]
 pub(super) fn read_at(file: &File, buffer: &mut [u8], place: u64) -> io::Result<()> {
     file.read_exact_at(buffer, place)
 }
 
-/// A program with all that it has started.
+/// A program and all processes that it started.
 #[cfg(feature = "mcp")]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProcessGroup(Pid);
@@ -101,7 +101,7 @@ impl ProcessGroup {
         Pid::from_raw(leader.cast_signed()).map(ProcessGroup)
     }
 
-    /// Lets a program lead a group of its own.
+    /// Starts a program in its own process group.
     pub(super) fn led_by(command: &mut tokio::process::Command) -> &mut tokio::process::Command {
         command.process_group(0)
     }
@@ -110,7 +110,7 @@ impl ProcessGroup {
         self.0.as_raw_nonzero().to_string()
     }
 
-    /// Asks it to end.
+    /// Sends SIGTERM to the group.
     pub(super) fn terminate(self) {
         let _ = kill_process_group(self.0, Signal::TERM);
     }

@@ -1,8 +1,8 @@
-//! What no step of a run reads or writes, whatever a file or a model says. The names that tell it are in [`crate::model::own_by_name`]; here are the
-//! places that only this run knows, and both are held against where a path really leads: through links, by another name of the same file (a hard
-//! link, other case), and for files that are not there yet.
+//! Files that no step of a run may read or write, whatever a file or a model says. [`crate::model::own_by_name`] defines the protected names; this
+//! module adds the places that only this run knows. Both are checked against the real target of a path: through links, under another name of the same
+//! file (a hard link, another case), and for files that do not exist yet.
 //!
-//! Every adapter that opens a file for a step asks here first; there is no other list.
+//! Every adapter that opens a file for a step calls this module first; there is no other list.
 
 use std::fs::{self, File, Metadata};
 use std::path::{Path, PathBuf};
@@ -14,45 +14,45 @@ use super::started::is_code_file;
 use crate::event::{Failure, FailureKind};
 use crate::model::{Touch, is_code, is_data, own_by_name};
 
-/// Most files of a folder that are compared with one that has several names.
+/// Maximum number of files in a folder that are compared with a file that has several names.
 const MOST_COMPARED: usize = 4_096;
-/// What the system shows of running programs as if it were files: keys among it, and some wait when they are read.
+/// Folders in which the system shows running programs as files. Some files contain keys, and some block when they are read.
 const SYSTEM: [&str; 2] = ["/proc", "/sys"];
 
-/// Which places a run keeps from its steps.
+/// The places that a run protects from its steps.
 #[derive(Debug, Clone, Default)]
 pub struct OwnFiles {
-    /// The project's folder. Names in it count from here.
+    /// The project's folder. Names inside it are relative to it.
     pub project: PathBuf,
-    /// Files and folders that are neither read nor written: the record of runs, what is trusted, settings, secrets.
+    /// Files and folders that may be neither read nor written: the record of runs, trusted content, settings, secrets.
     pub hidden: Vec<PathBuf>,
-    /// Files and folders that are not written: what the run is made of, and what its servers run.
+    /// Files and folders that may not be written: those that define the run, and those that its servers run.
     pub fixed: Vec<PathBuf>,
-    /// Folders that commands of servers name, there or not: data is written in them, and no code.
+    /// Folders that commands of servers name, whether or not they exist. Data may be written there, but no code.
     pub code_in: Vec<PathBuf>,
-    /// Folders that servers are started in: nothing is written right there that they would run.
+    /// Folders in which servers are started. Files that the servers might run may not be written directly in them.
     pub starts: Vec<PathBuf>,
-    /// What servers of the other pipelines of the project run: worked out at the first write.
+    /// Finds the files that servers of the project's other pipelines run. Called at the first write.
     pub others: Option<fn(&Path) -> OwnFiles>,
-    /// The same, once it is known.
+    /// The result of `others`, once it was called.
     pub looked: Arc<OnceLock<Box<OwnFiles>>>,
-    /// Whether a text is one of the language: as a file it would be a pipeline, or be brought in by one.
+    /// Whether a text is written in the workflow language. As a file it could be a pipeline, or be imported by one.
     pub is_program: Option<fn(&str) -> bool>,
 }
 
 impl OwnFiles {
-    /// Whether a step may read a file, or list a folder. A link counts as what it leads to.
+    /// Checks that a step may read a file, or list a folder. A link counts as its target.
     ///
     /// # Errors
-    /// It must not (`denied`).
+    /// Fails with `denied` if it may not be read.
     pub fn may_read(&self, path: &Path) -> Result<(), Failure> {
         self.allowed(&PathTarget::of(path), path, Touch::Read)
     }
 
-    /// Opens a file for a step: only a regular one, and only the one that was looked at. `open` is the way to open it.
+    /// Opens a regular file for a step. The opened file must be the one that was checked. `open` is the function that opens it.
     ///
     /// # Errors
-    /// It must not be read (`denied`), or cannot be.
+    /// Fails with `denied` if the file may not be read. The inner result is the error of opening it.
     pub fn open(&self, path: &Path, open: fn(&Path) -> std::io::Result<File>) -> Result<std::io::Result<File>, Failure> {
         let spot = PathTarget::of(path);
         self.allowed(&spot, path, Touch::Read)?;
@@ -65,14 +65,14 @@ impl OwnFiles {
         }
     }
 
-    /// Whether a step may write this text. A link there would be replaced, so that what it leads to does not count.
+    /// Checks that a step may write this text. A link at the path would be replaced, so its target does not matter.
     ///
     /// # Errors
-    /// It must not (`denied`).
+    /// Fails with `denied` if it may not be written.
     pub fn may_write(&self, path: &Path, text: &str) -> Result<(), Failure> {
         let spot = PathTarget::of_entry(path);
         self.allowed(&spot, path, Touch::Write)?;
-        // A file without an ending is run by its first line, or by the rights that the one before had.
+        // A file without an extension may be run because of its first line, or of the permissions of the file that it replaces.
         let may_be_code = is_data(&spot.path).map_or_else(|| text.starts_with("#!") || is_code_file(&spot.path), |is_data| !is_data);
         if may_be_code && self.code_in.iter().any(|folder| spot.is_in(folder)) {
             return Err(denied(path, Touch::Write, "may be code in a folder that a server's command names"));
@@ -117,7 +117,7 @@ impl OwnFiles {
         is_run().then_some("is in the folder that a server starts in, and might be executed")
     }
 
-    /// A file with several names (hard links) is the own one if any of its names in these folders is.
+    /// A file with several names (hard links) is protected if any of its names in these folders is.
     fn by_other_name(&self, spot: &PathTarget, touch: Touch) -> Option<&'static str> {
         let id = spot.ids.first().filter(|_| spot.has_names)?;
         let of_project = [self.project.clone(), self.project.join(".flow")];
@@ -144,21 +144,21 @@ fn denied(path: &Path, touch: Touch, why: &str) -> Failure {
     Failure::new(FailureKind::Denied, format!("no step may {what} {}: it {why}", shown(path)))
 }
 
-/// Where a path leads, there or not.
+/// The target of a path, whether or not it exists.
 #[derive(Debug)]
 struct PathTarget {
-    /// The whole path, links followed.
+    /// The whole path, with links resolved.
     path: PathBuf,
-    /// What is there: itself, if it is, then the folders above.
+    /// The existing parts: the file itself, if it exists, then the folders above it.
     ids: Vec<FileId>,
-    /// The names below the first of them that are not there yet, in small letters: where `A` and `a` are one file, both will be.
+    /// The names of the missing parts, in lower case: where `A` and `a` are the same file, both are protected.
     rest: Vec<String>,
-    /// There are several names of it.
+    /// Whether the file has several names.
     has_names: bool,
 }
 
 impl PathTarget {
-    /// Where a path leads when all links are followed.
+    /// The target of a path, with all links resolved.
     fn of(path: &Path) -> PathTarget {
         match files::here(path).canonicalize() {
             Ok(place) => PathTarget::at(place),
@@ -166,12 +166,12 @@ impl PathTarget {
         }
     }
 
-    /// The same, but the last part is looked at itself, be it a link.
+    /// The target of a path, with links resolved except in its last part.
     fn of_entry(path: &Path) -> PathTarget {
         PathTarget::at(real(path))
     }
 
-    /// Of a path without links but perhaps its last part.
+    /// The target of a path without links, except possibly its last part.
     fn at(path: PathBuf) -> PathTarget {
         let there: Vec<Option<Metadata>> = path.ancestors().map(|place| fs::symlink_metadata(place).ok()).collect();
         let missing = there.iter().take_while(|found| found.is_none()).count();
@@ -182,7 +182,7 @@ impl PathTarget {
         PathTarget { ids: there.iter().flatten().map(file_id).collect(), rest, has_names, path }
     }
 
-    /// Whether it is this file or folder, or lies in it. One that is a link counts as itself and as what it leads to.
+    /// Whether it is this file or folder, or is inside it. If `own` is a link, both the link and its target count.
     fn is_in(&self, own: &Path) -> bool {
         [PathTarget::of_entry(own), PathTarget::of(own)].iter().any(|own| match own.ids.first() {
             Some(id) if own.rest.is_empty() => self.ids.contains(id),
@@ -191,7 +191,7 @@ impl PathTarget {
         })
     }
 
-    /// Whether it lies in this folder itself, and not in one below.
+    /// Whether it is directly in this folder, and not in a subfolder.
     fn is_right_in(&self, folder: &Path) -> bool {
         let above = self.path.parent().map(PathTarget::of);
         above.is_some_and(|above| above.rest.is_empty() && above.ids.first() == PathTarget::of(folder).ids.first())

@@ -1,10 +1,10 @@
-//! Whether a host answers: a connection is opened and closed, nothing is sent.
+//! Checks whether a host answers, by opening and closing a connection. Nothing is sent.
 
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// Why a host does not answer.
+/// Why a host cannot be reached.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each says what it is about")]
 pub enum ReachError {
@@ -23,11 +23,11 @@ pub enum ReachError {
 /// Connects to a host.
 ///
 /// # Errors
-/// It does not answer.
+/// Fails if the host does not answer.
 pub fn reach(host: &str, port: u16, within: Duration) -> Result<(), ReachError> {
     let (sender, found) = channel();
     let name = (host.to_owned(), port);
-    // Looking a name up cannot be given a time; whoever waits for it can.
+    // A name lookup has no timeout, so it runs on another thread.
     let look_up = move || sender.send(name.to_socket_addrs().map(Iterator::collect::<Vec<_>>));
     std::thread::Builder::new().name("names".into()).spawn(look_up).map_err(ReachError::Thread)?;
     let addresses = match found.recv_timeout(within) {

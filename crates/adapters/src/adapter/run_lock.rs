@@ -1,4 +1,4 @@
-//! One process at a time continues with a run.
+//! A lock that lets one process at a time continue a run.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -7,41 +7,42 @@ use std::time::Duration;
 use super::os;
 use crate::port::StoreError;
 
-/// A run that this process alone continues with. The system lets go of it when the process ends, however it ends.
+/// Holds the lock of a run. The operating system releases it when the process ends, in any way.
 pub struct RunLock {
     file: std::fs::File,
     path: PathBuf,
 }
 
-/// How often, and for how long, somebody who only looks may be in the way.
+/// How often to retry, and how long to wait in between, when a process that only checks the lock holds it briefly.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
-/// The ending of the file by which a run is asked to end.
+/// The extension of the file that requests the end of a run.
 const ASKED: &str = "cancel";
 
 impl RunLock {
-    /// Whether a process continues with this run right now.
+    /// Whether a process currently holds the lock of this run.
     pub fn is_held(store: &Path, run: &str) -> bool {
         let file = std::fs::File::open(store.with_file_name(format!("{run}.lock")));
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)))
     }
 
-    /// The number of the process that continues with this run; `?`: it is not told.
+    /// The id of the process that holds the lock of this run; `?` if it is unknown.
     pub fn holder(store: &Path, run: &str) -> String {
         let told = std::fs::read_to_string(store.with_file_name(format!("{run}.lock"))).unwrap_or_default();
         if told.trim().is_empty() { "?".to_owned() } else { told.trim().to_owned() }
     }
 
-    /// Asks the process that continues with this run to end it ([`RunLock::is_asked_to_end`]). Who takes the lock later is not asked.
+    /// Requests that the process which holds the lock ends the run ([`RunLock::is_asked_to_end`]). The request does not apply to a process that takes
+    /// the lock later.
     ///
     /// # Errors
-    /// The file beside the store cannot be made.
+    /// Fails if the file beside the store cannot be created.
     pub fn ask_to_end(store: &Path, run: &str) -> Result<(), StoreError> {
         let path = store.with_file_name(format!("{run}.{ASKED}"));
         super::files::open_private(&path).map(drop).map_err(|error| StoreError::unusable(&path, error))
     }
 
-    /// Whether another process wants this run to end.
+    /// Whether another process requested the end of this run.
     pub fn is_asked_to_end(&self) -> bool {
         self.path.with_extension(ASKED).exists()
     }
@@ -50,17 +51,18 @@ impl RunLock {
         let _ = std::fs::remove_file(self.path.with_extension(ASKED));
     }
 
-    /// The runs of a store that processes continue with right now.
+    /// The runs of a store that are currently locked.
     pub fn held_beside(store: &Path) -> Vec<String> {
         let folder = store.parent().into_iter().flat_map(std::fs::read_dir).flatten().flatten();
         let names = folder.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".lock")?.to_owned()));
         names.filter(|run| RunLock::is_held(store, run)).collect()
     }
 
-    /// Takes the lock of a run that is to be removed. `None`: the disk is full, so that there can be no lock, and nobody has one.
+    /// Takes the lock of a run that is about to be removed. `None` if the disk is full and the lock file does not exist, so that no process holds the
+    /// lock.
     ///
     /// # Errors
-    /// As [`RunLock::take`].
+    /// See [`RunLock::take`].
     pub fn take_to_remove(store: &Path, run: &str) -> Result<Option<RunLock>, StoreError> {
         let path = store.with_file_name(format!("{run}.lock"));
         let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
@@ -73,7 +75,7 @@ impl RunLock {
     /// Takes the lock of a run of the store in `store`.
     ///
     /// # Errors
-    /// Another process has it, told with its number; or the file beside the store cannot be made.
+    /// Fails if another process holds the lock (the error names its id), or the file beside the store cannot be created.
     pub fn take(store: &Path, run: &str) -> Result<RunLock, StoreError> {
         use std::io::{Read, Seek, Write};
         let path = store.with_file_name(format!("{run}.lock"));
@@ -89,7 +91,7 @@ impl RunLock {
         }
         match taken {
             Ok(()) => {
-                // The one that had it before may have removed the file in between.
+                // The previous holder may have removed the file in the meantime.
                 let is_there =
                     std::fs::metadata(&path).is_ok_and(|there| file.metadata().is_ok_and(|own| os::file_id(&own) == os::file_id(&there)));
                 if !is_there {
@@ -98,7 +100,7 @@ impl RunLock {
                 let mut lock = RunLock { file, path: path.clone() };
                 lock.forget_asked();
                 let file = &mut lock.file;
-                // Who has it is told to others only; the lock holds on a full disk, too.
+                // The process id is only informative, so a failure to write it is ignored: the lock also works on a full disk.
                 let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
                 Ok(lock)
             }

@@ -1,4 +1,4 @@
-//! Texts from outside, made safe for the message of a failure.
+//! Makes untrusted texts safe for failure messages.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
@@ -10,26 +10,25 @@ use crate::model::FailureKind;
 use crate::port::{ModelReply, Secret};
 use crate::redact::Secrets;
 
-/// Most bytes of a failure's message.
+/// Maximum length of a failure's message, in bytes.
 const MOST_BYTES: usize = 2048;
-/// Most bytes quoted from outside in one message.
+/// Maximum length of a quote in one message, in bytes.
 const MOST_QUOTED: usize = 1024;
-/// Most characters quoted beside a sentence of our own.
+/// Maximum length of a quote beside flow's own text, in characters.
 pub(crate) const MOST_BESIDE: usize = 200;
-/// Most secrets that are learnt; the oldest are forgotten.
+/// Maximum number of learnt secrets; the oldest are forgotten.
 const MOST_LEARNT: usize = 64;
 
-/// Takes known secrets out of texts.
+/// Removes known secrets from texts.
 #[derive(Clone, Default)]
 pub(crate) struct Scrub {
     secrets: Secrets,
-    /// Those that were learnt later, for all clones.
+    /// Secrets that were learnt later, shared by all clones.
     learnt: Arc<Mutex<(Vec<Secret>, Secrets)>>,
 }
 
 impl Scrub {
-    /// Looks for these secrets as they are and in the encodings in which they turn up (JSON, HTML, web addresses, hex, base64); of `Bearer
-    /// abc` also for `abc` alone.
+    /// Hides these secrets as they are and in common encodings (JSON, HTML, URLs, hex, base64). For `Bearer abc`, also hides `abc` alone.
     pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Scrub {
         let with_rest = |whole: &'a str| std::iter::once(whole).chain(whole.split_once(' ').map(|(_, rest)| rest));
         Scrub {
@@ -38,7 +37,7 @@ impl Scrub {
         }
     }
 
-    /// Looks for one more from now on, here and in all clones.
+    /// Adds a secret, for this scrub and all clones.
     pub(crate) fn learn(&self, secret: &Secret) {
         let mut learnt = held(&self.learnt);
         if learnt.0.contains(secret) {
@@ -54,12 +53,12 @@ impl Scrub {
         held(&self.learnt).1.clone()
     }
 
-    /// Hides those that were learnt in a value that work continues with.
+    /// Hides learnt secrets in a value that is processed further.
     pub(crate) fn hide_learnt(&self, value: &mut serde_json::Value) {
         self.learnt().hide_in_value(value);
     }
 
-    /// Hides them in a reply of the model that they were sent to, wherever the endpoint put them.
+    /// Hides the secrets in the reply of the model that they were sent to, wherever the endpoint put them.
     pub(crate) fn reply(&self, reply: &mut ModelReply) {
         self.secrets.hide_in(&mut reply.text);
         reply.model.iter_mut().for_each(|model| self.secrets.hide_in(model));
@@ -70,7 +69,7 @@ impl Scrub {
         }
     }
 
-    /// The text without them.
+    /// The text without the secrets.
     pub(crate) fn hidden<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let learnt = self.learnt();
         match self.secrets.hide(text) {
@@ -79,26 +78,26 @@ impl Scrub {
         }
     }
 
-    /// A quote from outside: secrets hidden, control characters shown as escapes, one line, bounded. `is_cut`: the text ends where we
-    /// stopped reading, so that its end may be the beginning of a secret, which is hidden too.
+    /// Quotes an untrusted text: secrets hidden, control characters escaped, on one line, limited in length. `is_cut`: the text was cut while it was
+    /// read, so its end may be the beginning of a secret, which is hidden too.
     pub(crate) fn quote(&self, text: &str, is_cut: bool) -> String {
         let learnt = self.learnt();
         let text = if is_cut { learnt.hide_cut(&self.secrets.hide_cut(text)) } else { self.hidden(text).into_owned() };
         cut_bytes(visible(&text), MOST_QUOTED)
     }
 
-    /// A quote that stands beside what we say ourselves: as [`Scrub::quote`], and short.
+    /// A short [`Scrub::quote`], for use beside flow's own text.
     pub(crate) fn short_quote(&self, text: &str) -> String {
         cut(&self.quote(text, false), MOST_BESIDE)
     }
 
-    /// A failure whose message holds none of the secrets.
+    /// A failure whose message contains none of the secrets.
     pub(crate) fn failure(&self, kind: FailureKind, message: impl AsRef<str>) -> Failure {
         Failure::new(kind, cut_bytes(visible(&self.hidden(message.as_ref())), MOST_BYTES))
     }
 }
 
-/// One line without anything that cannot be seen: runs of white space become a space, the rest is escaped as everywhere in messages.
+/// The text on one line without invisible characters: whitespace is collapsed to single spaces, and other invisible characters are escaped.
 pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for word in text.split_whitespace() {

@@ -1,5 +1,4 @@
-//! One journal file for many runs of a process: a thread of its own writes, and what arrives while the disk is busy shares the next
-//! commit.
+//! One journal file for many runs of a process. A separate thread writes it; events that arrive while the disk is busy share the next commit.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +18,7 @@ use super::store_files::{FileTexts, RunFiles};
 use crate::event::Event;
 use crate::port::{EventLog, StoreError, Synced};
 
-/// Most requests that share a commit: bounds what is in memory twice, and what is tried again when it fails.
+/// Maximum number of requests that share a commit. It limits how much is in memory twice, and how much is retried after a failure.
 const MOST: usize = 256;
 
 /// The files of runs and conversations that a process uses again and again.
@@ -63,14 +62,14 @@ impl Drop for SharedConversations {
     }
 }
 
-/// The thread that writes a file. Whoever lets it go last waits until it has closed the file.
+/// The thread that writes a file. Dropping the last reference waits until the file is closed.
 struct StoreWriter {
     identity: Identity,
     sender: Option<Sender<WriteRequest>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Events of one run that must be on disk, and who waits for it.
+/// Events of one run to be written, and the channel that receives the result.
 struct WriteRequest {
     events: Unwritten,
     files: Option<Box<(Arc<str>, RunFiles)>>,
@@ -79,10 +78,10 @@ struct WriteRequest {
 }
 
 impl SharedStores {
-    /// A place for the events of one run in a file. A file that was removed, replaced or emptied since is opened anew.
+    /// Opens a log for the events of one run in a file. A file that was removed, replaced or emptied in the meantime is reopened.
     ///
     /// # Errors
-    /// The file cannot be opened, see [`SqliteStore::open_sealed`].
+    /// Fails if the file cannot be opened; see [`SqliteStore::open_sealed`].
     pub fn log(&self, file: &Path, sealing: &Sealing) -> Result<SharedLog, StoreError> {
         let mut writers = held(&self.journals);
         let writer = match writers.get(file).filter(|writer| writer.identity.loss().is_none()) {
@@ -126,7 +125,7 @@ fn write(mut store: SqliteStore, requests: &Receiver<WriteRequest>) {
                     waiting.push((all.len()..all.len() + blocks.len(), files, done));
                     all.extend(blocks);
                 }
-                // Who asked may be gone.
+                // The requester may no longer exist.
                 Err(error) => drop(done.send(Err(error))),
             }
         }
@@ -136,14 +135,14 @@ fn write(mut store: SqliteStore, requests: &Receiver<WriteRequest>) {
         let files: Vec<_> = waiting.iter().filter_map(|(_, files, _)| named(files)).collect();
         let is_shared = waiting.len() > 1 && store.write_with(&all, &files).is_ok();
         for (blocks, files, done) in waiting {
-            // What one run's blocks spoil is not the others' loss: each is tried alone then.
+            // If the shared commit failed, each run's blocks are written separately, so that one run's failure does not affect the others.
             let files: Vec<_> = named(&files).into_iter().collect();
             let _ = done.send(if is_shared { Ok(()) } else { store.write_with(&all[blocks], &files) });
         }
     }
 }
 
-/// The events of one run on their way to a file that others write too.
+/// The events of one run, to be written to a file that other runs share.
 pub struct SharedLog {
     file: PathBuf,
     unwritten: Unwritten,
@@ -153,7 +152,7 @@ pub struct SharedLog {
 }
 
 impl SharedLog {
-    /// Keeps the files that a run begins with, in the commit of its first events; files that are too large are not kept.
+    /// Stores the files that a run starts with, in the commit of its first events. Files that are too large are not stored.
     #[must_use]
     pub fn with_files(mut self, run: &str, texts: &FileTexts) -> SharedLog {
         self.files = RunFiles::new(texts, &self.sealing).map(|files| Box::new((run.into(), files)));
@@ -170,7 +169,7 @@ impl EventLog for SharedLog {
         let (done, answer) = oneshot::channel();
         let request =
             WriteRequest { events: std::mem::take(&mut self.unwritten), files: self.files.take(), sealing: self.sealing.clone(), done };
-        // When the thread has ended, the request is dropped and its answer with it.
+        // If the thread has ended, the request is dropped, and the answer fails.
         let _ = self.writer.sender.as_ref().map(|sender| sender.send(request));
         let file = self.file.clone();
         Box::pin(async move { answer.await.unwrap_or_else(|_| Err(StoreError::unusable(&file, "its writer thread has ended"))) })

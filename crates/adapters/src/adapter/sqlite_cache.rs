@@ -1,4 +1,4 @@
-//! Results that are used again, in a SQLite file beside the journal. It can be removed at any time.
+//! A cache of results, in a SQLite file beside the journal. It can be deleted at any time.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Cache, Pending};
 
-/// Most bytes of one result.
+/// Maximum size of one result, in bytes.
 const MOST_BYTES: usize = 1024 * 1024;
 
-/// Version of the table, `PRAGMA user_version`. Results of another version are dropped: before 3, the keys beside encrypted results were plain
-/// hashes, and before 4, results had no checksum.
+/// Version of the table (`PRAGMA user_version`). Results of another version are dropped: before 3, the keys of encrypted results were plain hashes,
+/// and before 4, results had no checksum.
 const VERSION: i64 = 4;
 
 /// The file of a cache cannot be used.
@@ -39,21 +39,21 @@ pub struct SqliteCache {
 }
 
 impl SqliteCache {
-    /// The cache in this file, in which `run` keeps its results; nothing is opened yet.
+    /// Creates a cache for `run` in this file. The file is not opened yet.
     pub fn new(file: PathBuf, run: &str, sealing: Sealing) -> SqliteCache {
         SqliteCache { file, run: run.into(), sealing }
     }
 
-    /// What a result is found by in the file. Beside encrypted results it is a keyed hash: `key` says what a step sent to anybody who can
-    /// guess it. With another key, or none, other results are found.
+    /// The key of a result in the file. For encrypted results it is a keyed hash, because anyone who can guess a plain `key` could learn what a step
+    /// sent. Results that were stored with another encryption key, or without one, are not found.
     fn row(&self, key: String) -> String {
         self.sealing.of_new().map_or(key.clone(), |sealed_with| sealed_with.mark(&key))
     }
 
-    /// Erases what these runs have kept. False: others still read it.
+    /// Erases the results of these runs. Returns false if other processes are still reading them.
     ///
     /// # Errors
-    /// The file cannot be used.
+    /// Fails if the file cannot be used.
     pub fn forget(file: &Path, runs: &[&str]) -> Result<bool, CacheError> {
         let forget = || {
             let mut cache = open(file)?;
@@ -76,7 +76,7 @@ impl Cache for SqliteCache {
             cache.execute("delete from results where until <= ?1", [now.timestamp_millis()])?;
             let found: Option<Vec<u8>> =
                 cache.query_row("select value from results where key = ?1", params![key], |row| row.get(0)).optional()?;
-            // One that is damaged, or encrypted with another key, is as good as none.
+            // A result that is damaged, or encrypted with another key, counts as missing.
             let text = found.and_then(|body| unpacked(key.as_bytes(), &body, sealing.key.as_ref()));
             Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
         })

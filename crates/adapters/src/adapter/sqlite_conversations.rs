@@ -1,6 +1,6 @@
-//! Conversations in a SQLite file of their own: the messages, the runs they were said in, and who waits for a turn.
+//! Conversations in a separate SQLite file: their messages, their runs, and the queue of runs that wait for a turn.
 //!
-//! `thread` tells the messages that later runs see (empty) from those that were not answered, those of an agent, and the summary.
+//! The column `thread` is empty for messages that later runs see. Other values mark unanswered messages, those of an agent, and the summary.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,10 +20,10 @@ use crate::model::{PastMessage, read_own};
 use crate::port::{ConversationRun, ConversationSummary, Conversations, EarlierMessages, KeptMessage, MessageThread, StoreError};
 use crate::redact::values_behind;
 
-/// Version of the tables, `PRAGMA user_version`.
+/// Version of the tables (`PRAGMA user_version`).
 const VERSION: i64 = 1;
 
-/// `mark`: the id, or where it is encrypted a keyed hash of it, with the id itself in `sealed`. `state` of a run: see [`STARTED`].
+/// `mark` is the id, or a keyed hash of it if ids are encrypted; the id itself is then in `sealed`. For the `state` of a run, see [`STARTED`].
 const TABLES: &str = "
     create table conversations (number integer primary key, mark text not null unique, sealed blob, key text, messages integer not null) strict;
     create table messages (
@@ -37,16 +37,16 @@ const TABLES: &str = "
     create table queue (number integer primary key autoincrement, conversation integer not null, run text not null unique) strict;
     pragma user_version = 1;";
 
-/// A run has begun; what was said in it is kept; it had not ended when somebody looked; its record is being removed.
+/// The state of a run: it has begun; its messages are stored; it had not ended when its messages were looked for; its record is being removed.
 const STARTED: i64 = 0;
 const KEPT: i64 = 1;
 const LEFT: i64 = 2;
 const FOUND: i64 = 3;
 
-/// The `thread` of messages that were not answered, and of the summary.
+/// The `thread` of unanswered messages, and of the summary.
 const UNANSWERED: &str = "unanswered";
 const SUMMARY: &str = "summary";
-/// Of no message: up to here the conversation was cleared. Its number, and those before it, are never used again.
+/// The `thread` of a marker that holds no message: the conversation was cleared up to its number. That number and lower ones are never reused.
 const CLEARED: &str = "cleared";
 
 /// Conversations in one file.
@@ -55,7 +55,7 @@ pub struct SqliteConversations {
     connection: Connection,
     identity: Identity,
     sealing: Sealing,
-    /// As long as a run waits or goes on here, others see that its process lives.
+    /// The locks of runs that wait or run in this process. They show other processes that this one is alive.
     turns: BTreeMap<String, RunLock>,
 }
 
@@ -65,34 +65,34 @@ type ListedConversation = (i64, String, Option<Vec<u8>>, i64);
 /// Run, part, body, thread, number.
 type KeptRow = (String, i64, Vec<u8>, String, i64);
 
-/// The newest messages of a thread. The index has them in their order.
+/// The newest messages of a thread. The index returns them in this order.
 const NEWEST: &str = "select run, part, body, thread, number from messages where conversation = ?1 and thread = ?2 and number > ?3
                       order by number desc limit ?4";
 
-/// Which messages are read.
+/// Which messages to read.
 #[derive(Clone, Copy)]
 enum WantedMessages<'a> {
-    /// What was answered, after this number.
+    /// Answered messages after this number.
     Answered(i64),
-    /// The talk: what was answered, what was not, and the summary.
+    /// The talk: answered and unanswered messages, and the summary.
     Talk,
-    /// Those of an agent.
+    /// The messages of an agent.
     Agent(&'a str),
     /// The summary.
     Summary,
 }
 
-/// What is kept of a message.
+/// The stored form of a message.
 #[derive(Serialize, Deserialize)]
 struct MessageBody {
     said: PastMessage,
-    /// Where it is another text.
+    /// The masked text, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     masked: Option<String>,
-    /// Its content, masked.
+    /// The masked content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     content: Option<Value>,
-    /// Of a summary: the number of the last message that it covers.
+    /// For a summary: the number of the last message that it covers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     until: Option<u64>,
 }
@@ -111,7 +111,7 @@ fn of_agent(name: &str) -> String {
     format!("agent:{name}")
 }
 
-/// The personal values of messages, which their masked texts hide.
+/// The personal values that the masked texts of these messages hide.
 fn personal<'m>(messages: impl Iterator<Item = &'m KeptMessage>) -> Vec<String> {
     let hidden = messages.filter(|message| message.masked != message.said.text);
     let values: BTreeSet<String> = hidden.flat_map(|message| values_behind(&message.said.text, &message.masked)).collect();
@@ -119,11 +119,11 @@ fn personal<'m>(messages: impl Iterator<Item = &'m KeptMessage>) -> Vec<String> 
 }
 
 impl SqliteConversations {
-    /// Opens the file, or makes it (0600, its folder 0700). What is there is never taken over; `is_ours`: but a file of 0 bytes, at a place where
-    /// only this program writes.
+    /// Opens the file, or creates it (0600, its folder 0700). An existing file is never overwritten, except an empty one if `is_ours`, that is, if
+    /// only this program writes to this place.
     ///
     /// # Errors
-    /// It cannot be made or read, is empty, or belongs to a newer version or another program.
+    /// Fails if the file cannot be created or read, is empty, or belongs to a newer version or another program.
     pub fn open(file: &Path, sealing: &Sealing, is_ours: bool) -> Result<SqliteConversations, StoreError> {
         let unusable = |error: std::io::Error| unusable(file, error);
         if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -141,17 +141,17 @@ impl SqliteConversations {
         SqliteConversations::existing(file, sealing)
     }
 
-    /// Opens a file that is there.
+    /// Opens an existing file.
     ///
     /// # Errors
-    /// As above.
+    /// Fails if the file cannot be read, is empty, or belongs to a newer version or another program.
     pub fn existing(file: &Path, sealing: &Sealing) -> Result<SqliteConversations, StoreError> {
         let data = std::fs::metadata(file).and_then(|data| files::regular(&data).map(|()| data)).map_err(|error| unusable(file, error))?;
         let empty = "is empty: it was never used, or its messages are lost";
         if data.len() == 0 {
             return Err(wrong(file, empty));
         }
-        // What belongs to somebody else is only read.
+        // Opened read-only: a file of another program must not be changed.
         let look = || -> rusqlite::Result<(i64, i64, i64)> {
             plain(file)?;
             let file = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
@@ -177,10 +177,10 @@ impl SqliteConversations {
         Ok(SqliteConversations { file: file.to_path_buf(), connection, identity, sealing: sealing.clone(), turns: BTreeMap::new() })
     }
 
-    /// Looks through the whole file: its pages and its messages. Gives the number of conversations.
+    /// Checks the pages and messages of the whole file. Returns the number of conversations.
     ///
     /// # Errors
-    /// The first damage that was found.
+    /// Returns the first damage found.
     pub fn check(&mut self) -> Result<usize, StoreError> {
         let says: String = self.connection.query_row("pragma integrity_check(1)", [], |row| row.get(0)).map_err(self.told())?;
         if says == "ok" { Ok(self.list()?.len()) } else { Err(wrong(&self.file, format!("is damaged ({says}): restore a backup"))) }
@@ -191,15 +191,15 @@ impl SqliteConversations {
         &self.file
     }
 
-    /// The open file for another use; `None`: it is not what was opened any more.
+    /// Reuses the open file; `None` if it is no longer the file that was opened.
     pub(super) fn again(self, sealing: &Sealing) -> Option<SqliteConversations> {
         self.is_there().is_ok().then(|| SqliteConversations { sealing: sealing.clone(), ..self })
     }
 
-    /// Whether the file is the one that was opened.
+    /// Checks that the file is still the one that was opened.
     fn is_there(&self) -> Result<(), StoreError> {
         let Some(what) = self.identity.loss() else { return Ok(()) };
-        // What is there now is somebody else's, or nothing: closing this store must not write into it.
+        // Another file may be in its place, so closing this store must not write to it.
         let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         Err(wrong(&self.file, format!("{what} while it was in use; the messages of this run were not stored")))
     }
@@ -208,7 +208,7 @@ impl SqliteConversations {
         told(&self.file)
     }
 
-    /// Changes the queue: all or nothing. A power cut may undo it, and ends all whom it is about.
+    /// Changes the queue in one transaction. A power cut may undo it; the runs in the queue end with it anyway.
     fn in_queue<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         self.connection.pragma_update(None, "synchronous", "normal").map_err(self.told())?;
         let done = self.atomically(work);
@@ -216,7 +216,7 @@ impl SqliteConversations {
         done
     }
 
-    /// Does all or nothing, durably.
+    /// Runs `work` in a durable transaction.
     fn atomically<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         self.is_there()?;
         let _turn = WriteTurn::wait(&self.file);
@@ -224,7 +224,7 @@ impl SqliteConversations {
             self.connection.execute_batch("begin immediate")?;
             let done = work(&self.connection).and_then(|done| self.connection.execute_batch("commit").map(|()| done));
             if done.is_err() {
-                // SQLite may have done so itself.
+                // SQLite may have rolled back already.
                 let _ = self.connection.execute_batch("rollback");
             }
             done
@@ -233,7 +233,7 @@ impl SqliteConversations {
         self.is_there().map(|()| done)
     }
 
-    /// The marks that a conversation may have: of the key at hand, and of none.
+    /// The marks that a conversation may have: with the current key, and unencrypted.
     fn marks(&self, id: &str) -> Vec<String> {
         self.sealing.key.iter().map(|key| mark(key, id)).chain([format!("i:{id}")]).collect()
     }
@@ -248,7 +248,7 @@ impl SqliteConversations {
         Ok(None)
     }
 
-    /// The number of a conversation; one that is not there is made.
+    /// The number of a conversation. It is created if it does not exist.
     fn made(&self, connection: &Connection, id: &str) -> rusqlite::Result<i64> {
         if let Some(number) = self.number(connection, id)? {
             return Ok(number);
@@ -284,7 +284,7 @@ impl SqliteConversations {
         Ok(KeptMessage { run, masked: masked.unwrap_or_else(|| said.text.clone()), content, said, thread })
     }
 
-    /// The newest of some messages of a conversation, newest first, each with its number.
+    /// The newest messages of a conversation, newest first, each with its number.
     fn messages(&self, number: i64, most: i64, wanted: WantedMessages) -> Result<Vec<(i64, KeptMessage)>, StoreError> {
         let (threads, after) = match wanted {
             WantedMessages::Answered(after) => (vec![String::new()], after),
@@ -306,7 +306,7 @@ impl SqliteConversations {
         rows.into_iter().map(|(run, part, body, thread, number)| Ok((number, self.message(run, part, &body, &thread)?))).collect()
     }
 
-    /// What is kept of messages of a run. Errors: it cannot be packed.
+    /// The stored form of a run's messages. Fails if one cannot be compressed or encrypted.
     fn bodies(&self, run: &str, messages: &[KeptMessage]) -> Result<Vec<Vec<u8>>, StoreError> {
         let key = self.sealing.of_new();
         let body = |(part, message): (usize, &KeptMessage)| {
@@ -319,7 +319,7 @@ impl SqliteConversations {
         bodies.ok_or_else(|| unusable(&self.file, "a message cannot be compressed or encrypted"))
     }
 
-    /// Leaves nothing of what was removed in the file and its log.
+    /// Erases all traces of removed messages from the file and its log.
     fn without_traces(&mut self) -> Result<(), StoreError> {
         if erase(&mut self.connection).map_err(told(&self.file))? {
             return Ok(());
@@ -353,12 +353,12 @@ fn mark(key: &JournalKey, id: &str) -> String {
     format!("k:{}", key.mark(id))
 }
 
-/// The name under which the process of a run holds its place in a queue.
+/// The name of the lock that a run holds while it is in a queue.
 fn turn(run: &str) -> String {
     format!("{run}.turn")
 }
 
-/// Puts messages at the end of a conversation; `before`: how many that later runs see have just been removed.
+/// Appends messages to a conversation. `before` is the number of messages visible to later runs that were just removed.
 fn insert(
     connection: &Connection,
     number: i64,
@@ -372,14 +372,14 @@ fn insert(
     for (part, (body, message)) in bodies.iter().zip(messages).enumerate() {
         insert.execute(params![number, thread(message), run, part as i64, body])?;
     }
-    // Those that later runs see.
+    // The number of messages that later runs see.
     let more = messages.iter().filter(|message| message.thread == MessageThread::Talk).count() as i64 - before as i64;
     connection.execute("update conversations set messages = messages + ?2 where number = ?1", params![number, more]).map(drop)
 }
 
 impl Conversations for SqliteConversations {
     fn arrive(&mut self, conversation: &str, run: &str) -> Result<(), StoreError> {
-        // Before it stands in the queue: one without a living process has left.
+        // The lock is taken before the run enters the queue, because a run without a living process counts as having left.
         let lock = RunLock::take(&self.file, &turn(run))?;
         self.turns.insert(run.to_owned(), lock);
         self.in_queue(|connection| {
@@ -399,7 +399,7 @@ impl Conversations for SqliteConversations {
                 return Ok(Some(ahead));
             }
             self.in_queue(|connection| connection.execute("delete from queue where run = ?1", [&ahead]).map(drop))?;
-            // The file that its process left goes when it is let go of.
+            // Taking the lock and dropping it removes the lock file that the dead process left.
             let _ = RunLock::take(&self.file, &turn(&ahead));
         }
     }
@@ -481,7 +481,7 @@ impl Conversations for SqliteConversations {
             connection.execute("delete from messages where run = ?1", [run])?;
             let cleared = "select coalesce(max(number), 0) from messages where conversation = ?1 and thread = ?2";
             let cleared: i64 = connection.query_row(cleared, params![number, CLEARED], |row| row.get(0))?;
-            // What was cleared since the run read it does not come back in its summary.
+            // A summary of messages that were cleared since the run read them is not stored.
             let is_kept = |message: &KeptMessage| match message.thread {
                 MessageThread::Summary { until } => until as i64 > cleared,
                 MessageThread::Talk | MessageThread::Unanswered | MessageThread::Agent => true,
@@ -512,7 +512,7 @@ impl Conversations for SqliteConversations {
         let rows = read().map_err(self.told())?;
         let summary = |(number, mark, sealed, messages): ListedConversation| {
             let id = self.id(&mark, sealed);
-            // One that cannot be read is listed all the same.
+            // A conversation whose messages cannot be read is listed as well.
             let last = self.messages(number, 1, WantedMessages::Talk).ok().and_then(|mut last| last.pop()).map(|(_, last)| last.said);
             let (last, channel) = last.map_or((None, None), |last| (last.time, last.channel));
             ConversationSummary { id, messages: messages as u64, last, channel }

@@ -1,5 +1,4 @@
-//! What every SQLite file of ours needs: it is private, whoever waits for it gets it in turn, it is noticed when it goes, and what is
-//! removed from it is erased.
+//! Common operations on flow's SQLite files: they are private, writers take turns, the loss of a file is detected, and removed data is erased.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -14,16 +13,16 @@ use super::files;
 use super::held;
 use super::os::{self, FileId};
 
-/// How long is waited for other processes that write.
+/// How long to wait for other processes that write.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
-/// How long an erasure waits for those who read.
+/// How long an erasure waits for readers.
 const PATIENCE_TO_ERASE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
-/// Pages that one step of an erasure moves: bounds how long others wait for it.
+/// Pages that one step of an erasure moves. It limits how long others wait.
 const STEP: u32 = 512;
 
-/// Makes a file that only its owner can read. One that is there is not opened: closing it would let go of the locks that SQLite has on it
-/// in this process.
+/// Creates a file that only its owner can read. An existing file is not opened, because closing it would release the locks that SQLite holds on it in
+/// this process.
 pub(super) fn make_private_file(file: &Path) -> std::io::Result<()> {
     match os::private(OpenOptions::new().create_new(true).write(true)).open(file) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => files::regular(&std::fs::metadata(file)?),
@@ -31,8 +30,8 @@ pub(super) fn make_private_file(file: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Makes a database with these tables: beside its place, so that a process that is killed meanwhile leaves no half of one there. Whoever makes it
-/// has the turn. `of_disk` and `of_sqlite` say what went wrong.
+/// Creates a database with these tables. It is built under another name, so that a process that is killed leaves no incomplete database. The caller
+/// must hold the write turn. `of_disk` and `of_sqlite` convert errors.
 pub(super) fn make_file<E>(
     file: &Path,
     tables: &str,
@@ -42,11 +41,11 @@ pub(super) fn make_file<E>(
     let new = beside(file, "-new");
     remove_whole(&new).and_then(|()| make_private_file(&new)).map_err(&of_disk)?;
     let make = || {
-        // Before there is a first page.
+        // This must happen before the first page is written.
         Connection::open(&new)?.execute_batch("pragma auto_vacuum = incremental; vacuum;")?;
         let connection = connect(&new)?;
         connection.execute_batch(&format!("begin immediate; {tables} commit;"))?;
-        // Closing it would bring the log into the file, too, but does not say when that fails.
+        // Closing the connection would also move the log into the file, but would not report a failure.
         let is_whole = empty_log(&connection)?;
         connection.close().map_err(|(_, error)| error)?;
         Ok(is_whole)
@@ -57,7 +56,7 @@ pub(super) fn make_file<E>(
     remove_whole(file).and_then(|()| std::fs::rename(&new, file)).and_then(|()| sync_folder_of(file)).map_err(of_disk)
 }
 
-/// Makes durable which files a folder holds.
+/// Syncs the folder of a file, so that the names in it are durable.
 fn sync_folder_of(file: &Path) -> std::io::Result<()> {
     File::open(folder_of(file))?.sync_all()
 }
@@ -66,7 +65,7 @@ fn folder_of(file: &Path) -> &Path {
     file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Removes a file and what SQLite keeps beside it.
+/// Removes a file and the files that SQLite keeps beside it.
 pub(super) fn remove_whole(file: &Path) -> std::io::Result<()> {
     for part in parts(file) {
         match std::fs::remove_file(part) {
@@ -77,31 +76,31 @@ pub(super) fn remove_whole(file: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A file and what SQLite keeps beside it in use.
+/// A file and the files that SQLite keeps beside it while it is in use.
 fn parts(file: &Path) -> impl Iterator<Item = PathBuf> {
     ["", "-wal", "-shm"].into_iter().map(|end| beside(file, end))
 }
 
-/// The name of what SQLite keeps beside a file.
+/// The path of a file with `end` appended to its name.
 pub(super) fn beside(file: &Path, end: &str) -> PathBuf {
     let mut name = file.as_os_str().to_os_string();
     name.push(end);
     PathBuf::from(name)
 }
 
-/// Opens a connection that waits for others, and that leaves nothing of what it removes.
+/// Opens a connection that waits for other processes, and that overwrites the data it removes.
 pub(super) fn connect(file: &Path) -> rusqlite::Result<Connection> {
     plain(file)?;
     let mut connection = Connection::open(file)?;
     connection.busy_handler(Some(waits))?;
     patiently(|| connection.pragma_update(None, "journal_mode", "wal"))?;
     connection.pragma_update(None, "secure_delete", true)?;
-    // A statement is planned once, whatever values it is given.
+    // Each statement is planned once, independently of its parameters.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 
-/// Whether only plain files stand where SQLite opens one by its name: it would wait at a pipe for ever.
+/// Checks that SQLite would only open regular files: opening a pipe would block forever.
 pub(super) fn plain(file: &Path) -> rusqlite::Result<()> {
     for part in parts(file).chain([beside(file, "-journal")]) {
         let Ok(what) = std::fs::metadata(&part) else { continue };
@@ -118,13 +117,13 @@ fn waits(tries: i32) -> bool {
     (tries as u128) < PATIENCE.as_millis() / PAUSE.as_millis()
 }
 
-/// Whether others are in the way.
+/// Whether an error means that the file is locked by another connection.
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// Does something as long as others are in its way, within bounds. SQLite itself does not wait where a new file is made ready for several
-/// processes (`journal_mode`).
+/// Repeats `work` while the file is locked, within a time limit. SQLite itself does not wait while several processes set up a new file
+/// (`journal_mode`).
 pub(super) fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let mut tries = 0;
     loop {
@@ -135,12 +134,12 @@ pub(super) fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rus
     }
 }
 
-/// The turn to write: whoever waits for SQLite's lock has it, and the others wait for it. So a process that writes again and again lets
-/// every other one in between. It is a lock of the folder; where there are none, nobody waits.
+/// The turn to write. Only its holder waits for SQLite's lock; other processes wait for the turn. A process that writes repeatedly therefore cannot
+/// starve the others. The turn is a lock on the folder; where such locks are not supported, no process waits.
 pub(super) struct WriteTurn(#[expect(dead_code, reason = "closing it ends the turn")] Option<File>);
 
 impl WriteTurn {
-    /// Waits for the turn, and continues without it in the end.
+    /// Waits for the turn. After the time limit, continues without it.
     pub(super) fn wait(file: &Path) -> WriteTurn {
         let Ok(folder) = File::open(folder_of(file)) else { return WriteTurn(None) };
         let mut tries = 0;
@@ -153,20 +152,20 @@ impl WriteTurn {
     }
 }
 
-/// A file in use and what SQLite keeps beside it, as they were when it was opened.
+/// The identity of a file in use, and of the files that SQLite keeps beside it, when it was opened.
 pub(super) struct Identity {
     parts: Vec<(PathBuf, FileId)>,
     index: Arc<File>,
 }
 
 impl Identity {
-    /// Of a file that is open and was read.
+    /// The identity of a file that is open and was read.
     pub(super) fn of(file: &Path) -> std::io::Result<Identity> {
         let parts = parts(file).map(|part| std::fs::metadata(&part).map(|data| (part, os::file_id(&data))));
         Ok(Identity { parts: parts.collect::<Result<_, _>>()?, index: index(&beside(file, "-shm"))? })
     }
 
-    /// What became of it since, if it is no longer what it was: `was removed`.
+    /// What happened to the file, if it is no longer the same: for example `was removed`.
     pub(super) fn loss(&self) -> Option<String> {
         let (file, _) = self.parts.first()?;
         let of = |part: &PathBuf| if part == file { "was".to_string() } else { format!("was damaged: {} was", part.display()) };
@@ -182,7 +181,7 @@ impl Identity {
         })
     }
 
-    /// Whether the log is shorter than the index of the log says. Whoever empties the log by SQLite writes that into the index before.
+    /// Whether the log is shorter than its index states. SQLite updates the index before it empties the log.
     fn is_log_cut(&self, log: &Path) -> bool {
         let mut before = self.least_of_log();
         for _ in 0..LOOKS {
@@ -196,7 +195,7 @@ impl Identity {
         false
     }
 
-    /// What is at the head of the index, and the least bytes that a log has with it. `None`: it is being written.
+    /// The header of the index, and the minimum size of a matching log in bytes. `None` while the index is being written.
     /// The layout: <https://www.sqlite.org/walformat.html#the_wal_index_header>.
     fn least_of_log(&self) -> Option<([u8; 48], u64)> {
         let mut both = [0; 96];
@@ -212,11 +211,11 @@ impl Identity {
     }
 }
 
-/// How often the index of a log is looked at while others write it.
+/// How often the index of a log is read while other processes write it.
 const LOOKS: u32 = 10;
 
-/// The index of a log. It is opened once in a process and not closed as long as it has its name: closing it would let go of the locks that SQLite has
-/// on it. SQLite removes it with its last connection; then nobody has locks on it.
+/// Opens the index of a log, once per process, and keeps it open as long as the file exists: closing it would release the locks that SQLite holds on
+/// it. SQLite removes the file with its last connection, after which no locks remain.
 fn index(path: &Path) -> std::io::Result<Arc<File>> {
     static OPEN: Mutex<BTreeMap<FileId, Arc<File>>> = Mutex::new(BTreeMap::new());
     let mut open = held(&OPEN);
@@ -229,8 +228,8 @@ fn index(path: &Path) -> std::io::Result<Arc<File>> {
     Ok(Arc::clone(open.entry(id(file.metadata()?)).or_insert(file)))
 }
 
-/// Erases what was removed: moves the rest to the front, cuts the file, and empties the log. False: others still read what was removed, and
-/// it stays in the log until they end.
+/// Erases removed data: moves the remaining pages to the front, truncates the file, and empties the log. Returns false if others still read the
+/// removed data, which then stays in the log until they finish.
 pub(super) fn erase(connection: &mut Connection) -> rusqlite::Result<bool> {
     connection.busy_timeout(PATIENCE_TO_ERASE)?;
     let done = shrink(connection).and_then(|()| empty_log(connection));

@@ -1,4 +1,4 @@
-//! Runs in a SQLite file: WAL, `synchronous=FULL`, a checksum per block of events, values always bound.
+//! Stores runs in a SQLite file: WAL, `synchronous=FULL`, a checksum for each block of events, and only bound values.
 
 use std::path::{Path, PathBuf};
 
@@ -25,12 +25,12 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// How what comes next is encrypted: as the settings say, or as the run is that was read.
+    /// How new events are encrypted: according to the settings, or like the run that was read.
     pub fn sealing(&self) -> &Sealing {
         &self.sealing
     }
 
-    /// Opens the file, or makes it (0600, its folder 0700), without encryption.
+    /// Opens the file, or creates it (0600, its folder 0700), without encryption.
     ///
     /// # Errors
     /// See [`SqliteStore::open_sealed`].
@@ -38,10 +38,10 @@ impl SqliteStore {
         SqliteStore::open_sealed(file, &Sealing::default())
     }
 
-    /// Opens the file, or makes it (0600, its folder 0700). One in which nothing stands is made anew.
+    /// Opens the file, or creates it (0600, its folder 0700). An empty file is replaced by a new store.
     ///
     /// # Errors
-    /// The file or its folder cannot be made or read, or belongs to a newer version or another program.
+    /// Fails if the file or its folder cannot be created or read, or the file belongs to a newer version or another program.
     pub fn open_sealed(file: &Path, sealing: &Sealing) -> Result<SqliteStore, StoreError> {
         if let Some(folder) = file.parent() {
             files::private_folder(folder).map_err(|e| StoreError::unusable(file, e))?;
@@ -55,10 +55,10 @@ impl SqliteStore {
         }
     }
 
-    /// Opens a file that is there.
+    /// Opens an existing file.
     ///
     /// # Errors
-    /// As above; or nothing is in it.
+    /// Fails if the file is missing or empty, cannot be read, or belongs to a newer version or another program.
     pub fn existing(file: &Path, sealing: &Sealing) -> Result<SqliteStore, StoreError> {
         let empty = || StoreError::Empty { file: file.display().to_string() };
         match std::fs::metadata(file) {
@@ -84,11 +84,11 @@ impl SqliteStore {
         Ok(SqliteStore { file: file.to_path_buf(), connection, identity, sealing: sealing.clone() })
     }
 
-    /// Looks through the whole file: its pages and tables, and each event against its checksum. Gives the number of runs, and of those
-    /// that are encrypted with a key that is not at hand.
+    /// Checks the whole file: its pages and tables, and each block of events against its checksum. Returns the number of runs, and how many of them
+    /// are encrypted with a key that is not available.
     ///
     /// # Errors
-    /// The first damage that was found.
+    /// Returns the first damage found.
     pub fn check(&mut self) -> Result<(usize, usize), StoreError> {
         self.check_pages()?;
         let runs = self.list(&RunFilter::default())?.runs;
@@ -102,14 +102,14 @@ impl SqliteStore {
         Ok((runs.len(), sealed))
     }
 
-    /// Looks through the pages and tables of the file, not at what is in them.
+    /// Checks the pages and tables of the file, but not their content.
     ///
     /// # Errors
-    /// The first damage that was found.
+    /// Returns the first damage found.
     pub fn check_pages(&self) -> Result<(), StoreError> {
         let says: String = self.connection.query_row("pragma integrity_check(1)", [], |row| row.get(0)).map_err(told(&self.file))?;
         if says != "ok" {
-            // The first line may be a heading of SQLite's own.
+            // The first line may be a heading by SQLite.
             let found = says.lines().find(|line| !line.starts_with("***")).unwrap_or_default();
             let message =
                 format!("it is damaged ({found}): restore a backup, or move away this file and those whose names begin with its name");
@@ -118,10 +118,10 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Writes events, all or none, and makes them durable.
+    /// Writes events durably in one transaction.
     ///
     /// # Errors
-    /// The key is missing; or the file cannot be written, is no longer the one that was opened, or has such events already.
+    /// Fails if the key is missing, the file cannot be written or is no longer the one that was opened, or the events do not follow the stored ones.
     pub fn keep(&mut self, events: &[Event]) -> Result<(), StoreError> {
         let mut waiting = Unwritten::default();
         waiting.take(events)?;
@@ -129,15 +129,15 @@ impl SqliteStore {
         self.write(&blocks)
     }
 
-    /// Writes blocks, all or none, and makes them durable.
+    /// Writes blocks durably in one transaction.
     ///
     /// # Errors
-    /// The file cannot be written, is no longer the one that was opened, or has such events already; nothing was written then.
+    /// Fails if the file cannot be written or is no longer the one that was opened, or the blocks do not follow the stored ones.
     pub(super) fn write<'a>(&mut self, blocks: impl IntoIterator<Item = &'a EventBlock>) -> Result<(), StoreError> {
         self.write_with(blocks, &[])
     }
 
-    /// The same, and the files that runs among them began with.
+    /// Like `write`, and stores the files that runs among them started with.
     pub(super) fn write_with<'a>(
         &mut self,
         blocks: impl IntoIterator<Item = &'a EventBlock>,
@@ -158,27 +158,27 @@ impl SqliteStore {
         }
     }
 
-    /// The files that a run began with, each by its name from the project's folder. `None`: they are not kept, or cannot be read.
+    /// The files that a run started with, by their paths relative to the project's folder. `None` if they are not stored or cannot be read.
     ///
     /// # Errors
-    /// The store cannot be read.
+    /// Fails if the store cannot be read.
     pub fn files_of(&self, run: &str) -> Result<Option<FileTexts>, StoreError> {
         store_files::of_run(&self.connection, run, self.sealing.key.as_ref()).map_err(told(&self.file))
     }
 
-    /// Whether the file is the one that was opened.
+    /// Checks that the file is still the one that was opened.
     pub(super) fn is_there(&self) -> Result<(), StoreError> {
         match self.identity.loss() {
             None => Ok(()),
             Some(what) => {
-                // What is there now is somebody else's, or nothing: closing this store must not write into it.
+                // Another file may be in its place, so closing this store must not write to it.
                 let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
                 Err(StoreError::Lost { file: self.file.display().to_string(), what })
             }
         }
     }
 
-    /// Does all or nothing, durably. The lock is held for no longer than `work` takes; what can be worked out before is in no `work`.
+    /// Runs `work` in a durable transaction. The lock is held while `work` runs, so anything that can be computed in advance is done before.
     fn atomically<T>(&self, work: impl FnOnce(&SqliteStore) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let run = |statement: &str| self.connection.prepare_cached(statement).and_then(|mut s| s.execute([])).map_err(told(&self.file));
         {
@@ -187,7 +187,7 @@ impl SqliteStore {
         }
         let done = work(self).and_then(|done| run("commit").map(|_| done));
         if done.is_err() {
-            // SQLite may have done so itself.
+            // SQLite may have rolled back already.
             let _ = self.connection.execute_batch("rollback");
         }
         done
@@ -203,7 +203,7 @@ impl SqliteStore {
         put(&self.connection, number, block).map_err(told(&self.file))
     }
 
-    /// The number of a block's run; what the block changes in the list is changed.
+    /// The number of a block's run. Also updates the run's entry in the list.
     fn number(&self, block: &EventBlock) -> rusqlite::Result<i64> {
         let run = &*block.run;
         let known = "select number from runs where run = ?1";
@@ -233,14 +233,14 @@ impl SqliteStore {
         Ok(number)
     }
 
-    /// The number of a run's last event; 0: it has none.
+    /// The number of a run's last event; 0 if it has none.
     fn last(&self, number: i64) -> rusqlite::Result<u64> {
         let mut query = self.connection.prepare_cached("select last from blocks where run = ?1 order by last desc limit 1")?;
         let last: Option<i64> = query.query_row([number], |row| row.get(0)).optional()?;
         Ok(last.unwrap_or_default() as u64)
     }
 
-    /// What the list says of a run.
+    /// A run's entry in the list.
     fn listed(&self, run: &str) -> rusqlite::Result<Option<ListedRun>> {
         let mut query = self.connection.prepare_cached("select number, pipeline, started, status, key from runs where run = ?1")?;
         let listed = |row: &rusqlite::Row| {
@@ -249,7 +249,7 @@ impl SqliteStore {
         query.query_row([run], listed).optional()
     }
 
-    /// The blocks of a run as they are kept, in order.
+    /// The stored blocks of a run, in order.
     fn kept(&self, number: i64) -> rusqlite::Result<Vec<StoredBlock>> {
         let mut query = self.connection.prepare_cached("select last, checksum, body from blocks where run = ?1 order by last")?;
         let rows = query.query_map([number], |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?)))?;
@@ -257,10 +257,10 @@ impl SqliteStore {
     }
 }
 
-/// Number of the last event, checksum, body of a block.
+/// A stored block: the number of its last event, its checksum and its body.
 type StoredBlock = (u64, Vec<u8>, Vec<u8>);
 
-/// What the list says of a run.
+/// A run's entry in the list.
 struct ListedRun {
     number: i64,
     pipeline: Option<String>,
@@ -271,7 +271,7 @@ struct ListedRun {
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        // A damaged log must not be carried into the file.
+        // If the log is damaged, closing must not copy it into the file.
         let _ = self.is_there();
     }
 }
@@ -291,7 +291,7 @@ impl Store for SqliteStore {
 
     fn events(&mut self, run: &str) -> Result<Vec<Event>, StoreError> {
         let read = || -> rusqlite::Result<_> {
-            // Both as they were at one moment: the run may be going on.
+            // Both are read in one transaction, because the run may still be writing.
             let moment = self.connection.unchecked_transaction()?;
             let listed = self.listed(run)?;
             let blocks = listed.as_ref().map_or(Ok(vec![]), |listed| self.kept(listed.number))?;
@@ -302,7 +302,7 @@ impl Store for SqliteStore {
         let Some(listed) = listed else { return Ok(vec![]) };
         let file = || self.file.display().to_string();
         let key = self.sealing.key.as_ref();
-        // What was encrypted before stays so when the run continues.
+        // An encrypted run stays encrypted when it continues.
         let is_sealed = listed.key.is_some();
         if let Some(id) = &listed.key
             && key.is_none_or(|key| key.id() != id)
@@ -357,7 +357,7 @@ impl Store for SqliteStore {
     }
 }
 
-/// Whether a run is what the list says of it.
+/// Whether a run's entry in the list matches its events.
 fn is_so(listed: &ListedRun, events: &[Event]) -> bool {
     let (mut pipeline, mut started, mut status) = (None, None, None);
     for of_run in events.iter().filter_map(OfRun::new) {
@@ -369,7 +369,7 @@ fn is_so(listed: &ListedRun, events: &[Event]) -> bool {
     (&listed.pipeline, &listed.started, listed.status.as_deref()) == (&pipeline, &started, status.as_deref())
 }
 
-/// The version that an event says it has; 0: it says none.
+/// The version of an event; 0 if it has none.
 fn version(body: &str) -> u32 {
     let value: Option<serde_json::Value> = serde_json::from_str(body).ok();
     value.and_then(|value| value.get("v")?.as_u64()).and_then(|v| u32::try_from(v).ok()).unwrap_or_default()

@@ -1,13 +1,14 @@
-//! What a program may run of the project when it is started: one function for all who ask. Trust hashes it, no step writes it, and just before
-//! each start it is compared with what somebody agreed to.
+//! Which files of the project a program may run when it is started. All checks use this one function: trust hashes these files, no step may write
+//! them, and immediately before each start they are compared with what was agreed to.
 //!
-//! It is generous: whatever looks like a path in a word of the command, and is there, counts. A file counts by its content. A folder is data but for the
-//! code in it, at any depth: so a server of files keeps its folder, and `python3 servers` is noticed.
+//! It errs on the side of more: any existing path that a word of the command may contain counts. Files are compared by content. Of a folder only the
+//! code in it counts, at any depth, and the rest is data: so a file server keeps its folder, and a change in the folder of `python3 servers` is
+//! detected.
 //!
-//! Where a path is put together in a way that is not foreseen (`'my servers/mcp.py'`, `-um servers.mcp`, `serv*/mcp.py`, `import servers`), the names that
-//! are in the project are looked for in the words instead.
+//! If a path is written in an unforeseen way (`'my servers/mcp.py'`, `-um servers.mcp`, `serv*/mcp.py`, `import servers`), the words are searched for
+//! the names in the project instead.
 //!
-//! How to add a way to name a file: a separator in [`SEPARATORS`], or a line in [`candidates`].
+//! How to add a way to name a file: add a separator to [`SEPARATORS`], or a line in [`candidates`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,19 +23,19 @@ use super::os;
 use crate::event::{Failure, FailureKind};
 use crate::model::{is_code, is_table, loads_code};
 
-/// Most names below one folder that a command names, and most bytes of what counts in all.
+/// Maximum number of names below one folder that a command names, and maximum size of all files that count, in bytes.
 const MOST_NAMES: usize = 20_000;
 const MOST_BYTES: u64 = 256 << 20;
-/// Most paths that are looked for of one command.
+/// Maximum number of paths looked up for one command.
 const MOST_CANDIDATES: usize = 4_000;
-/// Between these, a word may hold a path: of shells, of options, of lists of paths, of addresses.
+/// Characters that may separate paths within a word: of shells, options, lists of paths, and addresses.
 const SEPARATORS: &[char] = &['=', ',', ':', ';', '@', '\'', '"', '`', '(', ')', '{', '}', '[', ']', '<', '>', '|', '&', '$', '!', '\\'];
-/// Not looked into: what version control and `flow` keep, and what interpreters make anew.
+/// Folders that are skipped: those of version control and flow, and those that interpreters regenerate.
 const PASSED: [&str; 6] = [".git", ".hg", ".svn", ".jj", ".flow", "__pycache__"];
-/// The same beside a script: and installed packages, in which no step writes.
+/// Folders that are skipped beside a script: the same, and installed packages, which no step writes.
 const INSTALLED: [&str; 10] = [".git", ".hg", ".svn", ".jj", ".flow", "__pycache__", "node_modules", ".venv", "venv", "target"];
 
-/// A program as it is started, or as far as that is known.
+/// A program to be started, as far as it is known.
 #[derive(Debug, Clone, Default)]
 pub struct Started {
     /// The name of its server.
@@ -43,16 +44,16 @@ pub struct Started {
     pub command: String,
     /// Its arguments.
     pub words: Vec<String>,
-    /// The values of its environment, but for those of variables that are code to it ([`crate::model::loads_code`]), which are words. Of plain
-    /// files that these name only code counts: a server keeps its own data in others.
+    /// The values of its environment variables, except those that the program loads as code ([`crate::model::loads_code`]), which are in `words`. Of
+    /// the plain files that these values name, only code counts: a server keeps its data in others.
     pub values: Vec<String>,
-    /// The folder it is started in.
+    /// The folder in which it is started.
     pub folder: PathBuf,
-    /// The project. What lies outside of both is not looked at.
+    /// The project's folder. Files outside of both folders are ignored.
     pub project: PathBuf,
 }
 
-/// Programs that run the files they are given, without version numbers at their ends.
+/// Programs that run the files in their arguments, without a version number at the end of the name.
 #[rustfmt::skip]
 const INTERPRETERS: [&str; 36] = [
     "ash", "bash", "bun", "bunx", "busybox", "cmd", "dash", "deno", "dotnet", "env", "fish", "java", "julia", "ksh", "lua", "luajit",
@@ -67,7 +68,7 @@ impl Started {
         INTERPRETERS.contains(&name)
     }
 
-    /// Adds values of its environment: those of variables whose values it loads as code are words of the command.
+    /// Adds environment variables. The values of variables that are loaded as code are added to `words`.
     #[must_use]
     pub fn with_env(mut self, env: impl IntoIterator<Item = (String, String)>) -> Started {
         for (variable, value) in env {
@@ -78,28 +79,28 @@ impl Started {
     }
 }
 
-/// What a command names of the project, where it really is.
+/// The parts of the project that a command names, as canonical paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MayRun {
     /// Files.
     pub files: BTreeSet<PathBuf>,
     /// Folders.
     pub folders: BTreeSet<PathBuf>,
-    /// Paths that are not there yet.
+    /// Paths that do not exist yet.
     pub missing: BTreeSet<PathBuf>,
-    /// Folders of scripts, and those whose names stand somewhere in the command: code in them is loaded. Whether what lies below counts, too, which
-    /// it does not in the project's own folder.
+    /// Folders of scripts, and folders whose names occur in the command: code in them is loaded. The value is whether their subfolders count too,
+    /// which they do not for the project's own folder.
     pub loaded: BTreeMap<PathBuf, bool>,
     /// The words of the commands.
     pub words: BTreeSet<String>,
-    /// Plain files that its environment names: what it reads from them is its own affair, but no step writes them.
+    /// Plain files that its environment names. The program may read anything from them, but no step may write them.
     pub kept: BTreeSet<PathBuf>,
 }
 
-/// Files by where they are, each with the SHA-256 of its content.
+/// Files by path, each with the SHA-256 of its content.
 pub type Prints = BTreeMap<PathBuf, [u8; 32]>;
 
-/// What a program may run of the project.
+/// Finds the parts of the project that a program may run.
 pub fn may_run(started: &Started) -> MayRun {
     let (folder, project) = (real(&started.folder), real(&started.project));
     let mut found = MayRun::default();
@@ -107,7 +108,7 @@ pub fn may_run(started: &Started) -> MayRun {
         let path = from.join(path);
         let is_ours = |place: &Path| place.starts_with(&folder) || place.starts_with(&project);
         match path.canonicalize() {
-            // A link that is in the project counts as what it leads to.
+            // A link in the project counts as its target.
             Ok(place) if is_ours(&place) || path.parent().is_some_and(|above| is_ours(&real(above))) => match place.is_dir() {
                 true => _ = found.folders.insert(place),
                 false if is_table(&place) => {}
@@ -143,7 +144,7 @@ pub fn may_run(started: &Started) -> MayRun {
             }
         }
     }
-    // `env -C servers python3 mcp.py`: a folder that is named may be where the others count from.
+    // `env -C servers python3 mcp.py`: other paths may be relative to a folder that is named.
     let inner: Vec<PathBuf> = found.folders.iter().filter(|inner| **inner != folder).take(8).cloned().collect();
     for inner in inner {
         for path in named.iter().filter(|path| inner.join(path).is_file()) {
@@ -160,7 +161,7 @@ pub fn may_run(started: &Started) -> MayRun {
     MayRun { loaded, words: started.words.iter().cloned().collect(), ..found }
 }
 
-/// What is in a folder, without what is hidden.
+/// The names in a folder, without hidden ones.
 fn names_in(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NAMES);
     names
@@ -169,7 +170,7 @@ fn names_in(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The names that are in the words of a command as they are, or as a module, or that a pattern there may mean. Quotes count for nothing.
+/// The names that occur in the words of a command, as they are, as a module, or as a possible match of a pattern. Quotes are ignored.
 fn mentioned<'n>(names: &'n [String], words: &[String]) -> impl Iterator<Item = &'n String> {
     let text = words.join("\n").replace(['\'', '"', '\\'], "");
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
@@ -184,7 +185,7 @@ fn mentioned<'n>(names: &'n [String], words: &[String]) -> impl Iterator<Item = 
     })
 }
 
-/// What the first name of a pattern begins with: `serv` of `serv*/x.py`; nothing of `*/x.py` and `*.py`, which may mean any.
+/// The literal prefix of a pattern's first name: `serv` for `serv*/x.py`; empty for `*/x.py` and `*.py`, which may match any name.
 fn begun(token: &str) -> Option<String> {
     let at = token.find(['*', '?', '[', '{'])?;
     let before = token.get(..at)?.trim_start_matches("./");
@@ -192,7 +193,7 @@ fn begun(token: &str) -> Option<String> {
     (!before.contains('/') && (!before.is_empty() || is_path)).then(|| before.to_owned())
 }
 
-/// Whatever may be a path in the words of a command.
+/// Everything in the words of a command that may be a path.
 fn candidates(words: &[String]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut before = "";
@@ -231,7 +232,7 @@ fn candidates(words: &[String]) -> BTreeSet<String> {
     found.into_iter().filter(|path| !path.is_empty() && path.len() < 4_096 && !path.contains('\0')).take(MOST_CANDIDATES).collect()
 }
 
-/// Why the content of what may run is not known.
+/// Why the contents of the files cannot be determined.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each says what it is about")]
 pub enum PrintsError {
@@ -244,10 +245,10 @@ pub enum PrintsError {
 }
 
 impl MayRun {
-    /// The content of all of it.
+    /// Hashes all files that count.
     ///
     /// # Errors
-    /// It cannot be read, or is more than is looked at.
+    /// Fails if a file cannot be read, or the limits are exceeded.
     pub fn prints(&self) -> Result<Prints, PrintsError> {
         let (mut prints, mut bytes) = (Prints::new(), 0);
         let mut files = self.files.clone();
@@ -274,7 +275,7 @@ impl MayRun {
             || self.loaded.iter().any(|(folder, is_deep)| if *is_deep { path.starts_with(folder) } else { path.parent() == Some(folder) })
     }
 
-    /// Adds what another command names.
+    /// Adds the parts that another command names.
     pub fn add(&mut self, other: MayRun) {
         self.files.extend(other.files);
         self.folders.extend(other.folders);
@@ -285,24 +286,24 @@ impl MayRun {
     }
 }
 
-/// What somebody agreed to: a program that would run anything else of the project is not started.
+/// What was agreed to. A program that would run anything else of the project is not started.
 #[derive(Debug, Clone, Default)]
 pub struct Agreed {
     /// The file that was agreed to, for messages.
     pub file: String,
-    /// What servers named then.
+    /// The parts of the project that servers named at that time.
     pub named: MayRun,
-    /// The contents of it then; `None`: more than is looked at, which only `--trust` allows.
+    /// The hashes at that time; `None` if the limits were exceeded, which only `--trust` allows.
     pub prints: Option<Prints>,
-    /// `--trust`: what only an input of the run names may be started, too.
+    /// `--trust`: files that only an input of the run names may be started too.
     pub is_free: bool,
 }
 
 impl Agreed {
-    /// Whether a program may be started now.
+    /// Checks that a program may be started now.
     ///
     /// # Errors
-    /// What it would run is not what was agreed to (`denied`).
+    /// Fails with `denied` if it would run something that was not agreed to.
     pub fn check(&self, started: &Started) -> Result<(), Failure> {
         let denied = |why: String| {
             let help = match self.file.as_str() {
@@ -316,7 +317,7 @@ impl Agreed {
             (Ok(prints), _) => prints,
             (Err(why), _) => return denied(why.to_string()),
         };
-        // An interpreter runs whatever file it is given, of any name and anywhere.
+        // An interpreter runs any file in its arguments, whatever its name and wherever it is.
         if started.is_interpreter() && !self.is_free {
             let new = started.words.iter().filter(|word| !self.named.words.contains(*word));
             if let Some(file) = new.map(|word| started.folder.join(word)).find(|path| path.is_file()) {
@@ -341,7 +342,7 @@ impl Agreed {
     }
 }
 
-/// Whether a file that is there is code: by its name, else by its mode or its first two bytes.
+/// Whether an existing file is code: by its name, otherwise by its mode or its first two bytes.
 pub(crate) fn is_code_file(path: &Path) -> bool {
     is_code(path).unwrap_or_else(|| {
         let begins = || {
@@ -352,13 +353,13 @@ pub(crate) fn is_code_file(path: &Path) -> bool {
     })
 }
 
-/// Whether a folder itself holds code.
+/// Whether a folder directly contains code.
 pub fn holds_code(folder: &Path) -> bool {
     let names = fs::read_dir(files::here(folder)).into_iter().flatten().flatten().take(MOST_NAMES);
     names.map(|entry| entry.path()).any(|path| path.is_file() && is_code_file(&path))
 }
 
-/// The code in a folder, and in those below it but for those that are passed.
+/// The code in a folder, and if `is_deep`, in its subfolders except the skipped ones.
 fn code_below(folder: &Path, passed: &[&str], is_deep: bool) -> Result<Vec<PathBuf>, PrintsError> {
     let (mut found, mut open, mut been, mut count) = (vec![], vec![folder.to_path_buf()], BTreeSet::new(), 0);
     while let Some(place) = open.pop() {

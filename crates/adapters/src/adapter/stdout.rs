@@ -7,7 +7,7 @@ use super::held;
 use crate::diagnostic::visible_lines;
 use crate::port::{PrintError, Printer};
 
-/// Prints parts of a `send`.
+/// Prints the parts of a `send`.
 #[derive(Debug, Default)]
 pub struct Stdout {
     state: Mutex<Printed>,
@@ -33,7 +33,7 @@ impl Printer for Stdout {
             state.any = true;
             match out.write_all(format!("{gap}{part}\n").as_bytes()).and_then(|()| out.flush()) {
                 Ok(()) => {}
-                // The reader has what it wanted; the run continues.
+                // The reader has closed the pipe; the run continues.
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => state.is_closed = true,
                 Err(error) => return Err(error.into()),
             }
@@ -42,7 +42,7 @@ impl Printer for Stdout {
     }
 }
 
-/// Prints nothing, for runs whose standard output holds something else.
+/// Prints nothing, for runs that use standard output for something else.
 #[derive(Debug, Default)]
 pub struct Silent;
 

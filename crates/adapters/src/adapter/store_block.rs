@@ -1,4 +1,4 @@
-//! Events of one commit of a run as they are kept: one text, compressed, perhaps encrypted, with a checksum.
+//! The stored form of a run's events in one commit: one text, compressed, optionally encrypted, with a checksum.
 
 use std::cell::RefCell;
 use std::io::{Read, Write};
@@ -13,41 +13,41 @@ use super::encryption::{JournalKey, Sealing};
 use crate::event::{Event, Happening};
 use crate::port::StoreError;
 
-/// Bytes of text after which a block ends: bounds what is in memory besides the events.
+/// A block ends once its text has this many bytes. This limits the memory used in addition to the events.
 const FULL: usize = 256 * 1024;
 
-/// What the first byte of a body says about the rest.
+/// The first byte of a body, which defines the format of the rest.
 const DEFLATED: u8 = 1;
 const SEALED: u8 = 2;
 const CHECKED: u8 = 3;
 
-/// Bytes of a checksum.
+/// Length of a checksum, in bytes.
 const SUM: usize = 16;
 
-/// A few events of a run that follow one another.
+/// Consecutive events of a run.
 pub(super) struct EventBlock {
     pub(super) run: Arc<str>,
-    /// Number of its first event.
+    /// The number of its first event.
     pub(super) first: u64,
-    /// Number of its last event.
+    /// The number of its last event.
     pub(super) last: u64,
     pub(super) body: Vec<u8>,
     pub(super) checksum: Vec<u8>,
-    /// The key that it is encrypted with.
+    /// The id of the key that encrypts it.
     pub(super) key: Option<String>,
     pub(super) of_run: Vec<OfRun>,
 }
 
-/// What an event changes in the list of runs.
+/// A change of an event to the list of runs.
 pub(super) enum OfRun {
     Starts { pipeline: String, started: String },
     Is(Option<String>),
 }
 
-/// What the list says of a run that waits for a person.
+/// The status in the list of a run that waits for a person.
 pub(super) const WAITING: &str = "waiting";
 
-/// What stands behind the status of a run in which a gate passed without its judge.
+/// Appended to the status of a run in which a gate passed without its judge.
 pub(super) const NEEDS_REVIEW: &str = ", needs review";
 
 impl OfRun {
@@ -65,7 +65,7 @@ impl OfRun {
 }
 
 impl EventBlock {
-    /// A block of the texts of events, for a store that is brought to this format.
+    /// Creates a block from the texts of events, for a store that is migrated to this format.
     pub(super) fn of_texts(run: &str, first: u64, texts: &[String]) -> Result<EventBlock, StoreError> {
         let mut open = OpenBlock::new(run.into(), first);
         texts.iter().for_each(|text| open.add(text.as_bytes()));
@@ -78,10 +78,10 @@ impl EventBlock {
 pub(super) struct Unwritten(Vec<OpenBlock>);
 
 impl Unwritten {
-    /// Takes events, which may be those of several runs.
+    /// Adds events, possibly of several runs.
     ///
     /// # Errors
-    /// An event cannot be written as JSON.
+    /// Fails if an event cannot be written as JSON.
     pub(super) fn take(&mut self, events: &[Event]) -> Result<(), StoreError> {
         for event in events {
             let line = serde_json::to_vec(event).map_err(|error| unusable(&event.run, error.to_string()))?;
@@ -95,10 +95,10 @@ impl Unwritten {
         Ok(())
     }
 
-    /// Compresses them, and encrypts them if new texts are; nothing is left here.
+    /// Takes all events as compressed blocks, encrypted if new texts are.
     ///
     /// # Errors
-    /// The key is missing, or the system has no random numbers.
+    /// Fails if the key is missing, or the system provides no random numbers.
     pub(super) fn blocks(&mut self, sealing: &Sealing) -> Result<Vec<EventBlock>, StoreError> {
         let all = std::mem::take(&mut self.0);
         match (&sealing.key, sealing.is_on) {
@@ -143,7 +143,7 @@ fn unusable(run: &str, message: String) -> StoreError {
 /// Compresses a text, and encrypts it if there is a key.
 pub(super) fn packed(place: &[u8], text: &[u8], key: Option<&JournalKey>) -> Option<Vec<u8>> {
     thread_local! {
-        // A new one costs more than a small block: its tables are 300 KB, which the system gives page by page.
+        // Creating an encoder costs more than compressing a small block: its tables take 300 KB, which the system allocates page by page.
         static ENCODER: RefCell<DeflateEncoder<Vec<u8>>> = RefCell::new(DeflateEncoder::new(vec![], Compression::new(4)));
     }
     let packed = ENCODER.with_borrow_mut(|encoder| encoder.write_all(text).and_then(|()| encoder.reset(vec![]))).ok()?;
@@ -153,7 +153,7 @@ pub(super) fn packed(place: &[u8], text: &[u8], key: Option<&JournalKey>) -> Opt
     })
 }
 
-/// The same for a text whose checksum is kept nowhere else. What is encrypted cannot be changed unnoticed anyway.
+/// Like [`packed`], for a text whose checksum is not stored separately. Changes of an encrypted text are detected anyway.
 pub(super) fn packed_with_checksum(place: &[u8], text: &[u8], key: Option<&JournalKey>) -> Option<Vec<u8>> {
     let body = packed(place, text, key)?;
     match body.split_first()? {
@@ -162,8 +162,8 @@ pub(super) fn packed_with_checksum(place: &[u8], text: &[u8], key: Option<&Journ
     }
 }
 
-/// The text again. `None`: it was changed, or is encrypted with another key or one that is not there. A text without a checksum of its own is
-/// compared by whoever keeps its checksum.
+/// Unpacks a text. `None` if it was changed, or its key is missing or different. If the body has no checksum of its own, the caller must check the
+/// one stored separately.
 pub(super) fn unpacked(place: &[u8], body: &[u8], key: Option<&JournalKey>) -> Option<String> {
     let opened;
     let packed = match body.split_first()? {
@@ -183,17 +183,17 @@ pub(super) fn unpacked(place: &[u8], body: &[u8], key: Option<&JournalKey>) -> O
     Some(text)
 }
 
-/// What a block is bound to.
+/// The place that a block is bound to.
 pub(super) fn place(run: &str, last: u64) -> Vec<u8> {
     [run.as_bytes(), &last.to_le_bytes()].concat()
 }
 
-/// The checksum over run, number and body.
+/// The checksum of run, number and body.
 pub(super) fn checksum(run: &str, last: u64, body: &[u8]) -> Vec<u8> {
     sum(&[run.as_bytes(), &last.to_le_bytes(), body]).to_vec()
 }
 
-/// The first bytes of SHA-256 over these parts.
+/// The first bytes of the SHA-256 of these parts.
 fn sum(parts: &[&[u8]]) -> [u8; SUM] {
     let hash = parts.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part)).finalize();
     std::array::from_fn(|place| hash[place])

@@ -1,6 +1,6 @@
-//! The files that runs began with, in the store: one copy for all runs that began with the same, removed with the last of them.
+//! The files that runs started with, in the store. Runs that started with the same files share one copy, which is removed with the last of them.
 //!
-//! They are there for people: when a run cannot continue because a file has changed, they say what changed. No run needs them.
+//! They are only used to show people what changed when a run cannot continue because a file has changed. No run needs them.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use super::store_block::{checksum, packed, unpacked};
 /// The text of each file by its name.
 pub type FileTexts = BTreeMap<String, String>;
 
-/// Made when the first run keeps its files: a `flow` that does not know these tables reads and writes the others as before.
+/// Created when the first run stores its files. Versions of flow that do not know these tables can still read and write the others.
 const TABLES: &str = "
     create table if not exists definitions (number integer primary key, mark text not null unique, checksum blob not null, body blob not null) strict;
     create table if not exists defined (run integer primary key, definition integer not null) strict;
     create index if not exists defined_by on defined (definition);";
 
-/// Most bytes of the files of one run: what is larger is not kept.
+/// Maximum size of the files of one run, in bytes. Larger ones are not stored.
 const MOST_BYTES: usize = 2 * 1024 * 1024;
 
-/// The files of a run that begins, on their way to the store.
+/// The files of a new run, to be stored.
 pub(super) struct RunFiles {
     text: String,
     mark: String,
@@ -30,7 +30,7 @@ pub(super) struct RunFiles {
 }
 
 impl RunFiles {
-    /// `None`: they are larger than what is kept.
+    /// `None` if the files exceed the maximum size.
     pub(super) fn new(texts: &FileTexts, sealing: &Sealing) -> Option<RunFiles> {
         let text = serde_json::to_string(texts).ok().filter(|text| text.len() <= MOST_BYTES)?;
         let key = sealing.of_new().cloned();
@@ -38,7 +38,7 @@ impl RunFiles {
         Some(RunFiles { text, mark, key })
     }
 
-    /// Keeps them for the run of this number; a copy that is there is used again.
+    /// Stores the files for the run with this number. An existing copy is reused.
     pub(super) fn put(&self, connection: &Connection, run: i64) -> rusqlite::Result<()> {
         connection.execute_batch(TABLES)?;
         let known = "select number from definitions where mark = ?1";
@@ -61,7 +61,7 @@ fn are_kept(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row("select count(*) from sqlite_schema where name = 'defined'", [], |row| row.get(0)).map(|count: i64| count > 0)
 }
 
-/// The files that a run began with. `None`: they are not kept, damaged, or encrypted with another key.
+/// The files that a run started with. `None` if they are not stored, are damaged, or are encrypted with another key.
 pub(super) fn of_run(connection: &Connection, run: &str, key: Option<&JournalKey>) -> rusqlite::Result<Option<FileTexts>> {
     if !are_kept(connection)? {
         return Ok(None);
@@ -76,7 +76,7 @@ pub(super) fn of_run(connection: &Connection, run: &str, key: Option<&JournalKey
     Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
-/// Removes what a run kept, before the run itself is removed; and copies that no run has any more.
+/// Removes the files of runs, before the runs themselves are removed, and copies that no run uses any more.
 pub(super) fn forget(connection: &Connection, runs: &[&str]) -> rusqlite::Result<()> {
     if !are_kept(connection)? {
         return Ok(());

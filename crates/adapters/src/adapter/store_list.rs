@@ -1,4 +1,4 @@
-//! The list of runs, asked of SQLite: what one command reads does not grow with the store.
+//! The list of runs, queried with SQLite so that the data that one command reads does not grow with the store.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::store_block::{NEEDS_REVIEW, WAITING};
 use crate::port::{MOST_COUNTED, RunFilter, RunMatch, RunPage, RunSummary};
 
-/// The runs that a filter means. Numbers of runs follow the order in which they began.
+/// The runs that match a filter. The numbers of runs follow the order in which they started.
 pub(super) fn list(connection: &Connection, filter: &RunFilter) -> rusqlite::Result<RunPage> {
     let state = format!(
         "case when status <> '{WAITING}' then replace(status, '{NEEDS_REVIEW}', '') when run in (select value from json_each(?1)) then 'running' else ifnull(status, 'killed') end"
@@ -18,7 +18,7 @@ pub(super) fn list(connection: &Connection, filter: &RunFilter) -> rusqlite::Res
     let time = |time: Option<DateTime<Utc>>| time.map(|time| time.to_rfc3339());
     let (since, before) = (time(filter.since), time(filter.before));
     let running = serde_json::to_string(&filter.running).unwrap_or_default();
-    // The index tells each run's last event; no block is read.
+    // The index contains each run's last event, so no block is read.
     let events = "(select max(last) from blocks b where b.run = r.number)";
     let mut query = connection.prepare(&format!("select run, pipeline, started, status, {state}, {events} {wanted}"))?;
     let limit = filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
@@ -47,10 +47,10 @@ pub(super) fn list(connection: &Connection, filter: &RunFilter) -> rusqlite::Res
     Ok(RunPage { runs, more })
 }
 
-/// What the beginning of an id means. The index is in the order of the ids.
+/// The run whose id has this prefix. The index is ordered by id.
 pub(super) fn named(connection: &Connection, beginning: &str) -> rusqlite::Result<RunMatch> {
     let wanted = "from runs where run >= ?1 and run < ?2 and pipeline is not null order by run limit ?3";
-    // No character is greater.
+    // No character is greater than `char::MAX`.
     let end = format!("{beginning}{}", char::MAX);
     let mut query = connection.prepare(&format!("select run {wanted}"))?;
     let two: Vec<String> = query.query_map(params![beginning, end, 2], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
@@ -67,7 +67,7 @@ pub(super) fn named(connection: &Connection, beginning: &str) -> rusqlite::Resul
     })
 }
 
-/// How many characters tell an id from the ones beside it in their order, and so from all.
+/// The number of characters that distinguish an id from its neighbours in order, and therefore from all others.
 pub(super) fn least_of_id(connection: &Connection, run: &str) -> rusqlite::Result<usize> {
     let beside = |query: &str| connection.prepare_cached(query)?.query_row([run], |row| row.get::<_, String>(0)).optional();
     let before = beside("select run from runs where run < ?1 and pipeline is not null order by run desc limit 1")?;

@@ -1,4 +1,4 @@
-//! The tables of a store of runs, and how those of an older version become them.
+//! The tables of a store of runs, and their migration from an older version.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use super::store_block::{EventBlock, OfRun, WAITING, checksum};
 use crate::event::Event;
 use crate::port::StoreError;
 
-/// Version of the tables, `PRAGMA user_version`.
+/// Version of the tables (`PRAGMA user_version`).
 pub(super) const VERSION: i64 = 2;
 
-/// Rows lie in the order in which they came, so that what one run wrote is never in another's way. `last` is the number of a block's last
-/// event; `key` names the key that blocks of a run are encrypted with; `pipeline` is missing until the run has told it.
+/// Rows are stored in the order in which they were written, so that runs do not interfere with each other. `last` is the number of a block's last
+/// event; `key` is the id of the key that encrypts blocks of the run; `pipeline` is null until the run's first event is written.
 const TABLES: &str = "
     create table runs (
         number integer primary key, run text not null unique, pipeline text, started text, status text, key text
@@ -23,22 +23,22 @@ const TABLES: &str = "
     create unique index blocks_of_run on blocks (run, last);
     pragma user_version = 2;";
 
-/// Texts of events that become one block when an older store is brought to this format.
+/// Bytes of event texts that form one block when an older store is migrated.
 const TOGETHER: usize = 64 * 1024;
 
-/// What a file is.
+/// What a file contains.
 pub(super) enum StoreFile {
     /// A store of this version.
     Store,
-    /// Nothing was ever written into it, or it was emptied.
+    /// Nothing: it was never written, or was emptied.
     Nothing,
     /// A store of version 1.
     Old,
-    /// Why it cannot be used.
+    /// Something else: why it cannot be used.
     Other(String),
 }
 
-/// Looks what a file is.
+/// Detects what a file contains.
 pub(super) fn look(connection: &Connection) -> rusqlite::Result<StoreFile> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables: i64 = connection.query_row("select count(*) from sqlite_schema", [], |row| row.get(0))?;
@@ -51,8 +51,8 @@ pub(super) fn look(connection: &Connection) -> rusqlite::Result<StoreFile> {
     })
 }
 
-/// Makes an empty store where there is nothing: beside its place, so that a process that is killed meanwhile leaves no half of one there.
-/// Whoever makes it has the turn.
+/// Creates an empty store if the file is missing or empty. It is built under another name, so that a process that is killed leaves no incomplete
+/// store. Takes the write turn.
 pub(super) fn make(file: &Path) -> Result<(), StoreError> {
     let unusable = |error: std::io::Error| StoreError::unusable(file, error);
     let _turn = WriteTurn::wait(file);
@@ -64,7 +64,7 @@ pub(super) fn make(file: &Path) -> Result<(), StoreError> {
     make_file(file, TABLES, unusable, told(file))
 }
 
-/// Brings a store of version 1 to this one: all of it or nothing. What is damaged in it stays damaged.
+/// Migrates a store of version 1 in one transaction. Damaged events stay damaged.
 pub(super) fn migrate(connection: &mut Connection, file: &Path) -> Result<(), StoreError> {
     let _turn = WriteTurn::wait(file);
     let told = told(file);
@@ -74,11 +74,11 @@ pub(super) fn migrate(connection: &mut Connection, file: &Path) -> Result<(), St
         other => other.map(drop),
     };
     if let Err(error) = done.and_then(|()| connection.execute_batch("commit").map_err(told)) {
-        // SQLite may have done so itself.
+        // SQLite may have rolled back already.
         let _ = connection.execute_batch("rollback");
         return Err(error);
     }
-    // What older versions left of removed runs goes now, or with the next removal.
+    // Erases traces that older versions left of removed runs. If this fails, the next removal erases them.
     let _ = erase(connection);
     Ok(())
 }
@@ -112,7 +112,7 @@ fn copy(connection: &Connection, file: &Path) -> Result<(), StoreError> {
     connection.execute_batch("drop table events_1; drop table runs_1;").map_err(told)
 }
 
-/// Whether the last thing that changes the status of an unfinished run is that it waits.
+/// Whether the last status change of an unfinished run is that it waits.
 fn waits(connection: &Connection, run: &str) -> rusqlite::Result<bool> {
     let mut query = connection.prepare_cached("select body from events_1 where run = ?1 order by seq desc")?;
     let mut rows = query.query([run])?;
@@ -161,7 +161,7 @@ pub(super) fn put(connection: &Connection, number: i64, block: &EventBlock) -> r
     insert.execute(params![number, block.last as i64, block.checksum, block.body]).map(drop)
 }
 
-/// What an error of SQLite means for this store.
+/// Converts an error of SQLite for this store.
 pub(super) fn told(file: &Path) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
     const FULL: [std::ffi::c_int; 2] = [rusqlite::ffi::SQLITE_FULL, rusqlite::ffi::SQLITE_IOERR_SHMSIZE];
     move |error| match error.sqlite_error_code() {

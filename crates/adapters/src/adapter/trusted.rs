@@ -1,6 +1,6 @@
-//! What the user trusts: one small file for each content of a pipeline, named by its hash, in a folder of the user and of no project.
+//! The content that the user trusts: one small file for each content of a pipeline, named by its hash, in a folder of the user outside any project.
 //!
-//! A file of its own for each makes that two who trust something at once lose nothing, and that a damaged one says nothing of the others.
+//! Because each entry is a separate file, two processes can add entries at the same time, and a damaged entry does not affect the others.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -11,24 +11,24 @@ use serde::{Deserialize, Serialize};
 
 use super::files::{self, FileError, cannot};
 
-/// Version of an entry, and most bytes of it.
+/// Version of an entry, and maximum size of an entry in bytes.
 const VERSION: u64 = 1;
 const LARGEST: u64 = 64 * 1024;
 
-/// One content that is trusted.
+/// One trusted content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrustedEntry {
     flow: u64,
-    /// The pipeline's file when it was trusted, for people.
+    /// The pipeline's file when it was trusted, for display.
     pub file: PathBuf,
     /// The hash of its content, in hex; also the name of the entry.
     pub sha256: String,
-    /// When.
+    /// When it was trusted.
     pub at: DateTime<Utc>,
 }
 
-/// Why nothing is trusted by the list, or by one entry.
+/// Why the list, or one of its entries, cannot be used. An unusable list or entry trusts nothing.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each says what it is about")]
 pub enum TrustError {
@@ -47,24 +47,24 @@ pub struct Trusted {
 }
 
 impl Trusted {
-    /// The list in this folder, which need not be there.
+    /// Creates the list in this folder, which may be missing.
     pub fn new(folder: PathBuf) -> Trusted {
         Trusted { folder }
     }
 
-    /// When a content was trusted; `None`: it was not.
+    /// When a content was trusted; `None` if it is not trusted.
     ///
     /// # Errors
-    /// The list cannot be read, or this entry is none. Then nothing is trusted.
+    /// Fails if the list cannot be read, or the entry is not valid. The content is then not trusted.
     pub fn since(&self, sha256: &str) -> Result<Option<DateTime<Utc>>, TrustError> {
         self.is_his_own()?;
         Ok(self.entry(&self.folder.join(sha256))?.map(|entry| entry.at))
     }
 
-    /// Trusts a content.
+    /// Adds a content to the list.
     ///
     /// # Errors
-    /// It cannot be written. Then it is not trusted.
+    /// Fails if the entry cannot be written. The content is then not trusted.
     pub fn add(&self, file: &Path, sha256: &str, at: DateTime<Utc>) -> Result<(), TrustError> {
         self.is_his_own()?;
         let path = self.folder.join(sha256);
@@ -72,10 +72,10 @@ impl Trusted {
         Ok(files::write_private(&path, &entry).map_err(cannot("write", &path))?)
     }
 
-    /// Everything that is trusted, by file and time; and a sentence for each entry that cannot be read.
+    /// All entries, sorted by file and time, and a message for each entry that cannot be read.
     ///
     /// # Errors
-    /// The list cannot be read.
+    /// Fails if the list cannot be read.
     pub fn all(&self) -> Result<(Vec<TrustedEntry>, Vec<String>), TrustError> {
         self.is_his_own()?;
         let cannot = cannot("read", &self.folder);
@@ -100,10 +100,10 @@ impl Trusted {
         Ok((entries, wrong))
     }
 
-    /// Trusts no content of a file any more; how many there were.
+    /// Removes all entries of a file. Returns how many there were.
     ///
     /// # Errors
-    /// The list cannot be read, or an entry not be removed.
+    /// Fails if the list cannot be read, or an entry cannot be removed.
     pub fn remove(&self, file: &Path) -> Result<usize, TrustError> {
         let (entries, _) = self.all()?;
         let of_file = entries.into_iter().filter(|entry| entry.file == file).map(|entry| self.folder.join(entry.sha256));
@@ -115,7 +115,7 @@ impl Trusted {
         Ok(count)
     }
 
-    /// Whoever can change the folder, or put another in its place, could trust for the user.
+    /// Checks that only the user can change or replace the folder: anyone else who can could add trusted content.
     fn is_his_own(&self) -> Result<(), TrustError> {
         for folder in [Some(self.folder.as_path()), self.folder.parent()].into_iter().flatten() {
             if let Some(why) = fs::metadata(folder).ok().and_then(|what| open_to(&what)) {
@@ -144,7 +144,7 @@ impl Trusted {
     }
 }
 
-/// Who else could change what is trusted.
+/// Who else could change a file or folder of the list.
 fn open_to(what: &fs::Metadata) -> Option<&'static str> {
     files::is_anothers(what).or_else(|| files::open_to_others(what))
 }

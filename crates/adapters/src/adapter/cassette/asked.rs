@@ -1,4 +1,4 @@
-//! Requests and answers as plain values, and back.
+//! Conversion of requests and answers to and from plain values.
 
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
@@ -12,13 +12,13 @@ use crate::port::{
     ToolServer, WireFormat,
 };
 
-/// Most bytes of a picture; what models take is less.
+/// Maximum size of a picture in bytes. It is larger than what models accept.
 const MOST_PICTURE: u64 = 32 * 1024 * 1024;
 
-/// What a model is asked. The address and the key are left out: they are the surroundings' affair.
+/// A request to a model. The address and the key are left out, because they belong to the environment.
 pub fn model(request: &ModelRequest) -> Value {
     let mut asked = json!({ "to": "model" });
-    // A model of which the file says nothing but its recordings may have been any.
+    // If the file only names recordings, any model may have made them.
     if request.wire != WireFormat::Recorded || !request.model.is_empty() {
         asked["model"] = json!(request.model);
         let numbers = [
@@ -38,13 +38,13 @@ pub fn model(request: &ModelRequest) -> Value {
     asked
 }
 
-/// The keys of [`model`] that say which model is asked, not what.
+/// The keys of [`model`] that identify the model and not the request.
 pub(crate) const OF_THE_MODEL: [&str; 4] = ["model", "temperature", "max_output_tokens", "seed"];
 
 fn message(message: &Message) -> Value {
     let mut value = json!(message);
     if !message.pictures.is_empty() {
-        // What a tool gave is named by its content, and is not there in a replay.
+        // A tool's picture is named by its content. The file does not exist in a replay.
         let of_tool = |path: &std::path::Path| json!(path.file_name().unwrap_or_default().to_string_lossy());
         let is_of_tool = message.role == MessageRole::Tool;
         value["pictures"] = message.pictures.iter().map(|path| if is_of_tool { of_tool(path) } else { picture(path) }).collect();
@@ -52,14 +52,14 @@ fn message(message: &Message) -> Value {
     value
 }
 
-/// A picture by its name and content.
+/// A picture as its name and the hash of its content.
 fn picture(path: &std::path::Path) -> Value {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let content = super::super::files::read(path, MOST_PICTURE).map(|bytes| hex::encode(Sha256::digest(bytes)));
     json!({ "name": name, "sha256": content.unwrap_or_else(|_| "not readable".to_owned()) })
 }
 
-/// What is asked over HTTP. Of headers only the names are kept: their values are keys more often than not.
+/// An HTTP request. Only the names of headers are kept, because their values are often keys.
 pub fn http(request: &HttpRequest) -> Value {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let (place, query) = request.url.split_once('?').unwrap_or((&request.url, ""));
@@ -90,7 +90,7 @@ pub fn http(request: &HttpRequest) -> Value {
     asked
 }
 
-/// Which tools a server has. Where it is and what it is started with are the surroundings' affair.
+/// A request for the tools of a server. Its address and how it is started belong to the environment and are left out.
 pub fn tools(server: &ToolServer) -> Value {
     json!({ "to": "tool server", "server": server.name })
 }
@@ -100,12 +100,12 @@ pub fn tool(call: &ServerCall) -> Value {
     json!({ "to": "tool", "server": call.server.name, "tool": call.tool, "with": call.arguments })
 }
 
-/// A reading of a server's resource.
+/// A request to read a server's resource.
 pub fn resource(call: &ResourceCall) -> Value {
     json!({ "to": "resource", "server": call.server.name, "uri": call.uri })
 }
 
-/// A mail as it is handed over.
+/// A mail to be sent.
 pub fn mail(mail: &Mail) -> Value {
     let Mail { server, from, to, subject, text, .. } = mail;
     let mut asked = json!({ "to": "mail", "server": server, "from": from, "receiver": to, "subject": subject, "text": text });
@@ -115,14 +115,14 @@ pub fn mail(mail: &Mail) -> Value {
     asked
 }
 
-/// An answer as a plain value, and from one.
+/// An answer that can be converted to and from a plain value.
 pub(crate) trait Recordable: Serialize + DeserializeOwned {
-    /// As it is kept.
+    /// The recorded form.
     fn kept(&self) -> Value {
         json!(self)
     }
 
-    /// From what was kept; `None`: it is no such answer.
+    /// Reads the recorded form; `None` if it is not an answer of this type.
     fn from_kept(value: Value) -> Option<Self> {
         serde_json::from_value(value).ok()
     }
@@ -134,7 +134,7 @@ impl Recordable for ServerReply {}
 impl Recordable for ResourceReply {}
 
 impl Recordable for HttpReply {
-    /// Without the headers that differ from one call to the next and say nothing of what was asked.
+    /// Leaves out headers that differ from call to call and do not depend on the request.
     fn kept(&self) -> Value {
         let mut headers: Vec<&(String, String)> = self.headers.iter().filter(|(name, _)| !is_passing(name)).collect();
         headers.sort();

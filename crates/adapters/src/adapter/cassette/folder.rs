@@ -1,4 +1,4 @@
-//! A cassette on disk: `cassette.json`, and in `steps/` one file a step with its calls in order. Readable by its owner only.
+//! A cassette on disk: `cassette.json`, and in `steps/` one file for each step with its calls in order. Readable by its owner only.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,46 +10,46 @@ use super::super::files::{self, FileError, cannot};
 use crate::event::Failure;
 use crate::model::PastMessage;
 
-/// Version of the files.
+/// Version of the file format.
 const VERSION: u64 = 1;
 /// The file that makes a folder a cassette.
 const HEAD: &str = "cassette.json";
-/// Most bytes of one file, and how deep steps may lie in each other.
+/// Maximum size of one file in bytes, and maximum depth of nested steps.
 const LARGEST: u64 = 64 * 1024 * 1024;
 const DEEPEST: usize = 32;
 
-/// What a cassette says of its run.
+/// The properties of a cassette's run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// Version of the files.
+    /// Version of the file format.
     pub flow: u64,
     /// The pipeline's name.
     pub pipeline: String,
-    /// The run's clock at its start; left out: nothing in the files reads it.
+    /// The run's clock at its start; omitted if nothing in the files reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<String>,
-    /// `FLOW_MODEL` stood in for the model called `default`.
+    /// Whether `FLOW_MODEL` replaced the model called `default`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub default_model_replaced: bool,
-    /// The settings gave a model to a file that has none called `default`.
+    /// Whether the settings provided a model for a file that has none called `default`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub default_model_given: bool,
-    /// What was said before in the conversation of the run, masked.
+    /// Earlier messages in the conversation of the run, masked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversation: Vec<PastMessage>,
-    /// What it summed up, masked.
+    /// The messages that the run summarized, masked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub older: Vec<PastMessage>,
-    /// The summary of what was said before all of these, masked.
+    /// The summary of the messages before all of these, masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// What agents were asked and said before, by the name of the agent, masked.
+    /// Earlier messages to and from agents, by the name of the agent, masked.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, Vec<PastMessage>>,
 }
 
 impl Head {
-    /// Of a new cassette.
+    /// Creates the properties of a new cassette.
     pub fn new(pipeline: &str, now: Option<String>, default_model_replaced: bool) -> Head {
         let (conversation, older, summary, agents) = Default::default();
         let pipeline = pipeline.to_owned();
@@ -57,38 +57,38 @@ impl Head {
     }
 }
 
-/// One call and what it gave.
+/// One call and its answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recording {
-    /// Which call of its step, from 1; local ones count too.
+    /// The number of the call within its step, from 1. Local calls count too.
     pub call: u64,
-    /// What was asked, masked.
+    /// The request, masked.
     pub asked: Value,
-    /// Lengths of values that became known to be personal later only, by placeholder.
+    /// The lengths of values that became known to be personal only after the request, by placeholder.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub lengths: Map<String, Value>,
-    /// Where the values of the answer that were not asked come from (`person.name`), by placeholder.
+    /// The origins (`person.name`) of values that occur in the answer but not in the request, by placeholder.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub origins: Map<String, Value>,
-    /// What it gave, masked.
+    /// The answer, masked.
     #[serde(flatten)]
     pub answer: RecordedAnswer,
 }
 
-/// What a call gave.
+/// The answer to a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordedAnswer {
-    /// This.
+    /// A reply.
     Reply(Value),
-    /// Nothing: it failed.
+    /// The call failed.
     Failure(Failure),
 }
 
 /// The recordings of a cassette by step.
 pub type Steps = BTreeMap<String, Vec<Recording>>;
 
-/// Why a folder is no cassette.
+/// Why a folder cannot be used as a cassette.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each says what it is about")]
 pub enum CassetteError {
@@ -104,10 +104,10 @@ pub enum CassetteError {
     Broken { file: PathBuf, what: String },
 }
 
-/// What a cassette says of its run.
+/// Reads the properties of a cassette's run.
 ///
 /// # Errors
-/// The folder is no cassette.
+/// Fails if the folder is not a cassette.
 pub fn head(folder: &Path) -> Result<Head, CassetteError> {
     let file = folder.join(HEAD);
     if !folder.is_dir() {
@@ -126,7 +126,7 @@ pub fn head(folder: &Path) -> Result<Head, CassetteError> {
 /// Reads a cassette.
 ///
 /// # Errors
-/// As [`head`], or a file is broken.
+/// See [`head`]. Also fails if a file is broken.
 pub fn read(folder: &Path) -> Result<Steps, CassetteError> {
     head(folder)?;
     let mut steps = Steps::new();
@@ -168,15 +168,15 @@ fn read_json(file: &Path) -> Result<Value, FileError> {
     crate::model::read_json(&text).map_err(cannot("read", file))
 }
 
-/// Whether a cassette may be made here: there is nothing yet.
+/// Whether a cassette can be created here: the folder does not exist or is empty.
 pub fn is_free(folder: &Path) -> bool {
     std::fs::read_dir(folder).map_or(!folder.exists(), |mut entries| entries.next().is_none())
 }
 
-/// Writes a cassette into a folder that is free. Its head comes last, so that half a cassette is none.
+/// Writes a cassette into a new or empty folder. `cassette.json` is written last, so that an incomplete cassette is not a valid one.
 ///
 /// # Errors
-/// A file or folder cannot be made.
+/// Fails if a file or folder cannot be created.
 pub fn write(folder: &Path, head: &Head, steps: &Steps) -> std::io::Result<()> {
     for (step, recordings) in steps {
         let file = folder.join("steps").join(format!("{step}.json"));
@@ -188,7 +188,7 @@ pub fn write(folder: &Path, head: &Head, steps: &Steps) -> std::io::Result<()> {
 
 fn shown(recording: &Recording) -> Value {
     let mut value = json!(recording);
-    // Line by line, so that people can read a prompt and see what changed in it.
+    // Texts are split into lines, so that people can read a prompt and see in a diff what changed.
     texts(&mut value, &|text| {
         let lines = text.as_str().filter(|text| text.contains('\n')).map(|text| text.split('\n').collect::<Vec<_>>());
         if let Some(lines) = lines {
@@ -198,7 +198,7 @@ fn shown(recording: &Recording) -> Value {
     value
 }
 
-/// The texts of people and models in a recording.
+/// Changes the texts of people and models in a recording.
 fn texts(recording: &mut Value, change: &dyn Fn(&mut Value)) {
     let mut at = |path: &str| {
         if let Some(text) = recording.pointer_mut(path) {

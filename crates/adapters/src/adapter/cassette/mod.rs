@@ -1,13 +1,13 @@
-//! Cassettes: the traffic of a run with models, over HTTP and by mail, kept in files or answered from them.
+//! Cassettes: the traffic of a run with models, over HTTP and by mail, recorded in files or replayed from them.
 //!
-//! | file | what |
+//! | module | content |
 //! |---|---|
 //! | `asked` | requests and answers as plain values |
-//! | `placeholder` | what stands for personal values and secrets, and putting the values back |
+//! | `placeholder` | placeholders for personal values and secrets, and restoring the values |
 //! | `folder` | the files |
-//! | `nearest` | what is reported when there is no recording |
+//! | `nearest` | the report for a call without a recording |
 //!
-//! How to add another kind of call: its method in `port::Tape`, its request in `asked`.
+//! How to add another kind of call: add its method to `port::Tape` and its request to `asked`.
 
 mod asked;
 mod folder;
@@ -37,35 +37,35 @@ pub use self::folder::{CassetteError, Head, head, is_free};
 /// What a cassette does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mode {
-    /// Nothing: calls go straight out. Only models whose provider is `replay` are answered.
+    /// Makes calls as usual. Only models whose provider is `replay` are answered from recordings.
     Live,
-    /// Keeps what goes out and comes back; [`Cassette::write`] writes it.
+    /// Records requests and answers; [`Cassette::write`] writes them.
     Record,
-    /// Answers everything from this folder, and never goes out.
+    /// Answers every call from this folder, and never makes a real one.
     Replay(PathBuf),
 }
 
-/// The tape of one run.
+/// The cassette of one run.
 #[derive(Clone)]
 pub struct Cassette {
     mode: Mode,
     inner: Arc<Mutex<CassetteState>>,
 }
 
-/// What is known of the run so far, and what was kept.
+/// What is known about the run so far, and the recorded calls.
 #[derive(Default)]
 struct CassetteState {
     mask: PersonalMask,
     events: Vec<Event>,
     run: String,
-    /// Texts that the run was started with, by where they stand: `person.name`, `inputs.phone`.
+    /// Texts that the run was started with, by their place: `person.name`, `inputs.phone`.
     given: BTreeMap<String, String>,
     /// Step and number of each call.
     calls: HashMap<u64, (StepPath, u64)>,
     numbers: HashMap<StepPath, u64>,
     /// Calls that have no answer yet.
     out: BTreeSet<u64>,
-    /// Numbers of calls that were out when the run was interrupted: they are made again.
+    /// Numbers of calls that were pending when the run was interrupted. They are repeated.
     again: HashMap<StepPath, BTreeSet<u64>>,
     kept: Vec<TakenCall>,
     /// Folders that were read.
@@ -74,35 +74,35 @@ struct CassetteState {
     used: BTreeSet<(String, u64)>,
 }
 
-/// A call that was kept, as it was.
+/// A recorded call, unmasked.
 struct TakenCall {
     step: StepPath,
     call: u64,
     asked: Value,
-    /// What was known to be personal when it went out.
+    /// What was known to be personal when the call was made.
     then: Redactor,
-    /// `None`: it was given up before it had an answer.
+    /// `None` if the call was cancelled before it had an answer.
     answer: Option<Result<Value, Failure>>,
 }
 
 impl Cassette {
-    /// With the secrets that must not be kept.
+    /// Creates a cassette that hides these secrets.
     pub fn new<'a>(mode: Mode, secrets: impl IntoIterator<Item = &'a str>) -> Cassette {
         let inner = CassetteState { mask: PersonalMask::new(secrets), ..CassetteState::default() };
         Cassette { mode, inner: Arc::new(Mutex::new(inner)) }
     }
 
-    /// What it does.
+    /// What the cassette does.
     pub fn mode(&self) -> &Mode {
         &self.mode
     }
 
-    /// Calls for which there was no recording, as they were reported.
+    /// The messages about calls without a recording.
     pub fn misses(&self) -> Vec<String> {
         held(&self.inner).misses.clone()
     }
 
-    /// Recordings of a folder that nobody asked for: step and number of the call.
+    /// Recordings of a folder that were not used: step and number of the call.
     pub fn left_over(&self, folder: &Path) -> Vec<(String, u64)> {
         let mut inner = held(&self.inner);
         let steps = inner.steps(folder);
@@ -110,16 +110,16 @@ impl Cassette {
         all.filter(|place| !inner.used.contains(place)).collect()
     }
 
-    /// How many calls were kept.
+    /// The number of recorded calls.
     pub fn count(&self) -> usize {
         held(&self.inner).kept.len()
     }
 
-    /// Writes what was kept, masked by all that is known now, into a folder that is free. Gives a sentence for each call that a replay
-    /// cannot give back word for word: each is replayed once before it is written.
+    /// Writes the recorded calls to a new or empty folder, masked with everything that is known now. Each call is replayed once before it is written.
+    /// Returns a sentence for each call that a replay cannot reproduce exactly.
     ///
     /// # Errors
-    /// A file or folder cannot be made.
+    /// Fails if a file or folder cannot be created.
     pub fn write(&self, folder: &Path, head: &Head) -> std::io::Result<Vec<String>> {
         let inner = held(&self.inner);
         let mut kept: Vec<&TakenCall> = inner.kept.iter().collect();
@@ -133,7 +133,7 @@ impl Cassette {
         folder::write(folder, head, &steps).map(|()| lost)
     }
 
-    /// Lets a call out, keeps it or answers it, by what the cassette does.
+    /// Makes, records or replays a call, depending on the mode.
     fn pass<R, T>(&self, call: u64, request: R, asked: fn(&R) -> Value, live: impl FnOnce(R) -> Pending<T>) -> Pending<T>
     where
         T: Recordable + Send + 'static,
@@ -145,7 +145,7 @@ impl Cassette {
         }
     }
 
-    /// Lets a call out and keeps it.
+    /// Makes a call and records it.
     fn keep<T: Recordable + Send + 'static>(&self, call: u64, asked: Value, live: Pending<T>) -> Pending<T> {
         let mut inner = held(&self.inner);
         let Some((step, number)) = inner.calls.get(&call).cloned() else { return live };
@@ -171,7 +171,7 @@ impl Cassette {
 }
 
 impl TakenCall {
-    /// The recording of the call in a run, and what of it a replay cannot give back.
+    /// The recording of a call, and a sentence if a replay cannot reproduce it.
     fn recording(&self, of: &CassetteState) -> (Recording, Option<String>) {
         let mut masker = Masker::new(of.redactor(), &of.run).since(&self.then);
         let asked = masker.value(&self.asked);
@@ -206,7 +206,7 @@ impl TakenCall {
         (recording, told)
     }
 
-    /// What a replay of the same run makes of the recording.
+    /// Compares a replay of the recording in the same run with the original answer.
     fn replayed(&self, recording: &Recording, masker: &Masker, of: &CassetteState) -> Replayed {
         let Some(mut bindings) = Bindings::of(&recording.asked, &self.asked, &self.then, &of.run, &recording.lengths) else {
             return Replayed::NotFound;
@@ -226,19 +226,19 @@ impl TakenCall {
     }
 }
 
-/// What a replay gives back.
+/// The result of a replay.
 enum Replayed {
-    /// The same, byte by byte.
+    /// Identical to the original.
     Same,
-    /// The same but for values that it does not know.
+    /// Identical except for values that the replay does not know.
     Placeholders,
-    /// Nothing: what is asked is not what was recorded.
+    /// No recording matches the request.
     NotFound,
-    /// Another text.
+    /// A different text.
     Other,
 }
 
-/// Counts are no texts, even if a personal value is the same number.
+/// Keeps counts as numbers, even if a personal value is the same number.
 fn with_counts(mut masked: Value, plain: &Value) -> Value {
     for name in ["usage", "status"] {
         if let (Some(masked), Some(plain)) = (masked.get_mut(name), plain.get(name)) {
@@ -259,7 +259,7 @@ impl CassetteState {
         *last
     }
 
-    /// What must not be kept.
+    /// Hides everything that must not be recorded.
     fn redactor(&self) -> &Redactor {
         self.mask.of(&self.events).redactor()
     }
@@ -298,7 +298,7 @@ impl CassetteState {
     }
 }
 
-/// A text or a number, as it is known to be personal.
+/// A text, or a number as text, in the form in which it is known to be personal.
 fn plain(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.trim().to_owned()),
@@ -307,7 +307,7 @@ fn plain(value: &Value) -> Option<String> {
     }
 }
 
-/// What was asked, without what says which model it was where nothing is said of that now.
+/// The recorded request. If the current request does not name a model, the keys that identify the model are left out.
 fn comparable(recorded: &Value, asked: &Value) -> Value {
     let mut recorded = recorded.clone();
     if let (Value::Object(parts), true) = (&mut recorded, asked["to"] == "model" && asked.get("model").is_none()) {
@@ -379,7 +379,7 @@ impl Tape for Cassette {
     }
 }
 
-/// Keeps no results: a recording must hold every call, and what was recorded is not kept as if it were new.
+/// Stores no results: a recording must contain every call, and replayed answers must not be stored as new results.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoCache;
 

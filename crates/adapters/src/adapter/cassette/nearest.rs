@@ -1,4 +1,4 @@
-//! What is reported when there is no recording: the one that comes nearest, and how it differs.
+//! The report for a call without a recording: the most similar recording, and how it differs.
 
 use std::collections::HashMap;
 
@@ -10,18 +10,18 @@ use super::folder::{Recording, Steps};
 use super::placeholder::unnumbered;
 use crate::diagnostic;
 
-/// Words, and blanks between them, that are shown on each side of a change.
+/// Number of words, and spaces between them, shown on each side of a change.
 const AROUND: usize = 12;
-/// The longest difference, in characters.
+/// Maximum length of a difference, in characters.
 const LONGEST: usize = 900;
-/// So much of a request is compared to find the nearest recording, in bytes.
+/// How much of a request is compared to find the most similar recording, in bytes.
 const COMPARED: usize = 20_000;
-/// So many words, and blanks between them, are compared from the first difference on: bounds the time.
+/// How many words, and spaces between them, are compared from the first difference on. This limits the time.
 const COMPARED_WORDS: usize = 2_000;
-/// Most places that are reported.
+/// Maximum number of differences reported.
 const MOST_TOLD: usize = 3;
 
-/// The sentence for a call that was never recorded so. `asked` is masked.
+/// The sentence for a call that has no matching recording. `asked` is masked.
 pub fn sentence(steps: &Steps, step: &str, call: u64, asked: &Value) -> String {
     let own = steps.get(step).map(Vec::as_slice).unwrap_or_default();
     if let Some(same) = own.iter().find(|recording| recording.call == call) {
@@ -42,8 +42,8 @@ pub fn sentence(steps: &Steps, step: &str, call: u64, asked: &Value) -> String {
     }
 }
 
-/// How many words two requests have in common at their beginning, however they are ordered, from 0 to 1. That is enough to find what is
-/// most like one, and takes no longer than reading both.
+/// The share of words that the beginnings of two requests have in common, in any order, from 0 to 1. This is enough to find the most similar
+/// recording, and takes no longer than reading both.
 fn likeness(one: &Value, two: &Value) -> f64 {
     let counted = |asked: &Value| {
         let whole = leaves(asked).into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n");
@@ -56,7 +56,7 @@ fn likeness(one: &Value, two: &Value) -> f64 {
     2.0 * common as f64 / (one.values().sum::<usize>() + two.values().sum::<usize>()).max(1) as f64
 }
 
-/// The first places where two requests differ.
+/// The first differences between two requests.
 fn difference(recorded: &Value, asked: &Value) -> String {
     let (recorded, asked) = (leaves(&comparable(recorded, asked)), leaves(asked));
     let named = |list: &[(String, String)]| list.iter().cloned().collect::<HashMap<_, _>>();
@@ -102,7 +102,7 @@ fn plain(value: &Value) -> String {
     unnumbered(&value.as_str().map_or_else(|| value.to_string(), str::to_owned))
 }
 
-/// The words that changed, each with a few around it. Blanks between two changes belong to both.
+/// The words that changed, with some words around them. Spaces between two changes belong to both.
 fn words(before: &str, now: &str) -> String {
     let (before, now) = (before.tokenize_words(), now.tokenize_words());
     let head = before.iter().zip(&now).take_while(|(one, two)| one == two).count();
@@ -132,7 +132,7 @@ fn changed(gone: &str, new: &str) -> String {
     if new.is_empty() { gone } else { format!("{gone}{{+{new}+}}") }
 }
 
-/// Equal words beside changes: all if they are few, else so many of their beginning and their end.
+/// Equal words between changes: all of them if they are few, otherwise only their beginning and end.
 fn around(equal: &[&str], head: usize, tail: usize) -> String {
     let text = |words: &[&str]| words.iter().map(|word| inner_cut(word)).collect::<String>();
     if equal.len() <= head + tail {
@@ -141,7 +141,7 @@ fn around(equal: &[&str], head: usize, tail: usize) -> String {
     format!("{}…{}", text(&equal[..head]), text(&equal[equal.len() - tail..]))
 }
 
-/// A word that continues for lines, such as a piece of JSON, by its ends.
+/// Shortens a long word, such as a piece of JSON, to its beginning and end.
 fn inner_cut(word: &str) -> String {
     const ENDS: usize = 20;
     diagnostic::ends(word, 3 * ENDS, ENDS, ENDS).map_or_else(|| word.to_owned(), |(start, end)| format!("{start}…{end}"))

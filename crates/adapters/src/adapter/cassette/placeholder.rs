@@ -1,10 +1,10 @@
-//! What is in a recording for a personal value (`<PERSON_1>`, of a word of it `<PERSON_1.2>`) or a secret (`***`): putting it in,
-//! comparing a text with it, and putting the value back.
+//! Placeholders in recordings for a personal value (`<PERSON_1>`, or `<PERSON_1.2>` for a word of it) or a secret (`***`): inserting them, matching
+//! texts against them, and restoring the values.
 //!
-//! Numbers are those that the run has everywhere. `.2` is the second word of the value; a letter says that it is written in small letters
-//! (`l`), in capitals (`u`) or with a capital first (`t`); `~2` is the second other way to write it in this call, which only a text that
-//! is asked can tell; `#` at the end says that the value was a number. So a placeholder stands for one text, letter by letter.
-//! What only looks like one of these, because a person wrote it so, has a `\` behind its `<`: `<\PERSON_1>` is the text `<PERSON_1>`.
+//! The numbers are the same everywhere in a run. `.2` is the second word of the value; a letter means that it is written in lower case (`l`), in
+//! upper case (`u`) or with a capital first letter (`t`); `~2` is the second other spelling in this call, which is only known from the text of a
+//! request; `#` at the end means that the value was a number. So a placeholder represents one exact text.
+//! A text that only looks like a placeholder, because a person wrote it so, has a `\` after its `<`: `<\PERSON_1>` is the text `<PERSON_1>`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -13,13 +13,13 @@ use serde_json::{Map, Value};
 
 use crate::redact::{PersonalPlace, PiiKind, Redactor};
 
-/// What a secret looks like.
+/// The placeholder for a secret.
 const SECRET: &str = "***";
-/// What stands for the id of the run.
+/// The placeholder for the id of the run.
 const RUN: &str = "<RUN>";
-/// What is behind the `<` of a text that only looks like one of ours.
+/// Follows the `<` of a text that only looks like a placeholder.
 const ESCAPE: char = '\\';
-/// No placeholder is longer, in bytes.
+/// Maximum length of a placeholder, in bytes.
 const LONGEST: usize = 40;
 
 /// A placeholder for a personal value.
@@ -27,11 +27,11 @@ const LONGEST: usize = 40;
 pub(crate) struct Placeholder {
     kind: &'static str,
     number: usize,
-    /// Which word of the value; 0: all of it.
+    /// Which word of the value; 0 for the whole value.
     word: usize,
-    /// `l`, `u`, `t`, or as the value is written.
+    /// `l`, `u` or `t`; `None` if it is written like the value.
     style: Option<char>,
-    /// Which other way to write it; 0: none.
+    /// Which other spelling; 0 for none.
     form: usize,
     is_number: bool,
 }
@@ -44,7 +44,7 @@ impl Placeholder {
         (self.kind, self.number)
     }
 
-    /// The placeholder that a text begins with, and its length.
+    /// Parses the placeholder at the beginning of a text. Returns it with its length.
     fn at_start(text: &str) -> Option<(Placeholder, usize)> {
         let end = text.bytes().take(LONGEST).position(|byte| byte == b'>')?;
         let inside = text.get(..end)?.strip_prefix('<')?;
@@ -61,7 +61,7 @@ impl Placeholder {
         Some((Placeholder { kind, number, word, style, form, is_number }, end + 1))
     }
 
-    /// As it is written.
+    /// The written form.
     pub fn shown(&self) -> String {
         let variant = match (self.word, self.style) {
             (0, None) => String::new(),
@@ -71,12 +71,12 @@ impl Placeholder {
         format!("<{}_{}{variant}{form}{}>", self.kind, self.number, if self.is_number { "#" } else { "" })
     }
 
-    /// The same for the whole value.
+    /// The placeholder for the whole value.
     pub fn whole(&self) -> Placeholder {
         Placeholder { word: 0, style: None, form: 0, is_number: false, ..self.clone() }
     }
 
-    /// The text it stands for, from the whole value; `None`: that does not say how it is written.
+    /// The text that it represents, derived from the whole value; `None` if the value does not determine the spelling.
     fn text_of(&self, whole: &str) -> Option<String> {
         let word = match self.word {
             0 => whole,
@@ -102,35 +102,35 @@ fn styled(text: &str, style: Option<char>) -> String {
     }
 }
 
-/// Puts placeholders in, for one call: what it was asked, then its answer.
+/// Inserts placeholders for one call: first into its request, then into its answer.
 pub(crate) struct Masker<'a> {
     redactor: &'a Redactor,
     run: &'a str,
-    /// What was known when the call went out, if other than now.
+    /// What was known when the call was made, if that differs from now.
     then: Option<&'a Redactor>,
-    /// The value behind each number, as it was first met.
+    /// The value of each number, in its first spelling.
     wholes: HashMap<PlaceholderId, String>,
-    /// Other ways to write it.
+    /// Other spellings.
     forms: HashMap<PlaceholderId, Vec<String>>,
-    /// What each placeholder that was put in stands for: the text there, and the whole value.
+    /// The text and the whole value that each inserted placeholder represents.
     pub used: BTreeMap<Placeholder, (String, String)>,
-    /// Those that were put in where nothing, or something else, was known to be personal then.
+    /// Placeholders inserted where nothing, or something else, was known to be personal when the call was made.
     pub late: BTreeSet<Placeholder>,
 }
 
 impl<'a> Masker<'a> {
-    /// With what is known of a run.
+    /// Creates a masker with what is known about a run.
     pub fn new(redactor: &'a Redactor, run: &'a str) -> Masker<'a> {
         let (wholes, forms, used, late) = Default::default();
         Masker { redactor, run, then: None, wholes, forms, used, late }
     }
 
-    /// Compares with what was known then.
+    /// Compares with what was known when the call was made.
     pub fn since(self, then: &'a Redactor) -> Masker<'a> {
         Masker { then: Some(then), ..self }
     }
 
-    /// A text without secrets and personal values.
+    /// Masks the secrets and personal values of a text.
     pub fn text(&mut self, text: &str) -> String {
         let text = &named_run(&escaped(text, |text| text == RUN), self.run);
         let known = self.then.map(|then| then.places(text));
@@ -152,7 +152,7 @@ impl<'a> Masker<'a> {
         out
     }
 
-    /// What stands for a text that is a personal value or a part of it. `is_late`: that was not known when the call went out.
+    /// The placeholder for a personal value or a part of it. `is_late`: it was not known when the call was made.
     fn placeholder(&mut self, (kind, number): PlaceholderId, raw: &str, whole: String, is_late: bool) -> Placeholder {
         let plain = Placeholder { kind, number, word: 0, style: None, form: 0, is_number: false };
         let whole = self.wholes.entry(plain.id()).or_insert(whole).clone();
@@ -174,7 +174,7 @@ impl<'a> Masker<'a> {
         found
     }
 
-    /// A value with all its texts and keys masked; a number that is a personal value, or holds one, becomes a text.
+    /// Masks all texts and keys of a value. A number that is a personal value, or contains one, becomes a text.
     pub fn value(&mut self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.text(text)),
@@ -197,13 +197,13 @@ impl<'a> Masker<'a> {
     }
 }
 
-/// A number in which something is to be masked, as one place.
+/// Treats a number that contains something to mask as a single place.
 fn whole_number(redactor: &Redactor, text: &str) -> Option<PersonalPlace> {
     let first = redactor.places(text).into_iter().next()?;
     Some(PersonalPlace { range: 0..text.len(), ..first })
 }
 
-/// A value with nothing but its secrets masked: what a replay can give back at best.
+/// Masks only the secrets of a value: the best result that a replay can restore.
 pub fn without_secrets(value: &Value, redactor: &Redactor) -> Value {
     let text = |text: &str| {
         let mut out = text.to_owned();
@@ -224,7 +224,7 @@ pub fn without_secrets(value: &Value, redactor: &Redactor) -> Value {
     }
 }
 
-/// A text in which nothing is one of ours, written so that it is not read as one.
+/// Escapes everything in a text that looks like a placeholder.
 fn escaped(text: &str, is_ours: impl Fn(&str) -> bool + Copy) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -240,7 +240,7 @@ fn escaped(text: &str, is_ours: impl Fn(&str) -> bool + Copy) -> String {
     out + rest
 }
 
-/// Whether a text begins as one of ours does, escaped or not.
+/// Whether a text begins like a placeholder, escaped or not.
 fn looks_like(text: &str, is_ours: impl Fn(&str) -> bool) -> bool {
     let Some(inside) = text.strip_prefix('<').map(|inside| inside.trim_start_matches(ESCAPE)) else { return false };
     let end = inside.bytes().take(LONGEST).position(|byte| byte == b'>');
@@ -255,22 +255,22 @@ fn named_run(text: &str, run: &str) -> String {
     if run.is_empty() { text.to_owned() } else { text.replace(run, RUN) }
 }
 
-/// What the placeholders of a recording stand for in the run that it answers.
+/// The values of a recording's placeholders in the run that it answers.
 #[derive(Debug, Default)]
 pub(crate) struct Bindings {
     whole: HashMap<PlaceholderId, String>,
-    /// The number that each has now.
+    /// The current number of each value.
     numbers: HashMap<PlaceholderId, usize>,
     exact: HashMap<Placeholder, String>,
     run: String,
 }
 
-/// A piece of a recorded text.
+/// A part of a recorded text.
 enum RecordedPiece<'t> {
     Plain(&'t str),
     Secret,
     Value(Placeholder),
-    /// The `<` and `\` of what only looks like a placeholder: a `<`.
+    /// The `<` and `\` of a text that only looks like a placeholder. They represent a `<`.
     Escaped,
 }
 
@@ -305,7 +305,7 @@ fn pieces(text: &str) -> Vec<(Range<usize>, RecordedPiece<'_>)> {
     pieces
 }
 
-/// A recorded value that is compared with one that is asked now.
+/// Compares a recorded value with a current request.
 struct RecordedComparison<'a> {
     redactor: &'a Redactor,
     lengths: &'a Map<String, Value>,
@@ -359,11 +359,11 @@ impl RecordedComparison<'_> {
         at == asked.len()
     }
 
-    /// The length of what stands for a placeholder at the beginning of a text. `place`: what is known to be personal there.
+    /// The length of the text at the beginning of `rest` that matches a placeholder. `place` is the personal value that is known to be there.
     fn value_length(&mut self, placeholder: &Placeholder, rest: &str, place: Option<&PersonalPlace>) -> Option<usize> {
         let late = self.lengths.get(&placeholder.shown()).and_then(Value::as_u64);
         let of_kind = place.filter(|place| place.kind.map(PiiKind::word) == Some(placeholder.kind));
-        // What was known only later may begin with something that is known now.
+        // A value that was known only later may begin with one that is known now.
         let known = of_kind.filter(|place| {
             let raw = rest.get(..place.range.len()).unwrap_or_default();
             late.is_none_or(|late| raw.chars().count() as u64 >= late)
@@ -378,8 +378,8 @@ impl RecordedComparison<'_> {
         (exact.entry(placeholder.clone()).or_insert_with(|| raw.to_owned()) == raw).then_some(raw.len())
     }
 
-    /// The length of what stands for a placeholder where nothing is known to be personal: another placeholder, from an answer whose
-    /// values are lost; or a value that only becomes known later, of so many characters.
+    /// The length of the text that matches a placeholder where nothing is known to be personal: another placeholder, from an answer whose values are
+    /// lost, or a value of `late` characters that becomes known only later.
     fn unmarked_length(&mut self, placeholder: &Placeholder, rest: &str, late: Option<u64>) -> Option<usize> {
         if let Some((_, length)) = Placeholder::at_start(rest).filter(|(other, _)| other.kind == placeholder.kind) {
             return Some(length);
@@ -398,15 +398,15 @@ impl RecordedComparison<'_> {
 }
 
 impl Bindings {
-    /// Compares a recorded value with one that is asked now; `None`: they differ. `lengths` are those, in characters, of values that
-    /// were not known to be personal when the recording was made, by their placeholder.
+    /// Compares a recorded value with a current request; `None` if they differ. `lengths` holds the lengths in characters of values that were not
+    /// known to be personal when the request was recorded, by their placeholder.
     pub fn of(recorded: &Value, asked: &Value, redactor: &Redactor, run: &str, lengths: &Map<String, Value>) -> Option<Bindings> {
         let found = Bindings { run: run.to_owned(), ..Bindings::default() };
         let mut comparison = RecordedComparison { redactor, lengths, found };
         comparison.fits(recorded, asked).then_some(comparison.found)
     }
 
-    /// Adds what only the recording knows: with it nothing is lost.
+    /// Adds values that only the recording knows, so that nothing is lost.
     pub fn with(mut self, used: &BTreeMap<Placeholder, (String, String)>) -> Bindings {
         for (placeholder, (raw, _)) in used {
             self.exact.entry(placeholder.clone()).or_insert_with(|| raw.clone());
@@ -414,7 +414,7 @@ impl Bindings {
         self
     }
 
-    /// Adds the values of placeholders that nobody asked about, by where they come from.
+    /// Adds the values of placeholders that did not occur in the request, by their origin.
     pub fn know(&mut self, origins: &Map<String, Value>, values: &BTreeMap<String, String>) {
         for (written, origin) in origins {
             let value = origin.as_str().and_then(|origin| values.get(origin));
@@ -424,7 +424,7 @@ impl Bindings {
         }
     }
 
-    /// A recorded answer with the values put back that are known.
+    /// Restores the known values in a recorded answer.
     pub(crate) fn restored(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => {
@@ -439,7 +439,7 @@ impl Bindings {
         }
     }
 
-    /// A recorded text with the values put back that are known.
+    /// Restores the known values in a recorded text.
     pub(crate) fn restored_text(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for (range, piece) in pieces(text) {
@@ -460,7 +460,7 @@ impl Bindings {
     }
 }
 
-/// The length of a secret, with the stars around it, which stand together in a recording.
+/// The length of a secret including adjacent asterisks, which a recording does not separate from it.
 fn secret_length(asked: &str, from: usize, places: &[PersonalPlace]) -> Option<usize> {
     let (mut at, mut has_secret) = (from, false);
     while let Some(rest) = asked.get(at..) {
@@ -474,7 +474,7 @@ fn secret_length(asked: &str, from: usize, places: &[PersonalPlace]) -> Option<u
     (has_secret || at - from >= SECRET.len()).then_some(at - from)
 }
 
-/// A text with all placeholders of a kind alike, to show how two texts differ.
+/// Removes the numbers of placeholders, to show how two texts differ.
 pub(crate) fn unnumbered(text: &str) -> String {
     let shown = |(range, piece): (Range<usize>, RecordedPiece)| match piece {
         RecordedPiece::Value(placeholder) => format!("<{}>", placeholder.kind),

@@ -1,6 +1,6 @@
-//! Zip archives (Excel, Word) before anything parses them: how many entries, how large when unpacked, how strongly packed.
+//! Checks of zip archives (Excel, Word) before they are parsed: the number of entries, the unpacked size, and the compression ratio.
 //!
-//! The sizes an archive states may be lies, so every entry is unpacked once and counted (reliability.md, D5).
+//! The sizes that an archive states may be false, so every entry is unpacked once and counted (reliability.md, D5).
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -9,19 +9,19 @@ use super::blocking::CancelFlag;
 use super::sentence::{file_name, too_large, wrong_type};
 use crate::event::Failure;
 
-/// The most entries.
+/// Maximum number of entries.
 const MOST_ENTRIES: usize = 2_000;
-/// The most bytes of all entries when unpacked.
+/// Maximum unpacked size of all entries, in bytes.
 const MOST_BYTES: u64 = 256 << 20;
-/// The most that unpacked is larger than packed.
+/// Maximum ratio of unpacked to packed size.
 const MOST_RATIO: u64 = 100;
-/// An archive that unpacks to less than this may be packed as strongly as it likes.
+/// The ratio is not limited for archives that unpack to less than this, in bytes.
 const RATIO_COUNTS_FROM: u64 = 1 << 20;
 
-/// An archive that was unpacked once within the limits.
+/// An archive that was unpacked once and is within the limits.
 pub(super) type Archive<'a> = zip::ZipArchive<Cursor<&'a [u8]>>;
 
-/// Rejects an archive that is damaged, encrypted or a bomb.
+/// Checks an archive. Rejects one that is damaged, encrypted or a zip bomb.
 pub(super) fn checked<'a>(path: &Path, bytes: &'a [u8], cancel: &CancelFlag) -> Result<Archive<'a>, Failure> {
     let name = file_name(path);
     let damaged = |error: &dyn std::fmt::Display| {

@@ -1,4 +1,4 @@
-//! Work on a thread of its own that ends when nobody waits for it any more.
+//! Blocking work on a separate thread. It stops when its result is no longer needed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,28 +11,28 @@ use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::Pending;
 
-/// Says whether the work is still wanted. Clones share the answer.
+/// Whether work was cancelled. Clones share the flag.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CancelFlag(Arc<AtomicBool>);
 
 impl CancelFlag {
-    /// Whether the caller has gone or the time is up.
+    /// Whether the caller has left or the time is up.
     pub(super) fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Ends long loops of ours. The sentence is seen by nobody: the caller has left.
+    /// Fails if the work was cancelled, to end long loops. The message is never shown, because the caller has left.
     pub(super) fn check(&self) -> Result<(), Failure> {
         if self.is_cancelled() { Err(failure(FailureKind::Timeout, "The work was stopped.")) } else { Ok(()) }
     }
 
-    /// Ends the work.
+    /// Cancels the work.
     pub(super) fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// Cancels when it is dropped: at the end, at the timeout, or when the caller drops the future.
+/// Cancels the work when dropped: at its end, at the timeout, or when the caller drops the future.
 struct CancelOnDrop(CancelFlag);
 
 impl Drop for CancelOnDrop {
@@ -41,7 +41,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Runs the work on a blocking thread. `what` begins the sentence of a timeout. Waiting for a free place counts as time.
+/// Runs work on a blocking thread. `what` begins the message of a timeout. Waiting for a permit counts towards the timeout.
 pub(super) fn on_thread<T: Send + 'static>(
     permits: &Arc<Semaphore>,
     timeout: Duration,

@@ -1,4 +1,4 @@
-//! Rows of cells, whatever file they come from; the type of each column, guessed over all rows or declared, and the values it gives.
+//! Rows of cells from any kind of file; the type of each column, guessed from all rows or declared, and the values of its cells.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use super::blocking::CancelFlag;
 use crate::event::Failure;
 use crate::model::FieldKind;
 
-/// The most digits of a whole number that is still taken for a number.
+/// Maximum number of digits of a whole number. A text with more digits is not read as a number.
 const MOST_DIGITS: usize = 15;
 
-/// A value of a cell, for the table of any engine.
+/// The value of a cell, for any SQL engine.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Datum<'a> {
     Null,
@@ -19,14 +19,14 @@ pub(super) enum Datum<'a> {
     Text(Cow<'a, str>),
 }
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ColumnType {
     /// All cells are empty.
     Unknown,
     Text,
     Integer,
-    /// With its decimal mark.
+    /// With its decimal separator.
     Number(char),
     Boolean,
     Date,
@@ -34,7 +34,7 @@ pub(super) enum ColumnType {
 }
 
 impl ColumnType {
-    /// The type of an entry in `columns`. Lists, objects and files stay texts.
+    /// The type of an entry in `columns`. Lists, objects and files are read as text.
     pub(super) fn declared(kind: FieldKind, may_use_comma: bool) -> ColumnType {
         match kind {
             FieldKind::Integer => ColumnType::Integer,
@@ -46,7 +46,7 @@ impl ColumnType {
         }
     }
 
-    /// The value of a cell; the error says what the column wants.
+    /// The value of a cell. The error names what the column expects.
     pub(super) fn value<'a>(self, cell: &'a Cell<'_>) -> Result<Datum<'a>, &'static str> {
         match (self, cell) {
             (_, Cell::Empty) => Ok(Datum::Null),
@@ -68,7 +68,7 @@ impl ColumnType {
 }
 
 fn whole(value: f64) -> Option<i64> {
-    // Up to 2^53 every whole number has its own f64.
+    // Up to 2^53, an f64 represents every whole number exactly.
     (value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0).then_some(value as i64)
 }
 
@@ -91,7 +91,7 @@ fn is_datetime(text: &str) -> bool {
             .any(|format| chrono::NaiveDateTime::parse_from_str(text, format).is_ok())
 }
 
-/// What the cells of a column seen so far can be.
+/// The types that fit all cells of a column seen so far.
 #[derive(Debug, Clone)]
 pub(super) struct Guess {
     is_used: bool,
@@ -103,12 +103,12 @@ pub(super) struct Guess {
 }
 
 impl Guess {
-    /// Nothing seen yet.
+    /// Creates a guess for a column without cells.
     pub(super) fn new(may_use_comma: bool) -> Guess {
         Guess { is_used: false, integer: true, point: true, comma: may_use_comma, clear_comma: false, boolean: true }
     }
 
-    /// Takes one more cell into account. Empty cells say nothing.
+    /// Takes one more cell into account. Empty cells are ignored.
     pub(super) fn see(&mut self, cell: &Cell<'_>) {
         if *cell == Cell::Empty {
             return;
@@ -131,7 +131,7 @@ impl Guess {
         }
     }
 
-    /// The narrowest type that holds all of them.
+    /// The narrowest type that fits all cells.
     pub(super) fn column_type(&self) -> ColumnType {
         match self {
             Guess { is_used: false, .. } => ColumnType::Unknown,
@@ -144,14 +144,14 @@ impl Guess {
     }
 }
 
-/// A whole number. A text that could be an identifier is none: leading zeros (`0049`), a plus (`+49 30 …`), more than 15 digits (card numbers; beyond
-/// 15 a binary number is no longer exact), grouping (`1,234`).
+/// Parses a whole number. A text that could be an identifier is rejected: leading zeros (`0049`), a plus (`+49 30 …`), more than 15 digits (card
+/// numbers; above that, a floating-point number is no longer exact), grouping (`1,234`).
 fn integer(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     (is_plain_whole(digits) && digits.len() <= MOST_DIGITS).then(|| text.parse().ok()).flatten()
 }
 
-/// A number, whole or not, with this decimal mark. An exponent needs a sign, as programs write it (`1e-05`): `12E5` is an article code.
+/// Parses a number, whole or not, with this decimal separator. An exponent needs a sign, as programs write it (`1e-05`): `12E5` is an article code.
 fn number(text: &str, mark: char) -> Option<f64> {
     if integer(text).is_some() {
         return text.parse().ok();
@@ -173,7 +173,7 @@ fn number(text: &str, mark: char) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// Whether a comma in it can only be a decimal mark: `7,5`, not `1,234`, which may be grouping.
+/// Whether a comma can only be a decimal separator: in `7,5`, but not in `1,234`, which may be grouping.
 fn has_clear_comma(text: &str) -> bool {
     text.split_once(',').is_some_and(|(_, fraction)| fraction.len() != 3)
 }
@@ -189,18 +189,18 @@ fn is_plain_whole(text: &str) -> bool {
 /// One cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Cell<'a> {
-    /// Nothing, or only spaces.
+    /// Empty, or only spaces.
     Empty,
-    /// A text whose meaning is guessed (CSV, TSV).
+    /// A text whose type is guessed (CSV, TSV).
     Guess(&'a str),
-    /// A text that is one (Excel).
+    /// A text (Excel).
     Text(Cow<'a, str>),
     Number(f64),
     Boolean(bool),
 }
 
 impl Cell<'_> {
-    /// As a text: numbers in their shortest form, so a whole number without `.0`.
+    /// The cell as text. Numbers have their shortest form, so whole numbers have no `.0`.
     pub(super) fn text(&self) -> Cow<'_, str> {
         match self {
             Cell::Empty => Cow::Borrowed(""),
@@ -212,23 +212,23 @@ impl Cell<'_> {
     }
 }
 
-/// A row with its place in the file. Cells missing at the end are empty.
+/// A row and its place in the file. Missing cells at the end are empty.
 #[derive(Debug)]
 pub(super) struct SourceRow<'a> {
-    /// Line (CSV) or row (Excel) of the file, from 1.
+    /// The line (CSV) or row (Excel) in the file, from 1.
     pub(super) number: u64,
     pub(super) cells: &'a [Cell<'a>],
 }
 
-/// A table in a file. It is gone through twice: to guess the types, then to load.
+/// A table in a file. It is read twice: to guess the types, then to load the rows.
 pub(super) trait RowSource {
-    /// Shows every row with anything in it, the header first.
+    /// Calls `show` for every row that is not empty, the header first.
     fn each_row(&mut self, cancel: &CancelFlag, show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>) -> Result<(), Failure>;
 
-    /// How a row is called in a sentence: `entries.csv, line 3`.
+    /// The place of a row for messages: `entries.csv, line 3`.
     fn place(&self, number: u64) -> String;
 
-    /// Whether `7,5` may be a number here.
+    /// Whether `7,5` may be a number in this file.
     fn may_use_decimal_comma(&self) -> bool {
         false
     }

@@ -1,8 +1,8 @@
-//! A database in memory with the tables that queries have needed so far.
+//! An in-memory database with the tables that queries have needed so far.
 //!
-//! A query is compiled twice. First on the *shape*: an empty database that has nothing but the tables this request may see, with their
-//! columns. What compiles there names no other table, however it is written. Then on the database itself, where an attached SQLite file
-//! has other tables beside the one that was asked for.
+//! A query is compiled twice. First against the *shape*: an empty database that only has the tables and columns that this request may read. A query
+//! that compiles there refers to no other table, however it is written. Then against the database itself, where an attached SQLite file may have
+//! other tables besides the requested one.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -25,12 +25,12 @@ use crate::event::Failure;
 use crate::model::DataKind;
 use crate::port::{QueryRequest, Rows, TableSource};
 
-/// The most memory of all loaded tables, in pages of 4 KiB: 512 MiB.
+/// Maximum memory of all loaded tables, in pages of 4 KiB: 512 MiB.
 const MOST_PAGES: u32 = 131_072;
 /// How long to wait while another program writes an attached file.
 const BUSY: Duration = Duration::from_secs(1);
 
-/// The tables, and the shape of those the current request may see.
+/// The loaded tables, and the shape of those that the current request may read.
 pub(super) struct Database {
     connection: Connection,
     shape: Connection,
@@ -38,37 +38,37 @@ pub(super) struct Database {
     attached: u64,
 }
 
-/// A table that queries can use.
+/// A table that queries can read.
 struct LoadedTable {
     source: TableSource,
     stamp: Stamp,
-    /// The name of the attached file behind it; `None`: a table in memory.
+    /// The name of the attached file that holds it; `None` for a table in memory.
     attached: Option<String>,
-    /// Whether the shape has it.
+    /// Whether the shape contains it.
     is_visible: bool,
 }
 
 impl Database {
-    /// With no tables yet.
+    /// Creates a database without tables.
     pub(super) fn new() -> Result<Database, Failure> {
         let connect = || connect().map_err(|error| internal(format!("SQLite could not be started: {error}.")));
         Ok(Database { connection: connect()?, shape: connect()?, loaded: Vec::new(), attached: 0 })
     }
 
-    /// How many of these tables it holds already.
+    /// How many of these tables are already loaded.
     pub(super) fn shared_with(&self, tables: &[TableSource]) -> usize {
         self.loaded.iter().filter(|loaded| tables.contains(&loaded.source)).count()
     }
 
-    /// How much file content it holds in memory, in bytes.
+    /// The size of the files whose tables are loaded into memory, in bytes.
     pub(super) fn loaded_bytes(&self) -> u64 {
         self.loaded.iter().filter(|loaded| loaded.attached.is_none()).map(|loaded| loaded.stamp.size).sum()
     }
 
-    /// One try: either rows, or a table of the request that must be loaded first. Every table is asked for at most once.
+    /// Runs the query once. Returns its rows, or a table of the request that must be loaded first. A table is requested at most once.
     fn attempt<'a>(&mut self, query: &str, request: &'a QueryRequest, cancel: &CancelFlag) -> Result<Attempt<'a>, Failure> {
         let guard = Guard::watch(&mut self.shape, Some(&request.tables), cancel).map_err(not_guarded)?;
-        // Where each column of the result comes from.
+        // The table and column that each result column comes from.
         let compiled = self.shape.prepare(query).map(|statement| {
             let columns: Vec<_> = statement.columns_with_metadata().collect();
             let origins = columns.iter().map(|column| column.table_name().zip(column.origin_name()));
@@ -94,7 +94,7 @@ impl Database {
         outcome
     }
 
-    /// Adds what there is when the query names something that there is not.
+    /// Adds the existing names to the message of a query that uses an unknown name.
     fn explained(&self, mut wrong: Failure, request: &QueryRequest) -> Failure {
         if wrong.message.contains("no such table") {
             wrong = with_tables(wrong, &request.tables);
@@ -107,8 +107,8 @@ impl Database {
         wrong
     }
 
-    /// Forgets tables whose file has changed or whose name now means another, and attached files this request does not have (SQLite
-    /// attaches ten at most). Other tables in memory stay, out of the shape.
+    /// Drops tables whose file has changed or whose name now refers to another table, and attached files that this request does not use (SQLite
+    /// attaches at most ten). Other tables in memory stay loaded, but are removed from the shape.
     fn keep_only(&mut self, tables: &[TableSource]) -> Result<(), Failure> {
         let wrong = |error: rusqlite::Error| internal(format!("A table could not be removed: {error}."));
         let mut kept = Vec::with_capacity(self.loaded.len());
@@ -139,7 +139,7 @@ impl Database {
         self.loaded.iter().any(|loaded| loaded.is_visible && same_name(&loaded.source.name, &table.name))
     }
 
-    /// Makes a table of the request visible, and loads it if an earlier request has not.
+    /// Adds a table of the request to the shape, and loads it if it is not loaded yet.
     fn show(&mut self, table: &TableSource, cancel: &CancelFlag) -> Result<(), Failure> {
         if !self.loaded.iter().any(|loaded| loaded.source == *table) {
             self.load(table, cancel)?;
@@ -171,7 +171,7 @@ impl Database {
         Ok(())
     }
 
-    /// Opens a SQLite file for reading and gives one of its tables the name the query uses.
+    /// Attaches a SQLite file read-only and creates a view of one of its tables under the name that the query uses.
     fn attach(&mut self, table: &TableSource) -> Result<(Stamp, String), Failure> {
         let stamp = checked_sqlite(&table.file)?;
         let file = file_name(&table.file);
@@ -186,7 +186,7 @@ impl Database {
             self.connection.execute_batch(&format!("CREATE TEMP VIEW {own} AS SELECT * FROM {}.{theirs}", quoted(&name))).map_err(wrong)
         });
         if let Err(failure) = viewed {
-            // The first failure is the one to tell.
+            // The first failure is the one to report.
             let _ = self.connection.execute("DETACH ?1", [&name]);
             return Err(failure);
         }
@@ -195,10 +195,10 @@ impl Database {
 }
 
 impl Answers for Database {
-    /// Tables are loaded when SQLite asks for them.
+    /// Tables are loaded when the query first refers to them.
     fn query(&mut self, request: &QueryRequest, cancel: &CancelFlag) -> Result<Rows, Failure> {
         check(request)?;
-        // A run of semicolons would make rusqlite call itself once for each.
+        // rusqlite would recurse once for each trailing semicolon.
         let query = request.query.trim_end_matches(|character: char| character == ';' || character.is_whitespace());
         self.keep_only(&request.tables)?;
         loop {
@@ -210,19 +210,19 @@ impl Answers for Database {
     }
 }
 
-/// The most databases that wait.
+/// Maximum number of idle databases.
 const MOST_IDLE: usize = 8;
-/// The most bytes of files whose tables wait in memory.
+/// Maximum total size of the files whose tables idle databases hold, in bytes.
 const MOST_IDLE_BYTES: u64 = 512 << 20;
 
-/// Idle databases, the longest unused first, with the tables they loaded: a run with several queries loads each file once.
+/// Idle databases with their loaded tables, the least recently used first. A run with several queries loads each file once.
 #[derive(Default)]
 pub(super) struct DatabasePool {
     idle: Mutex<Vec<Database>>,
 }
 
 impl DatabasePool {
-    /// The idle database that holds most of these tables, else an empty one.
+    /// Takes the idle database that has loaded the most of these tables, or creates an empty one.
     pub(super) fn take(&self, tables: &[TableSource]) -> Result<Database, Failure> {
         let mut idle = held(&self.idle);
         let best = idle.iter().map(|database| database.shared_with(tables)).enumerate().max_by_key(|(_, shared)| *shared);
@@ -232,7 +232,7 @@ impl DatabasePool {
         }
     }
 
-    /// Puts a database back; the longest unused go when too many or too large ones wait.
+    /// Returns a database to the pool. The least recently used databases are dropped if the pool exceeds its limits.
     pub(super) fn give_back(&self, database: Database) {
         let mut idle = held(&self.idle);
         idle.push(database);
@@ -247,17 +247,17 @@ impl DatabasePool {
     }
 }
 
-/// An empty database in memory that cannot write files or load code.
+/// Creates an empty in-memory database that cannot write files or load code.
 fn connect() -> rusqlite::Result<Connection> {
     let connection = Connection::open_in_memory_with_flags(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     for (setting, value) in [
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
         (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
         (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
-        // "name" is a column and never a text: a misspelt column is an error.
+        // A name in double quotes is always a column and never a text, so a misspelt column is an error.
         (DbConfig::SQLITE_DBCONFIG_DQS_DML, false),
         (DbConfig::SQLITE_DBCONFIG_DQS_DDL, false),
-        // Attached files are opened for reading only and never made.
+        // Attached files are opened read-only and never created.
         (DbConfig::SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE, false),
         (DbConfig::SQLITE_DBCONFIG_ENABLE_ATTACH_WRITE, false),
     ] {
@@ -282,7 +282,7 @@ fn not_guarded(error: rusqlite::Error) -> Failure {
     internal(format!("The limits of SQLite could not be set: {error}."))
 }
 
-/// The columns of a table.
+/// The names of a table's columns.
 pub(super) fn columns_of(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     let statement = connection.prepare(&format!("SELECT * FROM {}", quoted(table)))?;
     Ok(statement.column_names().map(str::to_owned).collect())
@@ -293,7 +293,7 @@ enum Attempt<'a> {
     Needs(&'a TableSource),
 }
 
-/// The table SQLite misses (`no such table: main.entries`).
+/// The name of the table that SQLite reports as missing (`no such table: main.entries`).
 fn missing_table(sentence: &str) -> Option<String> {
     let name = sentence.strip_prefix("no such table: ")?;
     Some(name.strip_prefix("main.").unwrap_or(name).to_owned())
@@ -303,7 +303,7 @@ fn checked_sqlite(path: &Path) -> Result<Stamp, Failure> {
     checked(path, Content::Sqlite, "a SQLite database")
 }
 
-/// Tables and views of a SQLite file, by name.
+/// The tables and views of a SQLite file, sorted by name.
 pub(super) fn tables_of(path: &Path) -> Result<Vec<String>, Failure> {
     checked_sqlite(path)?;
     let database = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX);
@@ -320,7 +320,7 @@ pub(super) fn tables_in(connection: &Connection, database: &str) -> rusqlite::Re
     connection.prepare(&list)?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// The table the source names, else the one called like the source, else the only one.
+/// The table that the source names; otherwise the one with the name of the source; otherwise the only one.
 pub(super) fn wanted_table<'a>(source: &TableSource, tables: &'a [String]) -> Result<&'a String, Failure> {
     let named = source.table.as_deref().unwrap_or(&source.name);
     let found = tables.iter().find(|table| same_name(table, named));

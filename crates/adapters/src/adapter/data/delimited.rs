@@ -10,17 +10,17 @@ use super::sentence::{counted, file_name, wrong_type};
 use super::source::decode;
 use crate::event::Failure;
 
-/// A decoded file with what separates its cells.
+/// A decoded file and its delimiter.
 pub(super) struct Delimited {
     path: PathBuf,
     text: String,
     delimiter: u8,
-    /// Lines before `text` that are no part of the table (`sep=;`).
+    /// Lines before `text` that are not part of the table (`sep=;`).
     lines_before: u64,
 }
 
 impl Delimited {
-    /// A CSV file; whether `,` or `;` separates the cells is seen in its first line. A first line `sep=;`, as Excel writes it, decides.
+    /// Reads a CSV file. A first line `sep=;`, as Excel writes it, sets the delimiter; otherwise the first line determines whether it is `,` or `;`.
     pub(super) fn csv(path: &Path, bytes: Vec<u8>) -> Result<Delimited, Failure> {
         let mut text = decode(path, bytes)?;
         let mut lines_before = 0;
@@ -37,7 +37,7 @@ impl Delimited {
         Ok(Delimited { path: path.to_owned(), text, delimiter, lines_before })
     }
 
-    /// A TSV file.
+    /// Reads a TSV file.
     pub(super) fn tsv(path: &Path, bytes: Vec<u8>) -> Result<Delimited, Failure> {
         Ok(Delimited { path: path.to_owned(), text: decode(path, bytes)?, delimiter: b'\t', lines_before: 0 })
     }
@@ -107,7 +107,7 @@ impl RowSource for Delimited {
     }
 }
 
-/// The mark that the first line has more of, outside quotation marks.
+/// The delimiter that is more frequent in the first line, outside quotation marks.
 fn sniffed(text: &str) -> u8 {
     let (mut commas, mut semicolons, mut is_quoted) = (0_u32, 0_u32, false);
     for byte in text.trim_start_matches(['\r', '\n']).bytes() {
@@ -122,7 +122,7 @@ fn sniffed(text: &str) -> u8 {
     if semicolons > commas { b';' } else { b',' }
 }
 
-/// Whether the last record ends inside quotation marks: then the end of the file was swallowed.
+/// Whether the last record ends inside quotation marks, so that it contains the rest of the file.
 fn ends_in_quotes(text: &str, start: u64, delimiter: u8) -> bool {
     let record = usize::try_from(start).ok().and_then(|start| text.as_bytes().get(start..)).unwrap_or_default();
     let (mut is_quoted, mut at_start) = (false, true);

@@ -13,7 +13,7 @@ use super::source::Content;
 use crate::event::Failure;
 use crate::port::PageText;
 
-/// The document as one page: Word files do not say where pages end. Cells of a table are parted by tabs.
+/// Reads a document as one page, because Word files do not store page breaks. Cells of a table are separated by tabs.
 pub(super) fn word(path: &Path, bytes: &[u8], most_text: usize, cancel: &CancelFlag) -> Result<PageText, Failure> {
     let name = file_name(path);
     let wrong = |why: &dyn std::fmt::Display| {
@@ -70,7 +70,7 @@ pub(super) fn word(path: &Path, bytes: &[u8], most_text: usize, cancel: &CancelF
     Ok(page)
 }
 
-/// Which Office file a zip archive is, by what it holds.
+/// Whether a zip archive contains this entry, which identifies the kind of Office file.
 pub(super) fn holds(path: &Path, bytes: &[u8], entry: &str, cancel: &CancelFlag) -> bool {
     archive::checked(path, bytes, cancel)
         .is_ok_and(|mut archive| archive.by_name(entry).is_ok_and(|mut entry| entry.read(&mut [0; 1]).is_ok()))

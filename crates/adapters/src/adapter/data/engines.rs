@@ -1,4 +1,4 @@
-//! Which engine answers which query (language.md, `data`): the file's kind or `engine` decides, and no other engine ever steps in.
+//! Which engine answers which query (language.md, `data`). The file's kind or `engine` decides, and there is no fallback to another engine.
 
 use super::sentence::bad_request;
 #[cfg(feature = "duckdb")]
@@ -7,7 +7,7 @@ use crate::event::Failure;
 use crate::model::{DataKind, SqlEngine};
 use crate::port::TableSource;
 
-/// What to do when a table needs the engine that this build lacks.
+/// The failure of a table that needs an engine which this build does not have.
 #[cfg(not(feature = "duckdb"))]
 pub(super) fn no_duckdb() -> Failure {
     super::sentence::unavailable(

@@ -1,6 +1,6 @@
-//! Excel files (`.xlsx`, `.xlsm`), one sheet at a time, cell by cell: nothing grows with the area a sheet claims to fill.
+//! Excel files (`.xlsx`, `.xlsm`), one sheet at a time, cell by cell: memory does not grow with the area that a sheet claims to fill.
 //!
-//! Dates become `2026-11-18`, with a time `2026-11-18 09:30:00`, durations `32:15:00`. A cell that shows an error (`#DIV/0!`) is empty.
+//! Dates become `2026-11-18`, with a time `2026-11-18 09:30:00`, and durations `32:15:00`. A cell that shows an error (`#DIV/0!`) is read as empty.
 
 use std::borrow::Cow;
 use std::io::Cursor;
@@ -15,17 +15,17 @@ use super::sentence::{bad_request, file_name, listed, too_large, wrong_type};
 use super::source::Content;
 use crate::event::Failure;
 
-/// The most columns of a table (SQLite's own limit).
+/// Maximum number of columns of a table (SQLite's own limit).
 pub(super) const MOST_COLUMNS: usize = 2_000;
 
-/// An opened workbook.
+/// An open workbook.
 pub(super) struct Workbook {
     path: PathBuf,
     xlsx: Xlsx<Cursor<Vec<u8>>>,
 }
 
 impl Workbook {
-    /// Checks the archive (zip bombs), then opens it.
+    /// Checks the archive (zip bombs), then opens the workbook.
     pub(super) fn open(path: &Path, bytes: Vec<u8>, cancel: &CancelFlag) -> Result<Workbook, Failure> {
         let name = file_name(path);
         match Content::of(&bytes) {
@@ -47,13 +47,13 @@ impl Workbook {
         Ok(Workbook { path: path.to_owned(), xlsx })
     }
 
-    /// Names of the sheets that hold cells (no chart sheets), in the file's order.
+    /// Names of the sheets that contain cells (no chart sheets), in the file's order.
     pub(super) fn sheets(&self) -> Vec<String> {
         let sheets = self.xlsx.sheets_metadata().iter();
         sheets.filter(|sheet| sheet.typ == SheetType::WorkSheet).map(|sheet| sheet.name.clone()).collect()
     }
 
-    /// The sheet of this name, capitals aside; without a name the only one.
+    /// The sheet with this name, ignoring case; without a name, the only sheet.
     pub(super) fn sheet(self, table: Option<&str>) -> Result<Sheet, Failure> {
         let sheets = self.sheets();
         let file = file_name(&self.path);

@@ -1,7 +1,7 @@
-//! What a query may do: read its own tables with the allowed functions, and nothing else; and how long and with how much memory.
+//! What a query may do: only read its own tables with the allowed functions, within limits on time and memory.
 //!
-//! SQLite asks the authorizer about every table, column, function and kind of statement while it compiles a query, so nothing is
-//! decided by looking at the query's text.
+//! While SQLite compiles a query, it calls the authorizer for every table, column, function and kind of statement, so no decision is based on the
+//! query's text.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,36 +18,36 @@ use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::TableSource;
 
-/// How many steps of SQLite's machine pass between two looks at time and memory.
+/// Number of steps of SQLite's virtual machine between two checks of time and memory.
 const STEPS_BETWEEN_LOOKS: i32 = 1_000;
-/// How much the process may grow while a query runs, in bytes. Sorting and grouping happen in memory.
+/// How much the process may grow while a query runs, in bytes. Sorting and grouping use memory.
 pub(super) const MOST_GROWTH: u64 = 512 << 20;
 
-/// Watches one query.
+/// The guard of one query.
 pub(super) struct Guard {
     state: Arc<GuardState>,
 }
 
 struct GuardState {
-    /// Names of the request's tables in lower case: nothing else may be read. `None`: that was decided before.
+    /// Names of the request's tables in lower case: no other table may be read. `None` if this was checked before.
     tables: Option<HashSet<String>>,
     /// Tables and columns that the query reads, in lower case.
     reads: Mutex<HashSet<(String, String)>>,
-    /// The first thing that was rejected.
+    /// The first rejection.
     refusal: Mutex<Option<StatementRefusal>>,
     grew_too_much: AtomicBool,
 }
 
 /// Why a statement was rejected.
 enum StatementRefusal {
-    /// A sentence for people.
+    /// A message to show.
     Act(String),
     /// A table that is not in the request.
     Table(String),
 }
 
 impl Guard {
-    /// Puts the guard on a connection for a query. `tables`: all that it may read; `None`: that was decided before.
+    /// Installs the guard on a connection. `tables` are all tables that the query may read; `None` if this was checked before.
     pub(super) fn watch(connection: &mut Connection, tables: Option<&[TableSource]>, cancel: &CancelFlag) -> rusqlite::Result<Guard> {
         let tables = tables.map(|tables| tables.iter().map(|table| table.name.to_lowercase()).collect());
         Guard::put_on(connection, tables, MOST_GROWTH, cancel)
@@ -75,13 +75,13 @@ impl Guard {
         Ok(Guard { state })
     }
 
-    /// Takes the guard off: what follows is our own.
+    /// Removes the guard, for flow's own statements.
     pub(super) fn lift(connection: &mut Connection) -> rusqlite::Result<()> {
         connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
         connection.progress_handler(0, None::<fn() -> bool>)
     }
 
-    /// The failure behind SQLite's error, if the guard caused it.
+    /// The failure that led to SQLite's error, if the guard caused it.
     pub(super) fn cause(&self, error: &rusqlite::Error) -> Option<Failure> {
         let code = error.sqlite_error_code();
         if code == Some(ErrorCode::OperationInterrupted) {
@@ -93,7 +93,7 @@ impl Guard {
         }
     }
 
-    /// Whether the query that was compiled reads a column of a table.
+    /// Whether the compiled query reads a column of a table.
     pub(super) fn has_read(&self, table: &str, column: &str) -> bool {
         let reads = held(&self.state.reads);
         reads.contains(&(table.to_lowercase(), column.to_lowercase()))
@@ -122,7 +122,7 @@ impl GuardState {
         Authorization::Deny
     }
 
-    /// Without a database SQLite asks for a name from which no column is read (`count(*)`): a table, or a `with` of the query.
+    /// SQLite passes no database for a name from which no column is read (`count(*)`): a table, or a `with` of the query.
     fn may_read(&self, table: &str, database: Option<&str>) -> bool {
         let table = table.to_lowercase();
         let Some(tables) = &self.tables else { return true };
@@ -131,38 +131,38 @@ impl GuardState {
     }
 }
 
-/// A query that would do more than read.
+/// The failure of a query that does more than read.
 pub(super) fn only_reads() -> Failure {
     denied("A query may only read: it must not change, create or remove anything.")
 }
 
-/// A table that is not among those a query sees.
+/// The failure of a query that reads a table which it may not read.
 pub(super) fn may_not_read<'a>(table: &str, seen: impl Iterator<Item = &'a str>) -> Failure {
     let mut names: Vec<&str> = seen.collect();
     names.sort_unstable();
     denied(format!("The query may not read \"{table}\". It sees these tables only: {}.", listed(names)))
 }
 
-/// A query that was stopped because it grew.
+/// The failure of a query that was stopped because it used too much memory.
 pub(super) fn too_much_memory() -> Failure {
     let sentence = format!("The query needs more than {} MB of memory. Sort, group or join fewer rows.", MOST_GROWTH >> 20);
     too_large(sentence)
 }
 
-/// A query that was stopped because nobody waits for it any more.
+/// The failure of a query that was stopped because its result is no longer needed.
 pub(super) fn stopped() -> Failure {
     failure(FailureKind::Timeout, "The query was stopped.")
 }
 
-/// The memory this process holds, in bytes, taking a page as 4 KiB; `None` where the system does not tell so (then only time and the
-/// size of single values bound a query).
+/// The resident memory of this process in bytes, assuming pages of 4 KiB. `None` on systems that do not report it; there, only time and the size of
+/// single values limit a query.
 pub(super) fn resident_bytes() -> Option<u64> {
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
     pages.split_ascii_whitespace().nth(1)?.parse::<u64>().ok().map(|pages| pages * 4096)
 }
 
-/// SQLite's functions without effects, by name in lower case. Missing on purpose: `load_extension`, `randomblob`, `zeroblob`
-/// (memory), `fts3_tokenizer`, `sqlite_*`, `changes` and its kin.
+/// SQLite's functions without side effects, in lower case. Deliberately missing: `load_extension`, `randomblob`, `zeroblob` (memory),
+/// `fts3_tokenizer`, `sqlite_*`, `changes` and similar functions.
 #[rustfmt::skip]
 const ALLOWED: &[&str] = &[
     // operators
@@ -183,15 +183,15 @@ const ALLOWED: &[&str] = &[
     "json_set", "json_tree", "json_type", "json_valid",
 ];
 
-/// Table-valued functions a query may read from.
+/// Table-valued functions that a query may read.
 const TABLES: [&str; 2] = ["json_each", "json_tree"];
 
-/// Whether a query may call it.
+/// Whether a query may call the function.
 fn is_allowed(function: &str) -> bool {
     ALLOWED.iter().any(|allowed| allowed.eq_ignore_ascii_case(function))
 }
 
-/// `lower` and `upper` for all letters: SQLite's own know only A–Z, so `lower('ÉVA')` would find nobody.
+/// Adds `lower` and `upper` for all letters. SQLite's own functions only convert A–Z, so `lower('ÉVA')` would match nothing.
 pub(super) fn add_functions(connection: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
     let changed = |change: fn(&str) -> String| {

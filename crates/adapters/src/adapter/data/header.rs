@@ -1,4 +1,4 @@
-//! The columns of a table for the check of a file: from its first line, sheet or schema, and nothing else of it.
+//! The columns of a table, for checking a pipeline: only the first line, sheet or schema is read.
 
 use std::io::Read;
 
@@ -14,14 +14,14 @@ use super::source::{absolute, open, read_all};
 use crate::model::DataKind;
 use crate::port::TableSource;
 
-/// So much of a CSV or TSV file is read for its first line.
+/// How much of a CSV or TSV file is read for its first line, in bytes.
 const MOST_TEXT: u64 = 256 << 10;
-/// A larger workbook is not opened.
+/// Maximum size of a workbook, in bytes. A larger one is not opened.
 const MOST_WORKBOOK: u64 = 8 << 20;
-/// What stays as it is in the address of a SQLite file.
+/// Characters that are not percent-encoded in the URI of a SQLite file.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.');
 
-/// The names of the columns; `None`: they cannot be read so, which is reported when the table is.
+/// The names of the columns. `None` if they cannot be read this way; an error is then reported when the table is read.
 pub fn header(table: &TableSource) -> Option<Vec<String>> {
     let bytes = match table.kind {
         DataKind::Csv | DataKind::Tsv => beginning(table)?,
@@ -31,7 +31,7 @@ pub fn header(table: &TableSource) -> Option<Vec<String>> {
     };
     let mut rows = rows_of(table, bytes, &CancelFlag::default()).ok()?;
     let mut header = None;
-    // The first row is enough: what ends the rest is no failure.
+    // The first row is enough: the error only stops the iteration.
     let _ = rows.each_row(&CancelFlag::default(), &mut |row| {
         header.get_or_insert_with(|| row.cells.iter().map(|cell| cell.text().into_owned()).collect::<Vec<String>>());
         Err(internal(""))
@@ -39,7 +39,7 @@ pub fn header(table: &TableSource) -> Option<Vec<String>> {
     Some(column_names(header?.iter().map(String::as_str)))
 }
 
-/// The beginning of a text, in whole lines.
+/// The beginning of a text file, in whole lines.
 fn beginning(table: &TableSource) -> Option<Vec<u8>> {
     let (file, _) = open(&table.file).ok()?;
     let mut bytes = vec![];
@@ -51,7 +51,7 @@ fn beginning(table: &TableSource) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Without locks, and without the files that SQLite would put beside it.
+/// Opens the file without locks, and without creating SQLite's files beside it.
 fn of_sqlite(table: &TableSource) -> Option<Vec<String>> {
     let path = absolute(&table.file).ok()?;
     let address = format!("file:{}?immutable=1", utf8_percent_encode(&path, PLAIN));

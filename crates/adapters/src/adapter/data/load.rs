@@ -1,4 +1,4 @@
-//! From a CSV, TSV or Excel file to rows of typed values, and from there into a table of SQLite.
+//! Reads a CSV, TSV or Excel file as rows of typed values, and loads it into a SQLite table.
 
 use std::collections::HashMap;
 
@@ -17,21 +17,21 @@ use crate::event::Failure;
 use crate::model::{DataKind, FailureKind, FieldKind};
 use crate::port::TableSource;
 
-/// The most bytes of a file that is loaded into memory. Database files are not loaded and may be larger.
+/// Maximum size of a file that is loaded into memory, in bytes. Database files are not loaded and may be larger.
 const MOST_FILE_BYTES: u64 = 256 << 20;
 
-/// A CSV, TSV or Excel file whose columns are known, ready to be gone through once more.
+/// A CSV, TSV or Excel file whose columns are known, ready to be read again.
 pub(super) struct OpenTable<'a> {
     table: &'a TableSource,
     rows: Box<dyn RowSource>,
     /// Names and types, in the file's order.
     pub(super) columns: Vec<(String, ColumnType)>,
-    /// Of what was read.
+    /// The stamp of the content that was read.
     pub(super) stamp: Stamp,
 }
 
 impl<'a> OpenTable<'a> {
-    /// Reads the file and goes through its rows for the types of the columns.
+    /// Reads the file and determines the types of its columns.
     pub(super) fn new(table: &'a TableSource, cancel: &CancelFlag) -> Result<OpenTable<'a>, Failure> {
         let (bytes, stamp) = read_all(&table.file, MOST_FILE_BYTES)?;
         let mut rows = rows_of(table, bytes, cancel)?;
@@ -39,11 +39,11 @@ impl<'a> OpenTable<'a> {
         Ok(OpenTable { table, rows, columns, stamp })
     }
 
-    /// Shows the values of every row after the header, one for each column.
+    /// Calls `show` with the values of every row after the header, one for each column.
     pub(super) fn each(&mut self, cancel: &CancelFlag, show: &mut dyn FnMut(&[Datum<'_>]) -> Result<(), Failure>) -> Result<(), Failure> {
         let columns = &self.columns;
         let mut is_header = true;
-        // Sentences are made after the loop's borrow of `rows` ends.
+        // Messages are built after the loop, because it borrows `rows`.
         let mut misfit = None;
         let went_through = self.rows.each_row(cancel, &mut |row| {
             if std::mem::take(&mut is_header) {
@@ -71,14 +71,14 @@ impl<'a> OpenTable<'a> {
         went_through
     }
 
-    /// A file whose table needs more memory than a table may have.
+    /// The failure of a file whose table needs more memory than allowed.
     pub(super) fn too_large(&self) -> Failure {
         let sentence = "needs more memory than a table may have. Split it, or put it into a SQLite file.";
         too_large(format!("{} {sentence}", file_name(&self.table.file)))
     }
 }
 
-/// The rows of a file with these bytes.
+/// The rows of a file with this content.
 pub(super) fn rows_of(table: &TableSource, bytes: Vec<u8>, cancel: &CancelFlag) -> Result<Box<dyn RowSource>, Failure> {
     Ok(match table.kind {
         DataKind::Tsv => Box::new(Delimited::tsv(&table.file, bytes)?),
@@ -87,7 +87,7 @@ pub(super) fn rows_of(table: &TableSource, bytes: Vec<u8>, cancel: &CancelFlag) 
     })
 }
 
-/// First time through the rows: names and types.
+/// Reads the rows for the first time, to determine names and types.
 fn columns(rows: &mut dyn RowSource, table: &TableSource, cancel: &CancelFlag) -> Result<Vec<(String, ColumnType)>, Failure> {
     let may_use_comma = rows.may_use_decimal_comma();
     let mut header: Option<Vec<String>> = None;
@@ -122,7 +122,7 @@ fn columns(rows: &mut dyn RowSource, table: &TableSource, cancel: &CancelFlag) -
     Ok(typed.collect())
 }
 
-/// The declared types by name in lower case; a column that the file does not have is an error.
+/// The declared types by name in lower case. Fails if the file does not have a declared column.
 pub(super) fn declared(table: &TableSource, names: &[String]) -> Result<HashMap<String, FieldKind>, Failure> {
     let mut declared = HashMap::new();
     for (column, kind) in &table.columns {
@@ -137,7 +137,7 @@ pub(super) fn declared(table: &TableSource, names: &[String]) -> Result<HashMap<
     Ok(declared)
 }
 
-/// Reads the file and makes it a table of its name in SQLite. Returns the stamp of what was read.
+/// Loads a file into a SQLite table with the table's name. Returns the stamp of the content that was read.
 pub(super) fn load(connection: &mut Connection, table: &TableSource, cancel: &CancelFlag) -> Result<Stamp, Failure> {
     let mut opened = OpenTable::new(table, cancel)?;
     let file = file_name(&table.file);
@@ -146,7 +146,7 @@ pub(super) fn load(connection: &mut Connection, table: &TableSource, cancel: &Ca
     let written: Vec<String> = opened.columns.iter().map(|(name, column_type)| format!("{} {}", quoted(name), sql(*column_type))).collect();
     let name = quoted(&table.name);
     let places = vec!["?"; written.len()].join(",");
-    // Undone as a whole when anything fails, so that a later query does not see half a table.
+    // Rolled back as a whole if anything fails, so that a later query does not see an incomplete table.
     let transaction = connection.transaction().map_err(wrong)?;
     transaction.execute_batch(&format!("CREATE TABLE main.{name} ({})", written.join(", "))).map_err(wrong)?;
     {
@@ -157,7 +157,7 @@ pub(super) fn load(connection: &mut Connection, table: &TableSource, cancel: &Ca
     Ok(opened.stamp)
 }
 
-/// The type in SQLite. Dates are texts like `2026-11-18`, which compare and sort as days do.
+/// The SQLite type of a column. Dates are texts like `2026-11-18`, which compare and sort chronologically.
 fn sql(column_type: ColumnType) -> &'static str {
     match column_type {
         ColumnType::Unknown => "",
@@ -180,7 +180,7 @@ impl ToSql for Datum<'_> {
     }
 }
 
-/// `whole`: the failure where the table as a whole needs too much memory.
+/// The failure of loading a table. `whole` is the failure if the whole table needs too much memory.
 fn not_loaded(file: &str, whole: &Failure, error: &rusqlite::Error) -> Failure {
     use rusqlite::ErrorCode::{DiskFull, OperationInterrupted, OutOfMemory, TooBig};
     match error.sqlite_error_code() {

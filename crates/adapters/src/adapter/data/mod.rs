@@ -1,12 +1,12 @@
-//! Tables and files: answers `sql` steps with SQLite over CSV, TSV, Excel and SQLite files, with DuckDB (feature `duckdb`) over Parquet
-//! and DuckDB files, and reads files for `read` steps.
+//! Tables and files. Answers `sql` steps with SQLite over CSV, TSV, Excel and SQLite files, and with DuckDB (feature `duckdb`) over Parquet and
+//! DuckDB files. Reads files for `read` steps.
 //!
-//! A file's way: `source` (open, decode) → `delimited` or `excel` (rows of cells) → `columns` (names, types) → `load` (a table in
-//! memory) → `query` (behind `guard`). SQLite files are attached read-only instead of loaded. `database` keeps loaded tables between
-//! queries; `summary` describes a table with the same queries. `engines` says which engine answers, `duck` is the second one.
+//! The steps of a table file: `source` (open, decode) → `delimited` or `excel` (rows of cells) → `columns` (names, types) → `load` (a table in
+//! memory) → `query` (behind `guard`). SQLite files are attached read-only instead of loaded. `database` keeps loaded tables between queries;
+//! `summary` describes a table with the same queries. `engines` decides which engine answers; `duck` is the second engine.
 //!
-//! How to add a kind of table file: an implementation of [`columns::RowSource`] and its line in `load`.
-//! How to add a kind of file to read: a file here and its line in `read`.
+//! How to add a kind of table file: implement [`columns::RowSource`] and add it in `load`.
+//! How to add a kind of file to read: add a module here and use it in `read`.
 
 mod archive;
 mod blocking;
@@ -50,10 +50,10 @@ use query::Answers;
 
 pub use header::header;
 
-/// How many queries and files are worked on at once; more wait. Bounds threads and copies of tables in memory.
+/// Maximum number of queries and files that are processed at once; others wait. This limits threads and copies of tables in memory.
 const AT_ONCE: usize = 4;
 
-/// Both data ports on local files. Cheap to clone; clones share the loaded tables.
+/// Implements both data ports on local files. Clones are cheap and share the loaded tables.
 #[derive(Clone)]
 pub struct DataFiles {
     pool: Arc<DatabasePool>,
@@ -62,14 +62,14 @@ pub struct DataFiles {
 }
 
 impl DataFiles {
-    /// With nothing loaded yet; these places are not read.
+    /// Creates an instance without loaded tables. The places in `own` are not read.
     pub fn keeping(own: Arc<OwnFiles>) -> DataFiles {
         DataFiles { pool: Arc::new(DatabasePool::default()), permits: Arc::new(Semaphore::new(AT_ONCE)), own }
     }
 }
 
 impl Default for DataFiles {
-    /// Where only names tell which files are not read.
+    /// Creates an instance that protects files by their names only.
     fn default() -> DataFiles {
         DataFiles::keeping(Arc::default())
     }
@@ -80,7 +80,7 @@ impl SqlDatabase for DataFiles {
         let (pool, own) = (Arc::clone(&self.pool), Arc::clone(&self.own));
         on_thread(&self.permits, request.timeout, "The query", move |cancel| {
             request.tables.iter().try_for_each(|table| own.may_read(&table.file))?;
-            // DuckDB has no answer where only tables of SQLite are read.
+            // DuckDB returns `None` for a query that only reads tables of SQLite.
             #[cfg(feature = "duckdb")]
             if request.engine == SqlEngine::DuckDb
                 && let Some(rows) = duck::query(&request, cancel)?
@@ -109,11 +109,11 @@ impl FileReader for DataFiles {
     }
 }
 
-/// What a query would meet in this build, found before anything starts: an engine that is missing, a file its engine cannot read, a
-/// query over tables of both engines. `data` and `queries` are those of one pipeline.
+/// Checks, before a run starts, whether this build can answer the queries of a pipeline: a missing engine, a file that its engine cannot read, or a
+/// query over tables of both engines. `data` and `queries` belong to one pipeline.
 ///
 /// # Errors
-/// `unavailable`, with how to get the engine; `bad_request`.
+/// `unavailable`, with how to get the engine; otherwise `bad_request`.
 pub fn check_engines<'a>(
     data: impl IntoIterator<Item = (&'a String, &'a Data)>,
     queries: impl IntoIterator<Item = &'a str>,

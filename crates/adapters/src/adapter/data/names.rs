@@ -7,8 +7,8 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::sentence::shown;
 
-/// Names for the columns of a header: trimmed, an empty one is `column_3` (counted from 1), a repeated one `hours_2`. SQLite does not
-/// tell capitals apart, so neither does this.
+/// Returns the column names of a header: trimmed, `column_3` for an empty one (counted from 1), `hours_2` for a repeated one. Case is ignored, as in
+/// SQLite.
 pub(super) fn column_names<'a>(header: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut taken = HashSet::new();
     let named = |(index, text): (usize, &str)| {
@@ -19,7 +19,7 @@ pub(super) fn column_names<'a>(header: impl IntoIterator<Item = &'a str>) -> Vec
     header.into_iter().enumerate().map(named).collect()
 }
 
-/// The name itself, or with the first free number from 2 on; remembers it.
+/// Returns the name, with the first free number from 2 if it is taken, and adds it to `taken`.
 pub(super) fn unique(name: &str, taken: &mut HashSet<String>) -> String {
     let mut candidate = name.to_owned();
     let mut number = 2;
@@ -30,13 +30,13 @@ pub(super) fn unique(name: &str, taken: &mut HashSet<String>) -> String {
     candidate
 }
 
-/// A file's name as an id (language.md, `sql, read`): `US Cities.csv` is `us_cities`, `Umsätze 2026.xlsx` is `umsatze_2026`. A name
-/// that begins with a digit gets `table_` in front; one without any Latin letter or digit is `table`.
+/// A file's name as an id (language.md, `sql, read`): `US Cities.csv` becomes `us_cities`, `Umsätze 2026.xlsx` becomes `umsatze_2026`. A name that
+/// begins with a digit is prefixed with `table_`; one without any Latin letter or digit becomes `table`.
 pub(super) fn file_id(path: &Path) -> String {
     id(&path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default())
 }
 
-/// A sheet of a file: `book_sheet`.
+/// The id of a file's sheet: `book_sheet`.
 pub(super) fn sheet_id(path: &Path, sheet: &str) -> String {
     let sheet: String = words(sheet);
     let sheet = if sheet.is_empty() { "sheet".to_owned() } else { sheet };

@@ -12,25 +12,25 @@ use super::source::Content;
 use crate::event::Failure;
 use crate::port::PageText;
 
-/// The most pages.
+/// Maximum number of pages.
 const MOST_PAGES: usize = 2_000;
-/// The most bytes that the packed objects of a file unpack to, together; and the content of one page.
+/// Maximum unpacked size of all packed objects of a file together, and maximum size of a page's content, in bytes.
 const MOST_UNPACKED: usize = 32 << 20;
 const MOST_PAGE_BYTES: usize = 8 << 20;
 
 thread_local! {
-    /// What the packed objects of the file being read may still unpack to. `LoadOptions::filter` is a plain function, so this is where
-    /// it keeps count; a file is read by one thread.
+    /// How many bytes the packed objects of the current file may still unpack to. `LoadOptions::filter` is a plain function without state, so the
+    /// count is kept here; one thread reads a file.
     static LEFT: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The pages of a document.
+/// Reads the pages of a document.
 pub(super) fn pages(path: &Path, bytes: &[u8], most_text: usize, cancel: &CancelFlag) -> Result<Vec<PageText>, Failure> {
     let name = file_name(path);
     if Content::of(bytes) != Content::Pdf {
         return Err(wrong_type(format!("{name} is not a PDF document. Correct its file extension.")));
     }
-    // A damaged file may hit a mistake in the PDF library: that is this file's problem only.
+    // A damaged file may trigger a bug in the PDF library. A panic then only affects this file.
     catch_unwind(AssertUnwindSafe(|| read(&name, bytes, most_text, MOST_UNPACKED, cancel)))
         .unwrap_or_else(|_| Err(wrong_type(format!("{name} is damaged. Open it in its program and save it again."))))
 }
@@ -56,7 +56,7 @@ fn read(name: &str, bytes: &[u8], most_text: usize, most_unpacked: usize, cancel
     let mut pages = Vec::with_capacity(numbered.len());
     for (number, id) in numbered {
         cancel.check()?;
-        // Fonts without a table of characters give no text; such a page is empty rather than wrong.
+        // Fonts without a character table produce no text; such a page is empty rather than wrong.
         let text: String = document.extract_text_chunks_with_limit(&[number], MOST_PAGE_BYTES).into_iter().flatten().collect();
         let images = document.get_page_images(id).map_or(0, |images| images.len() as u64);
         total += text.len();
@@ -68,7 +68,7 @@ fn read(name: &str, bytes: &[u8], most_text: usize, most_unpacked: usize, cancel
     Ok(pages)
 }
 
-/// Leaves out packed objects that would unpack to more than is left, before the library unpacks them.
+/// Skips packed objects that would unpack to more than the remaining bytes, before the library unpacks them.
 fn within_budget(id: (u32, u16), object: &mut Object) -> Option<((u32, u16), Object)> {
     let Object::Stream(stream) = object else { return Some((id, object.clone())) };
     if stream.dict.has_type(b"ObjStm") {
@@ -81,7 +81,7 @@ fn within_budget(id: (u32, u16), object: &mut Object) -> Option<((u32, u16), Obj
             return None;
         }
     }
-    // Only whether there is something counts for a stream; copying its bytes would be waste.
+    // For a stream, the library only checks whether a value is returned, so its bytes are not copied.
     Some((id, Object::Null))
 }
 

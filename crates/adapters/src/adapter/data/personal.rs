@@ -1,4 +1,4 @@
-//! Columns with personal data: whether a table has those that are marked, and which columns of a result hold them.
+//! Columns with personal data: whether a table has the marked columns, and which result columns may contain them.
 
 use super::query::same_name;
 use super::sentence::{file_name, listed, unavailable};
@@ -7,7 +7,7 @@ use crate::event::Failure;
 use crate::port::TableSource;
 use crate::sql::mentions;
 
-/// The failure of a table that lacks a marked column: what is there under another name would not be masked.
+/// Fails if a table does not have a marked column: its values, under another name, would not be masked.
 pub(super) fn lacking(table: &TableSource, columns: &[String]) -> Result<(), Failure> {
     let has = |marked: &String| columns.iter().any(|column| same_name(column, marked));
     let Some(missing) = table.pii.iter().find(|marked| !has(marked)) else { return Ok(()) };
@@ -22,8 +22,9 @@ pub(super) fn lacking(table: &TableSource, columns: &[String]) -> Result<(), Fai
     Err(unavailable(sentence))
 }
 
-/// Which columns of a result may hold personal data: of a query that reads a marked column, all but plain columns that are not marked.
-/// `reads`: whether it reads this column of this table; `origins`: for each column of the result, the table and column that it is, if it is one.
+/// Which result columns may contain personal data. If the query reads a marked column, these are all except unmarked columns that are passed through
+/// unchanged. `reads`: whether the query reads this column of this table; `origins`: for each result column, the table and column that it passes
+/// through, if any.
 pub(super) fn marked<'c>(
     query: &str,
     tables: &[TableSource],
@@ -31,7 +32,7 @@ pub(super) fn marked<'c>(
     origins: impl Iterator<Item = Option<(&'c str, &'c str)>>,
 ) -> Vec<bool> {
     let is_touched = tables.iter().any(|table| table.pii.iter().any(|column| reads(&table.name, column)));
-    // Where several selects are put together, only the first says where a column comes from.
+    // For a compound select, SQLite reports the origin of a column only for the first part.
     let is_compound = ["union", "intersect", "except"].iter().any(|word| mentions(query, word));
     let is_plain = |(name, column): (&str, &str)| {
         let table = tables.iter().find(|table| same_name(&table.name, name));

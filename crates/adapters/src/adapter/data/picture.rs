@@ -1,4 +1,4 @@
-//! Size of pictures; the picture itself goes to a model as a file.
+//! The size of pictures. The picture itself is passed to a model as a file.
 
 use std::io::{BufReader, Cursor};
 use std::path::Path;
@@ -8,7 +8,7 @@ use imagesize::{ImageType, reader_size};
 use super::sentence::{file_name, wrong_type};
 use crate::event::Failure;
 
-/// Kind, width and height in pixels.
+/// Returns the kind, and the width and height in pixels.
 pub(super) fn size(path: &Path, bytes: &[u8]) -> Result<(&'static str, u64, u64), Failure> {
     let wrong = || wrong_type(format!("{} is not a picture that can be read. Save it as PNG or JPEG.", file_name(path)));
     let kind = match imagesize::image_type(bytes).map_err(|_| wrong())? {

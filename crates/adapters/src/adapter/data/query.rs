@@ -1,5 +1,5 @@
-//! What queries of both engines share: limits, the values for their `$name` places (the only way in), sentences; and running one that SQLite has
-//! compiled.
+//! Shared by the queries of both engines: limits, the values of `$name` parameters (the only way to pass values), and messages. Also runs a query
+//! that SQLite has compiled.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -16,22 +16,22 @@ use crate::model::FieldKind;
 use crate::port::{QueryRequest, Rows, TableSource};
 use crate::sql::MOST_QUERY_BYTES;
 
-/// The most bytes of a result.
+/// Maximum size of a result, in bytes.
 const MOST_RESULT_BYTES: usize = 16 << 20;
-/// The longest single value, in bytes.
+/// Maximum size of a single value, in bytes.
 pub(super) const MOST_VALUE_BYTES: usize = 2 << 20;
 
-/// A name as SQL writes it.
+/// Quotes a name as an SQL identifier.
 pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Whether two names mean the same table or column.
+/// Whether two names refer to the same table or column.
 pub(super) fn same_name(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// Rejects a query that is too long and tables that cannot be told apart.
+/// Rejects a query that is too long, and tables with the same name.
 pub(super) fn check(request: &QueryRequest) -> Result<(), Failure> {
     for (index, table) in request.tables.iter().enumerate() {
         if request.tables.iter().take(index).any(|other| same_name(&other.name, &table.name)) {
@@ -45,22 +45,22 @@ pub(super) fn check(request: &QueryRequest) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A query without a statement.
+/// The failure of a query without a statement.
 pub(super) fn empty() -> Failure {
     bad_request("The query is empty. Write one that begins with select or with.")
 }
 
-/// A text with several statements.
+/// The failure of a text with several statements.
 pub(super) fn several() -> Failure {
     bad_request("A query is one statement; this text has several. Keep one.")
 }
 
-/// A value that is too long.
+/// The failure of a value that is too long.
 pub(super) fn too_long() -> Failure {
     too_large("The query builds a text that is too long. Join fewer or shorter texts.")
 }
 
-/// A place in a query, for the end of a sentence.
+/// A position in a query, for the end of a message.
 pub(super) fn place(query: &str, offset: usize) -> String {
     query.get(..offset).map_or_else(String::new, |before| {
         let line = before.matches('\n').count() + 1;
@@ -69,25 +69,25 @@ pub(super) fn place(query: &str, offset: usize) -> String {
     })
 }
 
-/// Something that answers queries on the tables it was given.
+/// Answers queries on the tables it has.
 pub(super) trait Answers {
     /// Answers one query.
     fn query(&mut self, request: &QueryRequest, cancel: &CancelFlag) -> Result<Rows, Failure>;
 }
 
-/// A failure with the tables there are.
+/// Adds the names of the existing tables to a failure.
 pub(super) fn with_tables(wrong: Failure, tables: &[TableSource]) -> Failure {
     let have = listed(tables.iter().map(|table| table.name.as_str()));
     failure(wrong.kind, format!("{} The tables are: {have}.", wrong.message))
 }
 
-/// A failure with the columns a table has.
+/// Adds the columns of a table to a failure.
 pub(super) fn with_columns(wrong: Failure, table: &TableSource, columns: &[String]) -> Failure {
     let have = listed(columns.iter().map(String::as_str));
     failure(wrong.kind, format!("{} Columns of {}: {have}.", wrong.message, table.name))
 }
 
-/// Rows as they come, up to the limits.
+/// Collects rows, up to the limits.
 pub(super) struct TakenRows {
     rows: Rows,
     bytes: usize,
@@ -95,18 +95,18 @@ pub(super) struct TakenRows {
 }
 
 impl TakenRows {
-    /// Nothing yet.
+    /// Creates an empty collection.
     pub(super) fn new(most_rows: u64) -> TakenRows {
         TakenRows { rows: Rows::default(), bytes: 0, most_rows }
     }
 
-    /// Whether one more row would be too many; the result then counts as cut.
+    /// Whether the maximum number of rows is reached. The result then counts as cut.
     pub(super) fn is_full(&mut self) -> bool {
         self.rows.is_cut = self.rows.rows.len() as u64 >= self.most_rows;
         self.rows.is_cut
     }
 
-    /// Takes a row of about this size.
+    /// Adds a row of about this size.
     pub(super) fn push(&mut self, row: Map<String, Value>, bytes: usize) -> Result<(), Failure> {
         self.bytes += bytes + row.keys().map(|name| name.len() + size_of::<Value>()).sum::<usize>();
         if self.bytes > MOST_RESULT_BYTES {
@@ -119,7 +119,7 @@ impl TakenRows {
         Ok(())
     }
 
-    /// All of them, with names and types of the columns.
+    /// Returns all rows, with the names and types of the columns.
     pub(super) fn with_columns(mut self, columns: Vec<(String, String)>) -> Rows {
         self.rows.columns = columns;
         self.rows
@@ -128,7 +128,7 @@ impl TakenRows {
 
 /// Binds the values, runs the query, collects at most `max_rows` rows.
 pub(super) fn run(statement: &mut Statement<'_>, request: &QueryRequest, guard: &Guard) -> Result<Rows, Failure> {
-    // VACUUM and its kin ask the authorizer too late to be caught while compiling.
+    // The authorizer is called too late to catch VACUUM and similar statements at compile time.
     if !statement.readonly() {
         return Err(only_reads());
     }
@@ -160,7 +160,7 @@ pub(super) fn run(statement: &mut Statement<'_>, request: &QueryRequest, guard: 
     Ok(taken.with_columns(columns.into_iter().map(|column| (column.name, type_word(column.kind))).collect()))
 }
 
-/// A type as a result says it; empty when unknown.
+/// A type as a result reports it; empty if unknown.
 pub(super) fn type_word(kind: Option<FieldKind>) -> String {
     kind.map_or("", FieldKind::word).to_owned()
 }
@@ -168,14 +168,14 @@ pub(super) fn type_word(kind: Option<FieldKind>) -> String {
 /// A column of a result.
 struct ResultColumn {
     name: String,
-    /// The type, as narrow as its values allow; `None`: not known.
+    /// The narrowest type that its values allow; `None` if unknown.
     kind: Option<FieldKind>,
-    /// Declared as true or false: SQLite has only 1 and 0.
+    /// Declared as boolean. SQLite itself only has 1 and 0.
     is_boolean: bool,
     has_values: bool,
 }
 
-/// From a declared type, by SQLite's rules of affinity (sqlite.org/datatype3.html, section 3.1).
+/// Converts a declared column type, by SQLite's rules of affinity (sqlite.org/datatype3.html, section 3.1).
 fn declared(declared: &str) -> Option<FieldKind> {
     let declared = declared.to_ascii_uppercase();
     let has = |words: &[&str]| words.iter().any(|word| declared.contains(word));
@@ -189,7 +189,7 @@ fn declared(declared: &str) -> Option<FieldKind> {
 }
 
 impl ResultColumn {
-    /// The value, and what it tells about the column's type.
+    /// Converts a value, and updates the type of the column.
     fn value(&mut self, value: ValueRef<'_>) -> Value {
         let (value, kind) = match value {
             ValueRef::Null => return Value::Null,
@@ -197,7 +197,7 @@ impl ResultColumn {
             ValueRef::Integer(whole) => (Value::from(whole), FieldKind::Integer),
             ValueRef::Real(number) => (Number::from_f64(number).map_or(Value::Null, Value::Number), FieldKind::Number),
             ValueRef::Text(text) => (Value::from(String::from_utf8_lossy(text)), FieldKind::Text),
-            // Bytes have no place in JSON: they come as hexadecimal digits.
+            // JSON has no type for bytes, so they become hexadecimal digits.
             ValueRef::Blob(bytes) => (Value::from(hex::encode(bytes)), FieldKind::Text),
         };
         self.kind = match (self.has_values, self.kind, kind) {
@@ -228,7 +228,7 @@ fn size(value: ValueRef<'_>) -> usize {
     }
 }
 
-/// A failure while rows were made.
+/// A failure while rows were read.
 fn while_running(error: &rusqlite::Error) -> Failure {
     let sentence = sqlite_sentence(error);
     match error.sqlite_error_code() {
@@ -256,7 +256,7 @@ pub(super) fn while_compiling(error: &rusqlite::Error) -> Failure {
     }
 }
 
-/// SQLite's own words.
+/// SQLite's own message.
 pub(super) fn sqlite_sentence(error: &rusqlite::Error) -> String {
     match error {
         rusqlite::Error::SqliteFailure(_, Some(sentence)) => sentence.clone(),
@@ -265,19 +265,19 @@ pub(super) fn sqlite_sentence(error: &rusqlite::Error) -> String {
     }
 }
 
-/// The values of `with`, and which of them no place has asked for yet.
+/// The values of `with`, and those that no parameter has used yet.
 pub(super) struct BoundValues<'a> {
     with: &'a BTreeMap<String, Value>,
     unused: BTreeSet<&'a str>,
 }
 
 impl<'a> BoundValues<'a> {
-    /// Of a request.
+    /// Creates the values of a request.
     pub(super) fn new(with: &'a BTreeMap<String, Value>) -> BoundValues<'a> {
         BoundValues { with, unused: with.keys().map(String::as_str).collect() }
     }
 
-    /// The value of a place as it is written. A place without a value and other kinds of places (`?`, `:name`) are `bad_request`.
+    /// The value of a parameter, as written. Fails with `bad_request` if it has no value, or is written in another form (`?`, `:name`).
     pub(super) fn of<'w>(&mut self, written: &'w str) -> Result<(&'w str, &'a Value), Failure> {
         let Some(name) = written.strip_prefix('$') else {
             let plain = written.trim_start_matches(['?', ':', '@']);
@@ -292,7 +292,7 @@ impl<'a> BoundValues<'a> {
         Ok((name, value))
     }
 
-    /// A value without a place is `bad_request`.
+    /// Fails with `bad_request` if a value is not used.
     pub(super) fn all_used(&self) -> Result<(), Failure> {
         match self.unused.first() {
             None => Ok(()),
@@ -303,7 +303,7 @@ impl<'a> BoundValues<'a> {
     }
 }
 
-/// Binds every place of a query of SQLite.
+/// Binds every parameter of a SQLite query.
 pub(super) fn bind(statement: &mut Statement<'_>, with: &BTreeMap<String, Value>) -> Result<(), Failure> {
     let mut values = BoundValues::new(with);
     for place in 1..=statement.parameter_count() {
@@ -329,7 +329,7 @@ fn to_sql(name: &str, value: &Value) -> Result<Sql, Failure> {
     })
 }
 
-/// A value its engine rejects.
+/// The failure of a value that the engine rejects.
 pub(super) fn not_bound(name: &str, error: &dyn std::fmt::Display) -> Failure {
     bad_request(format!("The value of ${name} cannot be used: {error}."))
 }

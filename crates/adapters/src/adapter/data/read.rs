@@ -1,4 +1,4 @@
-//! `read` steps: what kind a file is, and its content as data.
+//! `read` steps: the kind of a file, and its content as data.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -16,17 +16,17 @@ use crate::event::Failure;
 use crate::model::{DataKind, FailureKind, SqlEngine};
 use crate::port::{FileContent, PageText, ReadRequest, TableSource};
 
-/// The most bytes of a text, and of the text of a document (reliability.md, Y4).
+/// Maximum size of a text, and of the text of a document, in bytes (reliability.md, Y4).
 const MOST_TEXT: usize = 8 << 20;
-/// The most bytes of a document, an Excel file or a picture.
+/// Maximum size of a document, an Excel file or a picture, in bytes.
 const MOST_FILE: u64 = 32 << 20;
-/// The most tables of one file.
+/// Maximum number of tables in one file.
 const MOST_TABLES: usize = 100;
 
-/// The kinds a `read` step can ask for with `type`.
+/// The kinds that a `read` step can set as `type`.
 const KINDS: [&str; 4] = ["text", "table", "document", "image"];
 
-/// Reads a file. Without `type`, a file that cannot be read is `unreadable` and its summary says why; with it, that is a failure.
+/// Reads a file. Without `type`, a file that cannot be read has the kind `unreadable`, and its summary states why; with `type`, this is a failure.
 pub(super) fn read(pool: &DatabasePool, request: &ReadRequest, cancel: &CancelFlag) -> Result<(FileContent, Vec<TableSource>), Failure> {
     let path = request.path.as_path();
     let outcome = match request.kind.as_deref() {
@@ -56,7 +56,7 @@ enum ReadKind {
     Picture,
 }
 
-/// By ending; without a known one by content.
+/// The kind of a file by its extension, or by its content if the extension is unknown.
 fn kind_of(path: &Path, cancel: &CancelFlag) -> Result<ReadKind, Failure> {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase()).unwrap_or_default();
     Ok(match ending.as_str() {
@@ -83,7 +83,7 @@ fn by_content(path: &Path, cancel: &CancelFlag) -> Result<ReadKind, Failure> {
     })
 }
 
-/// The kind that `type` asks for; the ending still tells a table from a table.
+/// The kind that `type` requests. The extension still distinguishes kinds of tables and documents.
 fn asked(kind: &str, path: &Path, cancel: &CancelFlag) -> Result<ReadKind, Failure> {
     Ok(match (kind, kind_of(path, cancel)?) {
         ("table", table @ ReadKind::Table(_)) => table,
@@ -126,7 +126,7 @@ fn pages(what: &str, pages: Vec<PageText>) -> FileContent {
     FileContent { kind: "document".to_owned(), text, pages, summary, ..FileContent::default() }
 }
 
-/// Loads every table of the file, describes it, and keeps it for the queries that follow.
+/// Loads and describes every table of the file, and keeps it for the following queries.
 fn tables(pool: &DatabasePool, path: &Path, kind: DataKind, cancel: &CancelFlag) -> Result<(FileContent, Vec<TableSource>), Failure> {
     let sources = sources(path, kind, cancel)?;
     if sources.len() > MOST_TABLES {
@@ -150,7 +150,7 @@ fn tables(pool: &DatabasePool, path: &Path, kind: DataKind, cancel: &CancelFlag)
     }
 }
 
-/// What the tables hold, and which of them can be queried.
+/// Describes the tables. Returns the content, and the tables that can be queried.
 fn described(
     database: &mut dyn Answers,
     sources: Vec<TableSource>,
@@ -188,13 +188,13 @@ fn described(
     Ok((content, kept))
 }
 
-/// Another machine could read the file; for this one it is a file like any it cannot read.
+/// This build cannot read the file, so it counts as unreadable like any other.
 #[cfg(not(feature = "duckdb"))]
 fn unreadable_here() -> Failure {
     Failure { kind: FailureKind::WrongType, ..super::engines::no_duckdb() }
 }
 
-/// The tables of a file under the names that later `sql` steps use: `us_cities`, of several `book_sheet`.
+/// The tables of a file under the names that later `sql` steps use: `us_cities`, or `book_sheet` if there are several.
 fn sources(path: &Path, kind: DataKind, cancel: &CancelFlag) -> Result<Vec<TableSource>, Failure> {
     let source = |name: String, table: Option<String>| TableSource {
         name,

@@ -1,4 +1,4 @@
-//! Failures whose sentence is safe to show: control characters as escapes, at most 2 KiB.
+//! Failures whose message is safe to show: control characters are escaped, and the length is at most 2 KiB.
 
 use std::path::Path;
 
@@ -6,45 +6,45 @@ use crate::diagnostic::escaped;
 use crate::event::Failure;
 use crate::model::FailureKind;
 
-/// The most bytes of a failure's sentence (`port`: `Failure::message`).
+/// Maximum length of a failure's message, in bytes (`port`: `Failure::message`).
 const MOST_BYTES: usize = 2048;
 
-/// A failure with its sentence.
+/// Creates a failure with this message.
 pub(super) fn failure(kind: FailureKind, message: impl AsRef<str>) -> Failure {
     Failure::new(kind, shown(message.as_ref(), MOST_BYTES))
 }
 
-/// A query or table that has to be written in another way.
+/// A query or table that must be written differently.
 pub(super) fn bad_request(message: impl AsRef<str>) -> Failure {
     failure(FailureKind::BadRequest, message)
 }
 
-/// Something that no query may do.
+/// Something that a query may not do.
 pub(super) fn denied(message: impl AsRef<str>) -> Failure {
     failure(FailureKind::Denied, message)
 }
 
-/// A mistake of flow itself.
+/// An internal error of flow.
 pub(super) fn internal(message: impl AsRef<str>) -> Failure {
     failure(FailureKind::Internal, message)
 }
 
-/// A file, query or result beyond its bounds.
+/// A file, query or result that exceeds a limit.
 pub(super) fn too_large(message: impl AsRef<str>) -> Failure {
     failure(FailureKind::TooLarge, message)
 }
 
-/// A file or engine that is not there or cannot be used.
+/// A file or engine that is missing or cannot be used.
 pub(super) fn unavailable(message: impl AsRef<str>) -> Failure {
     failure(FailureKind::Unavailable, message)
 }
 
-/// A file or value that is not what it should be.
+/// A file or value that does not have the expected type.
 pub(super) fn wrong_type(message: impl AsRef<str>) -> Failure {
     failure(FailureKind::WrongType, message)
 }
 
-/// A text without control characters and with at most so many bytes; a cut is marked with `…`.
+/// Escapes control characters and shortens the text to this many bytes. A cut is marked with `…`.
 pub(super) fn shown(text: &str, most_bytes: usize) -> String {
     let mut out = String::with_capacity(text.len().min(most_bytes));
     for character in text.chars() {
@@ -63,17 +63,17 @@ pub(super) fn shown(text: &str, most_bytes: usize) -> String {
     out
 }
 
-/// Characters that turn the reading direction and could make a sentence read as another (CVE-2021-42574).
+/// Characters that change the reading direction and could disguise a message (CVE-2021-42574).
 fn is_direction_mark(character: char) -> bool {
     matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
-/// How people call a file: its name without folders.
+/// The name of a file without its folders.
 pub(super) fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// `a, b, c`, at most 20 of them.
+/// `a, b, c`, with at most 20 names.
 pub(super) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     match names.len() {

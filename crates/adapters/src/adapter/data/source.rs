@@ -1,4 +1,5 @@
-//! Opening a data file, what its first bytes say it is, and decoding its text. Only plain files, within a size, and never as guessed characters.
+//! Opens data files, detects their content by its first bytes, and decodes text. Only regular files are opened, sizes are limited, and encodings are
+//! never guessed.
 
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
@@ -9,7 +10,7 @@ use super::super::files;
 use super::sentence::{file_name, too_large, unavailable, wrong_type};
 use crate::event::Failure;
 
-/// What tells that a file has changed.
+/// Detects whether a file has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     modified: Option<SystemTime>,
@@ -22,26 +23,26 @@ impl Stamp {
         Stamp { modified: metadata.modified().ok(), size: metadata.len() }
     }
 
-    /// The stamp of the file as it is now; `None` when it cannot be read.
+    /// The current stamp of the file; `None` if it cannot be read.
     pub(super) fn now(path: &Path) -> Option<Stamp> {
         std::fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata))
     }
 }
 
-/// Checks that the path is a plain file (a pipe or device would block or never end) and opens it.
+/// Opens a file. Only regular files are accepted, because a pipe or device could block or never end.
 pub(super) fn open(path: &Path) -> Result<(File, Stamp), Failure> {
     let file = files::open(path).map_err(|error| cannot_open(path, &error))?;
     let metadata = file.metadata().map_err(|error| cannot_open(path, &error))?;
     Ok((file, Stamp::of(&metadata)))
 }
 
-/// Checks that a file holds what its ending says, by its first bytes. `what` ends the sentence of the failure.
+/// Checks that the first bytes of a file match its extension. `what` ends the message of the failure.
 pub(super) fn checked(path: &Path, content: Content, what: &str) -> Result<Stamp, Failure> {
     let (found, stamp) = content_of(path)?;
     if found == content { Ok(stamp) } else { Err(wrong_type(format!("{} is not {what}.", file_name(path)))) }
 }
 
-/// What a file is by its first bytes.
+/// The content of a file, by its first bytes.
 pub(super) fn content_of(path: &Path) -> Result<(Content, Stamp), Failure> {
     let (file, stamp) = open(path)?;
     let mut start = Vec::new();
@@ -49,7 +50,7 @@ pub(super) fn content_of(path: &Path) -> Result<(Content, Stamp), Failure> {
     Ok((Content::of(&start), stamp))
 }
 
-/// The path from the root, as text: never taken for an address with options.
+/// The absolute path as text, so that it is never taken for a URI with options.
 pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
     let path = std::path::absolute(path).map_err(|error| cannot_open(path, &error))?;
     path.into_os_string().into_string().map_err(|path| {
@@ -58,7 +59,7 @@ pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
     })
 }
 
-/// The whole file, if it has at most so many bytes.
+/// Reads the whole file. Fails if it has more than this many bytes.
 pub(super) fn read_all(path: &Path, most_bytes: u64) -> Result<(Vec<u8>, Stamp), Failure> {
     let (file, stamp) = open(path)?;
     if stamp.size > most_bytes {
@@ -89,8 +90,8 @@ fn cannot_open(path: &Path, error: &std::io::Error) -> Failure {
     unavailable(sentence)
 }
 
-/// The text of a file: UTF-8 (with or without mark), or UTF-16 with its mark. Anything else is a failure `wrong_type`: a wrong guess
-/// would change names silently.
+/// Decodes a text: UTF-8 (with or without a byte order mark), or UTF-16 with one. Anything else fails with `wrong_type`, because a wrong guess would
+/// silently change names.
 pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
     let name = file_name(path);
     match bytes.get(..2) {
@@ -125,7 +126,7 @@ fn decode_utf16(name: &str, bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<St
     }
 }
 
-/// A kind of content, told by its first bytes.
+/// A kind of content, detected by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     /// Excel, Word, or another zip.
@@ -142,7 +143,7 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// Looks at the first bytes; a few hundred are enough.
+    /// Detects the kind of content. A few hundred bytes are enough.
     pub(super) fn of(bytes: &[u8]) -> Content {
         const MARKS: [(&[u8], Content); 6] = [
             (b"PK\x03\x04", Content::Zip),
@@ -162,7 +163,7 @@ impl Content {
         }
     }
 
-    /// What to call it to people; `None` for [`Content::Other`].
+    /// The kind for messages; `None` for [`Content::Other`].
     pub(super) fn as_file_kind(self) -> Option<&'static str> {
         match self {
             Content::Zip => Some("an Excel, Word or zip file"),

@@ -1,4 +1,4 @@
-//! What a table holds, in few words: for prompts and people.
+//! Short descriptions of tables, for prompts and people.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use super::sentence::shown;
 use crate::event::Failure;
 use crate::port::{ColumnSummary, QueryRequest, Rows, TableSource, TableSummary};
 
-/// How many rows a sample shows.
+/// Number of rows in a sample.
 const SAMPLE_ROWS: u64 = 5;
-/// How much of one cell is shown, in bytes.
+/// Maximum length of a cell that is shown, in bytes.
 const MOST_SHOWN: usize = 200;
 
-/// Counts rows and looks at every column.
+/// Counts the rows and examines every column.
 pub(super) fn summary(database: &mut dyn Answers, table: &TableSource, cancel: &CancelFlag) -> Result<TableSummary, Failure> {
     let mut asked = SummaryQueries { database, table, cancel };
     let name = quoted(&table.name);
@@ -29,7 +29,7 @@ pub(super) fn summary(database: &mut dyn Answers, table: &TableSource, cancel: &
     Ok(TableSummary { name: table.name.clone(), row_count, sample_markdown: markdown(&sample), columns })
 }
 
-/// Queries about one table.
+/// Runs queries about one table.
 struct SummaryQueries<'a> {
     database: &'a mut dyn Answers,
     table: &'a TableSource,
@@ -77,7 +77,7 @@ fn short(value: Value) -> Value {
     }
 }
 
-/// The rows as a Markdown table; an empty cell stays empty.
+/// The rows as a Markdown table. Null values become empty cells.
 fn markdown(rows: &Rows) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let mut out = line(rows.columns.iter().map(|(name, _)| cell(name)).collect());

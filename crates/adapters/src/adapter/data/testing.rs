@@ -121,7 +121,7 @@ pub(super) fn png_of(width: u32, height: u32) -> Vec<u8> {
     bytes
 }
 
-/// A file in a folder of its own, as a table called like the file.
+/// A file in its own folder, as a table with the name of the file.
 pub(super) fn table_of(file: &str, content: impl AsRef<[u8]>) -> (TempDir, TableSource) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(file);

@@ -1,26 +1,26 @@
-//! Which addresses may be called: the text of a URL, and the machine its host turns out to be.
+//! Which addresses may be called: checks the text of a URL, and the IP addresses that its host resolves to.
 //!
-//! Whether a host may be called at all is decided by `policy` before; this is about texts that hide their host and names that lead
-//! somewhere else than they say (private networks, this machine, the metadata services of clouds).
+//! `policy` has already decided whether the host may be called at all. This module rejects texts that hide their host, and names that resolve to an
+//! unexpected place (private networks, this machine, the metadata services of clouds).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use reqwest::Url;
 
-/// What kind of place an IP address is (registries of special-purpose addresses, RFC 6890 and its updates).
+/// The scope of an IP address (registries of special-purpose addresses, RFC 6890 and its updates).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IpScope {
-    /// Reached over the internet.
+    /// Reachable over the internet.
     Public,
     /// This machine.
     Loopback,
     /// A private network.
     Private,
-    /// Nowhere a service can be: link-local (cloud metadata), multicast, reserved, documentation, forms that hide another address.
+    /// Not a valid place for a service: link-local (cloud metadata), multicast, reserved, documentation, forms that hide another address.
     Never,
 }
 
-/// What kind of place an address is. IPv6 addresses that carry an IPv4 address are judged by that one.
+/// The scope of an address. An IPv6 address that carries an IPv4 address has the scope of that address; if that is loopback, it is `Never`.
 pub(crate) fn place(address: IpAddr) -> IpScope {
     match address {
         IpAddr::V4(v4) => place_v4(v4),
@@ -59,7 +59,7 @@ fn place_v6(address: Ipv6Addr) -> IpScope {
 #[error("{0}")]
 pub(crate) struct AddressRefusedError(pub(crate) &'static str);
 
-/// Whether a host, as written, may be this address.
+/// Checks that a host, as written, may resolve to this address.
 pub(crate) fn allowed(host: &str, address: IpAddr, private_hosts: &[String]) -> Result<(), AddressRefusedError> {
     let is_listed = || private_hosts.iter().any(|listed| listed.eq_ignore_ascii_case(host));
     match place(address) {
@@ -77,7 +77,7 @@ pub(crate) fn allowed(host: &str, address: IpAddr, private_hosts: &[String]) -> 
     }
 }
 
-/// Whether what is sent to an address may be without encryption: it stays on this machine or in a private network.
+/// Checks that data may be sent to an address unencrypted: it must stay on this machine or in a private network.
 pub(crate) fn may_be_plain(address: IpAddr) -> Result<(), AddressRefusedError> {
     match place(address) {
         IpScope::Loopback | IpScope::Private => Ok(()),
@@ -97,12 +97,12 @@ pub(crate) fn is_loopback_host(host: &str) -> bool {
     is_local_name(host) || literal(host).is_some_and(|address| place(address) == IpScope::Loopback)
 }
 
-/// The address a host is, when it is not a name.
+/// The IP address of a host, if it is not a name.
 pub(crate) fn literal(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// Why an address is not called, as words that follow it.
+/// Why an address is not called. In messages, the text follows the address.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AddressError {
     #[error("it contains {0:?}; percent-encode such characters, and write the host in its xn-- form")]
@@ -125,7 +125,7 @@ pub(crate) enum AddressError {
     Refused(#[from] AddressRefusedError),
 }
 
-/// Reads the address of a call.
+/// Parses and checks the address of a call.
 pub(crate) fn checked(text: &str, private_hosts: &[String]) -> Result<Url, AddressError> {
     if let Some(character) = text.chars().find(|character| !character.is_ascii_graphic() || *character == '\\') {
         return Err(AddressError::Character(character));
@@ -155,7 +155,7 @@ pub(crate) fn checked(text: &str, private_hosts: &[String]) -> Result<Url, Addre
     Ok(url)
 }
 
-/// The host as it is in the text of an http address; `None` when there is user information, even an empty one.
+/// The host as written in the text of an http address; `None` if there is user information, even if it is empty.
 fn written_host(text: &str) -> Option<&str> {
     let rest = text.split_once("://").map_or("", |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or("");

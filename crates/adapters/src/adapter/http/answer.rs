@@ -1,4 +1,4 @@
-//! An answer whose status and headers are there, read within bounds.
+//! An answer whose status and headers have arrived, and whose body is read within limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use crate::diagnostic::cut;
 use crate::event::Failure;
 use crate::model::FailureKind;
 
-/// Most bytes of an error's body that are looked at, and the time for them.
+/// Maximum number of bytes read of an error's body, and the time limit for them.
 const ERROR_BODY: usize = 64 << 10;
 const ERROR_TIME: Duration = Duration::from_secs(5);
-/// The time for what follows the end mark of a stream.
+/// Time limit for the data after the end mark of a stream.
 const LAST_BYTES: Duration = Duration::from_millis(50);
-/// What providers call it when they reject a prompt for what it says (OpenAI, and endpoints like Azure's).
+/// The codes with which providers report that they rejected a prompt for its content (OpenAI, and endpoints like Azure's).
 const FILTERED: [&str; 2] = ["content_filter", "content_policy_violation"];
-/// What an empty piece of a body costs, so that a flood of them ends at the cap.
+/// The size counted for an empty chunk of a body, so that a flood of them reaches the limit.
 const EMPTY_PIECE: usize = 64;
 
 /// An answer. Dropping it closes its connection unless it was read to its end.
@@ -37,19 +37,19 @@ pub(crate) struct HttpAnswer {
     received: usize,
 }
 
-/// What a reader of events wants next.
+/// What the reader of an event returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadProgress {
-    /// The event said nothing new: the idle clock continues.
+    /// The event had no new content: the idle timer continues.
     Nothing,
-    /// More is to come.
+    /// More events are expected.
     More,
-    /// That was the end.
+    /// The stream is complete.
     Done,
 }
 
 impl HttpAnswer {
-    /// An answer, unless its headers are too large or its status is a redirect.
+    /// Creates an answer. Fails if its headers are too large or its status is a redirect.
     pub(super) fn new(
         response: reqwest::Response,
         origin: String,
@@ -80,33 +80,33 @@ impl HttpAnswer {
         self.response.headers()
     }
 
-    /// A header that is plain text.
+    /// The value of a header, if it is plain text.
     pub(super) fn header(&self, name: HeaderName) -> Option<&str> {
         self.headers().get(name)?.to_str().ok()
     }
 
-    /// The content type without its parameters, in small letters; empty: none.
+    /// The content type without its parameters, in lower case; empty if there is none.
     pub(crate) fn content_type(&self) -> String {
         let value = self.header(CONTENT_TYPE).unwrap_or("");
         value.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
     }
 
-    /// A failure with the origin before its message.
+    /// A failure whose message begins with the origin.
     pub(crate) fn failure(&self, kind: FailureKind, what: impl AsRef<str>) -> Failure {
         self.scrub.failure(kind, format!("{} {}", self.origin, what.as_ref()))
     }
 
-    /// The same as the fault of a request that was on its way.
+    /// The same, as the fault of a request that was sent.
     pub(crate) fn fault(&self, kind: FailureKind, what: impl AsRef<str>) -> HttpFault {
         HttpFault::after_sending(self.failure(kind, what))
     }
 
-    /// The answer itself, unless its status is 400 or above.
+    /// Returns the answer if its status is from 200 to 399. Otherwise fails with the error in its body.
     pub(crate) async fn checked(self, now: DateTime<Utc>) -> Result<HttpAnswer, HttpFault> {
         self.checked_with(now, None).await
     }
 
-    /// The same; what to do, if anybody knows, is told before what the other side says, of which there is only the beginning then.
+    /// Like `checked`. If there is `advice`, the message shows it before the error of the server, which is then shortened.
     pub(crate) async fn checked_with(mut self, now: DateTime<Utc>, advice: Option<&str>) -> Result<HttpAnswer, HttpFault> {
         let status = self.status();
         if (200..400).contains(&status) {
@@ -126,11 +126,12 @@ impl HttpAnswer {
         let asks = wait.map(|wait| format!("; it asks to wait {}", in_words(Duration::from_millis(wait)))).unwrap_or_default();
         let mut failure = self.failure(kind, format!("answered {status} ({reason}){said}{asks}"));
         failure.retry_after_ms = wait;
-        // Other statuses of 400 and above are refusals: nothing was done. 408: the request was not read to its end.
+        // A 4xx status is a rejection: nothing was done. For 408, the request was not read to its end.
         Err(HttpFault { failure, may_have_acted: !(200..500).contains(&status) })
     }
 
-    /// What an error's body says, ready to be shown, and whether a content filter says it. Never fails: the status is the news.
+    /// The error message in the body, ready to be shown, and whether it comes from a content filter. Never fails, because the status is already
+    /// known.
     async fn error_text(&mut self) -> (String, bool) {
         let content_type = self.content_type();
         let mut bytes = Vec::new();
@@ -157,7 +158,7 @@ impl HttpAnswer {
         (said, code.is_some_and(|code| FILTERED.contains(&code)))
     }
 
-    /// The next piece of the body, decompressed; `None`: its end.
+    /// Reads the next decompressed chunk of the body; `None` at its end.
     async fn piece(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, HttpFault> {
         let piece = self.response.chunk().await.map_err(|error| {
             let message = format!("sent an answer that ended early, after {} bytes: {}", self.received, last_cause(&error));
@@ -172,7 +173,7 @@ impl HttpAnswer {
         Ok(piece)
     }
 
-    /// Reads what little may follow the end mark, so that the connection can be used again.
+    /// Reads the little data that may follow the end mark, so that the connection can be reused.
     async fn finish(&mut self) {
         let rest = async { while self.piece().await.is_ok_and(|piece| piece.is_some()) {} };
         let _ = timeout(LAST_BYTES, rest).await;
@@ -182,12 +183,12 @@ impl HttpAnswer {
         self.fault(FailureKind::Timeout, format!("sent nothing new for {}", in_words(self.settings.idle)))
     }
 
-    /// The whole body.
+    /// Reads the whole body.
     pub(crate) async fn bytes(&mut self) -> Result<Vec<u8>, HttpFault> {
         self.bytes_within(self.settings.max_body).await
     }
 
-    /// The whole body, if it has at most so many bytes; what is beyond them is not waited for.
+    /// Reads the whole body. Fails as soon as it exceeds `most` bytes.
     pub(crate) async fn bytes_within(&mut self, most: usize) -> Result<Vec<u8>, HttpFault> {
         let mut bytes = Vec::new();
         while let Some(piece) = timeout(self.settings.idle, self.piece()).await.map_err(|_| self.idle())?? {
@@ -199,7 +200,7 @@ impl HttpAnswer {
         Ok(bytes)
     }
 
-    /// The whole body as JSON; `None`: there is no body.
+    /// Reads the whole body as JSON; `None` if there is no body.
     pub(crate) async fn json(&mut self) -> Result<Option<Value>, HttpFault> {
         let bytes = self.bytes().await?;
         if bytes.is_empty() {
@@ -208,12 +209,12 @@ impl HttpAnswer {
         read_json(&bytes).map(Some).map_err(|fault| self.fault(fault.kind(), format!("sent {fault}")))
     }
 
-    /// Reads a stream event by event until `read` says that it is done. The end of the stream before that is `bad_response`.
+    /// Reads a stream event by event until `read` returns [`ReadProgress::Done`]. If the stream ends before that, the failure is `bad_response`.
     pub(crate) async fn events(&mut self, read: impl FnMut(&SseEvent) -> Result<ReadProgress, Failure>) -> Result<(), HttpFault> {
         self.marked_events(&mut SseMarks::default(), read).await
     }
 
-    /// As [`events`](Self::events); `marks` has what the stream said of itself, also when it broke off.
+    /// Like [`events`](Self::events). `marks` receives the last id and retry time of the stream, even if the stream breaks.
     pub(crate) async fn marked_events(
         &mut self,
         marks: &mut SseMarks,
@@ -252,7 +253,7 @@ impl HttpAnswer {
     }
 }
 
-/// The sentence in the forms of error that providers send: `{error: {message}}`, `{error: "…"}`, `{message}`, `{detail}`.
+/// The message in the error formats that providers use: `{error: {message}}`, `{error: "…"}`, `{message}`, `{detail}`, `{errors: [{message}]}`.
 pub(crate) fn error_sentence(value: &Value) -> Option<&str> {
     let places = ["/error/message", "/error", "/message", "/detail", "/errors/0/message"];
     places.iter().find_map(|place| value.pointer(place)?.as_str()).filter(|text| !text.trim().is_empty())

@@ -1,4 +1,4 @@
-//! The clients behind all calls, and the way from a host's name to a checked address.
+//! The HTTP clients behind all calls, and the resolution of host names to checked addresses.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -12,18 +12,18 @@ use super::address::AddressRefusedError;
 use super::{HttpSettings, address};
 use crate::adapter::held;
 
-/// Most clients kept. There is one for each connect time-out and scheme in use; more than a few are not real.
+/// Maximum number of clients kept. There is one for each connect timeout and scheme in use; in practice there are only a few.
 const MOST_CLIENTS: usize = 16;
-/// How long an idle connection is kept.
+/// How long an idle connection is kept open.
 const KEPT_IDLE: Duration = Duration::from_secs(90);
 
-/// Gives the addresses of a host.
+/// Resolves host names.
 pub(crate) trait HostLookup: Send + Sync + 'static {
-    /// All addresses of a name, in the order to try them.
+    /// Returns all addresses of a name, in the order in which to try them.
     fn lookup(&self, host: String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>>;
 }
 
-/// The machine's own name resolution.
+/// The name resolution of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SystemLookup;
 
@@ -33,12 +33,12 @@ impl HostLookup for SystemLookup {
     }
 }
 
-/// Whether a name could not be resolved because of where it leads.
+/// Whether a name was not resolved because its address is not allowed.
 pub(crate) fn is_refused(error: &std::io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<AddressRefusedError>())
 }
 
-/// The addresses of a host, each checked. One that is rejected rejects the name: an attacker's answer may mix both kinds.
+/// Resolves a host and checks each address. One rejected address rejects the whole name, because an attacker's answer may mix both kinds.
 pub(crate) async fn resolve(lookup: &dyn HostLookup, host: &str, private_hosts: &[String]) -> std::io::Result<Vec<IpAddr>> {
     let addresses = match address::literal(host) {
         Some(address) => vec![address],
@@ -53,7 +53,7 @@ pub(crate) async fn resolve(lookup: &dyn HostLookup, host: &str, private_hosts: 
     Ok(addresses)
 }
 
-/// Why there is no client.
+/// Why a client cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
     #[error(transparent)]
@@ -62,19 +62,19 @@ pub(crate) enum ClientError {
     Client(#[from] reqwest::Error),
 }
 
-/// The clients. Each keeps its own idle connections.
+/// The HTTP clients. Each keeps its own idle connections.
 pub(crate) struct Connections {
     settings: Arc<HttpSettings>,
     lookup: Arc<dyn HostLookup>,
     open: Mutex<OpenConnections>,
 }
 
-/// What is there so far.
+/// The clients created so far.
 #[derive(Default)]
 struct OpenConnections {
-    /// By whether they speak TLS, and connect time-out.
+    /// By whether they use TLS, and their connect timeout.
     clients: HashMap<(bool, Duration), reqwest::Client>,
-    /// The root certificates of the machine, once they were needed.
+    /// The TLS configuration with the root certificates of this machine, once it was needed.
     tls: Option<rustls::ClientConfig>,
 }
 
@@ -93,7 +93,7 @@ impl Connections {
         Connections { settings, lookup, open: Mutex::default() }
     }
 
-    /// A client for `https` or plain `http` with a connect time-out. Only the first of the former loads root certificates.
+    /// Returns a client for `https` or plain `http`, with a connect timeout. Root certificates are loaded once, for the first `https` client.
     pub(crate) fn client(&self, is_tls: bool, connect_timeout: Duration) -> Result<reqwest::Client, ClientError> {
         let mut open = held(&self.open);
         if let Some(client) = open.clients.get(&(is_tls, connect_timeout)) {
@@ -107,7 +107,7 @@ impl Connections {
         Ok(client)
     }
 
-    /// A client of its own, which has kept no connection.
+    /// Creates a separate client that has no idle connections.
     pub(crate) fn unshared(&self, is_tls: bool, connect_timeout: Duration) -> Result<reqwest::Client, ClientError> {
         let tls = held(&self.open).tls(is_tls)?;
         Ok(self.build(tls, is_tls, connect_timeout)?)
@@ -137,20 +137,20 @@ fn tls_builder() -> Result<rustls::ConfigBuilder<rustls::ClientConfig, rustls::W
     rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider())).with_safe_default_protocol_versions()
 }
 
-/// TLS with the root certificates of this machine, which are read from disk.
+/// A TLS configuration with the root certificates of this machine, which are read from disk.
 fn machine_roots() -> Result<rustls::ClientConfig, rustls::Error> {
     let mut tls = tls_builder()?.with_platform_verifier()?.with_no_client_auth();
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(tls)
 }
 
-/// TLS that trusts nobody, for the client that never speaks it: nothing is read from disk.
+/// A TLS configuration that trusts no certificate, for clients that never use TLS. Nothing is read from disk.
 fn no_roots() -> Result<rustls::ClientConfig, rustls::Error> {
     Ok(tls_builder()?.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
 }
 
-/// The time to connect inside an attempt that has only so much time. Whatever remains of it, there are few different values, so that
-/// attempts share their connections: the time asked for, or a power of two of milliseconds.
+/// The connect timeout within an attempt that has limited time: `asked`, or else a power of two of milliseconds. Rounding keeps the number of
+/// different values small, so that attempts share their connections.
 pub(crate) fn connect_time(asked: Duration, attempt: Duration) -> Duration {
     if asked < attempt {
         return asked;
@@ -159,11 +159,11 @@ pub(crate) fn connect_time(asked: Duration, attempt: Duration) -> Duration {
     Duration::from_millis(millis.checked_ilog2().map_or(1, |power| 1 << power))
 }
 
-/// The addresses it gives are the ones connected to: what was checked cannot change afterwards.
+/// A resolver whose checked addresses are the ones connected to, so that they cannot change after the check.
 struct CheckedResolver {
     settings: Arc<HttpSettings>,
     lookup: Arc<dyn HostLookup>,
-    /// What is sent is not encrypted.
+    /// Whether the data is sent unencrypted.
     is_plain: bool,
 }
 

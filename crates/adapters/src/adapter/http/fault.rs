@@ -1,4 +1,4 @@
-//! The classes of faults: what a status, a broken connection or a broken answer means.
+//! Classification of faults: the meaning of a status, a broken connection or a broken answer.
 
 use std::error::Error;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use crate::model::FailureKind;
 /// A failed attempt, and whether the other side may have acted on it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HttpFault {
-    /// What is reported.
+    /// The failure to report.
     pub(crate) failure: Failure,
-    /// The request may have reached the other side, and nothing it said rules out that it acted.
+    /// Whether the request may have reached the other side, and no answer rules out that it had an effect.
     pub(crate) may_have_acted: bool,
 }
 
 impl HttpFault {
-    /// Nothing was sent, or the answer says that nothing was done.
+    /// A fault of a request that was not sent, or whose answer shows that it had no effect.
     pub(crate) fn before_sending(failure: Failure) -> HttpFault {
         HttpFault { failure, may_have_acted: false }
     }
 
-    /// The request was on its way.
+    /// A fault of a request that was sent.
     pub(crate) fn after_sending(failure: Failure) -> HttpFault {
         HttpFault { failure, may_have_acted: true }
     }
@@ -37,7 +37,7 @@ impl From<HttpFault> for Failure {
     }
 }
 
-/// The class of a status of 400 and above, or below 200.
+/// The failure kind for a status of 400 and above, or below 200.
 pub(crate) fn status_class(status: u16) -> FailureKind {
     match status {
         401 | 403 | 407 => FailureKind::Auth,
@@ -49,7 +49,7 @@ pub(crate) fn status_class(status: u16) -> FailureKind {
     }
 }
 
-/// A request that got no status.
+/// The fault of a request that received no status.
 pub(crate) fn of_request(error: &reqwest::Error, origin: &str, connect_timeout: Duration, scrub: &Scrub) -> HttpFault {
     let causes = causes(error);
     let before = |kind, message: String| HttpFault::before_sending(scrub.failure(kind, message));
@@ -69,7 +69,7 @@ pub(crate) fn of_request(error: &reqwest::Error, origin: &str, connect_timeout: 
         return before(FailureKind::BadRequest, format!("the request cannot be sent: {}", last_cause(error)));
     }
     let (kind, what) = match causes.iter().find_map(|cause| cause.downcast_ref::<hyper::Error>()) {
-        // hyper has a method for this in servers only; a test holds the words.
+        // hyper offers a method for this in servers only, so the text is compared; a test checks it.
         Some(fault) if fault.to_string() == "message head is too large" => (FailureKind::TooLarge, "sent too large headers".to_owned()),
         Some(fault) if fault.is_parse() => (FailureKind::BadResponse, format!("sent something that is not HTTP: {}", last_cause(error))),
         _ => (FailureKind::Connection, format!("closed the connection without an answer: {}", last_cause(error))),
@@ -77,7 +77,7 @@ pub(crate) fn of_request(error: &reqwest::Error, origin: &str, connect_timeout: 
     HttpFault::after_sending(scrub.failure(kind, format!("{origin} {what}")))
 }
 
-/// Whether a connection ended before the first byte of an answer came.
+/// Whether a connection ended before the first byte of an answer arrived.
 pub(super) fn is_dead_connection(error: &reqwest::Error) -> bool {
     use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof};
     let is_dead = |cause: &&(dyn Error + 'static)| {
@@ -92,9 +92,9 @@ pub(super) fn is_dead_connection(error: &reqwest::Error) -> bool {
     !error.is_connect() && causes(error).iter().any(is_dead)
 }
 
-/// The class of a body that could not be read to its end.
+/// The failure kind of a body that could not be read to its end.
 pub(super) fn class_of_body(error: &reqwest::Error) -> FailureKind {
-    // The HTTP/2 library ends floods of empty frames by itself; a test holds the words.
+    // The HTTP/2 library itself ends floods of empty frames; a test checks the text.
     if last_cause(error).contains("excessive load") { FailureKind::TooLarge } else { FailureKind::BadResponse }
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn certificate_fault(error: &(dyn Error + 'static)) -> Option<String>
     })
 }
 
-/// An error and all its causes, also those that stand inside an I/O error (whose `source` leaves one out).
+/// An error and all its causes, including those inside an I/O error (whose `source` skips one).
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a (dyn Error + 'static)> {
     let mut found: Vec<&(dyn Error + 'static)> = Vec::new();
     let mut next = Some(error);
@@ -118,12 +118,12 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a (dyn Error + 'static)
     found
 }
 
-/// The sentence of the deepest cause: the outer ones name addresses and our own libraries.
+/// The message of the innermost cause. The outer ones name addresses and libraries.
 pub(crate) fn last_cause(error: &(dyn Error + 'static)) -> String {
     causes(error).last().map_or_else(String::new, ToString::to_string)
 }
 
-/// A time for people: `60 s`, `250 ms`.
+/// Formats a time for messages: `60 s`, `250 ms`.
 pub(crate) fn in_words(time: Duration) -> String {
     match time.as_millis() {
         millis if millis % 1000 == 0 => format!("{} s", millis / 1000),
@@ -131,7 +131,8 @@ pub(crate) fn in_words(time: Duration) -> String {
     }
 }
 
-/// How long `Retry-After` (RFC 9110, section 10.2.3) says to wait from `now`, in milliseconds: seconds, or a date in one of its three forms; `None` for anything but whole seconds and a date that lies ahead.
+/// Parses `Retry-After` (RFC 9110, section 10.2.3): the time to wait from `now`, in milliseconds. It is either a number of seconds or a date in one
+/// of three formats. `None` for anything else, and for a date that is not in the future.
 pub(super) fn retry_after_ms(value: &str, now: DateTime<Utc>) -> Option<u64> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,26 +1,26 @@
-//! JSON from outside, with bounds that hold before anything is built of it.
+//! Untrusted JSON, with limits that are checked before it is parsed.
 
 use serde_json::Value;
 
 use crate::model::FailureKind;
 
-/// Most values in one text. Each takes up to some 70 bytes once read, so that two bytes of text must not be one value without end.
+/// Maximum number of values in one text. Each takes up to about 70 bytes in memory, but may take only two bytes in the text.
 const MOST_VALUES: usize = 400_000;
 
-/// Why a text is not taken.
+/// Why a text is rejected.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JsonBodyError {
     /// More than [`MOST_VALUES`].
     #[error("JSON of more than {MOST_VALUES} values")]
     TooMany,
-    /// Not JSON (RFC 8259), or nested deeper than 128. A byte order mark, `NaN`, lone surrogates, invalid UTF-8 and text after the value
-    /// are not JSON either. Of equal keys the last counts.
+    /// Not JSON (RFC 8259), or nested deeper than 128 levels. A byte order mark, `NaN`, lone surrogates, invalid UTF-8 and text after the value are
+    /// not JSON either. Of duplicate keys, the last one is used.
     #[error("broken JSON: {0}")]
     Broken(#[from] serde_json::Error),
 }
 
 impl JsonBodyError {
-    /// Its class.
+    /// The failure kind.
     pub(crate) fn kind(&self) -> FailureKind {
         match self {
             JsonBodyError::TooMany => FailureKind::TooLarge,
@@ -29,7 +29,7 @@ impl JsonBodyError {
     }
 }
 
-/// Reads one JSON text.
+/// Parses one JSON text.
 pub(crate) fn read_json(bytes: &[u8]) -> Result<Value, JsonBodyError> {
     if values(bytes) > MOST_VALUES {
         return Err(JsonBodyError::TooMany);
@@ -37,7 +37,7 @@ pub(crate) fn read_json(bytes: &[u8]) -> Result<Value, JsonBodyError> {
     Ok(serde_json::from_slice(bytes)?)
 }
 
-/// At most this many values are in the text: one, and one for each sign outside texts that can begin another.
+/// An upper bound for the number of values in the text: one, plus one for each character outside strings that can start another value.
 fn values(bytes: &[u8]) -> usize {
     let (mut count, mut is_text, mut is_escaped) = (1, false, false);
     for &byte in bytes {

@@ -1,10 +1,10 @@
 //! HTTP out of this process: one set of connections, bounded and checked, for models, `http` steps and tools.
 //!
-//! [`Http`] makes single attempts. It never follows a redirect, never uses a proxy from the environment, connects only to addresses it
-//! has checked, and stops at the caps of [`HttpSettings`], which hold for what is left after decompression. Every fault ends in a class
-//! of `retry.on` or one that is not tried again; `fault` has the table.
+//! [`Http`] makes single attempts. It never follows a redirect, never uses a proxy from the environment, connects only to addresses that it has
+//! checked, and enforces the limits of [`HttpSettings`] on decompressed data. Every fault has a failure kind that decides whether `retry.on` can
+//! retry it; see `fault`.
 //!
-//! How to add another use of HTTP: take an [`Http`] in, build an [`HttpCall`], read the [`HttpAnswer`] as a whole or event by event.
+//! How to add another use of HTTP: take an [`Http`], build an [`HttpCall`], and read the [`HttpAnswer`] as a whole or event by event.
 
 mod address;
 mod answer;
@@ -36,25 +36,25 @@ use super::scrub::Scrub;
 use crate::model::FailureKind;
 use crate::port::{Clock, Secret};
 
-/// Bounds of every call. The defaults are those of the manual.
+/// Limits of every call. The defaults are those in the manual.
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
-    /// Time until the status and headers are there.
+    /// Time until the status and headers have arrived.
     pub first_byte: Duration,
-    /// Time without anything new in an answer; comments and pings of a stream are nothing new.
+    /// Time without new content in an answer. Comments and pings of a stream are not new content.
     pub idle: Duration,
-    /// Time for a whole exchange of those whose answers are small, from connecting to the last byte: the documents and tokens of logins.
+    /// Time for a whole exchange with a small answer, from connecting to the last byte: the documents and tokens of logins.
     pub exchange: Duration,
-    /// Most bytes of a body, after decompression.
+    /// Maximum size of a body after decompression, in bytes.
     pub max_body: usize,
-    /// Most bytes of one line of a stream.
+    /// Maximum length of one line of a stream, in bytes.
     pub max_line: usize,
-    /// Most bytes of all headers.
+    /// Maximum size of all headers, in bytes.
     pub max_headers: usize,
-    /// Hosts that may be in a private network, or lead to this machine though their name does not say so; from the user's own settings
-    /// only, never from a pipeline file.
+    /// Hosts that may be in a private network, or resolve to this machine although their name does not say so. They come only from the user's own
+    /// settings, never from a pipeline file.
     pub private_hosts: Vec<String>,
-    /// Speaks HTTP/2 without TLS, which no real endpoint does.
+    /// Uses HTTP/2 without TLS, which no real endpoint does.
     #[cfg(test)]
     pub(crate) is_http2: bool,
 }
@@ -81,53 +81,53 @@ pub struct Http {
     settings: Arc<HttpSettings>,
     connections: Arc<Connections>,
     clock: Arc<dyn Clock>,
-    /// Origins that have answered: a connection to them may have been kept.
+    /// Origins that have answered: there may be an idle connection to them.
     answered: Arc<Mutex<HashSet<String>>>,
-    /// Of the secrets that were sent last: most calls send the same.
+    /// The most recent secrets and their scrub, since most calls send the same secrets.
     last_scrub: Arc<Mutex<(Vec<Secret>, Scrub)>>,
 }
 
 /// One request.
 pub(crate) struct HttpCall<'a> {
-    /// Upper-case method.
+    /// The method, in upper case.
     pub(crate) method: &'a str,
-    /// The whole address.
+    /// The full URL.
     pub(crate) url: &'a str,
-    /// Headers; those that frame the message or name the host are rejected.
+    /// The headers. Those that frame the message or name the host are rejected.
     pub(crate) headers: Vec<(String, Secret)>,
-    /// Content type and body.
+    /// The content type and the body.
     pub(crate) body: Option<(String, Vec<u8>)>,
-    /// Whether it may be made again when a connection that was kept from an earlier call turns out to be dead: it changes nothing.
+    /// Whether the request changes nothing, so that it may be sent again if an idle connection from an earlier call turns out to be dead.
     pub(crate) is_repeatable: bool,
     /// Time to connect.
     pub(crate) connect_timeout: Duration,
-    /// What must not be shown.
+    /// The secrets that must not appear in messages.
     pub(crate) scrub: &'a Scrub,
 }
 
-/// Headers that frame a message, name its host or belong to one connection: set by us alone (RFC 9112; request smuggling).
+/// Headers that frame a message, name its host or belong to one connection: only flow sets them (RFC 9112; request smuggling).
 const OWN_HEADERS: [&str; 9] =
     ["host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect"];
 
 impl Http {
-    /// Connections are opened when first needed; the root certificates are loaded at the first `https` call.
+    /// Creates a client. Connections are opened when first needed; the root certificates are loaded at the first `https` call.
     pub fn new(settings: HttpSettings, clock: Arc<dyn Clock>) -> Http {
         Http::with_lookup(settings, clock, Arc::new(SystemLookup))
     }
 
-    /// As [`Http::new`], with another way from names to addresses.
+    /// Like [`Http::new`], with another way to resolve names.
     pub(crate) fn with_lookup(settings: HttpSettings, clock: Arc<dyn Clock>, lookup: Arc<dyn HostLookup>) -> Http {
         let settings = Arc::new(settings);
         let connections = Arc::new(Connections::new(Arc::clone(&settings), lookup));
         Http { settings, connections, clock, answered: Arc::default(), last_scrub: Arc::default() }
     }
 
-    /// The same connections for answers that may be silent for this long.
+    /// Returns the same connections with another idle timeout.
     pub(crate) fn with_idle(&self, idle: Duration) -> Http {
         Http { settings: Arc::new(HttpSettings { idle, ..(*self.settings).clone() }), ..self.clone() }
     }
 
-    /// Takes the secrets that a call sends out of texts.
+    /// Returns a scrub that removes the secrets of a call from texts.
     pub(crate) fn scrub<'a>(&self, secrets: impl IntoIterator<Item = &'a Secret>) -> Scrub {
         let secrets: Vec<Secret> = secrets.into_iter().cloned().collect();
         let mut last = held(&self.last_scrub);
@@ -137,7 +137,7 @@ impl Http {
         last.1.clone()
     }
 
-    /// Time for a whole exchange whose answer is small.
+    /// Time limit for a whole exchange with a small answer.
     pub(crate) fn exchange_time(&self) -> Duration {
         self.settings.exchange
     }
@@ -147,12 +147,12 @@ impl Http {
         &self.settings.private_hosts
     }
 
-    /// Sends a call and waits for the status and headers. Redirects and statuses of 400 and above are faults.
+    /// Sends a call and waits for the status and headers. Redirects, and statuses below 200 or above 399, are faults.
     pub(crate) async fn send(&self, call: HttpCall<'_>) -> Result<HttpAnswer, HttpFault> {
         self.send_any(call).await?.checked(self.clock.now()).await
     }
 
-    /// As [`Http::send`], for those who read errors themselves: statuses of 400 and above are answers too.
+    /// Like [`Http::send`], but returns answers with any status except a redirect, for callers that read errors themselves.
     pub(crate) async fn send_any(&self, call: HttpCall<'_>) -> Result<HttpAnswer, HttpFault> {
         let before = |kind, message: String| HttpFault::before_sending(call.scrub.failure(kind, message));
         let url = address::checked(call.url, &self.settings.private_hosts)
@@ -178,7 +178,8 @@ impl Http {
         let again = if is_repeatable { request.try_clone() } else { None };
         let sent = async {
             match (client.execute(request).await, again) {
-                // Servers close connections whenever they like; nothing of an answer was there. A new one is no other try.
+                // A server may close an idle connection at any time. No part of an answer was received, so sending the request again does not count
+                // as a retry.
                 (Err(error), Some(again)) if fault::is_dead_connection(&error) => {
                     let client = self.connections.unshared(is_tls, call.connect_timeout).map_err(|reason| of_client(&reason))?;
                     client.execute(again).await.map_err(|error| fault(&error))
@@ -222,7 +223,7 @@ impl Http {
     }
 }
 
-/// The part of an address that may be shown before it was checked: nothing after its host, nothing before an `@`.
+/// The part of an unchecked address that may be shown: nothing after its host, and nothing before an `@`.
 fn origin_of(text: &str) -> String {
     let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or("");

@@ -1,18 +1,18 @@
-//! Server-sent events (WHATWG HTML, section 9.2.6), read piece by piece with bounds.
+//! Server-sent events (WHATWG HTML, section 9.2.6), decoded chunk by chunk within limits.
 //!
-//! Own code because a stream may be hostile: the line length is bounded while the line arrives, each byte is looked at once however
-//! small the pieces are, invalid UTF-8 and NUL are faults, and a comment is nothing, so that it does not count as progress.
+//! This is not a library because a stream may be hostile: the line length is bounded while the line arrives, each byte is examined once however small
+//! the chunks are, invalid UTF-8 and NUL are errors, and a comment produces no event, so that it does not count as progress.
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SseEvent {
-    /// Its `event` field; empty: none.
+    /// Its `event` field; empty if there is none.
     pub(crate) event: String,
     /// Its `data` lines, joined by line breaks; never empty.
     pub(crate) data: String,
 }
 
-/// What a stream says of itself.
+/// The position and retry time that a stream reports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SseMarks {
     /// The last `id`.
@@ -21,10 +21,10 @@ pub(crate) struct SseMarks {
     pub(crate) retry_ms: Option<u64>,
 }
 
-/// Why a stream cannot be read on.
+/// Why a stream cannot be read further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SseError {
-    /// A line is longer than the bound.
+    /// A line exceeds the limit.
     LongLine,
     /// Bytes that are not UTF-8.
     NotUtf8,
@@ -32,26 +32,26 @@ pub(crate) enum SseError {
     Nul,
 }
 
-/// Reads events out of pieces of bytes.
+/// Decodes events from chunks of bytes.
 #[derive(Debug, Default)]
 pub(crate) struct SseDecoder {
     longest_line: usize,
     line: Vec<u8>,
     event: SseEvent,
     has_data: bool,
-    /// Where the stream can be taken up again, as far as it was read; and how long to wait before, in milliseconds.
+    /// Where the stream can be resumed, and how long to wait before that, as far as the stream was read.
     pub(crate) marks: SseMarks,
     is_after_cr: bool,
     has_lines: bool,
 }
 
 impl SseDecoder {
-    /// A decoder whose lines have at most `longest_line` bytes.
+    /// Creates a decoder that accepts lines of at most `longest_line` bytes.
     pub(crate) fn new(longest_line: usize) -> SseDecoder {
         SseDecoder { longest_line, ..SseDecoder::default() }
     }
 
-    /// Takes the next bytes; events that are complete now are added to `events`. What is incomplete at the end is never an event.
+    /// Decodes the next bytes and adds the completed events to `events`. An incomplete event at the end of the stream is dropped.
     pub(crate) fn push(&mut self, mut bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), SseError> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.is_after_cr) && first == b'\n' {
@@ -101,7 +101,7 @@ impl SseDecoder {
             }
             "id" => self.marks.last_id = Some(value.to_owned()),
             "retry" if value.len() < 10 && value.bytes().all(|byte| byte.is_ascii_digit()) => self.marks.retry_ms = value.parse().ok(),
-            // Comments (an empty field name), and fields nobody knows.
+            // Comments (an empty field name) and unknown fields.
             _ => {}
         }
         Ok(())

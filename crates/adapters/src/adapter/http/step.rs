@@ -10,7 +10,7 @@ use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{HttpClient, HttpReply, HttpRequest, Pending};
 
-/// Headers whose values are no secrets: hiding them would blank out ordinary words.
+/// Headers whose values are not secrets: hiding them would remove ordinary words from messages.
 const PLAIN_HEADERS: [&str; 6] = ["accept", "accept-language", "content-type", "if-none-match", "if-modified-since", "user-agent"];
 
 /// Sends the requests of `http` steps and tools.
@@ -20,7 +20,7 @@ pub struct StepHttpClient {
 }
 
 impl StepHttpClient {
-    /// Calls over these connections.
+    /// Creates a client that uses these connections.
     pub fn new(http: Http) -> StepHttpClient {
         StepHttpClient { http }
     }
@@ -42,7 +42,7 @@ impl HttpClient for StepHttpClient {
     }
 }
 
-/// The failure of a request that may change something: if it may have acted and nobody can say, it is `unknown_outcome`.
+/// The failure of a request that may change something. If it is unknown whether the request had an effect, the kind is `unknown_outcome`.
 pub(crate) fn honest(fault: HttpFault) -> Failure {
     let is_retryable = matches!(
         fault.failure.kind,
@@ -98,7 +98,7 @@ async fn body(answer: &mut HttpAnswer) -> Result<Value, HttpFault> {
     }
 }
 
-/// The encoding a content type names.
+/// The encoding that the content type names.
 fn charset(answer: &HttpAnswer) -> Option<String> {
     let value = answer.header(CONTENT_TYPE)?;
     value.split(';').skip(1).find_map(|parameter| {

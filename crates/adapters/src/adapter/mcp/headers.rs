@@ -1,11 +1,11 @@
-//! Headers that repeat parameters of a call, for servers behind a web address.
+//! Headers that repeat arguments of a call, for servers behind a web address.
 
 use std::collections::BTreeMap;
 
 use base64::Engine;
 use serde_json::Value;
 
-/// A value as a header can hold it: plain, or in Base64 with the marks of the protocol.
+/// Encodes a value for a header: as it is, or as Base64 between the protocol's markers.
 pub(super) fn header_value(value: &str) -> String {
     let is_plain = !value.is_empty()
         && value.chars().all(|c| (' '..='~').contains(&c))
@@ -14,7 +14,7 @@ pub(super) fn header_value(value: &str) -> String {
     if is_plain { value.to_owned() } else { format!("=?base64?{}?=", base64::engine::general_purpose::STANDARD.encode(value)) }
 }
 
-/// Headers that repeat parameters of a call, as the tool's schema asks for (`x-mcp-header`).
+/// Collects the headers that repeat arguments of a call, as the tool's schema requires (`x-mcp-header`).
 pub(super) fn repeated(schema: &Value, arguments: &Value, found: &mut BTreeMap<String, String>) {
     for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
         let Some(value) = arguments.get(name) else { continue };
@@ -34,7 +34,7 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.len() < 100 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// Why a tool cannot be called over HTTP: a header that its schema asks for is none that could be sent; `None`: all can be.
+/// Why a tool cannot be called over HTTP: its schema requires an invalid header. `None` if all headers are valid.
 pub(super) fn wrong_header(schema: &Value) -> Option<String> {
     fn look(schema: &Value, is_property: bool, seen: &mut Vec<String>) -> Option<String> {
         if let Some(header) = schema.get("x-mcp-header") {

@@ -1,4 +1,5 @@
-//! What comes from a server, sorted: answers to those who wait, requests rejected, notifications counted. Bounded everywhere.
+//! Messages from a server: answers are passed to the requests that wait for them, requests are rejected, notifications are counted. All of it is
+//! bounded.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -14,34 +15,34 @@ use crate::adapter::scrub::{Scrub, visible};
 use crate::event::{Failure, ServerQuestion};
 use crate::model::FailureKind;
 
-/// Lines of a program's output that are no messages, before it is given up.
+/// Maximum number of output lines that are not messages, before the server is given up.
 const MOST_NOISE: usize = 100;
-/// Messages nobody waits for between two answers, before it is given up.
+/// Maximum number of unexpected messages between two answers, before the server is given up.
 const MOST_UNASKED: usize = 1_000;
-/// Messages about the progress of what somebody waits for, between two answers, before it is given up.
+/// Maximum number of progress messages for pending requests between two answers, before the server is given up.
 const MOST_PROGRESS: usize = 100_000;
-/// Notes that are kept.
+/// Maximum number of notes kept.
 const MOST_NOTES: usize = 20;
-/// Messages in one batch.
+/// Maximum number of messages in one batch.
 const MOST_IN_BATCH: usize = 1_000;
 
-/// Questions of one call that wait for a person.
+/// Maximum number of questions of one call that wait for a person.
 const MOST_ASKED: usize = 8;
 
-/// The name of a question that a server asks in the middle of a call.
+/// The name of a question that a server asks during a call.
 pub(super) const LIVE: &str = "question";
 
-/// What a server asks a person in the middle of a call.
+/// A question that a server asks a person during a call.
 pub(super) struct LiveQuestion {
     /// The id of its request.
     pub(super) request: Value,
     pub(super) question: ServerQuestion,
 }
 
-/// What an answer says: a result, or an error object.
+/// The content of an answer: a result, or an error object.
 pub(super) type Said = Result<Value, ErrorData>;
 
-/// Who waits, and what was seen besides answers.
+/// The requests that wait for an answer, and notes about the other messages.
 pub(super) struct Inbox {
     inner: Mutex<InboxState>,
     pub(super) scrub: Scrub,
@@ -51,13 +52,13 @@ pub(super) struct Inbox {
 struct InboxState {
     waiting: HashMap<u64, oneshot::Sender<Result<Said, HttpFault>>>,
     last_id: u64,
-    /// Calls that may ask a person, and those of them that the server works on: the others wait for an answer.
+    /// Calls that may ask a person (`asking`). The server works on those that are also in `running`; the others wait for a person's answer.
     asking: HashMap<u64, mpsc::Sender<LiveQuestion>>,
     running: BTreeSet<u64>,
-    /// Notes that not every run has heard, with their numbers.
+    /// Notes that some run has not received yet, with their numbers.
     notes: VecDeque<(u64, String)>,
     last_note: u64,
-    /// The last note that a run has heard, and how far each run has.
+    /// The last note that any run has received, and the last one that each run has received.
     told: u64,
     heard: HashMap<Arc<str>, u64>,
     noise: usize,
@@ -74,7 +75,7 @@ impl Inbox {
         Inbox { inner: Mutex::default(), scrub }
     }
 
-    /// A number for a new request, and where its answer will come.
+    /// Returns the id for a new request, and the channel that receives its answer.
     pub(super) fn expect(&self) -> Result<(u64, oneshot::Receiver<Result<Said, HttpFault>>), Failure> {
         let mut inner = held(&self.inner);
         if let Some(failure) = &inner.closed {
@@ -87,7 +88,7 @@ impl Inbox {
         Ok((id, receiver))
     }
 
-    /// The questions of a call that may ask a person, until it is forgotten.
+    /// Lets a call ask a person, until it is forgotten. Returns the channel that receives its questions.
     pub(super) fn may_ask(&self, id: u64) -> mpsc::Receiver<LiveQuestion> {
         let (sender, receiver) = mpsc::channel(MOST_ASKED);
         let mut inner = held(&self.inner);
@@ -96,12 +97,12 @@ impl Inbox {
         receiver
     }
 
-    /// The server waits for a person's answer before it continues with this call.
+    /// Marks a call as paused: the server waits for a person's answer before it continues.
     pub(super) fn pauses(&self, id: u64) {
         held(&self.inner).running.remove(&id);
     }
 
-    /// It has the answer.
+    /// Marks a call as running again: the server has received the answer.
     pub(super) fn resumes(&self, id: u64) {
         let mut inner = held(&self.inner);
         if inner.asking.contains_key(&id) {
@@ -109,7 +110,7 @@ impl Inbox {
         }
     }
 
-    /// Nobody waits for this answer any more; it is dropped when it comes late.
+    /// Stops waiting for an answer. If it arrives later, it is dropped.
     pub(super) fn forget(&self, id: u64) {
         let mut inner = held(&self.inner);
         inner.waiting.remove(&id);
@@ -118,33 +119,33 @@ impl Inbox {
         inner.last_progress = inner.progress.remove(&id);
     }
 
-    /// What the server had last said of the progress of the request that was forgotten last.
+    /// Takes the last progress that the server reported for the most recently forgotten request.
     pub(super) fn take_progress(&self) -> Option<String> {
         held(&self.inner).last_progress.take()
     }
 
-    /// Keeps what the server last said of work that nobody waits for any more.
+    /// Stores the last progress that the server reported for an abandoned task.
     pub(super) fn tell_progress(&self, told: &str) {
         held(&self.inner).last_progress = Some(self.scrub.quote(told, false));
     }
 
-    /// Whether somebody still waits for this answer.
+    /// Whether a request still waits for this answer.
     pub(super) fn awaits(&self, id: u64) -> bool {
         held(&self.inner).waiting.contains_key(&id)
     }
 
-    /// Takes one text in that should be a message. Gives what must be sent back.
+    /// Reads one message. Returns the messages to send back.
     ///
     /// # Errors
-    /// The server is given up.
+    /// Fails if the server is given up.
     pub(super) fn take(&self, bytes: &[u8]) -> Result<Vec<Value>, Failure> {
         self.take_of(None, bytes)
     }
 
-    /// The same for what came with the answer to a request; `None`: that cannot be told.
+    /// Reads one message that came with the answer to request `of`; `None` if the request is not known. Returns the messages to send back.
     ///
     /// # Errors
-    /// The server is given up.
+    /// Fails if the server is given up.
     pub(super) fn take_of(&self, of: Option<u64>, bytes: &[u8]) -> Result<Vec<Value>, Failure> {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(vec![]);
@@ -183,7 +184,7 @@ impl Inbox {
         let Some(method) = method else {
             let number = id.as_ref().and_then(Value::as_u64);
             let Some(sender) = number.and_then(|number| inner.waiting.remove(&number)) else {
-                // An answer to nobody, or twice, or too late.
+                // An answer to an unknown request, a second answer, or a late one.
                 return inner.count_unasked("unexpected answers").map(|()| None);
             };
             (inner.unasked, inner.progressed) = (0, 0);
@@ -221,7 +222,7 @@ impl Inbox {
         }
     }
 
-    /// The server is gone: everybody who waits hears why, and nobody can ask any more.
+    /// Closes the inbox when the server is gone: all waiting requests fail with `failure`, and no new ones are accepted.
     pub(super) fn close(&self, failure: Failure) {
         let mut inner = held(&self.inner);
         if inner.closed.is_some() {
@@ -234,12 +235,12 @@ impl Inbox {
         inner.closed = Some(failure);
     }
 
-    /// Why nobody can ask any more.
+    /// Why no new requests are accepted.
     pub(super) fn closed(&self) -> Option<Failure> {
         held(&self.inner).closed.clone()
     }
 
-    /// What was seen besides answers since this run was told the last time, a sentence each. Every run that uses the server hears it.
+    /// Notes that this run has not received yet, one sentence each. Every run that uses the server receives them.
     pub(super) fn notes(&self, run: &Arc<str>) -> Vec<String> {
         let mut inner = held(&self.inner);
         let noise = std::mem::take(&mut inner.noise);
@@ -256,37 +257,37 @@ impl Inbox {
         notes
     }
 
-    /// A run uses the server no more.
+    /// A run stops using the server.
     pub(super) fn leave(&self, run: &str) {
         let mut inner = held(&self.inner);
         inner.heard.remove(run);
         inner.tidy();
     }
 
-    /// How often the server said, or had a chance to say unheard, that its tools are others now.
+    /// How often the server reported, or may have missed reporting, that its tools changed.
     pub(super) fn changes(&self) -> u64 {
         held(&self.inner).changes
     }
 
-    /// Its tools may be others now.
+    /// Counts a possible change of the tools that was not reported.
     pub(super) fn may_have_changed(&self) {
         held(&self.inner).changes += 1;
     }
 
-    /// The server has answered somebody in a way of its own.
+    /// Resets the bounds on unexpected messages, after an answer that did not arrive as a message here.
     pub(super) fn answered(&self) {
         let mut inner = held(&self.inner);
         (inner.unasked, inner.progressed) = (0, 0);
     }
 
-    /// Notes something for the record.
+    /// Adds a note for the record.
     pub(super) fn note(&self, what: String) {
         held(&self.inner).note(what);
     }
 }
 
 impl InboxState {
-    /// The call that a question belongs to: the one that it came with, else the only one that it can be of.
+    /// The call that a question belongs to: the one that it came with, otherwise the only candidate.
     fn asker(&self, of: Option<u64>) -> Option<&mpsc::Sender<LiveQuestion>> {
         let only = || match (self.running.len(), self.asking.len()) {
             (1, _) => self.running.first(),
@@ -302,7 +303,7 @@ impl InboxState {
         asker.try_send(LiveQuestion { request: request.clone(), question }).map_err(|_| too_many())
     }
 
-    /// What is sent back to a request that is not answered; `why`, if there is more to tell.
+    /// Returns the error with which a request is rejected. `why` may add a reason.
     fn rejected(&mut self, id: &Value, method: &str, code: ErrorCode, why: &str) -> Value {
         let method = visible(&method.chars().take(80).collect::<String>());
         self.note(format!("it requested {method}; rejected{}{why}", if why.is_empty() { "" } else { ": " }));
@@ -322,7 +323,7 @@ impl InboxState {
         }
     }
 
-    /// Forgets what every run has heard.
+    /// Removes the notes that every run has received.
     fn tidy(&mut self) {
         let all = self.heard.values().copied().min().unwrap_or(self.told);
         self.notes.retain(|(number, _)| *number > all);
@@ -337,7 +338,7 @@ impl InboxState {
     }
 }
 
-/// Which request tells how far it is: `3 of 10 (copying)`.
+/// Reads a progress notification: the id of its request, and a text such as `3 of 10 (copying)`.
 fn progress(message: &Value) -> Option<(u64, String)> {
     let params = message.get("params")?;
     let id = params.get("progressToken")?.as_u64()?;
@@ -347,7 +348,7 @@ fn progress(message: &Value) -> Option<(u64, String)> {
     Some((id, told.chars().take(200).collect()))
 }
 
-/// What an answer says; `None`: neither a result nor an error.
+/// Takes the result or the error of an answer; `None` if it has neither.
 pub(super) fn said(answer: &mut Value) -> Option<Said> {
     match (answer.get_mut("error").map(Value::take), answer.get_mut("result").map(Value::take)) {
         (Some(error), _) if !error.is_null() => Some(Err(error_of(error))),
@@ -355,7 +356,7 @@ pub(super) fn said(answer: &mut Value) -> Option<Said> {
     }
 }
 
-/// An error object, however incomplete.
+/// Reads an error object; missing parts are replaced by defaults.
 pub(super) fn error_of(value: Value) -> ErrorData {
     let code = value.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok()).unwrap_or_default();
     let message = value.get("message").and_then(Value::as_str).unwrap_or("it says no more").to_owned();

@@ -1,28 +1,28 @@
-//! MCP servers as tools: started when first needed or a little before, shared by steps and runs, ended with the process.
+//! MCP servers as tools. A server starts when first needed or shortly before, is shared by steps and runs, and ends with the process.
 //!
-//! | file | what |
+//! | module | content |
 //! |---|---|
-//! | `program` | a server that is a program: its group, its lines, its end |
+//! | `program` | a server that is a program: its process group, its output, its end |
 //! | `web` | a server behind a web address |
-//! | `headers` | parameters that headers repeat for it |
-//! | `news` | what such a server tells of its own accord |
-//! | `inbox` | what comes, sorted and bounded, whichever way it comes |
-//! | `session` | the first words, and requests |
+//! | `headers` | headers that repeat arguments of a call to a web server |
+//! | `news` | notifications that a web server sends unprompted |
+//! | `inbox` | incoming messages of either transport, sorted and bounded |
+//! | `session` | the handshake, and requests |
 //! | `tools` | the list of tools, and calls |
-//! | `questions` | what a server asks a person during a call |
-//! | `parked` | calls that wait for a person in their middle (before 2026-07-28) |
-//! | `tasks` | calls that take long |
-//! | `protocol` | what is said; the types are rmcp's |
-//! | `pool` | which run uses which server, and how many are kept |
-//! | `shared` | servers that outlive a run, for the next one |
-//! | `resources` | what a server has to read, and reading it |
-//! | `pictures` | pictures and files that servers gave, kept for models and `read` steps |
-//! | `pins` | what servers said of their tools when they were accepted |
+//! | `questions` | questions that a server asks a person during a call |
+//! | `parked` | calls that wait for a person's answer while they stay open (before 2026-07-28) |
+//! | `tasks` | long-running calls |
+//! | `protocol` | the content of messages; the types are rmcp's |
+//! | `pool` | which run uses which server, and how many servers are kept |
+//! | `shared` | servers that outlive a run and are reused by the next |
+//! | `resources` | listing and reading the resources of a server |
+//! | `pictures` | pictures and files that servers returned, stored for models and `read` steps |
+//! | `pins` | the tool descriptions that were accepted |
 //!
-//! rmcp gives the types of the protocol and no more: its service would drop a line that is too long and continue, and could not say whether a
-//! request had gone out when it failed, on which `unknown_outcome` rests.
+//! Only the protocol types of rmcp are used. Its service would drop a line that is too long and continue, and could not report whether a failed
+//! request had been sent, which `unknown_outcome` depends on.
 //!
-//! How to add a request of the protocol: its words in `protocol`, its bounds in `tools`, a row of the fault table in `tests`.
+//! How to add a request of the protocol: add its content to `protocol`, its bounds to `tools`, and a row to the fault table in `tests`.
 
 pub mod auth;
 mod headers;
@@ -73,48 +73,48 @@ use crate::port::{
 };
 use crate::redact::Secrets;
 
-/// How often a server is started again in one run, and how long is waited before the first time; then twice as long each time.
+/// How often a server is restarted in one run, and the wait before the first restart. The wait doubles each time.
 const MOST_RESTARTS: u32 = 3;
 const RESTART_AFTER: Duration = Duration::from_millis(250);
 
-/// How long the end of all programs may take.
+/// Time limit for ending all programs.
 const LONGEST_END: Duration = Duration::from_secs(10);
 
-/// Speaks with MCP servers. Clones share them.
+/// A client for MCP servers. Clones share the servers.
 #[derive(Clone)]
 pub struct McpServers {
     http: Http,
     clock: Arc<dyn Clock>,
     pool: Arc<ServerPool>,
-    /// What programs may be; without it, all may be started.
+    /// The programs that may be started; `None` allows all.
     agreed: Option<Arc<Agreed>>,
     logins: Logins,
-    /// Pins are read and written by one at a time.
+    /// Only one task at a time reads and writes pins.
     pinning: Arc<Mutex<()>>,
     pictures: KeptPictures,
     parked: Arc<ParkedCalls>,
 }
 
-/// What a server looked like when it was asked, for people.
+/// The state of a server when it was examined, for display.
 #[derive(Debug, Clone, Default)]
 pub struct ServerLook {
-    /// The protocol that is spoken.
+    /// The protocol version in use.
     pub version: String,
-    /// The names of its tools, each with what it says of it.
+    /// The names of its tools, each with its description.
     pub tools: Vec<(String, String)>,
-    /// What it says of itself as a whole.
+    /// The server's description of itself.
     pub instructions: String,
-    /// The URIs of its resources, and the templates for others.
+    /// The URIs of its resources, and its resource templates.
     pub resources: Vec<String>,
-    /// How they differ from what was pinned.
+    /// How the tools differ from the pinned ones.
     pub difference: Difference,
-    /// What is pinned if this is accepted.
+    /// The content that is pinned if this state is accepted.
     pub said: BTreeMap<String, serde_json::Value>,
-    /// Why an optional server is not there; then nothing else is known.
+    /// Why an optional server is not available; all other fields are then empty.
     pub absent: Option<Failure>,
 }
 
-/// What a server said of its tools, as it may be in a file.
+/// The tool descriptions of a server with secrets removed, so that they can be stored in a file.
 fn without_secrets(server: &ToolServer, listed: &ListedTools) -> BTreeMap<String, serde_json::Value> {
     let secrets = Secrets::new(server.secrets.iter().map(Secret::reveal));
     let hidden = |(name, said): (&String, &serde_json::Value)| {
@@ -126,7 +126,7 @@ fn without_secrets(server: &ToolServer, listed: &ListedTools) -> BTreeMap<String
 }
 
 impl McpServers {
-    /// Reaches web addresses over these connections.
+    /// Creates a client that reaches web addresses over `http`.
     pub fn new(http: Http, clock: Arc<dyn Clock>) -> McpServers {
         McpServers {
             http,
@@ -140,25 +140,25 @@ impl McpServers {
         }
     }
 
-    /// The same, where only what somebody agreed to is started.
+    /// Returns the same client, which only starts programs that were agreed to.
     pub fn as_agreed(self, agreed: Arc<Agreed>) -> McpServers {
         McpServers { agreed: Some(agreed), ..self }
     }
 
-    /// The same, with the logins that are kept in a folder.
+    /// Returns the same client, with the logins that are stored in `folder`.
     pub fn with_logins(self, folder: Option<PathBuf>) -> McpServers {
         McpServers { logins: Logins { folder, ..self.logins }, ..self }
     }
 
-    /// The same, where messages say with this how to log in.
+    /// Returns the same client, whose messages show `command` as the way to log in.
     pub fn with_login_command(self, command: LoginCommand) -> McpServers {
         McpServers { logins: Logins { command, ..self.logins }, ..self }
     }
 
-    /// A person signs in at the authorization server of a server; the login is kept.
+    /// Logs a person in at the authorization server of `server`, and stores the login.
     ///
     /// # Errors
-    /// No login is granted, something is not as it must be, or it cannot be kept.
+    /// Fails if the server is a program, the login is not granted, a response is invalid, or the login cannot be stored.
     pub async fn log_in(&self, server: &ToolServer, wish: &LoginWish, talk: &dyn LoginTalk) -> Result<LoginDone, Failure> {
         let wrong = |what: &str| Failure::new(FailureKind::BadRequest, format!("server \"{}\" {what}", server.name));
         let ServerTransport::Http { url, headers, .. } = &server.transport else {
@@ -168,7 +168,7 @@ impl McpServers {
         let logins = Logins { folder: None, command: self.logins.command.clone() };
         let web = Web::new(self.http.clone(), Arc::clone(&self.clock), server, url, headers, logins).without_tokens();
         let (asker, web) = (web.endpoint.asker(), Arc::new(web));
-        // What it says when nobody is logged in is what it wants.
+        // The challenge that the server sends to a client without a token states what it requires.
         let until = Instant::now() + patience(server.connect_timeout);
         let looked = async {
             let session = ServerSession::open(ServerLink::Web(Arc::clone(&web)), until, server.connect_timeout, server.questions).await?;
@@ -190,7 +190,7 @@ impl McpServers {
         self.pool.entry(server, self.http.private_hosts())
     }
 
-    /// The server, started if it does not run. True: another run had started it.
+    /// The session of a server, started if it is not running. The flag is true if the session was running and this run had not used it before.
     async fn session(&self, server: &ToolServer) -> Result<(Arc<ServerSession>, bool), HttpFault> {
         let until = Instant::now() + patience(server.connect_timeout);
         let entry = self.entry(server);
@@ -204,25 +204,25 @@ impl McpServers {
             }
             return Ok((Arc::clone(session), is_found));
         }
-        // Its own early start was what it waited for.
+        // The wait was for this run's own early start.
         if let Some(failure) = entry.early_failure(&server.run).filter(|_| is_starting) {
             return Err(HttpFault::before_sending(failure));
         }
         Ok((self.opened(server, &entry, open, false).await?, false))
     }
 
-    /// Starts a server that is needed later, unless it runs or somebody starts it.
+    /// Starts a server that is needed later, unless it is running or being started.
     async fn started_early(&self, server: &ToolServer) {
         let entry = self.entry(server);
         let Ok(open) = Arc::clone(&entry.session).try_lock_owned() else { return };
         if open.as_ref().is_some_and(|session| session.is_open()) {
             return;
         }
-        // Its failure is kept where whoever waits for it looks.
+        // A failure is stored in the entry, where a waiting task finds it.
         let _ = self.opened(server, &entry, open, true).await;
     }
 
-    /// A server that does not run, started.
+    /// Starts a server that is not running.
     async fn opened(
         &self,
         server: &ToolServer,
@@ -231,7 +231,7 @@ impl McpServers {
         is_early: bool,
     ) -> Result<Arc<ServerSession>, HttpFault> {
         let (early, own) = (is_early.then(|| Arc::clone(entry)), server.clone());
-        // Called while the place of the session is still held, so that whoever waits for it finds the failure.
+        // Called while the session's lock is still held, so that a waiting task finds the failure.
         let failed = move |fault: HttpFault| {
             early.iter().for_each(|entry| entry.failed_early(&own.run, fault.failure.clone()));
             fault
@@ -252,7 +252,7 @@ impl McpServers {
         self.is_agreed(server).await.map_err(&failed)?;
         let link = self.link(server).map_err(&failed)?;
         let (time, asks) = (server.connect_timeout, server.questions);
-        // It continues when this run stops waiting: another one may wait, too.
+        // It continues if this run stops waiting, because another run may wait for it too.
         let opening = tokio::spawn(async move {
             let session = Arc::new(ServerSession::open(link, until, time, asks).await.map_err(|fault| failed(named(&own, fault)))?);
             *open = Some(Arc::clone(&session));
@@ -264,7 +264,7 @@ impl McpServers {
         Ok(session)
     }
 
-    /// Whether what a program would run is what somebody agreed to. It is looked at just before the start, each time.
+    /// Checks that the program about to be started is one that was agreed to. This is checked immediately before each start.
     async fn is_agreed(&self, server: &ToolServer) -> Result<(), HttpFault> {
         let (Some(agreed), ServerTransport::Program { command, args, env, folder }) = (self.agreed.clone(), &server.transport) else {
             return Ok(());
@@ -296,10 +296,10 @@ impl McpServers {
         })
     }
 
-    /// Looks at a server: what it says now, and what was pinned.
+    /// Examines a server: what it offers now, and how that differs from what was pinned.
     ///
     /// # Errors
-    /// It cannot be reached, or the pins cannot be read.
+    /// Fails if the server cannot be reached, or the pins cannot be read.
     pub async fn look(&self, server: &ToolServer) -> Result<ServerLook, Failure> {
         let (session, listed) = match self.reached(server).await {
             Err(fault) if server.optional && is_absence(fault.failure.kind) => {
@@ -350,12 +350,12 @@ impl McpServers {
         })
     }
 
-    /// The server and its tools.
+    /// The session of a server, and its tools.
     async fn reached(&self, server: &ToolServer) -> Result<(Arc<ServerSession>, Arc<ListedTools>), HttpFault> {
         let until = Instant::now() + patience(server.connect_timeout);
         let (mut session, is_found) = self.session(server).await?;
         let mut listed = self.told(server, &session, until).await;
-        // One that an earlier run has left may have fallen ill since.
+        // A session that an earlier run left behind may have failed since.
         if listed.is_err() && is_found {
             self.entry(server).forget(&Arc::downgrade(&session)).await;
             session = self.session(server).await?.0;
@@ -375,11 +375,11 @@ impl McpServers {
         listed
     }
 
-    /// How the tools differ from what was pinned; those that are seen for the first time are pinned.
+    /// Compares the tools with the pinned ones. If the server has no pins yet, its tools are pinned.
     async fn compared(&self, server: &ToolServer, listed: &Arc<ListedTools>) -> Result<Difference, Failure> {
         let (pinning, said) = (Arc::clone(&self.pinning), without_secrets(server, listed));
         let (project, identity) = (server.project.clone(), server.identity.clone());
-        // The disk must not hold up what others say with their servers.
+        // Blocking disk access must not delay communication with other servers.
         let compared = tokio::task::spawn_blocking(move || -> Result<Difference, Failure> {
             let _alone = held(&pinning);
             let mut pins = Pins::read(&project)?;
@@ -421,12 +421,12 @@ impl McpServers {
         let notes = session.inbox().notes(&call.server.run);
         match answer {
             Ok(reply) => Ok(ResourceReply { notes, ..reply }),
-            // Reading does nothing, so there is no doubt whether it was done.
+            // A read has no side effects, so its outcome is never in doubt.
             Err(fault) => Err(named(&call.server, fault).into()),
         }
     }
 
-    /// The content of a resource as a file, with the ending by which its kind is known.
+    /// Stores the content of a resource as a file, with an extension for its kind.
     async fn kept(&self, file: &ResourceFile) -> Result<PathBuf, Failure> {
         let wrong = |why: &str| Failure::new(FailureKind::BadResponse, format!("the content of a resource {why}"));
         let content = protocol::resource_file(file).ok_or_else(|| wrong("is no base64"))?;
@@ -442,13 +442,13 @@ impl McpServers {
                 let _ = ended.wait_for(|ended| *ended).await;
             }
         };
-        // Each has its own bound; this one holds whatever goes wrong with them.
+        // Each server has its own time limit; this one applies if something goes wrong with them.
         let _ = tokio::time::timeout(LONGEST_END, all).await;
     }
 }
 
-/// A request whose answer was not awaited to its end. A server that does not even say that it lives is then left to those that still
-/// wait for it, each for its own time, and whoever comes next begins another one.
+/// A request whose answer was not awaited to the end. If the server does not respond to a ping either, its session is left to the requests that still
+/// wait in it, each for its own time, and the next request starts a new session.
 struct Doubt {
     entry: Arc<PooledServer>,
     session: Weak<ServerSession>,
@@ -474,7 +474,7 @@ impl Drop for Doubt {
     }
 }
 
-/// Whether a failure says that a server does not start or answer. One that is rejected, or answers that it may not be used, is there.
+/// Whether a failure means that a server does not start or answer. A server that rejects a request or denies access is present.
 fn is_absence(kind: FailureKind) -> bool {
     use FailureKind::{BadResponse, Connection, ServerError, Timeout, Unavailable};
     matches!(kind, Connection | Timeout | Unavailable | ServerError | BadResponse)
@@ -486,7 +486,7 @@ fn late(server: &ToolServer) -> HttpFault {
     HttpFault::before_sending(Failure::new(FailureKind::Timeout, message))
 }
 
-/// A fault that says whose it is.
+/// Adds the name of the server to a fault's message.
 fn named(server: &ToolServer, fault: HttpFault) -> HttpFault {
     let shown = format!("server \"{}\"", server.name);
     let message = match fault.failure.message.strip_prefix("the server ") {

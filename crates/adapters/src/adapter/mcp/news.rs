@@ -1,8 +1,7 @@
-//! What a web server tells of its own accord: above all that its tools are others now.
+//! Notifications that a web server sends unprompted, above all that its tools changed.
 //!
-//! In version 2026-07-28 the answer to `subscriptions/listen` is a stream that stays open; older versions have a GET for it. A server
-//! need not offer it. When the stream breaks off it is taken up again, and since something may have been missed, the tools are asked for
-//! anew before the next call.
+//! In version 2026-07-28 the answer to `subscriptions/listen` is a stream that stays open; older versions use a GET for it. A server need not offer
+//! it. When the stream breaks, it is reopened. Since a notification may have been missed, the tools are then listed again before the next call.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -17,37 +16,37 @@ use crate::adapter::http::{HttpAnswer, HttpFault, ReadProgress, SseMarks};
 use crate::event::Failure;
 use crate::port::Secret;
 
-/// Longest silence of a stream; it may be that nobody is there any more.
+/// Maximum silence on a stream; after that the server may be gone.
 const LONGEST_SILENCE: Duration = Duration::from_secs(300);
-/// How often in a row a stream may end early and without news.
+/// How many streams in a row may end early and without a notification.
 const MOST_FAILED: usize = 5;
-/// Shortest wait before a stream is taken up again.
+/// Minimum wait before a stream is reopened.
 const SHORTEST_WAIT: Duration = Duration::from_millis(100);
-/// A stream that has stood this long has not ended early.
+/// A stream that was open for this long did not end early.
 const LONG_ENOUGH: Duration = Duration::from_secs(10);
 
-/// Listens to one server.
+/// Listens for notifications of one server.
 struct ServerListener {
-    /// Whoever lets go of the server ends the listening, too.
+    /// Weak, so that listening ends when the server is dropped.
     web: Weak<Web>,
     endpoint: WebEndpoint,
     headers: Vec<(String, Secret)>,
-    /// What asks for the stream; `None`: a GET.
+    /// The body of the request for the stream; `None` for a GET.
     request: Option<Vec<u8>>,
 }
 
 /// How a stream ended.
 enum Ended {
-    /// The server offers none.
+    /// The server does not offer a stream.
     NotOffered,
-    /// It was of use before; or it was not.
+    /// The stream was opened and ended, or could not be opened. `is_useful`: it brought a notification or stayed open for long.
     After { is_useful: bool },
-    /// It said too much.
+    /// The server sent too many messages.
     Flood(Failure),
 }
 
 impl Web {
-    /// Listens from now on, in place of before. `request` asks for the stream; without it, a GET does.
+    /// Starts listening, and stops an earlier listener. `request` requests the stream; without it, a GET does.
     pub(super) fn listen(self: &Arc<Web>, request: Option<Value>) {
         let listener = ServerListener {
             web: Arc::downgrade(self),
@@ -87,7 +86,7 @@ impl ServerListener {
         }
         let (began, before) = (Instant::now(), self.endpoint.inbox.changes());
         let mut flood = None;
-        // However it ends, it is taken up again.
+        // However the stream ends, it is reopened.
         let _ = answer
             .marked_events(marks, |event| {
                 if !event.event.is_empty() && event.event != "message" {
@@ -106,7 +105,7 @@ impl ServerListener {
 
     async fn ask(&self, marks: &SseMarks) -> Result<HttpAnswer, HttpFault> {
         let mut headers = self.headers.clone();
-        // A stream lives longer than a token.
+        // A stream may outlive a token, so the token is set for each request.
         if let Some(web) = self.web.upgrade() {
             web.put_token(&mut headers).await?;
         }

@@ -1,7 +1,7 @@
-//! Calls that a server interrupts with a question to a person (`elicitation/create`, before 2026-07-28). The call stays open: its question
-//! becomes an answer of `input_required` whose state names the call, and the call that comes with the answers continues it.
+//! Calls that a server interrupts with a question to a person (`elicitation/create`, before 2026-07-28). The call stays open: its question is
+//! returned as an `input_required` answer whose state names the call, and the call that brings the answers continues it.
 //!
-//! A parked call belongs to its process: one that comes back after the process, the server or the run has ended is lost.
+//! A parked call belongs to its process: if the process, the server or the run has ended, the call is lost.
 
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
@@ -21,15 +21,15 @@ use crate::adapter::http::HttpFault;
 use crate::event::{Failure, FailureKind, ServerQuestion, ServerQuestions};
 use crate::port::ServerCall;
 
-/// Most calls of a process that wait for a person.
+/// Maximum number of calls of a process that wait for a person.
 const MOST_PARKED: usize = 64;
 
-/// The key of a parked call in the state of its questions.
+/// The key under which the state of a question holds the name of its parked call.
 const KEY: &str = "flow/parked";
 
 type CallResult = Pin<Box<dyn Future<Output = Result<Said, Trouble>> + Send>>;
 
-/// A call that was sent and has no result yet. When it is dropped, it is cancelled.
+/// A call that was sent and has no result yet. Dropping it cancels the call.
 pub(super) struct LiveCall {
     session: Arc<ServerSession>,
     id: u64,
@@ -38,19 +38,19 @@ pub(super) struct LiveCall {
     questions: mpsc::Receiver<LiveQuestion>,
     /// The request that waits for a person's answer.
     asked: Option<Value>,
-    /// While the server works on it, no other call that may ask is sent: a question does not say which call it belongs to.
+    /// While the server works on this call, no other call that may ask is sent, because a question does not say which call it belongs to.
     turn: Option<OwnedMutexGuard<()>>,
 }
 
-/// What came of a call.
+/// The next event of a call.
 pub(super) enum LiveStep {
     Said(Said),
-    /// The server asks a person first.
+    /// The server first asks a person.
     Asked(ServerQuestion, Box<LiveCall>),
 }
 
 impl LiveCall {
-    /// Sends a call of a tool, whose turn it is.
+    /// Sends a tool call that holds the `turn`.
     pub(super) async fn send(
         session: &Arc<ServerSession>,
         params: Value,
@@ -70,7 +70,7 @@ impl LiveCall {
             }
             ServerLink::Web(web) => {
                 let (web, more) = (Arc::clone(web), more.clone());
-                // It is read on while a person is asked.
+                // The answer is read in the background while a person is asked.
                 let mut reading = AnswerTask(tokio::spawn(async move { web.request(id, &message, &more).await }));
                 let broken = || Trouble::from(HttpFault::after_sending(Failure::new(FailureKind::Internal, "the answer was not read")));
                 Box::pin(async move { (&mut reading.0).await.unwrap_or_else(|_| Err(broken())) })
@@ -95,7 +95,7 @@ impl LiveCall {
         Ok(LiveStep::Asked(asked.question, self))
     }
 
-    /// Continues with a person's answer. A server that has not waited for it may have given the result already.
+    /// Continues with a person's answer. A server that did not wait for it may have sent the result already.
     pub(super) async fn answered(mut self: Box<LiveCall>, answer: Value) -> Result<LiveStep, Trouble> {
         if let Some(said) = futures_util::FutureExt::now_or_never(&mut self.result) {
             self.is_over = true;
@@ -122,7 +122,7 @@ impl LiveCall {
 impl Drop for LiveCall {
     fn drop(&mut self) {
         let session = Arc::clone(&self.session);
-        // Without a runtime nothing can be sent, and the server ends with the process.
+        // Without a runtime nothing can be sent; the server then ends with the process.
         if Handle::try_current().is_ok() {
             let mut open: Vec<Value> = self.asked.take().into_iter().collect();
             open.extend(std::iter::from_fn(|| self.questions.try_recv().ok()).map(|asked| asked.request));
@@ -139,7 +139,7 @@ fn response(request: &Value, result: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": request, "result": result })
 }
 
-/// The task that reads the answer to a call; it ends with the call.
+/// The task that reads the answer to a call. It ends with the call.
 struct AnswerTask(JoinHandle<Result<Said, Trouble>>);
 
 impl Drop for AnswerTask {
@@ -148,7 +148,7 @@ impl Drop for AnswerTask {
     }
 }
 
-/// A call that waits, with its run.
+/// A waiting call and its run.
 type ParkedCall = (Arc<str>, Box<LiveCall>);
 
 /// The calls of a process that wait for a person.
@@ -158,10 +158,10 @@ pub(super) struct ParkedCalls {
 }
 
 impl ParkedCalls {
-    /// Keeps a call until its question is answered: the question, and the state that leads back.
+    /// Stores a call until its question is answered. Returns the question, with a state that names the call.
     ///
     /// # Errors
-    /// Too many calls wait.
+    /// Fails if too many calls wait.
     pub(super) fn park(&self, run: &Arc<str>, question: ServerQuestion, open: Box<LiveCall>) -> Result<ServerQuestions, HttpFault> {
         let mut inner = held(&self.inner);
         if inner.len() >= MOST_PARKED {
@@ -174,10 +174,10 @@ impl ParkedCalls {
         Ok(ServerQuestions { questions: vec![question], state, is_live: true })
     }
 
-    /// The parked call that a call continues, with the person's answer; `None`: it continues none.
+    /// The parked call that `call` continues, with the person's answer; `None` if it continues none.
     ///
     /// # Errors
-    /// The parked call is lost.
+    /// Fails if the parked call is lost.
     pub(super) fn continued(&self, call: &ServerCall) -> Result<Option<(Box<LiveCall>, Value)>, HttpFault> {
         let Some(given) = &call.answers else { return Ok(None) };
         let Some(name) = given.state.as_ref().and_then(|state| state.get(KEY)).and_then(Value::as_str) else { return Ok(None) };
@@ -191,7 +191,7 @@ impl ParkedCalls {
         }
     }
 
-    /// The calls of a run that ends; of all runs without one.
+    /// Removes and returns the calls of a run that ends, or of all runs if `run` is `None`.
     pub(super) fn leave(&self, run: Option<&str>) -> Vec<LiveCall> {
         let mut inner = held(&self.inner);
         let names: Vec<String> =

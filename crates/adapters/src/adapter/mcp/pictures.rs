@@ -1,7 +1,7 @@
-//! Pictures that tools gave, and the content of resources, kept as files for those that are shown or read them.
+//! Pictures and the content of resources that tools returned, stored as files for models and for steps that read them.
 //!
-//! They are named by their content, so that an event holds a name and no megabytes, and lie in a folder that only this user reads and that
-//! the end of the process removes. A run that is resumed later shows its model the text of the result, which names each picture.
+//! Files are named by their content, so that an event holds a name instead of megabytes. Their folder is readable only by this user and is removed
+//! when the process ends. A run that is resumed later shows its model the text of the result, which names each picture.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::adapter::{held, os};
 use crate::event::Failure;
 use crate::model::FailureKind;
 
-/// Most bytes of all pictures of a process.
+/// Maximum size of all pictures of a process, in bytes.
 const MOST_BYTES: usize = 256 << 20;
 
 /// The pictures of a process.
@@ -28,7 +28,7 @@ struct PictureFolder {
 }
 
 impl KeptPictures {
-    /// Keeps pictures and says where each lies. What is beyond the bound is left out: the text of the result names it.
+    /// Stores pictures and returns their paths. Pictures that exceed the limit are left out; the text of the result still names them.
     pub(super) async fn keep(&self, pictures: Vec<(Vec<u8>, &'static str)>) -> Result<Vec<PathBuf>, Failure> {
         if pictures.is_empty() {
             return Ok(vec![]);

@@ -1,8 +1,8 @@
-//! Pinned tools: what each server said of its tools when they were accepted, in `flow.lock` beside `flow.toml`.
+//! Pinned tools: what each server said about its tools when they were accepted, in `flow.lock` beside `flow.toml`.
 //!
-//! The file belongs to the project and into its version control, as the lists of what a program is built from do: whoever runs the
-//! pipeline, here or elsewhere, gets the tools that were looked at. It is JSON, one tool after the other, so that a change is a readable
-//! difference. What a server says for the first time is taken down; whatever differs later is rejected until `flow tools pin`.
+//! Like any lock file, it belongs in the project's version control, so that the pipeline runs with the reviewed tools everywhere. It is JSON, one
+//! tool after another, so that changes are readable in a diff. The tools of a new server are pinned automatically; any later difference is rejected
+//! until `flow tools pin` is run.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -20,27 +20,27 @@ use crate::event::Failure;
 use crate::model::{FailureKind, JsonError, read_json};
 use crate::port::INSTRUCTIONS;
 
-/// The file's name.
+/// The name of the file.
 pub const FILE: &str = "flow.lock";
-/// Version of the file, and most bytes of it.
+/// Version of the file format, and maximum size of the file in bytes.
 const VERSION: u64 = 1;
 const LARGEST: u64 = 64 << 20;
-/// Characters of one difference that are reported.
+/// Maximum number of characters reported of one difference.
 const LONGEST: usize = 2_000;
-/// The same of what a server says of itself, before and now each, and what is shown of it that did not change.
+/// Maximum number of characters reported of a server's instructions, before and after each, and of the unchanged text around a difference.
 const LONGEST_INSTRUCTIONS: usize = 300;
 const AROUND: usize = 40;
 
 /// The pins of a project cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PinsError {
-    /// The file is there and cannot be opened or read.
+    /// The file exists but cannot be opened or read.
     #[error("cannot read {}: {}", .0.display(), .1)]
     Unreadable(PathBuf, #[source] std::io::Error),
-    /// It is not as it was written.
+    /// The file is not valid.
     #[error("cannot read {}: {}", .0.display(), .1)]
     Broken(PathBuf, #[source] PinsProblem),
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("cannot write {}: {}", .0.display(), .1)]
     Unwritable(PathBuf, #[source] std::io::Error),
 }
@@ -53,37 +53,37 @@ impl From<PinsError> for Failure {
 
 const FIX: &str = "restore it from version control, or delete it and run: flow tools pin";
 
-/// How a file of pins is not as `flow tools pin` writes it.
+/// How a file of pins differs from what `flow tools pin` writes.
 #[derive(Debug, thiserror::Error)]
 pub enum PinsProblem {
-    /// A line was written by a merge that found no way.
+    /// A line is a merge conflict marker.
     #[error("line {0} is a merge conflict marker; keep one side, then run: flow tools pin --check")]
     Conflict(usize),
-    /// It is no JSON.
+    /// It is not JSON.
     #[error("{}; {}", .0, FIX)]
     Json(#[from] JsonError),
-    /// A later flow wrote it.
+    /// It was written by a newer flow.
     #[error("unknown version {0}; install a newer flow")]
     Newer(u64),
-    /// The first place that is of another shape.
+    /// The first place that does not have the expected shape.
     #[error("{}; {}", .0, FIX)]
     Misshapen(String),
-    /// A value is none that is written there.
+    /// A value does not have the expected type.
     #[error("{}; {}", .0, FIX)]
     Value(#[from] serde_json::Error),
-    /// Of this tool of this server, the hash is not that of the text beside it.
+    /// The hash of a tool of a server does not match the text beside it.
     #[error("the pin of tool \"{}\" of server \"{}\" was edited by hand: its text does not match its sha256; {}", .0, .1, FIX)]
     Altered(String, String),
 }
 
-/// What was pinned, by server, then tool.
+/// The pins by server, then tool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pins {
     flow: u64,
     servers: BTreeMap<String, BTreeMap<String, Pin>>,
 }
 
-/// What a server said of one tool.
+/// What a server said about one tool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Pin {
     sha256: String,
@@ -91,43 +91,43 @@ struct Pin {
 }
 
 impl Pin {
-    /// Whether the hash is that of the text beside it, and the text is about this tool. The order of keys says nothing.
+    /// Whether the hash matches the text beside it, and the text describes this tool. The order of keys does not matter.
     fn is_of(&self, name: &str) -> bool {
         let said = said_of(&self.said);
         self.sha256 == hash(&said) && said == self.said && said.get("name").and_then(Value::as_str) == Some(name)
     }
 }
 
-/// How the tools of a server differ from what was pinned.
+/// How the tools of a server differ from the pinned ones.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Difference {
-    /// Nothing was pinned of this server.
+    /// The server has no pins yet.
     pub is_first: bool,
     /// Tools that are new.
     pub new: Vec<String>,
-    /// Tools that are gone.
+    /// Tools that no longer exist.
     pub gone: Vec<String>,
-    /// Tools that are others: the name, and what changed.
+    /// Tools that changed: the name, and what changed.
     pub changed: BTreeMap<String, String>,
 }
 
 impl Difference {
-    /// Whether all is as it was pinned.
+    /// Whether nothing differs.
     pub fn is_none(&self) -> bool {
         *self == Difference::default()
     }
 }
 
-/// Where the pins of a project stand.
+/// The path of a project's pins.
 pub fn file(project: &Path) -> PathBuf {
     project.join(FILE)
 }
 
 impl Pins {
-    /// Of a project; none yet if there is no file.
+    /// Reads the pins of a project; empty if there is no file.
     ///
     /// # Errors
-    /// The file cannot be read, or is not as `flow tools pin` wrote it.
+    /// Fails if the file cannot be read, or is not as `flow tools pin` writes it.
     pub fn read(project: &Path) -> Result<Pins, PinsError> {
         let path = file(project);
         match files::read_text(&path, LARGEST) {
@@ -142,7 +142,7 @@ impl Pins {
             return Err(PinsProblem::Conflict(line + 1));
         }
         let value = read_json(text)?;
-        // What a later version holds is its own.
+        // A newer version may have another shape.
         if let Some(version) = value.get("flow").and_then(Value::as_u64).filter(|version| *version != VERSION) {
             return Err(PinsProblem::Newer(version));
         }
@@ -156,7 +156,7 @@ impl Pins {
         Ok(pins)
     }
 
-    /// How what a server says now differs from what was pinned.
+    /// Compares what a server says now with what was pinned.
     pub fn difference(&self, server: &str, said: &BTreeMap<String, Value>) -> Difference {
         let Some(pinned) = self.servers.get(server) else { return Difference { is_first: true, ..Difference::default() } };
         let mut found = Difference::default();
@@ -181,15 +181,15 @@ impl Pins {
         self.servers.insert(server.to_owned(), pins);
     }
 
-    /// Writes the file, whole or not at all.
+    /// Writes the file atomically.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write(&self, project: &Path) -> Result<(), PinsError> {
         let path = file(project);
         let cannot = |source: std::io::Error| PinsError::Unwritable(path.clone(), source);
         let text = serde_json::to_string_pretty(&json!(self)).map_err(|e| cannot(e.into()))?;
-        // A file for the whole team: the mask of the process decides who reads it.
+        // The file is for the whole team: the umask of the process decides who can read it.
         let everybody = os::permissions(0o666);
         let mut new = tempfile::Builder::new().permissions(everybody).tempfile_in(project).map_err(cannot)?;
         new.write_all(text.as_bytes()).and_then(|()| new.write_all(b"\n")).map_err(cannot)?;
@@ -199,7 +199,7 @@ impl Pins {
     }
 }
 
-/// Whether all is where `flow tools pin` writes it.
+/// Checks that the JSON has the shape that `flow tools pin` writes.
 fn check_shape(value: &Value) -> Result<(), PinsProblem> {
     fn object<'v>(value: &'v Value, place: &str) -> Result<&'v Map<String, Value>, PinsProblem> {
         value.as_object().ok_or_else(|| PinsProblem::Misshapen(format!("{place} must be a JSON object")))
@@ -229,12 +229,12 @@ fn check_shape(value: &Value) -> Result<(), PinsProblem> {
     Ok(())
 }
 
-/// Whether a line was written by a merge that found no way.
+/// Whether a line is a merge conflict marker.
 fn is_conflict(line: &str) -> bool {
     ["<<<<<<<", "=======", ">>>>>>>", "|||||||"].iter().any(|mark| line.starts_with(mark))
 }
 
-/// The lines that differ, with `-` and `+` before them.
+/// The lines that differ, prefixed with `-` and `+`.
 fn difference(before: &Value, now: &Value) -> String {
     let lines = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
     let (before, now) = (lines(before), lines(now));
@@ -250,7 +250,7 @@ fn difference(before: &Value, now: &Value) -> String {
     cut(&changes.collect::<Vec<_>>().join("\n"), LONGEST)
 }
 
-/// How what a server says of itself differs: the place where it does, and a little around it.
+/// How a server's instructions differ: the part that changed, with some text around it.
 fn difference_of_instructions(before: &Value, now: &Value) -> String {
     let text = |said: &Value| said.get("description").and_then(Value::as_str).unwrap_or_default().chars().collect::<Vec<char>>();
     let (before, now) = (text(before), text(now));

@@ -1,8 +1,8 @@
-//! The servers of a process: which run uses which, and how many are kept when no run does.
+//! The servers of a process: which run uses which server, and how many idle servers are kept.
 //!
-//! Servers are the same if everything they are started or asked with is: project, command, arguments, environment, folder or address,
-//! headers, hosts that may be reached, and the secrets that their fixed arguments hold. So nothing of one pipeline's secrets is ever in a
-//! server that a run without them uses.
+//! Two servers are the same if everything they are started or called with is equal: project, command, arguments, environment, folder or address,
+//! headers, sign-in, whether they may ask a person, hosts that may be reached, and the secrets in their fixed arguments. A server that holds a
+//! pipeline's secrets is therefore never used by a run without them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -15,7 +15,7 @@ use crate::adapter::held;
 use crate::event::Failure;
 use crate::port::{Secret, ServerSignIn, ServerTransport, ToolServer};
 
-/// Servers that are kept though no run uses them.
+/// Maximum number of servers kept while no run uses them.
 pub(super) const MOST_IDLE: usize = 8;
 
 /// All servers that were started and not ended.
@@ -27,9 +27,9 @@ pub(super) struct ServerPool {
 #[derive(Default)]
 struct PoolState {
     servers: HashMap<Vec<String>, Arc<PooledServer>>,
-    /// Programs that were started; each becomes true when nothing of it is left.
+    /// Programs that were started. Each receiver becomes true when no process of the program is left.
     programs: Vec<watch::Receiver<bool>>,
-    /// How often a run has left.
+    /// How many times a run has left.
     left: u64,
 }
 
@@ -40,19 +40,19 @@ pub(super) struct PooledServer {
     uses: Mutex<Uses>,
 }
 
-/// The place of a session, held by whoever opens it.
+/// The guard of a session, held by the task that opens it.
 pub(super) type OpenSession = tokio::sync::OwnedMutexGuard<Option<Arc<ServerSession>>>;
 
-/// Who uses a server.
+/// Which runs use a server.
 #[derive(Default)]
 struct Uses {
-    /// How often each run has seen it begin; 0: not yet.
+    /// How often each run has started the server; 0 if not yet.
     runs: HashMap<Arc<str>, u32>,
-    /// Why it did not start for a run that had not needed it yet.
+    /// Why an early start failed for a run.
     failed_early: HashMap<Arc<str>, Failure>,
-    /// The task that starts it.
+    /// The task that starts the server.
     opening: Option<AbortHandle>,
-    /// When the last run left.
+    /// When the last run left, as a count of [`PoolState::left`].
     left: u64,
 }
 
@@ -65,7 +65,7 @@ impl Uses {
 }
 
 impl ServerPool {
-    /// The place of a server; from now on its run is one of those that use it.
+    /// The entry of a server. Registers the server's run as one of its users.
     pub(super) fn entry(&self, server: &ToolServer, private_hosts: &[String]) -> Arc<PooledServer> {
         let mut inner = held(&self.inner);
         let entry = Arc::clone(inner.servers.entry(key(server, private_hosts)).or_default());
@@ -73,14 +73,14 @@ impl ServerPool {
         entry
     }
 
-    /// Keeps in mind that a program runs.
+    /// Registers a program that was started.
     pub(super) fn started(&self, ended: watch::Receiver<bool>) {
         let mut inner = held(&self.inner);
         inner.programs.retain(|ended| !*ended.borrow());
         inner.programs.push(ended);
     }
 
-    /// A run needs its servers no more: those that it has used and that are kept, and those that are too many now.
+    /// Removes a run. Returns the servers that it used, and the idle servers that exceed the limit.
     pub(super) fn leave(&self, run: &str) -> (Vec<Arc<PooledServer>>, Vec<Arc<PooledServer>>) {
         let mut inner = held(&self.inner);
         inner.left += 1;
@@ -94,7 +94,7 @@ impl ServerPool {
         (used, surplus)
     }
 
-    /// Everything, to be ended.
+    /// Removes all servers and programs, so that they can be ended.
     pub(super) fn drain(&self) -> (Vec<Arc<PooledServer>>, Vec<watch::Receiver<bool>>) {
         let mut inner = held(&self.inner);
         let entries: Vec<Arc<PooledServer>> = inner.servers.drain().map(|(_, entry)| entry).collect();
@@ -104,7 +104,7 @@ impl ServerPool {
 }
 
 impl PooledServer {
-    /// Counts that a run sees the server begin, and says how often it had before.
+    /// Counts a start of the server for a run. Returns the count before.
     pub(super) fn begins_for(&self, run: &Arc<str>) -> u32 {
         let mut uses = held(&self.uses);
         let begun = uses.runs.entry(Arc::clone(run)).or_default();
@@ -112,19 +112,19 @@ impl PooledServer {
         *begun - 1
     }
 
-    /// An early start did not work: it does not count as one that the run saw.
+    /// Records that an early start failed. It does not count as a start for the run.
     pub(super) fn failed_early(&self, run: &Arc<str>, why: Failure) {
         let mut uses = held(&self.uses);
         uses.runs.insert(Arc::clone(run), 0);
         uses.failed_early.insert(Arc::clone(run), why);
     }
 
-    /// Why an early start for a run did not work, once.
+    /// Takes the failure of an early start for a run.
     pub(super) fn early_failure(&self, run: &str) -> Option<Failure> {
         held(&self.uses).failed_early.remove(run)
     }
 
-    /// Whether a run has not used it yet.
+    /// Whether a run has not used the server yet.
     pub(super) fn is_new_to(&self, run: &str) -> bool {
         held(&self.uses).runs.get(run).is_none_or(|begun| *begun == 0)
     }
@@ -134,7 +134,7 @@ impl PooledServer {
         held(&self.uses).runs.len() > 1
     }
 
-    /// It is being started, whoever waits for that.
+    /// Records the task that starts the server, whichever run waits for it.
     pub(super) fn opens(&self, task: AbortHandle) {
         held(&self.uses).opening = Some(task);
     }
@@ -150,7 +150,7 @@ impl PooledServer {
         has_used
     }
 
-    /// Whether nobody uses it and nothing runs.
+    /// Whether no run uses it and it is not running.
     fn is_empty(&self) -> bool {
         held(&self.uses).runs.is_empty() && self.session.try_lock().is_ok_and(|open| open.as_ref().is_none_or(|session| !session.is_open()))
     }
@@ -160,7 +160,7 @@ impl PooledServer {
         uses.runs.is_empty().then_some(uses.left)
     }
 
-    /// Leaves a session to those that still wait in it; whoever comes next begins another one.
+    /// Removes a session from the entry. Requests that wait in it continue to wait; the next request starts a new session.
     pub(super) async fn forget(&self, session: &Weak<ServerSession>) {
         let mut open = self.session.lock().await;
         if open.as_ref().is_some_and(|open| std::ptr::eq(Arc::as_ptr(open), session.as_ptr())) {
@@ -168,7 +168,7 @@ impl PooledServer {
         }
     }
 
-    /// Ends it.
+    /// Ends the session.
     pub(super) async fn end(&self) {
         let open = self.session.lock().await.take();
         if let Some(session) = open {
@@ -183,7 +183,7 @@ fn sign_in(auth: &ServerSignIn) -> Vec<String> {
     vec![format!("{grant:?} {client_id:?} {scopes:?} {issuer:?} {token_url:?}"), revealed(client_secret), revealed(private_key)]
 }
 
-/// What makes two servers the same.
+/// The values that identify a server: two servers are the same if these are equal.
 fn key(server: &ToolServer, private_hosts: &[String]) -> Vec<String> {
     let mut parts = vec![server.project.display().to_string(), server.secrets.len().to_string(), server.questions.to_string()];
     parts.extend(server.secrets.iter().map(|secret| secret.reveal().to_owned()));

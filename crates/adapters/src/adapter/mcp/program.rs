@@ -1,7 +1,7 @@
-//! A server that is a program: started in a process group of its own, spoken to line by line, and ended whatever happens.
+//! A server that is a program: started in its own process group, addressed line by line, and ended in all cases.
 //!
-//! Four tasks serve a program, so that nothing blocks it: one writes to it, one reads its lines, one drains what it writes to standard
-//! error, one keeps it. A fifth, small process watches: it ends the group when this process is gone, even if that was killed.
+//! Four tasks serve a program, so that it never blocks: one writes to its input, one reads its output, one drains its standard error, and one owns
+//! the process. In addition, a small watcher process ends the group when this process is gone, even if it was killed.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -23,26 +23,26 @@ use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Secret, ToolServer};
 
-/// Most bytes of one line of a server, and of one message to it.
+/// Maximum length of one line from a server, and of one message to it, in bytes.
 pub(super) const LONGEST_LINE: usize = 1 << 20;
-/// So much of the end of standard error is kept, in bytes.
+/// How much of the end of standard error is kept, in bytes.
 const KEPT_OF_STDERR: usize = 8 << 10;
-/// Messages that wait to be written.
+/// Maximum number of messages that wait to be written.
 const MOST_WAITING: usize = 64;
-/// How long a program has to end when its standard input is closed, and after SIGTERM.
+/// How long a program has to end after its standard input is closed, and after SIGTERM.
 const PATIENCE: Duration = Duration::from_millis(500);
 const TERM_TIME: Duration = Duration::from_secs(3);
-/// How long is waited for the last words of a program that has closed its output.
+/// How long to wait for the end of a program that has closed its output.
 const LAST_WORDS: Duration = Duration::from_millis(300);
-/// The shell behind every program: it narrows what the program's new files may be, and becomes the program. Its text is fixed; program
-/// and arguments are handed to it as they are.
+/// The shell that starts every program: it sets the umask and then replaces itself with the program. Its script is fixed; the program and its
+/// arguments are passed as they are.
 const SHELL: &str = "/bin/sh";
 const BECOME: &str = "umask 077; exec \"$@\"";
-/// The watcher: waits for `done`, or the end of its input when this process is gone; then ends the group.
+/// The watcher: waits for `done`, or for the end of its input when this process is gone, and in the latter case ends the group.
 const WATCH: &str =
     "read -r word; [ \"$word\" = done ] && exit 0; kill -s TERM -- \"-$1\" 2>/dev/null; sleep 3; kill -s KILL -- \"-$1\" 2>/dev/null";
 
-/// A program that runs.
+/// A running program.
 pub(super) struct ServerProgram {
     pub(super) inbox: Arc<Inbox>,
     lines: mpsc::Sender<Vec<u8>>,
@@ -51,11 +51,11 @@ pub(super) struct ServerProgram {
     tail: Arc<Mutex<Tail>>,
 }
 
-/// The end of what a program writes to standard error.
+/// The end of the program's standard error.
 #[derive(Default)]
 struct Tail {
     bytes: Vec<u8>,
-    /// Several runs use the program, so that what it writes may be of any of them.
+    /// Several runs use the program, so its output may belong to any of them.
     is_mixed: bool,
 }
 
@@ -63,7 +63,7 @@ impl ServerProgram {
     /// Starts the program of a server.
     ///
     /// # Errors
-    /// It is not there, or cannot be started.
+    /// Fails if the program is not found or cannot be started.
     pub(super) fn start(
         server: &ToolServer,
         command: &str,
@@ -107,7 +107,7 @@ impl ServerProgram {
         Ok(ServerProgram { inbox, lines, end, ended, tail })
     }
 
-    /// Hands a message to the program's input. Waits only while many others wait.
+    /// Queues a message for the program's input. Waits only while the queue is full.
     pub(super) async fn send(&self, message: &Value) -> Result<(), Failure> {
         let mut line = message.to_string().into_bytes();
         if line.len() > LONGEST_LINE {
@@ -118,20 +118,20 @@ impl ServerProgram {
         self.lines.send(line).await.map_err(|_| self.inbox.closed().unwrap_or_else(gone))
     }
 
-    /// As [`ServerProgram::send`], when nobody can wait: a message that finds no place is left out.
+    /// Like [`ServerProgram::send`], but never waits: a message that does not fit in the queue is dropped.
     pub(super) fn send_soon(&self, message: &Value) {
         let mut line = message.to_string().into_bytes();
         line.push(b'\n');
         let _ = self.lines.try_send(line);
     }
 
-    /// Ends it: its input is closed, then SIGTERM, 3 s, SIGKILL, to the whole group.
+    /// Ends the program: closes its input, then sends SIGTERM and, after 3 s, SIGKILL to the whole group.
     pub(super) async fn end(&self) {
         self.give_up();
         let _ = self.ended.clone().wait_for(|ended| *ended).await;
     }
 
-    /// A run begins to use it, alone or beside others: what it wrote for others is not told.
+    /// A run starts to use the program, alone or together with others. Output that was written for earlier runs is not shown.
     pub(super) fn joined(&self, is_shared: bool) {
         let mut tail = held(&self.tail);
         tail.is_mixed = is_shared;
@@ -140,7 +140,7 @@ impl ServerProgram {
         }
     }
 
-    /// The last line that it wrote to standard error, for a message; empty: none, or it may be of another run.
+    /// The last line of standard error, for a message; empty if there is none, or if it may belong to another run.
     pub(super) fn last_line(&self) -> String {
         let tail = held(&self.tail);
         let text = self.inbox.scrub.hidden(&String::from_utf8_lossy(&tail.bytes)).into_owned();
@@ -149,25 +149,25 @@ impl ServerProgram {
             .unwrap_or_default()
     }
 
-    /// Becomes true when nothing of it is left.
+    /// A receiver that becomes true when no process of the program is left.
     pub(super) fn ended(&self) -> watch::Receiver<bool> {
         self.ended.clone()
     }
 
-    /// Begins to end it.
+    /// Starts to end the program, without waiting.
     pub(super) fn give_up(&self) {
         self.end.notify_one();
     }
 }
 
 impl Drop for ServerProgram {
-    /// Whoever started it may be given up in the middle of the first words.
+    /// The task that starts the program may be cancelled during the handshake.
     fn drop(&mut self) {
         self.give_up();
     }
 }
 
-/// The task that owns the program.
+/// The task that owns the process.
 struct Keeper {
     child: Child,
     group: ProcessGroup,
@@ -178,13 +178,13 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Until the program ends, or is to be ended. Afterwards nothing of its group is left.
+    /// Waits until the program ends or is asked to end. Afterwards no process of its group is left.
     async fn keep(mut self, wanted: &Notify) {
         let by_itself = tokio::select! {
             status = self.child.wait() => Some(status),
             () = wanted.notified() => None,
         };
-        // Its input is closed with the writer.
+        // Stopping the writer closes the program's input.
         self.writer.abort();
         let status = match by_itself {
             Some(status) => Some(status),
@@ -199,7 +199,7 @@ impl Keeper {
         if status.is_some() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        // What the program has started may live on without it.
+        // Processes that the program started may outlive it.
         self.group.kill();
         let status = match status {
             Some(status) => status,
@@ -217,12 +217,12 @@ impl Keeper {
 
     fn failure(&self, how: &str) -> Failure {
         let tail = held(&self.tail);
-        // Before lines are joined and signs escaped: a secret may be broken over both.
+        // Secrets are hidden before lines are joined and characters escaped, because a secret may span lines.
         let text = String::from_utf8_lossy(&tail.bytes);
         let text = self.inbox.scrub.hidden(&text);
         let last: Vec<&str> = text.lines().rev().filter(|line| !line.trim().is_empty()).take(12).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
-        // What was cut off may be half a secret.
+        // The text may begin in the middle of a secret.
         let quoted = self.inbox.scrub.quote(&last.join(" | "), tail.bytes.len() >= KEPT_OF_STDERR);
         let said = match quoted.is_empty() {
             true => String::new(),
@@ -241,7 +241,7 @@ async fn write(mut stdin: tokio::process::ChildStdin, mut lines: mpsc::Receiver<
     }
 }
 
-/// Keeps the end of what the program writes to standard error, and lets it never wait.
+/// Drains standard error so that the program never blocks on it, and keeps the end.
 async fn drain(mut stderr: impl AsyncRead + Unpin, tail: Arc<Mutex<Tail>>) {
     let mut piece = vec![0; 8 << 10];
     while let Ok(read) = stderr.read(&mut piece).await {
@@ -255,19 +255,19 @@ async fn drain(mut stderr: impl AsyncRead + Unpin, tail: Arc<Mutex<Tail>>) {
     }
 }
 
-/// Reads lines until the output ends or the program is given up.
+/// Reads lines until the output ends or the server is given up.
 async fn read(stdout: impl AsyncRead + Unpin, inbox: Arc<Inbox>, answers: mpsc::Sender<Vec<u8>>, end: Arc<Notify>) {
     let (mut stdout, mut line) = (BufReader::with_capacity(64 << 10, stdout), vec![]);
     let fault = loop {
         line.clear();
-        // One byte more than the bound: the end of the line.
+        // The limit plus one byte for the line break.
         let Ok(1..) = (&mut stdout).take(LONGEST_LINE as u64 + 1).read_until(b'\n', &mut line).await else { break None };
         let Some(line) = line.strip_suffix(b"\n") else {
             let too_long = || Failure::new(FailureKind::TooLarge, format!("wrote a line of more than {LONGEST_LINE} bytes"));
             break (line.len() > LONGEST_LINE).then(too_long);
         };
         match inbox.take(line) {
-            // Nobody waits for a program that reads nothing.
+            // An answer is dropped if the queue is full: a program that does not read its input must not block this task.
             Ok(back) => back.into_iter().for_each(|message| {
                 let _ = answers.try_send(format!("{message}\n").into_bytes());
             }),
@@ -276,16 +276,16 @@ async fn read(stdout: impl AsyncRead + Unpin, inbox: Arc<Inbox>, answers: mpsc::
     };
     match fault {
         Some(failure) => inbox.close(Failure { message: format!("the server {}", failure.message), ..failure }),
-        // It may have ended, and why is told by the keeper; or it has only closed its output.
+        // If the program has ended, the keeper reports why; otherwise it has only closed its output.
         None => tokio::time::sleep(LAST_WORDS).await,
     }
     inbox.close(Failure::new(FailureKind::Connection, "the server closed its output"));
     end.notify_one();
-    // Its output is read to the end, whatever it writes.
+    // Reads the rest of the output, so that the program never blocks on it.
     let _ = tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await;
 }
 
-/// A small process that ends the group when this one is gone.
+/// Starts a small process that ends the group when this process is gone.
 fn watcher(group: ProcessGroup) -> std::io::Result<Child> {
     let mut command = Command::new(SHELL);
     command.arg("-c").arg(WATCH).arg("sh").arg(group.number());

@@ -1,4 +1,4 @@
-//! What is said in the protocol: versions, the first words, tools and results. The types of messages are rmcp's.
+//! The content of protocol messages: versions, the handshake, tools and results. The types are rmcp's.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,23 +14,23 @@ use super::questions;
 use crate::event::{Failure, FailureKind, ServerTool};
 use crate::port::{INSTRUCTIONS, ResourceFile, ResourceReply, ServerReply};
 
-/// The version without a handshake: each request says what it needs to.
+/// The version without a handshake: each request carries its own metadata.
 pub(super) const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
-/// The version that a handshake asks for.
+/// The version that the handshake requests.
 pub(super) const WITH_HANDSHAKE: ProtocolVersion = ProtocolVersion::V_2025_11_25;
-/// Most bytes of the name of a tool that can be called.
+/// Maximum length of a tool's name, in bytes. Tools with longer names cannot be called.
 const LONGEST_NAME: usize = 128;
-/// Most pictures of one result that are kept.
+/// Maximum number of pictures kept of one result.
 const MOST_PICTURES: usize = 20;
-/// Most characters of a server's instructions that are pinned.
+/// Maximum number of characters pinned of a server's instructions.
 const LONGEST_INSTRUCTIONS: usize = 64 * 1024;
 
-/// Who we are.
+/// The name and version of this client.
 fn client() -> Implementation {
     Implementation::new("flow", env!("CARGO_PKG_VERSION"))
 }
 
-/// What each request says of itself in the stateless version.
+/// The metadata that each request carries in the stateless version.
 pub(super) fn meta(version: &ProtocolVersion, asks: bool) -> Map<String, Value> {
     let mut meta = Map::new();
     meta.insert("io.modelcontextprotocol/protocolVersion".into(), json!(version.as_str()));
@@ -39,7 +39,7 @@ pub(super) fn meta(version: &ProtocolVersion, asks: bool) -> Map<String, Value> 
     meta
 }
 
-/// What we can do for a server. `asks`: it may ask a person.
+/// The capabilities of this client. `asks`: the server may ask a person.
 fn capabilities(asks: bool) -> ClientCapabilities {
     let mut capabilities = ClientCapabilities::default();
     capabilities.elicitation = asks.then(questions::capability);
@@ -51,7 +51,7 @@ pub(super) fn initialize(asks: bool) -> Value {
     json!(InitializeRequestParams::new(capabilities(asks), client()).with_protocol_version(WITH_HANDSHAKE))
 }
 
-/// The version of a handshake that a server answered with, if we speak it.
+/// The protocol version that a server chose in the handshake, if this client supports it.
 pub(super) fn agreed(result: &Value) -> Result<ProtocolVersion, Failure> {
     let version = result.get("protocolVersion").and_then(Value::as_str).unwrap_or("none");
     let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| known.as_str() == version && known.has_initialize());
@@ -62,56 +62,56 @@ pub(super) fn agreed(result: &Value) -> Result<ProtocolVersion, Failure> {
     })
 }
 
-/// Whether a server that was discovered speaks the stateless version.
+/// Whether the server supports the stateless version, according to its discovery response.
 pub(super) fn is_stateless(result: &Value) -> bool {
     let versions = result.get("supportedVersions").and_then(Value::as_array);
     versions.is_some_and(|versions| versions.iter().any(|version| version == STATELESS.as_str()))
 }
 
-/// Whether an error says that the version is not supported, and lists it as one that is.
+/// Whether an error rejects the protocol version and lists the stateless version as supported.
 pub(super) fn offers_stateless(error: &ErrorData) -> bool {
     let supported = error.data.as_ref().and_then(|data| data.get("supported")?.as_array());
     error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
         && supported.is_some_and(|versions| versions.iter().any(|version| version == STATELESS.as_str()))
 }
 
-/// What a server gives at all.
+/// The kinds of things that a server offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Offers {
     pub(super) tools: bool,
     pub(super) resources: bool,
 }
 
-/// What a server says that it gives.
+/// Reads which kinds of things a server offers.
 pub(super) fn gives(result: &Value) -> Offers {
     let has = |what: &str| result.pointer(&format!("/capabilities/{what}")).is_some_and(|given| !given.is_null());
     Offers { tools: has("tools"), resources: has("resources") }
 }
 
-/// What a server says of itself as a whole: the answer to its first word holds it.
+/// The server's instructions, from its answer to the first request.
 pub(super) fn instructions(result: &Value) -> String {
     let text = result.get("instructions").and_then(Value::as_str).unwrap_or_default();
     text.chars().take(LONGEST_INSTRUCTIONS).collect()
 }
 
-/// The same as it is pinned: a tool without arguments, whose name no tool can have, so that each flow.lock has one form.
+/// The instructions in pinned form: like a tool without arguments, under a name that no tool can have, so that each `flow.lock` has one form.
 pub(super) fn said_of_instructions(text: &str) -> Value {
     said_of(&json!({ "name": INSTRUCTIONS, "description": text }))
 }
 
-/// Whether a server tells when its tools change.
+/// Whether a server reports changes of its tools.
 pub(super) fn tells_changes(result: &Value) -> bool {
     result.pointer("/capabilities/tools/listChanged") == Some(&Value::Bool(true))
 }
 
-/// Asks a server of the stateless version to tell when its tools change.
+/// The request that subscribes to changes of the tools, in the stateless version.
 pub(super) fn listen(version: &ProtocolVersion, id: u64, asks: bool) -> Value {
     let wanted = SubscriptionFilter::builder().tools_list_changed().build();
     let params = json!({ "_meta": meta(version, asks), "notifications": wanted });
     json!({ "jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params })
 }
 
-/// One tool of a list; `None`: it is none that could be called.
+/// Reads one tool of a list; `None` if it cannot be called.
 pub(super) fn tool(item: &Value) -> Option<ServerTool> {
     let tool: rmcp::model::Tool = serde_json::from_value(item.clone()).ok()?;
     let name = tool.name.into_owned();
@@ -126,7 +126,7 @@ pub(super) fn tool(item: &Value) -> Option<ServerTool> {
     })
 }
 
-/// What a server says of a tool, as far as it is pinned, with the keys inside in order.
+/// The pinned parts of a tool's description, with the keys inside sorted.
 pub(super) fn said_of(item: &Value) -> Value {
     let parts = ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
     let given = parts.iter().filter_map(|part| {
@@ -142,15 +142,15 @@ pub(super) fn hash(value: &Value) -> String {
     hex::encode(Sha256::digest(value.to_string()))
 }
 
-/// Whether a server takes calls of tools as tasks, by the answer to its first word.
+/// Whether a server accepts tool calls as tasks, according to its answer to the first request.
 pub(super) fn takes_tasks(result: &Value) -> bool {
     result.pointer("/capabilities/tasks/requests/tools/call").is_some()
 }
 
-/// What a tool gave, or asks a person first, if it may.
+/// Reads the result of a tool call, or the questions that it first asks a person, if it may ask.
 ///
 /// # Errors
-/// The result is none, or asks what nobody answers.
+/// Fails if the result cannot be read, or asks questions that are not allowed or not supported.
 pub(super) fn reply(result: Value, may_ask: bool) -> Result<ServerReply, Failure> {
     if let Some(asks) = questions::read(&result, may_ask)? {
         return Ok(ServerReply { asks: Some(Box::new(asks)), ..ServerReply::default() });
@@ -173,7 +173,8 @@ fn is_complete(result: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The pictures of a result, each with the ending of its kind: what a model can be shown, by its content and not by what the server calls it.
+/// The pictures of a result, each with its file extension. Only kinds that models accept are returned, detected by content and not by the declared
+/// type.
 pub(super) fn pictures(result: &Value) -> Vec<(Vec<u8>, &'static str)> {
     let blocks = result.get("content").and_then(Value::as_array);
     let data = |block: &Value| match block["type"].as_str()? {
@@ -186,7 +187,7 @@ pub(super) fn pictures(result: &Value) -> Vec<(Vec<u8>, &'static str)> {
     kinds.take(MOST_PICTURES).collect()
 }
 
-/// The ending of a picture that models take, by its content.
+/// The file extension of a picture that models accept, by its content.
 fn picture_ending(bytes: &[u8]) -> Option<&'static str> {
     Some(match imagesize::image_type(bytes).ok()? {
         ImageType::Png => "png",
@@ -197,10 +198,10 @@ fn picture_ending(bytes: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// What a resource holds.
+/// Reads the content of a resource. Several parts are joined into one text, in which files are named.
 ///
 /// # Errors
-/// The result is none, holds nothing, or several files.
+/// Fails if the result is incomplete, has no contents, or its only part is neither a text nor a file.
 pub(super) fn resource(result: &Value) -> Result<ResourceReply, Failure> {
     is_complete(result)?;
     let wrong = |what: String| Failure::new(FailureKind::BadResponse, what);
@@ -224,7 +225,7 @@ pub(super) fn resource(result: &Value) -> Result<ResourceReply, Failure> {
     }
 }
 
-/// The bytes of a resource, and the ending by which its kind is known where the content alone does not say it.
+/// The bytes of a resource, and a file extension where the content alone does not show its kind.
 pub(super) fn resource_file(file: &ResourceFile) -> Option<(Vec<u8>, &'static str)> {
     let bytes = STANDARD.decode(file.content.trim()).ok()?;
     let media_type = file.media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -236,7 +237,7 @@ pub(super) fn resource_file(file: &ResourceFile) -> Option<(Vec<u8>, &'static st
     Some((bytes, ending))
 }
 
-/// The text of a result. What is no text is named.
+/// The text of a result. Parts that are not text are named in brackets.
 fn text(content: &[ContentBlock]) -> String {
     let size = |data: &str| format!("{} bytes", data.len() / 4 * 3);
     let parts = content.iter().map(|block| match block {
@@ -254,7 +255,7 @@ fn text(content: &[ContentBlock]) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// The class of an error object. The server says that it did not do what it was asked.
+/// The failure kind of an error object. The server reports that it did not do what was requested.
 pub(super) fn class(error: &ErrorData) -> FailureKind {
     match error.code {
         ErrorCode::INVALID_REQUEST | ErrorCode::METHOD_NOT_FOUND | ErrorCode::INVALID_PARAMS => FailureKind::BadRequest,

@@ -1,4 +1,5 @@
-//! What a server asks a person during a call (`elicitation/create`, `input_required`): read, bounded, and no more of a schema than a form has.
+//! Questions that a server asks a person during a call (`elicitation/create`, `input_required`). They are bounded, and only the parts of a schema
+//! that a form supports are kept.
 
 use rmcp::model::{ElicitationCapability, FormElicitationCapability, UrlElicitationCapability};
 use serde_json::{Map, Value, json};
@@ -6,26 +7,26 @@ use serde_json::{Map, Value, json};
 use crate::adapter::scrub::visible;
 use crate::event::{Failure, FailureKind, ServerQuestion, ServerQuestions};
 
-/// Most questions at once, fields of one, and choices of a field.
+/// Maximum number of questions at once, fields of a question, and choices of a field.
 const MOST_QUESTIONS: usize = 8;
 const MOST_FIELDS: usize = 30;
 const MOST_CHOICES: usize = 100;
-/// Most characters of a question, of the name of a field, and of a text in a schema.
+/// Maximum number of characters of a question, of the name of a field, and of a text in a schema.
 const LONGEST_MESSAGE: usize = 4_000;
 const LONGEST_NAME: usize = 100;
 const LONGEST_TEXT: usize = 500;
-/// Most bytes of what a server wants back.
+/// Maximum size of the state that a server wants back, in bytes.
 const LARGEST_STATE: usize = 64 * 1024;
 
-/// That questions are answered.
+/// The capability to answer questions.
 pub(super) fn capability() -> ElicitationCapability {
     ElicitationCapability::new().with_form(FormElicitationCapability::default()).with_url(UrlElicitationCapability::default())
 }
 
-/// What a result asks before the call goes on; `None`: it asks nothing.
+/// Reads the questions that a result asks before the call continues; `None` if it asks none.
 ///
 /// # Errors
-/// It asks for something that no person answers, or too much; or it may not ask.
+/// Fails if the request is not supported, exceeds a limit, or the server may not ask.
 pub(super) fn read(result: &Value, may_ask: bool) -> Result<Option<ServerQuestions>, Failure> {
     match result.get("resultType").and_then(Value::as_str) {
         None | Some("complete") => return Ok(None),
@@ -69,10 +70,10 @@ fn not_allowed(message: &str) -> String {
     format!("it asks a person before it continues; set questions: true on the server to allow this. It asks: {asked}")
 }
 
-/// One question, from the parameters of `elicitation/create`.
+/// Reads one question from the parameters of `elicitation/create`.
 ///
 /// # Errors
-/// It is none that a person can be asked.
+/// Fails if the question cannot be shown to a person.
 pub(super) fn question(id: String, params: &Value) -> Result<ServerQuestion, Failure> {
     let message = params.get("message").and_then(Value::as_str).unwrap_or_default().trim();
     if message.is_empty() {
@@ -101,7 +102,7 @@ pub(super) fn question(id: String, params: &Value) -> Result<ServerQuestion, Fai
     }
 }
 
-/// A flat form: what is kept of its schema is what a person is shown and an answer is held to.
+/// Reads a flat form. The returned schema is what a person is shown and what an answer must match.
 fn form(schema: &Value) -> Result<Value, Failure> {
     let none = Map::new();
     let properties = match schema.get("properties") {
@@ -114,7 +115,7 @@ fn form(schema: &Value) -> Result<Value, Failure> {
     }
     let mut fields = Map::new();
     for (name, rules) in properties {
-        // A name is shown beside flow's own words.
+        // The name is shown next to flow's own text.
         let is_part = |sign: char| sign.is_alphanumeric() || "_-.".contains(sign);
         let is_name = !name.is_empty() && name.chars().count() <= LONGEST_NAME && name.chars().all(is_part);
         if !is_name {
@@ -169,7 +170,7 @@ fn field(name: &str, rules: &Value) -> Result<Value, Failure> {
     Ok(Value::Object(told))
 }
 
-/// The choices of a field, and for each that has one its title.
+/// The choices of a field, and descriptions of those that have a title.
 fn choices(rules: &Value) -> Result<(Vec<Value>, Vec<String>), Failure> {
     let list = |key: &str| rules.get(key).and_then(Value::as_array);
     let (mut values, mut titles) = (vec![], vec![]);

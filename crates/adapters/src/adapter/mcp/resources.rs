@@ -1,4 +1,4 @@
-//! What a server has to read: listed for people, and read by `read` steps.
+//! Resources of a server: listed for people, and read by `read` steps.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::event::{Failure, FailureKind};
 use crate::port::ResourceReply;
 
 impl ServerSession {
-    /// The URIs of its resources, and the templates for others; none of a server that gives no resources.
+    /// The URIs of the server's resources, and its resource templates. Empty if the server has no resources.
     ///
     /// # Errors
-    /// It gives no list, or one beyond bounds.
+    /// Fails if the server returns no valid list, or one that exceeds a limit.
     pub(super) async fn resources(&self) -> Result<Vec<String>, HttpFault> {
         if !self.gives().resources {
             return Ok(vec![]);
@@ -26,7 +26,7 @@ impl ServerSession {
             items.iter().filter_map(|item| item.get(key)?.as_str().map(str::to_owned)).collect()
         };
         let mut found = named(self.pages("resources/list", "resources", "resources").await?, "uri");
-        // Many servers with resources know no templates.
+        // Many servers that have resources do not support templates.
         match self.pages("resources/templates/list", "resourceTemplates", "templates of resources").await {
             Ok(items) => found.extend(named(items, "uriTemplate")),
             Err(fault) if matches!(fault.failure.kind, FailureKind::BadRequest) => {}
@@ -38,7 +38,7 @@ impl ServerSession {
     /// Reads a resource.
     ///
     /// # Errors
-    /// The server gives no resources, has none of this URI, does not answer in time, or its answer is none.
+    /// Fails if the server has no resources, does not know the URI, does not answer in time, or its answer is not valid or too large.
     pub(super) async fn read(&self, uri: &str, time: Duration) -> Result<ResourceReply, HttpFault> {
         if !self.gives().resources {
             return Err(self.fault(FailureKind::BadRequest, "it gives no resources"));

@@ -1,4 +1,4 @@
-//! One server that was reached: the first words, and requests.
+//! A session with one server: the handshake, and requests.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,54 +18,55 @@ use crate::adapter::held;
 use crate::adapter::http::{HttpFault, in_words};
 use crate::event::{Failure, FailureKind, ServerTool};
 
-/// How long a program that missed a call's time has to show that it still reads and answers.
+/// How long a program that did not answer a call in time has to answer a ping.
 const PROOF_OF_LIFE: Duration = Duration::from_secs(2);
 
-/// That a handshake was answered as if it belonged to a session.
+/// The server answered a handshake as if it belonged to an existing session.
 pub(super) const NO_SESSION: &str = "it returned no session for the handshake";
 
-/// The way to a server.
+/// The connection to a server.
 pub(super) enum ServerLink {
     Program(ServerProgram),
     Web(Arc<Web>),
 }
 
-/// A server that was reached.
+/// A session with a server.
 pub(super) struct ServerSession {
     pub(super) link: ServerLink,
     version: Mutex<ProtocolVersion>,
-    /// What it said of itself as a whole when it was greeted.
+    /// The instructions that it sent in the handshake.
     instructions: Mutex<String>,
-    /// What it gives.
+    /// What it offers.
     gives: Mutex<Offers>,
     pub(super) listed: Mutex<Option<Arc<ListedTools>>>,
-    /// Whether it takes calls as tasks.
+    /// Whether it accepts calls as tasks.
     takes_tasks: AtomicBool,
     /// Whether it may ask a person.
     asks: bool,
-    /// A handshake is made again by one alone.
+    /// Only one task at a time repeats the handshake.
     pub(super) again: tokio::sync::Mutex<()>,
-    /// A server works on one call at a time, if its calls may ask a person in their middle.
+    /// If calls may ask a person while they run, the server works on one call at a time.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// The tools of a server as it last told them.
+/// The tools of a server, as last listed.
 pub(super) struct ListedTools {
     pub(super) tools: Vec<ServerTool>,
-    /// What it said of each, as far as it is pinned.
+    /// The pinned parts of each tool's description.
     pub(super) said: BTreeMap<String, Value>,
     pub(super) hash: String,
-    /// Names of those that can be called as tasks alone.
+    /// Names of the tools that can only be called as tasks.
     pub(super) as_tasks: HashSet<String>,
-    /// How often it had said before that they are others now.
+    /// How often the tools had changed, or may have changed, before this list.
     pub(super) changes: u64,
 }
 
 impl ServerSession {
-    /// Agrees on a version with a server.
+    /// Agrees on a protocol version with a server.
     ///
     /// # Errors
-    /// It cannot be reached, speaks another protocol, gives no tools, or does not answer until then; `time` is what its author gave it.
+    /// Fails if the server cannot be reached, speaks another protocol, has neither tools nor resources, or does not answer before `until`. `time` is
+    /// the `connect_timeout` that messages show.
     pub(super) async fn open(link: ServerLink, until: Instant, time: Duration, asks: bool) -> Result<ServerSession, HttpFault> {
         let version = Mutex::new(STATELESS);
         let (instructions, gives, listed) = (Mutex::default(), Mutex::default(), Mutex::default());
@@ -103,17 +104,17 @@ impl ServerSession {
         }
     }
 
-    /// The version that is spoken.
+    /// The agreed protocol version.
     pub(super) fn version(&self) -> ProtocolVersion {
         held(&self.version).clone()
     }
 
-    /// What it says of itself as a whole.
+    /// The server's instructions.
     pub(super) fn instructions(&self) -> String {
         held(&self.instructions).clone()
     }
 
-    /// Whether it gives tools, and resources.
+    /// Which kinds of things it offers.
     pub(super) fn gives(&self) -> Offers {
         *held(&self.gives)
     }
@@ -122,7 +123,7 @@ impl ServerSession {
         *held(&self.version) = version;
     }
 
-    /// What a program last wrote to standard error, for a message.
+    /// The last line that a program wrote to standard error, for a message.
     pub(super) fn last_line(&self) -> String {
         match &self.link {
             ServerLink::Program(program) => program.last_line(),
@@ -130,7 +131,7 @@ impl ServerSession {
         }
     }
 
-    /// Why nothing came within this time, if it is not the server that was waited for, but who gives its tokens: nothing was sent to it.
+    /// The fault of a timeout, if not the server was waited for, but the host that issues its tokens: nothing was sent to the server.
     pub(super) fn without_token(&self, time: Duration) -> Option<HttpFault> {
         let ServerLink::Web(web) = &self.link else { return None };
         let giver = web.awaited()?;
@@ -138,17 +139,17 @@ impl ServerSession {
         Some(self.fault(FailureKind::Timeout, &message))
     }
 
-    /// Whether it takes calls as tasks.
+    /// Whether it accepts calls as tasks.
     pub(super) fn takes_tasks(&self) -> bool {
         self.takes_tasks.load(Ordering::Relaxed)
     }
 
-    /// Whether it can still be asked.
+    /// Whether it still accepts requests.
     pub(super) fn is_open(&self) -> bool {
         self.inbox().closed().is_none()
     }
 
-    /// A run begins to use it, alone or beside others.
+    /// A run starts to use the session, alone or together with others.
     pub(super) fn joined(&self, is_shared: bool) {
         if let ServerLink::Program(program) = &self.link {
             program.joined(is_shared);
@@ -161,7 +162,7 @@ impl ServerSession {
         }
     }
 
-    /// Ends it.
+    /// Ends the server or its session.
     pub(super) async fn end(&self) {
         match &self.link {
             ServerLink::Program(program) => program.end().await,
@@ -169,16 +170,17 @@ impl ServerSession {
         }
     }
 
-    /// The first words: the new version, or a handshake.
+    /// Agrees on a version: the stateless version, or one from a handshake.
     async fn agree(&self, until: Instant) -> Result<(), HttpFault> {
         if let ServerLink::Web(web) = &self.link {
             web.agree(STATELESS);
         }
-        // An old server may leave a word it does not know unanswered.
+        // An old server may leave a request that it does not know unanswered.
         let half = until.saturating_duration_since(Instant::now()) / 2;
         let mut first_was_slow = false;
         let mut first = timeout(half, self.request("server/discover", json!({}))).await;
-        // Rejected for its version, which the server says it has: a part of it may be older than the rest, as while it is replaced.
+        // The server rejected the version but lists it as supported. During a rolling update some instances may be older than others, so the request
+        // is repeated.
         if matches!(&first, Ok(Ok(Err(error))) if protocol::offers_stateless(error)) {
             first = timeout(half, self.request("server/discover", json!({}))).await;
         }
@@ -187,7 +189,7 @@ impl ServerSession {
             Ok(Ok(Err(error))) if matches!(error.code, ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY | ErrorCode::HEADER_MISMATCH) => {
                 return Err(self.refused("server/discover", &error));
             }
-            // It has other versions, an error of its own for what it does not know, or leaves it unanswered.
+            // The server supports other versions only, or answers an unknown request with an error of its own.
             Ok(Ok(_)) => {}
             Err(_) => first_was_slow = true,
             Ok(Err(Trouble::Fault(fault))) if is_final(&fault, &self.link) => return Err(fault),
@@ -197,7 +199,7 @@ impl ServerSession {
             Ok(()) => return Ok(()),
             Err(trouble) => trouble.or_gone(NO_SESSION),
         };
-        // One that was only slow to start has heard the new version first.
+        // A server that was only slow to start received `server/discover` before the handshake.
         if !first_was_slow {
             return Err(fault);
         }
@@ -221,7 +223,7 @@ impl ServerSession {
         Ok(self.begins(&result)?)
     }
 
-    /// A version is agreed on. A server that tells when its tools change is listened to.
+    /// Starts the session after a version was agreed on. Subscribes to changes of the tools, if the server reports them.
     fn begins(&self, result: &Value) -> Result<(), HttpFault> {
         let gives = protocol::gives(result);
         if gives == Offers::default() {
@@ -230,7 +232,7 @@ impl ServerSession {
         *held(&self.gives) = gives;
         *held(&self.instructions) = protocol::instructions(result);
         self.takes_tasks.store(self.version().has_initialize() && protocol::takes_tasks(result), Ordering::Relaxed);
-        // Some servers send their questions on the stream of their own accord.
+        // Some servers send their questions on the stream of notifications.
         if !protocol::tells_changes(result) && !self.asks_live() {
             return Ok(());
         }
@@ -238,13 +240,13 @@ impl ServerSession {
         let request = if version.has_initialize() {
             None
         } else {
-            // Its answer is the end of what it tells, which nobody waits for.
+            // The answer comes when the subscription ends; nothing waits for it.
             let (id, _) = self.inbox().expect().map_err(HttpFault::before_sending)?;
             Some(protocol::listen(&version, id, self.asks))
         };
         match (&self.link, request) {
             (ServerLink::Program(program), Some(request)) => program.send_soon(&request),
-            // Older programs tell it unasked.
+            // With older versions, programs report changes without a subscription.
             (ServerLink::Program(_), None) => {}
             (ServerLink::Web(web), request) => web.listen(request),
         }
@@ -271,7 +273,7 @@ impl ServerSession {
         self.request_with(method, params, &BTreeMap::new()).await
     }
 
-    /// A request with what belongs to it in this version.
+    /// Builds a request, with the metadata that this version requires.
     pub(super) fn message(&self, id: u64, method: &str, params: Value) -> Value {
         let mut params = if let Value::Object(params) = params { params } else { Map::new() };
         let version = self.version();
@@ -285,12 +287,12 @@ impl ServerSession {
         json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
     }
 
-    /// Whether it may ask a person in the middle of a call. Since 2026-07-28 a question is the answer to a call.
+    /// Whether the server may ask a person while a call runs. Since 2026-07-28, a question is the answer to a call.
     pub(super) fn asks_live(&self) -> bool {
         self.asks && self.version().has_initialize()
     }
 
-    /// The turn of a call that may ask a person in its middle; `None`: it asks nobody.
+    /// Waits for the turn of a call that may ask a person; `None` if calls do not ask.
     pub(super) async fn turn(&self) -> Option<OwnedMutexGuard<()>> {
         if self.asks_live() { Some(Arc::clone(&self.turn).lock_owned().await) } else { None }
     }
@@ -303,20 +305,20 @@ impl ServerSession {
         }
     }
 
-    /// Nobody waits for the answer to a request any more; `tells`: the server is told, unless the answer has come.
+    /// Stops waiting for the answer to a request. `tells`: the server is notified, unless the answer has arrived.
     pub(super) fn cancel(&self, id: u64, tells: bool) {
         if !self.inbox().awaits(id) {
             return;
         }
         self.inbox().forget(id);
-        // Without a session the end of the request itself says so.
+        // A stateless web server notices that the request itself was dropped.
         if tells && (self.version().has_initialize() || matches!(self.link, ServerLink::Program(_))) {
             let params = json!({ "requestId": id, "reason": "no longer wanted" });
             self.send_soon(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
         }
     }
 
-    /// Sends a request and waits for its answer. Whoever stops waiting has cancelled it.
+    /// Sends a request and waits for its answer. Dropping the future cancels the request.
     pub(super) async fn request_with(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Said, Trouble> {
         let (id, answer) = self.inbox().expect().map_err(HttpFault::before_sending)?;
         let message = self.message(id, method, params);
@@ -336,7 +338,7 @@ impl ServerSession {
         said
     }
 
-    /// Asks a program whether it still reads and answers; `None`: it is none.
+    /// Pings a program to check that it still reads and answers; `None` if the server is not a program or is closed.
     pub(super) fn proof_of_life(&self) -> Option<impl Future<Output = bool> + Send + use<>> {
         let ServerLink::Program(program) = &self.link else { return None };
         let (id, answer) = program.inbox.expect().ok()?;
@@ -350,7 +352,7 @@ impl ServerSession {
     }
 }
 
-/// Tells the server that nobody waits any more, unless the answer has come.
+/// Cancels a request when dropped, unless the answer has arrived.
 struct CancelNotice<'a> {
     session: &'a ServerSession,
     id: u64,
@@ -363,10 +365,10 @@ impl Drop for CancelNotice<'_> {
     }
 }
 
-/// Whether a fault of the first word says that no other word helps.
+/// Whether a fault of the first request means that no other request can succeed.
 fn is_final(fault: &HttpFault, link: &ServerLink) -> bool {
     match link {
-        // A program that has ended is not there to be greeted.
+        // A program that has ended cannot answer a handshake.
         ServerLink::Program(_) => true,
         ServerLink::Web(_) => !matches!(
             fault.failure.kind,

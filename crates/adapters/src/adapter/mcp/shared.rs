@@ -1,5 +1,5 @@
-//! Servers that the runs of one process share. Each run has a thread and a runtime of its own; the servers live on another one, so that
-//! they outlive the run that started them.
+//! Servers that the runs of one process share. Each run has its own thread and runtime; the servers live on a separate runtime, so that they outlive
+//! the run that started them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,11 +22,11 @@ pub struct SharedServers {
     servers: McpServers,
     on: Handle,
     clock: Arc<dyn Clock>,
-    /// Connections, by the hosts in private networks that may be reached.
+    /// Connections, by the private hosts that may be reached.
     https: Mutex<BTreeMap<Vec<String>, Http>>,
 }
 
-/// The servers of a process as one run sees them. When it is dropped, the run needs them no more.
+/// The shared servers, as one run uses them. Dropping this value releases them for the run.
 pub struct Lent {
     servers: McpServers,
     on: Handle,
@@ -34,18 +34,19 @@ pub struct Lent {
 }
 
 impl SharedServers {
-    /// Servers that live on this runtime. It must be driven as long as runs use them.
+    /// Creates servers that live on the runtime `on`. It must be driven as long as runs use the servers.
     pub fn new(on: Handle, clock: Arc<dyn Clock>) -> SharedServers {
         let http = connections(&[], &clock);
         SharedServers { servers: McpServers::new(http, Arc::clone(&clock)), on, clock, https: Mutex::default() }
     }
 
-    /// The same, with the logins that are kept in a folder.
+    /// Returns the same servers, with the logins that are stored in a folder.
     pub fn with_logins(self, logins: Option<PathBuf>) -> SharedServers {
         SharedServers { servers: self.servers.with_logins(logins), ..self }
     }
 
-    /// The servers for a run, which may reach these hosts in private networks, starts what was agreed to, and whose person logs in so.
+    /// Lends the servers to a run. The run may reach these hosts in private networks, only starts programs that were agreed to, and shows `command`
+    /// as the way to log in.
     pub fn lend(&self, run: &str, private_hosts: &[String], agreed: Option<Arc<Agreed>>, command: LoginCommand) -> Lent {
         let mut https = held(&self.https);
         let http = https.entry(private_hosts.to_vec()).or_insert_with(|| connections(private_hosts, &self.clock)).clone();
@@ -53,7 +54,7 @@ impl SharedServers {
         Lent { servers, on: self.on.clone(), run: run.into() }
     }
 
-    /// Ends all servers; within 5 s nothing of them is left.
+    /// Ends all servers. Their processes normally end within 5 s.
     pub async fn close(&self) {
         self.servers.end_all().await;
     }
@@ -63,7 +64,7 @@ fn connections(private_hosts: &[String], clock: &Arc<dyn Clock>) -> Http {
     Http::new(HttpSettings { private_hosts: private_hosts.to_vec(), ..HttpSettings::default() }, Arc::clone(clock))
 }
 
-/// Work on the other runtime; whoever stops waiting ends it there.
+/// A task on the other runtime. Dropping it aborts the task.
 struct There<T>(JoinHandle<T>);
 
 impl<T> Drop for There<T> {
@@ -116,7 +117,7 @@ impl ToolServers for Lent {
         self.there(async move { own.kept(&file).await })
     }
 
-    /// Other runs may use them; the process ends them.
+    /// Does nothing: other runs may use the servers, and the process ends them.
     fn close(&self) -> Pending<()> {
         Box::pin(std::future::ready(Ok(())))
     }

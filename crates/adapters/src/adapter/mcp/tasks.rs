@@ -1,4 +1,4 @@
-//! Calls that take long, as tasks of 2025-11-25: the server answers at once with a task, which is asked about until it has ended.
+//! Long-running calls, as tasks of version 2025-11-25: the server answers at once with a task, which is polled until it ends.
 
 use std::time::Duration;
 
@@ -10,25 +10,25 @@ use crate::adapter::http::HttpFault;
 use crate::adapter::scrub::visible;
 use crate::event::FailureKind;
 
-/// How long is waited between two questions about a task: where the server says nothing, and whatever it says.
+/// The wait between two polls of a task: the default, and the bounds for what the server requests.
 const POLL_AFTER: Duration = Duration::from_secs(1);
 const SHORTEST_POLL: Duration = Duration::from_millis(200);
 const LONGEST_POLL: Duration = Duration::from_secs(30);
-/// Most bytes of the name of a task, and characters of what it says of itself.
+/// Maximum length of a task's id in bytes, and of its status message in characters.
 const LONGEST_ID: usize = 500;
 const LONGEST_STATUS: usize = 200;
 
-/// Whether a tool of a list can be called as a task alone.
+/// Whether a tool of a list can only be called as a task.
 pub(super) fn are_required(item: &Value) -> bool {
     item.pointer("/execution/taskSupport").is_some_and(|support| support == "required")
 }
 
-/// A task that the server works on. When nobody waits for it any more, it is cancelled.
+/// A task that the server works on. Dropping it cancels the task unless it has ended.
 struct OpenTask<'a> {
     session: &'a ServerSession,
     id: String,
     has_ended: bool,
-    /// What it said of itself last.
+    /// Its last status message.
     status: Option<String>,
 }
 
@@ -41,7 +41,7 @@ impl Drop for OpenTask<'_> {
         if let Some(status) = self.status.take() {
             inbox.tell_progress(&status);
         }
-        // Nobody waits for its answer.
+        // Nothing waits for the answer.
         let Ok((id, _)) = inbox.expect() else { return };
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": "tasks/cancel", "params": { "taskId": self.id } });
         match &self.session.link {
@@ -55,10 +55,10 @@ impl Drop for OpenTask<'_> {
 }
 
 impl ServerSession {
-    /// The answer to a call; if it is a task, what the task gives in the end. It is asked about as long as somebody waits.
+    /// Returns the answer to a call. If that is a task, polls the task and returns its result.
     ///
     /// # Errors
-    /// The task ended without a result, or nothing is known of it.
+    /// Fails if the task is cancelled, asks a person, has an unknown state, or can no longer be polled.
     pub(super) async fn ended(&self, said: Said) -> Result<Said, HttpFault> {
         let Ok(Some(mut task)) = said.as_ref().map(|result| result.get("task").filter(|task| task.is_object()).cloned()) else {
             return Ok(said);
@@ -104,7 +104,7 @@ impl ServerSession {
     }
 }
 
-/// What a task says of itself.
+/// The status message of a task.
 fn told(task: &Value) -> Option<String> {
     let text = task.get("statusMessage").and_then(Value::as_str)?;
     Some(text.chars().take(LONGEST_STATUS).collect::<String>()).filter(|text| !text.trim().is_empty())

@@ -1,4 +1,4 @@
-//! The tools of one server: asked for, and called if they are as they were.
+//! The tools of one server: listing them, and calling those that have not changed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -22,24 +22,24 @@ use crate::adapter::scrub::visible;
 use crate::event::{Failure, FailureKind, ServerQuestion, ServerTool};
 use crate::port::{INSTRUCTIONS, ServerCall, ServerReply};
 
-/// Most tools of a server, or resources, and pages of a list.
+/// Maximum number of tools or resources of a server, and of pages of a list.
 const MOST_TOOLS: usize = 1_000;
 const MOST_PAGES: usize = 100;
-/// Most bytes of a whole list.
+/// Maximum size of a whole list, in bytes.
 const LARGEST_LIST: usize = 8 << 20;
 
-/// A time that is up a little before the engine's own, which knows nothing of progress and last words.
+/// A time limit that expires shortly before the engine's own, whose message could show neither progress nor the last output.
 pub(super) fn patience(time: Duration) -> Duration {
     time - (time / 10).min(Duration::from_millis(200))
 }
 
-/// Pictures of a result, each with the ending of its kind.
+/// Pictures of a result, each with its file extension.
 type FoundPictures = Vec<(Vec<u8>, &'static str)>;
 
-/// That a session is lost for the second time.
+/// A session was lost for the second time.
 const GONE: &str = "its new session was lost at once, too";
 
-/// How a call ended, for now.
+/// The outcome of a call so far.
 pub(super) enum CallEnd {
     Reply(Box<ServerReply>, FoundPictures),
     /// The server asks a person before it continues.
@@ -47,13 +47,13 @@ pub(super) enum CallEnd {
 }
 
 impl ServerSession {
-    /// Its tools, asked for anew.
+    /// Lists the tools of the server.
     ///
     /// # Errors
-    /// It gives no list, or one beyond bounds.
+    /// Fails if the server returns no valid list, or one that exceeds a limit.
     pub(super) async fn list(&self) -> Result<Arc<ListedTools>, HttpFault> {
         let changes = self.inbox().changes();
-        // A server may give resources alone.
+        // A server may offer resources only.
         let items = if self.gives().tools { self.pages("tools/list", "tools", "tools").await? } else { vec![] };
         let mut said: BTreeMap<String, Value> =
             items.iter().filter_map(|item| Some((item.get("name")?.as_str()?.to_owned(), protocol::said_of(item)))).collect();
@@ -71,7 +71,7 @@ impl ServerSession {
             self.inbox()
                 .note(format!("{} of its tools cannot be called: their name or schema is missing or invalid", items.len() - tools.len()));
         }
-        // Programs are sent no headers, and older versions know none.
+        // Headers are not sent to programs, and do not exist in older versions.
         if matches!(self.link, ServerLink::Web(_)) && !self.version().has_initialize() {
             tools.retain(|tool| {
                 let why = wrong_header(&tool.input);
@@ -90,10 +90,10 @@ impl ServerSession {
         Ok(listed)
     }
 
-    /// All that a list of it holds, page by page: `key` of each answer. `what` it lists is for messages.
+    /// Reads all pages of a list. `key` holds the items in each answer; `what` names them in messages.
     ///
     /// # Errors
-    /// It gives no list, or one beyond bounds.
+    /// Fails if the server returns no valid list, or one that exceeds a limit.
     pub(super) async fn pages(&self, method: &str, key: &str, what: &str) -> Result<Vec<Value>, HttpFault> {
         let (mut items, mut size) = (vec![], 0);
         let mut cursor: Option<String> = None;
@@ -129,7 +129,7 @@ impl ServerSession {
         Ok(items)
     }
 
-    /// Its tools as it last told them; asked for anew if it said that they changed.
+    /// The tools as last listed. They are listed again if they may have changed.
     async fn known(&self) -> Result<Arc<ListedTools>, HttpFault> {
         let listed = held(&self.listed).clone();
         match listed {
@@ -138,10 +138,10 @@ impl ServerSession {
         }
     }
 
-    /// Calls a tool that is still the one with this hash, or continues a call with a person's answer.
+    /// Calls a tool whose hash is still the expected one, or continues a call with a person's answer.
     ///
     /// # Errors
-    /// It is another one now, the call failed, or the answer is none.
+    /// Fails if the tool has changed or is gone, the call fails, or the answer is not valid.
     pub(super) async fn call(self: &Arc<Self>, call: &ServerCall, parked: Option<(Box<LiveCall>, Value)>) -> Result<CallEnd, HttpFault> {
         let time = call.timeout;
         let until = Instant::now() + patience(time);
@@ -187,7 +187,7 @@ impl ServerSession {
         }
     }
 
-    /// Sends a call of a tool that is as it was. If the session is gone, the tool is looked at again in the new one.
+    /// Sends a call of a tool that has not changed. If the session is gone, a new one is opened and the tool is checked again.
     async fn call_listed(
         self: &Arc<Self>,
         listed: Arc<ListedTools>,
@@ -234,7 +234,7 @@ impl ServerSession {
         }
     }
 
-    /// A request. If the session is gone, there is one new handshake.
+    /// Sends a request. If the session is gone, opens a new one and sends the request again, once.
     pub(super) async fn ask(&self, method: &str, params: Value) -> Result<Said, HttpFault> {
         let more = BTreeMap::new();
         match self.ask_or_begin_again(method, params.clone(), &more).await? {
@@ -243,7 +243,7 @@ impl ServerSession {
         }
     }
 
-    /// A request; `None`: the session was gone, and a new one has begun.
+    /// Sends a request. Returns `None` if the session was gone and a new one was opened.
     async fn ask_or_begin_again(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Option<Said>, HttpFault> {
         let before = self.web_session();
         match self.request_with(method, params, more).await {
@@ -260,7 +260,7 @@ impl ServerSession {
         }
     }
 
-    /// A new handshake in place of a session that is gone, unless somebody else has made it meanwhile.
+    /// Repeats the handshake to replace a lost session, unless another task has done so in the meantime.
     async fn begin_again(&self, gone: Option<String>) -> Result<(), HttpFault> {
         let _alone = self.again.lock().await;
         if self.web_session() != gone {
@@ -273,15 +273,15 @@ impl ServerSession {
     }
 
     async fn ask_in_new_session(&self, method: &str, params: Value, more: &BTreeMap<String, String>) -> Result<Said, HttpFault> {
-        // A server that does not know the session has not read the request.
+        // A server that does not know the session has not processed the request.
         self.request_with(method, params, more).await.map_err(|trouble| trouble.or_gone(GONE))
     }
 }
 
-/// Headers that repeat parameters of a call.
+/// The headers that repeat arguments of a call.
 ///
 /// # Errors
-/// The tool is another one than that with this hash.
+/// Fails if the tool is gone, or does not match the hash.
 fn headers_of(listed: &ListedTools, tool: &str, hash: &str, params: &Value) -> Result<BTreeMap<String, String>, HttpFault> {
     let found = listed.tools.iter().find(|found| found.name == tool);
     let Some(found) = found.filter(|found| found.hash == hash) else {

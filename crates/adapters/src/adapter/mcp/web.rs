@@ -1,7 +1,7 @@
 //! A server behind a web address (streamable HTTP): each request is a POST whose answer is JSON or a stream of events.
 //!
-//! A stream that breaks off is taken up again where it was, if the server numbers its events. Hosts, redirects, sizes and times are held
-//! by [`Http`], as for every other request.
+//! A stream that breaks is resumed where it ended, if the server numbers its events. As for every other request, [`Http`] enforces the limits on
+//! hosts, redirects, sizes and times.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -22,44 +22,44 @@ use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Clock, Secret, ToolServer};
 
-/// How often a stream is taken up again, and how long is waited before when the server does not say.
+/// How often a stream is resumed, and the wait before that if the server does not set one.
 const MOST_RESUMED: usize = 10;
 pub(super) const RESUME_AFTER: Duration = Duration::from_secs(1);
-/// Longest wait that a server may ask for.
+/// Maximum wait that a server may request.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// How often one request is sent, each time with another token.
+/// Maximum number of times that one request is sent, each time with another token.
 const MOST_TOKENS: usize = 3;
-/// How long the server has to take a message that wants no answer.
+/// Time limit for sending a message that has no answer.
 const NOTICE_TIME: Duration = Duration::from_secs(2);
-/// Longest number of a session or an event.
+/// Maximum length of the id of a session or an event, in bytes.
 pub(super) const LONGEST_ID: usize = 1024;
-/// Longest silence of an answer whose server may ask a person: they are the one who is waited for. The time of the call bounds all else.
+/// Maximum silence of an answer whose server may ask a person: it may wait for that person. The call's own time limit bounds everything else.
 const PERSONS_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Headers that belong to the protocol; a file cannot set them.
 const OWN: [&str; 7] = ["accept", "content-type", "last-event-id", "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"];
 
-/// A server that is spoken to.
+/// A connection to a web server.
 pub(super) struct Web {
     pub(super) endpoint: WebEndpoint,
     clock: Arc<dyn Clock>,
     headers: Vec<(String, Secret)>,
     agreed: Mutex<Handshake>,
-    /// What gives requests a token; `None`: the file sets one, or none is used.
+    /// The source of tokens; `None` if the file sets an `Authorization` header, or no token is used.
     tokens: Option<ServerTokens>,
-    /// What the server last wanted of a token.
+    /// The server's last challenge.
     wanted: Mutex<Option<Challenge>>,
-    /// The task that listens to what the server tells of its own accord.
+    /// The task that listens for notifications.
     pub(super) listening: Mutex<Option<AbortHandle>>,
 }
 
-/// Its address, and where what it says goes.
+/// The address of a server, and the inbox for its messages.
 #[derive(Clone)]
 pub(super) struct WebEndpoint {
     pub(super) inbox: Arc<Inbox>,
     pub(super) http: Http,
     pub(super) url: String,
     pub(super) connect_timeout: Duration,
-    /// What a person types to log in.
+    /// The command to log in.
     pub(super) command: LoginCommand,
 }
 
@@ -77,7 +77,7 @@ impl WebEndpoint {
         }
     }
 
-    /// What asks for metadata and tokens.
+    /// Creates an [`Asker`] for metadata and tokens.
     pub(super) fn asker(&self) -> Asker {
         Asker {
             http: self.http.clone(),
@@ -88,7 +88,7 @@ impl WebEndpoint {
         }
     }
 
-    /// Sends a message, or asks without one; the answer may have any status.
+    /// Sends a request, with a message as its body if there is one. The answer may have any status.
     pub(super) async fn ask(
         &self,
         method: &'static str,
@@ -108,7 +108,7 @@ struct Handshake {
 
 /// Why a request has no answer.
 pub(super) enum Trouble {
-    /// The server does not know the session any more.
+    /// The server no longer knows the session.
     SessionGone,
     /// Anything else.
     Fault(HttpFault),
@@ -121,7 +121,7 @@ impl From<HttpFault> for Trouble {
 }
 
 impl Trouble {
-    /// As a fault; that the session is gone is told so.
+    /// Converts to a fault. `gone` is the message if the session is gone.
     pub(super) fn or_gone(self, gone: &str) -> HttpFault {
         match self {
             Trouble::SessionGone => HttpFault::before_sending(Failure::new(FailureKind::BadResponse, gone)),
@@ -131,7 +131,7 @@ impl Trouble {
 }
 
 impl Web {
-    /// `logins`: where logins are kept, and how a person makes one.
+    /// Creates a connection. `logins` is where logins are stored, and the command to log in.
     pub(super) fn new(
         http: Http,
         clock: Arc<dyn Clock>,
@@ -150,13 +150,13 @@ impl Web {
         Web { endpoint, clock, headers, agreed: Mutex::default(), tokens, wanted: Mutex::default(), listening: Mutex::default() }
     }
 
-    /// The same without any token, to learn what the server wants.
+    /// Returns the same connection without tokens, to find out what the server requires.
     pub(super) fn without_tokens(mut self) -> Web {
         self.tokens = None;
         self
     }
 
-    /// What the server last wanted of a token.
+    /// The server's last challenge.
     pub(super) fn wanted(&self) -> Option<Challenge> {
         held(&self.wanted).clone()
     }
@@ -165,19 +165,19 @@ impl Web {
         held(&self.agreed).clone()
     }
 
-    /// From now on this version is spoken.
+    /// Sets the protocol version for the following requests.
     pub(super) fn agree(&self, version: ProtocolVersion) {
         held(&self.agreed).version = Some(version);
     }
 
-    /// The session, if the server keeps one.
+    /// The session id, if the server uses sessions.
     pub(super) fn session(&self) -> Option<String> {
         self.agreed().session
     }
 
-    /// Headers of a message. `more` are those that repeat its parameters.
+    /// The headers of a message. `more` holds those that repeat its arguments.
     pub(super) fn headers(&self, message: Option<&Value>, more: &BTreeMap<String, String>) -> Vec<(String, Secret)> {
-        // Whoever greets begins anew.
+        // A handshake starts a new session.
         let agreed = if message.is_some_and(greets) { Handshake::default() } else { self.agreed() };
         let mut headers = self.headers.clone();
         headers.extend(self.token().map(|token| ("Authorization".to_owned(), bearer(&token))));
@@ -209,7 +209,7 @@ impl Web {
             }
             *held(&self.wanted) = Some(challenge.clone());
             tries += 1;
-            // The server has not read the request, so it may be sent again.
+            // The server has not processed the request, so it may be sent again.
             match &self.tokens {
                 Some(tokens) if tries < MOST_TOKENS && tokens.renew(used.as_ref(), &challenge, is_for_scopes).await? => {}
                 _ => return Ok(answer),
@@ -217,7 +217,7 @@ impl Web {
         }
     }
 
-    /// Puts the token of now into headers that were made before.
+    /// Replaces the token in headers that were created earlier.
     pub(super) async fn put_token(&self, headers: &mut Vec<(String, Secret)>) -> Result<(), HttpFault> {
         let Some(tokens) = &self.tokens else { return Ok(()) };
         tokens.prepare().await?;
@@ -226,7 +226,7 @@ impl Web {
         Ok(())
     }
 
-    /// Who is asked for a token and has not answered.
+    /// The host that a token was requested from and that has not answered.
     pub(super) fn awaited(&self) -> Option<String> {
         self.tokens.as_ref().and_then(ServerTokens::awaited)
     }
@@ -241,7 +241,7 @@ impl Web {
         answer.checked(self.clock.now()).await.map(|_| ())
     }
 
-    /// As [`Web::notify`], for those who do not wait; what becomes of it does not matter.
+    /// Like [`Web::notify`], in the background. Failures are ignored.
     pub(super) fn notify_soon(self: &Arc<Web>, message: Value) {
         let own = Arc::clone(self);
         tokio::spawn(async move {
@@ -281,7 +281,7 @@ impl Web {
         }
     }
 
-    /// A status of 400 or above: an error object, if its body is one.
+    /// Reads an answer with a status of 400 or above: an error object, if its body is one.
     async fn error(&self, mut answer: HttpAnswer, status: u16) -> Result<Said, Trouble> {
         if answer.content_type() == "application/json" && !matches!(status, 401 | 403 | 407 | 429) {
             let bytes = answer.bytes().await?;
@@ -306,7 +306,7 @@ impl Web {
         }
     }
 
-    /// What to write in the file after a 401, and what the server says that it wants.
+    /// What to write in the file after a 401, with the server's challenge.
     fn how_to_authorise(&self, wanted: Option<&str>) -> String {
         let has_token = self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         let help = match has_token {
@@ -317,10 +317,10 @@ impl Web {
         format!("{help}{wanted}")
     }
 
-    /// Takes messages in, and sends what they want back. The answer to a request, if it is among them.
+    /// Reads messages. Returns the messages to send back, and the answer to the request if it is among them.
     fn taken(&self, id: u64, bytes: &[u8]) -> Result<(Vec<Value>, Option<Said>), Failure> {
         let mut message: Value = read_json(bytes).map_err(|fault| Failure::new(FailureKind::BadResponse, format!("sent {fault}")))?;
-        // What a server says back of a token goes no further.
+        // Hides tokens that the server repeats in its answer.
         self.endpoint.inbox.scrub.hide_learnt(&mut message);
         let list = match message {
             Value::Array(list) => list,
@@ -340,7 +340,7 @@ impl Web {
         Ok((back, answer))
     }
 
-    /// Reads a stream until the answer has come; one that breaks off is taken up again.
+    /// Reads a stream until the answer arrives. A stream that breaks is resumed.
     async fn stream(self: &Arc<Web>, id: u64, mut answer: HttpAnswer) -> Result<Said, Trouble> {
         let mut marks = SseMarks::default();
         for _ in 0..=MOST_RESUMED {
@@ -368,7 +368,7 @@ impl Web {
             tokio::time::sleep(wait).await;
             let mut headers = self.headers(None, &BTreeMap::new());
             headers.push(("Last-Event-ID".to_owned(), Secret::new(last_id)));
-            // What was asked may have been done, whatever becomes of the stream.
+            // The request may have had an effect, whether or not the stream can be resumed.
             let acted = |fault: HttpFault| HttpFault { may_have_acted: true, ..fault };
             answer = self.endpoint.http.send(self.endpoint.call("GET", headers, None)).await.map_err(acted)?;
         }
@@ -402,7 +402,7 @@ fn bearer(token: &Secret) -> Secret {
     Secret::new(format!("Bearer {}", token.reveal()))
 }
 
-/// Whether a message is the first of a handshake.
+/// Whether a message starts a handshake.
 fn greets(message: &Value) -> bool {
     message.get("method").is_some_and(|method| method == "initialize")
 }

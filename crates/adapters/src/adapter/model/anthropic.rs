@@ -1,11 +1,11 @@
 //! Anthropic's messages format.
 //!
-//! A schema is asked for by one more tool, `flow_answer`, whose arguments are the answer and which the model must call; with other tools
-//! offered it must call one of them or that. This is enforced by every model of Anthropic; the newer `output_config` only by some. Other
-//! endpoints that speak the format may drop tools (llama.cpp does when the model's chat template has none), so for them the schema is
-//! also put into words below the system text, and an answer in text is taken as it is. The engine checks either.
+//! For a schema, the request offers one more tool, `flow_answer`, whose arguments are the answer. The model must call it, or, if other tools are
+//! offered, any one of the tools. All Anthropic models enforce this; only some enforce the newer `output_config`. Other endpoints with this format
+//! may drop tools (llama.cpp does if the model's chat template has none), so for them the schema is also described in the system text, and an answer
+//! as text is accepted. The engine checks both.
 //!
-//! There is no seed in this format; one that is set is not sent.
+//! This format has no seed; a seed that is set is not sent.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ use crate::event::{MessageRole, Usage};
 use crate::model::FailureKind;
 use crate::port::{Message, ModelReply, ModelRequest, Secret};
 
-/// `max_tokens` must be sent; this when the author sets none.
+/// `max_tokens` is required; this value is used if the author sets none.
 const DEFAULT_MAX_TOKENS: u64 = 4096;
 /// The tool whose arguments are the answer.
 const ANSWER_TOOL: &str = "flow_answer";
 
-/// `{base_url}/v1/messages`; a base URL may end in `/v1` itself.
+/// Builds a call of `{base_url}/v1/messages`. The base URL may already end in `/v1`.
 pub(super) fn call(request: &ModelRequest, pictures: &Pictures) -> WireCall {
     let mut headers = vec![("anthropic-version".to_owned(), Secret::new("2023-06-01"))];
     headers.extend(request.api_key.iter().map(|key| ("x-api-key".to_owned(), key.clone())));
@@ -64,10 +64,10 @@ pub(super) fn call(request: &ModelRequest, pictures: &Pictures) -> WireCall {
     WireCall { url: joined(&request.base_url, "/v1", "/messages"), headers, body, reader }
 }
 
-/// Roles whose messages are one text beside the others.
+/// Roles whose messages are sent as one text, separate from the others.
 const INSTRUCTING: [MessageRole; 2] = [MessageRole::System, MessageRole::Developer];
 
-/// All but the instructions. Results of tools belong to the user's side, all of a round in one message.
+/// All messages except the instructions. Tool results are sent with the user's role, all results of a round in one message.
 fn messages(messages: &[Arc<Message>], pictures: &Pictures) -> Vec<Value> {
     let mut turns: Vec<(MessageRole, Vec<Value>)> = Vec::new();
     for message in messages.iter().filter(|message| !INSTRUCTING.contains(&message.role)) {
@@ -84,11 +84,11 @@ fn messages(messages: &[Arc<Message>], pictures: &Pictures) -> Vec<Value> {
         .collect()
 }
 
-/// The blocks of a message. An empty text is rejected by the format, so it has none.
+/// The blocks of a message. The format rejects an empty text, so it has no block.
 fn blocks(message: &Message, pictures: &Pictures) -> Vec<Value> {
     let text = (!message.text.trim().is_empty()).then(|| json!({ "type": "text", "text": message.text }));
     let calls = message.calls.iter().map(|call| {
-        // The format takes objects only.
+        // The format only accepts objects.
         let input = if call.arguments.is_object() { call.arguments.clone() } else { json!({ "arguments": call.arguments }) };
         json!({ "type": "tool_use", "id": call.id, "name": call.tool, "input": input })
     });
@@ -101,11 +101,11 @@ fn blocks(message: &Message, pictures: &Pictures) -> Vec<Value> {
     pictures.chain(text).chain(calls).collect()
 }
 
-/// What stands open in a stream.
+/// The kind of the open block in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StreamBlock {
     Text,
-    /// Arguments of the call at this place.
+    /// The arguments of the call at this index.
     Call(usize),
     /// Thinking and other kinds, which are not part of the answer.
     Other,
@@ -161,7 +161,7 @@ impl AnswerReader for MessageReader {
                 return Ok(ReadProgress::Done);
             }
             "message_start" | "content_block_start" | "message_delta" | "message_stop" => return Err(out_of_order()),
-            // The format may grow new kinds of events; those are passed over.
+            // The format may add new kinds of events; they are ignored.
             _ => return Ok(ReadProgress::Nothing),
         }
         Ok(ReadProgress::More)
@@ -206,7 +206,7 @@ impl AnswerReader for MessageReader {
         let mut reply = self.draft.reply()?;
         if let Some(name) = self.answer_tool {
             let (answers, calls): (Vec<_>, Vec<_>) = std::mem::take(&mut reply.calls).into_iter().partition(|call| call.tool == name);
-            // Beside other calls the answer came too early: those first.
+            // An answer beside other calls is premature; the other calls are made first.
             if let (Some(answer), true) = (answers.into_iter().next(), calls.is_empty()) {
                 reply.text = arguments_text(&answer);
             }
@@ -217,13 +217,13 @@ impl AnswerReader for MessageReader {
 }
 
 impl MessageReader {
-    /// The model's name and the first counts.
+    /// Reads the model's name and the first token counts.
     fn head(&mut self, message: &Value) {
         self.draft.model = model_name(message);
         self.count(&message["usage"]);
     }
 
-    /// Later counts replace earlier ones: they are totals. Cached input is input.
+    /// Counts are totals, so later ones replace earlier ones. Cached input counts as input.
     fn count(&mut self, usage: &Value) {
         let has = |key: &str| !usage[key].is_null();
         if has("input_tokens") {
@@ -235,7 +235,7 @@ impl MessageReader {
         }
     }
 
-    /// A block: its beginning in a stream, or the whole of it.
+    /// Reads a block: its start in a stream, or the whole block.
     fn begin(&mut self, block: &Value, is_stream: bool) -> Result<StreamBlock, AnswerFault> {
         match text(block, "type")? {
             "" => Err(bad("sent a block without type")),
@@ -244,7 +244,7 @@ impl MessageReader {
                 Ok(StreamBlock::Text)
             }
             "tool_use" => {
-                // In a stream the input of the beginning is an empty object, and the arguments follow as text.
+                // In a stream, the block starts with an empty object as input, and the arguments follow as text.
                 let input = block.get("input").filter(|input| !is_stream || input.as_object().is_some_and(|input| !input.is_empty()));
                 let call = DraftCall {
                     id: text(block, "id")?.to_owned(),

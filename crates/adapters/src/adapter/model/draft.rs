@@ -1,4 +1,4 @@
-//! A reply while it is put together, and what the wire formats have in common.
+//! A reply under construction, and functions shared by the wire formats.
 
 use std::sync::Arc;
 
@@ -10,49 +10,49 @@ use crate::event::{MessageRole, Usage};
 use crate::model::FailureKind;
 use crate::port::{Message, ModelReply, ToolCall};
 
-/// Most tool calls in one reply.
+/// Maximum number of tool calls in one reply.
 const MOST_CALLS: usize = 64;
-/// More tokens than this in one call are nonsense: no body that we read has more bytes, and no model takes in as much.
+/// A higher token count is treated as invalid: no answer within the size limit has more bytes, and no model accepts as much input.
 const MOST_TOKENS: u64 = 1 << 27;
 
-/// A complaint that is tried again.
+/// A fault that may be retried.
 pub(super) fn bad(what: impl Into<String>) -> AnswerFault {
     (FailureKind::BadResponse, what.into())
 }
 
-/// What such an answer is: whose limit it was is added where the request is known.
+/// The message for such an answer. Whose limit it was is added where the request is known.
 pub(super) const CUT_AT_LIMIT: &str = "cut the answer at its length limit; raise max_output_tokens";
 
-/// The complaint about an answer that ended at `max_output_tokens`.
+/// The fault of an answer that was cut at `max_output_tokens`.
 pub(super) fn cut_at_limit() -> AnswerFault {
     (FailureKind::Truncated, CUT_AT_LIMIT.to_owned())
 }
 
-/// Sets a key of a request that has a value.
+/// Sets a key of a request if there is a value.
 pub(super) fn set(body: &mut Value, key: &str, value: Option<impl Into<Value>>) {
     if let Some(value) = value {
         body[key] = value.into();
     }
 }
 
-/// The messages of these roles as one text, for formats that have a place of its own for it.
+/// The messages of these roles as one text, for formats that send it separately.
 pub(super) fn system_text(messages: &[Arc<Message>], roles: &[MessageRole], further: Option<String>) -> Option<String> {
     let system = messages.iter().filter(|message| roles.contains(&message.role)).map(|message| message.text.clone());
     let texts: Vec<String> = system.chain(further).filter(|text| !text.is_empty()).collect();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
-/// The arguments of a call as JSON text. Those that were not an object are kept as the text they came as.
+/// The arguments of a call as JSON text. Arguments that were not an object keep their original text.
 pub(super) fn arguments_text(call: &ToolCall) -> String {
     call.arguments.as_str().map_or_else(|| call.arguments.to_string(), str::to_owned)
 }
 
-/// The JSON of an event.
+/// Parses the JSON of an event.
 pub(super) fn event_json(data: &str) -> Result<Value, AnswerFault> {
     read_json(data.as_bytes()).map_err(|fault| (fault.kind(), format!("sent {fault}")))
 }
 
-/// A reply in the making.
+/// A reply under construction.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) text: String,
@@ -61,17 +61,17 @@ pub(super) struct Draft {
     pub(super) model: Option<String>,
 }
 
-/// A tool call in the making.
+/// A tool call under construction.
 #[derive(Debug, Default)]
 pub(super) struct DraftCall {
     pub(super) id: String,
     pub(super) tool: String,
-    /// JSON text, as it arrives.
+    /// JSON text, as received so far.
     pub(super) arguments: String,
 }
 
 impl Draft {
-    /// Adds a tool call and gives its place.
+    /// Adds a tool call and returns its index.
     pub(super) fn add_call(&mut self, call: DraftCall) -> Result<usize, AnswerFault> {
         if self.calls.len() == MOST_CALLS {
             return Err(bad(format!("requested more than {MOST_CALLS} tool calls")));
@@ -80,7 +80,7 @@ impl Draft {
         Ok(self.calls.len() - 1)
     }
 
-    /// The reply.
+    /// Completes the reply.
     pub(super) fn reply(self) -> Result<ModelReply, AnswerFault> {
         if self.text.contains('\0') {
             return Err(bad("sent a NUL character"));
@@ -90,7 +90,7 @@ impl Draft {
             if call.tool.is_empty() {
                 return Err(bad("requested a tool call without a name"));
             }
-            // Some endpoints leave ids out; the engine needs one to answer the call.
+            // Some endpoints omit ids; the engine needs one to answer the call.
             let id = if call.id.is_empty() { format!("call_{}", index + 1) } else { call.id };
             calls.push(ToolCall { id, tool: call.tool, arguments: arguments(call.arguments) });
         }
@@ -98,7 +98,7 @@ impl Draft {
     }
 }
 
-/// The arguments of a call: an object, or the text that is none.
+/// Parses the arguments of a call: an object, or the text if it is not one.
 fn arguments(text: String) -> Value {
     if text.trim().is_empty() {
         return Value::Object(Map::new());
@@ -109,8 +109,8 @@ fn arguments(text: String) -> Value {
     }
 }
 
-/// What an answer cost, by the names that a format has for it; `None` unless both follow from what it tells. Some endpoints count what a
-/// model thinks in the total alone: what the parts lack of it counts as output. No request is made of nothing, so 0 is none told.
+/// The token usage of an answer, under the names that a format uses. `None` unless both counts can be derived. Some endpoints count thinking tokens
+/// only in the total, so the difference counts as output. A request is never empty, so an input count of 0 means that none was reported.
 pub(super) fn usage(usage: &Value, input: &str, output: &str) -> Option<Usage> {
     let is_nonsense = |key: &str| usage.get(key).is_some_and(|count| !count.is_null()) && tokens(usage, key).is_none();
     if [input, output, "total_tokens"].into_iter().any(is_nonsense) {
@@ -122,24 +122,24 @@ pub(super) fn usage(usage: &Value, input: &str, output: &str) -> Option<Usage> {
         (Some(input), Some(output), total) => (input, total.map_or(output, |total| output.max(total.saturating_sub(input)))),
         (Some(input), None, Some(total)) => (input, total.saturating_sub(input)),
         (None, Some(output), Some(total)) if total > 0 => (total.saturating_sub(output), output),
-        // Output is the dearer part.
+        // Counted as output, which is the more expensive part.
         (None, None, Some(total)) if total > 0 => (0, total),
         _ => return None,
     };
     Some(Usage { input_tokens, output_tokens, ..Usage::default() })
 }
 
-/// The name that an answer gives its model.
+/// The model name that an answer reports.
 pub(super) fn model_name(answer: &Value) -> Option<String> {
     answer["model"].as_str().filter(|model| !model.is_empty()).map(str::to_owned)
 }
 
-/// A number of tokens; `None` when it is missing, negative, broken or absurd.
+/// A token count; `None` if it is missing, negative, invalid or too high.
 pub(super) fn tokens(value: &Value, key: &str) -> Option<u64> {
     value.get(key)?.as_u64().filter(|tokens| *tokens <= MOST_TOKENS)
 }
 
-/// A text, where null and missing are empty.
+/// Reads a text. Null and missing values are empty.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, AnswerFault> {
     match value.get(key) {
         None | Some(Value::Null) => Ok(""),
@@ -148,7 +148,7 @@ pub(super) fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, AnswerFau
     }
 }
 
-/// An error object inside a 200: its own class while nothing of the answer is there, afterwards the answer is a broken one.
+/// The fault of an error object in a 200 answer: its own kind if no part of the answer has arrived yet, otherwise a broken answer.
 pub(super) fn error_complaint(value: &Value, has_begun: bool) -> AnswerFault {
     let sentence = error_sentence(value).unwrap_or("no reason given");
     if has_begun {
@@ -163,7 +163,7 @@ pub(super) fn error_complaint(value: &Value, has_begun: bool) -> AnswerFault {
     (kind, format!("answered with an error: {sentence}"))
 }
 
-/// The class of an error by the names OpenAI and Anthropic give.
+/// The failure kind of an error, by the names that OpenAI and Anthropic use.
 fn named_class(name: &str) -> Option<FailureKind> {
     match name {
         "rate_limit_error" | "rate_limit_exceeded" | "requests" | "tokens" => Some(FailureKind::RateLimited),

@@ -1,5 +1,5 @@
-//! Tool calls for endpoints that know none (`tool_calls: schema`): the tools are told in words, and the answer is held to a schema that
-//! allows either calls or the answer itself. Any endpoint that keeps to a JSON Schema can so use tools.
+//! Tool calls for endpoints that do not support them (`tool_calls: schema`): the tools are described in the prompt, and the answer must match a
+//! schema that allows either calls or the answer itself. This works with any endpoint that enforces a JSON Schema.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::event::MessageRole;
 use crate::model::ToolCalls;
 use crate::port::{Message, ModelReply, ModelRequest, ToolCall, ToolDescription};
 
-/// Most calls that the schema allows in one answer.
+/// Maximum number of calls that the schema allows in one answer.
 const MOST_CALLS: u64 = 8;
 
-/// The request without tools, where they must be told in words; `None`: it can go out as it is.
+/// The request with its tools described in words; `None` if it can be sent unchanged.
 pub(super) fn told(request: &ModelRequest) -> Option<ModelRequest> {
     if request.tool_calls == ToolCalls::Native || request.tools.is_empty() {
         return None;
@@ -30,7 +30,7 @@ pub(super) fn told(request: &ModelRequest) -> Option<ModelRequest> {
     Some(ModelRequest { messages, schema: Some(schema(request)), tools: vec![], ..request.clone() })
 }
 
-/// The reply of a request that [`told`] made.
+/// Reads the reply to a request that [`told`] built.
 pub(super) fn read(request: &ModelRequest, mut reply: ModelReply) -> Result<ModelReply, AnswerFault> {
     let Ok(Value::Object(mut answer)) = read_json(reply.text.as_bytes()) else {
         return Err(bad("sent neither tool calls nor an answer (tool_calls: schema)"));
@@ -66,7 +66,7 @@ fn words(tools: &[Arc<ToolDescription>]) -> String {
 fn schema(request: &ModelRequest) -> Value {
     let closed = |properties: Value, required: Value| json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
     let call = |tool: &Arc<ToolDescription>| {
-        // A reference would point elsewhere once it stands inside another schema; the arguments are checked again anyway.
+        // A reference would no longer resolve inside another schema. The arguments are checked again later.
         let refers = tool.parameters.to_string().contains("\"$ref\"");
         let with = if refers { json!({ "type": "object" }) } else { tool.parameters.clone() };
         closed(json!({ "tool": { "const": tool.name }, "with": with }), json!(["tool", "with"]))
@@ -78,7 +78,7 @@ fn schema(request: &ModelRequest) -> Value {
     json!({ "anyOf": [closed(json!({ "calls": calls }), json!(["calls"])), closed(json!({ "answer": answer }), json!(["answer"]))] })
 }
 
-/// The conversation in this form: calls and answers as the model wrote them, results as what it is reported.
+/// The conversation in this form: calls and answers as the model wrote them, and results as user messages.
 fn messages(messages: &[Arc<Message>], is_data: bool) -> Vec<Message> {
     let mut told: Vec<Message> = vec![];
     let mut results: Vec<Value> = vec![];

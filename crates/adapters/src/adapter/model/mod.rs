@@ -1,10 +1,10 @@
-//! Language models over HTTP: one attempt, always streamed, in OpenAI's chat or responses format or Anthropic's messages format.
+//! Language models over HTTP: a single attempt, always streamed, in OpenAI's chat or responses format or Anthropic's messages format.
 //!
-//! A reply counts only when the stream ended the way its format says; the text of anything else is dropped. An endpoint that ignores
-//! `stream` and answers one JSON object is read too.
+//! A reply is only accepted if the stream ended as its format requires; otherwise its text is dropped. An endpoint that ignores `stream` and answers
+//! with one JSON object is supported too.
 //!
-//! How to add a wire format: its variant of `model::WireFormat`, a file here that makes a [`WireCall`] with its [`AnswerReader`], its arm in [`ask`], which the
-//! compiler asks for, and its rows in `tests`. A provider that speaks one: see [`Service`](crate::model::Service).
+//! How to add a wire format: add a variant to `model::WireFormat`, a file here that builds a [`WireCall`] with its [`AnswerReader`], an arm in
+//! [`ask`] (the compiler requires it), and rows in `tests`. To add a provider that uses an existing format, see [`Service`](crate::model::Service).
 
 mod anthropic;
 mod draft;
@@ -36,7 +36,7 @@ pub struct HttpModelClient {
 }
 
 impl HttpModelClient {
-    /// Calls over these connections; pictures that lie in these places are not sent.
+    /// Creates a client that uses these connections. Pictures in the protected places of `own` are not sent.
     pub fn new(http: Http, own: Arc<OwnFiles>) -> HttpModelClient {
         HttpModelClient { http, own }
     }
@@ -53,7 +53,7 @@ impl ModelClient for HttpModelClient {
             };
             let reply = tokio::time::timeout(request.timeout, attempt(&client, &request, &scrub)).await.map_err(too_slow)?;
             let mut reply = reply.map_err(|fault| said_by_whom(fault.into(), &request))?;
-            // One that stands in for a key where none is needed (`none`, `ollama`) may be in any answer.
+            // Short keys and plain words, such as the placeholders `none` and `ollama`, may occur in any answer, so they are not hidden.
             if request.api_key.as_ref().is_some_and(|key| is_recognised(key.reveal())) {
                 scrub.reply(&mut reply);
             }
@@ -62,14 +62,14 @@ impl ModelClient for HttpModelClient {
     }
 }
 
-/// Whose bound an answer was cut at.
+/// Adds whose limit an answer was cut at.
 fn said_by_whom(mut failure: Failure, request: &ModelRequest) -> Failure {
     let used = failure.tokens.map_or(0, |(_, output)| output);
     if failure.message.ends_with(draft::CUT_AT_LIMIT)
         && let Some(most) = request.max_output_tokens
     {
         failure.message = match request.bounded_as {
-            // Of an endpoint that counts tokens it is known that the model's own limit came first.
+            // The endpoint reports fewer tokens than allowed, so the model's own limit was reached first.
             _ if used > 0 && used < most => format!("model {:?} cut its answer after {used} tokens, at a limit of its own", request.model),
             Some(what) => {
                 format!("{what} was cut at flow's default limit of {most} tokens; set max_output_tokens of the model to allow more")
@@ -80,27 +80,27 @@ fn said_by_whom(mut failure: Failure, request: &ModelRequest) -> Failure {
     failure
 }
 
-/// What is wrong with an answer: a class and the words after `https://host`.
+/// What is wrong with an answer: a failure kind, and a message that follows `https://host`.
 type AnswerFault = (FailureKind, String);
 
-/// Puts an answer together. Each method fails with what is wrong.
+/// Assembles an answer. The fallible methods return what is wrong with it.
 trait AnswerReader: Send {
-    /// Takes the next event of a stream.
+    /// Reads the next event of a stream.
     fn event(&mut self, event: &SseEvent) -> Result<ReadProgress, AnswerFault>;
-    /// Takes an answer that was not streamed, and is no error.
+    /// Reads an answer that was not streamed and is not an error.
     fn whole(&mut self, answer: &Value) -> Result<(), AnswerFault>;
-    /// The text so far.
+    /// The text received so far.
     fn heard(&self) -> &str;
-    /// Tokens read and written, as far as they were told.
+    /// The numbers of input and output tokens, if the endpoint reported them.
     fn tokens(&self) -> Option<(u64, u64)>;
-    /// The reply, once an end was read.
+    /// The reply, after the end of the answer was read.
     fn reply(self: Box<Self>) -> Result<ModelReply, AnswerFault>;
 }
 
-/// A request in one wire format, and who reads its answer.
+/// A request in one wire format, and the reader of its answer.
 struct WireCall {
     url: String,
-    /// How it says who calls, and what else the format asks for.
+    /// Authentication, and other headers that the format requires.
     headers: Vec<(String, Secret)>,
     body: Value,
     reader: Box<dyn AnswerReader>,
@@ -171,12 +171,12 @@ async fn read(mut answer: HttpAnswer, mut reader: Box<dyn AnswerReader>, listene
     reader.reply().map_err(|complaint| HttpFault::after_sending(Failure { tokens, ..complain(complaint) }))
 }
 
-/// The header by which most endpoints know who calls.
+/// The `Authorization` header that most endpoints use.
 fn bearer(request: &ModelRequest) -> Vec<(String, Secret)> {
     request.api_key.iter().map(|key| ("authorization".to_owned(), Secret::new(format!("Bearer {}", key.reveal())))).collect()
 }
 
-/// The address of a method below a base URL. `version` stands between them unless the base URL ends with it.
+/// The URL of a method below a base URL. `version` is inserted between them unless the base URL ends with it.
 fn joined(base_url: &str, version: &str, method: &str) -> String {
     let base = base_url.trim_end_matches('/');
     let version = if version.is_empty() || base.ends_with(version) { "" } else { version };

@@ -1,4 +1,4 @@
-//! OpenAI's chat format, which most other endpoints speak too.
+//! OpenAI's chat format, which most other endpoints support too.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::event::MessageRole;
 use crate::model::FailureKind;
 use crate::port::{Message, ModelReply, ModelRequest, ToolCall, ToolDescription};
 
-/// `{base_url}/chat/completions`; the base URL holds the version (`http://127.0.0.1:11434/v1`).
+/// Builds a call of `{base_url}/chat/completions`. The base URL contains the version (`http://127.0.0.1:11434/v1`).
 pub(super) fn call(request: &ModelRequest, pictures: &Pictures) -> WireCall {
     let url = joined(&request.base_url, "", "/chat/completions");
     WireCall { url, headers: bearer(request), body: body(request, pictures), reader: Box::new(ChatReader::default()) }
@@ -26,7 +26,7 @@ fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
         "stream_options": { "include_usage": true },
     });
     set(&mut body, "temperature", request.temperature);
-    // OpenAI's own newer models reject the old name, which is the one other endpoints know.
+    // OpenAI's newer models reject the old name, which is the only one that other endpoints know.
     let most = if is_at(&request.base_url, "api.openai.com") { "max_completion_tokens" } else { "max_tokens" };
     set(&mut body, most, request.max_output_tokens);
     set(&mut body, "seed", request.seed);
@@ -42,8 +42,8 @@ fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
     body
 }
 
-/// A tool message holds no pictures here: those of a round come in a message of the user's side after its last result, as the format wants
-/// all results directly below the calls.
+/// Builds the messages. A tool message cannot hold pictures, so those of a round follow in a user message after its last result: the format requires
+/// all results directly after the calls.
 fn messages(messages: &[Arc<Message>], pictures: &Pictures) -> Vec<Value> {
     let mut sent = vec![];
     let mut shown: Vec<Value> = vec![];
@@ -72,7 +72,7 @@ fn picture(picture: &Picture) -> Value {
 
 fn message(message: &Message, pictures: &Pictures) -> Value {
     match message.role {
-        // The name that every endpoint knows.
+        // `system` is the name that every endpoint knows.
         MessageRole::System | MessageRole::Developer => json!({ "role": "system", "content": message.text }),
         MessageRole::User if message.pictures.is_empty() => json!({ "role": "user", "content": message.text }),
         MessageRole::User => {
@@ -91,7 +91,7 @@ fn message(message: &Message, pictures: &Pictures) -> Value {
     }
 }
 
-/// The schema as it is sent. OpenAI's own models keep to a schema only if it has no lengths of texts, which the engine checks again.
+/// The schema to send. OpenAI's own models only enforce a schema without text lengths, which the engine checks later anyway.
 pub(super) fn sent_schema(request: &ModelRequest) -> Option<Value> {
     let mut schema = request.schema.clone()?;
     if is_at(&request.base_url, "api.openai.com") {
@@ -111,14 +111,14 @@ fn without_lengths(schema: &mut Value) {
     }
 }
 
-/// Whether strict structured output knows a key (OpenAI, "Structured Outputs", supported schemas).
+/// Whether strict structured output supports a key (OpenAI, "Structured Outputs", supported schemas).
 fn is_strict_key(key: &str) -> bool {
     matches!(key, "type" | "properties" | "required" | "additionalProperties" | "items" | "enum" | "const" | "title" | "description")
         || matches!(key, "anyOf" | "pattern" | "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "minItems" | "maxItems")
 }
 
-/// Whether OpenAI would take a schema as strict: the root is an object, each object lists all its properties as required and allows no
-/// others. A schema that does not fit would be rejected; without `strict` it is taken as a wish. Others enforce any schema.
+/// Whether OpenAI accepts a schema as strict: the root is an object, and each object lists all its properties as required and allows no others. Any
+/// other schema would be rejected; without `strict`, OpenAI treats it as a hint. Other endpoints enforce any schema.
 pub(super) fn is_strict(schema: &Value) -> bool {
     schema.get("type") == Some(&json!("object")) && schema.get("anyOf").is_none() && is_strict_part(schema, 0)
 }
@@ -204,7 +204,7 @@ impl AnswerReader for ChatReader {
 }
 
 impl ChatReader {
-    /// Errors, usage and the model's name.
+    /// Reads errors, usage and the model's name.
     fn head(&mut self, chunk: &Value) -> Result<(), AnswerFault> {
         if !chunk.is_object() {
             return Err(bad("sent JSON that is not a model's answer"));
@@ -219,7 +219,7 @@ impl ChatReader {
         Ok(())
     }
 
-    /// The one choice; the last chunk of a stream has none.
+    /// The only choice; the last chunk of a stream has none.
     fn choice<'a>(&self, chunk: &'a Value) -> Result<Option<&'a Value>, AnswerFault> {
         match chunk.get("choices").and_then(Value::as_array).map(Vec::as_slice) {
             None if chunk["usage"].is_null() => Err(bad("sent an answer without choices")),
@@ -229,7 +229,7 @@ impl ChatReader {
         }
     }
 
-    /// A delta of a stream, or a whole message. Gives whether it held anything.
+    /// Reads a delta of a stream, or a whole message. Returns whether it had content.
     fn part(&mut self, part: &Value, is_delta: bool) -> Result<bool, AnswerFault> {
         let (content, refusal) = (text(part, "content")?, text(part, "refusal")?);
         self.draft.text.push_str(content);
@@ -249,7 +249,7 @@ impl ChatReader {
         let arguments = match &function["arguments"] {
             Value::Null => String::new(),
             Value::String(text) => text.clone(),
-            // Some endpoints send the object itself.
+            // Some endpoints send an object instead of a text.
             other => other.to_string(),
         };
         let count = self.draft.calls.len();
@@ -257,7 +257,7 @@ impl ChatReader {
             Some(index) => {
                 index.as_u64().and_then(|index| usize::try_from(index).ok()).ok_or_else(|| bad("sent a tool call without index"))?
             }
-            // Without places, a name begins the next call.
+            // Without an index, a name starts the next call.
             None if tool.is_empty() && count > 0 => count - 1,
             None => count,
         };

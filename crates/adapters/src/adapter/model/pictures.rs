@@ -1,4 +1,4 @@
-//! Pictures beside a prompt: read, and put into the form that wire formats take.
+//! Pictures in a prompt: reads them and converts them to the form that wire formats require.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::ErrorKind;
@@ -16,10 +16,10 @@ use crate::event::MessageRole;
 use crate::model::FailureKind;
 use crate::port::{Message, ModelRequest};
 
-/// Most bytes of one picture: what the providers take (Anthropic, "Vision": 5 MB for one picture).
+/// Maximum size of one picture that providers accept, in bytes (Anthropic, "Vision": 5 MB for one picture).
 const MOST_BYTES: u64 = 5 * 1024 * 1024;
 
-/// A picture as it is sent.
+/// A picture in the form that is sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Picture {
     pub(super) media_type: &'static str,
@@ -27,7 +27,7 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    /// Its content as an address.
+    /// The content as a data URL.
     pub(super) fn data_url(&self) -> String {
         format!("data:{};base64,{}", self.media_type, self.base64)
     }
@@ -38,13 +38,13 @@ impl Picture {
 pub(super) struct Pictures(BTreeMap<PathBuf, Picture>);
 
 impl Pictures {
-    /// Those of a message, in order.
+    /// The pictures of a message, in order.
     pub(super) fn of<'p>(&'p self, message: &'p Message) -> impl Iterator<Item = &'p Picture> {
         message.pictures.iter().filter_map(|path| self.0.get(path))
     }
 }
 
-/// Reads the pictures of a request; nothing is sent when one cannot be read.
+/// Reads the pictures of a request. If one cannot be read, nothing is sent.
 pub(super) async fn load(request: &ModelRequest, own: &Arc<OwnFiles>) -> Result<Pictures, HttpFault> {
     let mut paths: Vec<PathBuf> = request.messages.iter().flat_map(|message| message.pictures.clone()).collect();
     if paths.is_empty() {
@@ -55,7 +55,7 @@ pub(super) async fn load(request: &ModelRequest, own: &Arc<OwnFiles>) -> Result<
     let own = Arc::clone(own);
     let of_tools: HashSet<PathBuf> =
         request.messages.iter().filter(|one| one.role == MessageRole::Tool).flat_map(|one| one.pictures.clone()).collect();
-    // What a tool gave is named in the text of its result; in a run that was resumed in another process the picture itself is gone.
+    // The text of a tool's result names its pictures; if the run was resumed in another process, the files no longer exist.
     let is_gone = move |path: &PathBuf| of_tools.contains(path) && !path.exists();
     let read = move || {
         let there = paths.into_iter().filter(|path| !is_gone(path));

@@ -1,11 +1,12 @@
 //! OpenAI's responses format.
 //!
-//! What counts is the whole response that the last event of a stream holds; the pieces before it are only heard. The endpoint is asked to
-//! keep nothing (`store: false`), so that each request tells the whole conversation.
+//! The reply is built from the whole response in the last event of a stream; the deltas before it are only passed to the listener. The endpoint is
+//! told not to store anything (`store: false`), so each request contains the whole conversation.
 //!
-//! Some endpoints (llama.cpp's server) call a response complete that they cut at `max_output_tokens`: one that used all of them counts as cut.
+//! Some endpoints (llama.cpp's server) report a response that was cut at `max_output_tokens` as complete, so a response that used all of them counts
+//! as cut.
 //!
-//! There is no seed in this format; one that is set is not sent.
+//! This format has no seed; a seed that is set is not sent.
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use crate::event::MessageRole;
 use crate::model::FailureKind;
 use crate::port::{Message, ModelReply, ModelRequest, ToolCall, ToolDescription};
 
-/// `{base_url}/responses`; the base URL holds the version.
+/// Builds a call of `{base_url}/responses`. The base URL contains the version.
 pub(super) fn call(request: &ModelRequest, pictures: &Pictures) -> WireCall {
     let reader = Box::new(ResponseReader { most: request.max_output_tokens, ..ResponseReader::default() });
     WireCall { url: joined(&request.base_url, "", "/responses"), headers: bearer(request), body: body(request, pictures), reader }
@@ -50,7 +51,7 @@ fn body(request: &ModelRequest, pictures: &Pictures) -> Value {
     body
 }
 
-/// What a message is here: a message, calls of tools, or the result of one.
+/// The items of a message: a message, tool calls, or the result of one.
 fn items(message: &Message, pictures: &Pictures) -> Vec<Value> {
     match message.role {
         MessageRole::Tool => {
@@ -71,7 +72,7 @@ fn items(message: &Message, pictures: &Pictures) -> Vec<Value> {
     }
 }
 
-/// Pictures and the text beside them.
+/// The pictures and the text of a message.
 fn seen(message: &Message, pictures: &Pictures) -> Value {
     let picture = |picture: &Picture| json!({ "type": "input_image", "image_url": picture.data_url() });
     let words = json!({ "type": "input_text", "text": message.text });
@@ -81,7 +82,7 @@ fn seen(message: &Message, pictures: &Pictures) -> Value {
 /// Reads events until `response.completed`, or one `response` object.
 #[derive(Debug, Default)]
 struct ResponseReader {
-    /// The pieces that were heard.
+    /// The text received so far.
     heard: String,
     /// `max_output_tokens` of the request.
     most: Option<u64>,
@@ -104,7 +105,7 @@ impl AnswerReader for ResponseReader {
             }
             "error" => return Err(error_complaint(&value, self.has_begun)),
             kind if kind.starts_with("response.") => {}
-            // The format may grow new kinds of events; those are passed over.
+            // The format may add new kinds of events; they are ignored.
             _ => return Ok(ReadProgress::Nothing),
         }
         Ok(ReadProgress::More)

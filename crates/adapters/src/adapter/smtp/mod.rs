@@ -1,7 +1,7 @@
-//! Mail over SMTP: one attempt, one recipient.
+//! Mail over SMTP: a single attempt to one recipient.
 //!
-//! To another machine the connection is always encrypted: TLS from the start on port 465, STARTTLS elsewhere, and a server that offers
-//! neither gets no mail. To this machine it is plain. Once the data of a mail is on its way, a cut means that nobody knows.
+//! Connections to other machines are always encrypted: TLS from the start on port 465, STARTTLS on other ports. A server that supports neither is
+//! rejected. Connections to this machine are not encrypted. If the connection breaks after the data of a mail was sent, the outcome is unknown.
 
 #[cfg(test)]
 mod tests;
@@ -28,9 +28,10 @@ use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{Clock, Mail, MailSender, Pending};
 
-/// The port where TLS begins at once (RFC 8314).
+/// The port on which TLS starts immediately (RFC 8314).
 const TLS_PORT: u16 = 465;
-/// Most bytes a server may say in one session, before lettre's own bounds on lines see them.
+/// Maximum number of bytes that a server may send in one session, counted before lettre's own limits on lines apply. Connections with TLS from the
+/// start are not counted.
 const MOST_RECEIVED: usize = 256 << 10;
 
 /// Sends mail over SMTP.
@@ -42,7 +43,7 @@ pub struct SmtpMailSender {
 }
 
 impl SmtpMailSender {
-    /// A sender. `private_hosts`: see `HttpSettings`.
+    /// Creates a sender. For `private_hosts`, see `HttpSettings`.
     pub fn new(clock: Arc<dyn Clock>, private_hosts: Vec<String>) -> SmtpMailSender {
         SmtpMailSender { clock, lookup: Arc::new(SystemLookup), private_hosts: private_hosts.into() }
     }
@@ -60,12 +61,12 @@ impl MailSender for SmtpMailSender {
     }
 }
 
-/// One attempt.
+/// One attempt to send a mail.
 struct SmtpAttempt<'a> {
     sender: &'a SmtpMailSender,
     mail: &'a Mail,
     scrub: Scrub,
-    /// The data was begun to be sent.
+    /// Whether sending the data has started.
     is_on_its_way: AtomicBool,
 }
 
@@ -80,7 +81,7 @@ impl SmtpAttempt<'_> {
             connection.auth(&[Mechanism::Plain, Mechanism::Login], &credentials).await.map_err(|e| self.fault(&e))?;
         }
         self.deliver(&mut connection, &message).await?;
-        // The mail is taken; how the server says goodbye does not matter.
+        // The mail was accepted, so a failure to close the session is ignored.
         let _ = connection.quit().await;
         Ok(id)
     }
@@ -111,7 +112,7 @@ impl SmtpAttempt<'_> {
         Ok(())
     }
 
-    /// Connects to an address that was checked, and encrypts unless it is this machine.
+    /// Connects to a checked address, and encrypts the connection unless it is to this machine.
     async fn connect(&self, host: &str, port: u16) -> Result<AsyncSmtpConnection, Failure> {
         let addresses = self.addresses(host, port).await?;
         let hello = ClientId::default();
@@ -142,7 +143,7 @@ impl SmtpAttempt<'_> {
         Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
 
-    /// `host:port` of the server.
+    /// The host and port of the server, from `host:port`.
     fn server(&self) -> Result<(&str, u16), Failure> {
         let server = &self.mail.server;
         let is_name = |host: &str| !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
@@ -177,7 +178,7 @@ impl SmtpAttempt<'_> {
         built.map_err(|error| wrong(format!("the mail cannot be written: {error}")))
     }
 
-    /// The class of an error of the session.
+    /// Converts an error of the session to a failure.
     fn fault(&self, error: &Error) -> Failure {
         if let Some(reason) = certificate_fault(error) {
             return self.failure(FailureKind::Blocked, format!("has a certificate that is not trusted: {reason}"));
@@ -194,7 +195,7 @@ impl SmtpAttempt<'_> {
         }
     }
 
-    /// A failure that says nothing about the mail: nobody knows, once its data was on its way.
+    /// A failure without a verdict on the mail. After its data was sent, the outcome is unknown.
     fn lost(&self, kind: FailureKind, what: String) -> Failure {
         if self.is_on_its_way.load(Ordering::Relaxed) {
             return self.failure(FailureKind::UnknownOutcome, format!("{what}; it is unknown whether the mail was sent"));
@@ -207,7 +208,7 @@ impl SmtpAttempt<'_> {
     }
 }
 
-/// The same for the same key, and unlike for any other.
+/// A message id that depends only on the mail's key and the sender's domain.
 fn message_id(mail: &Mail) -> String {
     let digest = Sha256::digest(mail.key.as_bytes());
     let name = hex::encode(&digest[..16]);
@@ -216,7 +217,7 @@ fn message_id(mail: &Mail) -> String {
     format!("<{name}@{}>", if domain.is_empty() { "localhost" } else { &domain })
 }
 
-/// A connection that ends when the other side has said too much.
+/// A connection that fails when the server sends too much.
 #[derive(Debug)]
 struct BoundedStream {
     stream: TcpStream,

@@ -1,8 +1,8 @@
-//! The functions a query of DuckDB may call.
+//! The functions that a DuckDB query may call.
 
-/// DuckDB's functions without effects, by name in lower case; operators are functions too. Missing on purpose: everything that reads
-/// files, settings or the catalog, that waits, and that makes a long text or list from a number (`repeat`, `lpad`, `printf`,
-/// `list_resize`, `range` as a value, `reduce`): one value of theirs could take all memory before anybody looks.
+/// DuckDB's functions without side effects, in lower case; operators are functions too. Deliberately missing: functions that read files, settings or
+/// the catalog, that wait, and that build a long text or list from a number (`repeat`, `lpad`, `printf`, `list_resize`, `range` as a value,
+/// `reduce`). A single value of those could use up all memory before it is checked.
 #[rustfmt::skip]
 const ALLOWED: &[&str] = &[
     // operators
@@ -58,15 +58,15 @@ const ALLOWED: &[&str] = &[
     "json_transform_strict", "json_type", "json_valid", "json_value", "row_to_json", "to_json",
 ];
 
-/// Functions a query may read from as from a table. Their rows come bit by bit.
+/// Functions that a query may use as tables. Their rows are produced incrementally.
 const TABLES: &[&str] = &["generate_series", "json_each", "json_tree", "range", "unnest"];
 
-/// Whether a query may call it.
+/// Whether a query may call the function.
 pub(super) fn is_allowed(function: &str) -> bool {
     ALLOWED.iter().any(|allowed| allowed.eq_ignore_ascii_case(function))
 }
 
-/// Whether a query may read from it.
+/// Whether a query may use the function as a table.
 pub(super) fn is_allowed_table(function: &str) -> bool {
     TABLES.iter().any(|allowed| allowed.eq_ignore_ascii_case(function))
 }

@@ -1,7 +1,7 @@
-//! What a query names, as DuckDB's own parser understands it: nothing is decided by looking at its text.
+//! What a query refers to, according to DuckDB's own parser: no decision is based on the query's text.
 //!
-//! DuckDB has no authorizer as SQLite has. It writes the parsed query as JSON instead (`json_serialize_sql`), and every kind of part,
-//! table and function in there must be a known one before the query is prepared.
+//! DuckDB has no authorizer like SQLite's. Instead, it serializes the parsed query as JSON (`json_serialize_sql`), and every part, table and function
+//! in it must be allowed before the query is prepared.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -15,33 +15,33 @@ use super::{functions, messages};
 use crate::event::Failure;
 use crate::port::TableSource;
 
-/// Parts of a query that are neither expressions nor types: what it may be made of. Missing on purpose: `SHOW_REF` (describe, show,
-/// summarize) and everything that is not written by a person (`DELIM_GET`, `COLUMN_DATA` …).
+/// The allowed parts of a query that are neither expressions nor types. Deliberately missing: `SHOW_REF` (describe, show, summarize) and everything
+/// that a person does not write (`DELIM_GET`, `COLUMN_DATA` …).
 #[rustfmt::skip]
 const PARTS: &[&str] = &[
     "SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE",
     "BASE_TABLE", "SUBQUERY", "JOIN", "TABLE_FUNCTION", "EXPRESSION_LIST", "EMPTY", "PIVOT",
     "ORDER_MODIFIER", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER", "DISTINCT_MODIFIER", "ORDER_DEFAULT", "ASCENDING", "DESCENDING",
 ];
-/// Kinds of expressions.
+/// The allowed kinds of expressions.
 #[rustfmt::skip]
 const EXPRESSIONS: &[&str] = &[
     "BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "DEFAULT", "FUNCTION", "LAMBDA",
     "LAMBDA_REF", "OPERATOR", "PARAMETER", "POSITIONAL_REFERENCE", "STAR", "SUBQUERY", "TYPE", "WINDOW",
 ];
 
-/// How many queries may be in a query, in brackets or in front with `with`, and how many `*`. Each inner query may double the time of
-/// planning, which cannot be interrupted.
+/// Maximum number of inner queries, in brackets or after `with`, and of `*`. Each inner query may double the planning time, and planning cannot be
+/// interrupted.
 const MOST_INNER: usize = 20;
 const MOST_STARS: usize = 100;
 
-/// A query of one statement that only reads, with allowed functions.
+/// A checked query: one statement that only reads, and only calls allowed functions.
 pub(super) struct Inspected {
-    /// Its places, as they are written: `$name`, or `?`.
+    /// Its parameters, as written: `$name`, or `?`.
     pub(super) places: BTreeSet<String>,
-    /// The tables it reads from, without those of a named database or schema.
+    /// The tables it reads, without a database or schema name.
     tables: BTreeSet<String>,
-    /// Names the query may have given itself (`with name as …`).
+    /// Names that the query may define itself (`with name as …`).
     own: HashSet<String>,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Inspected {
 #[derive(Default)]
 struct JsonObject {
     parent: Option<u64>,
-    /// Its name in the object around it.
+    /// Its key in the enclosing object.
     key: String,
     words: BTreeMap<String, String>,
 }
@@ -60,9 +60,9 @@ impl JsonObject {
     }
 }
 
-/// Has the query parsed and looks at every part of it.
+/// Parses the query and checks every part of it.
 pub(super) fn inspect(connection: &Connection, query: &str) -> Result<Inspected, Failure> {
-    // A text ends at a zero byte for DuckDB: what follows would be looked at by nobody.
+    // DuckDB treats a zero byte as the end of the text, so the rest would not be checked.
     if query.contains('\0') {
         return Err(bad_request("The query contains a zero byte. Remove it."));
     }
@@ -94,7 +94,7 @@ pub(super) fn inspect(connection: &Connection, query: &str) -> Result<Inspected,
     Ok(inspected)
 }
 
-/// The objects of the JSON, outer ones first. DuckDB takes the JSON apart too: it may be nested deeply.
+/// The objects of the JSON, outer ones first. DuckDB also reads the JSON, because it may be deeply nested.
 fn nodes(connection: &Connection, json: &str) -> duckdb::Result<BTreeMap<u64, JsonObject>> {
     const PARTS_AND_WORDS: &str = "SELECT id, parent, key, type = 'OBJECT', atom ->> '$' FROM json_tree($1::VARCHAR)
         WHERE type = 'OBJECT' OR key IN ('type', 'class', 'function_name', 'table_name', 'schema_name', 'catalog_name', 'schema', 'catalog',
@@ -155,8 +155,8 @@ impl Inspected {
         Ok(())
     }
 
-    /// The tables of the request that the query reads. Everything else it reads must be a name of its own that hides nothing of
-    /// DuckDB's inner tables.
+    /// The tables of the request that the query reads. Any other name it reads must be defined by the query itself and must not hide an internal
+    /// table of DuckDB.
     pub(super) fn tables<'a>(&self, connection: &Connection, request: &'a [TableSource]) -> Result<Vec<&'a TableSource>, Failure> {
         let mut used = Vec::new();
         for name in &self.tables {
@@ -178,14 +178,14 @@ impl Inspected {
     }
 }
 
-/// Whether DuckDB has a table or view of this name itself.
+/// Whether DuckDB has an internal table or view of this name.
 fn is_inner(connection: &Connection, name: &str) -> duckdb::Result<bool> {
     let inner = "SELECT count(*) FROM (SELECT view_name AS name FROM duckdb_views() WHERE internal
         UNION ALL SELECT table_name FROM duckdb_tables() WHERE internal) WHERE lower(name) = lower($1)";
     connection.query_row(inner, [name], |row| row.get::<_, i64>(0)).map(|count| count > 0)
 }
 
-/// Why a query was not parsed. The JSON of an error is small and flat.
+/// Explains why a query was not parsed. The JSON of an error is small and flat.
 fn not_parsed(json: &str, query: &str) -> Failure {
     let error: Value = serde_json::from_str(json).unwrap_or_default();
     let word = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! DuckDB's errors as failures. The connection is set to give them as JSON: kind, sentence, place.
+//! Converts DuckDB's errors to failures. The connection is configured to report them as JSON with a kind, a message and a position.
 
 use duckdb::{Connection, Error};
 use serde_json::Value;
@@ -9,10 +9,10 @@ use super::super::sentence::{self, bad_request, denied, unavailable};
 use crate::event::Failure;
 use crate::port::QueryRequest;
 
-/// An error as DuckDB tells it.
+/// An error of DuckDB.
 struct Told {
     kind: String,
-    /// Without the lines that repeat the query or list candidates.
+    /// The first line: the others repeat the query or list candidates.
     sentence: String,
     position: String,
     subtype: String,
@@ -41,7 +41,7 @@ fn first_line(sentence: &str) -> &str {
     sentence.lines().next().unwrap_or_default().trim_end_matches(['.', '!', ' '])
 }
 
-/// A failure of a person's query, with what there is when it names something that there is not.
+/// The failure of a person's query. If the query uses an unknown name, the message lists the existing ones.
 pub(super) fn explained(connection: &Connection, error: &Error, request: &QueryRequest) -> Failure {
     let told = told(error);
     match told.kind.as_str() {
@@ -72,13 +72,13 @@ pub(super) fn columns_of(connection: &Connection, table: &str) -> duckdb::Result
     Ok(statement.schema().fields().iter().map(|field| field.name().clone()).collect())
 }
 
-/// A sentence of DuckDB about a query, with its place.
+/// A failure from DuckDB's message about a query, with its position.
 pub(super) fn of_query(sentence: &str, position: &str, query: &str) -> Failure {
     let place = position.parse().map_or_else(|_| String::new(), |offset| place(query, offset));
     bad_request(format!("DuckDB: {}{place}.", first_line(sentence)))
 }
 
-/// A file that DuckDB rejects.
+/// The failure of a file that DuckDB rejects.
 pub(super) fn unreadable(file: &str, what: &str, error: &Error) -> Failure {
     let told = told(error);
     match told.kind.as_str() {
@@ -92,7 +92,7 @@ pub(super) fn unreadable(file: &str, what: &str, error: &Error) -> Failure {
     }
 }
 
-/// A failure of ours.
+/// A failure that the query did not cause.
 pub(super) fn internal(error: &Error) -> Failure {
     let told = told(error);
     match told.kind.as_str() {

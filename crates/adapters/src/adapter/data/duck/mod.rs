@@ -1,10 +1,10 @@
 //! DuckDB: queries on Parquet and DuckDB files, and on CSV, TSV and Excel files with `engine: duckdb`.
 //!
-//! A query's way: `inspect` (DuckDB's own parser says which tables, functions and values it names; nothing else gets further) →
-//! `tables` (only the declared files, then the lock: no file, no extension, no setting) → `values` (rows as data) under `watch` (time,
-//! memory). Every query has a database of its own, so no file stays locked between two.
+//! The steps of a query: `inspect` (DuckDB's own parser lists the tables, functions and values that the query uses; only allowed ones pass) →
+//! `tables` (only the declared files, then the lock: no other file, no extension, no setting) → `values` (rows as data), under `watch` (time,
+//! memory). Every query has its own database, so no file stays locked between queries.
 //!
-//! How to open another function to queries: a word in `functions`.
+//! How to allow another function in queries: add its name in `functions`.
 
 mod functions;
 mod inspect;
@@ -31,7 +31,7 @@ use watch::watched;
 
 pub(super) use tables::tables_of as tables_of_file;
 
-/// The answer of DuckDB; `None` when the query reads tables of SQLite only and merely mentions another's name.
+/// Answers a query with DuckDB; `None` if the query only reads tables of SQLite and merely mentions the name of another table.
 pub(super) fn query(request: &QueryRequest, cancel: &CancelFlag) -> Result<Option<Rows>, Failure> {
     check(request)?;
     let connection = tables::connect()?;
@@ -45,19 +45,19 @@ pub(super) fn query(request: &QueryRequest, cancel: &CancelFlag) -> Result<Optio
     session.answer(&inspected, &used, request, cancel).map(Some)
 }
 
-/// Which of these tables a query reads. A query that is wrong in another way reads none: that is reported when it runs.
+/// The tables that a query reads. An invalid query reads none; its error is reported when it runs.
 pub(super) fn tables_of<'a>(query: &str, tables: &'a [TableSource]) -> Result<Vec<&'a TableSource>, Failure> {
     let connection = tables::connect()?;
     Ok(inspect(&connection, query).and_then(|inspected| inspected.tables(&connection, tables)).unwrap_or_default())
 }
 
-/// A locked database with the tables it was opened for.
+/// A locked database with the tables that it was opened for.
 pub(super) struct DuckSession {
     connection: Connection,
 }
 
 impl DuckSession {
-    /// With these tables.
+    /// Opens a database with these tables.
     pub(super) fn open(tables: &[&TableSource], cancel: &CancelFlag) -> Result<DuckSession, Failure> {
         DuckSession::with(tables::connect()?, tables, cancel)
     }
@@ -78,10 +78,10 @@ impl DuckSession {
             let explained = |error: ::duckdb::Error| messages::explained(&self.connection, &error, request);
             let mut statement = self.connection.prepare(&request.query).map_err(explained)?;
             let values = bound(&statement, inspected, request)?;
-            // The iterator of arrow would panic on a failure; the rows below come from the same stream.
+            // Arrow's iterator would panic on a failure. The rows below come from the same stream.
             drop(statement.stream_arrow(params_from_iter(values)).map_err(explained)?);
             let rows = rows(&statement, request, explained)?;
-            // DuckDB does not say where a column comes from: of a table with personal columns all may be.
+            // DuckDB does not report where a column comes from. If a table has personal columns, every result column may be personal.
             let all = vec![used.iter().any(|table| !table.pii.is_empty()); rows.columns.len()];
             Ok(rows.with_personal(&all))
         })
@@ -96,7 +96,7 @@ impl Answers for DuckSession {
     }
 }
 
-/// The values of the places, in DuckDB's order. DuckDB does not tell capitals of a place apart.
+/// The values of the parameters, in DuckDB's order. DuckDB ignores the case of parameter names.
 fn bound(statement: &Statement<'_>, inspected: &Inspected, request: &QueryRequest) -> Result<Vec<Sql>, Failure> {
     let mut values = BoundValues::new(&request.with);
     let mut named: Vec<(&str, &Value)> = Vec::new();
@@ -116,7 +116,7 @@ fn bound(statement: &Statement<'_>, inspected: &Inspected, request: &QueryReques
     Ok(bound)
 }
 
-/// The rows of a statement that was started.
+/// Reads the rows of a running statement.
 fn rows(statement: &Statement<'_>, request: &QueryRequest, explained: impl Fn(::duckdb::Error) -> Failure) -> Result<Rows, Failure> {
     let schema = statement.schema();
     let mut taken_names = Default::default();

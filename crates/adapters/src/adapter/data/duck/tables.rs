@@ -1,4 +1,4 @@
-//! The database of one query: only the declared files, and then the lock.
+//! The database of one query: it opens only the declared files and is then locked.
 
 use std::collections::HashMap;
 
@@ -18,11 +18,11 @@ use crate::event::Failure;
 use crate::model::{DataKind, FailureKind, FieldKind};
 use crate::port::TableSource;
 
-/// The most memory for what is sorted, grouped and loaded. Tests run beside each other in one process.
+/// Maximum memory for sorting, grouping and loading. It is lower in tests, which run in parallel in one process.
 const MEMORY: &str = if cfg!(test) { "64MiB" } else { "512MiB" };
 
-/// Settings of every database. Empty cells sort as in SQLite. Parts that DuckDB would download are never looked for; nothing is written
-/// to disk, so memory bounds what is sorted and grouped.
+/// Settings of every database. Empty cells sort as in SQLite. DuckDB never downloads extensions. Nothing is written to disk, so memory limits sorting
+/// and grouping.
 const SETTINGS: [(&str, &str); 11] = [
     ("autoinstall_known_extensions", "false"),
     ("autoload_known_extensions", "false"),
@@ -37,10 +37,10 @@ const SETTINGS: [(&str, &str); 11] = [
     ("errors_as_json", "true"),
 ];
 
-/// How deep an expression may be: planning one takes time that grows with the third power, and cannot be interrupted.
+/// Maximum depth of an expression: planning time grows with the cube of the depth, and planning cannot be interrupted.
 const MOST_DEPTH: usize = 100;
 
-/// An empty database in memory.
+/// Creates an empty in-memory database.
 pub(super) fn connect() -> Result<Connection, Failure> {
     let open = || {
         let settings = SETTINGS.iter().try_fold(Config::default(), |config, (name, value)| config.with(name, value))?;
@@ -64,8 +64,8 @@ pub(super) fn connect() -> Result<Connection, Failure> {
     Ok(connection)
 }
 
-/// Attaches the files, locks the database, then makes each table. What a file brings (a view over other files) is looked at after the
-/// lock.
+/// Attaches the files, locks the database, then creates each table. The content of a file (such as a view over other files) is only evaluated after
+/// the lock.
 pub(super) fn show(connection: &Connection, tables: &[&TableSource], cancel: &CancelFlag) -> Result<(), Failure> {
     let mut paths = Vec::new();
     for (index, table) in tables.iter().enumerate() {
@@ -84,7 +84,7 @@ pub(super) fn show(connection: &Connection, tables: &[&TableSource], cancel: &Ca
         match table.kind {
             DataKind::Parquet => {
                 let path = text(&plain(table)?);
-                // The file's own columns, none from the names of its folders.
+                // Only the file's own columns, and none from the names of its folders.
                 view(connection, table, &format!("read_parquet({path}, hive_partitioning = false)"), "a Parquet file")?;
             }
             DataKind::DuckDb => {
@@ -99,7 +99,7 @@ pub(super) fn show(connection: &Connection, tables: &[&TableSource], cancel: &Ca
     Ok(())
 }
 
-/// The path of a file that DuckDB opens by name. One with `*`, `?` or `[` would mean other files to it.
+/// The path of a file that DuckDB opens by name. DuckDB would expand `*`, `?` or `[` to other files, so these are rejected.
 fn plain(table: &TableSource) -> Result<String, Failure> {
     let path = absolute(&table.file)?;
     match path.chars().find(|character| "*?[".contains(*character)) {
@@ -114,7 +114,7 @@ fn plain(table: &TableSource) -> Result<String, Failure> {
     }
 }
 
-/// The name of the attached file of a table.
+/// The name of a table's attached file.
 fn database(index: usize) -> String {
     format!("file_{index}")
 }
@@ -125,9 +125,9 @@ fn attach(connection: &Connection, table: &TableSource, name: &str) -> Result<()
     connection.execute_batch(&attach).map_err(|error| unreadable(&file_name(&table.file), "a DuckDB database", &error))
 }
 
-/// From here on no other file is opened, nothing is loaded, and no setting can be changed.
+/// Locks the database: from now on no other file can be opened, nothing can be loaded, and no setting can be changed.
 fn lock(connection: &Connection, paths: &[String]) -> duckdb::Result<()> {
-    // Only builds that know time zones have this one.
+    // Only builds with time zone support have this setting.
     let _ = connection.execute_batch("SET TimeZone = 'UTC'");
     connection.execute_batch(&format!(
         "SET allowed_paths = [{}]; SET enable_external_access = false; SET lock_configuration = true",
@@ -135,7 +135,7 @@ fn lock(connection: &Connection, paths: &[String]) -> duckdb::Result<()> {
     ))
 }
 
-/// A view of the table's name, with the declared types.
+/// Creates a view with the table's name and the declared types.
 fn view(connection: &Connection, table: &TableSource, from: &str, what: &str) -> Result<(), Failure> {
     let file = file_name(&table.file);
     let wrong = |error: duckdb::Error| unreadable(&file, what, &error);
@@ -155,7 +155,7 @@ fn view(connection: &Connection, table: &TableSource, from: &str, what: &str) ->
     connection.execute_batch(&replaced).map_err(wrong)
 }
 
-/// A table of the rows of a CSV, TSV or Excel file, with the types the file has under SQLite.
+/// Creates a table with the rows of a CSV, TSV or Excel file. The types are the same as in SQLite.
 fn fill(connection: &Connection, table: &TableSource, cancel: &CancelFlag) -> Result<(), Failure> {
     let mut opened = OpenTable::new(table, cancel)?;
     let too_large = opened.too_large();
@@ -171,7 +171,7 @@ fn fill(connection: &Connection, table: &TableSource, cancel: &CancelFlag) -> Re
     appender.flush().map_err(wrong)
 }
 
-/// The type in DuckDB. Dates are texts like `2026-11-18` here too.
+/// The DuckDB type of a column. Dates are texts like `2026-11-18` here too.
 fn sql(column: ColumnType) -> &'static str {
     match column {
         ColumnType::Unknown | ColumnType::Text | ColumnType::Date | ColumnType::Datetime => "VARCHAR",
@@ -181,12 +181,12 @@ fn sql(column: ColumnType) -> &'static str {
     }
 }
 
-/// A text as SQL writes it.
+/// Quotes a text as an SQL literal.
 fn text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Tables and views of a DuckDB file, by name.
+/// The tables and views of a DuckDB file, sorted by name.
 pub(in super::super) fn tables_of(table: &TableSource) -> Result<Vec<String>, Failure> {
     let connection = connect()?;
     attach(&connection, table, &database(0))?;

@@ -1,5 +1,5 @@
-//! Values into DuckDB and out of it, as the rows of SQLite have them: dates and times as text, whole numbers whole, lists and structs as
-//! lists and objects.
+//! Conversion of values to and from DuckDB, with the same results as for SQLite rows: dates and times as text, whole numbers as whole numbers, lists
+//! and structs as lists and objects.
 
 use chrono::{DateTime, NaiveDate, TimeDelta};
 use duckdb::arrow::datatypes::{DataType, Field};
@@ -12,10 +12,10 @@ use super::super::sentence::bad_request;
 use crate::event::Failure;
 use crate::model::FieldKind;
 
-/// Up to 2^53 every whole number has its own f64.
+/// Up to 2^53, an f64 represents every whole number exactly.
 const MOST_EXACT: i128 = 1 << 53;
 
-/// A value of `with`. Lists and objects go in as JSON text.
+/// Converts a value of `with`. Lists and objects become JSON text.
 pub(super) fn to_sql(value: &Value) -> Sql {
     match value {
         Value::Null => Sql::Null,
@@ -42,7 +42,7 @@ impl ToSql for Datum<'_> {
     }
 }
 
-/// The type of a column; one whose values have no place in data is `bad_request`.
+/// The type of a column. Fails with `bad_request` if its values cannot be represented as data.
 pub(super) fn kind(field: &Field) -> Result<Option<FieldKind>, Failure> {
     if !is_known(field.data_type()) {
         let sentence = format!("DuckDB: the column \"{0}\" has a type that cannot be read. Write cast({0} as text) for it.", field.name());
@@ -59,7 +59,7 @@ pub(super) fn kind(field: &Field) -> Result<Option<FieldKind>, Failure> {
     })
 }
 
-/// Whether the values of a type come as [`Sql`] and mean what they say.
+/// Whether values of a type are converted to [`Sql`] without loss of meaning.
 fn is_known(data_type: &DataType) -> bool {
     use duckdb::arrow::datatypes::{IntervalUnit, TimeUnit};
     match data_type {
@@ -74,7 +74,7 @@ fn is_known(data_type: &DataType) -> bool {
     }
 }
 
-/// The value as data.
+/// Converts a value to JSON.
 pub(super) fn to_json(value: Sql, data_type: &DataType) -> Value {
     match value {
         Sql::Null => Value::Null,
@@ -89,7 +89,7 @@ pub(super) fn to_json(value: Sql, data_type: &DataType) -> Value {
         Sql::UBigInt(whole) => Value::from(whole),
         Sql::HugeInt(whole) => i64::try_from(whole).map_or_else(|_| Value::from(whole.to_string()), Value::from),
         Sql::UHugeInt(whole) => u64::try_from(whole).map_or_else(|_| Value::from(whole.to_string()), Value::from),
-        // Through its shortest text: 0.1 stays 0.1.
+        // Converted through its shortest text, so that 0.1 stays 0.1.
         Sql::Float(number) => number.to_string().parse().map_or(Value::Null, from_f64),
         Sql::Double(number) => from_f64(number),
         Sql::Decimal(decimal) => from_decimal(decimal),
@@ -98,7 +98,7 @@ pub(super) fn to_json(value: Sql, data_type: &DataType) -> Value {
         Sql::Time64(unit, count) => Value::from(time(unit.to_micros(count))),
         Sql::Interval { months, days, nanos } => Value::from(interval(months, days, nanos / 1_000)),
         Sql::Text(text) | Sql::Enum(text) => Value::from(text),
-        // Bytes have no place in JSON: they come as hexadecimal digits.
+        // JSON has no type for bytes, so they become hexadecimal digits.
         Sql::Blob(bytes) | Sql::Geometry(bytes) => Value::from(hex::encode(bytes)),
         Sql::List(values) | Sql::Array(values) => {
             let inner = element(data_type);
@@ -145,7 +145,7 @@ fn from_f64(number: f64) -> Value {
     Number::from_f64(number).map_or(Value::Null, Value::Number)
 }
 
-/// A number, as long as it is exact; beyond, a text with all its digits.
+/// A number if it is exact, otherwise a text with all its digits.
 fn from_decimal(decimal: Decimal) -> Value {
     if decimal.scale() == 0 {
         return i64::try_from(decimal.value()).map_or_else(|_| Value::from(decimal.to_string()), Value::from);
@@ -157,7 +157,7 @@ fn from_decimal(decimal: Decimal) -> Value {
     }
 }
 
-/// `2026-11-18`; the ends of time are `infinity` and `-infinity`, as DuckDB writes them.
+/// `2026-11-18`. The limits are `infinity` and `-infinity`, as in DuckDB.
 fn date(days: i32) -> String {
     let epoch = NaiveDate::from_yo_opt(1970, 1).unwrap_or_default();
     match (days, epoch.checked_add_signed(TimeDelta::days(i64::from(days)))) {
@@ -168,7 +168,7 @@ fn date(days: i32) -> String {
     }
 }
 
-/// `2026-11-18 09:30:00`, as Excel cells come; with a time zone `2026-11-18T09:30:00Z`.
+/// `2026-11-18 09:30:00`, as for Excel cells; with a time zone, `2026-11-18T09:30:00Z`.
 fn timestamp(unit: TimeUnit, count: i64, has_zone: bool) -> String {
     if count == i64::MAX {
         return "infinity".to_owned();
@@ -187,7 +187,7 @@ fn timestamp(unit: TimeUnit, count: i64, has_zone: bool) -> String {
     }
 }
 
-/// `09:30:00`, with a fraction where there is one.
+/// `09:30:00`, with a fraction if there is one.
 fn time(micros: i64) -> String {
     let (sign, micros) = if micros < 0 { ("-", micros.unsigned_abs()) } else { ("", micros.unsigned_abs()) };
     let (seconds, fraction) = (micros / 1_000_000, micros % 1_000_000);
@@ -206,7 +206,7 @@ fn interval(months: i32, days: i32, micros: i64) -> String {
     [counted(months, "month"), counted(days, "day"), clock].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// About how many bytes a value has; a single text that is too long is `too_large`.
+/// The approximate size of a value in bytes. Fails with `too_large` if a single text is too long.
 pub(super) fn checked_size(value: &Value) -> Result<usize, Failure> {
     match value {
         Value::String(text) if text.len() > MOST_VALUE_BYTES => Err(too_long()),

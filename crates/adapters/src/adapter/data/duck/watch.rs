@@ -1,4 +1,4 @@
-//! Stops DuckDB when nobody waits for its answer any more or it needs too much memory.
+//! Interrupts DuckDB when its answer is no longer needed or it uses too much memory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -10,17 +10,17 @@ use super::super::blocking::CancelFlag;
 use super::super::guard::{MOST_GROWTH, resident_bytes, stopped, too_much_memory};
 use crate::event::Failure;
 
-/// How long between two looks.
+/// The interval between two checks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
-/// How much the process may grow meanwhile, in bytes: DuckDB's own limit counts the tables it sorts and groups, not every text.
+/// How much the process may grow while a query runs, in bytes. DuckDB's own limit counts the tables that it sorts and groups, but not every text.
 const MOST_GROWTH_OF_PROCESS: u64 = 2 * MOST_GROWTH;
 
-/// Does the work within the time and memory of a query.
+/// Runs work within the time and memory limits of a query.
 pub(super) fn watched<T>(connection: &Connection, cancel: &CancelFlag, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     within(MOST_GROWTH_OF_PROCESS, connection, cancel, work)
 }
 
-/// Does the work; a failure of work that was stopped says why it was.
+/// Runs work within the limits. If the work was interrupted, the failure states why.
 fn within<T>(
     most_growth: u64,
     connection: &Connection,
@@ -31,7 +31,7 @@ fn within<T>(
     let grew = AtomicBool::new(false);
     let at_start = resident_bytes();
     std::thread::scope(|threads| {
-        // Dropped at the end of the work, however it ends.
+        // Dropped when the work ends, in any way.
         let (_until_done, done) = channel::<()>();
         let grew = &grew;
         threads.spawn(move || {
@@ -40,7 +40,7 @@ fn within<T>(
                 if growth > most_growth {
                     grew.store(true, Ordering::Relaxed);
                 }
-                // Again and again: an interrupt between two statements is forgotten.
+                // Repeated, because an interrupt between two statements has no effect.
                 if cancel.is_cancelled() || grew.load(Ordering::Relaxed) {
                     interrupt.interrupt();
                 }

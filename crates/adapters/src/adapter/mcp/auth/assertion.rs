@@ -1,4 +1,4 @@
-//! `private_key_jwt` (RFC 7523): a client proves itself with a signature instead of a secret.
+//! `private_key_jwt` (RFC 7523): a client authenticates with a signed assertion instead of a secret.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 use crate::adapter::environment::random_name;
 use crate::port::Secret;
 
-/// How long a signed statement holds, in seconds.
+/// Lifetime of a signed assertion, in seconds.
 const HOLDS: i64 = 120;
 
-/// A statement for one request to the authorization server `audience`.
+/// Returns a signed assertion for one request to the authorization server `audience`.
 ///
 /// # Errors
-/// The key is not one.
+/// Fails if `key` is not a P-256 key in PEM.
 pub(super) fn assertion(key: &Secret, client: &str, audience: &str, now: DateTime<Utc>) -> Result<String, &'static str> {
     let wrong = "private_key is not a P-256 key in PEM (-----BEGIN PRIVATE KEY-----)";
     let body: String = key.reveal().lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("-----")).collect();
-    // A secret of one line may write its lines as \n.
+    // A secret on a single line may contain `\n` in place of line breaks.
     let body = body.replace("-----BEGIN PRIVATE KEY-----", "").replace("-----END PRIVATE KEY-----", "").replace("\\n", "");
     let der = STANDARD.decode(body.trim()).map_err(|_| wrong)?;
     let random = SystemRandom::new();

@@ -1,4 +1,4 @@
-//! Where the browser comes back to after a login: a page on this machine, for one visit.
+//! The local page to which the browser is redirected after a login. It serves one login.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use reqwest::Url;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Most bytes of a request, and how long one may take.
+/// Maximum size of a request in bytes, and the time allowed for reading one or writing its answer.
 const LARGEST: usize = 16 << 10;
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What an authorization server sent back with the browser.
+/// Parameters that an authorization server sends back with the browser.
 #[derive(Debug, Default, Clone)]
 pub(super) struct CameBack {
     pub(super) code: Option<String>,
@@ -19,7 +19,7 @@ pub(super) struct CameBack {
     pub(super) description: Option<String>,
 }
 
-/// The page.
+/// A local page that listens for the redirect.
 pub(super) struct Callback {
     listener: TcpListener,
     pub(super) address: String,
@@ -32,7 +32,7 @@ impl Callback {
         Ok(Callback { listener, address })
     }
 
-    /// Waits for the visit that knows `state`; others are answered and do not count.
+    /// Waits for a request with this `state`. Other requests receive a 404 answer and are ignored.
     pub(super) async fn visit(&self, state: &str) -> std::io::Result<CameBack> {
         loop {
             let (mut stream, _) = self.listener.accept().await?;
@@ -59,7 +59,7 @@ impl Callback {
     }
 }
 
-/// The target of a GET.
+/// Reads a GET request and returns its target.
 async fn request(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = vec![];
     while !bytes.windows(4).any(|end| end == b"\r\n\r\n") {

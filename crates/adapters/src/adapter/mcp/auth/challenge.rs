@@ -1,15 +1,15 @@
-//! What a server wants of a token: the header `WWW-Authenticate` (RFC 9110 11.6.1, RFC 6750, RFC 9728).
+//! The header `WWW-Authenticate`, with which a server requests a token (RFC 9110 11.6.1, RFC 6750, RFC 9728).
 
 use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 
-/// What a `Bearer` challenge says.
+/// The parameters of a `Bearer` challenge.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::adapter::mcp) struct Challenge {
-    /// Where the metadata of the server is.
+    /// The address of the server's metadata.
     pub(super) resource_metadata: Option<String>,
-    /// The scopes that this request needs.
+    /// The scopes that this request requires.
     pub(in crate::adapter::mcp) scopes: Vec<String>,
-    /// Why a token is not accepted.
+    /// Why a token was rejected.
     pub(in crate::adapter::mcp) error: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl Challenge {
     }
 }
 
-/// A token or a quoted text, and what follows it.
+/// Reads a token or a quoted string, and returns it with the rest of the text.
 fn read_value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([',', ' ', '\t']).unwrap_or(text.len());
@@ -68,7 +68,7 @@ fn read_value(text: &str) -> (String, &str) {
     (value, "")
 }
 
-/// RFC 6749, appendix A.4.
+/// Whether this is a valid scope (RFC 6749, appendix A.4) of at most 256 bytes.
 pub(in crate::adapter::mcp) fn is_scope(scope: &str) -> bool {
     !scope.is_empty() && scope.len() <= 256 && scope.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\\'))
 }

@@ -1,38 +1,39 @@
-//! The command that signs in, to be pasted where the program was started.
+//! The command with which a person logs in, ready to paste into the shell where flow was started.
 
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{shell_path, shell_word};
 
-/// Most bytes of options in a command: one that is cut off would be another one.
+/// Maximum length of the options in a command, in bytes. An option that does not fit is left out whole: a truncated one would change its meaning.
 const LONGEST: usize = 600;
 
-/// How a person reaches the servers of a file with `flow tools login`.
+/// The arguments of `flow tools login` for the servers of one file.
 #[derive(Debug, Clone, Default)]
 pub struct LoginCommand {
-    /// The file, the project unless it is found from the file, and the file of variables, if there is one.
+    /// The file, then `--project` if the file alone does not lead to the project, and `--env-file` if there is one.
     place: String,
 }
 
 impl LoginCommand {
-    /// For the servers of a file as it was named; `project`: where the file alone does not lead to it; `env_file`: where its variables are.
+    /// For the servers of a file, as the user named it. `project` is set if the file alone does not lead to it; `env_file` holds the variables.
     pub fn of(file: &Path, project: Option<&Path>, env_file: Option<&Path>) -> LoginCommand {
         let word = |path: &Path| shell_path(&path.display().to_string());
         let option = |name: &str, path: Option<&Path>| path.map(|path| format!(" {name} {}", word(path))).unwrap_or_default();
         LoginCommand { place: format!(" {}{}{}", word(file), option("--project", project), option("--env-file", env_file)) }
     }
 
-    /// For a server.
+    /// The login command for one server.
     pub fn of_server(&self, server: &str) -> String {
         self.to(server, "--scope", [])
     }
 
-    /// For a server; each value, which another server may have named, is given to `option`. Those that find no room are left out.
+    /// The login command for one server, with `option` repeated for each value. Values may come from another server. Those that exceed the maximum
+    /// length are left out.
     pub(super) fn to<'v>(&self, server: &str, option: &str, values: impl IntoIterator<Item = &'v str>) -> String {
         let mut command = format!("flow tools login {}{}", shell_word(server), self.place);
         let most = command.len() + LONGEST;
         for value in values {
-            // What begins with a dash would be an option of its own.
+            // A value that begins with a dash would otherwise be read as an option.
             let sign = if value.starts_with('-') { '=' } else { ' ' };
             let word = format!(" {option}{sign}{}", shell_word(value));
             if command.len() + word.len() <= most {
@@ -43,10 +44,10 @@ impl LoginCommand {
     }
 }
 
-/// The logins of a process.
+/// Where the logins of a process are stored, and the command to log in.
 #[derive(Debug, Clone, Default)]
 pub(in crate::adapter::mcp) struct Logins {
-    /// The folder in which they are kept; `None`: none is used.
+    /// The folder of the stored logins; `None` if logins are not used.
     pub(in crate::adapter::mcp) folder: Option<PathBuf>,
     pub(in crate::adapter::mcp) command: LoginCommand,
 }

@@ -1,4 +1,4 @@
-//! The token endpoint (RFC 6749): what is sent there, how a client proves itself, and what comes back.
+//! The token endpoint (RFC 6749): the request, how a client authenticates, and the response.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::adapter::http::HttpFault;
 use crate::event::FailureKind;
 use crate::port::Secret;
 
-/// Most bytes of a token.
+/// Maximum length of a token, in bytes.
 const LONGEST: usize = 64 << 10;
 
-/// How a client proves itself.
+/// How a client authenticates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Proof {
@@ -29,7 +29,7 @@ pub(super) enum Proof {
     Jwt,
 }
 
-/// A client, as an authorization server knows it.
+/// A client that is registered with an authorization server.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
     pub(super) id: String,
@@ -39,7 +39,8 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// A client that proves itself in a way that the server takes; `methods` is empty: it does not say, so the default is `Basic`.
+    /// A client that authenticates with a method that the server supports. If `methods` is empty, the server lists none, and a client with a secret
+    /// uses `Basic`.
     pub(super) fn of(id: String, secret: Option<Secret>, key: Option<Secret>, methods: &[String]) -> Client {
         let takes = |method: &str| methods.iter().any(|taken| taken == method);
         let proof = match (&key, &secret) {
@@ -54,7 +55,7 @@ impl Client {
     }
 }
 
-/// What was granted.
+/// A token that was granted.
 #[derive(Debug, Clone)]
 pub(super) struct Granted {
     pub(super) access: Secret,
@@ -63,9 +64,9 @@ pub(super) struct Granted {
     pub(super) scopes: Option<Vec<String>>,
 }
 
-/// Why there is no token.
+/// Why no token was granted.
 pub(super) enum TokenFault {
-    /// The authorization server says no: its word, and a sentence for people.
+    /// The authorization server rejected the request: its error code, and a message to show.
     Refused {
         error: String,
         shown: String,
@@ -88,14 +89,14 @@ impl TokenFault {
     }
 }
 
-/// A form as a request sends it, or an address takes it.
+/// Encodes a form, for a request body or a query string.
 pub(super) fn encoded(form: &[(&str, &str)]) -> String {
     let mut url = Url::parse("http://localhost/").expect("an address");
     url.query_pairs_mut().extend_pairs(form);
     url.query().unwrap_or_default().to_owned()
 }
 
-/// Sends a form to an address of an authorization server as this client.
+/// Sends a form to an authorization server, authenticated as this client.
 pub(super) async fn send_form(
     asker: &Asker,
     url: &str,
@@ -146,10 +147,10 @@ pub(super) async fn send_form(
     Err(TokenFault::Refused { error: word("error").to_owned(), shown })
 }
 
-/// What RFC 3986 leaves as it is.
+/// The characters that RFC 3986 leaves unreserved.
 const UNRESERVED: &percent_encoding::AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Fetches a token. What it is, is known to the scrub from then on.
+/// Fetches a token. The scrub hides its values from then on.
 pub(super) async fn token(
     asker: &Asker,
     url: &str,

@@ -1,6 +1,6 @@
-//! Logins that are kept: one file for each server, of one user and for one project, that only the user can read.
+//! Stored logins: one file per server, user and project, readable only by the user.
 //!
-//! A project's login is not another one's: a file somewhere else that names the same server cannot use it.
+//! A login belongs to one project: a file of another project that names the same server cannot use it.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -14,12 +14,12 @@ use super::exchange::{Client, Granted, Proof};
 use crate::adapter::files::{self, FileError, cannot};
 use crate::port::{Secret, ServerSignIn, ServerTransport, ToolServer};
 
-/// Version of a login, and most bytes of it.
+/// Version of the file format, and maximum size of a file in bytes.
 const VERSION: u64 = 1;
 const LARGEST: u64 = 512 * 1024;
 
 /// A login.
-// It is never shown, so it has no `Debug`.
+// It contains secrets, so it has no `Debug`.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct KeptLogin {
@@ -30,7 +30,7 @@ pub(super) struct KeptLogin {
     pub(super) issuer: String,
     pub(super) token_url: String,
     pub(super) client_id: String,
-    /// Of a client that was registered for this login; one of the file stays there.
+    /// The secret of a client that was registered for this login. A secret from the author's file is not stored here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client_secret: Option<String>,
     proof: Proof,
@@ -43,7 +43,7 @@ pub(super) struct KeptLogin {
     pub(super) expires_at: Option<DateTime<Utc>>,
 }
 
-/// What a new login is about.
+/// The properties of a new login.
 pub(super) struct LoginOf<'a> {
     pub(super) server: &'a ToolServer,
     pub(super) url: &'a str,
@@ -74,7 +74,7 @@ impl KeptLogin {
         }
     }
 
-    /// The same after a refresh.
+    /// Returns the login with the tokens of a refresh.
     pub(super) fn refreshed(self, granted: Granted) -> KeptLogin {
         KeptLogin {
             scopes: granted.scopes.unwrap_or(self.scopes),
@@ -85,12 +85,12 @@ impl KeptLogin {
         }
     }
 
-    /// Whether it needs a new token soon.
+    /// Whether the token has expired or expires within 30 seconds.
     pub(super) fn is_expired(&self, now: DateTime<Utc>) -> bool {
         self.expires_at.is_some_and(|at| at <= now + std::time::Duration::from_secs(30))
     }
 
-    /// As whom it is refreshed.
+    /// The client that refreshes this login.
     pub(super) fn client(&self, sign_in: &ServerSignIn) -> Client {
         Client {
             id: self.client_id.clone(),
@@ -109,13 +109,13 @@ fn plain(secret: &Secret) -> String {
     secret.reveal().to_owned()
 }
 
-/// A project's folder, the same from wherever it is named.
+/// The absolute path of a project's folder, the same for every way to name it.
 fn whole(project: &Path) -> PathBuf {
     let named = if project.as_os_str().is_empty() { Path::new(".") } else { project };
     named.canonicalize().or_else(|_| std::path::absolute(named)).unwrap_or_else(|_| named.to_owned())
 }
 
-/// The place of one login.
+/// The file of one login.
 #[derive(Debug, Clone)]
 pub(super) struct LoginPlace {
     path: PathBuf,
@@ -123,11 +123,11 @@ pub(super) struct LoginPlace {
     project: PathBuf,
 }
 
-/// One process at a time changes a login. The system lets go of it when the process ends.
+/// A lock that lets one process at a time change a login. The operating system releases it when the process ends.
 pub(super) struct LoginLock(#[expect(dead_code, reason = "closing it ends the lock")] File);
 
 impl LoginPlace {
-    /// Of a server; `None`: it has no address.
+    /// The place of a server's login; `None` if the server has no address.
     pub(super) fn of(folder: PathBuf, server: &ToolServer) -> Option<LoginPlace> {
         let ServerTransport::Http { url, auth, .. } = &server.transport else { return None };
         let of = |word: Option<&String>| word.cloned().unwrap_or_default();
@@ -140,7 +140,7 @@ impl LoginPlace {
         Some(LoginPlace { path, server: url.clone(), project })
     }
 
-    /// Waits until no other process changes it.
+    /// Locks the login. Waits until no other process holds the lock.
     pub(super) fn lock(&self) -> Result<LoginLock, FileError> {
         let path = self.path.with_extension("lock");
         let take = || {
@@ -154,10 +154,10 @@ impl LoginPlace {
         take().map_err(|error: std::io::Error| cannot("lock", &path)(error))
     }
 
-    /// The login; `None`: there is none.
+    /// Reads the login; `None` if there is none.
     ///
     /// # Errors
-    /// It cannot be read, is none, or others may read or change it.
+    /// Fails if the file cannot be read, is not a login for this server, belongs to another user, or can be changed by other users.
     pub(super) fn read(&self) -> Result<Option<KeptLogin>, FileError> {
         let cannot = cannot("read", &self.path);
         let text = match files::open(&self.path).and_then(|file| Ok((file.metadata()?, files::within(file, LARGEST)?))) {
@@ -168,7 +168,7 @@ impl LoginPlace {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(cannot(Box::<dyn std::error::Error + Send + Sync>::from(error))),
         };
-        // What serde says may quote the file.
+        // Messages of serde may quote the file, so they are not shown.
         let login = serde_json::from_slice::<KeptLogin>(&text).ok();
         let is_its_own = |login: &KeptLogin| login.flow == VERSION && login.server == self.server && login.project == self.project;
         match login.filter(is_its_own) {
@@ -177,12 +177,12 @@ impl LoginPlace {
         }
     }
 
-    /// Keeps a login, whole or not at all.
+    /// Writes the login atomically.
     pub(super) fn write(&self, login: &KeptLogin) -> Result<(), FileError> {
         files::write_private(&self.path, login).map_err(cannot("write", &self.path))
     }
 
-    /// Removes it; whether there was one.
+    /// Removes the login. Returns whether there was one.
     pub(super) fn remove(&self) -> Result<bool, FileError> {
         match std::fs::remove_file(&self.path) {
             Ok(()) => Ok(true),

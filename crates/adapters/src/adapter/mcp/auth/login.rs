@@ -1,4 +1,4 @@
-//! A person signs in: in a browser (authorization code with PKCE, RFC 7636 and 8252), or with a code on another device (RFC 8628).
+//! Logging in: in a browser (authorization code with PKCE, RFC 7636 and 8252), or with a code on another device (RFC 8628).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,42 +19,42 @@ use crate::adapter::http::HttpFault;
 use crate::event::FailureKind;
 use crate::port::{Clock, Secret, ServerSignIn, ServerTransport, ToolServer};
 
-/// How long a person has to sign in.
+/// How long a person has to log in.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What a person asked for.
+/// The options of a login.
 #[derive(Debug, Clone, Default)]
 pub struct LoginWish {
-    /// Scopes besides those that the server asks for.
+    /// Scopes in addition to those that the server requests.
     pub scopes: Vec<String>,
-    /// Hosts that may be asked for tokens (`host`, `host:port` or an origin).
+    /// Hosts that may receive requests for tokens (`host`, `host:port` or an origin).
     pub hosts: Vec<String>,
-    /// With a code on another device.
+    /// Whether to log in with a code on another device.
     pub by_device: bool,
 }
 
-/// What is said to the person who signs in.
+/// Interaction with the person who logs in.
 pub trait LoginTalk: Send + Sync {
-    /// Whether these origins, which the server names, may be asked for a token.
+    /// Whether these origins, which the server names, may receive requests for a token.
     fn may_use(&self, issuer: &str, origins: &[String]) -> bool;
-    /// The person goes there with a browser.
+    /// Sends the person to the address where they log in with a browser.
     fn go_to(&self, address: &str);
-    /// The person goes there with any device and types the code.
+    /// Shows the person an address, and the code to enter there, on any device.
     fn go_to_with_code(&self, address: &str, code: &str);
 }
 
-/// A login that was kept.
+/// A completed login.
 #[derive(Debug, Clone)]
 pub struct LoginDone {
     /// The authorization server.
     pub issuer: String,
-    /// What was granted.
+    /// The granted scopes.
     pub scopes: Vec<String>,
-    /// Whether it is refreshed without a person.
+    /// Whether the login can be refreshed without a person.
     pub is_refreshed: bool,
 }
 
-/// Signs in and keeps the login.
+/// Logs in and stores the login.
 pub(in crate::adapter::mcp) async fn log_in(
     asker: Asker,
     clock: Arc<dyn Clock>,
@@ -70,12 +70,12 @@ pub(in crate::adapter::mcp) async fn log_in(
     let auth = auth.clone().unwrap_or_default();
     auth.client_secret.iter().for_each(|secret| asker.scrub.learn(secret));
     let reading = place.clone();
-    // One that cannot be read is replaced.
+    // A stored login that cannot be read is replaced.
     let before = on_disk(move || Ok(reading.read().ok().flatten())).await?;
     let (found, given) = discovered(&asker, url, challenge, &auth).await?;
     agreed(&asker, server, url, &auth, &given, before.as_ref(), wish, talk)?;
     let mut scopes = if auth.scopes.is_empty() { wanted(challenge, &found) } else { auth.scopes.clone() };
-    // What was granted before by the same server is not lost.
+    // Keeps the scopes that the same authorization server granted before.
     before.iter().filter(|before| before.issuer == given.name).for_each(|before| add(&mut scopes, &before.scopes));
     add(&mut scopes, &wish.scopes);
     if !scopes.is_empty() && given.scopes.iter().any(|scope| scope == "offline_access") {
@@ -116,7 +116,8 @@ async fn opened(asker: &Asker) -> Result<Callback, HttpFault> {
     Callback::open().await.map_err(fault)
 }
 
-/// Whether a person agrees to the hosts that get what is secret: those of the file and the server's own need no question.
+/// Checks that a person allowed every host that receives a secret. Hosts that the file, the command or an earlier login names, and the server's own
+/// host, need no confirmation.
 #[expect(clippy::too_many_arguments, reason = "all of them decide")]
 fn agreed(
     asker: &Asker,
@@ -133,7 +134,7 @@ fn agreed(
     let is_wished = |origin: &String| {
         let rest = origin.split_once("://").map_or("", |(_, rest)| rest);
         let host = rest.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit())).map_or(rest, |(host, _)| host);
-        // A host without a port is that of its scheme.
+        // A host without a port means the default port of its scheme.
         wish.hosts.iter().any(|wished| wished == origin || wished == rest || wished == host && rest == host)
     };
     known.extend(given.origins().into_iter().filter(is_wished));
@@ -162,7 +163,7 @@ fn agreed(
     Err(asker.fault(FailureKind::Blocked, message))
 }
 
-/// The client of a login; true: it was registered for it.
+/// The client of a login, and whether it was registered for this login.
 async fn client(
     asker: &Asker,
     clock: &dyn Clock,
@@ -173,7 +174,7 @@ async fn client(
 ) -> Result<(Client, bool), HttpFault> {
     let own = |id: &String| Client::of(id.clone(), auth.client_secret.clone(), auth.private_key.clone(), &given.proofs);
     match &auth.client_id {
-        // An address is the client's own metadata, for servers that read it.
+        // A client id that is an address refers to the client's own metadata, for authorization servers that support this.
         Some(id) if !id.starts_with("https://") || given.takes_addresses => return Ok((own(id), false)),
         _ => {}
     }
@@ -219,7 +220,7 @@ async fn client(
     Ok((Client::of(id.to_owned(), secret, None, &methods), true))
 }
 
-/// One login that is under way.
+/// A login in progress.
 struct Asked<'a> {
     asker: &'a Asker,
     clock: &'a dyn Clock,
@@ -256,7 +257,7 @@ impl Asked<'_> {
             ("resource", self.resource),
         ];
         form.extend((!self.scope.is_empty()).then_some(("scope", self.scope.as_str())));
-        // With a refresh token as well, some servers ask the person each time.
+        // Some servers only issue a refresh token if the person is asked for consent.
         form.extend(self.scope.split(' ').any(|scope| scope == "offline_access").then_some(("prompt", "consent")));
         let sign = if authorize.contains('?') { '&' } else { '?' };
         talk.go_to(&format!("{authorize}{sign}{}", encoded(&form)));
@@ -265,7 +266,7 @@ impl Asked<'_> {
             Ok(came) => came.map_err(|error| self.refused(&format!("the browser cannot come back: {error}")))?,
             Err(_) => return Err(self.refused("no login within 10 minutes")),
         };
-        // RFC 9207: letter by letter.
+        // RFC 9207: the names must match exactly.
         let quoted = |text: &str| self.asker.scrub.short_quote(text);
         match &came.issuer {
             Some(issuer) if *issuer != self.given.name => {

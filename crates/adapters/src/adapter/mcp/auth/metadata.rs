@@ -1,7 +1,8 @@
-//! Who gives tokens for a server: its own metadata (RFC 9728) and that of its authorization server (RFC 8414, OpenID Connect Discovery).
+//! Which authorization server issues tokens for a server: the server's metadata (RFC 9728) and that of its authorization server (RFC 8414, OpenID
+//! Connect Discovery).
 //!
-//! All of it is written by strangers: addresses must be `https` (or this machine), the names in the documents must be those that were asked
-//! for, and sizes are bounded.
+//! All of it is untrusted: addresses must be `https` (or on this machine or an allowed private host), the names in a document must match the request,
+//! and sizes are bounded.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,25 +19,25 @@ use crate::adapter::scrub::Scrub;
 use crate::event::{Failure, FailureKind};
 use crate::port::Secret;
 
-/// Most bytes of a document, and of an address in it.
+/// Maximum size of a document, and maximum length of an address in it, in bytes.
 const LARGEST: usize = 256 << 10;
 const LONGEST: usize = 2048;
-/// Most scopes that are taken from a document.
+/// Maximum number of scopes read from a document.
 const MOST_SCOPES: usize = 100;
 
-/// Asks for documents and tokens. Each exchange has a bound in time, from connecting to the last byte, and in bytes.
+/// Requests documents and tokens. Each exchange is bounded in time, from connecting to the last byte, and in bytes.
 #[derive(Clone)]
 pub(in crate::adapter::mcp) struct Asker {
     pub(in crate::adapter::mcp) http: Http,
     pub(in crate::adapter::mcp) connect_timeout: Duration,
     pub(in crate::adapter::mcp) scrub: Scrub,
-    /// Who is being asked, so that whoever waits too long can say for whom.
+    /// The origin of the current request, so that a timeout can report which host it waited for.
     pub(in crate::adapter::mcp) awaited: Arc<Mutex<Option<String>>>,
-    /// What a person types to log in.
+    /// The command with which a person logs in.
     pub(in crate::adapter::mcp) command: LoginCommand,
 }
 
-/// An answer that is read while its exchange has time.
+/// An answer whose body must be read before its exchange times out.
 pub(super) struct Answered {
     pub(super) http: HttpAnswer,
     until: Instant,
@@ -69,7 +70,7 @@ impl Asker {
         self.fault(FailureKind::Timeout, format!("{} gave no whole answer within {time}", self.scrub.short_quote(origin)))
     }
 
-    /// The JSON object of an answer.
+    /// Reads the JSON object of an answer.
     pub(super) async fn object(&self, answer: &mut Answered) -> Result<Value, HttpFault> {
         let Answered { http, until } = answer;
         *held(&self.awaited) = Some(http.origin.clone());
@@ -81,7 +82,7 @@ impl Asker {
         }
     }
 
-    /// A document; `None`: there is none.
+    /// Fetches a document; `None` if there is none.
     async fn document(&self, url: &str) -> Result<Option<Value>, HttpFault> {
         let mut answer = self.send("GET", url, vec![], None).await?;
         match answer.http.status() {
@@ -91,7 +92,7 @@ impl Asker {
         }
     }
 
-    /// An address from a document, if it may be used.
+    /// An address from a document.
     fn address(&self, document: &Value, key: &str) -> Result<Option<String>, HttpFault> {
         let Some(value) = document.get(key).filter(|value| !value.is_null()) else { return Ok(None) };
         let text = value.as_str().unwrap_or_default();
@@ -105,7 +106,7 @@ impl Asker {
         }
     }
 
-    /// Whether tokens may be fetched at an address, or a person sent there.
+    /// Whether an address is valid for fetching tokens, or for sending a person there.
     pub(super) fn usable(&self, text: &str) -> bool {
         let is_plain = text.len() <= LONGEST && text.chars().all(|c| c.is_ascii_graphic());
         let Some(url) = Url::parse(text).ok().filter(|_| is_plain) else { return false };
@@ -116,24 +117,24 @@ impl Asker {
     }
 }
 
-/// Scheme, host and port.
+/// Scheme, host and port of an address.
 pub(in crate::adapter::mcp) fn origin(address: &str) -> String {
     Url::parse(address).map_or_else(|_| String::new(), |url| url.origin().ascii_serialization())
 }
 
-/// What a server says of itself.
+/// The metadata of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Resource {
-    /// The name under which tokens are for it, exactly as it writes it.
+    /// The name of the resource that tokens are issued for, exactly as the server writes it.
     pub(super) name: String,
     /// Its authorization servers.
     pub(super) issuers: Vec<String>,
     pub(super) scopes: Vec<String>,
-    /// Nothing was found: as in the version of 2025-03-26 its own host gives the tokens.
+    /// No metadata was found: as in protocol version 2025-03-26, the server's own host issues the tokens.
     pub(super) is_guess: bool,
 }
 
-/// Asks a server who gives tokens for it.
+/// Fetches the metadata of a server.
 pub(super) async fn resource(asker: &Asker, server: &str, challenge: &Challenge) -> Result<Resource, HttpFault> {
     let wrong = |message: String| asker.fault(FailureKind::Blocked, message);
     let url = Url::parse(server).map_err(|_| wrong("the address of the server is not valid".to_owned()))?;
@@ -173,7 +174,7 @@ pub(super) async fn resource(asker: &Asker, server: &str, challenge: &Challenge)
     Ok(Resource { name, issuers, scopes: scopes(&found), is_guess: false })
 }
 
-/// Whether tokens for a resource are meant for a server: it is the server, or what its path lies in.
+/// Whether tokens for `resource` are meant for `server`: both have the same origin, and the path of `resource` contains that of `server`.
 fn covers(resource: &str, server: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else { return false };
     let folder = |url: &Url| format!("{}/", url.path().trim_end_matches('/'));
@@ -185,28 +186,28 @@ fn scopes(document: &Value) -> Vec<String> {
     listed.filter(|scope| is_scope(scope)).take(MOST_SCOPES).map(str::to_owned).collect()
 }
 
-/// What an authorization server says of itself.
+/// The metadata of an authorization server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Issuer {
-    /// Its name, to the letter.
+    /// Its exact name.
     pub(super) name: String,
     pub(super) authorize: Option<String>,
     pub(super) token: String,
     pub(super) register: Option<String>,
     pub(super) device: Option<String>,
-    /// Ways in which a client may prove itself; empty: not said.
+    /// Supported client authentication methods; empty if the server lists none.
     pub(super) proofs: Vec<String>,
     pub(super) scopes: Vec<String>,
-    /// Whether it says `iss` where it sends a person back (RFC 9207).
+    /// Whether it adds `iss` to the redirect after a login (RFC 9207).
     pub(super) says_issuer: bool,
-    /// Whether a client may be named by the address of its own metadata.
+    /// Whether a client id may be the address of the client's own metadata.
     pub(super) takes_addresses: bool,
-    /// Whether it checks PKCE with S256.
+    /// Whether it supports PKCE with S256.
     pub(super) has_pkce: bool,
 }
 
 impl Issuer {
-    /// The hosts that are asked or shown.
+    /// The origins that receive requests or are shown to a person.
     pub(super) fn origins(&self) -> Vec<String> {
         let all = [Some(&self.name), self.authorize.as_ref(), Some(&self.token), self.register.as_ref(), self.device.as_ref()];
         let mut origins: Vec<String> = all.into_iter().flatten().map(|address| origin(address)).collect();
@@ -216,7 +217,7 @@ impl Issuer {
     }
 }
 
-/// Asks an authorization server for its addresses. `is_guess`: nobody named it, so it may have no metadata.
+/// Fetches the metadata of an authorization server. If `is_guess`, no document named it, so it may have none.
 pub(super) async fn issuer(asker: &Asker, name: &str, is_guess: bool) -> Result<Issuer, HttpFault> {
     let own = origin(name);
     let path = Url::parse(name).map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default();
@@ -258,7 +259,7 @@ pub(super) async fn issuer(asker: &Asker, name: &str, is_guess: bool) -> Result<
     if !is_guess {
         return Err(asker.fault(FailureKind::BadResponse, format!("the authorization server {name} has no metadata")));
     }
-    // The version of 2025-03-26: fixed paths.
+    // Fixed paths of protocol version 2025-03-26.
     Ok(Issuer {
         name: name.to_owned(),
         authorize: Some(format!("{own}/authorize")),
@@ -269,7 +270,7 @@ pub(super) async fn issuer(asker: &Asker, name: &str, is_guess: bool) -> Result<
     })
 }
 
-/// What must hold of a failure that says what a person has to do.
+/// An `auth` failure whose message says what a person has to do. The message is not scrubbed.
 pub(super) fn auth_fault(message: impl Into<String>) -> HttpFault {
     HttpFault::before_sending(Failure::new(FailureKind::Auth, message.into()))
 }

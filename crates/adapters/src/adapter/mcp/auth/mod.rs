@@ -1,10 +1,10 @@
-//! ServerTokens of servers behind a web address (OAuth 2.1, as the MCP specification of 2025-11-25 and later has it).
+//! Tokens for servers behind a web address (OAuth 2.1, as in the MCP specification of 2025-11-25 and later).
 //!
-//! In a run no person is asked for anything: a token comes from a login that `flow tools login` kept, and is refreshed, or the client
-//! itself has the right (client credentials). Secrets go to addresses that the file names, to the server's own host, or where a person
-//! agreed to at the login; a server cannot send them anywhere else.
+//! A run never prompts a person: a token comes from a login that `flow tools login` stored, which is refreshed when necessary, or from the client's
+//! own credentials. Secrets are only sent to addresses that the file names, to the server's own host, or to hosts that a person allowed at the login;
+//! a server cannot redirect them elsewhere.
 //!
-//! How to add another grant: a value of `Grant`, its request in `ServerTokens::fetched` or `login`, and what is said when there is no token.
+//! How to add another grant: add a value to `Grant`, its request in `ServerTokens::fetched` or `login`, and the message for when there is no token.
 
 mod assertion;
 mod callback;
@@ -42,12 +42,12 @@ pub(super) struct ServerTokens {
     clock: Arc<dyn Clock>,
     name: String,
     url: String,
-    /// What the file says; `None`: nothing, so there may be a login.
+    /// The `auth` section of the file; `None` if there is none, in which case a stored login may be used.
     sign_in: Option<ServerSignIn>,
-    /// Where its login is kept; `None`: this process uses none.
+    /// Where the login is stored; `None` if this process does not use logins.
     place: Option<LoginPlace>,
     current: Mutex<Option<Token>>,
-    /// ServerTokens are fetched by one at a time.
+    /// Only one task at a time fetches tokens.
     fetching: tokio::sync::Mutex<()>,
 }
 
@@ -59,7 +59,7 @@ struct Token {
 }
 
 impl ServerTokens {
-    /// Of a server; `logins`: the folder in which logins are kept.
+    /// The tokens of a server; `None` if it is a program or sets its own `Authorization` header. `logins` is the folder of stored logins.
     pub(super) fn new(asker: Asker, clock: Arc<dyn Clock>, server: &ToolServer, logins: Option<PathBuf>) -> Option<ServerTokens> {
         let ServerTransport::Http { url, auth, headers, .. } = &server.transport else { return None };
         if headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
@@ -81,17 +81,17 @@ impl ServerTokens {
         })
     }
 
-    /// The token that requests carry now.
+    /// The token that requests currently carry.
     pub(super) fn current(&self) -> Option<Secret> {
         held(&self.current).as_ref().map(|token| token.access.clone())
     }
 
-    /// Who is being asked for a token; after a wait that was given up, who was.
+    /// The host that a token is being requested from. After an abandoned wait, the host that was waited for.
     pub(super) fn awaited(&self) -> Option<String> {
         held(&self.asker.awaited).clone()
     }
 
-    /// From now on the server itself is waited for.
+    /// Marks the tokens as ready: from now on only the server itself is waited for.
     pub(super) fn are_there(&self) {
         *held(&self.asker.awaited) = None;
     }
@@ -110,7 +110,7 @@ impl ServerTokens {
         *held(&self.current) = Some(Token { access, expires_at: login.expires_at, scopes: login.scopes.clone() });
     }
 
-    /// Before a request: a token that is known to be needed, or about to expire, is fetched.
+    /// Fetches a token before a request, if one is known to be needed or the current one is about to expire.
     pub(super) async fn prepare(&self) -> Result<(), HttpFault> {
         let current = held(&self.current).clone();
         let soon = self.now() + std::time::Duration::from_secs(30);
@@ -125,7 +125,8 @@ impl ServerTokens {
         if self.place.is_some() { self.take_login(current.as_ref().map(|token| &token.access), false).await.map(drop) } else { Ok(()) }
     }
 
-    /// After a request that `used` this token was answered with 401, or with 403 because of its scopes: true, if there is another now.
+    /// Fetches a new token after the server answered a request that `used` this token with 401, or with 403 because of its scopes. Returns whether
+    /// there is a new token.
     pub(super) async fn renew(&self, used: Option<&Secret>, challenge: &Challenge, is_for_scopes: bool) -> Result<bool, HttpFault> {
         let _alone = self.fetching.lock().await;
         if self.current().as_ref() != used {
@@ -138,12 +139,12 @@ impl ServerTokens {
         }
         match (is_for_scopes, used) {
             (false, Some(used)) => self.take_login(Some(used), true).await,
-            // More scopes are a person's to give; without a login there is nothing to renew.
+            // Only a person can grant more scopes. Without a login there is nothing to refresh.
             (true, _) | (false, None) => Ok(false),
         }
     }
 
-    /// Takes the login that is kept, refreshed if it has expired or `is_rejected`. False: there is none other than `used`.
+    /// Uses the stored login, refreshed if it has expired or `is_rejected`. Returns false if there is none.
     async fn take_login(&self, used: Option<&Secret>, is_rejected: bool) -> Result<bool, HttpFault> {
         let Some(place) = self.place.clone() else { return Ok(false) };
         let is_needed = self.sign_in.is_some();
@@ -156,7 +157,7 @@ impl ServerTokens {
             !(login.is_expired(self.now()) || is_rejected && is_used)
         };
         if !is_fresh(&login) {
-            // Another process may be refreshing it: whoever comes second takes what the first one brought.
+            // Another process may be refreshing it, so the login is read again under the lock.
             let locking = place.clone();
             let (lock, read) = on_disk(move || {
                 let lock = locking.lock()?;
@@ -205,7 +206,7 @@ impl ServerTokens {
     async fn fetched(&self, challenge: &Challenge) -> Result<Granted, HttpFault> {
         let auth = self.sign_in.clone().unwrap_or_default();
         let (found, given) = match (&auth.token_url, &auth.issuer) {
-            // All is known, so nobody else is asked.
+            // The file names the token endpoint, so no metadata is fetched.
             (Some(token), issuer) => {
                 let name = issuer.clone().unwrap_or_else(|| origin(token));
                 let resource = Resource { name: self.url.clone(), issuers: vec![], scopes: vec![], is_guess: true };
@@ -239,7 +240,7 @@ impl ServerTokens {
         Ok(Granted { scopes: Some(granted.scopes.unwrap_or(scopes)), ..granted })
     }
 
-    /// What a person types to log in, with these scopes besides.
+    /// The command to log in, with additional scopes.
     fn command<'s>(&self, scopes: impl IntoIterator<Item = &'s str>) -> String {
         self.asker.command.to(&self.name, "--scope", scopes)
     }
@@ -248,7 +249,7 @@ impl ServerTokens {
         format!("server \"{}\" needs a login; log in with: {}", self.name, self.command([]))
     }
 
-    /// What to do after a 401 or a 403 that no new token helps against.
+    /// What to do after a 401 or 403 that a new token does not fix.
     pub(super) fn help(&self, challenge: &Challenge, is_for_scopes: bool) -> Option<String> {
         Some(match (self.is_of_client(), self.current().is_some()) {
             (true, _) if is_for_scopes => "the client may not have these scopes; ask whoever runs the authorization server".to_owned(),
@@ -267,7 +268,7 @@ impl ServerTokens {
     }
 }
 
-/// The server's own metadata, and that of the authorization server: the one that the file names, else the first that the server names.
+/// The metadata of the server and of its authorization server: the one that the file names, otherwise the first one that the server names.
 async fn discovered(asker: &Asker, url: &str, challenge: &Challenge, auth: &ServerSignIn) -> Result<(Resource, Issuer), HttpFault> {
     let found = resource(asker, url, challenge).await?;
     let chosen = match &auth.issuer {
@@ -284,7 +285,7 @@ async fn discovered(asker: &Asker, url: &str, challenge: &Challenge, auth: &Serv
     Ok((found, given))
 }
 
-/// The scopes that a server asks for.
+/// The scopes that a server requests.
 fn wanted(challenge: &Challenge, found: &Resource) -> Vec<String> {
     if challenge.scopes.is_empty() { found.scopes.clone() } else { challenge.scopes.clone() }
 }
@@ -297,34 +298,34 @@ fn add(scopes: &mut Vec<String>, more: &[String]) {
     }
 }
 
-/// What waits for the disk, or for another process, where it does not hold others up.
+/// Runs blocking work (reading a file, waiting for another process) on a separate thread.
 async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T, FileError> + Send + 'static) -> Result<T, HttpFault> {
     let done = tokio::task::spawn_blocking(work).await;
     let fault = |message: String| HttpFault::before_sending(Failure::new(FailureKind::Unavailable, message));
     done.map_err(|_| fault("flow ends".to_owned()))?.map_err(|error| fault(error.to_string()))
 }
 
-/// Forgets the login of a server; whether there was one.
+/// Removes the login of a server. Returns whether there was one.
 ///
 /// # Errors
-/// It cannot be removed.
+/// Fails if the login cannot be removed.
 pub fn log_out(folder: PathBuf, server: &ToolServer) -> Result<bool, FileError> {
     LoginPlace::of(folder, server).map_or(Ok(false), |place| place.remove())
 }
 
-/// What is kept of a server's login, for people.
+/// The state of a stored login, for display.
 #[derive(Debug, Clone)]
 pub struct LoginStanding {
-    /// Until when its token is good; `None`: the authorization server did not say.
+    /// When its token expires; `None` if the authorization server did not say.
     pub until: Option<DateTime<Utc>>,
-    /// Whether it is refreshed then.
+    /// Whether it is refreshed when it expires.
     pub is_refreshed: bool,
 }
 
-/// The login of a server; `None`: there is none.
+/// The state of a server's login; `None` if there is none.
 ///
 /// # Errors
-/// It cannot be read.
+/// Fails if the login cannot be read.
 pub fn standing(folder: PathBuf, server: &ToolServer) -> Result<Option<LoginStanding>, FileError> {
     let Some(place) = LoginPlace::of(folder, server) else { return Ok(None) };
     Ok(place.read()?.map(|login| LoginStanding { until: login.expires_at, is_refreshed: login.refresh_token.is_some() }))
