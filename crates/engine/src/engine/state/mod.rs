@@ -1,4 +1,4 @@
-//! The state of a run. Only `apply` changes it. Replaying any prefix of the events restores it, and it can be serialized after every event.
+//! The state of a run. Only `apply` changes it. Replaying any prefix of the events restores it, and it can be serialised after every event.
 
 pub(crate) mod apply;
 pub(crate) mod births;

@@ -324,7 +324,7 @@ impl Run {
         Ok((self.opening(at, called, given, None)?, self.person_found(called, rows)?))
     }
 
-    /// Adds the arguments that the author fixed to those of a tool; the author's take precedence.
+    /// The arguments of a call of a tool, with those that the author fixed, which take precedence.
     pub(crate) fn with_fixed(&self, at: NodeRef, tool: &str, mut given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
         given.extend(self.arguments(at, &self.tool(at, tool)?.with)?);
         Ok(given)

@@ -160,8 +160,8 @@ impl Run {
         self.early_lists.contains_key(&call)
     }
 
-    /// The tools that the file may use, cleaned and bounded. A tool that is new since its server was pinned is left out, and a file that names it is
-    /// rejected until the tool is accepted.
+    /// The tools that the file may use, cleaned and bounded. A tool that is new since its server was pinned is left out; if the file names it, this
+    /// fails until the tool is accepted.
     fn taken(&self, at: NodeRef, name: &str, list: ToolList) -> Result<ToolListOutcome, Failure> {
         if list.absent.is_some() {
             return Ok(ToolListOutcome { list, tools: vec![], instructions: String::new(), unpinned: vec![] });
