@@ -63,7 +63,7 @@ pub fn taken_over(plan: &Plan, events: &[Event], from: &str) -> Result<BTreeSet<
 pub fn events_of(steps: &BTreeSet<String>, events: &[Event]) -> Vec<Event> {
     let is_of = |event: &&Event| match event.happening.step() {
         Some(step) => steps.contains(step_path::outermost(step)),
-        // A resume loses the calls that are out, and does so in the copy too.
+        // A resume loses the open calls, and does so in the copy too.
         None => matches!(event.happening, Happening::RunResumed { .. }),
     };
     events_that_count(events).filter(is_of).cloned().collect()

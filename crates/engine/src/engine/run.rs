@@ -43,7 +43,7 @@ pub struct RunSettings {
     pub user_policies: Vec<crate::model::Policy>,
     /// What to do for models that have no scripted reply.
     pub unscripted: Unscripted,
-    /// For a test: scripted replies that replace every model.
+    /// For a test: scripted replies by step. They replace the model that the step would call.
     pub replies: Option<Arc<Replies>>,
     /// For a test: outputs of steps and tools that are not run.
     pub mocks: Mocks,
@@ -120,7 +120,7 @@ pub struct Run {
     pub(crate) is_torn: bool,
     /// Steps that continue as soon as they may: for example, their backoff has ended, or they wait for a permit to make a call.
     pub(crate) woken: BTreeSet<ReadyKey>,
-    /// Steps whose call does not fit the budget while other calls are out; they try again at the next input.
+    /// Steps whose call does not fit the budget while other calls are open; they try again at the next input.
     pub(crate) waiting_for_budget: BTreeSet<ReadyKey>,
     /// Frames whose remaining steps have been blocked, skipped or cancelled, with the mood that caused it.
     pub(crate) swept: HashMap<u32, crate::engine::state::Mood>,

@@ -248,7 +248,7 @@ impl Run {
                 match rest.first() {
                     _ if place.is_some_and(|p| held_back.contains(&p)) => OutputReach::Empty,
                     _ if ended_well || read.is_guarded => OutputReach::Given,
-                    // For example the output of a replacement in `default(…)`, which is not read if the value that it replaces is there.
+                    // For example, the output of a replacement in `default(…)`, which is not read if the value that it replaces is there.
                     Some(part) if part == "output" => OutputReach::IfNotRead,
                     _ => OutputReach::Empty,
                 }
