@@ -1,7 +1,7 @@
 //! The tokio loop: it writes events to the journal, carries out commands, passes inputs to the run, and enforces time limits and cancellation.
 //!
 //! One thread owns a run. Calls are futures of this loop; all they do to the run is return inputs.
-//! To add a command: add a variant to `engine::CallRequest` and its arm in [`carry_out`].
+//! How to add a command: add a variant to `engine::CallRequest` and its arm in [`carry_out`].
 
 mod blocking;
 mod carry;

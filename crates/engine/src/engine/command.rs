@@ -42,7 +42,7 @@ pub enum Input {
         by: String,
         /// Whether nobody could be asked, which counts as a no.
         nobody: bool,
-        /// For an `approval` step, the fields that the person filled in; see [`Run::form_problems`](crate::engine::Run::form_problems).
+        /// The fields that the person filled in, if the question has a form; see [`Run::form_problems`](crate::engine::Run::form_problems).
         fields: Option<Value>,
     },
     /// Time has passed.
@@ -134,8 +134,7 @@ pub enum CallRequest {
         /// Name of the file in the folder.
         name: String,
     },
-    /// Carry out a request only if its files are where their paths say. A rule about paths allowed the request, and a symbolic link could lead
-    /// elsewhere.
+    /// Carry out a request only if its files are where their paths say. A rule about paths allowed the request, and a link could lead elsewhere.
     Held {
         /// The project's folder.
         project: PathBuf,
