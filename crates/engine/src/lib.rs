@@ -1,12 +1,12 @@
-//! The run of a plan: a sans-I/O engine, and behind the feature `driver` the tokio loop that carries its commands out.
+//! Runs a plan: a sans-I/O engine and, behind the feature `driver`, the tokio loop that carries out its commands.
 //!
-//! See `ARCHITECTURE.md` for the rooms and which may name which.
+//! See `ARCHITECTURE.md` for the modules and which of them may name which.
 
 #[cfg(feature = "driver")]
 pub mod driver;
 pub mod engine;
 
-// So that `crate::model` is the same path in each crate.
+// Gives `crate::model` the same path in each crate.
 #[cfg(feature = "driver")]
 use flow_base::journal;
 use flow_base::{diagnostic, event, model, policy, port, redact, source, sql};

@@ -1,4 +1,4 @@
-//! One request carried out by the ports.
+//! Carries out one request with the ports.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -15,10 +15,10 @@ use crate::port::{
     SqlDatabase, Tape, ToolServer, ToolServers,
 };
 
-/// Hears answers of models while they come.
+/// Receives answers of models as they stream.
 pub type AnswerListener = Arc<dyn Fn(u64, &str) + Send + Sync>;
 
-/// The world of a run.
+/// The outside world of a run.
 #[derive(Clone)]
 pub struct Ports {
     /// Time.
@@ -27,9 +27,9 @@ pub struct Ports {
     pub models: Arc<dyn ModelClient>,
     /// Queries.
     pub database: Arc<dyn SqlDatabase>,
-    /// Files to read.
+    /// Reading files.
     pub reader: Arc<dyn FileReader>,
-    /// Requests.
+    /// HTTP requests.
     pub http: Arc<dyn HttpClient>,
     /// Mail.
     pub mail: Arc<dyn MailSender>,
@@ -37,26 +37,26 @@ pub struct Ports {
     pub servers: Arc<dyn ToolServers>,
     /// Folders of `file` tools.
     pub folder: Arc<dyn Folder>,
-    /// Results that are used again.
+    /// Stored step results.
     pub cache: Arc<dyn Cache>,
     /// Standard output.
     pub printer: Arc<dyn Printer>,
-    /// Hears answers of models while they come: the number of the call, and the end of the text so far.
+    /// Receives answers of models as they stream: the number of the call, and the end of the text so far.
     pub heard: Option<AnswerListener>,
-    /// Keeps or answers the traffic of one run; `None`: everything goes straight out.
+    /// Records or replays the traffic of one run. With `None`, every call goes directly to its port.
     pub tape: Option<Arc<dyn Tape>>,
-    /// What all that comes in passes.
+    /// Hides secrets in everything that comes in.
     pub door: Door,
 }
 
-/// Carries one request out, the call of that number. A panic of a port is a failure of that call alone.
+/// Carries out one request as the call of that number. If a port panics, only that call fails.
 pub fn carry_out(call: u64, request: CallRequest, ports: &Ports) -> impl Future<Output = CallResult> + use<> {
     let ports = ports.clone();
     AssertUnwindSafe(async move { ask(call, request, &ports).await }).catch_unwind().map(|answer| answer.unwrap_or_else(|_| Err(fault())))
 }
 
-/// Starts a server that is needed later; what becomes of it is reported to whoever needs it. A replay starts none, and a recording as late as
-/// a replay asks.
+/// Starts a server that is needed later. A failure is not reported here but by the step that needs the server. With a tape nothing starts early: a
+/// replay starts no server, and a recording starts each one at the call that a replay would answer.
 pub(super) fn start_early(server: ToolServer, ports: &Ports) -> impl Future<Output = ()> + use<> {
     let servers = ports.tape.is_none().then(|| Arc::clone(&ports.servers));
     let start = async move {
@@ -152,7 +152,8 @@ async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
     }
 }
 
-/// Does what may hang, on a disk that does not answer or in a pipe that nobody reads, in a thread of its own: the loop continues meanwhile.
+/// Runs work that may block, for example on a disk that does not respond or a pipe that nobody reads, in a thread of its own, so that the loop
+/// continues.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> Pending<T> + Send + 'static) -> Result<T, Failure> {
     let runtime = tokio::runtime::Handle::current();
     match tokio::task::spawn_blocking(move || runtime.block_on(work())).await {

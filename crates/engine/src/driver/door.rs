@@ -1,4 +1,5 @@
-//! The one door for text from outside: what reaches a run holds no secret that is known. So no event, record, prompt or output does.
+//! The single entry for text from outside. It hides every known secret before text reaches a run, so none is in an event, a record, a prompt or an
+//! output.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,19 +14,19 @@ use crate::port::{
 };
 use crate::redact::Secrets;
 
-/// Puts `***` in the place of each secret of a run.
+/// Replaces each secret of a run with `***`.
 #[derive(Debug, Clone, Default)]
 pub struct Door {
     secrets: Secrets,
 }
 
 impl Door {
-    /// That lets none of these in, as far as they are [recognised](crate::redact::is_recognised).
+    /// Creates a door that hides these secrets, as far as they are [recognised](crate::redact::is_recognised).
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Door {
         Door { secrets: Secrets::new(secrets) }
     }
 
-    /// What reaches a run, without secrets.
+    /// Hides the secrets in an input of a run.
     pub fn pass(&self, mut input: Input) -> Input {
         match &mut input {
             Input::Start(start) => self.start(start),
@@ -40,17 +41,17 @@ impl Door {
         input
     }
 
-    /// The end of an answer that is being written, as far as it can be shown.
+    /// The end of an answer that is still streaming, as far as it can be shown.
     pub fn so_far(&self, text: &str) -> String {
         self.secrets.so_far(text)
     }
 
-    /// A text without secrets, such as what a person says.
+    /// Hides the secrets in a text, such as a person's message.
     pub fn text(&self, text: &mut String) {
         self.secrets.hide_in(text);
     }
 
-    /// A value without secrets.
+    /// Hides the secrets in a value.
     pub fn value(&self, value: &mut Value) {
         self.secrets.hide_in_value(value);
     }
@@ -136,7 +137,7 @@ impl Door {
         }
     }
 
-    /// A path that holds a secret leads nowhere from here on: it would be in the record.
+    /// Paths are recorded, so a secret in one is hidden. Such a path no longer leads to its file.
     fn table(&self, TableSource { name, file, kind: _, table, columns: _, engine: _, pii: _ }: &mut TableSource) {
         self.text(name);
         self.texts(table);

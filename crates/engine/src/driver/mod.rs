@@ -1,7 +1,7 @@
-//! The tokio loop: events to the journal, commands out, inputs in; time limits and stopping.
+//! The tokio loop: it writes events to the journal, carries out commands, passes inputs to the run, and enforces time limits and cancellation.
 //!
-//! One thread owns a run. Calls are futures of this loop; they only give inputs.
-//! How to add a command: its variant in `engine::CallRequest`, its arm in [`carry_out`].
+//! One thread owns a run. Calls are futures of this loop; all they do to the run is return inputs.
+//! How to add a command: add a variant to `engine::CallRequest` and its arm in [`carry_out`].
 
 mod blocking;
 mod carry;
@@ -32,31 +32,32 @@ use spans::{Spans, answered};
 
 /// The longest sleep without a timer.
 const IDLE: Duration = Duration::from_secs(3600);
-/// How long events wait for the next outside effect, to share its commit, before they are made durable alone.
+/// How long events wait to share the commit of the next outside effect before they are committed on their own.
 const UNWRITTEN: Duration = Duration::from_millis(50);
-/// How long an ended run waits for its calls to let go, and for results to be kept for other runs; and one that somebody wants to end.
+/// How long an ended or paused run waits for its aborted calls to finish, and for step results to be stored for other runs; `LET_GO_SOON` if it was
+/// cancelled.
 const LET_GO: Duration = Duration::from_secs(5);
 const LET_GO_SOON: Duration = Duration::from_millis(300);
 
-/// Most replies that are taken in before a commit that calls wait for begins.
+/// The largest number of replies that are handled before a commit that calls wait for begins.
 const MOST_AT_ONCE: usize = 256;
 
-/// Decisions of people about a run that goes on.
+/// Receives the decisions of people while a run continues.
 pub type DecisionReceiver = tokio::sync::mpsc::UnboundedReceiver<Input>;
 
 /// Requests to end the run.
 pub type StopReceiver = tokio::sync::mpsc::UnboundedReceiver<Canceller>;
 
-/// The time since a moment of a clock, and the date.
+/// The date, and the milliseconds since `began` on this clock.
 pub fn moment(clock: &dyn Clock, began: Duration) -> Moment {
     Moment { wall: clock.now(), ms: clock.elapsed().saturating_sub(began).as_millis() as u64 }
 }
 
-/// Executes a run from an input to its end; `None`: it waits for a person, whose decision is the next input. One that comes by `decisions` while
-/// other steps go on is heard at once. `watch` receives every event after it was written to disk.
+/// Drives a run from an input to its end. Returns `None` if the run waits for a person, whose decision is the next input. A decision that arrives
+/// through `decisions` while other steps run is handled at once. `watch` receives every event after it was written to disk.
 ///
 /// # Errors
-/// The journal cannot be written: nothing new is started, and open calls are dropped.
+/// Fails if the journal cannot be written. Nothing new is started then, and open calls are dropped.
 pub async fn drive(
     run: &mut Run,
     first: Input,
@@ -75,11 +76,11 @@ pub async fn drive(
     let mut handles: HashMap<u64, AbortHandle> = HashMap::new();
     let mut spans = Spans::of(run);
     let mut keeps = FuturesUnordered::new();
-    // Servers that are needed later: those that wait for a commit, and those that start.
+    // Servers that are needed later: those that wait for a commit, and those that are starting.
     let (mut unstarted, mut starts) = (vec![], FuturesUnordered::new());
     let mut dirty_since: Option<Duration> = None;
-    // Calls that act outside wait for a commit with all that came before them. The last call whose events are durable, and the one that they are
-    // written up to by the commit that is under way.
+    // A call that acts outside waits until all events before it are committed. `kept_to` is the last call whose events are durable, `writing_to` the
+    // last call whose events the commit in progress makes durable.
     let (mut kept_to, mut writing_to) = (0, 0);
     let mut taken_in = 0;
     let mut show = |kept: Vec<Event>| {
@@ -93,7 +94,7 @@ pub async fn drive(
         let mut ready = vec![];
         while let Some(command) = run.next_kept_command(kept_to) {
             match command {
-                // A result that cannot be kept costs a call next time and nothing now.
+                // If a result cannot be stored, this run is not affected; an equal step makes the call again.
                 Command::Keep { key, until, value } => keeps.push(ports.cache.keep(key, until, value)),
                 Command::StartServer(server) => unstarted.push(*server),
                 Command::Call { call, request } => ready.push((call, request)),
@@ -130,7 +131,7 @@ pub async fn drive(
             let work = work.inspect(move |answer| answered(&span, answer)).map(move |answer| (call, answer));
             calls.push(Abortable::new(work, registration));
         }
-        // What has come already shares the commit.
+        // Replies that have already arrived share the commit.
         let unsent = run.last_unsent();
         let early = if unsent.is_some() && taken_in < MOST_AT_ONCE { calls.next().now_or_never().flatten() } else { None };
         let input = if let Some(answer) = early {
@@ -174,7 +175,7 @@ pub async fn drive(
     }
 }
 
-/// The result of a call; `None`: it was abandoned.
+/// The reply of a call, or `None` if the call was aborted.
 fn replied(answer: Result<(u64, CallResult), Aborted>) -> Option<Input> {
     answer.ok().map(|(call, result)| Input::Reply { call, result })
 }

@@ -1,4 +1,4 @@
-//! Who a run is for: the row of the person's table.
+//! Finds the person of a run in the table of people.
 
 use serde_json::{Map, Value};
 
@@ -7,17 +7,17 @@ use crate::event::{Failure, FailureKind};
 use crate::model::Pipeline;
 use crate::port::SqlDatabase;
 
-/// Who a run is for, as far as that could be found out.
+/// The person of a run, as far as known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundPerson {
-    /// The person's fields; none when the pipeline has no `person`.
+    /// The person's fields; empty when the pipeline has no `person`.
     pub fields: Map<String, Value>,
-    /// The table could not be read, so that only `id` is known, or the person's time zone does not exist: the run starts with this and
-    /// fails, and its `on_failure` speaks.
+    /// Set if the table could not be read, so that only `id` is known, or if the person's time zone does not exist. The run then starts with this
+    /// failure and fails, and its `on_failure` runs.
     pub failure: Option<Failure>,
 }
 
-/// Why nobody can be told whom a run is for.
+/// Why the person of a run could not be found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each says what it is about")]
 pub enum PersonError {
@@ -33,10 +33,10 @@ impl FoundPerson {
         FoundPerson { fields, failure }
     }
 
-    /// From what the table gave: the person's row, no row, or a failure.
+    /// Builds the person from the query result: the person's row, no row, or a failure.
     ///
     /// # Errors
-    /// There is no such person.
+    /// Fails if there is no such person.
     pub fn of_row(id: &str, table: &str, row: Result<Option<Map<String, Value>>, Failure>) -> Result<FoundPerson, PersonError> {
         match row {
             Ok(Some(row)) => Ok(FoundPerson::of(person_fields(&row))),
@@ -50,10 +50,10 @@ impl FoundPerson {
     }
 }
 
-/// Finds out who a run is for, from its checked inputs.
+/// Finds the person of a run from its checked inputs.
 ///
 /// # Errors
-/// There is no such person, or the texts of `person` cannot be filled in.
+/// Fails if there is no such person, or if the texts of `person` cannot be filled in.
 pub async fn find_person(pipeline: &Pipeline, inputs: &Map<String, Value>, database: &dyn SqlDatabase) -> Result<FoundPerson, PersonError> {
     match person(pipeline, inputs)? {
         PersonFrom::Known(fields) => Ok(FoundPerson::of(fields)),

@@ -1,23 +1,25 @@
-//! The runtime of a run.
+//! The tokio runtime of a run.
 
 use std::io::Result;
 use std::ops::Deref;
 use std::time::Duration;
 
-/// Pairs of files that a runtime opens: its own, and those by which it hears of signals.
+/// Pairs of file descriptors that a runtime opens: its own, and those that report signals.
 const PAIRS: usize = 4;
 
-/// How long threads that work for it may take to end with it.
+/// How long dropping a runtime waits for threads that still work for it.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// A runtime of one thread. When it is dropped, work on files that no disk answers is left behind: tokio's own would wait for it.
+/// A single-threaded runtime. Dropping it leaves blocking work behind, such as a read from a disk that does not respond; tokio's own runtime would
+/// wait for it.
 pub struct Runtime(Option<tokio::runtime::Runtime>);
 
 impl Runtime {
-    /// For the thread that makes it.
+    /// Creates a runtime for the current thread.
     ///
     /// # Errors
-    /// The system has no more threads or files to give. The library that makes the runtime would panic where it finds that out itself.
+    /// Fails if the system has no more threads or file descriptors. The descriptors are checked first, because building the runtime panics when it
+    /// runs out of them.
     pub fn new() -> Result<Runtime> {
         let room = (0..PAIRS).map(|_| std::io::pipe()).collect::<Result<Vec<_>>>()?;
         drop(room);

@@ -1,6 +1,7 @@
-//! Spans of `tracing` for whoever watches a process: run > step > call.
+//! Spans of `tracing` for observing a process: run > step > call.
 //!
-//! They hold ids, names of the file, kinds, numbers and times. What a run reads, sends and receives may be secret or personal and is never in one.
+//! They contain ids, names of the file, kinds, numbers and times. Data that a run reads, sends or receives may be secret or personal and is never in
+//! a span.
 
 use std::collections::HashMap;
 
@@ -13,30 +14,30 @@ use crate::event::{Event, Happening, StepPath, StepStatus};
 use crate::model::FailureKind;
 use crate::port::ModelReply;
 
-/// What filters of subscribers know these spans by, wherever this code stands.
+/// The target by which filters of subscribers know these spans, independent of the path of this module.
 const TARGET: &str = "flow";
 
-/// The open spans of a run. Without a subscriber there are none, and nothing is kept.
+/// The open spans of a run. Without a subscriber there are none, and nothing is recorded.
 pub(super) struct Spans {
     run: Span,
-    /// Each with the time at which its step started.
+    /// Each with the time at which its step started, in milliseconds.
     steps: HashMap<StepPath, (Span, u64)>,
-    /// The step of each call that is about to go out.
+    /// The step of each call that is about to be sent.
     callers: HashMap<u64, StepPath>,
 }
 
 impl Spans {
-    /// The span of a run that starts, or continues.
+    /// Opens the span of a run that starts or continues.
     pub(super) fn of(run: &Run) -> Spans {
         let span = info_span!(target: TARGET, "run", run = run.id(), pipeline = Empty, status = Empty, ms = Empty);
-        // Of one that starts, the first event says which pipeline it runs.
+        // For a run that starts, the first event names the pipeline.
         if let Some(start) = &run.state().start {
             span.record("pipeline", &*start.pipeline);
         }
         Spans { run: span, steps: HashMap::new(), callers: HashMap::new() }
     }
 
-    /// Opens and closes spans as an event says.
+    /// Opens and closes spans according to an event.
     pub(super) fn follow(&mut self, event: &Event) {
         if self.run.is_disabled() {
             return;
@@ -60,7 +61,7 @@ impl Spans {
             | Happening::ToolCalled { step, call, .. }
             | Happening::ToolsAsked { step, call, .. }
             | Happening::CacheAsked { step, call, .. } => {
-                // A resumed step starts no second time.
+                // A resumed step emits no second start event.
                 self.step(step, now);
                 self.callers.insert(*call, step.clone());
             }
@@ -68,7 +69,7 @@ impl Spans {
         }
     }
 
-    /// The span of a call, inside that of its step.
+    /// Opens the span of a call, inside that of its step.
     pub(super) fn call(&mut self, call: u64, request: &CallRequest) -> Span {
         let caller = self.callers.remove(&call);
         let around = caller.as_deref().and_then(|step| self.steps.get(step)).map_or(&self.run, |(span, _)| span);
@@ -90,7 +91,7 @@ impl Spans {
         self.steps.get(step).map_or(&self.run, |(span, _)| span)
     }
 
-    /// The span that the one of a step is in: of the step that holds it, else of the run.
+    /// The parent of a step's span: the span of the nearest step that holds it, otherwise that of the run.
     fn around(&self, mut path: &str) -> &Span {
         while let Some((outer, _)) = path.rsplit_once(['/', '[']) {
             if let Some((span, _)) = self.steps.get(outer) {
@@ -111,7 +112,7 @@ impl Spans {
     }
 }
 
-/// Adds to the span of a call how it ended.
+/// Records in the span of a call how it ended.
 pub(super) fn answered(span: &Span, answer: &CallResult) {
     match answer {
         Err(failure) => {

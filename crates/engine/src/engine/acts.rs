@@ -1,4 +1,4 @@
-//! What a step or its agent wants to do, in the words of rules and people.
+//! The acts of a step or its agent, as rules and people see them.
 
 use serde_json::Value;
 
@@ -10,36 +10,36 @@ use crate::policy::Decision;
 pub(crate) struct CalledTool<'a> {
     /// `tool` or `tool.part`.
     pub(crate) name: &'a str,
-    /// Its arguments; of a `send` those of this part.
+    /// Its arguments; for a `send`, those of this part.
     pub(crate) arguments: &'a Value,
-    /// All that a person decides about; of a `send` with what all its parts say.
+    /// Everything that a person decides about; for a `send`, with the content of all its parts.
     pub(crate) whole: &'a Value,
-    /// The same call is made again with what a person answered to its server: who allowed it then allows it now.
+    /// Whether this repeats a call with a person's answers to its server. The permission for the first call covers it.
     pub(crate) is_repeated: bool,
 }
 
-/// What a person says about an act.
+/// A person's decision about an act.
 pub(crate) enum PersonSays {
-    /// Nothing yet; the step waits.
+    /// Not decided yet; the step waits.
     Nothing,
-    /// Who says yes; empty: not known.
+    /// Allowed, by this person; empty if unknown.
     Yes(String),
-    /// Who says no, and why.
+    /// Rejected, by whom and why.
     No { by: String, comment: String },
     /// Nobody could be asked.
     IsAway,
 }
 
-/// One thing that a request does, and what the rules say of it.
+/// One act of a request, and the decision of the rules about it.
 pub(crate) struct DecidedAct {
     pub(crate) act: ActKind,
     pub(crate) target: String,
-    /// For a person who decides.
+    /// The description shown to the person who decides.
     pub(crate) words: String,
     pub(crate) decision: Decision,
 }
 
-/// A resource as a list of a policy writes it.
+/// A resource as it is written in the lists of a policy.
 pub(crate) fn shown_resource(server: &str, arguments: &Value) -> String {
     format!("{server}({})", arguments["uri"].as_str().unwrap_or_default())
 }

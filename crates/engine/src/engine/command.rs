@@ -1,4 +1,4 @@
-//! What goes in and what comes out.
+//! The inputs and commands of a run.
 
 use std::path::PathBuf;
 
@@ -11,99 +11,99 @@ use crate::port::{
     ServerAnswers, ServerCall, ServerReply, TableSource, ToolList, ToolServer,
 };
 
-/// Something that reaches a run.
+/// An input of a run.
 #[derive(Debug)]
 pub enum Input {
-    /// Begin. Once, first.
+    /// Start the run. Sent once, as the first input.
     Start(Box<RunStart>),
-    /// An answer to a call.
+    /// The reply to a call.
     Reply {
-        /// The call.
+        /// Number of the call.
         call: u64,
-        /// What came.
+        /// The reply, or why the call failed.
         result: Result<CallReply, Failure>,
     },
-    /// Continue after the process that ran it has ended; see [`Run::resumed`](crate::engine::Run::resumed).
+    /// Continue after the process that ran it ended; see [`Run::resumed`](crate::engine::Run::resumed).
     Resume {
-        /// How long nothing ran.
+        /// How long no process ran it, in milliseconds.
         away_ms: u64,
     },
-    /// A person has decided about a step that waits for that; see [`RunState::undecided`](crate::engine::RunState::undecided).
+    /// A person decided about a step that waits for a decision; see [`RunState::undecided`](crate::engine::RunState::undecided).
     Decided {
         /// The step.
         step: String,
-        /// Which question it answers: the number of the event that asked. One that is not open any more is not answered.
+        /// The question it answers: the number of the event that asked it. The input is ignored if that question is no longer open.
         question: u64,
-        /// Yes.
+        /// Whether the person approved.
         approved: bool,
-        /// What the person says about it.
+        /// The person's comment.
         comment: String,
-        /// Who it is, where that is known.
+        /// Who decided, if known.
         by: String,
-        /// Nobody could be asked, which counts as a no.
+        /// Whether nobody could be asked, which counts as a no.
         nobody: bool,
-        /// Of an `approval` step: what they filled in; see [`Run::form_problems`](crate::engine::Run::form_problems).
+        /// The fields that the person filled in, if the question has a form; see [`Run::form_problems`](crate::engine::Run::form_problems).
         fields: Option<Value>,
     },
-    /// Time went on.
+    /// Time has passed.
     Tick,
-    /// End; `by` is `interrupt`, `terminate` or `person`.
+    /// Cancel the run; `by` is `interrupt`, `terminate` or `person`.
     Cancel {
-        /// Who asks.
+        /// Who cancels it.
         by: Canceller,
     },
 }
 
-/// Something to do outside.
+/// A command to carry out outside the engine.
 #[derive(Debug)]
 pub enum Command {
-    /// Do this, and hand the answer back as [`Input::Reply`].
+    /// Carry out a request, and return the reply as [`Input::Reply`].
     Call {
         /// Number of the call.
         call: u64,
-        /// What to do.
+        /// The request.
         request: Box<CallRequest>,
     },
-    /// Keep the result of a step; nothing is awaited.
+    /// Store the result of a step; no reply is expected.
     Keep {
-        /// What it is kept under.
+        /// The key to store it under.
         key: String,
-        /// Until when.
+        /// When it expires.
         until: DateTime<Utc>,
         /// Output and details.
         value: Value,
     },
-    /// Start an MCP server that is needed later, once all events so far are durable; nothing is awaited.
+    /// Start an MCP server that is needed later, once all events so far are durable; no reply is expected.
     StartServer(Box<ToolServer>),
-    /// Stop doing it; an answer is not awaited any more.
+    /// Cancel a call; its reply is no longer expected.
     Cancel {
         /// Number of the call.
         call: u64,
     },
 }
 
-/// What to do outside.
+/// A request to carry out outside the engine.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a command holds it in a box")]
 pub enum CallRequest {
-    /// Ask a model.
+    /// Call a model.
     Model(ModelRequest),
-    /// Hand a scripted reply back.
+    /// Return a scripted reply.
     Scripted(Result<ModelReply, Failure>),
-    /// Give the kept result of an equal step, or empty.
+    /// Return the stored result of an equal step, or null.
     Recall {
-        /// What it is kept under.
+        /// The key it is stored under.
         key: String,
-        /// The time it must still be good at.
+        /// The time at which it must still be valid.
         now: DateTime<Utc>,
     },
     /// Run a query.
     Query(QueryRequest),
     /// Read files.
     Read(Vec<ReadRequest>),
-    /// Send a request.
+    /// Send an HTTP request.
     Http(HttpRequest),
-    /// Ask an MCP server for its tools.
+    /// List the tools of an MCP server.
     Tools(ToolServer),
     /// Call a tool of an MCP server.
     Tool(ServerCall),
@@ -111,15 +111,15 @@ pub enum CallRequest {
     Resource(ResourceCall),
     /// Send a mail.
     Mail(Mail),
-    /// Print parts on standard output, an empty line between them.
+    /// Print parts on standard output, separated by an empty line.
     Print(Vec<String>),
-    /// Write a text file of a `file` tool, whole or not at all.
+    /// Write a text file of a `file` tool atomically.
     Write {
         /// The tool's folder.
         folder: PathBuf,
-        /// The name in it.
+        /// Name of the file in the folder.
         name: String,
-        /// The text.
+        /// Its text.
         text: String,
     },
     /// List the files of a `file` tool.
@@ -131,24 +131,24 @@ pub enum CallRequest {
     Open {
         /// The tool's folder.
         folder: PathBuf,
-        /// The name in it.
+        /// Name of the file in the folder.
         name: String,
     },
-    /// Do this, if its files lie where their paths say: a rule about paths let it through, and a link could lead elsewhere.
+    /// Carry out a request only if its files are where their paths say. A rule about paths allowed the request, and a link could lead elsewhere.
     Held {
         /// The project's folder.
         project: PathBuf,
-        /// Each file: its path, and where that lies as it was decided on, seen from the project.
+        /// Each file: its path, and the location that the decision was made on, relative to the project.
         files: Vec<(PathBuf, String)>,
-        /// Links inside the project are fine.
+        /// Whether links that stay inside the project are allowed.
         within: bool,
-        /// What to do.
+        /// The request.
         request: Box<CallRequest>,
     },
 }
 
 impl CallRequest {
-    /// The same with what a person answered to its server.
+    /// Adds a person's answers to the server's questions, if this is a call of a server's tool.
     pub(crate) fn with_answers(mut self, answers: Option<ServerAnswers>) -> CallRequest {
         if let CallRequest::Tool(call) = &mut self {
             call.answers = answers;
@@ -156,7 +156,7 @@ impl CallRequest {
         self
     }
 
-    /// Whether it costs or changes something outside, so that what came before must be durable.
+    /// Whether the request costs or changes something outside, so that all events before it must be durable first.
     pub(crate) fn acts_outside(&self) -> bool {
         match self {
             CallRequest::Held { request, .. } => request.acts_outside(),
@@ -178,25 +178,25 @@ impl CallRequest {
     }
 }
 
-/// What came back.
+/// The reply to a request.
 #[derive(Debug)]
 pub enum CallReply {
-    /// Of a model.
+    /// The answer of a model.
     Model(ModelReply),
-    /// Of a query.
+    /// The rows of a query.
     Rows(Rows),
-    /// Files, each with the tables it holds.
+    /// Files, each with the tables it contains.
     Files(Vec<(FileContent, Vec<TableSource>)>),
-    /// Of a request.
+    /// The reply to an HTTP request.
     Http(HttpReply),
-    /// Of an MCP server that was asked for its tools.
+    /// The tools of an MCP server.
     Tools(ToolList),
-    /// Of a tool of an MCP server.
+    /// The result of a tool of an MCP server.
     Tool(ServerReply),
-    /// Of a resource of an MCP server, and its content as a file where that is no text.
+    /// A resource of an MCP server, and its content as a file if it is not text.
     Resource(ResourceReply, Option<Box<FileContent>>),
-    /// Of a mail, a printing, a writing: the receiver's id, or empty.
+    /// A mail, a print or a write succeeded: the receiver's id, the path of the file, or empty.
     Sent(String),
-    /// Of listing or opening.
+    /// The result of listing or opening files, or a stored step result.
     Value(Value),
 }

@@ -1,15 +1,15 @@
-//! Faults of our own code, for tests: a panic while a chosen event is made.
+//! Injects faults of our own code in tests: a panic while a chosen event is made.
 
 use std::cell::Cell;
 
-/// Where it happens.
+/// Where the panic happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FaultPlace {
     /// In the work that makes the event.
     Work,
     /// Before the event is applied.
     Before,
-    /// When it has changed the state, and nobody has it yet.
+    /// After the event has changed the state, and before it is emitted.
     After,
 }
 
@@ -17,7 +17,7 @@ thread_local! {
     static FAULT: Cell<Option<(u64, FaultPlace)>> = const { Cell::new(None) };
 }
 
-/// The next event of this number brings a panic, once.
+/// Makes the event of this number panic, once.
 pub(crate) fn set(seq: u64, place: FaultPlace) {
     FAULT.set(Some((seq, place)));
 }
@@ -26,7 +26,7 @@ pub(crate) fn clear() {
     FAULT.set(None);
 }
 
-/// Panics where it was asked for.
+/// Panics if a fault is set for this event and place.
 pub(crate) fn at(seq: u64, place: FaultPlace) {
     if FAULT.get() == Some((seq, place)) {
         clear();

@@ -1,4 +1,4 @@
-//! A run that begins with what another one has done: which of its steps are taken over, and their events.
+//! A run that begins from a step of another run: which steps are taken over, and their events.
 
 use std::collections::BTreeSet;
 
@@ -6,21 +6,21 @@ use crate::event::{Event, Happening};
 use crate::model::{PipelineId, step_path};
 use crate::plan::Plan;
 
-/// Why a run cannot begin from a step of another one.
+/// Why a run cannot begin from a step of another run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the pipeline has no step \"{step}\"")]
 pub struct UnknownStepError {
     /// The step.
     pub step: String,
-    /// The steps that there are.
+    /// The steps of the pipeline.
     pub known: Vec<String>,
 }
 
-/// The steps of a run that another one takes over when it begins from `from`: those that ended well and wait neither for that step nor for
-/// any other that runs anew. A gate that runs anew takes what it had asked to be refined with it.
+/// The steps of a run that a new run takes over when it begins from `from`: those that succeeded or were skipped and depend neither on `from` nor on
+/// any other step that runs again. If the gate of a refinement runs again, the step that it had refined runs again too.
 ///
 /// # Errors
-/// The pipeline has no such step in its own list.
+/// Fails if the pipeline has no such step in its own list.
 pub fn taken_over(plan: &Plan, events: &[Event], from: &str) -> Result<BTreeSet<String>, UnknownStepError> {
     let planned = plan.pipeline(PipelineId(0));
     let block = planned.block(planned.main);
@@ -59,18 +59,17 @@ pub fn taken_over(plan: &Plan, events: &[Event], from: &str) -> Result<BTreeSet<
     Ok(done.into_iter().filter_map(|place| steps.get(place)).map(|step| step.id.value.clone()).collect())
 }
 
-/// What a run that begins with these steps takes over of the events, without the first event; numbers and times are those of the old run.
+/// The events that a run takes over with these steps, without the first event. Numbers and times are those of the old run.
 pub fn events_of(steps: &BTreeSet<String>, events: &[Event]) -> Vec<Event> {
     let is_of = |event: &&Event| match event.happening.step() {
         Some(step) => steps.contains(step_path::outermost(step)),
-        // Calls that were out are lost then, in the copy too.
+        // A resume loses the open calls, and does so in the copy too.
         None => matches!(event.happening, Happening::RunResumed { .. }),
     };
     events_that_count(events).filter(is_of).cloned().collect()
 }
 
-/// The events of a run without what a signal ended and a resume took back: from where it was cancelled up to where it continued, only what
-/// people decided meanwhile counts.
+/// The events of a run without those that a resume undid: between a cancellation and the resume after it, only the decisions of people count.
 fn events_that_count(events: &[Event]) -> impl Iterator<Item = &Event> {
     let mut is_cancelled = false;
     events.iter().filter(move |event| match event.happening {

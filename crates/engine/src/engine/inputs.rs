@@ -1,4 +1,4 @@
-//! What a run is given: checked against the pipeline's rules before anything starts.
+//! The inputs of a run, checked against the pipeline's rules before anything starts.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use crate::model::{FieldKind, Filling, MessageRole, PastMessage, PersonSource, P
 use crate::port::{QueryRequest, TableSource};
 use crate::template::{self, FillError, Scope};
 
-/// The JSON Schema of what a pipeline is given; [`check_inputs`] holds the inputs to it.
+/// The JSON Schema of a pipeline's inputs; [`check_inputs`] checks inputs against it.
 pub fn inputs_schema(pipeline: &Pipeline) -> Value {
     let Shape::Fields(fields) = &pipeline.inputs else { return shape::schema(&pipeline.inputs) };
     let mut schema = shape::object_schema(fields);
@@ -24,7 +24,8 @@ pub fn inputs_schema(pipeline: &Pipeline) -> Value {
     schema
 }
 
-/// Checks inputs and fills defaults in. Only declared inputs may be given. The problems are sentences; none names a value of a `pii` input.
+/// Checks inputs and fills in defaults. Only declared inputs are allowed. Returns the problems as sentences; none contains the value of a `pii`
+/// input.
 pub fn check_inputs(pipeline: &Pipeline, given: Map<String, Value>) -> Result<Map<String, Value>, Vec<String>> {
     let fields = match &pipeline.inputs {
         Shape::Schema(schema) => {
@@ -55,7 +56,7 @@ pub fn check_inputs(pipeline: &Pipeline, given: Map<String, Value>) -> Result<Ma
             checked.insert(field.name.clone(), Value::Null);
             continue;
         };
-        // A default was held to its field when the file was checked.
+        // A default was checked against its field when the file was checked.
         let is_checked = field.default.as_ref() == Some(value);
         let found = if is_checked { vec![] } else { shape::problems(&shape::field_schema(field), value) };
         if !found.is_empty() {
@@ -72,18 +73,18 @@ pub fn check_inputs(pipeline: &Pipeline, given: Map<String, Value>) -> Result<Ma
 pub enum PersonFrom {
     /// They are known.
     Known(Map<String, Value>),
-    /// From the row that this query finds; none: there is no such person.
+    /// They are in the row that this query returns. Without a row, there is no such person.
     Row {
-        /// The id that was asked for.
+        /// The id of the person.
         id: String,
-        /// The table, for people.
+        /// The name of the table, for messages.
         table: String,
         /// The query.
         query: QueryRequest,
     },
 }
 
-/// Why it is not known who a run is for.
+/// Why the person of a run could not be determined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each says what it is about")]
 pub enum PersonTextError {
@@ -95,10 +96,10 @@ pub enum PersonTextError {
     NotOneText,
 }
 
-/// Works out who a run is for, from its inputs.
+/// Determines the person of a run from its inputs.
 ///
 /// # Errors
-/// A text of `person` cannot be filled in.
+/// Fails if a text of `person` cannot be filled in, or if its table does not exist.
 pub fn person(pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<PersonFrom, PersonTextError> {
     let Some(person) = &pipeline.person else { return Ok(PersonFrom::Known(Map::new())) };
     let mut scope = Scope::new();
@@ -132,15 +133,15 @@ pub fn person(pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<Person
     Ok(PersonFrom::Known(person_fields(&known)))
 }
 
-/// Which conversation a run is part of, and what the person said in it.
+/// The conversation that a run is part of, and the person's message in it.
 pub struct RunMessage {
     /// The id of the conversation.
     pub conversation: String,
-    /// The message, as it is kept.
+    /// The message as it is stored.
     pub said: PastMessage,
 }
 
-/// Why it is not known which conversation a run is part of.
+/// Why the conversation of a run could not be determined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each says what it is about")]
 pub enum ConversationError {
@@ -154,13 +155,13 @@ pub enum ConversationError {
     NoText,
 }
 
-/// Most bytes of the id of a conversation.
+/// The most bytes of a conversation's id.
 const MOST_ID: usize = 1_000;
 
-/// Works out which conversation a run is part of, from its inputs and its person; `None`: the pipeline has none.
+/// Determines the conversation of a run from its inputs and its person; `None` if the pipeline has no conversation.
 ///
 /// # Errors
-/// The id or the message cannot be filled in.
+/// Fails if the id or the message cannot be filled in, or is not valid.
 pub fn run_message(
     pipeline: &Pipeline,
     inputs: &Map<String, Value>,
@@ -195,10 +196,10 @@ pub fn run_message(
     Ok(Some(said(pipeline, inputs, person, channel, now, conversation, text)))
 }
 
-/// The message of a run in a conversation that its caller names; `message`: the input that holds it.
+/// The message of a run in a conversation that the caller names. `message` is the input that contains it.
 ///
 /// # Errors
-/// The input is no text.
+/// Fails if the input is not a text.
 pub fn named_message(
     pipeline: &Pipeline,
     inputs: &Map<String, Value>,
@@ -234,13 +235,13 @@ fn said(
     RunMessage { conversation, said }
 }
 
-/// The known fields of a person, in a fixed order; those that are not given are empty.
+/// The known fields of a person in a fixed order; missing ones are null.
 pub fn person_fields(given: &Map<String, Value>) -> Map<String, Value> {
     let known = ["id", "name", "email", "phone", "language", "time_zone"];
     known.iter().map(|name| (name.to_string(), given.get(*name).cloned().unwrap_or(Value::Null))).collect()
 }
 
-/// What is wrong with the time zone of a person, as a sentence: a day in another zone would be another day. Empty is none, and is UTC.
+/// The problem of a person's time zone as a sentence: in another zone, it may be another day. An empty zone is valid and means UTC.
 pub fn zone_problem(person: &Map<String, Value>) -> Option<String> {
     let zone = person.get("time_zone").filter(|zone| !zone.is_null() && *zone != "")?;
     let named = zone.as_str().map_or_else(|| zone.to_string(), str::to_owned);

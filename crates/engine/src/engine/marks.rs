@@ -1,4 +1,4 @@
-//! What is personal, by the marks of authors, and by where they copy what is marked.
+//! Personal data, by the marks of authors and by where they copy marked values.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub fn marks(program: &Program) -> Marks {
     marks
 }
 
-/// Follows marked values into places that an author fills with one as it is (`set: "{{ inputs.who }}"`), until there are no new ones.
+/// Follows marked values to the places that an author fills with one unchanged (`set: "{{ inputs.who }}"`), until there are no new places.
 fn copies(program: &Program, marks: &mut Marks) {
     loop {
         let before = marks.clone();
@@ -142,7 +142,7 @@ fn mark_fields(fields: &[Field], marked: &mut Vec<String>) {
     }
 }
 
-/// Elements have no name of their own: where they are marked, the list is.
+/// Elements have no name of their own: if they are marked, the list is marked.
 fn mark_items(field: &Field, lists: &mut Vec<String>, marked: &mut Vec<String>) {
     let mut items = field.items.as_deref();
     while let Some(item) = items {

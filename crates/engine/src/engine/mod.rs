@@ -1,23 +1,23 @@
-//! A run without input or output: inputs and the time go in, commands and events come out.
+//! A run without I/O: inputs and the time go in, commands and events come out.
 //!
-//! Decisions read the state and make events; the state changes only by `State::apply(event)`.
+//! Decisions read the state and make events; the state changes only by `RunState::apply`.
 //!
-//! | where | what |
+//! | module | contents |
 //! |---|---|
-//! | `run`, `command` | the outside: `handle`, `next_command`, `next_event`, `next_timeout` |
-//! | `state/` | what a run knows, and how an event changes it; nothing else can write it |
-//! | `schedule/` | what may start next; tries; how frames, stages and the run end, are ended from outside and continue after a crash |
-//! | `steps/` | what each kind of step does; what an answer from outside becomes |
-//! | `model_calls/` | talking with a model: briefs, conversations, budgets, scripted replies, files beside a prompt |
-//! | `tools/` | the tools that agents ask for, servers of tools, policies and the people who allow a call |
+//! | `run`, `command` | the public interface: `handle`, `next_command`, `next_event`, `next_timeout` |
+//! | `state/` | the state of a run, and how an event changes it; nothing else can write it |
+//! | `schedule/` | what may start next; retries; how frames, stages and the run end, are cancelled and resume after a crash |
+//! | `steps/` | what each kind of step does, and how it handles a reply from outside |
+//! | `model_calls/` | conversations with a model: briefs, budgets, scripted replies, files attached to a prompt |
+//! | `tools/` | the tools that agents call, tool servers, policies, and approval of calls by people |
 //! | `gates/` | judging, the one refinement, gates of a run that has ended |
-//! | `plans/` | plans that an agent writes: what is decided, what agents are told |
-//! | `names`, `preview`, `inputs`, `opening`, `reach` | what templates read; what of it is known before a run; what a called pipeline begins with; who named a value |
-//! | `acts` | what a step or its agent wants to do, in the words of rules and people |
+//! | `plans/` | plans that an agent writes: what happens next, and the prompts about them |
+//! | `names`, `preview`, `inputs`, `opening`, `reach` | names in templates, also before a run; inputs; start of a called pipeline; who named a host |
+//! | `acts` | acts of a step or its agent, as rules and people see them |
 //! | `forking` | which steps of a run another one takes over |
-//! | `secret_filter`, `secrets`, `marks` | what is secret or personal |
+//! | `secret_filter`, `secrets`, `marks` | which data is secret or personal |
 //!
-//! How to add a step kind: see `model/step_kind.rs`; here a file in `steps/` with its `Kind`, and tests in `tests/`.
+//! How to add a step kind: see `model/step_kind.rs`; here, add a file in `steps/` with its `Kind`, and tests in `tests/`.
 
 pub(crate) mod acts;
 mod command;

@@ -1,4 +1,4 @@
-//! What templates read: only the names a text mentions are made, from the state.
+//! The names in templates. Only names that a text mentions are made, from the state.
 
 use std::collections::BTreeMap;
 
@@ -14,24 +14,24 @@ use crate::model::{Channel, Filling, Form, PastMessage, Phrase, SUMMARY_STEP, St
 use crate::port::Secret;
 use crate::template::{self, Compiled, FillError, Scope, Value as Named};
 
-/// More names than the run's own: `value`, `text`, `with` in checks, `with` in tools.
+/// Names besides those of the run: `value`, `text`, `with` in checks, `with` in tools.
 pub(crate) type Extra<'a> = &'a [(&'a str, Named)];
 
-/// Most bytes of memory that a value takes which a step puts together.
+/// The most bytes of memory for a value that a step builds.
 const MOST_VALUE: usize = 64 << 20;
 
 impl Run {
-    /// Fills a text in for a step.
+    /// Fills in a text for a step.
     pub(crate) fn fill(&self, at: NodeRef, text: &Text) -> Result<Value, Failure> {
         self.fill_with(at, text, &[])
     }
 
-    /// Fills a text in for a step, with more names.
+    /// Fills in a text for a step, with more names.
     pub(crate) fn fill_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<Value, Failure> {
         self.value(self.state.instance_of(at), Some(at), text, extra)
     }
 
-    /// What a text gives to a step of a pipeline that runs, or to its head or end.
+    /// The value of a text for a step of a running pipeline, or for the pipeline itself.
     fn value(&self, instance: u32, at: Option<NodeRef>, text: &Text, extra: Extra) -> Result<Value, Failure> {
         if text.form == Form::Plain {
             return Ok(Value::String(text.source.to_string()));
@@ -52,12 +52,12 @@ impl Run {
         filled.map_err(|error| Failure::new(FailureKind::WrongType, error.message))
     }
 
-    /// Fills a text in and gives what it prints.
+    /// Fills in a text and returns what it prints.
     pub(crate) fn fill_text(&self, at: NodeRef, text: &Text) -> Result<String, Failure> {
         self.fill_text_with(at, text, &[])
     }
 
-    /// As `fill_text`, with more names.
+    /// Same as `fill_text`, with more names.
     pub(crate) fn fill_text_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<String, Failure> {
         if text.form == Form::Plain {
             return Ok(text.source.to_string());
@@ -65,37 +65,37 @@ impl Run {
         self.filled(self.state.instance_of(at), Some(at), text, extra, |compiled, scope| compiled.fill_text(scope))
     }
 
-    /// A condition: true or false, nothing else.
+    /// Evaluates a condition, which must be true or false.
     pub(crate) fn condition(&self, at: NodeRef, text: &Text) -> Result<bool, Failure> {
         self.condition_with(at, text, &[])
     }
 
-    /// As `condition`, with more names.
+    /// Same as `condition`, with more names.
     pub(crate) fn condition_with(&self, at: NodeRef, text: &Text, extra: Extra) -> Result<bool, Failure> {
         self.filled(self.state.instance_of(at), Some(at), text, extra, |compiled, scope| compiled.fill_condition(scope))
     }
 
-    /// Fills a value with templates at its leaves.
+    /// Fills in a value with templates at its leaves.
     pub(crate) fn filling(&self, at: NodeRef, filling: &Filling) -> Result<Value, Failure> {
         self.filling_with(at, filling, &[])
     }
 
-    /// As `filling`, with more names.
+    /// Same as `filling`, with more names.
     pub(crate) fn filling_with(&self, at: NodeRef, filling: &Filling, extra: Extra) -> Result<Value, Failure> {
         bounded(filling.filled(&|text| self.fill_with(at, text, extra))?)
     }
 
-    /// Fills a text of the pipeline's head or end (`outputs`).
+    /// Fills in a text of the pipeline itself (`outputs`).
     pub(crate) fn fill_in_pipeline(&self, instance: u32, text: &Text) -> Result<Value, Failure> {
         self.value(instance, None, text, &[])
     }
 
-    /// As `fill_in_pipeline`, for a value.
+    /// Same as `fill_in_pipeline`, for a value.
     pub(crate) fn filling_in_pipeline(&self, instance: u32, filling: &Filling) -> Result<Value, Failure> {
         bounded(filling.filled(&|text| self.fill_in_pipeline(instance, text))?)
     }
 
-    /// The names that a text mentions.
+    /// The names that a text mentions, with their values.
     pub(crate) fn scope(&self, instance_ix: u32, at: Option<NodeRef>, text: &Text, extra: Extra) -> Scope {
         let mut scope = Scope::new();
         let mut steps: Vec<(&str, Named)> = vec![];
@@ -140,7 +140,7 @@ impl Run {
         let instance = self.state.instance(instance_ix);
         let value = match name {
             "inputs" => instance.cached.inputs.get(|| template::from_json(&instance.inputs)),
-            // Without "person" in the file, all its fields are empty.
+            // Without `person` in the file, all its fields are empty.
             "person" => instance.cached.person.get(|| match &*instance.person {
                 Value::Object(fields) if fields.is_empty() => template::empty_name(),
                 fields => template::from_json(fields),
@@ -153,7 +153,7 @@ impl Run {
             "style" => instance.cached.style.get(|| style_names(self.planned(instance_ix).pipeline.style_guide.as_deref())),
             "conversation" => {
                 let own = self.state.start.as_ref().and_then(|start| start.conversation.as_deref());
-                // Only the run itself sums up.
+                // Only the run's own pipeline writes a summary.
                 let older = own.filter(|_| instance.parent.is_none()).map(|own| own.older.as_slice()).unwrap_or_default();
                 instance.cached.conversation.get(|| template::from_json(&conversation_names(own, older, self.summary_so_far())))
             }
@@ -169,13 +169,13 @@ impl Run {
         Some(value)
     }
 
-    /// The summary of what was left out of the conversation: of this run, else the one that was there.
+    /// The summary of the messages left out of the conversation: the one of this run, otherwise the earlier one.
     pub(crate) fn summary_so_far(&self) -> Option<String> {
         let made = self.state.find(SUMMARY_STEP).and_then(|at| self.state.node(at).output.as_deref().map(plain));
         made.or_else(|| self.state.start.as_ref()?.conversation.as_ref()?.summary.clone())
     }
 
-    /// `item`, or the name in `as`: of the step itself or of the `for_each` around it.
+    /// `item`, or the name in `as`, of the step itself or of the `for_each` around it.
     fn element(&self, at: Option<NodeRef>, name: &str) -> Option<Named> {
         let is_named = |at: &NodeRef| {
             let step = self.step(*at);
@@ -187,7 +187,7 @@ impl Run {
         Some(node.cached_item.get(|| template::from_json(item)))
     }
 
-    /// `refinement`: filled in the second round for the steps on the way; empty otherwise.
+    /// `refinement`: filled in during the second round for the steps that are part of it; empty otherwise.
     fn refinement(&self, instance: &Instance, at: Option<NodeRef>) -> Named {
         let own = at.and_then(|at| self.state.holders(at).find(|at| at.frame == instance.main));
         let in_second_round = own.is_some_and(|at| self.state.node(at).round == 2);
@@ -203,7 +203,7 @@ impl Run {
         }
     }
 
-    /// A step by its id, seen from a place: its own list, the lists around it, then the pipeline's steps.
+    /// A step by its id, as seen from a place: in its own list, the lists around it, then the pipeline's steps.
     pub(crate) fn look_up(&self, instance_ix: u32, at: Option<NodeRef>, id: &str) -> Option<NodeRef> {
         let instance = self.state.instance(instance_ix);
         let planned = self.planned(instance_ix);
@@ -232,7 +232,7 @@ impl Run {
         if node.status.is_final() { node.cached.get(make) } else { make() }
     }
 
-    /// Opens `secrets` and `env` to the few texts that may read them: each sees what it names.
+    /// Makes `secrets` and `env` available to the few texts that may read them; each text sees only what it names.
     pub(crate) fn secret_names(&self) -> [(&'static str, Named); 2] {
         [("secrets", template::empty_name()), ("env", template::empty_name())]
     }
@@ -245,14 +245,14 @@ impl Run {
         }
     }
 
-    /// The channel of a pipeline that runs.
+    /// The channel of a running pipeline.
     pub(crate) fn channel(&self, instance: u32) -> Option<&Channel> {
         let name = self.state.instance(instance).channel.as_deref()?;
         self.planned(instance).pipeline.channels.iter().find(|c| c.name == name).map(|c| &**c)
     }
 }
 
-/// `run`: in the person's time zone, else UTC; the clock of the run's start.
+/// `run`: in the person's time zone, otherwise in UTC, at the time when the run started.
 pub(crate) fn run_names(id: &str, now: DateTime<Utc>, person: &Value) -> Value {
     let zone_name = person.get("time_zone").and_then(Value::as_str).filter(|z| !z.is_empty()).unwrap_or("UTC");
     let zone: chrono_tz::Tz = zone_name.parse().unwrap_or(chrono_tz::UTC);
@@ -273,7 +273,7 @@ fn iso(date: NaiveDate) -> String {
     date.format("%Y-%m-%d").to_string()
 }
 
-/// `conversation`: what was said before this run; `older`: what it sums up. Of a run that is no part of one, it is empty.
+/// `conversation`: the messages before this run; `older`: the messages that the summary covers. Empty if the run is not part of a conversation.
 pub(crate) fn conversation_names(own: Option<&ConversationSoFar>, older: &[PastMessage], summary: Option<String>) -> Value {
     let lines = |messages: &[PastMessage]| messages.iter().map(PastMessage::line).collect::<Vec<_>>().join("\n");
     let said = own.map(|own| own.messages.as_slice()).unwrap_or_default();
@@ -291,7 +291,7 @@ pub(crate) fn conversation_names(own: Option<&ConversationSoFar>, older: &[PastM
     })
 }
 
-/// `channel`: its name, the keys of its file, and its rules as a prompt. Without one, all of it is empty.
+/// `channel`: its name, the keys of its file, and its rules as a prompt. Without a channel, all of it is empty.
 pub(crate) fn channel_names(channel: Option<&Channel>) -> template::Value {
     let Some(channel) = channel else { return template::empty_name() };
     let markup = &channel.markup;
@@ -320,7 +320,7 @@ pub(crate) fn channel_names(channel: Option<&Channel>) -> template::Value {
     }))
 }
 
-/// `style`: its name, keys, and its rules as a prompt. Without one, all of it is empty.
+/// `style`: its name, keys, and its rules as a prompt. Without a style guide, all of it is empty.
 pub(crate) fn style_names(style: Option<&StyleGuide>) -> template::Value {
     let Some(style) = style else { return template::empty_name() };
     let phrase = |phrase: &Phrase| match phrase {
@@ -351,10 +351,10 @@ pub(crate) fn style_names(style: Option<&StyleGuide>) -> template::Value {
     }))
 }
 
-/// A value that is put together of several: each step could double it.
+/// Checks the size of a value that is built from several others, since each step could double it.
 ///
 /// # Errors
-/// It is larger than a step may make one (`too_large`).
+/// Fails if the value is larger than a step may build (`too_large`).
 fn bounded(value: Value) -> Result<Value, Failure> {
     fn takes(value: &Value, left: &mut usize) -> bool {
         let text = match value {

@@ -1,4 +1,4 @@
-//! What a called pipeline begins with: its inputs, its channel, and who it is for.
+//! How a called pipeline starts: its inputs, its channel, and its person.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::model::PipelineId;
 use crate::port::{QueryRequest, Rows};
 use crate::source::Spanned;
 
-/// What a called pipeline starts with.
+/// The inputs, the channel and the person of a called pipeline.
 pub(crate) struct Opening {
     pub(crate) inputs: SharedValue,
     pub(crate) channel: Option<String>,
-    /// Who it is for, or the query that finds that out.
+    /// The person, or the query that finds the person.
     pub(crate) person: Result<SharedValue, QueryRequest>,
 }
 
@@ -29,7 +29,7 @@ impl Run {
         Ok(Arc::new(Value::Object(person_fields(row))))
     }
 
-    /// Checks what a pipeline is given, and works out its channel and who it is for: its own `person`, else the caller's.
+    /// Checks the inputs of a called pipeline, and determines its channel and its person: its own `person`, otherwise the caller's.
     pub(crate) fn opening(
         &self,
         at: NodeRef,

@@ -1,4 +1,4 @@
-//! What templates can read before a run has begun.
+//! The names that templates can read before a run has started.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
@@ -7,29 +7,29 @@ use crate::engine::names::{channel_names, conversation_names, run_names, style_n
 use crate::model::{Pipeline, StyleGuide};
 use crate::template::{self, KnownNames};
 
-/// What a run would be given, as far as that is known.
+/// The inputs of a run, as far as they are known.
 #[derive(Debug, Clone, Default)]
 pub struct PreviewInputs {
-    /// Inputs by name; `None`: none is known.
+    /// Inputs by name; `None` if none are known.
     pub inputs: Option<Map<String, Value>>,
-    /// Inputs of these that nobody gave.
+    /// Names of those inputs for which no value was provided.
     pub missing: Vec<String>,
     /// The channel's name.
     pub channel: Option<String>,
-    /// The fields of the person; `None`: not known, and so no time zone.
+    /// The fields of the person; `None` if they are not known, and so no time zone.
     pub person: Option<Map<String, Value>>,
-    /// The run's clock.
+    /// The time of the run.
     pub now: DateTime<Utc>,
 }
 
-/// The names for the texts of an agent that has a style guide of its own.
+/// The names for the texts of an agent that has its own style guide.
 pub fn with_style(known: &KnownNames, style: &StyleGuide) -> KnownNames {
     let mut known = known.clone();
     known.set("style", style_names(Some(style)));
     known
 }
 
-/// The names of a pipeline's texts with their values, as in the first round of a run. Steps, secrets and `env` are not known.
+/// The names in a pipeline's texts with their values, as in the first round of a run. Steps, secrets and `env` are not known.
 pub fn known_names(pipeline: &Pipeline, given: &PreviewInputs) -> KnownNames {
     let mut known = KnownNames::default();
     if let Some(inputs) = &given.inputs {
@@ -41,7 +41,7 @@ pub fn known_names(pipeline: &Pipeline, given: &PreviewInputs) -> KnownNames {
     known.forget(&["run", "id"]);
     match &given.person {
         Some(_) => known.set("person", template::from_json(&person)),
-        // Which day it is depends on where the person lives.
+        // The date depends on the person's time zone.
         None => ["now", "today", "week_start", "month_start", "time_zone"].iter().for_each(|name| known.forget(&["run", name])),
     }
     let channel = pipeline.channels.iter().find(|channel| Some(&channel.name) == given.channel.as_ref());

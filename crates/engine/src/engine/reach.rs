@@ -1,7 +1,7 @@
-//! Who named the host of a request, and which hosts are the run's own.
+//! Who named the host of a request, and which hosts belong to the run.
 //!
-//! Every request carries who named its host ([`HostSource`]); `policy` decides by that. What a called pipeline reads is followed up to
-//! the run's inputs, through the texts of the files between; what a model wrote on the way ends it.
+//! Every request states who named its host ([`HostSource`]), and `policy` decides by that. The inputs of a called pipeline are traced back to the
+//! run's inputs, through the texts of the files between; a value that a model wrote on the way ends the trace.
 
 use std::collections::BTreeSet;
 
@@ -20,27 +20,27 @@ use crate::template::{self, FillError, FilledAddress, KnownNames, address_text};
 /// Names and values as a file writes them.
 type WrittenNames = [(Spanned<String>, Filling)];
 
-/// Who gives the arguments of a tool.
+/// Who provides the arguments of a tool.
 #[derive(Clone, Copy)]
 pub(crate) struct Giver<'a> {
-    /// What the author fixed in the tool.
+    /// The arguments that the author fixed in the tool.
     fixed: &'a WrittenNames,
-    /// What the step gives; `None`: a model gives it.
+    /// The arguments of the step; `None` if a model provides them.
     given: Option<&'a WrittenNames>,
-    /// Names that hold what is sent.
+    /// Names whose values are the content that is sent.
     sent: &'static [&'static str],
 }
 
 impl<'a> Giver<'a> {
-    /// Of a text that belongs to no tool.
+    /// For a text that belongs to no tool.
     pub(crate) const NOBODY: Giver<'static> = Giver { fixed: &[], given: None, sent: &[] };
 
-    /// Of a `send` step.
+    /// For a `send` step.
     pub(crate) fn of_send(given: &'a WrittenNames) -> Giver<'a> {
         Giver { fixed: &[], given: Some(given), sent: &["content", "text"] }
     }
 
-    /// What these arguments read; `None`: not all of them are an author's.
+    /// The paths that these arguments read; `None` if an author did not write all of them.
     fn reads(&self, names: &BTreeSet<String>) -> Option<Vec<Vec<String>>> {
         let mut reads = vec![];
         for name in names {
@@ -48,7 +48,7 @@ impl<'a> Giver<'a> {
             let value = match of(self.fixed) {
                 Some(value) => Some(value),
                 None if self.sent.contains(&name.as_str()) => return None,
-                // What nobody gives has its default, which is the author's.
+                // An argument that nobody provides has its default, which is the author's.
                 None => of(self.given?),
             };
             reads.extend(value.into_iter().flat_map(Filling::texts).flat_map(|text| &text.reads).map(|read| read.path.clone()));
@@ -58,7 +58,7 @@ impl<'a> Giver<'a> {
 }
 
 impl Run {
-    /// A web address and who named its host.
+    /// A web address, and who named its host.
     pub(crate) fn address(&self, at: NodeRef, text: &Text, giver: Giver, extra: Extra) -> Result<(String, HostSource), Failure> {
         if text.form == Form::Plain {
             return Ok((text.source.to_string(), HostSource::File));
@@ -70,12 +70,12 @@ impl Run {
         Ok((text, self.named_by(at, host_reads, giver)))
     }
 
-    /// Who named what a text says as a whole: a host, a path.
+    /// Who named the value of a whole text: a host, a path.
     pub(crate) fn text_named_by(&self, at: NodeRef, text: &Text, giver: Giver) -> HostSource {
         self.named_by(at, text.reads.iter().map(|read| read.path.clone()).collect(), giver)
     }
 
-    /// Who gives the arguments of a tool that a step or its agent calls.
+    /// Who provides the arguments of a tool that a step or its agent calls.
     pub(crate) fn giver<'a>(&'a self, at: NodeRef, tool: &str, step: &'a StepKind) -> Giver<'a> {
         let fixed = self.tool(at, tool).map_or(&[][..], |tool| &tool.with);
         let by_author = self.state.planner(at).is_none();
@@ -83,9 +83,9 @@ impl Run {
         Giver { fixed, given, sent: &[] }
     }
 
-    /// Who named what these paths of names hold.
+    /// Who named the values at these paths.
     fn named_by(&self, at: NodeRef, reads: Vec<Vec<String>>, giver: Giver) -> HostSource {
-        // Steps of a plan see what the step sees that asked for it.
+        // Steps of a plan see the same names as the step that holds the plan.
         let seat = self.state.planner(at).unwrap_or(at);
         let sources = self.planned_of(seat).sources(Some(self.state.node(seat).step), reads);
         if sources.data {
@@ -104,11 +104,11 @@ impl Run {
         if names.is_empty() { named } else { named.max(self.inputs_named_by(instance, &names)) }
     }
 
-    /// Who gave these inputs of a pipeline that runs.
+    /// Who provided these inputs of a running pipeline.
     fn inputs_named_by(&self, instance: u32, names: &BTreeSet<String>) -> HostSource {
         let Some(parent) = self.state.instance(instance).parent else {
             let is_served = self.state.start.as_ref().is_some_and(|start| start.served);
-            // What equals the default of the file is its own, whoever gave it.
+            // A value equal to the default in the file does not count as data, whoever provided it.
             let (fields, inputs) = (self.planned(instance).pipeline.input_fields(), &self.state.instance(instance).inputs);
             let default = |name: &String| fields.iter().find(|field| field.name == *name).and_then(|field| field.default.as_ref());
             let is_default = names.iter().all(|name| default(name).is_some_and(|default| inputs.get(name) == Some(default)));
@@ -126,8 +126,8 @@ impl Run {
         giver.reads(names).map_or(HostSource::Data, |reads| self.named_by(parent, reads, Giver::NOBODY))
     }
 
-    /// Whether an address of the files of this run, filled in with the environment, or with inputs that a person gave, has this scheme, host
-    /// and port.
+    /// Whether an address in the files of this run has this scheme, host and port, filled in with the environment or with inputs that a person
+    /// provided.
     pub(crate) fn knows(&self, at: NodeRef, origin: &Origin) -> bool {
         let mut known = KnownNames::default();
         let addresses = self.plan.pipelines.iter().flat_map(|planned| planned.addresses().chain(planned.mail_servers()));
@@ -156,7 +156,7 @@ fn is_named(path: &[String], root: &str) -> bool {
     path.first().is_some_and(|name| name == root)
 }
 
-/// The addresses a text has a host for: those that are written out, and the one that is filled in where the host reads nothing else.
+/// The addresses in a text whose host is known: those that are written out, and the filled-in one if `may_read` allows all that its host reads.
 fn hosts(text: &Text, known: &KnownNames, may_read: &dyn Fn(&[String]) -> bool) -> impl Iterator<Item = String> {
     let address = address_text(text);
     let is_known = !address.host_reads.is_empty() && address.host_reads.iter().all(|path| may_read(path));

@@ -1,4 +1,4 @@
-//! The outside of a run.
+//! A run and its public interface.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -20,7 +20,7 @@ use crate::plan::{PipelinePlan, Plan};
 use crate::port::{Secret, WrittenCheck};
 use crate::redact::Secrets;
 
-/// A point in time: for people, and by the clock that never jumps.
+/// A point in time, by the wall clock and by a monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     /// For the `time` of events.
@@ -29,39 +29,39 @@ pub struct Moment {
     pub ms: u64,
 }
 
-/// What a run is given besides its plan and inputs; none of it is recorded.
+/// The settings of a run besides its plan and inputs; none of them is recorded.
 pub struct RunSettings {
     /// Values of declared secrets.
     pub secrets: BTreeMap<String, Secret>,
-    /// Values that no event and no request may hold, but where the author wrote them; see [`secret_values`](crate::engine::secret_values).
+    /// Values that no event and no request may contain, except where the author wrote them; see [`secret_values`](crate::engine::secret_values).
     pub hidden: Vec<Secret>,
     /// The environment, for `env`.
     pub env: BTreeMap<String, Secret>,
-    /// Replaces the model called `default` (`FLOW_MODEL…`).
+    /// Replaces the model named `default` (`FLOW_MODEL…`).
     pub default_model: Option<crate::model::Model>,
-    /// What the user allows at most, whatever files say.
+    /// Policies of the user. They bound every run, whatever its files allow.
     pub user_policies: Vec<crate::model::Policy>,
-    /// Who answers for models that have no scripted reply.
+    /// What to do for models that have no scripted reply.
     pub unscripted: Unscripted,
-    /// Scripted replies that stand in for every model: of a test.
+    /// For a test: scripted replies by step. They replace the model that the step would call.
     pub replies: Option<Arc<Replies>>,
-    /// Outputs of steps and tools that are not run: of a test.
+    /// For a test: outputs of steps and tools that are not run.
     pub mocks: Mocks,
-    /// Checks what a model wrote.
+    /// Checks plans and scorecards that a model wrote.
     pub written: Box<dyn WrittenCheck>,
-    /// The smallest of flags and settings; the file's own `limits` count too.
+    /// The smallest limits of flags and settings; the `limits` of the file apply too.
     pub limits: crate::model::Limits,
 }
 
-/// Who answers for a model that has no scripted reply.
+/// What happens when a model has no scripted reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Unscripted {
-    /// Its endpoint.
+    /// Its endpoint is called.
     #[default]
     Live,
-    /// The recordings in this folder, whatever the model is; an endpoint is never asked.
+    /// The recordings in this folder are used, whatever the model is; no endpoint is called.
     Recorded(PathBuf),
-    /// Nobody: the reply is missing.
+    /// The reply is missing.
     Nobody,
 }
 
@@ -70,24 +70,24 @@ pub enum Unscripted {
 pub struct Mocks {
     /// The mocks.
     pub by_name: BTreeMap<String, Mock>,
-    /// Nothing goes outside: a step that would needs a mock, and whatever `send` would deliver comes out as [`CallRequest::Print`].
+    /// Whether side effects are rejected: a step that has any needs a mock, and `send` prints what it would deliver as [`CallRequest::Print`].
     ///
     /// [`CallRequest::Print`]: crate::engine::CallRequest::Print
     pub refuses_effects: bool,
 }
 
-/// What a test wants to know of a run and its events do not tell.
+/// Facts about a run that a test needs and that are not in its events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Noted {
-    /// Mocks that stood in, by name.
+    /// Names of the mocks that were used.
     pub mocks_used: BTreeSet<String>,
-    /// How many of its scripted replies were used, by key.
+    /// How many scripted replies were used, by key.
     pub replies_used: BTreeMap<String, u64>,
-    /// Calls for which there was no scripted reply: step and number of the call.
+    /// Calls without a scripted reply: the step and the number of the call.
     pub missing_replies: Vec<(StepPath, u64)>,
-    /// Steps that act outside and had no mock.
+    /// Steps that have side effects and no mock.
     pub refused: Vec<StepPath>,
-    /// Steps that ask a person and had no mock, each with the tool that the question was about; empty: the step itself.
+    /// Steps that ask a person and have no mock, each with the tool that the question was about, or an empty string if it was about the step itself.
     pub unanswered: Vec<(StepPath, String)>,
 }
 
@@ -97,7 +97,7 @@ pub enum ResumeError {
     /// It has ended.
     #[error("it is over")]
     Over,
-    /// The pipeline, or a file it brings in, is not what it was.
+    /// The pipeline, or a file it imports, has changed.
     #[error("its pipeline, or a file that it imports, has changed since it began")]
     Changed,
 }
@@ -107,7 +107,7 @@ pub struct Run {
     pub(crate) id: Arc<str>,
     pub(crate) plan: Arc<Plan>,
     pub(crate) options: RunSettings,
-    /// Its `hidden`, as they are found in texts.
+    /// The `hidden` values, prepared for finding them in texts.
     pub(crate) hidden: Secrets,
     pub(crate) state: Live,
     pub(crate) now: Moment,
@@ -115,23 +115,24 @@ pub struct Run {
     /// Calls that act outside and have not been taken yet.
     pub(crate) unsent: BTreeMap<u64, Box<CallRequest>>,
     events: VecDeque<Event>,
-    /// An event is being applied. After a panic it stays so: the state may hold half of what nobody will hear of, and nothing may continue from it.
+    /// Whether an event is being applied. This stays set after a panic: the state may then contain half of an event that is never emitted, and the
+    /// run must not continue from it.
     pub(crate) is_torn: bool,
-    /// Steps that want to continue: their backoff has ended, or they have something to ask and no permit yet.
+    /// Steps that continue as soon as they may: for example, their backoff has ended, or they wait for a permit to make a call.
     pub(crate) woken: BTreeSet<ReadyKey>,
-    /// Steps for whose call the budget has no room while others are out; they try again when something has come.
+    /// Steps whose call does not fit the budget while other calls are open; they try again at the next input.
     pub(crate) waiting_for_budget: BTreeSet<ReadyKey>,
-    /// Frames whose rest has been blocked, skipped or cancelled, by how.
+    /// Frames whose remaining steps have been blocked, skipped or cancelled, with the mood that caused it.
     pub(crate) swept: HashMap<u32, crate::engine::state::Mood>,
-    /// Lists of tools that have come before those they go behind, each with the moment.
+    /// Tool lists that arrived before an earlier request for tools was answered, each with its time in milliseconds.
     pub(crate) early_lists: BTreeMap<u64, (Result<CallReply, Failure>, u64)>,
-    /// Only a person's answer is missing.
+    /// Whether only a person's answer is missing.
     pub(crate) is_paused: bool,
     pub(crate) noted: RefCell<Noted>,
 }
 
 impl Run {
-    /// A run that has not begun.
+    /// Creates a run that has not started.
     pub fn new(id: impl Into<Arc<str>>, plan: Arc<Plan>, options: RunSettings, now: Moment) -> Run {
         Run {
             id: id.into(),
@@ -153,10 +154,10 @@ impl Run {
         }
     }
 
-    /// A run as its events tell it, to be gone on with: hand it [`Input::Resume`] next.
+    /// Restores a run from its events. Pass it [`Input::Resume`] next.
     ///
     /// # Errors
-    /// The run has ended, or the pipeline is not the one it began with.
+    /// Fails if the run has ended, unless a signal ended it, or if the pipeline is not the one it began with.
     pub fn resumed(
         id: impl Into<Arc<str>>,
         plan: Arc<Plan>,
@@ -182,7 +183,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Takes an input in and decides everything that follows from it at this moment.
+    /// Handles an input and decides everything that follows from it at this time.
     pub fn handle(&mut self, input: Input, now: Moment) {
         self.now = Moment { wall: now.wall, ms: now.ms.max(self.now.ms) };
         if self.is_torn || self.state.finished.is_some() && !matches!(input, Input::Resume { .. }) {
@@ -198,7 +199,7 @@ impl Run {
             }
             Input::Resume { away_ms } => self.go_on_after(away_ms),
             Input::Decided { step, question, approved, comment, by, nobody, fields } => {
-                // Who answers when the time is up has not answered.
+                // An answer that arrives after its time is up does not count.
                 self.ring();
                 if self.state.question(&step) == Some(question) {
                     self.guarded(self.state.find(&step), |run| run.person_decided(&step, (approved, nobody), comment, by, fields));
@@ -216,12 +217,13 @@ impl Run {
         self.early_lists.retain(|call, _| self.state.calls.contains_key(call));
     }
 
-    /// The next thing to do outside. Write the events that came before to the journal first.
+    /// Returns the next command. Write the events that came before it to the journal first.
     pub fn next_command(&mut self) -> Option<Command> {
         self.next_kept_command(u64::MAX)
     }
 
-    /// The same, where the journal is written meanwhile: of the calls that act outside only those up to the call `kept`, whose events are durable.
+    /// Returns the next command while the journal is being written. A call that acts outside is returned only if its number is at most `kept`, the
+    /// last call whose events are durable.
     pub fn next_kept_command(&mut self, kept: u64) -> Option<Command> {
         self.commands.pop_front().or_else(|| {
             let call = self.unsent.first_entry().filter(|call| *call.key() <= kept)?;
@@ -230,12 +232,12 @@ impl Run {
         })
     }
 
-    /// The last call that waits to be taken because it acts outside.
+    /// The last call that has not been taken yet because it acts outside.
     pub fn last_unsent(&self) -> Option<u64> {
         self.unsent.last_key_value().map(|(call, _)| *call)
     }
 
-    /// The next event, once.
+    /// Returns the next event; each event is returned once.
     pub fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -245,24 +247,24 @@ impl Run {
         self.state.timers.iter().find(|(_, timer)| !self.is_woken(timer)).map(|(time, _)| *time)
     }
 
-    /// The state.
+    /// The state of the run.
     pub fn state(&self) -> &RunState {
         &self.state
     }
 
-    /// What a test wants to know besides the events.
+    /// Facts that a test needs besides the events.
     pub fn noted(&self) -> Noted {
         let replies = self.options.replies.iter().flat_map(|replies| replies.by_step.keys().map(move |key| (key, replies)));
         let replies_used = replies.map(|(key, replies)| (key.clone(), self.replies_used(replies, key))).collect();
         Noted { replies_used, ..self.noted.borrow().clone() }
     }
 
-    /// Its id.
+    /// The id of the run.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The plan.
+    /// The plan of the run.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
     }
@@ -294,7 +296,7 @@ impl Run {
         Event { v: VERSION, seq: self.state.seq + 1, time: self.now.wall, at_ms: self.now.ms, run: self.id.clone(), happening }
     }
 
-    /// Deals with every timer whose time has come.
+    /// Handles every timer that is due.
     fn ring(&mut self) {
         loop {
             let due = self.state.timers.iter().take_while(|(time, _)| *time <= self.now.ms).find(|(_, timer)| !self.is_woken(timer));
@@ -355,7 +357,7 @@ impl Run {
         self.state.node(at).path.clone()
     }
 
-    /// Lets a step continue as soon as it can.
+    /// Lets a step continue as soon as it may.
     pub(crate) fn wake(&mut self, at: NodeRef) {
         self.woken.insert(self.state.key(at));
     }
@@ -370,7 +372,7 @@ impl Run {
         self.plan.pipeline(self.state.instance(instance).pipeline)
     }
 
-    /// The pipeline of a step; of a step of a written plan, the one that it was written in.
+    /// The pipeline of a step. For a step of a written plan, the pipeline of its `plan` step.
     pub(crate) fn planned_of(&self, at: NodeRef) -> &PipelinePlan {
         self.state.file(&self.plan, at)
     }

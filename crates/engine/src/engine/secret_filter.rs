@@ -1,5 +1,6 @@
-//! What flow puts together itself holds no secret: a template, a `format` or an answer that is read can join what came in pieces. The twin of
-//! the driver's door: no event is applied and no request goes out with one, but for what the author wrote for that request.
+//! Hides secrets in what flow builds itself: a template, a `format` or an answer that is read can join pieces that came in separately. This
+//! complements the driver's door: no event is applied and no request is sent with a secret in it, except for those that the author wrote for that
+//! request.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::port::{HttpRequest, Mail, QueryRequest, ResourceCall, Secret, ServerC
 use crate::redact::Secrets;
 
 impl Run {
-    /// Sends a request out, of a tool if it has that name.
+    /// Sends a request, for the tool with that name if there is one.
     pub(crate) fn send_out(&mut self, at: NodeRef, tool: &str, call: u64, mut request: CallRequest) {
         hide_in_request(&|| self.unwritten(at, tool), &mut request);
         let request = Box::new(request);
@@ -27,7 +28,7 @@ impl Run {
         }
     }
 
-    /// All secrets but those that the author's own texts of this tool or step read: these go where the author sends them.
+    /// All secrets except those that the author's own texts of this tool or step read: these go where the author sends them.
     fn unwritten(&self, at: NodeRef, tool: &str) -> Cow<'_, Secrets> {
         let step = self.step(at);
         let mut texts: Vec<&Text> = self.tool(at, tool).map(|tool| tool.texts()).unwrap_or_default();
@@ -48,7 +49,7 @@ impl Run {
         }
     }
 
-    /// What a step gives. Rows and files have passed the driver's door as they are.
+    /// Hides secrets in the result of a step. Rows and files have passed the driver's door and stay as they are.
     pub(crate) fn hide_in_result(&self, at: NodeRef, output: &mut Value, details: &mut Value) {
         self.hidden.hide_in_value(details);
         if !self.step(at).kind.facts().is_hidden_at_door {
@@ -56,14 +57,14 @@ impl Run {
         }
     }
 
-    /// What a model is reported. Its tool calls are those that it made.
+    /// Hides secrets in messages to a model. Tool calls stay as the model made them.
     pub(crate) fn hide_in_messages(&self, messages: &mut [Message]) {
         for Message { role: _, text, pictures: _, calls: _, call_id: _ } in messages {
             self.hidden.hide_in(text);
         }
     }
 
-    /// An event before it is applied. What the driver's door or the engine has looked at already is not looked at again.
+    /// Hides secrets in an event before it is applied. Texts that the driver's door or the engine has already checked are not checked again.
     pub(crate) fn hide_in_event(&self, happening: &mut Happening) {
         let hidden = &self.hidden;
         let shared = |value: &mut SharedValue| {
@@ -134,7 +135,7 @@ impl Run {
                 shared(outputs);
                 failure.iter_mut().for_each(|failure| failed(&mut failure.failure));
             }
-            // As they came through the driver's door, or with no text of the data.
+            // These have passed the driver's door, or contain no text from data.
             Happening::RunStarted(_)
             | Happening::ModelReplied { .. }
             | Happening::PlanAccepted { .. }
@@ -154,14 +155,14 @@ impl Run {
             | Happening::RunResumed { .. }
             | Happening::RunPaused
             | Happening::ReplyIgnored { .. }
-            // `succeed` and `ask` have, since they also keep and send these.
+            // `succeed` and `send` have already checked these, since they also store and send them.
             | Happening::StepSucceeded { .. }
             | Happening::ModelCalled { .. } => {}
         }
     }
 }
 
-/// `secrets`: all that must not be in it, worked out for the requests that hold texts of the data.
+/// `secrets`: all that must not be in the request, computed only for requests that contain texts from data.
 fn hide_in_request<'s>(secrets: &dyn Fn() -> Cow<'s, Secrets>, request: &mut CallRequest) {
     let hidden_in = |texts: &mut dyn Iterator<Item = &mut String>| {
         let secrets = secrets();
@@ -198,8 +199,8 @@ fn hide_in_request<'s>(secrets: &dyn Fn() -> Cow<'s, Secrets>, request: &mut Cal
         CallRequest::Write { folder: _, name, text } => hidden_in(&mut [name, text].into_iter()),
         CallRequest::Open { folder: _, name } => secrets().hide_in(name),
         CallRequest::Held { request, .. } => hide_in_request(secrets, request),
-        // Messages were looked at when they were added; paths and servers are the author's, or were decided on as they are; a scripted
-        // reply passes the driver's door.
+        // Messages were checked when they were added; paths and servers are the author's, or were decided on as they are; a scripted reply passes the
+        // driver's door.
         CallRequest::Model(_)
         | CallRequest::Scripted(_)
         | CallRequest::Recall { .. }

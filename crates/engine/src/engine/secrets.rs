@@ -1,4 +1,4 @@
-//! What is secret in a run, by where the author put it.
+//! The secret values of a run, by where the author put them.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use crate::port::Secret;
 use crate::redact::{each_seat, keys_in};
 use crate::template;
 
-/// The key of the model that variables put in place of `default`, and the address where that is.
+/// The variables with the key and the address of the model that replaces `default`.
 const KEY: &str = "FLOW_API_KEY";
 const ADDRESS: &str = "FLOW_MODEL_BASE_URL";
 
-/// Values that no text of a run may hold: of the declared secrets, of `FLOW_API_KEY`, keys and passwords that are in the file, the
-/// variables that keys, passwords and what is named like one (`authorization: Bearer {{ env.NAME }}`) are made of, and log-ins in
-/// addresses that are in variables or are declared secrets.
+/// Values that no text of a run may contain: those of declared secrets and of `FLOW_API_KEY`; keys and passwords in the file; variables in keys, in
+/// passwords and in fields named like one (`authorization: Bearer {{ env.NAME }}`); and log-ins in addresses that are in variables or in declared
+/// secrets.
 pub fn secret_values(program: &Program, env: &BTreeMap<String, Secret>) -> Vec<Secret> {
     let mut all: Vec<Secret> = env.get(KEY).cloned().into_iter().collect();
     all.extend(env.get(ADDRESS).into_iter().flat_map(|address| log_ins(address.reveal())));
@@ -46,7 +46,7 @@ pub fn secret_values(program: &Program, env: &BTreeMap<String, Secret>) -> Vec<S
     all
 }
 
-/// Users with their passwords, passwords and tokens in addresses.
+/// The log-ins in an address: user and password, password, and tokens.
 fn log_ins(value: &str) -> Vec<Secret> {
     let user = value.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@')).map(|(user, _)| user);
     let password = user.and_then(|user| user.split_once(':')).map(|(_, password)| password);
@@ -54,7 +54,7 @@ fn log_ins(value: &str) -> Vec<Secret> {
     found.chain(user).chain(password).map(Secret::new).collect()
 }
 
-/// What a text sees of `secrets` or `env`: the values that it names itself, and none that is `flow`'s own.
+/// The values of `secrets` or `env` that a text sees: those that it names itself, without variables of `flow`'s own.
 pub(crate) fn named_by<'r>(root: &str, values: &BTreeMap<String, Secret>, reads: impl IntoIterator<Item = &'r Read>) -> template::Value {
     let names = reads.into_iter().filter(|read| read.path.first().is_some_and(|first| first == root)).filter_map(|read| read.path.get(1));
     let seen = names.filter(|name| !is_own_variable(name)).filter_map(|name| Some((name.clone(), Value::from(values.get(name)?.reveal()))));

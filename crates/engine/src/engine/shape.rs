@@ -1,11 +1,11 @@
-//! Shapes of values, as the engine asks for them: see `gate::shape`.
+//! Shapes of values, as the engine uses them; see `gate::shape`.
 
 use serde_json::Value;
 
 pub(crate) use crate::gate::schema_problems as problems;
 pub(crate) use crate::gate::shape::{field_schema, object_schema, schema};
 
-/// Takes a field out of the schema of an object. Whether it was required.
+/// Removes a field from the schema of an object. Returns whether the field was required.
 pub(crate) fn take_out(schema: &mut Value, field: &str) -> bool {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         properties.shift_remove(field);

@@ -1,4 +1,4 @@
-//! Small wordings that several places share.
+//! Small wordings that several modules share.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 pub(crate) use crate::model::{duration_words as duration, json_kind as kind_of};
 
-/// A value as it prints.
+/// A value as text, as it prints.
 pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -15,7 +15,7 @@ pub(crate) fn plain(value: &Value) -> String {
     }
 }
 
-/// Whole milliseconds.
+/// A duration in whole milliseconds.
 pub(crate) fn ms(duration: Duration) -> u64 {
     duration.as_millis() as u64
 }

@@ -17,11 +17,11 @@ use crate::gate::{self, Fill, JudgedText, reading, wanted};
 use crate::model::{Channel, Criterion, Filling, FormatStep, GateStep, Judging, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text};
 use crate::template;
 
-/// A gate's question, worked out anew from the state whenever it is needed.
+/// The question of a gate, computed from the state whenever it is needed.
 pub(crate) struct Question {
-    /// What is judged.
+    /// The value that is judged.
     pub(crate) output: Output,
-    /// The same as people read it.
+    /// The value as people read it.
     pub(crate) text: String,
     pub(crate) with: Value,
     pub(crate) criteria: Vec<JudgeQuestion>,
@@ -30,16 +30,16 @@ pub(crate) struct Question {
 
 pub(crate) struct JudgeQuestion {
     pub(crate) criterion: Criterion,
-    /// Its `when` is false: it is not judged.
+    /// Whether its `when` is false, so that it is not judged.
     pub(crate) is_skipped: bool,
-    /// Place in `judges`, for criteria a judge is asked about.
+    /// Place in `judges`, for criteria that a judge decides.
     judge: Option<usize>,
     on_judge_error: OnJudgeError,
-    /// The file's scorecard it comes from; `None`: a step wrote it.
+    /// The scorecard of the file that it comes from; `None` if a step wrote it.
     scorecard: Option<String>,
 }
 
-/// A scorecard as a gate uses it; without a name one that a step wrote.
+/// A scorecard as a gate uses it; without a name if a step wrote it.
 struct JudgedCard {
     name: Option<String>,
     criteria: Vec<Criterion>,
@@ -47,10 +47,10 @@ struct JudgedCard {
     on_judge_error: OnJudgeError,
 }
 
-/// What a judge is told to say about one criterion.
+/// The answer that a judge must write for one criterion.
 const VERDICT: &str = r#"{"passed": true or false, "feedback": …, "evidence": …}"#;
 
-/// What a judge says about one criterion; see `gate::wanted::verdicts`.
+/// A judge's answer for one criterion; see `gate::wanted::verdicts`.
 #[derive(Clone, Default)]
 pub(crate) struct JudgedCriterion {
     id: String,
@@ -59,10 +59,10 @@ pub(crate) struct JudgedCriterion {
     evidence: String,
 }
 
-/// What a judge says about all that it is asked, or why that cannot be used.
+/// A judge's answers for all its criteria, or why they cannot be used.
 type JudgeAnswer = Result<Vec<JudgedCriterion>, Failure>;
 
-/// Fills in checks with the names of a gate and of what it judges.
+/// Fills in checks with the names of a gate and of the value that it judges.
 struct CheckFiller<'a> {
     run: &'a Run,
     at: NodeRef,
@@ -109,7 +109,7 @@ impl Run {
         self.question_about(at, gate, self.state.output(self.fill(at, &gate.of)?))
     }
 
-    /// What a gate would ask about another value.
+    /// The question of a gate about another value.
     fn question_about(&self, at: NodeRef, gate: &GateStep, output: Output) -> Result<Question, Failure> {
         let with = Value::Object(self.arguments(at, &gate.with)?);
         let text = output.text();
@@ -120,7 +120,7 @@ impl Run {
         for reference in &gate.scorecards {
             let JudgedCard { name: scorecard, criteria: list, judge, on_judge_error } = self.scorecard(at, reference)?;
             for criterion in list {
-                // Of two with the same id the first counts, but the file's always before a step's.
+                // Of two criteria with the same id the first counts, but one of the file always takes precedence over one of a step.
                 let known = criteria.iter().position(|a| a.criterion.id.value == criterion.id.value);
                 if known.is_some_and(|known| criteria[known].scorecard.is_some() || scorecard.is_none()) {
                     continue;
@@ -156,7 +156,7 @@ impl Run {
         })
     }
 
-    /// Criteria of a scorecard; the file's own come first in `gate`, so of two with the same id the file's wins.
+    /// The criteria of a scorecard, which is in the file or was written by a step.
     fn scorecard(&self, at: NodeRef, reference: &ScorecardRef) -> Result<JudgedCard, Failure> {
         let text = match reference {
             ScorecardRef::Named(name) => {
@@ -176,7 +176,7 @@ impl Run {
         Ok(JudgedCard { name: None, criteria, judge: None, on_judge_error: OnJudgeError::Fail })
     }
 
-    /// Asks the judges one after the other. `None`: not all have answered yet.
+    /// Calls the judges one after the other. Returns `None` until all have answered.
     fn ask_judges(&mut self, at: NodeRef, question: &Question) -> Result<Option<Vec<JudgeAnswer>>, Failure> {
         if question.judges.is_empty() {
             return Ok(Some(vec![]));
@@ -214,7 +214,7 @@ impl Run {
         Ok(Some(said))
     }
 
-    /// Opens the conversation with a judge.
+    /// Starts the conversation with a judge.
     fn ask_judge(&mut self, at: NodeRef, question: &Question, place: usize) -> Result<Option<Vec<JudgeAnswer>>, Failure> {
         self.send(at, self.judge_brief(at, question, place, true)?, TalkTurn::First)?;
         Ok(None)
@@ -337,7 +337,7 @@ impl Run {
         if let StepKind::Format(format) = &self.step(found).kind { Some((found, format.clone())) } else { None }
     }
 
-    /// A criterion did not pass: the one refinement, or the end.
+    /// Handles a criterion that did not pass: starts the one refinement, or ends the gate.
     fn not_met(&mut self, at: NodeRef, gate: &GateStep, question: &Question, verdicts: Vec<Verdict>, cause: &str) -> Result<(), Failure> {
         let planned = self.planned_of(at);
         let node = self.state.node(at);
@@ -366,7 +366,7 @@ impl Run {
         Ok(())
     }
 
-    /// The second round could not be finished: the gate counts as not met. `own`: what the gate itself met while it judged.
+    /// Ends a gate whose second round could not be finished; the gate counts as not met. `own`: the failure of the gate itself while it judged.
     pub(crate) fn second_round_unfinished(&mut self, at: NodeRef, own: Option<&Failure>) {
         let step = self.step(at);
         let StepKind::Gate(gate) = &step.kind else { return };
@@ -395,13 +395,13 @@ impl Run {
         self.end_unmet(at, gate, None, &verdicts);
     }
 
-    /// What the person typed, for failure records of gates that say nothing else; empty without a conversation.
+    /// The person's message, for failure records of gates that name no question; null without a conversation.
     fn message_of_conversation(&self) -> Value {
         let own = self.state.start.as_ref().and_then(|start| start.conversation.as_deref());
         own.map_or(Value::Null, |own| own.message.text.as_str().into())
     }
 
-    /// A gate that was not met for good: `otherwise`, or nothing. An `otherwise` that cannot be filled in fails the step.
+    /// Ends a gate that was not met for good: with `otherwise`, or without an output. If `otherwise` cannot be filled in, the step fails.
     fn end_unmet(&mut self, at: NodeRef, gate: &GateStep, judged: Option<&Output>, verdicts: &[Verdict]) {
         if let Err(failure) = self.try_end_unmet(at, gate, judged, verdicts) {
             self.fail_as_it_is(at, failure, None);
@@ -439,13 +439,13 @@ impl Run {
 }
 
 impl Question {
-    /// The criteria a judge is asked about.
+    /// The criteria that a judge decides.
     fn ids(&self, judge: usize) -> Vec<&str> {
         self.criteria.iter().filter(|a| a.judge == Some(judge)).map(|a| a.criterion.id.as_str()).collect()
     }
 }
 
-/// The names that only checks and criteria know.
+/// The names that are available only in checks and criteria.
 fn check_names(value: &Value, text: &str, with: &Value) -> [(&'static str, template::Value); 3] {
     [("value", template::from_json(value)), ("text", template::from_json(&json!(text))), ("with", template::from_json(with))]
 }
@@ -459,7 +459,7 @@ fn failed_ids(verdicts: &[Verdict]) -> String {
     verdicts.iter().filter(|verdict| !verdict.passed).map(|verdict| verdict.id.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// What a judge that is done with said.
+/// The answer of an earlier judge.
 fn read_verdicts(answer: &TalkStage, ids: &[&str]) -> JudgeAnswer {
     match answer {
         TalkStage::Said(message) | TalkStage::Using { message, .. } => judgements(&message.text, ids).0,
@@ -468,7 +468,7 @@ fn read_verdicts(answer: &TalkStage, ids: &[&str]) -> JudgeAnswer {
     }
 }
 
-/// The judgements in a judge's answer, one for each id asked; or what is wrong with it. And what was not read to the letter.
+/// Reads the judgements in a judge's answer, one for each id, or returns what is wrong with it. Also returns what was not read literally.
 fn judgements(text: &str, ids: &[&str]) -> (JudgeAnswer, Vec<String>) {
     let wrong = |message: String| (Err(Failure::new(FailureKind::BadShape, message)), vec![]);
     let schema = reading::loosened(wanted::verdicts(ids));
@@ -476,7 +476,7 @@ fn judgements(text: &str, ids: &[&str]) -> (JudgeAnswer, Vec<String>) {
         Ok(read) => read,
         Err(error) => return wrong(error.to_string()),
     };
-    // A list of them, each with its id, says the same.
+    // A list of verdicts, each with its id, is accepted too.
     if let Some(Value::Array(list)) = read.value.get_mut("verdicts") {
         let mut by_id = serde_json::Map::new();
         for mut verdict in std::mem::take(list) {

@@ -1,4 +1,4 @@
-//! Gates of a run that has ended, asked again about another value: for tests of the gates themselves.
+//! Judges another value with the gates of a run that has ended, to test the gates themselves.
 
 use serde_json::Value;
 
@@ -11,21 +11,21 @@ use crate::model::{Channel, GateStep, Judging, StepKind, StyleGuide};
 /// A gate that let its value through.
 pub struct PassedGate {
     at: NodeRef,
-    /// The gate.
+    /// The path of the gate.
     pub gate: StepPath,
-    /// What it judged.
+    /// The value that it judged.
     pub output: Output,
-    /// As a text.
+    /// The value as a text.
     pub text: String,
-    /// What checks read as `with`.
+    /// The values that checks read as `with`.
     pub with: Value,
-    /// The text that was formatted into the value; `None`: the value is not the output of a `format` step.
+    /// The text that was formatted into the value; `None` if the value is not the output of a `format` step.
     pub draft: Option<String>,
     /// The channel the value was made for.
     pub channel: Option<Channel>,
     /// The style guide it was made with.
     pub style: Option<StyleGuide>,
-    /// Who it is for.
+    /// The person that the value is for.
     pub person: SharedValue,
 }
 
@@ -59,19 +59,19 @@ impl Run {
         })
     }
 
-    /// The text that the `format` step was given whose output a gate judges.
+    /// The input of the `format` step whose output a gate judges.
     fn draft(&self, at: NodeRef, gate: &GateStep) -> Option<String> {
         let [read] = gate.of.reads.as_slice() else { return None };
         let (found, format) = self.judged_format(at, gate).filter(|_| matches!(read.path.as_slice(), [_, _, part] if part == "output"))?;
         self.fill_text(found, &format.text).ok()
     }
 
-    /// What the gate would judge if this had been the text to format.
+    /// The value that the gate would judge if this had been the text to format.
     pub fn formatted_again(&self, gate: &PassedGate, draft: &str) -> Option<Output> {
         self.format(self.state.instance_of(gate.at), draft, gate.channel.as_ref(), gate.style.as_ref()).ok().map(Output::formatted)
     }
 
-    /// The criteria with checks that another value does not meet; judges are not asked.
+    /// The ids of the criteria with checks that another value does not meet; judges are not called.
     pub fn unmet(&self, passed: &PassedGate, output: Output) -> Vec<String> {
         let step = self.step(passed.at);
         let StepKind::Gate(gate) = &step.kind else { return vec![] };

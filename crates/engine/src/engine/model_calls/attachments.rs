@@ -1,4 +1,4 @@
-//! Files that an agent sees beside its prompt.
+//! Files attached to a prompt.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::engine::state::{Frame, FrameKind, NodeRef};
 use crate::event::{Failure, FailureKind, StepStatus};
 use crate::model::{Filling, StepKind};
 
-/// A prompt and the pictures beside it.
+/// A prompt and its pictures.
 pub(crate) struct Prompt {
     pub(crate) text: String,
     pub(crate) pictures: Vec<PathBuf>,
@@ -24,11 +24,11 @@ impl From<String> for Prompt {
 }
 
 impl Run {
-    /// Adds the files of `attach`, which `read` steps gave: texts, pages and tables are below the prompt. A path that no `read` step gave
-    /// is not opened, whoever wrote it.
+    /// Adds the files of `attach`, which `read` steps returned. Texts, pages and tables go below the prompt. A path that no `read` step returned is
+    /// not opened, whoever wrote it.
     ///
     /// # Errors
-    /// A value that is no file, a file that could not be read, or too many pictures.
+    /// Fails if a value is not a file of a `read` step, if a file could not be read, or if there are too many pictures.
     pub(crate) fn attach(&self, at: NodeRef, attach: Option<&Filling>, prompt: &mut Prompt) -> Result<(), Failure> {
         let Some(attach) = attach else { return Ok(()) };
         let mut files = vec![];
@@ -55,7 +55,7 @@ impl Run {
         Ok(())
     }
 
-    /// Whether a `read` step of this run gave a file of this path.
+    /// Whether a `read` step of this run returned a file with this path.
     fn was_read(&self, path: &str) -> bool {
         // Steps of a plan read no files.
         let is_of_file = |frame: &Frame| !matches!(frame.kind, FrameKind::Written(_));
@@ -84,7 +84,7 @@ fn flatten(value: Value, into: &mut Vec<Value>) {
     }
 }
 
-/// A file that is no picture, as text below a prompt.
+/// A file that is not a picture, as text below a prompt.
 fn as_text(path: &str, file: &Value) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
     let mut text = format!("\n\nFile {name}:\n");

@@ -1,4 +1,4 @@
-//! Bounds on tokens and money: looked at before each call, with its worst case set aside.
+//! Bounds on tokens and cost: checked before each call, with the worst case of the call reserved.
 
 use crate::engine::Run;
 use crate::engine::model_calls::Brief;
@@ -8,24 +8,24 @@ use crate::event::{Bound, Limit, Message, StepPath, Usage};
 use crate::model::{Limits, Model, Price};
 use crate::port::ModelRequest;
 
-/// Tokens set aside for an answer when nothing bounds it.
+/// Tokens reserved for an answer when nothing bounds it.
 const UNBOUNDED_ANSWER: u64 = 4096;
 
-/// Tokens set aside for a picture: more than either wire format's providers count for the largest they take.
+/// Tokens reserved for a picture: more than the providers of either wire format count for the largest picture they accept.
 const PICTURE: u64 = 5_000;
 
-/// A bound that a call would pass.
+/// A bound that a call would exceed.
 pub(crate) enum Over {
     /// Of the agent: the step fails.
     Agent(String),
-    /// Of a pipeline, but calls that are out may turn out cheaper than what is set aside for them.
+    /// Of a pipeline, but open calls may turn out cheaper than what is reserved for them.
     Perhaps,
     /// Of a pipeline.
     Pipeline { step: StepPath, limit: Limit, message: String },
 }
 
-/// The bound that would be passed: its key and a sentence. `aside` is set aside for other calls; `next` are the tokens of this one, `price`
-/// the US dollars that they may cost.
+/// The bound that a call would exceed: its key and a sentence. `aside` is reserved for other calls; `next` is the number of tokens of this call, and
+/// `price` its highest cost in US dollars.
 fn passed(bounds: &Limits, spent: &Usage, aside: &SetAside, next: u64, price: Option<f64>) -> Option<(Bound, String)> {
     let tokens = spent.total_tokens();
     let others = |kept: String| if aside.is_nothing() { String::new() } else { format!(", {kept} are reserved for other calls") };
@@ -43,7 +43,7 @@ fn passed(bounds: &Limits, spent: &Usage, aside: &SetAside, next: u64, price: Op
 }
 
 impl Run {
-    /// The bound a call would pass if it used all that is set aside for it: of its agent, of its pipeline or of one around it.
+    /// The bound that a call would exceed if it used all that is reserved for it: of its agent, of its pipeline or of one around it.
     pub(crate) fn over_budget(&self, at: NodeRef, brief: &Brief, fresh: bool, reserved: u64, price: Option<f64>) -> Option<Over> {
         let (mut spent, mut aside, _) = self.spent_before(at, &brief.agent);
         if let Some(talk) = self.state.talk(at).filter(|_| !fresh) {
@@ -80,7 +80,7 @@ impl Run {
         None
     }
 
-    /// What a call cost, if its model has a price.
+    /// Adds the cost to the usage of a call, if its model has a price.
     pub(crate) fn priced(&self, at: NodeRef, usage: Usage) -> Usage {
         let Some(talk) = self.state.talk(at) else { return usage };
         let price = self.model(at, &talk.model).and_then(|model| model.price);
@@ -89,12 +89,12 @@ impl Run {
     }
 }
 
-/// What so many tokens of a model cost at most, in US dollars; `None`: it has no price.
+/// The highest cost of so many tokens of a model, in US dollars; `None` if it has no price.
 pub(crate) fn worst_price(model: Option<&Model>, tokens: u64) -> Option<f64> {
     model.and_then(|m| m.price).map(|price| tokens as f64 * price.input.max(price.output) / 1e6)
 }
 
-/// Most tokens a call can use: no token is shorter than a byte, and an answer is bounded by its limit.
+/// The most tokens that a call can use: no token is shorter than a byte, and an answer is bounded by its limit.
 pub(crate) fn worst_case(request: &ModelRequest) -> u64 {
     let calls = |m: &Message| m.calls.iter().map(|c| c.arguments.to_string().len() + c.tool.len() + 16).sum::<usize>();
     let prompt: usize = request.messages.iter().map(|m| m.text.len() + calls(m) + 16).sum();

@@ -1,4 +1,4 @@
-//! A conversation with a model: its tools, retries, fallback, repair of answers of the wrong shape.
+//! A conversation with a model: its tools, retries, fallback models, and repairs of answers of the wrong shape.
 
 use std::sync::Arc;
 
@@ -9,25 +9,25 @@ use crate::engine::state::talk::{Offered, TalkStage};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{MOST_REPAIRS, Retry};
 
-/// Makes what is asked; with the first messages if it opens a conversation.
+/// Makes a brief; with the first messages if it opens a conversation.
 pub(crate) type BriefMaker<'b> = &'b dyn Fn(&Run, bool) -> Result<Brief, Failure>;
 
-/// What became of the last call.
+/// The outcome of the last call.
 pub(crate) enum CallOutcome {
-    /// A call is out or a retry is planned.
+    /// A call is open or a retry is planned.
     Waiting,
     /// The text of an answer.
     Said(String),
-    /// No answer, for good.
+    /// There is no answer, and there will be none.
     Failed(Failure),
 }
 
 impl Run {
-    /// Continues talking with an agent: the first prompt, the tools that it asks for, another try. `None`: there is no answer yet, or the
-    /// step has failed.
+    /// Continues the conversation with an agent: sends the first prompt, makes the tool calls that it requests, or tries again. Returns `None` if
+    /// there is no answer yet, or if the step has failed.
     ///
     /// # Errors
-    /// A bound is passed, or a text cannot be filled in; the step fails.
+    /// Fails if a bound is exceeded, or if a text cannot be filled in. The step then fails.
     pub(crate) fn converse(&mut self, at: NodeRef, agent: &str, brief: BriefMaker) -> Result<Option<String>, Failure> {
         let talk = self.state.talk(at);
         let is_asking = talk.is_some();
@@ -60,12 +60,12 @@ impl Run {
         })
     }
 
-    /// Ends a step that asked a model badly, with what the conversation came to.
+    /// Ends a step whose conversation with a model failed, with the details of the conversation.
     pub(crate) fn fail_asking(&mut self, at: NodeRef, failure: Failure) {
         self.fail(at, failure, Some(self.model_details(at)));
     }
 
-    /// Whether a step must wait until a call may go out; it is woken then. In a run that is to end, an answer that has come is still heard.
+    /// Whether a step must wait until it may make a call; it is woken then. In a run that is to end, an answer that has arrived is still handled.
     pub(crate) fn waits_for_permit(&mut self, at: NodeRef) -> bool {
         let talk = self.state.talk(at);
         let (is_out, has_answer) = talk.map(|talk| (talk.call().is_some(), talk.stage().said().is_some())).unwrap_or_default();
@@ -76,7 +76,7 @@ impl Run {
         true
     }
 
-    /// What the last call gave. A failure is tried again, then with the next model.
+    /// Handles the reply to the last call. A failure is retried, then the next model is tried.
     pub(crate) fn hear(&mut self, at: NodeRef, brief: BriefMaker) -> Result<CallOutcome, Failure> {
         let Some(talk) = self.state.talk(at) else { return Ok(CallOutcome::Waiting) };
         let (attempt, fallback) = (talk.attempt, talk.fallbacks);
@@ -107,7 +107,7 @@ impl Run {
         }
     }
 
-    /// Sends an answer of the wrong shape back, or gives up.
+    /// Sends an answer of the wrong shape back, or fails after too many repairs.
     pub(crate) fn repair(&mut self, at: NodeRef, brief: Brief, problems: &[String]) -> Result<(), Failure> {
         if self.state.talk(at).is_none_or(|talk| talk.repairs >= MOST_REPAIRS) {
             let message = format!("the answer has the wrong shape after {MOST_REPAIRS} repairs: {}", problems.join("; "));
@@ -118,7 +118,7 @@ impl Run {
         self.send(at, brief, TalkTurn::Repair(text))
     }
 
-    /// The tools of an agent that a step asks, worked out once in a conversation; a judge has none.
+    /// The tools of an agent that a step calls, computed once in a conversation; a judge has none.
     pub(crate) fn tools_of(&self, at: NodeRef, agent: &str) -> Arc<[Offered]> {
         let has_tools = !self.step(at).kind.agents_with_tools().is_empty();
         let work_out = || match self.agent(at, agent) {

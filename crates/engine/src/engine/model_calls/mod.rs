@@ -1,4 +1,4 @@
-//! What a model is asked, and what becomes of its answer.
+//! Requests to models, and how their answers are handled.
 
 pub(crate) mod attachments;
 pub(crate) mod budget;
@@ -30,20 +30,20 @@ use crate::model::{
 };
 use crate::port::{ModelReply, ModelRequest, WireFormat};
 
-/// What is asked, worked out anew from the state whenever it is needed.
+/// A request to an agent, computed from the state whenever it is needed.
 pub(crate) struct Brief {
     pub(crate) agent: String,
-    /// The model the step names instead of the agent's.
+    /// The model that the step names instead of the agent's.
     pub(crate) model: Option<String>,
-    /// Instructions and prompt; empty where a conversation continues.
+    /// Instructions and prompt; empty when a conversation continues.
     pub(crate) first: Vec<Message>,
     pub(crate) schema: Option<Value>,
     pub(crate) purpose: Purpose,
-    /// Criteria a judge is asked about; empty for agents.
+    /// Criteria that a judge decides; empty for agents.
     pub(crate) criteria: Vec<String>,
-    /// Tools the agent may call.
+    /// Tools that the agent may call.
     pub(crate) tools: Arc<[Offered]>,
-    /// Bounds of its own.
+    /// Bounds of the agent.
     pub(crate) bounds: Limits,
 }
 
@@ -53,15 +53,15 @@ impl Brief {
     }
 }
 
-/// What to send.
+/// The next message of a conversation.
 pub(crate) enum TalkTurn {
     /// The prompt, in a new conversation.
     First,
     /// The same request again.
     Again { attempt: u32, fallback: usize },
-    /// What is wrong with the answer.
+    /// The problems of the last answer.
     Repair(String),
-    /// What the tools gave that the last answer asked for.
+    /// The results of the tools that the last answer called.
     Results(Vec<Message>),
 }
 
@@ -91,7 +91,7 @@ impl Run {
         step.output.clone().or_else(|| pipeline.agents.get(&step.agent.value).and_then(|a| a.output.clone()))
     }
 
-    /// An answer of the right shape, or what is wrong with it.
+    /// Reads an answer of the right shape, or returns its problems.
     pub(crate) fn read_answer(&self, shape: Option<&Shape>, value: Value) -> Result<Reading, Vec<String>> {
         let read = result::answer(shape, value)?;
         let mut problems = vec![];
@@ -106,7 +106,7 @@ impl Run {
         if problems.is_empty() { Ok(read) } else { Err(problems) }
     }
 
-    /// Records that the last answer was not read to the letter, once.
+    /// Records, once, that the last answer was not read literally.
     pub(crate) fn note_reading(&mut self, at: NodeRef, notes: Vec<String>) {
         if !notes.is_empty() && self.state.talk(at).is_some_and(|talk| !talk.noted) {
             self.emit(Happening::AnswerRead { step: self.path(at), notes });
@@ -123,16 +123,16 @@ impl Run {
         let model = step.model.as_ref().map(|m| self.fill_text(at, m)).transpose()?;
         let mut brief = self.brief(at, &step.agent.value, model, prompt, shape.map(wanted::wanted), Purpose::Turn)?;
         if opens {
-            // Before the prompt, which is the last.
+            // Before the prompt, which comes last.
             let place = brief.first.len().saturating_sub(1);
             brief.first.splice(place..place, self.history(step));
         }
         Ok(brief)
     }
 
-    /// What was said before in the conversation, as an agent with `history` is sent it. Results of tools are told in words: the calls that they
-    /// answer are not among the messages, and no provider takes one without the other. A summary is what a model made of what people wrote, so it is no
-    /// instruction.
+    /// The earlier messages of the conversation, as an agent with `history` receives them. Results of tools are turned into text: the calls that they
+    /// answer are not among the messages, and no provider accepts one without the other. A model wrote the summary from what people wrote, so it is
+    /// not sent as an instruction.
     fn history(&self, step: &AgentStep) -> Vec<Message> {
         let Some(own) = self.state.start.as_ref().and_then(|start| start.conversation.as_deref()) else { return vec![] };
         let (summary, messages) = match step.history {
@@ -150,7 +150,7 @@ impl Run {
         summary.into_iter().chain(messages.iter().map(told)).collect()
     }
 
-    /// A prompt, in the second round with what was wrong if it does not say so itself.
+    /// A prompt; in the second round with what was wrong, unless the prompt reads `refinement` itself.
     pub(crate) fn with_refinement(&self, at: NodeRef, agent: &str, prompt: &Text) -> Result<Prompt, Failure> {
         let filled = self.fill_for_agent(at, self.agent(at, agent)?, prompt)?;
         let reads_refinement = prompt.reads.iter().any(|r| r.path.first().is_some_and(|p| p == "refinement"));
@@ -161,7 +161,7 @@ impl Run {
         Ok(text.into())
     }
 
-    /// What an agent is told in the second round when its prompt does not mention `refinement`: only the target itself.
+    /// The note for the target of the refinement in the second round, if its prompt does not read `refinement`.
     fn refinement_note(&self, at: NodeRef) -> Option<String> {
         let planned = self.planned_of(at);
         let target = planned.refinement.as_ref()?.target;
@@ -170,7 +170,7 @@ impl Run {
             return None;
         }
         let original = match round.original.as_array() {
-            // An element is told its own first answer; under `on_failure: continue` the list holds more of it.
+            // An element receives its own first answer. Under `on_failure: continue` the list contains more than that.
             Some(list) if self.state.is_element(at) => {
                 let own = list.get(at.node as usize)?;
                 let output = if self.step(at).on_failure == OnFailure::Continue { &own["output"] } else { own };
@@ -181,7 +181,7 @@ impl Run {
         Some(format!("Your first answer was:\n{original}\n\nIt was not good enough:\n{}\n\nAnswer again, and fix this.", round.feedback))
     }
 
-    /// Puts a brief together. Before a prompt the agent's instructions are filled in with the step's names.
+    /// Builds a brief. Before a prompt, the agent's instructions are filled in with the names of the step.
     pub(crate) fn brief(
         &self,
         at: NodeRef,
@@ -195,7 +195,7 @@ impl Run {
         let tools = self.tools_of(at, agent);
         let mut first = vec![];
         if let Some(Prompt { mut text, pictures }) = prompt {
-            // A judge is told in its own words.
+            // The prompt of a judge describes the answer in its own words.
             if let Some(schema) = schema.as_ref().filter(|_| purpose != Purpose::Judge) {
                 text.truncate(text.trim_end().len());
                 text.push_str(&format!("\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}"));
@@ -213,7 +213,7 @@ impl Run {
         Ok(Brief { agent: agent.to_string(), model, first, schema, purpose, criteria: vec![], tools, bounds })
     }
 
-    /// Fills in a text that an agent is sent: `style` is the agent's own style guide, if it has one.
+    /// Fills in a text for an agent: `style` is the agent's own style guide, if it has one.
     pub(crate) fn fill_for_agent(&self, at: NodeRef, agent: &Agent, text: &Text) -> Result<String, Failure> {
         let reads_style = text.reads.iter().any(|read| read.path.first().is_some_and(|root| root == "style"));
         let own = agent.style_guide.as_deref().filter(|_| reads_style).map(|style| ("style", style_names(Some(style))));
@@ -225,7 +225,7 @@ impl Run {
         self.planned_of(at).pipeline.agents.get(name).ok_or_else(missing)
     }
 
-    /// A model by name: `default` is that of the variables, else of the file.
+    /// A model by name. `default` is the model of the environment variables, otherwise that of the file.
     pub(crate) fn model(&self, at: NodeRef, name: &str) -> Option<&Model> {
         let of_file = self.planned_of(at).pipeline.models.get(name);
         match name {
@@ -234,7 +234,7 @@ impl Run {
         }
     }
 
-    /// The model of a brief and those tried after it, by name.
+    /// The model of a brief and its fallback models, by name, in the order in which they are tried.
     pub(crate) fn models<'a>(&'a self, at: NodeRef, brief: &'a Brief) -> Vec<(&'a str, &'a Model)> {
         let name = brief.model_name();
         let find = |name: &'a str| Some((name, self.model(at, name)?));
@@ -244,7 +244,7 @@ impl Run {
 
     pub(crate) fn send(&mut self, at: NodeRef, mut brief: Brief, turn: TalkTurn) -> Result<(), Failure> {
         if self.state.stopping.is_some() {
-            // What it would send follows from the state; a resumed run does.
+            // The message follows from the state, so a resumed run sends it.
             self.wake(at);
             return Ok(());
         }
@@ -317,7 +317,7 @@ impl Run {
             reserved_tokens,
             reserved_usd: reserved_usd.unwrap_or(0.0),
         });
-        // They stay the same to the end of the conversation.
+        // The tools stay the same until the end of the conversation.
         if let Some(talk) = self.state.talk(at) {
             talk.tools.get(|| brief.tools);
         }
@@ -325,7 +325,8 @@ impl Run {
         Ok(())
     }
 
-    /// Most tokens of an answer whose model has no bound, and what it is: what is rambling eats the time of the run.
+    /// The most tokens of an answer if its model has no bound, and the kind of answer. This keeps a rambling answer from using up the time of the
+    /// run.
     fn own_bound(&self, at: NodeRef, brief: &Brief, has_schema: bool) -> Option<(u64, &'static str)> {
         match brief.purpose {
             Purpose::Judge => Some((ANSWER_TOKENS, "the answer of a judge")),
@@ -339,7 +340,7 @@ impl Run {
         }
     }
 
-    /// Most tokens of a text that a `format` step makes fit its channel: more than two characters are in a token of most languages.
+    /// The most tokens of a text that a `format` step fits to its channel. In most languages a token has more than two characters.
     fn reply_tokens(&self, at: NodeRef) -> Option<u64> {
         if self.state.planner(at).is_some() {
             return None;
@@ -377,7 +378,7 @@ impl Run {
             Some(own) if format != WireFormat::Recorded => self.address(at, own, Giver::NOBODY, &secrets)?,
             _ => (base_url, HostSource::File),
         };
-        // Shared with the state, but for those whose calls have other names on the wire.
+        // Messages are shared with the state, except those whose calls have other names on the wire.
         let with_wire_names = |message: &Arc<Message>| {
             let mut message = Arc::clone(message);
             for place in 0..message.calls.len() {
@@ -408,7 +409,7 @@ impl Run {
         })
     }
 
-    /// Takes the answer of a model in.
+    /// Handles the answer of a model.
     pub(crate) fn model_replied(&mut self, at: NodeRef, call: u64, result: Result<ModelReply, Failure>) {
         let open = self.state.calls.get(&call).cloned();
         let (reserved, started) = open.map_or((0, self.now.ms), |o| (o.reserved.tokens, o.started_ms));
@@ -419,7 +420,7 @@ impl Run {
                 self.priced(at, Usage { input_tokens, output_tokens, ..Usage::default() })
             }),
         };
-        // A scripted failure has no endpoint, and nothing is set aside for it.
+        // A scripted failure has no endpoint, and nothing is reserved for it.
         let result = result.map_err(|failure| if reserved > 0 { self.with_key(at, failure) } else { failure });
         let is_asking = result.as_ref().is_ok_and(|reply| !reply.calls.is_empty());
         let talk = self.state.talk(at).filter(|_| is_asking);
@@ -443,7 +444,7 @@ impl Run {
         self.ask_on(at);
     }
 
-    /// A rejected key, with where the key is set. The key itself is in no message.
+    /// Adds to the failure of a rejected key where the key is set. The key itself is in no message.
     fn with_key(&self, at: NodeRef, failure: Failure) -> Failure {
         let name = self.state.talk(at).map(|talk| talk.model.as_str()).filter(|_| failure.kind == FailureKind::Auth);
         let Some((name, model)) =
@@ -464,7 +465,8 @@ impl Run {
         Failure { message: format!("{what}: {}", failure.message), ..failure }
     }
 
-    /// `details` of a step that asked a model: who answered, the tokens and the tool calls; of a `plan` step, of all its conversations.
+    /// The `details` of a step that called a model: the model that answered, the tokens and the tool calls. For a `plan` step, those of all its
+    /// conversations.
     pub(crate) fn model_details(&self, at: NodeRef) -> Value {
         let (talk, planning) = (self.state.talk(at), self.state.planning(at));
         if talk.is_none() && planning.is_none() {

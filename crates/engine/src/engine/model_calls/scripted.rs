@@ -1,4 +1,4 @@
-//! Scripted replies: an author's templates, picked and filled in by the step that asks.
+//! Scripted replies: templates of an author, chosen and filled in by the step that makes the call.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::model::{Replies, ReplyBody, ReplySet, step_path};
 use crate::port::ModelReply;
 
 impl Run {
-    /// How many of the replies under a key were used, by the step or by elements of the `for_each` of that path.
+    /// How many of the replies under a key were used, by the step or by elements of the `for_each` with that path.
     pub(crate) fn replies_used(&self, replies: &Replies, key: &str) -> u64 {
         let used = &self.state.replies_used;
         let from = format!("{key}[");
@@ -21,7 +21,7 @@ impl Run {
         used.get(key).copied().unwrap_or(0) + elements.map(|(_, used)| used).sum::<u64>()
     }
 
-    /// The scripted reply of a call: an author's template, filled with the names of its step.
+    /// The scripted reply to a call: a template of an author, filled in with the names of its step.
     pub(crate) fn scripted_reply(
         &self,
         at: NodeRef,
@@ -83,7 +83,7 @@ impl Run {
     }
 }
 
-/// The replies of a step by its path; of an element also by the `for_each` it belongs to.
+/// The replies for a step by its path; for an element, also by the path of its `for_each`.
 pub(crate) fn replies_of<'r>(replies: &'r Replies, path: &str) -> Option<(&'r str, &'r ReplySet)> {
     let found = replies.by_step.get_key_value(path).or_else(|| replies.by_step.get_key_value(step_path::element_of(path)?));
     found.map(|(key, set)| (key.as_str(), set))

@@ -1,6 +1,6 @@
-//! `plan` steps: an agent writes a plan, its steps run, and another agent may say that one more plan is needed.
+//! `plan` steps: an agent writes a plan, its steps run, and another agent may decide that one more plan is needed.
 //!
-//! What comes next follows from the plans that the state holds; see `next`.
+//! The next action follows from the plans in the state; see `next`.
 
 pub(crate) mod texts;
 
@@ -17,23 +17,23 @@ use crate::gate::wanted;
 use crate::model::{ActKind, MOST_PLAN_REPAIRS, OnFailure, PlanRules, PlanStep, PlanStrategy, Step, StepKind, WrittenPlan, WrittenStep};
 use crate::policy::{Act, decide};
 
-/// Findings about one plan that are reported.
+/// The most problems of one plan that are reported.
 const MOST_FINDINGS: usize = 20;
 
-/// What a `plan` step does next.
+/// The next action of a `plan` step.
 enum Next<'s> {
-    /// Its steps run.
+    /// Wait for the steps of the plan.
     Wait,
-    /// It asks for a plan.
+    /// Request a plan.
     Plan,
-    /// It asks this agent whether the work is done.
+    /// Ask this agent whether the work is done.
     Check(&'s str),
-    /// It ends.
+    /// End the step.
     End,
 }
 
 impl Kind for PlanStep {
-    /// After the start, an answer, the end of its steps, a backoff, or the wait for a permit.
+    /// Continues after the start, a reply, the end of its steps, a backoff, or the wait for a permit.
     fn go_on(&self, run: &mut Run, at: NodeRef) -> Result<(), Failure> {
         if run.state.node(at).ended_by.is_some() {
             return Ok(());
@@ -74,7 +74,7 @@ impl Run {
         self.state.planning(at).map_or(0, |planning| planning.plans.len()) as u32
     }
 
-    /// Sends a plan that was rejected back, once; then the step fails.
+    /// Sends a rejected plan back, once; then the step fails.
     fn send_back(&mut self, at: NodeRef, own: &PlanStep, findings: &[String]) -> Result<(), Failure> {
         if self.state.talk(at).is_none_or(|talk| talk.repairs >= MOST_PLAN_REPAIRS) {
             self.fail_asking(at, Failure::new(FailureKind::BadShape, format!("the plan was rejected: {}", findings.join("; "))));
@@ -85,7 +85,7 @@ impl Run {
         self.send(at, self.plan_brief(at, own, false)?, TalkTurn::Repair(text))
     }
 
-    /// A plan that passed its check, or what is wrong with it.
+    /// Reads and checks a plan, or returns its problems.
     fn read_plan(&mut self, at: NodeRef, step: &Step, own: &PlanStep, text: &str) -> Result<WrittenPlan, Vec<String>> {
         let usable = self.usable(at, own).map_err(|failure| vec![failure.message])?;
         let Reading { value, notes } = reading::read_plan(text, &usable, own.most_steps()).map_err(|error| vec![error.to_string()])?;
@@ -101,8 +101,8 @@ impl Run {
         Ok(plan)
     }
 
-    /// Tools of a plan that a policy does not allow with these arguments. Each refusal is a decision that is recorded; what is allowed
-    /// is decided when it is done.
+    /// Problems of a plan: tools that a policy rejects with these arguments. Each rejection is recorded as a decision; a tool that is allowed is
+    /// decided on when it is called.
     fn outside_policy(&mut self, at: NodeRef, own: &PlanStep, plan: &WrittenPlan) -> Vec<String> {
         let policies = self.policies(at, Some(&own.agent.value));
         let agents = &self.planned_of(at).pipeline.agents;
@@ -142,7 +142,7 @@ impl Run {
         }
     }
 
-    /// The steps of a plan have ended.
+    /// Handles the end of the steps of a plan.
     pub(crate) fn plan_over(&mut self, at: NodeRef, ix: u32) {
         if self.state.frame(ix).mood == Mood::Cancelling {
             return self.cancelled(at);
@@ -151,7 +151,7 @@ impl Run {
         self.ask_on(at);
     }
 
-    /// The step fails when none of its steps succeeded, or under `on_failure: stop` when one failed.
+    /// Ends the step. It fails if steps of its plans failed and none succeeded, or under `on_failure: stop` if one failed.
     fn end_plan(&mut self, at: NodeRef, step: &Step) {
         let Some(planning) = self.state.planning(at) else { return };
         let output = output(planning);
@@ -163,7 +163,7 @@ impl Run {
         }
         let count = planning.results().count();
         let kinds = || failed.iter().filter_map(|result| Some(result.error.as_ref()?.kind));
-        // What a gate did not let through counts as such only if nothing else went wrong.
+        // The kind is that of an unmet gate only if nothing else went wrong.
         let kind = kinds().find(|kind| *kind != FailureKind::Quality).or_else(|| kinds().next()).unwrap_or(FailureKind::Internal);
         let errors: Vec<String> = failed.iter().map(|result| result.told_error()).collect();
         let message = format!("{} of {count} steps of the plan failed: {}", failed.len(), errors.join("; "));
@@ -171,7 +171,7 @@ impl Run {
         self.fail_attempt_told(at, Failure::new(kind, message), Some(details));
     }
 
-    /// Which conversation of a step this is, from 0: a `plan` step asks for plans, and after each whether the work is done.
+    /// The number of the step's current conversation, from 0: a `plan` step requests plans, and after each asks whether the work is done.
     pub(crate) fn conversation(&self, at: NodeRef) -> usize {
         let step = self.step(at);
         let (StepKind::Plan(own), Some(planning)) = (&step.kind, self.state.planning(at)) else { return 0 };
@@ -179,7 +179,7 @@ impl Run {
         2 * planning.plans.len() - usize::from(checks)
     }
 
-    /// What an agent has spent in conversations of a step that have ended, what is kept aside of them, and how many tool calls it made.
+    /// The usage of an agent in the ended conversations of a step, the cost kept for calls that reported none, and the number of its tool calls.
     pub(crate) fn spent_before(&self, at: NodeRef, agent: &str) -> (Usage, SetAside, usize) {
         let mut spent = (Usage::default(), SetAside::default(), 0);
         for talk in self.state.planning(at).iter().flat_map(|planning| &planning.talks).filter(|talk| talk.agent == agent) {

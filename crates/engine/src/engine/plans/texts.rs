@@ -1,4 +1,4 @@
-//! What agents are told of a plan: what it may use, what came before, and what its steps get of each other.
+//! Prompts about a plan: what it may use, earlier results, and the results that its steps receive from each other.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::gate::wanted;
 use crate::model::{FieldKind, PipelineId, PlanStep, Shape, ToolParameters, Usable};
 use crate::port::ToolDescription;
 
-/// The input of a pipeline that gets the outputs of the steps it depends on.
+/// The input of a pipeline that receives the outputs of the steps it depends on.
 const PREVIOUS: &str = "previous";
-/// Characters of an agent's instructions that a planner is shown.
+/// The most characters of an agent's instructions that a planner is shown.
 const MOST_ABOUT: usize = 1_000;
 
 impl Run {
@@ -42,7 +42,7 @@ impl Run {
         self.brief(at, checker, None, prompt, Some(wanted::fulfilled()), Purpose::Check)
     }
 
-    /// What a plan may use: names, what they are for, and what they take.
+    /// The agents and tools that a plan may use, with their purpose and parameters.
     pub(crate) fn usable(&self, at: NodeRef, own: &PlanStep) -> Result<Vec<Usable>, Failure> {
         let planned = self.planned_of(at);
         let mut usable: Vec<Usable> = vec![];
@@ -56,7 +56,7 @@ impl Run {
             }
             for tool in self.offered(at, std::slice::from_ref(name)) {
                 let ToolDescription { description: about, parameters: mut schema, .. } = Arc::unwrap_or_clone(tool.description);
-                // A plan does not give it.
+                // The plan does not provide it.
                 let takes_previous = self.previous_of(planned.called_tool(&tool.name)).is_some();
                 let needs_previous = takes_previous && shape::take_out(&mut schema, PREVIOUS);
                 let takes = Some(ToolParameters { schema, needs_previous });
@@ -67,7 +67,7 @@ impl Run {
         Ok(usable)
     }
 
-    /// The type of the input `previous` of a pipeline, if it has one.
+    /// The type of a pipeline's input `previous`, if it has one.
     fn previous_of(&self, called: Option<PipelineId>) -> Option<FieldKind> {
         match &self.plan.pipeline(called?).pipeline.inputs {
             Shape::Fields(fields) => fields.iter().find(|field| field.name == PREVIOUS).map(|field| field.kind),
@@ -88,13 +88,13 @@ impl Run {
         step.depends_on.iter().map(|id| (id.clone(), output(id))).collect()
     }
 
-    /// What is below the prompt of an agent in a plan: the outputs of the steps it depends on.
+    /// The text below the prompt of an agent in a plan: the outputs of the steps it depends on.
     pub(crate) fn below_prompt(&self, at: NodeRef) -> String {
         let results = self.depended_on(at);
         results.iter().map(|(id, output)| format!("\n\nResult of {id}:\n{}", plain(output))).collect()
     }
 
-    /// The outputs of the steps that a pipeline in a plan depends on, if it takes them, in the form it takes.
+    /// The input `previous` of a pipeline in a plan, if it has one: the outputs of the steps that it depends on, in the form it takes.
     pub(crate) fn previous(&self, at: NodeRef, called: PipelineId) -> Option<(String, Value)> {
         let kind = self.previous_of(Some(called))?;
         let results = self.depended_on(at);
@@ -110,7 +110,7 @@ impl Run {
     }
 }
 
-/// The results of the plans so far, for whoever plans on or judges them.
+/// The results of the plans so far, for the agent that writes the next plan or checks the work.
 fn so_far(planning: &Planning) -> String {
     let results: Vec<String> = planning.results().map(|result| json!(result).to_string()).collect();
     let missing = planning.plans.last().and_then(|one| one.check.as_ref()).map(|(_, progress)| progress);

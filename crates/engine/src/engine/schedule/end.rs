@@ -34,19 +34,19 @@ impl Ending {
     }
 }
 
-/// Whether an output may hold what a text reads.
+/// Whether an output may contain what a text reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum OutputReach {
-    /// It is there, or something else is in its place.
+    /// The value is there, or something else replaces it.
     Given,
-    /// The step has no output: it is empty, unless the text does without it.
+    /// The step has no output: the value is filled in if the text does not need that output, and null otherwise.
     IfNotRead,
-    /// It is empty.
+    /// The value is null.
     Empty,
 }
 
 impl Run {
-    /// All steps of a frame have ended.
+    /// Handles the end of all steps of a frame.
     pub(crate) fn frame_over(&mut self, ix: u32) {
         let frame = self.state.frame(ix);
         match frame.parent {
@@ -60,7 +60,7 @@ impl Run {
         }
     }
 
-    /// A step that holds others was ended by a limit of its own, and its inner steps have ended.
+    /// Ends the attempt of a step that holds others and was stopped by a limit of its own, after its inner steps have ended.
     fn end_attempt(&mut self, at: NodeRef) {
         let failure = self.state.node(at).ended_by.clone().unwrap_or_else(|| Failure::new(FailureKind::Timeout, "its time is over"));
         let allowed = crate::engine::state::apply::allowed_time(&self.planned_of(at).pipeline, &self.step(at));
@@ -124,7 +124,7 @@ impl Run {
         }
     }
 
-    /// The steps, `on_failure` or `finally` of a pipeline have ended.
+    /// Handles the end of the steps, `on_failure` or `finally` of a pipeline.
     fn stage_over(&mut self, ix: u32) {
         let instance = self.state.instance(ix);
         let planned = self.planned(ix);
@@ -152,7 +152,7 @@ impl Run {
         }
     }
 
-    /// Status of a pipeline, and the failure that others may read.
+    /// The status of a pipeline, and the failure that others may read.
     fn ending(&self, instance: &Instance) -> (RunStatus, Option<StepFailure>) {
         let mut ending = instance.ending.clone();
         if ending.failure.is_none() {
@@ -165,7 +165,7 @@ impl Run {
         (ending.status(), ending.failure)
     }
 
-    /// A called pipeline has ended: what that means for the step that called it.
+    /// Handles the end of a called pipeline for the step that called it.
     fn call_over(&mut self, ix: u32, status: RunStatus, failure: Option<StepFailure>) {
         let instance = self.state.instance(ix);
         let Some(at) = instance.parent else { return };
@@ -199,7 +199,7 @@ impl Run {
         }
     }
 
-    /// A pipeline that an agent called as a tool has ended.
+    /// Handles the end of a pipeline that an agent called as a tool.
     fn asked_call_over(&mut self, at: NodeRef, ix: u32, status: RunStatus, failure: Option<StepFailure>) {
         let Some(talk) = self.state.talk(at) else { return };
         let Some(place) = talk.asked().iter().position(|asked| asked.stage == AskedStage::Inside(ix)) else { return };
@@ -230,7 +230,7 @@ impl Run {
         }
     }
 
-    /// The outputs of a pipeline. One whose step did not end well is empty, and so is one past a gate that was not met.
+    /// The outputs of a pipeline. An output is null if it reads a step that did not succeed, or a text that a gate did not let through.
     fn outputs(&self, ix: u32, status: RunStatus) -> Result<Value, Failure> {
         let planned = self.planned(ix);
         if !matches!(status, RunStatus::Succeeded | RunStatus::Partial | RunStatus::QualityNotMet) {
@@ -239,7 +239,7 @@ impl Run {
         let held_back = self.held_back(ix);
         let main = self.state.instance(ix).main;
         let reach_of = |read: &Read| match read.path.as_slice() {
-            // How a step ended can be told however it ended, and holds no text of it.
+            // The status and error of a step can be read however it ended, and contain nothing of its text.
             [steps, _, part, ..] if steps == "steps" && matches!(part.as_str(), "status" | "error") => OutputReach::Given,
             [steps, id, rest @ ..] if steps == "steps" => {
                 let place = planned.block(planned.main).place(id);
@@ -248,7 +248,7 @@ impl Run {
                 match rest.first() {
                     _ if place.is_some_and(|p| held_back.contains(&p)) => OutputReach::Empty,
                     _ if ended_well || read.is_guarded => OutputReach::Given,
-                    // Such as that of a stand-in in `default(…)`, which is not read where what it stands in for is there.
+                    // For example, the output of a replacement in `default(…)`, which is not read if the value that it replaces is there.
                     Some(part) if part == "output" => OutputReach::IfNotRead,
                     _ => OutputReach::Empty,
                 }
@@ -280,7 +280,7 @@ impl Run {
         }
     }
 
-    /// Places whose text a gate did not let through.
+    /// Places of the steps whose text a gate did not let through.
     fn held_back(&self, ix: u32) -> BTreeSet<usize> {
         let planned = self.planned(ix);
         let frame = self.state.frame(self.state.instance(ix).main);

@@ -1,4 +1,4 @@
-//! What may start next.
+//! Decides what may start next.
 
 pub(crate) mod end;
 pub(crate) mod resume;
@@ -16,7 +16,7 @@ use crate::event::{Bound, Failure, FailureKind, Happening, Limit, StepPath, Step
 use crate::model::{CallTime, MOST_PARALLEL, OnFailure, Step, StepKind};
 use crate::plan::{BlockIx, Edge};
 
-/// Whether a step whose waits have ended may start.
+/// Whether a step that waits for no other may start.
 enum StartVerdict {
     Start,
     Skip,
@@ -55,7 +55,7 @@ impl Run {
         self.state.stopping.is_none() && (self.state.calls.len() as u64) < most
     }
 
-    /// Whether a step may make one more call: in this run, in its pipeline, and in those that called it.
+    /// Whether a step may make one more call: in this run, in its pipeline, and in the pipelines that called it.
     pub(crate) fn has_permit(&self, at: NodeRef) -> bool {
         let has_place = |(ix, parent): (u32, Option<NodeRef>)| {
             let most = self.planned(ix).pipeline.limits.max_parallel.filter(|_| parent.is_some());
@@ -67,7 +67,7 @@ impl Run {
 
     fn next_ready(&self) -> Option<ReadyKey> {
         let computing = self.state.ready.first();
-        // A step whose own pipeline has no place left waits among the woken.
+        // A step whose own pipeline has no place left is in `woken`.
         let calling = if self.has_any_permit() { self.state.ready_calls.iter().find(|key| !self.woken.contains(key)) } else { None };
         match (computing, calling) {
             (Some(a), Some(b)) => Some(*a.min(b)),
@@ -86,7 +86,7 @@ impl Run {
         }
     }
 
-    /// Whether a step is there and not over.
+    /// Whether a step exists and has not ended.
     fn is_open(&self, at: NodeRef) -> bool {
         let frame = self.state.frames.get(at.frame as usize).and_then(Option::as_ref);
         frame.is_some_and(|frame| !frame.nodes[at.node as usize].status.is_final())
@@ -103,8 +103,8 @@ impl Run {
         has_place && (!calls || any_permit && self.has_permit(at))
     }
 
-    /// Does a step's own work; a panic in it is caught at its edge and fails that step alone. One in the middle of an event, or in the work of
-    /// no step, ends the process as a crash does: the journal ends before the event, and the run can be resumed from there.
+    /// Does a step's own work. A panic in it is caught and fails only that step. A panic in the middle of an event, or in work that belongs to no
+    /// step, ends the process like a crash: the journal ends before the event, and the run can be resumed from there.
     pub(crate) fn guarded(&mut self, at: Option<NodeRef>, work: impl FnOnce(&mut Run)) {
         let Err(fault) = std::panic::catch_unwind(AssertUnwindSafe(|| work(self))) else { return };
         let Some(at) = at.filter(|_| !self.is_torn) else { std::panic::resume_unwind(fault) };
@@ -113,7 +113,7 @@ impl Run {
         }
     }
 
-    /// Lets a step continue that waited for its next try or for a permit.
+    /// Continues a step that waited for its next try or for a permit.
     fn go_on(&mut self, at: NodeRef) {
         if self.state.talk(at).is_some() {
             self.ask_on(at);
@@ -177,7 +177,7 @@ impl Run {
         self.judge_when(at, &step)
     }
 
-    /// `when`: once for the step; for each element if it reads the element.
+    /// Evaluates `when`: once for the step, or for each element if it reads the element.
     fn judge_when(&self, at: NodeRef, step: &Step) -> StartVerdict {
         let Some(when) = &step.when else { return StartVerdict::Start };
         if let Some(for_each) = &step.for_each {
@@ -198,7 +198,7 @@ impl Run {
         self.state.ending.iter().copied().find(|ix| self.swept.get(ix) != Some(&self.state.frame(*ix).mood))
     }
 
-    /// Blocks, skips or cancels what is left of a frame in which nothing new starts.
+    /// Blocks, skips or cancels the remaining steps of a frame in which nothing new starts.
     fn sweep(&mut self, ix: u32) {
         let frame = self.state.frame(ix);
         let mood = frame.mood;
@@ -229,7 +229,7 @@ impl Run {
             && self.waiting_for_budget.is_empty()
     }
 
-    /// Nothing runs, nothing is awaited, and the run is not over: a fault of this program, told as one.
+    /// Reports that nothing runs and nothing is awaited although the run has not ended: a fault of this program.
     fn report_deadlock(&mut self) {
         let open: Vec<&str> =
             self.state.frames.iter().flatten().flat_map(|f| &f.nodes).filter(|n| !n.status.is_final()).map(|n| &*n.path).collect();
@@ -246,7 +246,7 @@ impl Run {
         }
     }
 
-    /// Ends a step well.
+    /// Ends a step as succeeded.
     pub(crate) fn succeed(&mut self, at: NodeRef, mut output: Value, details: Option<Value>) {
         let step = self.path(at);
         let mut details = self.details(at, details);
@@ -255,7 +255,7 @@ impl Run {
         self.emit(Happening::StepSucceeded { step, output: output.into(), details: details.into() });
     }
 
-    /// Ends a step badly, for good. A gate whose second round cannot be finished counts as not met.
+    /// Ends a step as failed, for good. A gate whose second round cannot be finished counts as not met.
     pub(crate) fn fail(&mut self, at: NodeRef, failure: Failure, details: Option<Value>) {
         if failure.kind != FailureKind::Quality && self.state.is_second_judging(self.planned_of(at), at) {
             self.stop_calls(at);
@@ -264,19 +264,19 @@ impl Run {
         self.fail_as_it_is(at, failure, details);
     }
 
-    /// Ends a step badly with this failure, whatever round it is in.
+    /// Ends a step with this failure, whatever round it is in.
     pub(crate) fn fail_as_it_is(&mut self, at: NodeRef, failure: Failure, details: Option<Value>) {
         self.stop_calls(at);
         let details = details.map(|d| self.details(at, Some(d)).into());
         self.emit(Happening::StepFailed { step: self.path(at), failure, attempts: self.attempts(at), details });
     }
 
-    /// Tries so far: of the step, or of its requests to a model; an answer that asks for tools is no try.
+    /// Number of tries so far, of the step or of its requests to a model. An answer that calls tools does not count.
     fn attempts(&self, at: NodeRef) -> u32 {
         self.state.talk(at).map_or(self.state.node(at).attempt, |talk| talk.attempts.saturating_sub(talk.turns as u32)).max(1)
     }
 
-    /// What every step's details hold, and what its kind adds.
+    /// The details of every step, and those that its kind adds.
     fn details(&self, at: NodeRef, own: Option<Value>) -> Value {
         let duration_ms = self.now.ms.saturating_sub(self.state.node(at).started_ms);
         let mut details = json!({ "attempts": self.attempts(at), "duration_ms": duration_ms });
@@ -287,7 +287,7 @@ impl Run {
     }
 }
 
-/// Whether a needed step's ending lets the next one start.
+/// Whether the status of a needed step lets the next one start.
 fn lets_through(status: StepStatus, step: &Step) -> bool {
     match status {
         StepStatus::Succeeded | StepStatus::Skipped => true,

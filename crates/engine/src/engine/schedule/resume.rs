@@ -1,6 +1,6 @@
-//! Going on after a crash.
+//! Resuming after a crash.
 //!
-//! What a step had out is lost with the process, so it is done again with the same idempotency key; a `once` step asks first.
+//! The open calls of a step are lost with the process, so they are made again with the same idempotency key; a `once` step asks first.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::engine::tools::consent::not_again;
 use crate::event::{Happening, StepPath, StepStatus};
 
 impl Run {
-    /// Continues: what was out goes out again, steps in doubt wait for a person.
+    /// Resumes the run: lost calls are made again, and steps in doubt wait for a person.
     pub(crate) fn go_on_after(&mut self, away_ms: u64) {
         self.emit(Happening::RunResumed { away_ms });
         let (again, in_doubt) = self.unfinished();
@@ -28,7 +28,7 @@ impl Run {
         }
     }
 
-    /// Does what a person decided about a step in doubt.
+    /// Carries out a person's decision about a step in doubt.
     pub(crate) fn follow(&mut self, at: NodeRef, decision: ConsentDecision) {
         match decision {
             ConsentDecision::Again => self.wake(at),
@@ -37,17 +37,17 @@ impl Run {
         }
     }
 
-    /// What a step in doubt gave, as a person tells it: as it is read by the steps below.
+    /// Checks the output that a person reports for a step in doubt, and returns it as the steps below read it.
     ///
     /// # Errors
-    /// It is not what the step gives, in sentences.
+    /// Returns the problems as sentences if the step cannot have this output.
     pub fn told_output(mut self, step: &str, output: Value) -> Result<Value, Vec<String>> {
         self.state = self.state.before_its_end();
         let at = self.state.find(step).ok_or_else(|| vec!["there is no such step".to_string()])?;
         self.held(at, output)
     }
 
-    /// Steps that had started and were not over: those that continue by themselves, and `once` steps that may have acted.
+    /// Steps that had started and had not ended: those that continue by themselves, and `once` steps that may have acted.
     fn unfinished(&self) -> (Vec<NodeRef>, Vec<(NodeRef, StepPath)>) {
         let (mut again, mut in_doubt) = (vec![], vec![]);
         for (frame, nodes) in self.state.frames.iter().enumerate().filter_map(|(ix, frame)| Some((ix, &frame.as_ref()?.nodes))) {
@@ -70,19 +70,19 @@ impl Run {
         (again, in_doubt)
     }
 
-    /// Whether a step is marked `once`, or is in one that is: in its cases, its elements, a pipeline that it calls.
+    /// Whether a step is marked `once`, or is inside one that is: in its cases, its elements, or a pipeline that it calls.
     fn is_once(&self, at: NodeRef) -> bool {
         let around = |at: &NodeRef| self.state.frame(at.frame).parent.or(self.state.instance_around(*at).parent);
         std::iter::successors(Some(at), around).any(|at| self.step(at).is_once)
     }
 
-    /// Everything that is left waits for a person.
+    /// Pauses the run, in which everything that is left waits for a person.
     pub(crate) fn pause(&mut self) {
         self.is_paused = true;
         self.emit(Happening::RunPaused);
     }
 
-    /// Whether nothing is left to do before a person has decided.
+    /// Whether nothing is left to do until a person has decided.
     pub fn is_paused(&self) -> bool {
         self.is_paused
     }

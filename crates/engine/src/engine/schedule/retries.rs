@@ -1,4 +1,4 @@
-//! Retries: of the same request, after a passing fault.
+//! Retries of the same request after a temporary failure.
 
 use serde_json::Value;
 
@@ -8,12 +8,12 @@ use crate::event::{Failure, Happening};
 use crate::model::{Backoff, Retry};
 
 impl Run {
-    /// A try of a step failed: another one, or the end.
+    /// Fails a try of a step: plans another try, or ends the step.
     pub(crate) fn fail_attempt(&mut self, at: NodeRef, failure: Failure) {
         self.fail_attempt_told(at, failure, None);
     }
 
-    /// The same, with details for the end.
+    /// Same as `fail_attempt`, with details for the end of the step.
     pub(crate) fn fail_attempt_told(&mut self, at: NodeRef, failure: Failure, details: Option<Value>) {
         let step = self.step(at);
         let attempt = self.state.node(at).attempt.max(1);
@@ -26,7 +26,7 @@ impl Run {
         }
     }
 
-    /// When to try again; `None`: no more tries, or they would come too late.
+    /// When to try again; `None` if there are no more tries, or if the next one would be too late.
     pub(crate) fn retry_at(&self, at: NodeRef, retry: &Retry, attempt: u32, failure: &Failure) -> Option<u64> {
         if u64::from(attempt) >= retry.max_attempts || !retry.on.contains(&failure.kind) {
             return None;
@@ -52,7 +52,7 @@ impl Run {
         ends.is_none_or(|end| time < end).then_some(time)
     }
 
-    /// A number that follows from the run's seed, the step and the try alone (splitmix64).
+    /// A pseudorandom number that depends only on the run's seed, the step and the try (splitmix64).
     fn chance(&self, at: NodeRef, attempt: u32) -> u64 {
         let mut z = self.state.start.as_ref().map_or(0, |s| s.seed) ^ u64::from(attempt);
         for byte in self.state.node(at).path.bytes() {

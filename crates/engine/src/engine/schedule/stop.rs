@@ -1,8 +1,8 @@
-//! Ending a run from outside, and calls that are given up before they have answered.
+//! Ending a run on request, and cancelling calls before they have answered.
 //!
-//! A run that is asked to end starts nothing new and waits for the calls that may act or that are paid for ([`GRACE_MS`]); their answers are
-//! recorded like others. Then the rest is cancelled. A call that may have acted and has not answered is told (`outcome_unknown`), whatever
-//! it was that cut it off: a signal, a limit, a failed sibling.
+//! A run that is asked to end starts nothing new and waits for the calls that may act or that are paid for ([`GRACE_MS`]); their answers are recorded
+//! as usual. Then the rest is cancelled. A call that may have acted and has not answered is reported (`outcome_unknown`), whether a signal, a limit
+//! or a failed sibling cut it off.
 
 use crate::engine::Run;
 use crate::engine::command::Command;
@@ -10,11 +10,11 @@ use crate::engine::state::talk::AskedStage;
 use crate::engine::state::{CacheStage, NodeRef, StepWork};
 use crate::event::{Canceller, Happening};
 
-/// How long a run that is asked to end waits for answers, in milliseconds. What is left of the 5 s is for its end.
+/// How long a run that is asked to end waits for answers, in milliseconds. The rest of the 5 s is for ending the run.
 pub(crate) const GRACE_MS: u64 = 4_000;
 
 impl Run {
-    /// Somebody asks the run to end. Once: who asks again changes nothing.
+    /// Requests the end of the run. Further requests change nothing.
     pub(crate) fn asked_to_end(&mut self, by: Canceller) {
         let is_ending = self.state.instances.first().and_then(Option::as_ref).is_none_or(|own| own.ending.is_cancelled);
         if is_ending || self.state.stopping.is_some() {
@@ -25,7 +25,7 @@ impl Run {
         self.emit(Happening::CancelRequested { by, waits_until_ms });
     }
 
-    /// Ends the wait for answers when all have come or its time is up.
+    /// Ends the wait for answers when all have arrived or its time is up.
     pub(crate) fn end_grace(&mut self) {
         let Some(until) = self.state.stopping.as_ref().map(|stopping| stopping.until_ms) else { return };
         if self.now.ms < until && self.awaits_answers() {
@@ -38,13 +38,13 @@ impl Run {
         self.emit(Happening::GraceEnded);
     }
 
-    /// Whether a call is out that may act, or that a model is paid for.
+    /// Whether a call is open that may act, or that calls a model and is paid for.
     fn awaits_answers(&self) -> bool {
         let asks_model = |at: NodeRef, call| self.state.talk(at).is_some_and(|talk| talk.call() == Some(call));
         self.state.calls.iter().any(|(call, open)| asks_model(open.node, *call) || self.call_acts(*call))
     }
 
-    /// Whether a call that is out may have an effect that a second one would repeat.
+    /// Whether an open call may have an effect that a second call would repeat.
     pub(crate) fn call_acts(&self, call: u64) -> bool {
         let Some(open) = self.state.calls.get(&call) else { return false };
         let (node, pipeline) = (self.state.node(open.node), &self.planned_of(open.node).pipeline);
@@ -59,14 +59,14 @@ impl Run {
         }
     }
 
-    /// Ends the calls of a step; their answers are not awaited.
+    /// Cancels the calls of a step; their answers are not awaited.
     pub(crate) fn stop_calls(&mut self, at: NodeRef) {
         for call in self.state.node(at).work.calls() {
             self.give_up(at, call, false);
         }
     }
 
-    /// Ends a call. That it may have acted is reported; with `only_acting`, others are left.
+    /// Cancels a call, and reports it if it may have acted. With `only_acting`, other calls are left open.
     fn give_up(&mut self, at: NodeRef, call: u64, only_acting: bool) {
         let acts = self.call_acts(call);
         if only_acting && !acts {

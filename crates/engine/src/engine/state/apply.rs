@@ -1,4 +1,4 @@
-//! `apply`: the only way state changes. No clock, no chance, no outside: the event and the plan say everything.
+//! `apply`, the only way to change the state. It depends on the event and the plan alone: no clock, no randomness, no I/O.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::model::{Pipeline, SUMMARY_STEP, Step, step_path};
 use crate::plan::{Edge, Plan};
 
 impl RunState {
-    /// Takes one event in. Events of another plan than the one the run was made with are ignored where they name unknown steps.
+    /// Applies one event. An event that was made with another plan is ignored where it names unknown steps.
     pub fn apply(&mut self, plan: &Plan, event: &Event) {
-        // `None`: it names what is not there.
+        // `None`: the event names a step or call that does not exist.
         let _: Option<()> = self.change(plan, event);
     }
 
@@ -54,7 +54,7 @@ impl RunState {
                 let at = self.find(step)?;
                 self.inherit_from_call(at);
                 let node = self.node_mut(at);
-                // A kept result of a gate comes without an event of its own.
+                // A stored result of a gate comes without an event of the gate itself.
                 node.judged = node.judged.or(StepDetails::of(details).passed());
                 self.note_made(plan, at, output);
                 let node = self.node_mut(at);
@@ -212,7 +212,7 @@ impl RunState {
                 }
             }
             Happening::ApprovalAnswered { step, approved, output, comment, by, nobody } => {
-                // Decided while the run is ended by a signal: it is for the run as it continues.
+                // A decision made after a signal ended the run applies to the run that will resume.
                 if let Some(before) = &mut self.interrupted {
                     before.apply(plan, event);
                 }
@@ -262,7 +262,7 @@ impl RunState {
         node.retry_at = None;
         node.work = StepWork::None;
         if let Some(planning) = &mut node.planning {
-            // Another try plans anew; what was done and spent stays told.
+            // Another try plans from scratch; the log and the usage are kept.
             planning.plans.clear();
             planning.findings.clear();
         }
@@ -279,7 +279,7 @@ impl RunState {
         }
     }
 
-    /// Starts the timers of a step's attempt, and of the whole step.
+    /// Starts the timers of a step's attempt and of the whole step.
     pub(super) fn start_timers(&mut self, at: NodeRef, attempt_ends: Option<u64>, deadline: Option<u64>) {
         let node = self.node_mut(at);
         node.attempt_ends = attempt_ends.or(node.attempt_ends);
@@ -288,7 +288,7 @@ impl RunState {
         self.timers.extend(deadline.map(|end| (end, Timer::StepDeadline(at))));
     }
 
-    /// `given`: what the pipeline of a step begins with, or that of a tool which its agent asked for in this place.
+    /// Opens the pipeline of a step, or of a tool that its agent called at the place `asked`. `given` is what the pipeline starts with.
     fn call_opened(&mut self, plan: &Plan, at: NodeRef, asked: Option<usize>, given: Instance, now: u64) -> Option<()> {
         let path = self.node(at).path.clone();
         self.doubts.remove(&path);
@@ -309,7 +309,7 @@ impl RunState {
         Some(())
     }
 
-    /// A tool call that an agent asked for has ended, or was not made.
+    /// Records the end of a tool call that an agent requested, also of one that was not made.
     fn asked_over(
         &mut self,
         at: NodeRef,
@@ -340,7 +340,7 @@ impl RunState {
         Some(())
     }
 
-    /// A step that waited for its next try continues; the time of a try begins anew.
+    /// Continues a step. If it waited for its next try, the time limit of the try starts again.
     fn goes_on(&mut self, plan: &Plan, at: NodeRef, now: u64) {
         if let Some(retry_at) = self.node_mut(at).retry_at.take() {
             self.timers.remove(&(retry_at, Timer::Backoff(at)));
@@ -350,7 +350,7 @@ impl RunState {
         }
         let node = self.node_mut(at);
         node.status = StepStatus::Running;
-        // What a person allowed is allowed once.
+        // A person's approval is valid once.
         let path = node.path.clone();
         self.doubts.remove(&path);
     }
@@ -365,7 +365,8 @@ impl RunState {
         node.retry_at = Some(retry_at);
         node.ended_by = None;
         match &mut node.work {
-            // Tries of a request are counted by the talk. Where the step's own time was up, it continues without a new start.
+            // The conversation counts the tries of a request. If the step's own time was up, the step continues without a new start event, so its try
+            // is counted here.
             StepWork::Asking(asking) => {
                 if !matches!(asking.stage(), TalkStage::Failed(_)) {
                     node.attempt = attempt + 1;
@@ -440,7 +441,7 @@ impl RunState {
         Some(open.node)
     }
 
-    /// A call has ended and never told what it cost: it may have cost all that was set aside for it.
+    /// Keeps the reserved cost of a call that ended without reporting its cost: it may have cost that much.
     fn keep_aside(&mut self, at: NodeRef, reserved: &SetAside) {
         if reserved.is_nothing() {
             return;
@@ -451,13 +452,13 @@ impl RunState {
         }
     }
 
-    /// Changes the pipeline of a step and those around it.
+    /// Applies a change to the pipeline of a step and to all pipelines around it.
     fn each_around(&mut self, at: NodeRef, change: impl Fn(&mut Instance)) {
         let around: Vec<u32> = self.chain(at).map(|(ix, _)| ix).collect();
         around.into_iter().for_each(|ix| change(self.instance_mut(ix)));
     }
 
-    /// Brings the end of the whole run forward.
+    /// Sets an earlier deadline for the whole run.
     fn narrow_deadline(&mut self, ends: Option<u64>) {
         let Some(ends) = ends.filter(|ends| self.instance(0).deadline.is_none_or(|own| *ends < own)) else { return };
         let own = self.instance_mut(0).deadline.replace(ends);
@@ -465,8 +466,8 @@ impl RunState {
         self.timers.insert((ends, Timer::Deadline(0)));
     }
 
-    /// Calls that were out are lost; waits end by the clock of people.
-    /// A run that a signal ended is again what it was before; what its `finally` spent stays spent.
+    /// Loses the calls that were open, and lets waits end by the wall clock. A run that a signal ended returns to its state before that; what its
+    /// `finally` spent stays counted.
     fn resumed(&mut self, away_ms: u64) {
         let mut untold = None;
         if let Some(before) = self.interrupted.take() {
@@ -483,7 +484,7 @@ impl RunState {
         self.stop_waiting();
         let lost: Vec<u64> = self.calls.keys().copied().collect();
         lost.into_iter().for_each(|call| self.lose_call(call));
-        // What a signal ended was counted when it ended.
+        // The calls that the signal ended were counted at that time.
         if let (Some(untold), Some(Some(own))) = (untold, self.instances.first_mut()) {
             own.untold = untold;
         }
@@ -499,21 +500,21 @@ impl RunState {
     }
 }
 
-/// Time for all attempts of a step: its `deadline`, and those of the agents that do its work.
+/// Time for all attempts of a step: the shortest of its `deadline` and those of the agents that do its work.
 pub(crate) fn allowed_time(pipeline: &Pipeline, step: &Step) -> Option<Duration> {
     let of_agents =
         step.kind.agents(pipeline).into_iter().filter_map(|name| pipeline.bounds_of(pipeline.agents.get(&name.value)?).deadline);
     of_agents.chain(step.deadline).min()
 }
 
-/// Whether a call that told no usage may have cost something: it had reached the model, and the answer was lost or of no use.
+/// Whether a call without reported usage may have cost something: it reached the model, but the answer was lost or unusable.
 fn may_have_cost(reply: &ModelAnswer, usage: &Usage) -> bool {
     use FailureKind::*;
     let ModelAnswer::Failed(failure) = reply else { return usage.unknown_tokens > 0 };
     usage.total_tokens() == 0 && matches!(failure.kind, Timeout | BadResponse | TooLarge | WrongType | Truncated | Refused)
 }
 
-/// Whether an edge lets failures through: `Wait` only orders.
+/// Whether a failure blocks the step at the other end of an edge; `Wait` only orders.
 pub(crate) fn blocks(edge: Edge) -> bool {
     matches!(edge, Edge::Need | Edge::Above)
 }

@@ -1,4 +1,4 @@
-//! How events open things: pipelines, lists of steps, elements, cases, the second round.
+//! How events open pipelines, lists of steps, elements, cases and the second round.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::model::{CallTime, MOST_PARALLEL, STAGE_TIME, step_path};
 use crate::plan::{BlockIx, PipelinePlan, Plan, StepIx};
 
 impl RunState {
-    /// Opens the run's own pipeline, or a called one. If the run lacks what it needs to start, its steps are blocked at once.
+    /// Opens the run's own pipeline, or a called one. If the run cannot start, its steps are blocked at once.
     pub(super) fn open_instance(&mut self, plan: &Plan, given: Instance, now: u64) -> u32 {
         let ix = self.instances.len() as u32;
         self.pipelines_begun += 1;
@@ -60,7 +60,7 @@ impl RunState {
         frame
     }
 
-    /// Lets a step start that waits for no other; of a written plan as soon as it has a place, see `give_places`.
+    /// Makes a step ready that waits for no other step. A step of a written plan first waits for a place; see `give_places`.
     pub(super) fn make_ready(&mut self, planned: &PipelinePlan, at: NodeRef) {
         let key = self.key(at);
         if let FrameKind::Written(written) = &mut self.frame_mut(at.frame).kind {
@@ -128,7 +128,7 @@ impl RunState {
         self.give_places(plan, frame);
     }
 
-    /// Lets the next elements in while the list has places; of a written plan, the next steps.
+    /// Makes the next elements of a list, or the next steps of a written plan, ready while there are free places.
     pub(super) fn give_places(&mut self, plan: &Plan, ix: u32) {
         if let FrameKind::Written(_) = self.frame(ix).kind {
             return self.give_written_places(plan, ix);
@@ -162,14 +162,14 @@ impl RunState {
         }
     }
 
-    /// An element, or a step of a written plan, that gave its place back while it waited continues.
+    /// Takes a place again for an element, or a step of a written plan, that freed it while it waited.
     pub(super) fn take_place_again(&mut self, at: NodeRef) {
         if let Some(active) = self.places(at.frame) {
             *active += 1;
         }
     }
 
-    /// Gives the place of an element, or of a step of a written plan, back.
+    /// Frees the place of an element, or of a step of a written plan.
     pub(super) fn free_place(&mut self, plan: &Plan, at: NodeRef) {
         if let Some(active) = self.places(at.frame) {
             *active = active.saturating_sub(1);
@@ -177,7 +177,7 @@ impl RunState {
         }
     }
 
-    /// How many places of a frame are taken; `None`: it does not count them.
+    /// The number of places taken in a frame; `None` if the frame does not count them.
     fn places(&mut self, ix: u32) -> Option<&mut u32> {
         match &mut self.frame_mut(ix).kind {
             FrameKind::Items { active, .. } => Some(active),
@@ -244,7 +244,7 @@ impl RunState {
     }
 }
 
-/// The steps of a list, none of them begun.
+/// The steps of a list, none of them started.
 pub(crate) fn nodes(planned: &PipelinePlan, block_ix: BlockIx, prefix: &str, base: u32, round: u32) -> Vec<StepNode> {
     let block = planned.block(block_ix);
     let node = |place: usize| {

@@ -1,23 +1,23 @@
-//! What people decide: about calls that they must allow, and steps in doubt.
+//! Decisions of people: about calls that need approval, and about steps in doubt.
 
 use serde::{Deserialize, Serialize};
 
 use super::{NodeRef, RunState, Timer};
 use crate::event::{FormRequest, SharedValue, StepStatus};
 
-/// What a person decided about a step in doubt.
+/// A person's decision about a step in doubt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum ConsentDecision {
-    /// It is run again.
+    /// Run it again.
     Again,
-    /// It is not, and fails.
+    /// Do not run it again; it fails.
     Never,
-    /// It has happened, and this is its output.
+    /// It has already happened, with this output.
     Happened(SharedValue),
 }
 
 impl ConsentDecision {
-    /// As the event tells it.
+    /// The decision in an event.
     pub(crate) fn new(approved: bool, output: Option<SharedValue>) -> ConsentDecision {
         match output {
             Some(output) => ConsentDecision::Happened(output),
@@ -27,25 +27,25 @@ impl ConsentDecision {
     }
 }
 
-/// What a person decides about before it is done.
+/// An act that waits for a person's approval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PendingConsent {
-    /// What it is about: see [`Happening::ApprovalRequested`](crate::event::Happening).
+    /// The act; see [`Happening::ApprovalRequested`](crate::event::Happening).
     pub(crate) act: String,
-    /// `None`: not yet.
+    /// `None`: not decided yet.
     pub(crate) decided: Option<bool>,
-    /// What the person says about it.
+    /// The person's comment.
     pub(crate) comment: String,
     /// Who decided.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) by: String,
-    /// Nobody could be asked.
+    /// Whether nobody could be asked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_nobody: bool,
-    /// A part of a `send` has gone out with it; it serves the others, too.
+    /// Whether a part of a `send` has been sent with this decision; it then covers the other parts too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_used: bool,
-    /// What was left of the step's `deadline` and `timeout`: a person's time does not count.
+    /// Milliseconds left of the step's `deadline` and `timeout`: the wait for a person does not count.
     pub(crate) deadline_left: Option<u64>,
     pub(crate) attempt_left: Option<u64>,
 }
@@ -54,11 +54,11 @@ pub(crate) struct PendingConsent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PendingApproval {
     pub(crate) form: FormRequest,
-    /// `None`: not yet.
+    /// `None`: not answered yet.
     pub(crate) answer: Option<ApprovalAnswer>,
 }
 
-/// What a person answered.
+/// A person's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ApprovalAnswer {
     pub(crate) approved: bool,
@@ -70,7 +70,7 @@ pub(crate) struct ApprovalAnswer {
 }
 
 impl RunState {
-    /// When the time for the next answer of a person is up, after the last event, in milliseconds; `None`: they have as long as it takes.
+    /// Milliseconds after the last event until the next answer of a person is due; `None` if there is no time limit.
     pub fn time_to_answer(&self) -> Option<u64> {
         let open = self.approvals.values().filter(|asked| asked.answer.is_none());
         open.filter_map(|asked| asked.form.until_ms).min().map(|until| until.saturating_sub(self.last_ms))
@@ -110,7 +110,7 @@ impl RunState {
         Some(())
     }
 
-    /// An answer serves one call; of a `send` (`has_parts`) all its parts.
+    /// Uses up a decision. It covers one call, or all parts of a `send` (`has_parts`).
     pub(super) fn consent_used(&mut self, step: &str, approved: bool, has_parts: bool) {
         match self.consents.get_mut(step).filter(|consent| consent.decided == Some(approved)) {
             Some(consent) if has_parts => consent.is_used = true,
@@ -119,14 +119,14 @@ impl RunState {
         }
     }
 
-    /// A try has failed: the next one asks again, but for parts of a `send` whose first ones have gone out.
+    /// Discards the decision after a failed try, so that the next try asks again. A decision about a `send` stays if parts were sent with it.
     pub(super) fn consent_after_failure(&mut self, at: NodeRef) {
         let node = self.node(at);
         let (path, has_delivered) = (node.path.clone(), !node.delivered.is_empty());
         self.consents.remove(&path).filter(|consent| consent.is_used && has_delivered).map(|consent| self.consents.insert(path, consent));
     }
 
-    /// An `approval` step has asked. A person's time counts for its own time-out alone.
+    /// Records a question with a form. The wait for a person counts only towards the question's own time limit.
     pub(super) fn approval_asked(&mut self, at: NodeRef, form: &FormRequest, now: u64) {
         self.question_asked(at, now);
         self.clear_timers(at, true);
@@ -148,7 +148,7 @@ impl RunState {
         Some(())
     }
 
-    /// Nobody is asked any more.
+    /// Withdraws the questions of a step.
     pub(super) fn stop_asking(&mut self, at: NodeRef) {
         let path = self.node(at).path.clone();
         self.server_talks.remove(&path);
@@ -156,7 +156,7 @@ impl RunState {
         self.stop_timer(until, Timer::Answer(at));
     }
 
-    /// Time while nothing ran counts for those who are asked.
+    /// Shortens the time for answers by the time while nothing ran.
     pub(super) fn answers_end_earlier(&mut self, away_ms: u64) {
         let asked = self.timers.iter().filter(|(_, timer)| matches!(timer, Timer::Answer(_))).copied().collect::<Vec<_>>();
         for (until, timer) in asked {

@@ -1,4 +1,4 @@
-//! How events close things: steps, inner steps, calls and timers, and what a failure or a limit means for the rest.
+//! How events end steps, inner steps, calls and timers, and how a failure or a limit affects the rest.
 
 use super::{Cached, Ending, FrameKind, Mood, NodeRef, RunState, StepWork, Timer};
 use crate::event::{Bound, Failure, FailureKind, Limit, SharedValue, Stage, StepFailure, StepPath, StepStatus};
@@ -6,7 +6,7 @@ use crate::model::{OnFailure, StepKind};
 use crate::plan::{BlockIx, PipelinePlan, Plan};
 
 impl RunState {
-    /// Ends a step: its timers, calls and inner work go, what waits for it waits for one less.
+    /// Ends a step: drops its timers, calls and inner work, and updates the steps that wait for it.
     pub(super) fn step_over(&mut self, plan: &Plan, at: NodeRef, status: StepStatus) {
         self.forget(at);
         let had_place = self.had_place(at);
@@ -41,7 +41,7 @@ impl RunState {
         }
     }
 
-    /// Whether a step that ends now held one of the places of its frame; it waits for none any more.
+    /// Whether a step that ends now holds one of the places of its frame. The step stops waiting for one.
     fn had_place(&mut self, at: NodeRef) -> bool {
         let key = self.key(at);
         let was_waiting = match &mut self.frame_mut(at.frame).kind {
@@ -88,7 +88,7 @@ impl RunState {
         self.stop_timer(stage, Timer::Stage(ix));
     }
 
-    /// Nothing runs for a step any more, nothing is awaited, and nobody is asked.
+    /// Drops everything that runs or is awaited for a step, and its questions to people.
     fn forget(&mut self, at: NodeRef) {
         self.not_ready(at);
         self.clear_timers(at, true);
@@ -99,7 +99,7 @@ impl RunState {
         self.stop_asking(at);
     }
 
-    /// Forgets the calls and inner steps of a step, or of a try, that has ended.
+    /// Drops the calls and inner steps of a step, or of a try, that has ended.
     pub(super) fn drop_inner(&mut self, at: NodeRef) {
         for call in self.node(at).work.calls() {
             self.close_call(call);
@@ -159,7 +159,7 @@ impl RunState {
             return;
         }
         if let FrameKind::Written(_) = self.frame(at.frame).kind {
-            // What depends on it is blocked; what that means for the rest is up to the step that holds it.
+            // Steps that depend on it are blocked; the step that holds the plan decides how this affects the rest.
             return;
         }
         if failure.kind == FailureKind::Quality {
@@ -180,7 +180,7 @@ impl RunState {
         }
     }
 
-    /// How the pipeline of a step ends, and the place in it at which the step counts.
+    /// The ending of a step's pipeline, and the place in that pipeline that the step counts for.
     pub(super) fn ending_of(&mut self, at: NodeRef) -> (&mut Ending, Option<u32>) {
         let (instance, place) = (self.instance_of(at), self.own_place(at));
         (&mut self.instance_mut(instance).ending, place)
@@ -191,7 +191,7 @@ impl RunState {
         ending.partial.add(place);
     }
 
-    /// Whether a step is on the way of the refinement that is under way: its failure is the gate's affair.
+    /// Whether a step is part of the refinement in progress. Its failure is then handled by the gate.
     pub(crate) fn is_second_round(&self, planned: &PipelinePlan, at: NodeRef) -> bool {
         let instance = self.instance(self.instance_of(at));
         instance.refinement.is_some()
@@ -206,7 +206,7 @@ impl RunState {
         is_its_gate && node.round == 2 && self.is_second_round(planned, at)
     }
 
-    /// What a called pipeline's ending means for the one that called it.
+    /// Passes the ending of a called pipeline on to the caller.
     pub(super) fn inherit_from_call(&mut self, at: NodeRef) {
         let StepWork::Called(inner) = self.node(at).work else { return };
         self.inherit(at, inner);
@@ -223,7 +223,7 @@ impl RunState {
         }
     }
 
-    /// A `stop` step that ended well ends its pipeline.
+    /// Ends the pipeline of a `stop` step that succeeded.
     pub(super) fn note_stop(&mut self, plan: &Plan, at: NodeRef) {
         let (step, instance_ix) = (self.step(plan, at), self.instance_of(at));
         let StepKind::Stop(stop) = &step.kind else { return };
@@ -243,7 +243,7 @@ impl RunState {
         }
     }
 
-    /// Lets nothing new start in a frame; cancelling goes down into the steps that hold others.
+    /// Lets nothing new start in a frame. Cancelling also applies to the steps inside its steps.
     pub(super) fn set_mood(&mut self, ix: u32, mood: Mood) {
         let frame = self.frame_mut(ix);
         if frame.mood >= mood {
@@ -299,7 +299,7 @@ impl RunState {
         Some(())
     }
 
-    /// A bound of a pipeline was reached: of its steps, or the 60 s of a later stage.
+    /// Ends the current stage of a pipeline at a bound: a limit on its steps, or the 60 s of a later stage.
     pub(super) fn end_instance(&mut self, ix: u32, bound: Bound, failure: Failure) {
         let instance = self.instance_mut(ix);
         let frame = instance.frame;

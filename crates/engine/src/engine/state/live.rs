@@ -1,4 +1,4 @@
-//! The state of a run that continues.
+//! The state of a run in progress.
 
 use std::ops::Deref;
 
@@ -6,7 +6,7 @@ use super::RunState;
 use crate::event::Event;
 use crate::plan::Plan;
 
-/// A state that all of the engine reads, and that only events change.
+/// A state that the whole engine can read and that only events change.
 #[derive(Debug, Default)]
 pub struct Live(RunState);
 
@@ -24,12 +24,12 @@ impl Live {
         self.0.apply(plan, event);
     }
 
-    /// Of a run that a signal ended: what it was before.
+    /// For a run that a signal ended, the state before that.
     pub(crate) fn before_its_end(self) -> Live {
         Live(self.0.interrupted.clone().map_or(self.0, |before| *before))
     }
 
-    /// For tests of what happens when our own code is wrong.
+    /// Gives tests write access, to simulate faults of our own code.
     #[cfg(test)]
     pub(crate) fn broken(&mut self) -> &mut RunState {
         &mut self.0

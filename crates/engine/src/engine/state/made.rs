@@ -1,4 +1,4 @@
-//! Marks of what `format` steps made.
+//! Marks of values that `format` steps made.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -9,7 +9,7 @@ use crate::model::StepKind;
 use crate::plan::Plan;
 
 impl RunState {
-    /// A step gave what was formatted: a `format` step, or a gate whose `otherwise` took the place of such a text.
+    /// Marks the output of a `format` step, or of a gate whose `otherwise` replaced such an output.
     pub(super) fn note_made(&mut self, plan: &Plan, at: NodeRef, output: &Value) {
         let has_fallen_back = self.node(at).judged == Some(false) && output.is_object();
         if has_fallen_back || matches!(self.step(plan, at).kind, StepKind::Format(_)) {
@@ -20,8 +20,8 @@ impl RunState {
         }
     }
 
-    /// A value, and whether it is the output of a `format` step of this run, wherever it was handed on. One from outside that looks like
-    /// that is none.
+    /// Classifies a value: it is formatted if it is the output of a `format` step of this run, however it was passed on. A value from outside that
+    /// only looks like such an output is plain.
     pub(crate) fn output(&self, value: Value) -> Output {
         let is_made = value.get("parts").is_some() && self.made.contains(&mark(&value));
         if is_made { Output::formatted(value) } else { Output::Plain(value) }
@@ -29,7 +29,7 @@ impl RunState {
 }
 
 impl RunState {
-    /// The parts that a value is made of, wherever they were handed on: what a `format` step made, its `parts`, one of them, or a list of such.
+    /// The message parts in a value, however they were passed on: in the output of a `format` step, its `parts`, one part, or a list of these.
     pub(crate) fn made_parts(&self, value: &Value) -> Option<Vec<MessagePart>> {
         if value.get("parts").is_some()
             && let Output::Formatted(_, made) = self.output(value.clone())

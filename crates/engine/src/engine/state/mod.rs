@@ -1,4 +1,4 @@
-//! The state of a run. It changes only by `apply`; replaying any prefix of the events gives it again, and it serialises at every prefix.
+//! The state of a run. Only `apply` changes it. Replaying any prefix of the events restores it, and it can be serialised after every event.
 
 pub(crate) mod apply;
 pub(crate) mod births;
@@ -32,74 +32,74 @@ use crate::event::{
 use crate::model::PipelineId;
 use crate::plan::{BlockIx, PipelinePlan, StepIx};
 
-/// Everything a run knows.
+/// The complete state of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunState {
-    /// What it started with; `None` before the first event.
+    /// How the run was started; `None` before the first event.
     pub start: Option<RunStart>,
-    /// The run's own pipeline first, then called ones; ended ones are dropped.
+    /// The run's own pipeline first, then called ones; called ones are dropped when they end.
     pub(crate) instances: Vec<Option<Instance>>,
-    /// Lists of steps that run; ended inner ones are dropped, and their numbers are not used again.
+    /// Running lists of steps; inner ones are dropped when they end, and their numbers are not used again.
     pub(crate) frames: Vec<Option<Box<Frame>>>,
-    /// Where each step that is still kept stands.
+    /// Where each step is, by path, as long as it is kept.
     pub(crate) paths: HashMap<StepPath, NodeRef>,
-    /// Steps whose waits have ended and that have not started, in the order they may start; those that only compute.
+    /// Steps that wait for no other and have not started, in the order in which they may start; those that make no call at the start.
     pub(crate) ready: BTreeSet<ReadyKey>,
-    /// The same, for steps that call something as soon as they start.
+    /// The same for steps that make a call as soon as they start.
     pub(crate) ready_calls: BTreeSet<ReadyKey>,
-    /// Frames whose steps are all over, not yet dealt with.
+    /// Frames whose steps have all ended and that have not been handled yet.
     pub(crate) done: BTreeSet<u32>,
-    /// Frames in which nothing new starts, with steps still to be blocked, skipped or cancelled.
+    /// Frames in which nothing new starts and whose remaining steps must still be blocked, skipped or cancelled.
     pub(crate) ending: BTreeSet<u32>,
-    /// Calls that are out.
+    /// Open calls.
     pub(crate) calls: BTreeMap<u64, OpenCall>,
-    /// Servers that are asked for their tools, by the call.
+    /// Servers whose tools are being listed, by call.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) listings: BTreeMap<u64, String>,
     /// Number of the last call.
     pub(crate) last_call: u64,
     /// Timers, soonest first.
     pub(crate) timers: BTreeSet<(u64, Timer)>,
-    /// Tokens and money spent.
+    /// Tokens and cost so far.
     pub usage: Usage,
-    /// Step runs so far.
+    /// Number of step starts so far.
     pub(crate) steps_started: u64,
-    /// Pipelines that began so far, the run's own among them.
+    /// Number of pipelines started so far, including the run's own.
     #[serde(default)]
     pub(crate) pipelines_begun: u64,
     /// Scripted replies used, by step.
     pub replies_used: BTreeMap<String, u64>,
-    /// Steps in doubt after a crash, each with what a person decided.
+    /// Steps in doubt after a crash, each with the decision of a person.
     pub(crate) doubts: BTreeMap<StepPath, Option<ConsentDecision>>,
-    /// Somebody asked the run to end, and calls that may act are still awaited.
+    /// Set while a run that was asked to end still waits for calls that may act or are paid for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stopping: Option<Stopping>,
-    /// What a person decides about before it is done, by the step that does it; one at a time.
+    /// Acts that wait for a person's approval, by the step that does them; one per step.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) consents: BTreeMap<StepPath, PendingConsent>,
-    /// What each step asked last: the number of the event.
+    /// The last question of each step, as the number of its event.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) asked: BTreeMap<StepPath, u64>,
-    /// What `approval` steps ask.
+    /// Forms for people, by step: of `approval` steps, and of questions that MCP servers ask.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) approvals: BTreeMap<StepPath, PendingApproval>,
-    /// What MCP servers ask during calls, by the step and the place among the calls that its agent asked for (0 of a `tool` step).
+    /// Questions of MCP servers during calls, by step and by the place of the call among those that its agent requested (0 for a `tool` step).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) server_talks: BTreeMap<StepPath, BTreeMap<usize, ServerTalk>>,
-    /// Marks of what `format` steps made.
+    /// Marks of values that `format` steps made.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) made: BTreeSet<[u8; 32]>,
-    /// A gate passed only because its judge could not answer.
+    /// Whether a gate passed only because its judge could not answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) needs_review: bool,
-    /// How it ended.
+    /// How the run ended.
     pub finished: Option<RunEnd>,
-    /// What it was before a signal ended it; a run continues from there.
+    /// The state before a signal ended the run; the run resumes from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) interrupted: Option<Box<RunState>>,
     /// Number of the last event.
     pub seq: u64,
-    /// Its time.
+    /// Time of the last event, in milliseconds since the run started.
     pub(crate) last_ms: u64,
 }
 
@@ -117,7 +117,7 @@ pub(crate) struct ReadyKey {
     pub(crate) at: NodeRef,
 }
 
-/// A call that is out.
+/// An open call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenCall {
     pub(crate) node: NodeRef,
@@ -129,7 +129,7 @@ pub(crate) struct OpenCall {
 /// What a timer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Timer {
-    /// A call's time is up.
+    /// The time of a call is up.
     Call(u64),
     /// A step may try again.
     Backoff(NodeRef),
@@ -137,51 +137,51 @@ pub(crate) enum Timer {
     Pause(NodeRef),
     /// The time for a person's answer is up.
     Answer(NodeRef),
-    /// One attempt's time is up.
+    /// The time of one attempt is up.
     Attempt(NodeRef),
-    /// A step's time is up.
+    /// The time of a step is up.
     StepDeadline(NodeRef),
-    /// A pipeline's `limits.deadline`.
+    /// The `limits.deadline` of a pipeline has passed.
     Deadline(u32),
-    /// The 60 s of `on_failure` and `finally`.
+    /// The 60 s of `on_failure` or `finally` are up.
     Stage(u32),
-    /// A run that is asked to end waits no longer.
+    /// A run that was asked to end stops waiting for answers.
     Grace,
 }
 
-/// A pipeline that runs: the run's own, or a called one.
+/// A running pipeline: the run's own, or a called one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Instance {
     pub(crate) pipeline: PipelineId,
     pub(crate) parent: Option<NodeRef>,
-    /// Path of the call and `/`; empty for the run's own.
+    /// Path of the call and `/`; empty for the run's own pipeline.
     pub(crate) prefix: StepPath,
     pub(crate) inputs: SharedValue,
     pub(crate) channel: Option<String>,
     pub(crate) person: SharedValue,
-    /// Tokens and money of its calls, those of the pipelines it calls among them.
+    /// Tokens and cost of its calls, including those of the pipelines that it calls.
     pub(crate) usage: Usage,
-    /// Of its calls that never told what they cost.
+    /// What its calls that reported no cost may have cost.
     #[serde(default, skip_serializing_if = "SetAside::is_nothing")]
     pub(crate) untold: SetAside,
     pub(crate) stage: Stage,
-    /// The frame of `steps`, kept to the end; and of the present stage.
+    /// The frame of `steps`, which is kept to the end, and the frame of the current stage.
     pub(crate) main: u32,
     pub(crate) frame: u32,
     pub(crate) ending: Ending,
     pub(crate) refinement: Option<RefinementRound>,
     pub(crate) stage_timer: Option<u64>,
     pub(crate) deadline: Option<u64>,
-    /// Tools of MCP servers that were asked, by the name of the server in the file.
+    /// Tools of the MCP servers that were listed, by the name of the server in the file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) servers: BTreeMap<String, Vec<Arc<ServerTool>>>,
-    /// Tools of those servers, `server.tool`, that the file could use if they were pinned.
+    /// Tools of those servers, as `server.tool`, that the file could use if they were pinned.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) unpinned: BTreeSet<String>,
-    /// Optional servers that are not there, and why.
+    /// Optional servers that are not available, and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) absent: BTreeMap<String, String>,
-    /// What servers say of themselves as a whole.
+    /// Instructions that servers provide about themselves.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) instructions: BTreeMap<String, String>,
     /// Frames of earlier stages besides `main`.
@@ -191,7 +191,7 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    /// The path of the call; empty for the run's own.
+    /// The path of the call; empty for the run's own pipeline.
     pub(crate) fn path(&self) -> StepPath {
         self.prefix.trim_end_matches('/').into()
     }
@@ -203,17 +203,17 @@ pub(crate) struct Ending {
     pub(crate) is_cancelled: bool,
     pub(crate) limit: Option<Bound>,
     pub(crate) failure: Option<StepFailure>,
-    /// A `stop` step: whether it says `succeeded`.
+    /// Set by a `stop` step: whether it ends the pipeline as `succeeded`.
     pub(crate) stop: Option<bool>,
-    /// A gate was not met for good.
+    /// Where a gate was not met for good.
     pub(crate) unmet: Places,
-    /// A gate was not met and had no `otherwise`.
+    /// Where a gate without `otherwise` was not met.
     pub(crate) nothing_let_through: Places,
-    /// A failure was allowed.
+    /// Where a failure was allowed.
     pub(crate) partial: Places,
 }
 
-/// The one refinement, once it has begun.
+/// The one refinement of a pipeline, once it has begun.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RefinementRound {
     pub(crate) original: SharedValue,
@@ -221,7 +221,7 @@ pub(crate) struct RefinementRound {
     pub(crate) feedback: String,
 }
 
-/// A list of steps that runs.
+/// A running list of steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
     pub(crate) instance: u32,
@@ -229,7 +229,7 @@ pub struct Frame {
     /// The step that holds it; `None` for the lists of a pipeline itself.
     pub(crate) parent: Option<NodeRef>,
     pub(crate) nodes: Vec<StepNode>,
-    /// Steps that are not over.
+    /// Number of steps that have not ended.
     pub(crate) open: u32,
     pub(crate) mood: Mood,
     /// The first failure that stops it.
@@ -245,22 +245,22 @@ pub(crate) enum Mood {
     Stopping,
     /// No: a `stop` step; the rest is skipped.
     Skipping,
-    /// No: what runs is ended too.
+    /// No: running steps are cancelled too.
     Cancelling,
 }
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum FrameKind {
     /// A list of steps, as a graph.
     Block(BlockIx),
-    /// Elements of a `for_each`: how many at once, how many have a place now, and the next without one.
+    /// Elements of a `for_each`: the most that run at once, how many hold a place, and the next one without a place.
     Items { most: u32, active: u32, next: u32 },
     /// Steps of a plan that an agent wrote, as a graph of their own.
     Written(WrittenFrame),
 }
 
-/// Steps of a written plan: how many at once, how many have a place now, and those that could start if there were one.
+/// Steps of a written plan: the most that run at once, how many hold a place, and those that only wait for a place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WrittenFrame {
     pub(crate) most: u32,
@@ -270,7 +270,7 @@ pub(crate) struct WrittenFrame {
     pub(crate) planned: Cached<Arc<PipelinePlan>>,
 }
 
-/// What was made once from the rest of the state; equal to every other, since it adds nothing.
+/// A value computed once from the rest of the state. It adds nothing to the state, so all cached values are equal.
 #[derive(Debug, Clone)]
 pub(crate) struct Cached<T>(pub(crate) OnceCell<T>);
 
@@ -292,7 +292,7 @@ impl<T> PartialEq for Cached<T> {
     }
 }
 
-/// `error` of a step that failed.
+/// The `error` of a failed step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StepError {
     pub(crate) kind: FailureKind,
@@ -300,41 +300,41 @@ pub(crate) struct StepError {
     pub(crate) attempts: u32,
 }
 
-/// A step that runs, ran or will run.
+/// A step before, during or after its run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StepNode {
     pub(crate) step: StepIx,
     pub(crate) path: StepPath,
     pub(crate) status: StepStatus,
-    /// 1, or 2 in the refinement of its own pipeline; inner steps have that of the step that holds them.
+    /// 1, or 2 in the refinement of its own pipeline; inner steps have the round of the step that holds them.
     pub(crate) round: u32,
     pub(crate) attempt: u32,
-    /// Edges whose other end is not over.
+    /// Number of edges whose other end has not ended.
     pub(crate) waits_for: u32,
     pub(crate) priority: u32,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub(crate) output: Option<SharedValue>,
     pub(crate) failure: Option<Failure>,
     pub(crate) details: Option<SharedValue>,
-    /// The element, for elements of a `for_each`.
+    /// The value of an element of a `for_each`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub(crate) item: Option<SharedValue>,
     pub(crate) started_ms: u64,
     /// When it may try again.
     pub(crate) retry_at: Option<u64>,
-    /// When the attempt's, and the whole step's time is up.
+    /// When the time of the attempt, and of the whole step, is up.
     pub(crate) attempt_ends: Option<u64>,
     pub(crate) deadline: Option<u64>,
-    /// Of a gate: whether it let its value through, once that is known for good.
+    /// For a gate, whether it let its value through, once that is final.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) judged: Option<bool>,
-    /// Parts a `send` has delivered.
+    /// Parts that a `send` has delivered.
     pub(crate) delivered: Vec<SharedValue>,
-    /// How far the look for a kept result has come.
+    /// Stage of the lookup of a stored result.
     pub(crate) cache: CacheStage,
     /// Why a step that holds others is being ended.
     pub(crate) ended_by: Option<Failure>,
-    /// Of a `plan` step: its plans so far.
+    /// For a `plan` step, its plans so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) planning: Option<Box<Planning>>,
     pub(crate) work: StepWork,
@@ -345,18 +345,18 @@ pub(crate) struct StepNode {
 }
 
 impl StepNode {
-    /// What its details say.
+    /// The details of the step.
     pub(crate) fn details(&self) -> StepDetails<'_> {
         StepDetails::of(self.details.as_deref().unwrap_or(&serde_json::Value::Null))
     }
 
-    /// `error` of a step that failed.
+    /// The `error` of a failed step.
     pub(crate) fn error(&self) -> Option<StepError> {
         let failure = self.failure.as_ref().filter(|_| self.status == StepStatus::Failed)?;
         Some(StepError { kind: failure.kind, message: failure.message.clone(), attempts: self.attempt })
     }
 
-    /// Of a `for_each` that may continue where elements fail: that every element which ran failed.
+    /// For a `for_each` with `on_failure: continue`, the failure if every element that ran failed.
     pub(crate) fn nothing_done(&self) -> Option<StepFailure> {
         let failed = self.details().failed().filter(|failed| *failed > 0)?;
         let elements = self.output.as_deref()?.as_array()?;
@@ -378,45 +378,45 @@ impl StepNode {
     }
 }
 
-/// How far the look for a kept result has come.
+/// Stage of the lookup of a stored result.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) enum CacheStage {
-    /// Nothing was looked for.
+    /// Nothing was looked up.
     #[default]
     None,
-    /// It is looked for under this key.
+    /// The lookup under this key is in progress.
     Looking(String),
-    /// There is none; the step's own result will be kept under this key.
+    /// Nothing is stored; the step's own result will be stored under this key.
     Missed(String),
 }
 
-/// A value that is given, though it may be empty.
+/// Reads a value that is present, though it may be null.
 fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<SharedValue>, D::Error> {
     SharedValue::deserialize(deserializer).map(Some)
 }
 
-/// What a running step is at.
+/// What a running step is doing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) enum StepWork {
     /// Nothing between two events.
     #[default]
     None,
-    /// A call is out.
+    /// A call is open.
     Call(u64),
-    /// MCP servers are asked for their tools.
+    /// The tools of MCP servers are being listed.
     Listing(BTreeSet<u64>),
-    /// Talking with a model; for a gate, with its judges.
+    /// A conversation with a model; for a gate, with its judges.
     Asking(Box<ModelTalk>),
     /// Inner steps: a case or elements.
     Inner { frame: u32, case: Option<String> },
     /// A called pipeline.
     Called(u32),
-    /// Waiting until then.
+    /// Waiting until this time.
     Paused(u64),
 }
 
 impl StepWork {
-    /// Calls that are out.
+    /// Open calls of the step.
     pub(crate) fn calls(&self) -> Vec<u64> {
         match self {
             StepWork::Call(call) => vec![*call],
@@ -430,7 +430,7 @@ impl StepWork {
         }
     }
 
-    /// A call of a step that asks no model has ended.
+    /// Records the end of a call of a step that has no conversation.
     fn ends(&mut self, call: u64) {
         if let StepWork::Listing(calls) = self {
             calls.remove(&call);
@@ -441,7 +441,7 @@ impl StepWork {
         *self = StepWork::None;
     }
 
-    /// Pipelines that run for it.
+    /// Pipelines that run for the step.
     pub(crate) fn pipelines(&self) -> Vec<u32> {
         match self {
             StepWork::Called(inner) => vec![*inner],
@@ -454,23 +454,23 @@ impl StepWork {
         }
     }
 
-    /// Whether pipelines that run for it are all that it waits for.
+    /// Whether the step waits for nothing but pipelines that run for it.
     pub(crate) fn waits_inside(&self) -> bool {
         let is_open = |asked: &RequestedCall| matches!(asked.stage, AskedStage::Open | AskedStage::Out(_));
         let StepWork::Asking(asking) = self else { return false };
         !self.pipelines().is_empty() && !asking.asked().iter().any(is_open)
     }
 
-    /// Whether other steps run for it: it ends when they have ended.
+    /// Whether other steps run for the step; it then ends after them.
     pub(crate) fn holds_steps(&self) -> bool {
         matches!(self, StepWork::Inner { .. }) || !self.pipelines().is_empty()
     }
 }
 
-/// A template value made from a shared one.
+/// A cached template value.
 pub(crate) type CachedValue = Cached<crate::template::Value>;
 
-/// Names of an instance as template values, made once.
+/// The names of an instance as template values, each made once.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct CachedNames {
     pub(crate) inputs: CachedValue,
@@ -510,19 +510,19 @@ impl RunState {
         self.instances[ix as usize].as_mut().expect("an instance in use")
     }
 
-    /// The pipeline that runs under a path: of the call, or empty for the run's own.
+    /// The pipeline of a call, by path; an empty path is the run's own pipeline.
     pub(crate) fn instance_at(&self, path: &str) -> Option<u32> {
         let fits = |i: &Option<Instance>| i.as_ref().is_some_and(|i| *i.path() == *path);
         self.instances.iter().rposition(fits).map(|ix| ix as u32)
     }
 
-    /// The pipeline a step belongs to, then the ones around it, each with the step that called it.
+    /// The pipeline of a step, then the ones around it, each with the step that called it.
     pub(crate) fn chain(&self, at: NodeRef) -> impl Iterator<Item = (u32, Option<NodeRef>)> + '_ {
         let with_caller = |ix: u32| (ix, self.instance(ix).parent);
         std::iter::successors(Some(with_caller(self.instance_of(at))), move |(_, parent)| Some(with_caller(self.instance_of((*parent)?))))
     }
 
-    /// The rounds that a step is in: of the run's own pipeline first, then of each called one, to its own.
+    /// The rounds of a step: that of the run's own pipeline first, then of each called one, down to the step's own.
     pub(crate) fn rounds(&self, at: NodeRef) -> Vec<u32> {
         let callers = self.chain(at).filter_map(|(_, parent)| parent);
         let mut rounds: Vec<u32> = std::iter::once(at).chain(callers).map(|node| self.node(node).round).collect();
@@ -547,13 +547,13 @@ impl RunState {
         if let StepWork::Asking(talk) = &mut self.node_mut(at).work { Some(talk) } else { None }
     }
 
-    /// The step of the pipeline's own list that a step is, or stands in; `None`: it is in `on_failure` or `finally`.
+    /// The step of the pipeline's own list that is or holds this step; `None` if it is in `on_failure` or `finally`.
     pub(crate) fn own_place(&self, at: NodeRef) -> Option<u32> {
         let main = self.instance_around(at).main;
         self.holders(at).find(|at| at.frame == main).map(|at| at.node)
     }
 
-    /// A step and those of its pipeline that it stands in, from the inside.
+    /// A step and the steps of its pipeline that hold it, innermost first.
     pub(crate) fn holders(&self, at: NodeRef) -> impl Iterator<Item = NodeRef> + '_ {
         std::iter::successors(Some(at), |at| self.frame(at.frame).parent)
     }
@@ -562,19 +562,19 @@ impl RunState {
         ReadyKey { shortness: u32::MAX - self.node(at).priority, at }
     }
 
-    /// Whether a frame holds the elements of a `for_each`.
+    /// Whether a step is an element of a `for_each`.
     pub(crate) fn is_element(&self, at: NodeRef) -> bool {
         matches!(self.frame(at.frame).kind, FrameKind::Items { .. })
     }
 
-    /// Steps that wait for a person, by path.
+    /// Paths of the steps that wait for a person.
     pub fn undecided(&self) -> impl Iterator<Item = &StepPath> {
         let doubts = self.doubts.iter().filter(|(_, decided)| decided.is_none()).map(|(step, _)| step);
         let approvals = self.approvals.iter().filter(|(_, asked)| asked.answer.is_none()).map(|(step, _)| step);
         doubts.chain(approvals).chain(self.consents.iter().filter(|(_, consent)| consent.decided.is_none()).map(|(step, _)| step))
     }
 
-    /// The open question of a step: the number of the event that asked it.
+    /// The open question of a step, as the number of the event that asked it.
     pub fn question(&self, step: &str) -> Option<u64> {
         self.undecided().find(|waiting| ***waiting == *step).and_then(|waiting| self.asked.get(waiting)).copied()
     }
@@ -584,7 +584,7 @@ impl RunState {
         self.last_ms
     }
 
-    /// The server that a call asks for its tools.
+    /// The server whose tools a call lists.
     pub(crate) fn listing(&self, call: u64) -> Option<String> {
         self.listings.get(&call).cloned()
     }

@@ -1,4 +1,4 @@
-//! How events change a `plan` step: its plans, their steps, and the log of what was decided.
+//! How events change a `plan` step: its plans, their steps, and its log.
 
 use std::cell::OnceCell;
 use std::ops::Deref;
@@ -19,17 +19,17 @@ use crate::plan::{PipelinePlan, Plan};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Planning {
     pub(crate) plans: Vec<OnePlan>,
-    /// What is wrong with the last plan, until that is sent back.
+    /// Problems of the last plan, until they are sent back to the agent.
     pub(crate) findings: Vec<String>,
-    /// What was decided, in sentences.
+    /// The log of decisions, in sentences.
     pub(crate) log: Vec<String>,
-    /// Conversations that have ended, and their tries and last model.
+    /// Conversations that have ended, the number of their tries, and their last model.
     pub(crate) talks: Vec<PlanTalk>,
     pub(crate) attempts: u32,
     pub(crate) model: Option<String>,
 }
 
-/// A conversation of a `plan` step that has ended: who was asked, what it cost, and the tool calls.
+/// A conversation of a `plan` step that has ended: the agent, the usage, and the tool calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PlanTalk {
     pub(crate) agent: String,
@@ -43,13 +43,13 @@ pub(crate) struct PlanTalk {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OnePlan {
     pub(crate) plan: Arc<WrittenPlan>,
-    /// One a step, once all have ended.
+    /// One per step, once all steps have ended.
     pub(crate) results: Option<Vec<PlanResult>>,
-    /// What the `check` agent said: whether the work is done, and how far it is.
+    /// The answer of the `check` agent: whether the work is done, and the progress.
     pub(crate) check: Option<(bool, String)>,
 }
 
-/// What became of a step of a plan, as in the output of its `plan` step.
+/// The result of a step of a plan, as in the output of its `plan` step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PlanResult {
     pub(crate) id: String,
@@ -64,9 +64,9 @@ pub(crate) struct PlanResult {
 
 /// The graph that the steps of a frame belong to.
 pub(crate) enum FrameGraph<'p> {
-    /// Of a file.
+    /// The graph of a file.
     File(&'p PipelinePlan),
-    /// Of a plan that an agent wrote.
+    /// The graph of a plan that an agent wrote.
     Written(Arc<PipelinePlan>),
 }
 
@@ -108,12 +108,12 @@ impl RunState {
         frame.parent.filter(|_| matches!(frame.kind, FrameKind::Written(_)))
     }
 
-    /// A step; of a written plan, one of that.
+    /// A step of a file or of a written plan.
     pub(crate) fn step(&self, plan: &Plan, at: NodeRef) -> Arc<Step> {
         self.planned(plan, at.frame).step(self.node(at).step).step.clone()
     }
 
-    /// The file that a step runs in; of a step of a written plan, the one that it was written in.
+    /// The pipeline that a step runs in. For a step of a written plan, the pipeline of its `plan` step.
     pub(crate) fn file<'p>(&self, plan: &'p Plan, at: NodeRef) -> &'p PipelinePlan {
         plan.pipeline(self.instance_around(at).pipeline)
     }
@@ -186,7 +186,7 @@ impl RunState {
         Some(())
     }
 
-    /// Keeps what a conversation cost; the next thing is begun anew.
+    /// Ends the conversation and keeps its usage. The next conversation starts anew.
     fn end_conversation(&mut self, at: NodeRef) {
         let node = self.node_mut(at);
         if let StepWork::Asking(asking) = std::mem::take(&mut node.work) {
@@ -197,7 +197,7 @@ impl RunState {
         }
     }
 
-    /// What became of the steps of the present plan, as in the output.
+    /// The results of the steps of the current plan, as in the output.
     fn results(&self, at: NodeRef, frame: u32) -> Vec<PlanResult> {
         let last = self.planning(at).and_then(|planning| planning.plans.last());
         let steps = last.map(|one| one.plan.steps.as_slice()).unwrap_or_default();
@@ -213,14 +213,14 @@ impl RunState {
         steps.iter().zip(&self.frame(frame).nodes).map(result).collect()
     }
 
-    /// A plan of which a step failed, and that counts as a success all the same, makes its pipeline `partial`.
+    /// Makes the pipeline `partial` if a step of a plan failed and the plan counts as a success all the same.
     pub(super) fn note_failed_inside(&mut self, at: NodeRef) {
         if self.planning(at).is_some_and(|planning| planning.failed().next().is_some()) {
             self.note_partial(at);
         }
     }
 
-    /// Notes in the log of a plan that one of its steps began a try.
+    /// Logs that a step of a plan started a try.
     pub(super) fn tell_started(&mut self, at: NodeRef, step: &Step, attempt: u32) {
         if self.planner(at).is_none() {
             return;
@@ -232,7 +232,7 @@ impl RunState {
         self.tell(at, format!("{} {what}{again}.", step.id.value));
     }
 
-    /// Notes in the log of a plan that one of its steps has ended.
+    /// Logs that a step of a plan ended.
     pub(super) fn tell_over(&mut self, at: NodeRef) {
         let node = self.node(at);
         let id = step_path::last(&node.path);
@@ -254,7 +254,7 @@ impl RunState {
 }
 
 impl Planning {
-    /// What became of the steps of all plans that have ended.
+    /// The results of the steps of all plans that have ended.
     pub(crate) fn results(&self) -> impl Iterator<Item = &PlanResult> {
         self.plans.iter().filter_map(|one| one.results.as_ref()).flatten()
     }
@@ -264,21 +264,21 @@ impl Planning {
         self.plans.iter().flat_map(|one| &one.plan.steps).map(|step| step.id.clone()).collect()
     }
 
-    /// Those of them that failed.
+    /// The results of the steps that failed.
     pub(crate) fn failed(&self) -> impl Iterator<Item = &PlanResult> {
         self.results().filter(|result| result.status == StepStatus::Failed)
     }
 }
 
 impl PlanResult {
-    /// What went wrong, in one sentence.
+    /// The error in one sentence.
     pub(crate) fn told_error(&self) -> String {
         let (kind, message) = self.error.as_ref().map(|error| (error.kind.word(), &*error.message)).unwrap_or_default();
         format!("{} ({}): {kind}: {message}", self.id, self.uses)
     }
 }
 
-/// A plan in sentences: what it is, why, and which step uses what.
+/// Describes a plan in sentences: its strategy, its reason, and what each step uses.
 fn told_plan(agent: &str, round: u32, plan: &WrittenPlan) -> Vec<String> {
     let steps = counted(plan.steps.len(), "step", "steps");
     let mut told = vec![format!("Plan {round} by {agent}: {steps}, {}. Reason: {}", plan.strategy.word(), plan.reasoning)];

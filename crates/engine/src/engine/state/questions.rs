@@ -1,4 +1,4 @@
-//! What MCP servers ask a person during calls, and what the person answered.
+//! Questions of MCP servers to a person during calls, and the answers.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,28 +6,28 @@ use super::consents::ApprovalAnswer;
 use super::{NodeRef, RunState};
 use crate::event::{ServerQuestion, ServerQuestions};
 
-/// What a server asks before it continues with a call.
+/// The questions of a server that must be answered before a call continues.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ServerTalk {
     pub(crate) asks: ServerQuestions,
-    /// To the first of its questions.
+    /// Answers to the first questions.
     pub(crate) answers: Vec<ApprovalAnswer>,
-    /// How often it has asked during this call.
+    /// How often the server has asked during this call.
     pub(crate) rounds: u32,
-    /// What was left of the step's `deadline` and `timeout` when the person was asked.
+    /// Milliseconds left of the step's `deadline` and `timeout` when the person was asked.
     deadline_left: Option<u64>,
     attempt_left: Option<u64>,
 }
 
 impl ServerTalk {
-    /// The question that is not yet answered.
+    /// The first question that is not answered yet.
     pub(crate) fn open(&self) -> Option<&ServerQuestion> {
         self.asks.questions.get(self.answers.len())
     }
 }
 
 impl RunState {
-    /// What a server asks during a call.
+    /// The questions of a server during a call.
     pub(crate) fn server_talk(&self, step: &str, place: usize) -> Option<&ServerTalk> {
         self.server_talks.get(step)?.get(&place)
     }
@@ -37,7 +37,7 @@ impl RunState {
         *talk = ServerTalk { asks: asks.clone(), rounds: talk.rounds + 1, ..ServerTalk::default() };
     }
 
-    /// The call has its result.
+    /// Removes the questions of a call that has its result.
     pub(super) fn server_answered(&mut self, step: &str, place: usize) {
         let Some(talks) = self.server_talks.get_mut(step) else { return };
         talks.remove(&place);
@@ -46,13 +46,13 @@ impl RunState {
         }
     }
 
-    /// The talk whose question a person is asked: the first that has an open one.
+    /// The questions that a person is asked now: the first with an open one.
     fn open_talk(&mut self, at: NodeRef) -> Option<&mut ServerTalk> {
         let path = self.node(at).path.clone();
         self.server_talks.get_mut(&path)?.values_mut().find(|talk| talk.open().is_some())
     }
 
-    /// A person's time does not count for the step.
+    /// Keeps the time that is left: the wait for a person does not count for the step.
     pub(super) fn question_asked(&mut self, at: NodeRef, now: u64) {
         let node = self.node(at);
         let left = |end: Option<u64>| end.map(|end| end.saturating_sub(now));
@@ -62,7 +62,7 @@ impl RunState {
         }
     }
 
-    /// A person has answered what was asked last, if a server asked it.
+    /// Takes a person's answer to the last question, if a server asked it.
     pub(super) fn question_answered(&mut self, at: NodeRef, now: u64) {
         let path = self.node(at).path.clone();
         let answer = self.approvals.get(&path).and_then(|asked| asked.answer.clone());

@@ -1,34 +1,34 @@
-//! A run that is asked to end, and calls that are lost.
+//! Ending a run on request, and lost calls.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Mood, RunState, StepWork, Timer};
 use crate::event::Canceller;
 
-/// The end of a run that somebody asked for, while answers are awaited.
+/// A requested end of a run that still waits for answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Stopping {
-    /// Who asked.
+    /// Who requested it.
     pub(crate) by: Canceller,
-    /// When nothing is awaited any more.
+    /// When the wait for answers ends, in milliseconds since the run started.
     pub(crate) until_ms: u64,
 }
 
 impl RunState {
-    /// The run is to end when what is out has answered, or then.
+    /// Requests the end of the run, once the awaited answers have arrived or at this time at the latest.
     pub(super) fn stop_at(&mut self, by: Canceller, until_ms: u64) {
         self.stopping = Some(Stopping { by, until_ms });
         self.timers.insert((until_ms, Timer::Grace));
     }
 
-    /// Nothing is awaited any more; who asked for the end.
+    /// Stops waiting for answers. Returns who requested the end.
     pub(super) fn stop_waiting(&mut self) -> Option<Canceller> {
         let Stopping { by, until_ms } = self.stopping.take()?;
         self.timers.remove(&(until_ms, Timer::Grace));
         Some(by)
     }
 
-    /// The run ends; if a signal ended it, it can continue from here, until a person ends it.
+    /// Cancels the run. If a signal ended it, the run can resume from here until a person cancels it.
     pub(super) fn cancel(&mut self, by: Canceller) {
         self.interrupted = if by == Canceller::Person { None } else { Some(Box::new(self.clone())) };
         if let Some(Some(instance)) = self.instances.first_mut() {
@@ -38,7 +38,7 @@ impl RunState {
         }
     }
 
-    /// A call that was out has no answer: when its step continues, it makes it again.
+    /// Loses an open call. Its step makes the call again when it continues.
     pub(super) fn lose_call(&mut self, call: u64) {
         let Some(at) = self.close_call(call) else { return };
         match &mut self.node_mut(at).work {

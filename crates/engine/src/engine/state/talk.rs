@@ -1,4 +1,4 @@
-//! Where a conversation with a model stands. Each step from one stage to the next is a method here; no other can be written.
+//! The stage of a conversation with a model. Each transition is a method here; no other code can change the stage.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,33 +17,33 @@ pub(crate) struct ModelTalk {
     pub(crate) agent: String,
     /// Name of the model in the file.
     pub(crate) model: String,
-    /// How many of the model's `fallback` were given up.
+    /// How many models of the chain were given up: 0 for the model itself, then its `fallback` in order.
     pub(crate) fallbacks: usize,
     pub(crate) messages: Vec<Arc<Message>>,
     stage: TalkStage,
-    /// Tries of the present request.
+    /// Tries of the current request.
     pub(crate) attempt: u32,
     /// Tries of all requests.
     pub(crate) attempts: u32,
     pub(crate) repairs: u32,
-    /// That the last answer was not read to the letter is recorded.
+    /// Whether it is recorded that the last answer was not read literally.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) noted: bool,
     pub(crate) answered_by: Option<String>,
     pub(crate) usage: Usage,
-    /// Of the judges that were asked before this one.
+    /// Usage of the judges that were called before this one.
     #[serde(default)]
     pub(crate) usage_before: Usage,
-    /// Of its calls that never told what they cost.
+    /// What its calls that reported no cost may have cost.
     #[serde(default, skip_serializing_if = "SetAside::is_nothing")]
     pub(crate) untold: SetAside,
-    /// A gate's judges that are done with: how it ended with each.
+    /// For a gate, how the conversation with each earlier judge ended.
     pub(crate) heard: Vec<TalkStage>,
-    /// Answers that asked for tools.
+    /// Number of answers that called tools.
     pub(crate) turns: u64,
-    /// Tool calls of this conversation that have ended: `details.tool_calls`.
+    /// Tool calls of this conversation, for `details.tool_calls`; null until the call has ended.
     pub(crate) uses: Vec<SharedValue>,
-    /// What the model is offered.
+    /// The tools that the model is offered.
     #[serde(skip)]
     pub(crate) tools: Cached<Arc<[Offered]>>,
 }
@@ -53,50 +53,50 @@ pub(crate) struct ModelTalk {
 pub(crate) struct Offered {
     /// `tool` or `tool.part`, as in the file.
     pub(crate) name: String,
-    /// What goes to the model.
+    /// The description that is sent to the model.
     pub(crate) description: Arc<ToolDescription>,
 }
 
-/// Where a conversation stands.
+/// The stage of a conversation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) enum TalkStage {
-    /// Nothing is out, and there is no answer: the request is to be made, or made again.
+    /// No request is open, and there is no answer: the request must be sent, or sent again.
     #[default]
     Unanswered,
-    /// A request is out.
+    /// A request is open.
     Out(u64),
     /// The request failed.
     Failed(Failure),
-    /// An answer.
+    /// An answer that calls no tools.
     Said(Arc<Message>),
-    /// An answer that asks for tools.
+    /// An answer that calls tools.
     Using { message: Arc<Message>, asked: Vec<RequestedCall> },
 }
 
-/// Most pictures of one prompt, and of a conversation with what its tools gave.
+/// The most pictures in one prompt, and in a conversation including the results of its tools.
 pub(crate) const MOST_PICTURES: usize = 20;
 
-/// A tool call that a model asked for.
+/// A tool call that a model requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RequestedCall {
     pub(crate) asked: ToolCall,
     pub(crate) stage: AskedStage,
     pub(crate) started_ms: u64,
-    /// Pictures that the model is shown with it.
+    /// Pictures that the model is shown with the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) pictures: Vec<PathBuf>,
 }
 
-/// How far a tool call that a model asked for has come.
+/// The stage of a tool call that a model requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum AskedStage {
     /// Not yet made.
     Open,
-    /// It is out.
+    /// The call is open.
     Out(u64),
-    /// It is a pipeline that runs.
+    /// The call runs as a pipeline.
     Inside(u32),
-    /// It has ended; what the model is shown.
+    /// The call has ended, with this text for the model.
     Over(String),
 }
 
@@ -111,18 +111,18 @@ impl TalkStage {
 }
 
 impl ModelTalk {
-    /// Pictures in it so far.
+    /// Number of pictures so far.
     pub(crate) fn pictures(&self) -> usize {
         let of_messages: usize = self.messages.iter().map(|message| message.pictures.len()).sum();
         of_messages + self.asked().iter().map(|asked| asked.pictures.len()).sum::<usize>()
     }
 
-    /// Where it stands.
+    /// The stage.
     pub(crate) fn stage(&self) -> &TalkStage {
         &self.stage
     }
 
-    /// The request that is out.
+    /// The open request.
     pub(crate) fn call(&self) -> Option<u64> {
         if let TalkStage::Out(call) = self.stage { Some(call) } else { None }
     }
@@ -132,7 +132,7 @@ impl ModelTalk {
         if let TalkStage::Using { asked, .. } = &self.stage { asked } else { &[] }
     }
 
-    /// With the judges that were asked before.
+    /// The usage of this conversation and of the judges before it.
     pub(crate) fn all_usage(&self) -> Usage {
         let mut usage = self.usage_before;
         usage.add(&self.usage);
@@ -143,7 +143,7 @@ impl ModelTalk {
         if let TalkStage::Using { asked, .. } = &mut self.stage { asked } else { &mut [] }
     }
 
-    /// A request goes out; the first of a conversation with somebody else begins anew.
+    /// Records that a request is sent. The first request of another conversation resets this one.
     pub(super) fn sends(&mut self, call: u64, is_fresh: bool) {
         if is_fresh && !self.messages.is_empty() {
             let mut heard = std::mem::take(&mut self.heard);
@@ -154,7 +154,7 @@ impl ModelTalk {
         self.noted = false;
     }
 
-    /// The request that was out has ended.
+    /// Records the end of the open request.
     pub(super) fn hears(&mut self, reply: &ModelAnswer, now: u64) {
         self.stage = match reply {
             ModelAnswer::Failed(failure) => TalkStage::Failed(failure.clone()),
@@ -173,21 +173,21 @@ impl ModelTalk {
         };
     }
 
-    /// The call of a tool goes out.
+    /// Records that a tool call is sent.
     pub(super) fn uses(&mut self, place: usize, call: u64, now: u64) {
         if let Some(asked) = self.asked_mut().get_mut(place) {
             (asked.stage, asked.started_ms) = (AskedStage::Out(call), now);
         }
     }
 
-    /// The call of a tool is a pipeline, which begins.
+    /// Records that a tool call runs as a pipeline.
     pub(super) fn goes_inside(&mut self, place: usize, inner: u32) {
         if let Some(asked) = self.asked_mut().get_mut(place) {
             asked.stage = AskedStage::Inside(inner);
         }
     }
 
-    /// The call of a tool has ended: what is told of it, and what the model is shown.
+    /// Records the end of a tool call: the entry for `details.tool_calls`, and the text for the model.
     pub(super) fn used(&mut self, place: usize, used: Value, shown: String, pictures: &[PathBuf]) {
         let first = self.uses.len() - self.asked().len();
         if let Some(asked) = self.asked_mut().get_mut(place) {
@@ -197,7 +197,7 @@ impl ModelTalk {
         }
     }
 
-    /// A call that was out has no answer: it is to be made again.
+    /// Loses an open call, which must be made again.
     pub(super) fn loses(&mut self, call: u64) {
         if self.stage == TalkStage::Out(call) {
             self.stage = TalkStage::Unanswered;
@@ -206,7 +206,7 @@ impl ModelTalk {
         out.into_iter().for_each(|asked| asked.stage = AskedStage::Open);
     }
 
-    /// The attempt has failed. What the last answer asked for and is not over is to be made again, and without that the request.
+    /// Records a failed attempt. If the last answer called tools, its unfinished calls are made again; otherwise the request is sent again.
     pub(super) fn fails(&mut self) {
         if let TalkStage::Using { .. } = self.stage {
             let unfinished = self.asked_mut().iter_mut().filter(|a| matches!(a.stage, AskedStage::Out(_) | AskedStage::Inside(_)));

@@ -1,10 +1,10 @@
-//! What a run counts: what is set aside for its calls, and where something happened that its status tells.
+//! Counters of a run: the budget reserved for its calls, and the places that its status depends on.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// What calls may cost at most: set aside while they are out, and kept so of a call that may have cost something and never said what.
+/// The most that calls may cost. It is reserved while they are open, and kept for a call that may have cost something and reported no cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SetAside {
     pub(crate) tokens: u64,
@@ -23,12 +23,12 @@ impl SetAside {
     }
 }
 
-/// Steps of a pipeline's own list, by place, in or below which something happened; what the refinement does anew counts no more.
+/// Steps of a pipeline's own list, by place, in or below which something happened. Places that the refinement runs again are removed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Places(BTreeSet<u32>);
 
 impl Places {
-    /// `None`: in `on_failure`, in `finally`, or of the pipeline as a whole.
+    /// `None` stands for `on_failure`, `finally`, or the pipeline as a whole.
     pub(crate) fn add(&mut self, place: Option<u32>) {
         self.0.insert(place.unwrap_or(u32::MAX));
     }

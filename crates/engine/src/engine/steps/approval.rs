@@ -12,7 +12,7 @@ use crate::gate::{form, questions};
 use crate::model::{ApprovalStep, Step, StepKind};
 
 impl Kind for ApprovalStep {
-    /// Asks; called again once somebody has answered.
+    /// Asks the question; called again once somebody has answered.
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
         let path = run.path(at);
         if let Some(asked) = run.state.approvals.get(&path) {
@@ -34,7 +34,8 @@ impl Kind for ApprovalStep {
 }
 
 impl Run {
-    /// Its form, with the defaults that are filled in. Errors: one does not fit its field, or what a step gave is no list of questions.
+    /// The form of the step, with its defaults filled in. Fails if a default does not fit its field, or if the value of `questions` is not a list of
+    /// questions.
     fn form_of(&self, at: NodeRef, approval: &ApprovalStep) -> Result<Value, Failure> {
         if let Some(list) = &approval.questions {
             let fields = questions::fields_of(&self.fill(at, list)?).map_err(|why| Failure::new(FailureKind::BadShape, why))?;
@@ -51,7 +52,7 @@ impl Run {
         Ok(fields)
     }
 
-    /// Why what a person filled in is no answer to a step that asks; empty: it is one.
+    /// The problems of the fields that a person filled in for a step; empty if they are a valid answer.
     pub fn form_problems(&self, step: &str, fields: Option<&Value>) -> Vec<String> {
         let Some(asked) = self.state.approvals.get(step) else { return vec![] };
         form::answered(&asked.form.fields, fields.cloned().unwrap_or_default()).err().unwrap_or_default()
@@ -80,7 +81,7 @@ impl Run {
         Ok(())
     }
 
-    /// The time for an answer is up: that is a no, unless a step stands in for the answer.
+    /// Ends a step when the time for an answer is up. That counts as a no, unless `on_timeout` names a step that replaces the answer.
     pub(crate) fn nobody_answered(&mut self, at: NodeRef) {
         self.is_paused = false;
         let step = self.step(at);
@@ -90,7 +91,7 @@ impl Run {
         self.fail(at, Failure::new(kind, format!("nobody answered within {within}")), None);
     }
 
-    /// The mock of a step is its result; of an approval the answer, as a person would give it.
+    /// The mock of a step is its result; for an approval it is the answer, as a person would enter it.
     pub(super) fn give_mock(&mut self, at: NodeRef, step: &Step, mock: Value) {
         let details = Some(json!({ "mocked": true }));
         let StepKind::Approval(approval) = &step.kind else { return self.give(at, mock, details) };

@@ -1,4 +1,4 @@
-//! Steps that call a pipeline: `call`, and `tool` where the tool is one.
+//! Steps that call a pipeline: `call`, and `tool` if the tool is a pipeline.
 
 use serde_json::{Map, Value, json};
 
@@ -19,7 +19,7 @@ impl Kind for CallStep {
 }
 
 impl Run {
-    /// Starts a `call`, or a tool that is a pipeline. A person of its own is looked up first.
+    /// Starts a `call`, or a tool that is a pipeline. If the pipeline has a person of its own, the person is looked up first.
     pub(crate) fn start_call(&mut self, at: NodeRef, step: &Step, called: PipelineId) -> Result<(), Failure> {
         let Opening { inputs, channel, person } = self.opening_of(at, step, called)?;
         if person.is_err() && !self.has_permit(at) {
@@ -28,7 +28,7 @@ impl Run {
         }
         let tool = if let StepKind::Tool(tool) = &step.kind { Some(tool.tool.value.as_str()) } else { None };
         let used = tool.map(|name| CalledTool { name, arguments: &inputs, whole: &inputs, is_repeated: false });
-        // Without a person to look up no request goes out, so only the tool itself is decided on.
+        // Without a person to look up, no request is sent, so only the tool itself is decided on.
         let request = person.as_ref().map_or_else(|query| CallRequest::Query(query.clone()), |_| CallRequest::Print(vec![]));
         let planner = self.planner_of(at);
         if (used.is_some() || person.is_err()) && !self.permit(at, planner.as_deref(), used, &request)? {
@@ -44,7 +44,7 @@ impl Run {
         Ok(())
     }
 
-    /// The row of the person a called pipeline is for has come.
+    /// Handles the row of the person that a called pipeline is for.
     pub(crate) fn person_came(&mut self, at: NodeRef, step: &Step, called: PipelineId, rows: Rows) -> Result<(), Failure> {
         let Opening { inputs, channel, .. } = self.opening_of(at, step, called)?;
         let person = self.person_found(called, rows)?;

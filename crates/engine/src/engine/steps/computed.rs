@@ -1,4 +1,4 @@
-//! Steps that call nothing: `set`, `format`, `route`, `wait`, `stop`.
+//! Steps that make no calls: `set`, `format`, `route`, `wait`, `stop`.
 
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ impl Run {
     /// Formats a text for a channel.
     ///
     /// # Errors
-    /// There is no channel, or the text comes to nothing or has no room in it.
+    /// Fails if there is no channel, if the formatted text is empty, or if the text has no room in the channel.
     pub(crate) fn format(
         &self,
         instance: u32,

@@ -1,4 +1,4 @@
-//! `http`: a request.
+//! `http`: sends a request.
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ impl Run {
     }
 }
 
-/// The parts of a request as they are written.
+/// The parts of a request as a file writes them.
 pub(crate) struct HttpParts<'a> {
     pub(crate) method: Method,
     pub(crate) url: &'a Text,
@@ -82,7 +82,7 @@ pub(crate) struct HttpParts<'a> {
     pub(crate) body: Option<&'a Filling>,
 }
 
-/// An address without its query, for the record.
+/// A URL without its query, for the record.
 fn shown_url(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or(url)
 }

@@ -1,6 +1,6 @@
-//! `cache`: an equal filled-in step's result is used again for a while.
+//! `cache`: the result of an equal filled-in step is used again for a while.
 //!
-//! What a step sends out says all it depends on, so that is what its result is kept under.
+//! A result depends only on the request that the step sends, so it is stored under that request.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -11,11 +11,11 @@ use crate::engine::state::{CacheStage, NodeRef};
 use crate::event::{Failure, Happening};
 use crate::port::ModelRequest;
 
-/// Time for looking a kept result up, in milliseconds.
+/// Time limit of a lookup, in milliseconds.
 const RECALL_MS: u64 = 5_000;
 
 impl Run {
-    /// Looks for a kept result before a step's own request goes out. False: there is nothing to look for.
+    /// Looks up a stored result before a step's own request is sent. Returns false if there is nothing to look up.
     pub(crate) fn recalls(&mut self, at: NodeRef, request: &CallRequest) -> bool {
         let is_new = !matches!(self.state.node(at).cache, CacheStage::Missed(_));
         if !is_new || self.step(at).cache.is_none() || self.options.mocks.refuses_effects {
@@ -30,14 +30,14 @@ impl Run {
         true
     }
 
-    /// What a step makes of what comes back.
+    /// How a step turns a reply into its output.
     fn form(&self, at: NodeRef) -> (&'static str, bool, Option<Value>) {
         let step = self.step(at);
         let is_single = super::of(&step.kind, |kind| kind.is_single(self, at));
         (step.kind.word(), is_single, step.kind.facts().output.map(crate::engine::shape::schema))
     }
 
-    /// What the look brought: the step has ended, or does its work. A cache that cannot be read has nothing.
+    /// Handles the result of a lookup: ends the step, or lets it do its work. A cache that cannot be read counts as empty.
     pub(crate) fn recalled(&mut self, at: NodeRef, call: u64, result: Result<CallReply, Failure>) {
         match result {
             Ok(CallReply::Value(Value::Object(mut kept))) => {
@@ -54,7 +54,7 @@ impl Run {
         }
     }
 
-    /// Keeps the result of a step that had none kept.
+    /// Stores the result of a step whose lookup found nothing.
     pub(crate) fn keep(&mut self, at: NodeRef, output: &Value, details: &Value) {
         let (CacheStage::Missed(key), Some(time)) = (&self.state.node(at).cache, self.step(at).cache) else { return };
         let until = chrono::TimeDelta::from_std(time).ok().and_then(|time| self.now.wall.checked_add_signed(time));
@@ -64,7 +64,7 @@ impl Run {
     }
 }
 
-/// What the result of a request is kept under: a hash of all it says. `None`: it is none whose result may be kept.
+/// The key for the result of a request: a hash of everything in the request. `None` if its result may not be stored.
 fn key(request: &CallRequest, form: &str) -> Option<String> {
     let mut hash = Sha256::new();
     let mut add = |part: &str| {
@@ -73,7 +73,7 @@ fn key(request: &CallRequest, form: &str) -> Option<String> {
     };
     add(form);
     match request {
-        // What is in a picture is not known here.
+        // The content of a picture is not known here.
         CallRequest::Model(request) if request.messages.iter().any(|message| !message.pictures.is_empty()) => return None,
         CallRequest::Model(request) => add_model(request, &mut add),
         CallRequest::Query(query) => {

@@ -1,5 +1,5 @@
-//! What each kind of step does, behind one table ([`of`]); how any of them starts, and what is common to their calls. Kinds that talk with
-//! models are in `model_calls`, `gates` and `plans`.
+//! The behaviour of each kind of step, in one table ([`of`]); how steps start, and what their calls have in common. Kinds that call models are in
+//! `model_calls`, `gates` and `plans`.
 
 mod approval;
 mod call;
@@ -28,25 +28,25 @@ use crate::model::{MOST_CALLED, MOST_STEP_RUNS, Mock, Step, StepKind, ToolKind};
 /// Output and details of a step, or `None` when it continues.
 pub(crate) type Taken = Result<Option<(Value, Option<Value>)>, Failure>;
 
-/// What a kind of step does.
+/// The behaviour of a kind of step.
 pub(crate) trait Kind {
-    /// Starts it, or begins again when it has waited for a permit.
+    /// Starts the step, or starts it again after it waited for a permit.
     fn start(&self, run: &mut Run, at: NodeRef, _step: &Step) -> Result<(), Failure> {
         run.ask_on(at);
         Ok(())
     }
 
-    /// Continues talking with a model: from the start, and when something has come.
+    /// Continues the conversation with a model: after the start, and after each reply.
     fn go_on(&self, _run: &mut Run, _at: NodeRef) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// What it makes of the answer to its call.
+    /// Turns the reply to the step's call into its result.
     fn take(&self, _run: &mut Run, _at: NodeRef, _reply: CallReply) -> Taken {
         other()
     }
 
-    /// Whether it gives one value where it could give a list.
+    /// Whether the step returns one value where it could return a list.
     fn is_single(&self, _run: &Run, _at: NodeRef) -> bool {
         false
     }
@@ -89,15 +89,15 @@ fn other() -> Taken {
 }
 
 impl Run {
-    /// Starts a step whose turn has come; elements of a `for_each` one by one.
+    /// Starts a step whose turn has come; elements of a `for_each` start one by one.
     pub(crate) fn start(&mut self, at: NodeRef) {
         if let Err(failure) = self.try_start(at) {
-            // A step that could not be prepared has started and failed.
+            // A step whose preparation failed counts as started and failed.
             self.fail(at, failure, None);
         }
     }
 
-    /// Continues with a step that had started and was waiting for a permit.
+    /// Continues a step that had started and waited for a permit.
     pub(crate) fn start_again(&mut self, at: NodeRef) {
         let step = self.step(at);
         if let Err(failure) = self.start_kind(at, &step) {
@@ -105,9 +105,9 @@ impl Run {
         }
     }
 
-    /// Continues with an agent step or with a gate's judges: after the start, an answer, a backoff, or the wait for a permit.
+    /// Continues an agent step, a plan or a gate's judges: after the start, a reply, a backoff, or the wait for a permit.
     pub(crate) fn ask_on(&mut self, at: NodeRef) {
-        // A pipeline that it called may end while a person still decides whether it continues.
+        // A pipeline that the step called may end while a person still decides whether the step continues.
         if self.state.doubts.get(&self.state.node(at).path) == Some(&None) {
             return;
         }
@@ -119,7 +119,7 @@ impl Run {
         }
     }
 
-    /// The same for a step that a call has kept busy: its place is free for the next one, unless the run is to end.
+    /// Same as `start_again`, for a step whose call has ended and freed a place. If the run is to end, the step waits.
     pub(crate) fn goes_on_with_permit(&mut self, at: NodeRef) {
         if self.state.stopping.is_none() { self.start_again(at) } else { self.wake(at) }
     }
@@ -189,7 +189,7 @@ impl Run {
         of(&step.kind, |kind| kind.start(self, at, step))
     }
 
-    /// Sends a request of a step out.
+    /// Sends a request of a step.
     pub(crate) fn call_out(&mut self, at: NodeRef, tool: &str, with: Value, request: CallRequest, timeout_ms: u64) {
         if self.recalls(at, &request) {
             return;
@@ -210,7 +210,7 @@ impl Run {
         self.send_out(at, tool, call, request);
     }
 
-    /// The mock of a step: by its path, or by the tool it uses; a `for_each` as a whole only by its path.
+    /// The mock of a step, by its path or by the tool it uses; that of a whole `for_each` only by its path.
     fn mock(&self, at: NodeRef) -> Option<Mock> {
         let step = self.step(at);
         let is_whole = step.for_each.is_some() && !self.state.is_element(at);
@@ -218,19 +218,19 @@ impl Run {
         self.mock_named(&self.path(at)).or_else(|| self.mock_named(tool?))
     }
 
-    /// The mock of this name: of a tool that an agent calls, or of a path.
+    /// The mock with this name: a path, or a tool that an agent calls.
     pub(crate) fn mock_named(&self, tool: &str) -> Option<Mock> {
         let (name, mock) = self.options.mocks.by_name.get_key_value(tool)?;
         self.noted.borrow_mut().mocks_used.insert(name.clone());
         Some(mock.clone())
     }
 
-    /// Whether a step reaches anything but tables, files to read, and a receiver of `send`.
+    /// Whether a step reaches anything other than tables, files that it reads, and the receiver of a `send`.
     fn goes_outside(&self, at: NodeRef, step: &Step) -> bool {
         !step.kind.facts().sends && step.kind.effects(&self.planned_of(at).pipeline).go_outside()
     }
 
-    /// The same for a tool that a model asks for, `tool` or `tool.part`. Mail can only be sent by a step.
+    /// The same for a tool that a model calls, `tool` or `tool.part`. Only a step can send mail.
     pub(crate) fn tool_goes_outside(&self, at: NodeRef, name: &str) -> bool {
         let found = self.planned_of(at).pipeline.tool(name).filter(|(tool, _)| !matches!(tool.kind, ToolKind::Smtp { .. }));
         found.is_some_and(|(tool, part)| tool.effects(Some(part.unwrap_or_default())).go_outside())

@@ -1,4 +1,4 @@
-//! `read`: files.
+//! `read`: reads files.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,7 @@ impl Kind for ReadStep {
             let Some(path) = path.as_str() else {
                 return Err(Failure::new(FailureKind::WrongType, "read needs a path or a list of paths"));
             };
-            // A path in a file is relative to that file, one that data gives to the project, one given as an input to the current folder.
+            // A path in the file is relative to that file, a path from data to the project, and a path from an input to the current folder.
             let path = match (from_file, told_by_data) {
                 (true, _) => folder.join(path),
                 (false, true) => project.join(path),
@@ -69,14 +69,14 @@ impl Kind for ReadStep {
 }
 
 impl Run {
-    /// Whether data chose the path of a `read` step: a step of its pipeline, or who filled in the inputs of a called or served one.
+    /// Whether data chose the path of a `read` step: a step of its pipeline, or the inputs of a called or served pipeline.
     pub(crate) fn told_by_data(&self, at: NodeRef, step: &Step, read: &ReadStep) -> bool {
         let is_data = |text| self.text_named_by(at, text, Giver::NOBODY) == HostSource::Data;
         told_by_step(step, read) || read.paths.texts().into_iter().any(is_data)
     }
 }
 
-/// Whether a step before gave a path of this one, or the elements it is made from.
+/// Whether an earlier step returned a path of this one, or the elements that it is made from.
 fn told_by_step(step: &Step, read: &ReadStep) -> bool {
     let gives = |read: &crate::model::Read| read.path.first().is_some_and(|root| root == "steps");
     let elements = step.for_each.iter().flat_map(|for_each| for_each.list.texts());

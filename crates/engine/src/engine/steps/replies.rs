@@ -1,4 +1,4 @@
-//! What an answer from outside becomes.
+//! Handles replies from outside.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::gate::result::{self, ResultContext};
 use crate::model::StepKind;
 
 impl Run {
-    /// Takes an answer in; one for a call that has ended is noted and left aside.
+    /// Handles a reply. A reply to a call that has ended is recorded and ignored.
     pub(crate) fn replied(&mut self, call: u64, result: Result<CallReply, Failure>) {
         let Some(open) = self.state.calls.get(&call) else {
             self.emit(Happening::ReplyIgnored { call });
@@ -68,7 +68,7 @@ impl Run {
         }
     }
 
-    /// Ends a try of a step with a result, or with a mock's in a test: it must be what the step says it gives.
+    /// Ends a try of a step with a result, or with a mock in a test. The result must have the shape that the step declares.
     pub(crate) fn give(&mut self, at: NodeRef, output: Value, details: Option<Value>) {
         match self.held(at, output) {
             Ok(output) => self.succeed(at, output, details),
@@ -93,7 +93,7 @@ impl Run {
         }
     }
 
-    /// A call's own time is up.
+    /// Handles a call whose time is up.
     pub(crate) fn call_timed_out(&mut self, call: u64) {
         let Some(open) = self.state.calls.get(&call) else { return };
         let seconds = crate::engine::words::duration(std::time::Duration::from_millis(open.timeout_at.saturating_sub(open.started_ms)));

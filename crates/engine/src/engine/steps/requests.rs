@@ -1,4 +1,4 @@
-//! Requests of steps that call something: queries, files, HTTP, tools.
+//! Requests of steps that make calls: queries, files, HTTP, tools.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::port::{HttpRequest, Secret};
 use crate::source::Spanned;
 
 impl Run {
-    /// The key of a call, or of a part of several.
+    /// The idempotency key of a call, or of one of several parts.
     pub(crate) fn repeat_key(&self, at: NodeRef, written: Option<&Text>, part: u64) -> Result<RepeatKey, Failure> {
         let key = written.map_or_else(|| Ok(self.own_key(at)), |text| self.fill_text(at, text))?;
         let first = u64::from(written.is_some());
@@ -18,8 +18,8 @@ impl Run {
         Ok(RepeatKey { text, is_written: written.is_some() })
     }
 
-    /// What no other step, element or round of this run has: run, path, and the rounds of the pipelines around it, from the first that
-    /// is in its second one.
+    /// A key that no other step, element or round of this run has: the run, the path, and the rounds of the pipelines around it, from the first one
+    /// that is in its second round.
     pub(crate) fn own_key(&self, at: NodeRef) -> String {
         let mut rounds = self.state.rounds(at);
         let first_again = rounds.iter().position(|round| *round > 1).unwrap_or(rounds.len() - 1);
@@ -36,15 +36,15 @@ impl Run {
     }
 }
 
-/// What a receiver may know a repeated call by: equal for all tries of one call.
+/// A key by which a receiver can recognise a repeated call. It is equal for all tries of one call.
 pub(crate) struct RepeatKey {
     pub(crate) text: String,
-    /// By the author.
+    /// Whether the author wrote it.
     pub(crate) is_written: bool,
 }
 
 impl RepeatKey {
-    /// Adds it to a request that a second time could do twice, or whose author wants it.
+    /// Adds the key to a request that would act again if repeated, or whose author wrote a key.
     pub(crate) fn add_to(self, request: &mut HttpRequest) {
         if (self.is_written || !request.method.is_safe()) && !self.text.is_empty() {
             request.headers.push(("Idempotency-Key".to_string(), Secret::new(self.text)));

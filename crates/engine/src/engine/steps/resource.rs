@@ -31,7 +31,7 @@ impl Kind for ResourceStep {
     fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
         let CallReply::Files(mut files) = reply else { return other() };
         let Some((mut content, _)) = files.pop() else { return other() };
-        // What is in no file goes by its URI.
+        // Content that is in no file has its URI as path.
         if content.path.is_empty() {
             content.path = run.fill_text(at, &self.uri)?;
         }

@@ -1,4 +1,4 @@
-//! Sending: the parts of a text to `stdout` or to a tool.
+//! `send`: sends the parts of a text to `stdout` or to a tool.
 
 use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ impl Run {
             }
         };
         let shown = json!({ "part": done + 1, "parts": parts.len() });
-        // What a person is asked about is the whole, once.
+        // A person is asked once, about all parts.
         let mut whole = Value::Object(with.clone());
         whole["parts"] = parts.len().into();
         whole["content"] = contents().join("\n\n").into();
@@ -116,7 +116,7 @@ impl Run {
         Ok(())
     }
 
-    /// Whether what is sent was made by a `format` step as HTML. Parts alone do not say for which channel: the step's output does.
+    /// Whether a `format` step made what is sent as HTML. Parts alone do not name their channel; the step's output does.
     fn is_html(&self, at: NodeRef, send: &SendStep) -> Result<bool, Failure> {
         let value = self.fill(at, &send.of)?;
         let channels = &self.planned_of(at).pipeline.channels;
@@ -129,7 +129,7 @@ impl Run {
         Ok(is_html(&self.state.output(value)) || is_part && read().is_some_and(|value| is_html(&self.state.output(value))))
     }
 
-    /// The parts to send: those that a `format` step made, else the text as one part.
+    /// The parts to send: those that a `format` step made, otherwise the text as one part.
     fn parts_to_send(&self, at: NodeRef, send: &SendStep) -> Result<Vec<MessagePart>, Failure> {
         let value = self.fill(at, &send.of)?;
         Ok(self.state.made_parts(&value).unwrap_or_else(|| {
@@ -138,7 +138,7 @@ impl Run {
         }))
     }
 
-    /// One sending is done. Gives the step's output, or continues with the next part.
+    /// Records that a part was sent. Returns the step's output, or continues with the next part.
     pub(crate) fn sent(&mut self, at: NodeRef, send: &SendStep, id: String) -> Result<Option<Value>, Failure> {
         let parts = self.parts_to_send(at, send)?;
         let count = parts.len();
@@ -171,14 +171,14 @@ impl Run {
     }
 }
 
-/// What people read of a part, without the number of the part.
+/// The text that people read in a part, without the number of the part.
 fn said_text(part: &MessagePart) -> String {
     let text = if part.plain.is_empty() { &part.text } else { &part.plain };
     let text = text.strip_suffix(part.indicator.as_str()).or_else(|| text.strip_prefix(part.indicator.as_str())).unwrap_or(text);
     text.trim().to_owned()
 }
 
-/// What is sent of a part, as text: a card as its JSON.
+/// The content of a part as text; a card as its JSON.
 fn content_text(part: &MessagePart) -> String {
     match &part.content {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! `sql`: a query over tables of `data` and of `read` steps.
+//! `sql`: a query over the tables of `data` and of `read` steps.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -42,7 +42,7 @@ impl Kind for SqlStep {
 }
 
 impl Run {
-    /// A query over the tables of `data` (or only `tables` of them) and those read by steps before.
+    /// A query over the tables of `data` and those of earlier `read` steps, or only over these `tables` of `data`.
     pub(super) fn query(
         &self,
         at: NodeRef,
@@ -65,7 +65,7 @@ impl Run {
         QueryRequest { engine, tables: sources, query, with, max_rows: max_rows.unwrap_or(MOST_ROWS), timeout }
     }
 
-    /// Tables of `read` steps that have ended, in this list and the lists around it.
+    /// Tables of `read` steps that have succeeded, in this list and the lists around it.
     fn read_tables(&self, at: NodeRef) -> Vec<TableSource> {
         let lists = self.state.holders(at).map(|at| self.state.frame(at.frame)).filter(|frame| matches!(frame.kind, FrameKind::Block(_)));
         let nodes = lists.flat_map(|frame| frame.nodes.iter().map(|node| (self.planned(frame.instance).step(node.step), node)));

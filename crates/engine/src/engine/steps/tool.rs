@@ -1,4 +1,4 @@
-//! `tool`: a call of a tool.
+//! `tool`: calls a tool.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl Kind for ToolStep {
 }
 
 impl Run {
-    /// A call of a tool (`tool` or `tool.part`) as a request, and its arguments as the record shows them: without secrets.
+    /// The request for a call of a tool (`tool` or `tool.part`), and its arguments as they are recorded, without secrets.
     pub(crate) fn tool_request(
         &self,
         at: NodeRef,
@@ -115,7 +115,7 @@ impl Run {
         Ok((request, Value::Object(shown)))
     }
 
-    /// The tool of `tool` or `tool.part`.
+    /// The tool with the name `tool` or `tool.part`.
     pub(crate) fn tool(&self, at: NodeRef, name: &str) -> Result<&Tool, Failure> {
         let missing = || Failure::new(FailureKind::Internal, format!("tool \"{name}\" not found"));
         self.planned_of(at).pipeline.tool(name).map(|(tool, _)| tool).ok_or_else(missing)

@@ -1,8 +1,8 @@
-//! What a person must allow before it is done: calls of tools (`approve` of a tool, `approval_required` of a policy), and what no list of a
-//! policy names (`permission_mode: prompt`).
+//! Acts that need a person's approval: tool calls (`approve` of a tool, `approval_required` of a policy), and acts that no list of a policy names
+//! (`permission_mode: prompt`).
 //!
-//! The answer is bound to the act: what is called, with its arguments as they go out. A step asks about one act at a time; its other calls go
-//! on meanwhile, and when nothing else is left to do the run is paused.
+//! An answer is valid only for the act in question: the tool with its arguments as they are sent. A step asks about one act at a time and its other
+//! calls continue meanwhile. When nothing else is left to do, the run is paused.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::model::{ActKind, Approve, ToolName};
 use crate::policy::{PolicyAnswer, may_mean, needs_approval};
 
 impl Run {
-    /// What a person says about a request, who is asked if it must be; `None`: nobody need be asked.
+    /// A person's decision about a request. Asks the person if that is necessary, and returns `None` if it is not.
     ///
     /// # Errors
-    /// In a test nobody can be asked.
+    /// Fails in a test, where nobody can be asked.
     pub(crate) fn person_says(
         &mut self,
         at: NodeRef,
@@ -53,7 +53,7 @@ impl Run {
         let act = act(called, &words, &asks);
         Ok(Some(match self.state.consents.get(&step) {
             Some(PendingConsent { decided: None, .. }) => PersonSays::Nothing,
-            // One question of a step at a time.
+            // A step has one open question at a time.
             _ if self.state.approvals.contains_key(&step) => PersonSays::Nothing,
             Some(PendingConsent { act: asked, decided: Some(true), by, .. }) if *asked == act => PersonSays::Yes(by.clone()),
             Some(PendingConsent { act: asked, decided: Some(false), is_nobody: true, .. }) if *asked == act => PersonSays::IsAway,
@@ -61,7 +61,7 @@ impl Run {
                 PersonSays::No { by: by.clone(), comment: comment.clone() }
             }
             _ => {
-                // Whole: a person decides about all of it.
+                // Not shortened: the person decides about all of it.
                 let question = format!("\"{step}\" wants to {words}{}; allow it?", because(&asks));
                 self.emit(Happening::ApprovalRequested { step, question, act, form: None });
                 PersonSays::Nothing
@@ -69,7 +69,7 @@ impl Run {
         }))
     }
 
-    /// Whether a tool, or a list of a policy, wants each of these calls confirmed.
+    /// Whether a tool, or a list of a policy, requires a person to confirm this call.
     fn must_confirm(&self, at: NodeRef, agent: Option<&str>, tool: &str, arguments: &Value) -> bool {
         let part = ToolName::of(tool).part.unwrap_or(tool);
         let by_tool = self.tool(at, tool).is_ok_and(|found| match &found.approve {
@@ -80,7 +80,7 @@ impl Run {
         by_tool || self.policies(at, agent).iter().any(|(_, policy)| needs_approval(policy, tool, arguments))
     }
 
-    /// A person has decided while the run is in this process.
+    /// Handles a person's decision while the run is in this process.
     pub(crate) fn person_decided(
         &mut self,
         step: &str,
@@ -102,9 +102,9 @@ impl Run {
     }
 }
 
-/// What a person may have to allow, after "wants to". `asks`: what policies ask about.
+/// Describes a request that a person may have to allow, worded to follow "wants to". `asks`: the acts that policies ask about.
 fn wish(tool: Option<CalledTool>, request: &CallRequest, asks: &[&DecidedAct]) -> String {
-    // What the words say of themselves need not be said again.
+    // Acts that the description itself covers are not repeated.
     let (words, covers) = match (tool, request) {
         (Some(CalledTool { name, whole, .. }), _) => (format!("call {name} with {whole}"), Some(ActKind::Tool)),
         (None, CallRequest::Resource(call)) => {
@@ -139,7 +139,7 @@ fn wish(tool: Option<CalledTool>, request: &CallRequest, asks: &[&DecidedAct]) -
     if also.is_empty() { words } else { format!("{words} ({})", also.join(", ")) }
 }
 
-/// What an answer is bound to.
+/// The hash of an act, for which an answer is valid.
 fn act(called: Option<(&str, &Value)>, words: &str, asks: &[&DecidedAct]) -> String {
     let mut hash = Sha256::new();
     match called {
@@ -157,14 +157,14 @@ fn act(called: Option<(&str, &Value)>, words: &str, asks: &[&DecidedAct]) -> Str
     hex::encode(hash.finalize())
 }
 
-/// Which rules ask, for the person who decides.
+/// The rules that require the question, for the person who decides.
 fn because(asks: &[&DecidedAct]) -> String {
     let mut rules: Vec<&str> = asks.iter().map(|one| one.decision.rule.as_str()).collect();
     rules.dedup();
     if rules.is_empty() { String::new() } else { format!(" ({})", rules.join("; ")) }
 }
 
-/// Why a call is not made that a person said no to; `None`: nobody could be asked.
+/// The failure of a call that a person rejected; `comment` is `None` if nobody could be asked.
 pub(crate) fn not_allowed(tool: Option<CalledTool>, request: &CallRequest, comment: Option<&str>) -> Failure {
     let what = match (tool, request) {
         (Some(CalledTool { name, .. }), _) => format!("this call of \"{name}\""),
@@ -179,7 +179,7 @@ pub(crate) fn not_allowed(tool: Option<CalledTool>, request: &CallRequest, comme
     Failure::new(FailureKind::Rejected, message)
 }
 
-/// A `once` step in doubt, and a person who said no.
+/// The failure of a `once` step in doubt after a person said no.
 pub(crate) fn not_again() -> Failure {
     Failure::new(FailureKind::Rejected, "a person decided not to run it again")
 }

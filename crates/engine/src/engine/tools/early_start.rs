@@ -1,6 +1,6 @@
-//! MCP servers that start while the run does something else, so that the first call does not wait for a program to come up.
+//! Starts MCP servers while the run does something else, so that the first call does not wait for a program to start.
 //!
-//! Nothing of it is an event: a server that does not start is reported by the step that needs it, as if it had not been tried before.
+//! This emits no events: a server that does not start is reported by the step that needs it, as if it had not been tried before.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -14,18 +14,18 @@ use crate::policy::{Act, decide, may_allow};
 use crate::port::ToolServer;
 use crate::template;
 
-/// Most servers that start early; the others start at their first call.
+/// The most servers that start early; the others start at their first call.
 const MOST_EARLY: usize = 8;
 
 impl Run {
-    /// Starts the servers whose tools the steps of this run may call, in its own file and in those that it calls, if everything they are
-    /// started with is known and no policy could reject them. A test starts none.
+    /// Starts the servers that the steps of this run may use, in its own file and in those that it calls, if all their settings are known and no
+    /// policy could reject them. Tests start none.
     pub(crate) fn start_servers_early(&mut self) {
         let mocks = &self.options.mocks;
         if mocks.refuses_effects || !mocks.by_name.is_empty() || self.state.finished.is_some() || self.state.stopping.is_some() {
             return;
         }
-        // The step that runs first has asked its server itself.
+        // The first step has already requested the tools of its server.
         let asked: BTreeSet<String> = self.state.calls.keys().filter_map(|call| self.state.listing(*call)).collect();
         let (mut open, mut seen) = (VecDeque::from([PipelineId(0)]), BTreeSet::from([0]));
         let mut early: Vec<ToolServer> = vec![];
@@ -41,13 +41,13 @@ impl Run {
         self.commands.extend(early.into_iter().map(|server| Command::StartServer(Box::new(server))));
     }
 
-    /// The servers of a file of which its steps and agents name a tool that every policy of this run may allow.
+    /// The servers of a file that its steps and agents use through a tool or resource that every policy of this run may allow.
     fn servers_used<'p>(&self, planned: &'p PipelinePlan) -> BTreeSet<&'p str> {
-        // Which of them will be in force is known only when a step runs.
+        // Which policies are in force is known only when a step runs.
         let policies: Vec<_> = self.plan.pipelines.iter().flat_map(|planned| &planned.pipeline.policies).collect();
         let policies = policies.into_iter().map(|(name, policy)| (name.as_str(), policy));
         let policies: Vec<_> = policies.chain(self.options.user_policies.iter().map(|policy| ("user", policy))).collect();
-        // What a policy decides about a host is recorded, and that belongs to the step that needs the server.
+        // A policy's decision about a host is recorded, which is left to the step that needs the server.
         let may_be_reached = |kind: &ToolKind| match kind {
             ToolKind::Server(ServerKind::Program { .. }) => true,
             ToolKind::Server(ServerKind::Url { .. }) => policies.is_empty(),
@@ -72,8 +72,8 @@ impl Run {
         named_tools(planned).into_iter().filter(may_start).map(|name| ToolName::of(name).tool).chain(read).collect()
     }
 
-    /// A server whose texts read nothing but `env`, `secrets` and, in the run's own file, `inputs`; an address no `inputs` either, since
-    /// who named a host is decided by the step.
+    /// A server whose texts read only `env`, `secrets` and, in the run's own file, `inputs`. Its address may read only `env`, since the step decides
+    /// who named its host.
     fn known_server(&self, id: PipelineId, name: &str) -> Result<ToolServer, Failure> {
         let secrets = self.secret_names();
         let filled = |text: &Text, roots: &[&str]| {
@@ -98,7 +98,7 @@ impl Run {
     }
 }
 
-/// All that a step or agent of a file names as a tool: `server`, `server.tool`.
+/// The tool names in the steps of a file and in their agents: `server`, `server.tool`.
 fn named_tools(planned: &PipelinePlan) -> Vec<&str> {
     let facts = || planned.steps.iter().map(|planned| planned.step.kind.facts());
     let agents: BTreeSet<&str> =

@@ -1,4 +1,4 @@
-//! Tools of agents: what a model is offered, and the calls it asks for.
+//! Tools of agents: what a model is offered, and the calls that it requests.
 
 pub(crate) mod consent;
 mod early_start;
@@ -27,16 +27,16 @@ use crate::policy::may_allow;
 use crate::port::{Rows, ServerReply, ToolDescription};
 use crate::source::Spanned;
 
-/// So often a step's agent may make one call with the same arguments; more of it is going round in circles.
+/// How often a step's agent may make a call with the same arguments; more is a loop.
 const MOST_SAME: usize = 3;
 
-/// Characters of a result that a model is shown.
+/// The most characters of a result that a model is shown.
 const MOST_SHOWN: usize = 100_000;
-/// Characters of a tool's name on the wire.
+/// The most characters of a tool's name on the wire.
 const LONGEST_WIRE_NAME: usize = 64;
 
-/// The name of a tool as the wire formats want it (`[A-Za-z0-9_-]{1,64}`): ids have no hyphen, so it cannot clash. Names of a server's
-/// tools may hold anything; a number makes two that come out the same differ.
+/// The name of a tool as the wire formats require it (`[A-Za-z0-9_-]{1,64}`). Ids contain no hyphen, so names of a file cannot clash. A server may
+/// name its tools freely; if two names come out the same, a number is added.
 pub(crate) fn wire_name(name: &str, taken: &[Offered]) -> String {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let plain: String = name.replacen('.', "-", 1).chars().map(|c| if is_fine(c) { c } else { '_' }).take(LONGEST_WIRE_NAME).collect();
@@ -51,14 +51,15 @@ pub(crate) fn wire_name(name: &str, taken: &[Offered]) -> String {
     (2..=taken.len() + 2).map(numbered).find(|name| !is_taken(name)).unwrap_or(plain)
 }
 
-/// The name in the file of what a model called; its own word if it has no such tool.
+/// The name in the file of the tool that a model called, or the name that the model used if there is no such tool.
 pub(crate) fn known_name(tools: &[Offered], called: &str) -> String {
     let found = tools.iter().find(|tool| tool.description.name == called || tool.name == called);
     found.map_or_else(|| called.to_string(), |tool| tool.name.clone())
 }
 
 impl Run {
-    /// Tools by the names an author listed, each part of its own that is open; not one of a server that policies reject whatever its arguments are.
+    /// The tools to offer for the names that an author listed, one for each part that is open. Tools of a server that policies always reject are left
+    /// out.
     pub(crate) fn offered(&self, at: NodeRef, tools: &[Spanned<String>]) -> Vec<Offered> {
         let planned = self.planned_of(at);
         let policies = self.policies(at, None);
@@ -111,14 +112,14 @@ impl Run {
                 let own = called.and_then(|p| p.description.clone()).unwrap_or_default();
                 (own, called.map_or_else(|| text(&[]), |p| shape::schema(&p.inputs)))
             }
-            // In a test no server is asked, so nothing is known of what it takes.
+            // In a test no server is called, so the parameters of its tools are unknown.
             ToolKind::Server(_) => match self.server_tool(at, server, part) {
                 Some(found) => (found.description.clone(), found.input.clone()),
                 None => (String::new(), json!({ "type": "object" })),
             },
             ToolKind::Smtp { .. } | ToolKind::Broken => (String::new(), text(&[])),
         };
-        // What the author fixes, a model neither sees nor changes.
+        // A model neither sees nor changes arguments that the author fixed.
         for (fixed, _) in &tool.with {
             shape::take_out(&mut parameters, &fixed.value);
         }
@@ -130,10 +131,10 @@ impl Run {
         ToolDescription { name: wire_name(name, taken), description, parameters }
     }
 
-    /// Makes the calls that the last answer asked for, as far as permits allow. What they gave, when all have ended.
+    /// Makes the calls that the last answer requested, as far as permits allow. Returns their results when all have ended.
     ///
     /// # Errors
-    /// A bound of the agent is passed; the step fails.
+    /// Fails if the agent exceeds a bound, or if a tool with side effects has no mock in a test. The step then fails.
     pub(crate) fn use_tools(&mut self, at: NodeRef, agent: &Agent) -> Result<Option<Vec<Message>>, Failure> {
         let bounds = self.planned_of(at).pipeline.bounds_of(agent);
         let Some(talk) = self.state.talk(at) else { return Ok(None) };
@@ -146,7 +147,7 @@ impl Run {
         if let Some(most) = bounds.max_steps.filter(|most| uses as u64 > *most) {
             return Err(Failure::new(FailureKind::Limit, format!("the agent may make {most} tool calls (limits.max_steps)")));
         }
-        // What ends the step ends it before anything of this answer has gone out.
+        // A failure that ends the step must do so before any call of this answer is sent.
         let is_refused = |asked: &&RequestedCall| {
             let tool = &asked.asked.tool;
             self.options.mocks.refuses_effects && !self.options.mocks.by_name.contains_key(tool) && self.tool_goes_outside(at, tool)
@@ -163,7 +164,7 @@ impl Run {
             }
             let running = asked.iter().filter(|a| matches!(a.stage, AskedStage::Out(_) | AskedStage::Inside(_))).count() as u64;
             if !self.has_permit(at) || bounds.max_parallel.is_some_and(|most| running >= most) {
-                // One that is out wakes it; without any it waits for a permit.
+                // The end of an open call wakes the step. Without one, the step waits for a permit.
                 if running == 0 {
                     self.wake(at);
                 }
@@ -194,7 +195,7 @@ impl Run {
     /// Makes one call.
     ///
     /// # Errors
-    /// It is not made; the model hears why.
+    /// Fails if the call is not made. The model receives the failure.
     fn use_tool(&mut self, at: NodeRef, place: usize) -> Result<(), Failure> {
         let Some(talk) = self.state.talk(at) else { return Ok(()) };
         let asked = talk.asked()[place].asked.clone();
@@ -255,7 +256,7 @@ impl Run {
         Ok(())
     }
 
-    /// What a mock gives in place of a tool: of a pipeline its outputs.
+    /// The result of a mock that replaces a tool; for a pipeline, its outputs.
     fn given_by(&self, at: NodeRef, tool: &str, value: Value) -> Result<Value, Failure> {
         let called = self.planned_of(at).called_tool(tool).map(|id| &self.plan.pipeline(id).pipeline.outputs);
         result::outputs(called, value).map_err(|problems| {
@@ -263,14 +264,14 @@ impl Run {
         })
     }
 
-    /// A tool that is a pipeline. A person of its own is looked up first.
+    /// Calls a tool that is a pipeline. If the pipeline has a person of its own, the person is looked up first.
     fn use_pipeline(&mut self, at: NodeRef, place: usize, called: PipelineId, asked: &ToolCall, agent: &str) -> Result<(), Failure> {
         let tool = &asked.tool;
         let timeout = self.tool(at, tool)?.call_timeout();
         let given = self.with_fixed(at, tool, asked.arguments.as_object().cloned().unwrap_or_default())?;
         let opening = self.opening(at, called, given.clone(), None)?;
         let shown = Value::Object(given);
-        // Without a person to look up no request goes out, so only the tool itself is decided on.
+        // Without a person to look up, no request is sent, so only the tool itself is decided on.
         let request = opening.person.as_ref().map_or_else(|query| CallRequest::Query(query.clone()), |_| CallRequest::Print(vec![]));
         let used = CalledTool { name: tool, arguments: &shown, whole: &shown, is_repeated: false };
         if !self.permit(at, Some(agent), Some(used), &request)? {
@@ -285,7 +286,7 @@ impl Run {
         Ok(())
     }
 
-    /// The result of a call that an agent asked for has come.
+    /// Handles the result of a call that an agent requested.
     pub(crate) fn asked_answered(&mut self, at: NodeRef, call: u64, place: usize, result: Result<CallReply, Failure>) {
         let asked = self.asked(at)[place].asked.clone();
         let mut pictures = vec![];
@@ -317,13 +318,13 @@ impl Run {
         self.ask_on(at);
     }
 
-    /// With the row of its own person.
+    /// The opening of a called pipeline, and its person from these rows.
     fn opening_with(&self, at: NodeRef, called: PipelineId, asked: &ToolCall, rows: Rows) -> Result<(Opening, SharedValue), Failure> {
         let given = self.with_fixed(at, &asked.tool, asked.arguments.as_object().cloned().unwrap_or_default())?;
         Ok((self.opening(at, called, given, None)?, self.person_found(called, rows)?))
     }
 
-    /// What a tool is given, by its name; what the author fixed in it wins.
+    /// The arguments of a call of a tool, with those that the author fixed, which take precedence.
     pub(crate) fn with_fixed(&self, at: NodeRef, tool: &str, mut given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
         given.extend(self.arguments(at, &self.tool(at, tool)?.with)?);
         Ok(given)
@@ -335,13 +336,13 @@ impl Run {
         call
     }
 
-    /// A call that an agent asked for has ended.
+    /// Records the end of a call that an agent requested.
     /// `personal`: columns of the result that a query made of personal ones.
     pub(crate) fn asked_replied(&mut self, at: NodeRef, call: u64, place: usize, result: Result<Value, Failure>, personal: Vec<String>) {
         self.asked_replied_with(at, call, place, result, personal, vec![]);
     }
 
-    /// The same, with pictures that the model is shown beside it.
+    /// Same as `asked_replied`, with pictures that the model is shown beside the result.
     fn asked_replied_with(
         &mut self,
         at: NodeRef,
@@ -369,18 +370,18 @@ impl Run {
         });
     }
 
-    /// The place of a call among those an agent asked for.
+    /// The place of a call among those that an agent requested.
     pub(crate) fn asked_place(&self, at: NodeRef, call: u64) -> Option<usize> {
         self.asked(at).iter().position(|asked| asked.stage == AskedStage::Out(call))
     }
 }
 
-/// What a model is shown of a reply.
+/// The part of a reply that a model is shown.
 fn shown(reply: CallReply) -> Value {
     match reply {
         CallReply::Rows(rows) => {
             let (most, mut length) = (rows.rows.len(), 0);
-            // Whole rows, so that those of personal columns can still be told apart.
+            // Only whole rows, so that personal columns can still be recognised.
             let fits = |(place, row): &(usize, Value)| {
                 length += row.to_string().len() + 1;
                 *place == 0 || length <= MOST_SHOWN - 100
@@ -396,14 +397,14 @@ fn shown(reply: CallReply) -> Value {
         CallReply::Http(reply) => json!({ "status": reply.status, "body": reply.body }),
         CallReply::Sent(_) => json!("written"),
         CallReply::Value(value) | CallReply::Tool(ServerReply { value, .. }) => value,
-        // No agent reads a resource.
+        // Agents do not read resources.
         CallReply::Tools(_) | CallReply::Resource(..) => Value::Null,
         CallReply::Model(reply) => Value::String(reply.text),
         CallReply::Files(files) => files.into_iter().map(|(file, _)| serde_json::to_value(file).unwrap_or_default()).collect(),
     }
 }
 
-/// A result no longer than a model should read.
+/// Cuts a result that is longer than a model should read.
 fn cut(value: Value) -> Value {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
     match text.char_indices().nth(MOST_SHOWN) {

@@ -1,4 +1,5 @@
-//! Policies: every act of a step or of an agent is decided before it goes out, by a person where a rule says so, and the decision is an event.
+//! Policies: every act of a step or agent is allowed or rejected before it is done, by a person where a rule requires it, and the decision is an
+//! event.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, fr
 use crate::port::{ModelRequest, ServerTransport, ToolServer, plain_name};
 use crate::sql::mentions;
 
-/// What a request does, in the words of a policy.
+/// An act of a request, as policies see it.
 enum Deed {
     Host(Origin, HostSource),
     /// A server, and the URI of its resource as the only argument.
@@ -25,10 +26,11 @@ enum Deed {
 }
 
 impl Run {
-    /// Whether a request may go out: of a step, or of the agent that asks for it; `false`: a person has been asked, and the step waits.
+    /// Whether a request of a step, or of its agent, may be sent. Returns `false` if a person has been asked and the step waits.
     ///
     /// # Errors
-    /// A policy, or the tool's own `allow` and `deny`, reject it (`denied`), a person said no (`rejected`), or its address cannot be read.
+    /// Fails if a policy, or the tool's own `allow` and `deny`, reject it (`denied`), if a person said no (`rejected`), or if its address cannot be
+    /// read.
     pub(crate) fn permit(
         &mut self,
         at: NodeRef,
@@ -43,7 +45,7 @@ impl Run {
             }
         }
         let decided = self.decided(at, agent, tool, request)?;
-        // Nobody is asked about what is rejected anyway.
+        // A person is not asked about a request that is rejected anyway.
         let is_denied = decided.iter().any(|one| one.decision.is_denied());
         if let (false, CallRequest::Open { name, .. } | CallRequest::Write { name, .. }) = (is_denied, request) {
             plain_name(name)?;
@@ -58,15 +60,15 @@ impl Run {
         };
         for DecidedAct { act, target, decision, .. } in decided {
             match (decision.answer, word) {
-                // Nothing is done, so nothing was allowed.
+                // The request is not sent, so no allowed act is recorded.
                 (PolicyAnswer::Allow, Some((false, _))) => {}
                 (PolicyAnswer::Allow | PolicyAnswer::Deny, _) => self.record_decision(at, agent, (act, target), decision, String::new())?,
                 (PolicyAnswer::Ask, Some((is_yes, word))) => {
                     let decision = Decision::of(is_yes, format!("{}, and {word}", decision.rule));
-                    // What a person rejects is a failure of its own, below.
+                    // A rejection by a person is returned as its own failure, below.
                     let _ = self.record_decision(at, agent, (act, target), decision, by.to_owned());
                 }
-                // Something else is rejected.
+                // Another act of the request is rejected.
                 (PolicyAnswer::Ask, None) => {}
             }
         }
@@ -77,7 +79,7 @@ impl Run {
         }
     }
 
-    /// What the rules say of each thing that a request does; nothing where none is in force.
+    /// The decision of the rules about each act of a request; empty if no rule applies.
     fn decided(
         &self,
         at: NodeRef,
@@ -114,17 +116,18 @@ impl Run {
         Ok(of_tool.into_iter().chain(of_deeds).collect())
     }
 
-    /// Whether a model may be asked: policies do not bound which, but its host must be no model's choice.
+    /// Checks whether a model may be called. Policies do not restrict the model, but a model must not have chosen its host.
     ///
     /// # Errors
-    /// What the run's data names is no host of the file, or a list of hosts does not have what an input or the data names (`denied`).
+    /// Fails if the run's data named a host that is not in the file, or if an input or the data named a host that is not in a list of hosts
+    /// (`denied`); also if the address cannot be read.
     pub(crate) fn permit_model(&mut self, at: NodeRef, agent: &str, request: &CallRequest) -> Result<(), Failure> {
         let CallRequest::Model(ModelRequest { base_url, host_from, .. }) = request else { return Ok(()) };
         if *host_from < HostSource::Input {
             return Ok(());
         }
         let (origin, policies) = (of_web(base_url)?, self.policies(at, Some(agent)));
-        // What a person named needs no record where no policy is in force.
+        // A host that a person named needs no record if no policy is in force.
         if *host_from == HostSource::Input && policies.is_empty() {
             return Ok(());
         }
@@ -132,10 +135,10 @@ impl Run {
         self.record_decision(at, Some(agent), (ActKind::Host, origin.host), decision, String::new())
     }
 
-    /// Whether policies may allow a tool that a step names, perhaps once a person is asked, before its server is started.
+    /// Checks, before its server starts, whether policies may allow a tool that a step names, perhaps after asking a person.
     ///
     /// # Errors
-    /// They reject all its calls (`denied`).
+    /// Fails if they reject all its calls (`denied`).
     pub(crate) fn permit_tool(&mut self, at: NodeRef, name: &str) -> Result<(), Failure> {
         let decision = decide(&self.policies(at, None), &Act::Tool { name, arguments: None });
         if !decision.is_denied() {
@@ -144,10 +147,10 @@ impl Run {
         self.record_decision(at, None, (ActKind::Tool, name.to_owned()), decision, String::new())
     }
 
-    /// `by`: the person who decided.
+    /// Records a decision. `by`: the person who decided.
     ///
     /// # Errors
-    /// It is not allowed.
+    /// Fails if the act is not allowed.
     pub(crate) fn record_decision(
         &mut self,
         at: NodeRef,
@@ -163,7 +166,7 @@ impl Run {
         if allowed { Ok(()) } else { Err(Failure::new(FailureKind::Denied, message)) }
     }
 
-    /// The policies in force for a step, from the inside out: of the agent, of its file, of the files and agents that called it, and of the user.
+    /// The policies in force for a step, innermost first: of the agent, of its file, of the files and agents that called it, and of the user.
     pub(crate) fn policies(&self, at: NodeRef, agent: Option<&str>) -> Vec<(&str, &Policy)> {
         let mut found = vec![];
         let mut agent = agent.map(str::to_owned);
@@ -183,7 +186,7 @@ impl Run {
         found
     }
 
-    /// The agent that planned a step, if one did: what it does is done for that agent.
+    /// The agent that planned a step, if any. The step acts for that agent.
     pub(crate) fn planner_of(&self, at: NodeRef) -> Option<String> {
         let step = self.step(self.state.planner(at)?);
         if let StepKind::Plan(plan) = &step.kind { Some(plan.agent.value.clone()) } else { None }
@@ -208,7 +211,7 @@ impl Run {
             CallRequest::Query(_) | CallRequest::Read(_) | CallRequest::Open { .. } => {
                 touched(request).1.iter().map(|path| Deed::Read(inside(path))).collect()
             }
-            // A list tells all names of the folder, so it needs what reading all of them does.
+            // A list reveals all names in the folder, so it needs permission to read all of them.
             CallRequest::List { folder } => vec![Deed::Read(format!("{}/*", inside(folder)))],
             CallRequest::Write { folder, name, text } => vec![Deed::Write(inside(&folder.join(name)), text.len() as u64)],
             CallRequest::Model(_)
@@ -219,7 +222,7 @@ impl Run {
         })
     }
 
-    /// The request as it goes out: where a rule about paths let it through, its files must lie where their paths say.
+    /// The request to send. If a rule about paths allowed it, its files must be where their paths say.
     pub(crate) fn bound_to_place(&self, at: NodeRef, agent: Option<&str>, request: CallRequest) -> CallRequest {
         let policies = self.policies(at, agent);
         let (touch, paths) = touched(&request);
@@ -236,14 +239,14 @@ impl Run {
         CallRequest::Held { project, files, within: !by_policy, request: Box::new(request) }
     }
 
-    /// Whether a path lies in the project, as its text says.
+    /// Whether a path is in the project, judging by its text.
     pub(crate) fn is_in_project(&self, at: NodeRef, path: &Path) -> bool {
         let inside = from_project(&self.planned_of(at).pipeline.project, path);
         !inside.starts_with('/') && !inside.split('/').any(|part| part == "..")
     }
 }
 
-/// The host that a server is asked at; none for a program.
+/// The hosts of a server: of its address and of its sign-in; none for a program.
 fn of_server(server: &ToolServer) -> Result<Vec<Deed>, Failure> {
     match &server.transport {
         ServerTransport::Http { url, host_from, auth, headers: _ } => {
@@ -260,7 +263,7 @@ fn of_web(address: &str) -> Result<Origin, Failure> {
     Origin::of(address).ok_or_else(wrong)
 }
 
-/// The files and folders that a request opens, and what for.
+/// The files and folders that a request opens, and whether it reads or writes them.
 fn touched(request: &CallRequest) -> (Touch, Vec<PathBuf>) {
     let files = match request {
         CallRequest::Query(query) => {

@@ -1,4 +1,4 @@
-//! What an MCP server asks a person during a call: one question after the other, then the call is made again with the answers.
+//! Questions of an MCP server to a person during a call. They are asked one after the other, then the call is made again with the answers.
 
 use serde_json::{Map, Value, json};
 
@@ -11,14 +11,14 @@ use crate::gate::form;
 use crate::model::ToolName;
 use crate::port::ServerAnswers;
 
-/// So often a server may ask during one call.
+/// How often a server may ask during one call.
 const MOST_ROUNDS: u32 = 8;
 
 impl Run {
-    /// A server asks before it continues with a call.
+    /// Records that a server asks before it continues with a call.
     ///
     /// # Errors
-    /// It has asked too often.
+    /// Fails if it has asked too often.
     pub(crate) fn server_asked(
         &mut self,
         at: NodeRef,
@@ -37,7 +37,7 @@ impl Run {
         Ok(())
     }
 
-    /// Whether a call waits for a person whom its server asks; they are asked now, if nobody is asked about this step.
+    /// Whether a call waits for a person's answer to its server. Asks the person now, unless the step has an open question.
     pub(crate) fn asks_for_server(&mut self, at: NodeRef, place: usize, tool: &str) -> bool {
         let step = self.path(at);
         let Some(talk) = self.state.server_talk(&step, place) else { return false };
@@ -49,10 +49,10 @@ impl Run {
         true
     }
 
-    /// What a person answered to a server, all of it; `None`: it asked nothing.
+    /// All answers of a person to a server; `None` if it asked nothing.
     ///
     /// # Errors
-    /// An answer does not fit what was asked.
+    /// Fails if an answer does not fit the question.
     pub(crate) fn server_answers(&self, at: NodeRef, place: usize) -> Result<Option<ServerAnswers>, Failure> {
         let Some(talk) = self.state.server_talk(&self.path(at), place) else { return Ok(None) };
         let answers =
@@ -61,7 +61,7 @@ impl Run {
         Ok(Some(ServerAnswers { answers, state: talk.asks.state.clone() }))
     }
 
-    /// A failure of a call whose server was told no: it says so.
+    /// Adds to the failure of a call that a person said no to its server.
     pub(crate) fn after_questions(&self, at: NodeRef, place: usize, failure: Failure) -> Failure {
         let Some(talk) = self.state.server_talk(&self.path(at), place) else { return failure };
         let refused = talk.asks.questions.iter().zip(&talk.answers).find(|(_, answer)| !answer.approved);
@@ -76,7 +76,7 @@ impl Run {
     }
 }
 
-/// One answer as the protocol has it.
+/// One answer in the form of the protocol.
 fn told(question: &ServerQuestion, answer: &ApprovalAnswer) -> Result<Value, Failure> {
     if !answer.approved {
         return Ok(json!({ "action": if answer.is_nobody { "cancel" } else { "decline" } }));
@@ -90,7 +90,7 @@ fn told(question: &ServerQuestion, answer: &ApprovalAnswer) -> Result<Value, Fai
     Ok(json!({ "action": "accept", "content": form::answered(&shown_fields(&question.fields), fields).map_err(wrong)? }))
 }
 
-/// A question as a person is asked: who asks comes first, each line of the server's own text is marked as such.
+/// A question as a person sees it: who asks comes first, and each line of the server's own text is marked as such.
 fn asked(tool: &str, question: &ServerQuestion, is_live: bool) -> (String, FormRequest) {
     let ToolName { tool: server, part } = ToolName::of(tool);
     let mut show = format!("server \"{server}\" asks, during a call of its tool \"{}\":", part.unwrap_or_default());
@@ -108,7 +108,7 @@ fn asked(tool: &str, question: &ServerQuestion, is_live: bool) -> (String, FormR
     (ask, FormRequest { show: Some(show), fields: shown_fields(&question.fields), until_ms: None, is_live })
 }
 
-/// The fields without defaults that do not fit.
+/// The fields, without defaults that do not fit.
 fn shown_fields(fields: &Value) -> Value {
     let mut shown = fields.clone();
     for (name, rules) in shown["properties"].as_object_mut().into_iter().flatten() {

@@ -1,6 +1,6 @@
-//! MCP servers: their tools are asked for before they are needed, once for each pipeline that runs, and recorded.
+//! MCP servers: their tools are listed before they are needed, once for each running pipeline, and recorded.
 //!
-//! What a server says of itself is data: cleaned, bounded, shown to a model and never filled in.
+//! A server's texts about itself are data: cleaned, bounded, shown to a model and never used as templates.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,33 +24,32 @@ use crate::policy::{may_allow, opens};
 use crate::port::{FileContent, INSTRUCTIONS, ResourceCall, ResourceReply, ServerCall, ServerReply, ToolList, ToolServer};
 use crate::source::Spanned;
 
-/// Characters of a description that a model is shown.
+/// The most characters of a description that a model is shown.
 const LONGEST_DESCRIPTION: usize = 4_000;
-/// Characters of a server's instructions that a model is shown.
+/// The most characters of a server's instructions that a model is shown.
 const LONGEST_INSTRUCTIONS: usize = 8_000;
-/// How large a schema may be that is used.
+/// The largest schema that is used.
 const SCHEMA_BOUNDS: SchemaBounds = SchemaBounds { bytes: 64 * 1024, levels: 32 };
 
 impl Run {
-    /// Asks the servers that a step needs for their tools, all at once, as far as those are not known. True: the step continues when they
-    /// have come.
+    /// Lists the tools of the servers that a step needs and that are not known yet, all at once. Returns true if the step must wait for the lists.
     ///
     /// # Errors
-    /// One may not be asked, or what it is started with cannot be filled in.
+    /// Fails if a server may not be called, or if its settings cannot be filled in.
     pub(crate) fn lists_tools(&mut self, at: NodeRef, needed: &[String]) -> Result<bool, Failure> {
         if self.options.mocks.refuses_effects {
             return Ok(false);
         }
         let known = &self.state.instance_around(at).servers;
         let unknown: Vec<&String> = needed.iter().filter(|name| !known.contains_key(*name)).collect();
-        // Some may be asked already, while a person decided about another.
+        // Some requests may be open already, sent before a person decided about another one.
         let asked: Vec<String> = self.state.node(at).work.calls().into_iter().filter_map(|call| self.state.listing(call)).collect();
         for (place, name) in unknown.iter().enumerate().filter(|(_, name)| !asked.contains(name)) {
-            // What finds no permit is asked when the first ones have come.
+            // Servers that find no permit are called when the first lists have arrived.
             if place > 0 && !self.has_permit(at) {
                 break;
             }
-            // The next one is asked when a person has allowed this one.
+            // The next server is called when a person has allowed this one.
             if !self.asks_for_tools(at, name)? {
                 break;
             }
@@ -58,7 +57,7 @@ impl Run {
         Ok(!unknown.is_empty())
     }
 
-    /// `false`: a person must allow it first.
+    /// Returns `false` if a person must allow it first.
     fn asks_for_tools(&mut self, at: NodeRef, name: &str) -> Result<bool, Failure> {
         let server = self.server(at, name)?;
         let timeout_at_ms = self.now.ms + ms(server.connect_timeout);
@@ -72,7 +71,8 @@ impl Run {
         Ok(true)
     }
 
-    /// The servers among tools that are listed, such as those of an agent; not one of which policies allow no listed tool: it is not started.
+    /// The servers among listed tools, such as those of an agent. A server is left out, and so not started, if policies allow none of its listed
+    /// tools.
     pub(crate) fn servers_among(&self, at: NodeRef, agent: Option<&str>, listed: &[Spanned<String>]) -> Vec<String> {
         let policies = self.policies(at, agent);
         let mut names: Vec<String> = vec![];
@@ -90,8 +90,8 @@ impl Run {
         names
     }
 
-    /// A server told its tools, or could not. Lists are taken in the order in which they were asked for, so that the events do not depend
-    /// on which server was quicker; a failure ends the try at once.
+    /// Handles the tool list of a server, or the failure to get it. Lists are handled in the order of the requests, so that the events do not depend
+    /// on which server was faster; a failure ends the try at once.
     pub(crate) fn tools_listed(&mut self, at: NodeRef, call: u64, result: Result<CallReply, Failure>) {
         self.early_lists.insert(call, (self.or_absent(at, call, result), self.now.ms));
         let next = |run: &Run| {
@@ -107,7 +107,7 @@ impl Run {
         }
     }
 
-    /// What the step needs of a list must be there, and as it was pinned.
+    /// Handles one list. The tools that the step needs must be in it, and as they were pinned.
     fn list_taken(&mut self, at: NodeRef, call: u64, result: Result<CallReply, Failure>, came_ms: u64) {
         let step = self.path(at);
         let started = self.state.calls.get(&call).map_or(came_ms, |open| open.started_ms);
@@ -155,13 +155,13 @@ impl Run {
         }
     }
 
-    /// Whether a list has come that others go before.
+    /// Whether the reply of this call has arrived and waits for the replies before it.
     pub(crate) fn has_come(&self, call: u64) -> bool {
         self.early_lists.contains_key(&call)
     }
 
-    /// The tools that the file may use, cleaned and bounded. One that was never pinned, of a server that was, is not among them; a file that
-    /// names it waits until it is accepted.
+    /// The tools that the file may use, cleaned and bounded. A tool that is new since its server was pinned is left out; if the file names it, this
+    /// fails until the tool is accepted.
     fn taken(&self, at: NodeRef, name: &str, list: ToolList) -> Result<ToolListOutcome, Failure> {
         if list.absent.is_some() {
             return Ok(ToolListOutcome { list, tools: vec![], instructions: String::new(), unpinned: vec![] });
@@ -174,11 +174,11 @@ impl Run {
             let has = if all.is_empty() { "it has none".to_string() } else { format!("it has: {}", cut(&all.join(", "), 500)) };
             return Err(Failure::new(FailureKind::BadRequest, format!("server \"{name}\" has no tool \"{wanted}\"{near}; {has}")));
         }
-        // The list holds for every step of the pipeline, so it has what any of them names.
+        // The list holds for every step of the pipeline, so it contains the tools that any of them names.
         let anywhere = self.named_anywhere(at, name);
         let is_wanted =
             |part: &str| anywhere.iter().any(|name| name == part) || tool.allow.is_some() && opens(tool, part, None).is_allowed();
-        // Who names the server as a whole is offered all that it opens; else a pattern opens nothing that is not named.
+        // A file that names the server as a whole offers all its open tools; otherwise a pattern opens only tools that are named.
         let is_whole = self.tools_anywhere(at).any(|tool| tool == name);
         let tells_agents = !tool.without_instructions && self.agents_use(at, name);
         let is_used = |part: &str| {
@@ -217,7 +217,7 @@ impl Run {
         Ok(ToolListOutcome { list, tools, instructions, unpinned })
     }
 
-    /// An optional server that has not answered in time has no tools.
+    /// Treats an optional server that did not answer in time as absent, with no tools.
     fn or_absent(&self, at: NodeRef, call: u64, result: Result<CallReply, Failure>) -> Result<CallReply, Failure> {
         let server = self.state.listing(call).and_then(|name| self.tool(at, &name).ok());
         match result {
@@ -228,21 +228,21 @@ impl Run {
         }
     }
 
-    /// Why no tool of an optional server that is not there is called.
+    /// The failure of a call to an optional server that is not available.
     fn absence(&self, at: NodeRef, server: &str) -> Option<Failure> {
         let why = self.state.instance_around(at).absent.get(server)?;
         let message = format!("optional server \"{server}\" was not available when its tools were listed: {why}");
         Some(Failure::new(FailureKind::Unavailable, message))
     }
 
-    /// Why a tool by this name is not called, if it is one that waits to be pinned. A model may have made the name up from the usual form.
+    /// The failure of a call to a tool that is not pinned yet. A model may have guessed its name from the usual form.
     pub(crate) fn refused_unpinned(&self, at: NodeRef, called: &str) -> Option<Failure> {
         let unpinned = &self.state.instance_around(at).unpinned;
         let name = unpinned.iter().find(|name| *name == called || wire_name(name, &[]) == called)?;
         Some(Failure::new(FailureKind::Denied, not_pinned(name)))
     }
 
-    /// Tools of a server that the step, or an agent it asks, names itself.
+    /// Tools of a server that the step itself, or an agent that it calls, names.
     fn named_tools(&self, at: NodeRef, server: &str) -> Vec<String> {
         let part = |name: &str| of_server(name, server);
         let agents = &self.planned_of(at).pipeline.agents;
@@ -262,8 +262,8 @@ impl Run {
         agents.values().flat_map(|agent| &agent.tools).any(|name| ToolName::of(&name.value).tool == server)
     }
 
-    /// What the servers of these tools say of themselves, below the instructions of the agent that has them. Each line is marked as the
-    /// server's, so that nothing in it can pass for the author's.
+    /// The instructions of the servers of these tools, to add below the instructions of an agent. Each line is marked as the server's, so that
+    /// nothing in it can pass for the author's.
     pub(crate) fn server_instructions(&self, at: NodeRef, tools: &[Offered]) -> String {
         let told = &self.state.instance_around(at).instructions;
         let of_server = |(server, text): (&String, &String)| {
@@ -279,7 +279,7 @@ impl Run {
         told.iter().filter_map(of_server).collect::<Vec<_>>().join("\n\n")
     }
 
-    /// All that any step or agent of the pipeline names as a tool: `server`, `server.tool`.
+    /// The tool names in the steps and agents of the pipeline: `server`, `server.tool`.
     fn tools_anywhere(&self, at: NodeRef) -> impl Iterator<Item = &str> {
         let planned = self.planned_of(at);
         let of_steps = planned.steps.iter().flat_map(|planned| planned.step.kind.facts().may_use);
@@ -287,13 +287,13 @@ impl Run {
         of_steps.chain(of_agents).map(|tool| tool.value.as_str())
     }
 
-    /// A tool of a server that was asked.
+    /// A tool of a server whose tools were listed.
     pub(crate) fn server_tool(&self, at: NodeRef, server: &str, part: &str) -> Option<&Arc<ServerTool>> {
         let instance = self.state.instance_around(at);
         instance.servers.get(server)?.iter().find(|tool| tool.name == part)
     }
 
-    /// The names of a server's tools that an agent is offered: those it lists, or those that `allow` opens.
+    /// The names of a server's tools that an agent is offered: the one that it lists, or those that `allow` opens.
     pub(crate) fn offered_parts(&self, at: NodeRef, server: &str, tool: &Tool, part: Option<&str>) -> Vec<String> {
         if let Some(part) = part {
             if self.state.instance_around(at).absent.contains_key(server) {
@@ -309,15 +309,15 @@ impl Run {
             Some(listed) => {
                 listed.iter().filter(|found| opens(tool, &found.name, None).is_allowed()).map(|found| found.name.clone()).collect()
             }
-            // In a test no server is asked: names without patterns are known.
+            // In a test no server is called, so only names without patterns are known.
             None => tool.allowed_names().filter(|name| !name.contains(['*', '?', '[', '{'])).map(str::to_string).collect(),
         }
     }
 
-    /// A call of a server's tool, when the file allows it and the arguments fit.
+    /// The request to call a server's tool, if the file allows it and the arguments fit.
     ///
     /// # Errors
-    /// `denied`, or `bad_request`: it must not go out.
+    /// Fails with `denied`, `bad_request` or `unavailable` if the call must not be sent, or if the server's settings cannot be filled in.
     pub(crate) fn server_request(
         &self,
         at: NodeRef,
@@ -352,15 +352,15 @@ impl Run {
         }))
     }
 
-    /// A reading of a resource, once the server is there.
+    /// The request to read a resource of a server.
     ///
     /// # Errors
-    /// What the server is started with cannot be filled in.
+    /// Fails if the server's settings cannot be filled in.
     pub(crate) fn resource_request(&self, at: NodeRef, server: &str, uri: String, timeout: Duration) -> Result<ResourceCall, Failure> {
         Ok(ResourceCall { server: self.server(at, server)?, uri, timeout })
     }
 
-    /// What a resource of a server holds, as a file.
+    /// The content of a resource of a server, as a file.
     pub(crate) fn resource_read(
         &mut self,
         at: NodeRef,
@@ -377,7 +377,7 @@ impl Run {
                 let message = format!("the resource of server \"{server}\"{what} is neither a text nor a readable file: {}", file.summary);
                 return Err(Failure::new(FailureKind::WrongType, message));
             }
-            // Only a picture is opened again later.
+            // Only pictures are opened again later, so only they keep a path.
             Some(file) if file.kind != "image" => FileContent { path: String::new(), ..file },
             Some(picture) => picture,
             None => {
@@ -393,7 +393,7 @@ impl Run {
         Ok(CallReply::Files(vec![(content, vec![])]))
     }
 
-    /// What a tool of a server gave: its value, or that it did not work. `None`: it asks a person first.
+    /// The result of a server's tool: its value, or its failure. `None` if the server asks a person first.
     pub(crate) fn server_replied(
         &mut self,
         at: NodeRef,
@@ -436,7 +436,7 @@ impl Run {
         }
     }
 
-    /// A server of the file, its texts filled in.
+    /// A server of the file, with its texts filled in.
     fn server(&self, at: NodeRef, name: &str) -> Result<ToolServer, Failure> {
         let secrets = self.secret_names();
         let fill = |text: &Text| self.fill_text_with(at, text, &secrets);
@@ -445,19 +445,19 @@ impl Run {
     }
 }
 
-/// The part of a name, if it is of this server.
+/// The part in a tool's name, if the tool is of this server.
 fn of_server(name: &str, server: &str) -> Option<String> {
     let ToolName { tool, part } = ToolName::of(name);
     part.filter(|_| tool == server).map(str::to_owned)
 }
 
-/// What a list of tools comes to.
+/// The result of reading a tool list.
 struct ToolListOutcome {
     list: ToolList,
     tools: Vec<Arc<ServerTool>>,
-    /// What agents are told of the server as a whole.
+    /// The server's instructions, as agents see them.
     instructions: String,
-    /// Names of those that are withheld until they are pinned.
+    /// Names of the tools that are withheld until they are pinned.
     unpinned: Vec<String>,
 }
 
@@ -468,7 +468,7 @@ fn not_pinned(name: &str) -> String {
     )
 }
 
-/// Texts without characters that deceive, however deep they lie.
+/// Removes deceptive characters from all texts in a value.
 fn cleaned(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(clean(&text).0.into_owned()),
@@ -478,7 +478,7 @@ fn cleaned(value: Value) -> Value {
     }
 }
 
-/// The instructions of a server, with a note where they are cut.
+/// The instructions of a server, with a note if they are cut.
 fn noted_cut(text: &str) -> String {
     match text.char_indices().nth(LONGEST_INSTRUCTIONS) {
         Some((end, _)) => format!("{}\n(cut after {LONGEST_INSTRUCTIONS} characters)", &text[..end]),
@@ -486,12 +486,12 @@ fn noted_cut(text: &str) -> String {
     }
 }
 
-/// One line for people.
+/// A text as one clean line for people.
 fn visible(text: &str) -> String {
     clean(text).0.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What is said of a schema of others that cannot be used; `None`: it can be, without growing beyond bounds.
+/// Why the schema of a server cannot be used; `None` if it can, within the bounds.
 fn too_much_of(schema: &Value) -> Option<String> {
     match SCHEMA_BOUNDS.exceeded(schema) {
         Some(ExceededBound::Bytes(size)) => Some(format!("has {size} bytes, more than the limit of {}", SCHEMA_BOUNDS.bytes)),

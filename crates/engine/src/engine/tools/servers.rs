@@ -1,4 +1,4 @@
-//! MCP servers as a file writes them, their texts filled in.
+//! MCP servers as a file defines them, with their texts filled in.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::template::{self, Scope};
 type FillText<'f> = &'f dyn Fn(&Text) -> Result<String, Failure>;
 type FillAddress<'f> = &'f dyn Fn(&Text) -> Result<(String, HostSource), Failure>;
 
-/// The servers of a pipeline outside of a run, for those who look at them; `Err`: what they are started with is known only in a run.
+/// The servers of a pipeline outside of a run, for inspection. A server is an `Err` if its settings are known only in a run.
 pub fn servers(
     pipeline: &Pipeline,
     inputs: &Map<String, Value>,
@@ -41,7 +41,7 @@ pub fn servers(
     names.map(|name| (name.clone(), of_file(pipeline, name, "look".into(), secrets, &fill, &address))).collect()
 }
 
-/// A server as the file writes it.
+/// A server as the file defines it.
 pub(crate) fn of_file(
     pipeline: &Pipeline,
     name: &str,
@@ -102,7 +102,7 @@ fn sign_in(auth: &ServerAuth, fill: FillText) -> Result<ServerSignIn, Failure> {
     })
 }
 
-/// The secrets that a server is shown: in the file's own arguments for its tools, in its environment and its headers.
+/// The secrets that a server receives: in the arguments that the file fixes for its tools, in its environment and in its headers.
 fn secrets_in(tool: &Tool, secrets: &BTreeMap<String, Secret>) -> Vec<Secret> {
     let texts = tool.texts();
     secrets.iter().filter(|(name, _)| reads(&texts, "secrets", name)).map(|(_, secret)| secret.clone()).collect()
@@ -114,7 +114,7 @@ pub(crate) fn reads(texts: &[&Text], root: &str, name: &str) -> bool {
     paths.any(|path| path.first().is_some_and(|first| first == root) && path.get(1).is_none_or(|part| part == name))
 }
 
-/// The arguments of a program. What is filled in cannot be an option, unless `--` is before it.
+/// The arguments of a program. A filled-in value cannot be an option, unless `--` precedes it.
 fn arguments(name: &str, args: &[Text], fill: FillText) -> Result<Vec<String>, Failure> {
     let mut filled = vec![];
     let mut only_values = false;
