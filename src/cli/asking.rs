@@ -1,10 +1,12 @@
 //! A person at a terminal is asked what they must decide, while other steps go on.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::form;
-use super::inputs::Typing;
 use super::progress::ProgressDisplay;
+use super::typing::{Said, Typing};
 use crate::report::show_command;
 use crate::runtime::{Answer, Decide, Decided, RunQuestion};
 
@@ -14,6 +16,17 @@ pub(super) struct AskedAtTerminal {
     pub(super) progress: Option<Arc<ProgressDisplay>>,
     /// What a command needs to reach the project of the run.
     pub(super) reach: String,
+    /// A question was taken back, and none has been shown since.
+    was_taken_back: Arc<AtomicBool>,
+}
+
+/// How long the terminal rests before a question in the place of another one, which the person may be answering.
+const REST: Duration = Duration::from_millis(1_500);
+
+impl AskedAtTerminal {
+    pub(super) fn new(progress: Option<Arc<ProgressDisplay>>, reach: String) -> AskedAtTerminal {
+        AskedAtTerminal { progress, reach, was_taken_back: Arc::default() }
+    }
 }
 
 impl Decide for AskedAtTerminal {
@@ -22,10 +35,20 @@ impl Decide for AskedAtTerminal {
         let show = show_command(&asked.run, &asked.step, &self.reach);
         let held = self.progress.as_ref().map(ProgressDisplay::hold);
         let typing = Typing::default();
-        let mut line = OpenLine(Some(typing.clone()));
-        let asking = tokio::task::spawn_blocking(move || match &asked.form {
+        let mut line = OpenLine { open: Some(typing.clone()), was_taken_back: Arc::clone(&self.was_taken_back) };
+        let rests = self.was_taken_back.swap(false, Ordering::AcqRel);
+        let ask = move || match &asked.form {
             Some(form) => form::ask(&asked.text, form, asked.until, &show, &typing),
-            None => typing.allow(&asked.text, &show).map(|approved| Answer { approved, by: form::user(), ..Answer::default() }),
+            None => typing.allow(&asked.text, &show).map(|said| match said {
+                Said::Yes => Answer { approved: true, by: form::user(), ..Answer::default() },
+                Said::No(comment) => Answer { comment, by: form::user(), ..Answer::default() },
+            }),
+        };
+        let asking = tokio::task::spawn_blocking(move || {
+            if rests {
+                std::thread::sleep(REST);
+            }
+            ask()
         });
         Box::pin(async move {
             let answer = asking.await;
@@ -37,18 +60,22 @@ impl Decide for AskedAtTerminal {
 }
 
 /// The line of a question, which ends when the question is given up.
-struct OpenLine(Option<Typing>);
+struct OpenLine {
+    open: Option<Typing>,
+    was_taken_back: Arc<AtomicBool>,
+}
 
 impl OpenLine {
     fn is_answered(&mut self) {
-        self.0 = None;
+        self.open = None;
     }
 }
 
 impl Drop for OpenLine {
     fn drop(&mut self) {
-        if let Some(typing) = &self.0 {
+        if let Some(typing) = &self.open {
             typing.end();
+            self.was_taken_back.store(true, Ordering::Release);
             tell!();
         }
     }

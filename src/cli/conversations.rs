@@ -36,7 +36,8 @@ pub(super) fn done(command: &ConversationsCommand, shared: &SharedOptions) -> Re
         }
         ConversationsCommand::Add { id, file, store } => add(&journal, id, file, store, shared),
         ConversationsCommand::Clear { id, of, store } => {
-            let cleared = open(&journal, store, shared)?.clear(id, of.agent.as_deref())?.ok_or_else(|| unknown(id))?;
+            let mut store = open(&journal, store, shared)?;
+            let cleared = store.clear(id, of.agent.as_deref())?.ok_or_else(|| unknown(&mut store, id))?;
             if let (0, Some(agent)) = (cleared, &of.agent) {
                 let message = format!("conversation {} has no messages of agent \"{}\"", visible(id), visible(agent));
                 return Err(Refusal::usage(message));
@@ -80,11 +81,19 @@ fn list(store: &mut SqliteConversations, as_json: bool) -> Result<Exit, Refusal>
 
 /// The messages of a conversation. Errors: there is none of that id (exit 2), or it cannot be read.
 fn messages(store: &mut SqliteConversations, id: &str, of: &AgentOption) -> Result<Vec<KeptMessage>, Refusal> {
-    store.all(id, of.agent.as_deref())?.ok_or_else(|| unknown(id))
+    store.all(id, of.agent.as_deref())?.ok_or_else(|| unknown(store, id))
 }
 
-fn unknown(id: &str) -> Refusal {
-    Refusal::usage(format!("conversation \"{}\" not found; see flow conversations list", visible(id)))
+fn unknown(store: &mut SqliteConversations, id: &str) -> Refusal {
+    let others = of_other_keys(store).map(|others| format!("; {others}, and it may be among them")).unwrap_or_default();
+    Refusal::usage(format!("conversation \"{}\" not found{others}; see flow conversations list", visible(id)))
+}
+
+/// Says how many conversations are encrypted with another key; `None`: none.
+fn of_other_keys(store: &mut SqliteConversations) -> Option<String> {
+    let count = store.list().ok()?.iter().filter(|one| one.id.is_none()).count();
+    let are = if count == 1 { "is" } else { "are" };
+    (count > 0).then(|| format!("{} {are} encrypted with another key", counted(count, "conversation", "conversations")))
 }
 
 /// A line of `add`. `run` is what `export` prints; what is added belongs to no run.
@@ -105,8 +114,8 @@ struct AddedMessage {
     content: Option<Value>,
     #[serde(default)]
     unanswered: bool,
-    #[serde(default, rename = "run")]
-    _run: Option<String>,
+    #[serde(default)]
+    run: Option<String>,
 }
 
 /// Most bytes of what is added at once.
@@ -139,8 +148,9 @@ fn add(journal: &Path, id: &str, file: &Path, store: &StoreOption, shared: &Shar
 impl AddedMessage {
     /// As it is kept. Errors: what is wrong with it.
     fn kept(self, batch: &str) -> Result<KeptMessage, &'static str> {
-        let AddedMessage { role, text, channel, person, time, agent, content, unanswered, _run } = self;
-        if text.trim().is_empty() {
+        let AddedMessage { role, text, channel, person, time, agent, content, unanswered, run } = self;
+        // Empty messages that were stored can be exported and added.
+        if text.trim().is_empty() && run.is_none() {
             return Err("the text is empty");
         }
         let thread = match (&agent, unanswered) {
@@ -205,7 +215,7 @@ fn erase(journal: &Path, id: &str, forget_missing: bool, store: &StoreOption, sh
     if conversations.all(id, None).is_ok_and(|found| found.is_none()) {
         // What a command that was killed left of it goes all the same.
         conversations.remove(id, &[])?;
-        return Err(unknown(id));
+        return Err(unknown(&mut conversations, id));
     }
     // Nothing of it begins meanwhile.
     let turn = environment::run_id();
@@ -220,6 +230,15 @@ fn erase(journal: &Path, id: &str, forget_missing: bool, store: &StoreOption, sh
             counted(runs, "run", "runs"),
             journal.display(),
             missing.join(", ")
+        );
+        return Err(Refusal::new(Exit::Failed, message));
+    }
+    if let Some(others) = of_other_keys(&mut conversations) {
+        let message = format!(
+            "the messages that can be read are erased, with {} that belonged to them, but {others}, and \"{}\" may be among them: set FLOW_JOURNAL_KEY \
+             (or journal.key_file) to each earlier key and repeat the command",
+            counted(runs, "run", "runs"),
+            visible(id)
         );
         return Err(Refusal::new(Exit::Failed, message));
     }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use super::inputs::{Typing, is_at_terminal, typed_for, unread};
+use super::inputs::{is_at_terminal, typed_for, unread};
 use super::tell;
+use super::typing::{Said, Typing};
 use crate::adapter::environment;
 use crate::diagnostic::{all_visible, visible};
 use crate::event::FormRequest;
@@ -30,9 +31,8 @@ pub(super) fn ask(question: &str, form: &FormRequest, until: Option<DateTime<Utc
     let asked = lines(question);
     let (last, before) = asked.split_last()?;
     before.iter().for_each(barred);
-    if !typing.decide(last)? {
-        let comment = typing.line("why (Enter: no reason): ")?.trim().to_owned();
-        return Some(Answer { approved: false, comment, by: user(), ..Answer::default() });
+    if let Said::No(comment) = typing.decide(last)? {
+        return Some(Answer { comment, by: user(), ..Answer::default() });
     }
     let mut fields = Map::new();
     for name in form.names() {
@@ -59,12 +59,11 @@ fn field(form: &Value, name: &str, typing: &Typing) -> Option<Option<Value>> {
         None => format!("| {}: ", about(form, name)),
     };
     loop {
-        let line = typing.line(&prompt)?;
-        let line = line.trim_end_matches(['\n', '\r']);
+        let line = typing.fresh_line(&prompt)?;
         if line.is_empty() && (default.is_some() || !is_required) {
             return Some(None);
         }
-        match typed(form, name, line).and_then(|value| misfit(form, name, &value).map_or(Ok(value), Err)) {
+        match typed(form, name, &line).and_then(|value| misfit(form, name, &value).map_or(Ok(value), Err)) {
             Ok(value) => return Some(Some(value)),
             Err(why) => tell!("{}", visible(&why)),
         }

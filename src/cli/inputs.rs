@@ -1,20 +1,18 @@
 //! Inputs, bounds and the time from the command line.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, IsTerminal, Read};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
 
 use super::refusal::Refusal;
 use super::signals::{Attended, at_question};
-use super::tell;
+use super::typing::Typing;
 use crate::adapter::{environment, files};
-use crate::diagnostic::{all_visible, visible};
+use crate::diagnostic::visible;
 use crate::model::{Field, FieldKind, JsonError, Limits, Pipeline, Shape, parse_duration, read_json};
 use crate::runtime::shown;
 
@@ -79,74 +77,12 @@ pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) -> Option
         let about = field.description.as_deref().map(|about| format!(" ({about})")).unwrap_or_default();
         let example = field.example.as_ref().map(|example| format!(", for example {example}")).unwrap_or_default();
         let Some(line) = Typing::default().line(&format!("{}{about}{example}: ", field.name)) else { break };
-        match typed(Some(field), line.trim_end_matches(['\n', '\r'])) {
+        match typed(Some(field), &line) {
             Ok(typed) => drop(given.insert(field.name.clone(), typed)),
             Err(error) => tell!("{}", visible(&unread(&error))),
         }
     }
     Some(at_question)
-}
-
-/// Most characters of a question that a terminal shows at once.
-const MOST_SEEN: usize = 2_000;
-
-/// Somebody at a terminal who types. What they are asked may be over before they have answered; then they are read no more.
-#[derive(Clone, Default)]
-pub(super) struct Typing(Arc<AtomicBool>);
-
-/// How often is looked whether a question is over.
-const LOOK: Duration = Duration::from_millis(100);
-
-impl Typing {
-    /// What they are asked is over.
-    pub(super) fn end(&self) {
-        self.0.store(true, Ordering::Release);
-    }
-
-    /// Asks a person to allow a call. They see all of it, personal values too, and nothing in it is out of sight; of a long question the last line
-    /// says how long it is and which command prints it.
-    pub(super) fn allow(&self, question: &str, show: &str) -> Option<bool> {
-        // Secrets go first: escapes between their characters would hide them from the search.
-        let shown = all_visible(&tell::without_secrets(question));
-        let length = shown.chars().count();
-        if length <= MOST_SEEN || !is_at_terminal() {
-            return self.decide(&shown);
-        }
-        tell::as_written(&shown, "\n");
-        self.decide(&format!("this question has {length} characters; show all of it: {show}"))
-    }
-
-    /// Asks a person yes or no; `None`: nobody can be asked, or nobody answers.
-    pub(super) fn decide(&self, question: &str) -> Option<bool> {
-        if !is_at_terminal() {
-            return None;
-        }
-        loop {
-            // Before it is shown: whoever answers at once is heard.
-            super::signals::forget_typed();
-            match self.line(&format!("{question} (yes/no) "))?.trim().to_lowercase().as_str() {
-                "yes" | "y" => return Some(true),
-                "no" | "n" => return Some(false),
-                _ => tell!("please answer yes or no"),
-            }
-        }
-    }
-
-    /// What a person types after a text; `None`: the input has ended, or the question is over.
-    pub(super) fn line(&self, text: &str) -> Option<String> {
-        tell::as_written(text, "");
-        while !super::signals::has_typed(LOOK) {
-            if self.0.load(Ordering::Acquire) {
-                return None;
-            }
-        }
-        let mut line = String::new();
-        let read = std::io::stdin().lock().take(MOST_TYPED).read_line(&mut line).unwrap_or(0);
-        if read == 0 {
-            tell!();
-        }
-        (read > 0).then_some(line)
-    }
 }
 
 /// Whether questions can be asked: both ends are a terminal, and it is no build server.
@@ -159,9 +95,6 @@ pub(super) fn shows_lines() -> bool {
     let is_dumb = environment::text("TERM").is_some_and(|term| term == "dumb");
     std::io::stderr().is_terminal() && !environment::is_set("CI") && !is_dumb
 }
-
-/// Most bytes of one typed answer.
-const MOST_TYPED: u64 = 64 * 1024;
 
 /// A value as the input of that name wants it. Errors: it is JSON that could mean several things.
 pub(super) fn typed_for(inputs: &Shape, name: &str, value: &str) -> Result<Value, JsonError> {

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::arguments::{LoginOptions, SharedOptions};
-use super::inputs::{Typing, is_at_terminal};
+use super::inputs::is_at_terminal;
 use super::refusal::Refusal;
 use super::signals::at_question;
 use super::tools::pipelines;
+use super::typing::{Said, Typing};
 use super::{Exit, tell, trust};
 use crate::adapter::environment;
 use crate::adapter::mcp::auth::{LoginTalk, LoginWish, log_out};
@@ -98,7 +99,9 @@ impl LoginTalk for Terminal {
         tell!("server {} uses {} for its login, on these hosts:", self.name, visible(issuer));
         origins.iter().for_each(|origin| tell!("  {}", visible(origin)));
         let at_question = at_question();
-        let answer = Typing::default().decide("The file does not name these hosts. Request a token from them?");
+        let answer = Typing::default()
+            .decide("The file does not name these hosts. Request a token from them?")
+            .map(|said| matches!(said, Said::Yes));
         drop(at_question);
         answer == Some(true)
     }

@@ -33,6 +33,7 @@ mod stdout;
 mod test;
 mod tools;
 mod trust;
+mod typing;
 mod validate;
 
 use clap::Parser;

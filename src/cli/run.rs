@@ -9,9 +9,10 @@ use super::outcome::OutputTargets;
 use super::progress::ProgressDisplay;
 use super::refusal::{Refusal, pipeline};
 use super::signals::{self, Attended, listen};
+use super::typing::StdoutBesideQuestion;
 use super::{Exit, inputs, tell, trust};
 use crate::adapter::started::Agreed;
-use crate::adapter::stdout::{Silent, Stdout};
+use crate::adapter::stdout::Silent;
 use crate::diagnostic::{counted, visible};
 use crate::event::Event;
 use crate::journal::{PersonalMask, RunMask, masked, record};
@@ -158,12 +159,12 @@ pub(super) fn watched<'a, T>(
     on.ports.heard = progress.as_ref().and_then(|progress| progress.heard());
     on.ports.printer = match &progress {
         _ if printed.takes_stdout() => Arc::new(Silent),
-        Some(progress) => progress.beside(Arc::new(Stdout::default())),
-        None => Arc::new(Stdout::default()),
+        Some(progress) => progress.beside(Arc::new(StdoutBesideQuestion::default())),
+        None => Arc::new(StdoutBesideQuestion::default()),
     };
     let sends = on.pipeline().all_steps().into_iter().any(|step| step.kind.effects(on.pipeline()).prints);
     let (sender, mut stop) = tokio::sync::mpsc::unbounded_channel();
-    let mut person = AskedAtTerminal { progress: progress.clone(), reach: printed.reach.clone() };
+    let mut person = AskedAtTerminal::new(progress.clone(), printed.reach.clone());
     let mut terminal = AtTerminal { signals: listen(sender), progress, is_quiet: shared.quiet, printed };
     let played = session.play(&mut stop, &mut terminal, &mut person);
     drop(person);

@@ -71,12 +71,16 @@ pub(super) fn survive_full_files() {}
 
 /// What was typed or pasted before a question was seen is no answer to it.
 #[cfg(unix)]
-pub(super) fn forget_typed() {
+pub(super) fn forget_typed() -> bool {
+    let has_typed = rustix::io::ioctl_fionread(std::io::stdin()).is_ok_and(|bytes| bytes > 0);
     let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
+    has_typed
 }
 
 #[cfg(not(unix))]
-pub(super) fn forget_typed() {}
+pub(super) fn forget_typed() -> bool {
+    false
+}
 
 /// Waits at most so long for a line that a person types, or the end of what they type.
 #[cfg(unix)]

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::arguments::{SharedOptions, TrustOptions};
 use super::refusal::{Refusal, pipeline};
 use super::signals::at_question;
+use super::typing::{Said, Typing};
 use super::{Exit, inputs, stdout};
 use crate::adapter::started::Agreed;
 use crate::check::Checked;
@@ -29,7 +30,7 @@ fn wanted<'a>(checked: &'a Checked, file: &'a Path, shared: &SharedOptions) -> R
 /// Shows what is wanted and asks; what is agreed to is kept.
 fn ask(wanted: &ConsentRequest, standing: &Standing) -> Result<(), Refusal> {
     let at_question = at_question();
-    let answer = inputs::Typing::default().decide(QUESTION);
+    let answer = Typing::default().decide(QUESTION).map(|said| matches!(said, Said::Yes));
     drop(at_question);
     match answer {
         Some(true) => wanted.keep(standing).map_err(unusable),

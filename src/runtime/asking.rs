@@ -1,6 +1,6 @@
 //! A person is asked what they must decide, one question after the other, while the other steps of the run go on.
 
-use std::future::ready;
+use std::future::{pending, ready};
 use std::pin::Pin;
 
 use chrono::{DateTime, Utc};
@@ -176,6 +176,7 @@ pub(super) async fn ask_each(
     decide: &mut dyn Decide,
     decisions: UnboundedSender<Input>,
     nobody: watch::Sender<bool>,
+    is_ending: &dyn Fn() -> bool,
 ) {
     // Calls of an earlier process have ended with it.
     for question in open.borrow().iter().filter(|question| question.is_live()) {
@@ -198,6 +199,8 @@ pub(super) async fn ask_each(
             // It is not open any more.
             None => {}
             Some(Some(answer)) if !question.takes(&answer) => {}
+            // Whoever wants the run to end was first.
+            Some(Some(_)) if is_ending() => return pending().await,
             Some(Some(answer)) => {
                 answered = question.number;
                 let _ = decisions.send(answer.input(question));

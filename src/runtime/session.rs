@@ -250,7 +250,7 @@ impl RunSession {
                 never = ended_elsewhere => match never {},
                 // Whoever does not decide is asked no more.
                 never = async {
-                    ask_each(open, decide, decides, nobody).await;
+                    ask_each(open, decide, decides, nobody, &|| lock.as_ref().is_some_and(RunLock::is_asked_to_end)).await;
                     std::future::pending::<Infallible>().await
                 } => match never {},
             }

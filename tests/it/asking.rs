@@ -9,7 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::program::{Ran, flow};
-use crate::terminal::{at, at_question, at_typed_ahead};
+use crate::terminal::{at, at_question, at_typed_ahead, at_window_question};
 
 const ASKS: &str = "flow: 1
 name: offer
@@ -87,7 +87,7 @@ fn a_form_is_filled_in_at_the_terminal_field_by_field() {
 #[test]
 fn a_no_ends_the_run_with_the_persons_reason_and_silence_is_no_yes() {
     let folder = place(&telling());
-    let (exit, out, shown) = at(folder.path(), &["run", "p.yaml"], "no\nToo dear\n", &[("USER", "ana")]);
+    let (exit, out, shown) = at(folder.path(), &["run", "p.yaml"], "no, Too dear\n", &[("USER", "ana")]);
     assert_eq!((exit, out.as_str()), (6, "rejected: ana said no: Too dear\n"), "{shown}");
     for (typed, variables) in [("\u{4}", &[][..]), ("yes\n\u{4}", &[]), ("yes\n\n2\n\u{4}", &[]), ("yes\n", &[("CI", "true")])] {
         let (exit, out, shown) = at(folder.path(), &["run", "p.yaml"], typed, variables);
@@ -207,7 +207,7 @@ fn what_was_typed_before_a_question_is_no_answer_to_it() {
     std::fs::write(folder.path().join("flow.toml"), "").unwrap();
     let run = ["run", "p.yaml", "-q"];
     // Two lines were typed before the first question, and the second line of what is pasted into the field comes before the second.
-    let typed = "yes\nMay I?\ryes\nno\nNever.\n";
+    let typed = "yes\nMay I?\ryes\nno, Never.\n";
     let (exit, _, shown) = at_typed_ahead(folder.path(), &run, "no\nno\n", typed, &[]);
     assert_eq!(exit, 6, "{shown}");
     assert!(shown.contains("Never."), "{shown}");
@@ -252,4 +252,46 @@ fn who_let_the_time_of_a_question_pass_is_asked_the_next_one() {
         keyboard.write_all(b"yes\n").unwrap();
     });
     assert_eq!(exit, Some(0), "{shown}");
+}
+
+const TWO: &str = "flow: 1
+name: two
+steps:
+  - { id: ask, approval: Send it?, needs: [], form: { a: text, b: { type: text, default: none } } }
+outputs: { a: \"{{ steps.ask.output.a }}\", b: \"{{ steps.ask.output.b }}\" }
+";
+
+#[test]
+fn only_a_whole_line_that_arrived_as_it_was_typed_is_an_answer() {
+    let folder = place(TWO);
+    // Ctrl-D hands over what was typed so far, and a second one ends the input.
+    let (exit, shown) = at_question(folder.path(), &["run", "p.yaml"], "(yes/no) ", |_, keyboard| {
+        keyboard.write_all(b"yes\x04").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let _ = keyboard.write_all(b"\x04");
+    });
+    assert_eq!(exit, Some(8), "{shown}");
+    // What is pasted into one field does not fill the next one.
+    let (exit, out, shown) = at(folder.path(), &["run", "p.yaml"], "yes\nDear Ana,\rthe room is free.\n\n", &[]);
+    assert!(exit == 0 && out.contains("\"a\": \"Dear Ana,\"") && out.contains("\"b\": \"none\""), "{out} {shown}");
+    assert!(shown.contains("what was typed before this question is dropped"), "{shown}");
+    // A terminal cuts a long line.
+    let long = "x".repeat(5_000);
+    let (exit, out, shown) = at(folder.path(), &["run", "p.yaml"], &format!("yes\n{long}\nshort\n\n"), &[]);
+    assert!(exit == 0 && out.contains("\"a\": \"short\"") && shown.contains("cuts a line after 4095 bytes"), "{out} {shown}");
+}
+
+#[test]
+fn text_of_another_step_does_not_hide_what_is_asked() {
+    let pipeline = "flow: 1\nname: beside\nsteps:\n  - { id: ask, approval: Transfer 1000 EUR?, needs: [] }\n  - { id: pause, wait: 300ms, needs: [] }\n  - { id: say, send: stdout, of: \"'That was taken back. Use colours? (yes/no) '\", needs: [pause] }\n  - { id: pay, send: stdout, of: \"'PAID'\", needs: [ask] }\n";
+    let folder = place(pipeline);
+    for more in [&[][..], &["--no-progress"]] {
+        let arguments = [&["run", "p.yaml"][..], more].concat();
+        // What is asked is the last line again.
+        let asked = "Use colours? (yes/no) \r\n\r\nTransfer 1000 EUR? (yes/no) ";
+        let (exit, shown) = at_window_question(folder.path(), &arguments, asked, |_, keyboard| {
+            keyboard.write_all(b"no\n").unwrap();
+        });
+        assert_eq!(exit, Some(6), "{shown}");
+    }
 }

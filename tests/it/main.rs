@@ -15,6 +15,7 @@ mod circles;
 mod completions;
 mod context;
 mod conversations;
+mod conversations_lost;
 mod doctor;
 mod draw;
 mod edges;

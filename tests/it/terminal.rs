@@ -138,11 +138,32 @@ pub(crate) fn interrupted_at(folder: &Path, arguments: &[&str], asked: &str) -> 
 
 /// Calls the program at a terminal and does something with its process, or the keyboard, when `asked` is shown; the same is given.
 pub(crate) fn at_question(folder: &Path, arguments: &[&str], asked: &str, then: impl FnOnce(u32, &mut File)) -> (Option<i32>, String) {
+    asked_at(folder, arguments, asked, false, then)
+}
+
+/// The same, where standard output is on the terminal, too.
+pub(crate) fn at_window_question(
+    folder: &Path,
+    arguments: &[&str],
+    asked: &str,
+    then: impl FnOnce(u32, &mut File),
+) -> (Option<i32>, String) {
+    asked_at(folder, arguments, asked, true, then)
+}
+
+fn asked_at(
+    folder: &Path,
+    arguments: &[&str],
+    asked: &str,
+    shows_output: bool,
+    then: impl FnOnce(u32, &mut File),
+) -> (Option<i32>, String) {
     let pty = openpty(None, None).unwrap();
     let mut command = command(folder, arguments);
-    command.env("TERM", "xterm").stdin(Stdio::from(pty.slave.try_clone().unwrap())).stderr(Stdio::from(pty.slave)).stdout(Stdio::null());
+    command.env("TERM", "xterm").stdin(Stdio::from(pty.slave.try_clone().unwrap())).stderr(Stdio::from(pty.slave.try_clone().unwrap()));
+    command.stdout(if shows_output { Stdio::from(pty.slave.try_clone().unwrap()) } else { Stdio::null() });
     let mut child = command.spawn().unwrap();
-    drop(command);
+    drop((command, pty.slave));
     let mut screen = File::from(pty.master);
     let (mut shown, mut buffer) = (String::new(), [0; 4096]);
     while !shown.contains(asked) {

@@ -50,6 +50,9 @@ fn is_session(id: &str) -> bool {
 
 /// The session of an id, or of its beginning. Errors: there is none, or there are several (exit 2).
 pub(super) fn find(id: &str, project: &Path) -> Result<Session, Refusal> {
+    if id.is_empty() {
+        return Err(Refusal::usage("the id of the session to resume is empty; /resume lists those that are kept"));
+    }
     let none = || Refusal::usage(format!("there is no session \"{}\"; /resume lists those that are kept", visible(id)));
     let mut store = store(project)?.ok_or_else(none)?;
     let all: Vec<String> =

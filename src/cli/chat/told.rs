@@ -151,9 +151,8 @@ impl Chat<'_> {
         } else if !self.tally.is_warned && !self.shared.quiet {
             self.tally.is_warned = true;
             let now = self.tally.messages;
-            self.line(&format!(
-                "{now} messages: a model sees the newest {most}, so older ones are soon left out; /clear begins a new session"
-            ));
+            let begin = if self.opened.has_own_conversation() { "" } else { "; /clear begins a new session" };
+            self.line(&format!("{now} messages: a model sees the newest {most}, so older ones are soon left out{begin}"));
         }
     }
 

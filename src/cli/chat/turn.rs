@@ -8,13 +8,14 @@ use super::Chat;
 use super::told::{below, tokens};
 use super::view::{AskedAboutAgent, View, print};
 use crate::adapter::held;
-use crate::adapter::stdout::{Silent, Stdout};
+use crate::adapter::stdout::Silent;
 use crate::cli::asking::AskedAtTerminal;
 use crate::cli::outcome::{line_of_end, own_exit, rejected_keys};
 use crate::cli::progress::ProgressDisplay;
 use crate::cli::refusal::Refusal;
 use crate::cli::run::{ready, to_decide};
 use crate::cli::signals::listen;
+use crate::cli::typing::StdoutBesideQuestion;
 use crate::cli::{Exit, refusal, stdout, tell};
 use crate::event::{Canceller, Happening, RunStatus};
 use crate::port::{PrintError, Printer};
@@ -51,13 +52,13 @@ impl Chat<'_> {
         session.on.ports.heard = view.heard(look);
         let printer: Arc<dyn Printer> = match &view.progress {
             _ if is_json => Arc::new(Silent),
-            Some(progress) => progress.beside(Arc::new(Stdout::default())),
-            None => Arc::new(Stdout::default()),
+            Some(progress) => progress.beside(Arc::new(StdoutBesideQuestion::default())),
+            None => Arc::new(StdoutBesideQuestion::default()),
         };
         let sent = Arc::new(Sent { printer, parts: Mutex::default() });
         session.on.ports.printer = sent.clone();
         let reach = self.shared.reach(&self.opened.workflow.project);
-        let mut person = AskedAtTerminal { progress: view.progress.clone(), reach: reach.clone() };
+        let mut person = AskedAtTerminal::new(view.progress.clone(), reach.clone());
         let mut played = match self.opened.agent {
             Some(_) => session.play(&mut stop, &mut view, &mut AskedAboutAgent(person)),
             None => session.play(&mut stop, &mut view, &mut person),
@@ -75,14 +76,18 @@ impl Chat<'_> {
         let is_answered = !answer.trim().is_empty();
         let is_good = matches!(status, Some(RunStatus::Succeeded | RunStatus::Partial));
         let mut is_lost = loss.is_some();
+        // A run that could not be stored waits for nobody.
+        let is_cut = is_lost && status.is_none();
+        let unfinished = if is_cut { RunStatus::Failed.word() } else { "waiting" };
+        let why = loss.as_ref().filter(|_| is_cut).map(|Refusal(_, lines)| lines.join("; "));
         // What was not answered is no part of what a model sees.
         self.tally.add(&outcome.usage, if is_good || is_answered { 2 } else { 0 });
         if is_json {
             let tools: Vec<Value> = tools.iter().map(|tool| tool.told(played.redactor())).collect();
             let usage = &outcome.usage;
             let line = json!({
-                "session": self.session.id, "run": outcome.run, "role": "assistant", "text": answer, "status": status.map_or("waiting", RunStatus::word),
-                "error": line_of_end(outcome, &reach).filter(|_| !is_good).map(|line| played.redactor().redact(&line)), "tool_calls": tools,
+                "session": self.session.id, "run": outcome.run, "role": "assistant", "text": answer, "status": status.map_or(unfinished, RunStatus::word),
+                "error": why.or_else(|| line_of_end(outcome, &reach).filter(|_| !is_good).map(|line| played.redactor().redact(&line))), "tool_calls": tools,
                 "usage": { "prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens, "total_tokens": usage.total_tokens() },
                 "cost_usd": usage.cost_usd,
             });
@@ -112,7 +117,8 @@ impl Chat<'_> {
         }
         let ended_by = outcome.cancelled_by();
         let is_over = ended_by == Some(Canceller::Terminate) || self.options.no_tty && ended_by == Some(Canceller::Interrupt);
-        let exit = status.map_or(Exit::Waiting, |status| own_exit(outcome, status, ended_by == Some(Canceller::Terminate)));
+        let unfinished = if is_cut { Exit::Failed } else { Exit::Waiting };
+        let exit = status.map_or(unfinished, |status| own_exit(outcome, status, ended_by == Some(Canceller::Terminate)));
         (exit.unless(is_lost), is_over)
     }
 

@@ -149,6 +149,13 @@ pub(super) enum ChatLines {
     Script { number: usize },
 }
 
+fn new_editor() -> Result<Editor<ChatHelper, MemHistory>, Refusal> {
+    let config = Config::builder().auto_add_history(true).bracketed_paste(true).build();
+    let mut editor = Editor::with_history(config, MemHistory::new()).map_err(|error| Refusal::usage(error.to_string()))?;
+    editor.set_helper(Some(ChatHelper));
+    Ok(editor)
+}
+
 impl ChatLines {
     /// Errors: there is no terminal (exit 2).
     pub(super) fn new(is_script: bool) -> Result<ChatLines, Refusal> {
@@ -158,10 +165,7 @@ impl ChatLines {
         if !inputs::is_at_terminal() {
             return Err(Refusal::usage("flow chat needs a terminal; --no-tty reads a message per line from standard input instead"));
         }
-        let config = Config::builder().auto_add_history(true).bracketed_paste(true).build();
-        let mut editor = Editor::with_history(config, MemHistory::new()).map_err(|error| Refusal::usage(error.to_string()))?;
-        editor.set_helper(Some(ChatHelper));
-        Ok(ChatLines::Editor(Box::new(editor)))
+        Ok(ChatLines::Editor(Box::new(new_editor()?)))
     }
 
     pub(super) fn is_script(&self) -> bool {
@@ -175,6 +179,14 @@ impl ChatLines {
                 Ok(line) => Ok(Some(read(&unfolded(&line)))),
                 Err(ReadlineError::Interrupted) => Ok(Some(Line::Interrupted)),
                 Err(ReadlineError::Eof) => Ok(None),
+                Err(ReadlineError::Io(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
+                    // The rest of the line is in its buffer.
+                    let said = std::mem::take(editor.history_mut());
+                    **editor = new_editor()?;
+                    *editor.history_mut() = said;
+                    signals::forget_typed();
+                    Ok(Some(Line::Refused("it is not UTF-8; it was not sent".into())))
+                }
                 Err(error) => Err(Refusal::usage(format!("the terminal cannot be read: {error}"))),
             },
             ChatLines::Script { number } => {

@@ -89,6 +89,10 @@ pub fn public_line(event: &Event, mask: RunMask<'_>, with_content: bool) -> Stri
     let Value::Object(fields) = &mut value else { return value.to_string() };
     for (name, holds) in content(&event.happening) {
         let Some(field) = fields.get_mut(*name) else { continue };
+        // What earlier runs of the conversation know to be personal is for masking alone.
+        if let ("conversation", Value::Object(conversation)) = (*name, &mut *field) {
+            conversation.shift_remove("personal");
+        }
         match (*name, holds) {
             (_, Holds::Hash) => {
                 fields.remove(*name);

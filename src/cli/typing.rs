@@ -1,0 +1,194 @@
+//! A person at a terminal types answers, line by line.
+
+use std::io::{BufRead, IsTerminal, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::inputs::is_at_terminal;
+use super::signals::{forget_typed, has_typed};
+use super::tell;
+use crate::adapter::held;
+use crate::adapter::stdout::Stdout;
+use crate::diagnostic::all_visible;
+use crate::port::{PrintError, Printer};
+
+/// Most characters of a question that a terminal shows at once.
+const MOST_SEEN: usize = 2_000;
+/// Most bytes of one typed line. Terminals cut a line after 4,095 bytes, without a word.
+const MOST_TYPED: u64 = 64 * 1024;
+const CUT_BY_TERMINAL: usize = 4_095;
+/// How often to check whether a question is over.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What a person says to a question.
+pub(super) enum Said {
+    /// Yes.
+    Yes,
+    /// No, and why; empty: no reason.
+    No(String),
+}
+
+/// A person who types an answer. The question may be over before they have answered; then nothing more is read.
+#[derive(Clone, Default)]
+pub(super) struct Typing(Arc<AtomicBool>);
+
+impl Typing {
+    /// Ends the question.
+    pub(super) fn end(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Whether the question is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Asks a person to allow a call. They see all of it, with personal values, and nothing in it is out of sight; of a long question the last
+    /// line says how long it is and which command prints it.
+    pub(super) fn allow(&self, question: &str, show: &str) -> Option<Said> {
+        // Secrets go first: escapes between their characters would hide them from the search.
+        let shown = all_visible(&tell::without_secrets(question));
+        let length = shown.chars().count();
+        if length <= MOST_SEEN || !is_at_terminal() {
+            return self.decide(&shown);
+        }
+        tell::as_written(&shown, "\n");
+        self.decide(&format!("this question has {length} characters; show all of it: {show}"))
+    }
+
+    /// Asks a person yes or no; `None`: nobody can be asked, or nobody answers. The reason of a no is on the same line, so that Enter decides.
+    pub(super) fn decide(&self, question: &str) -> Option<Said> {
+        if !is_at_terminal() {
+            return None;
+        }
+        loop {
+            match said(&self.fresh_line(&format!("{question} (yes/no) "))?) {
+                Some(said) => return Some(said),
+                None => tell!("please answer yes or no (a no may have its reason, as in: no, not before Monday)"),
+            }
+        }
+    }
+
+    /// What a person types from now on; what was typed before is dropped. `None`: as for [`Typing::line`].
+    pub(super) fn fresh_line(&self, prompt: &str) -> Option<String> {
+        // Before it is shown, so that whoever answers at once is heard.
+        if forget_typed() {
+            tell!("what was typed before this question is dropped");
+        }
+        self.line(prompt)
+    }
+
+    /// The line that a person types after a prompt, without its end; `None`: the input has ended, or the question is over. A line that did not
+    /// arrive as it was typed is asked for again.
+    pub(super) fn line(&self, prompt: &str) -> Option<String> {
+        loop {
+            let open = OpenPrompt::show(prompt);
+            while !has_typed(LOOK) {
+                if self.is_over() {
+                    return None;
+                }
+            }
+            let mut line = vec![];
+            let read = std::io::stdin().lock().take(MOST_TYPED).read_until(b'\n', &mut line);
+            drop(open);
+            // Ctrl-D hands over what was typed so far: that is no answer.
+            if read.is_err() || line.pop() != Some(b'\n') {
+                tell!();
+                return None;
+            }
+            if line.len() >= CUT_BY_TERMINAL {
+                tell!("this terminal cuts a line after {CUT_BY_TERMINAL} bytes; type a shorter one, or answer with flow approve");
+                continue;
+            }
+            match String::from_utf8(line) {
+                Ok(line) => return Some(line.trim_end_matches('\r').to_owned()),
+                Err(_) => tell!("that line is not UTF-8; type it again"),
+            }
+        }
+    }
+}
+
+/// Reads an answer: `yes`, `no`, `no, not before Monday`.
+fn said(line: &str) -> Option<Said> {
+    let line = line.trim();
+    let end = line.find(|c: char| !c.is_alphanumeric()).unwrap_or(line.len());
+    let (word, rest) = line.split_at(end);
+    let reason = rest.trim_start_matches(|c: char| c.is_whitespace() || ",;:.-–".contains(c)).to_owned();
+    match (word.to_lowercase().as_str(), reason.is_empty()) {
+        ("yes" | "y", true) => Some(Said::Yes),
+        ("no" | "n", _) => Some(Said::No(reason)),
+        _ => None,
+    }
+}
+
+/// The prompt that stands on the terminal now.
+static PROMPT: Mutex<Option<String>> = Mutex::new(None);
+
+/// As long as it exists, a prompt stands on the terminal.
+struct OpenPrompt;
+
+impl OpenPrompt {
+    fn show(prompt: &str) -> OpenPrompt {
+        let mut open = held(&PROMPT);
+        tell::as_written(prompt, "");
+        *open = Some(prompt.to_owned());
+        OpenPrompt
+    }
+}
+
+impl Drop for OpenPrompt {
+    fn drop(&mut self) {
+        *held(&PROMPT) = None;
+    }
+}
+
+/// Standard output, for text of a run. Where that and a question share a terminal, the question is shown again below the text, so that no text can
+/// pass for what is asked.
+#[derive(Default)]
+pub(super) struct StdoutBesideQuestion(Stdout);
+
+impl Printer for StdoutBesideQuestion {
+    fn print(&self, parts: &[String]) -> Result<(), PrintError> {
+        let open = held(&PROMPT);
+        let Some(prompt) = open.as_deref().filter(|_| std::io::stdout().is_terminal()) else {
+            // Whoever should read this may not.
+            drop(open);
+            return self.0.print(parts);
+        };
+        tell!();
+        let printed = self.0.print(parts);
+        forget_typed();
+        tell::gap();
+        tell::as_written(prompt, "");
+        printed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_no_has_its_reason_on_the_same_line_and_a_yes_has_none() {
+        let read = |line: &str| match said(line) {
+            Some(Said::Yes) => "yes".to_owned(),
+            Some(Said::No(why)) => format!("no: {why}"),
+            None => "?".to_owned(),
+        };
+        for (line, wanted) in [
+            ("yes", "yes"),
+            (" Y ", "yes"),
+            ("yes.", "yes"),
+            ("yes but later", "?"),
+            ("no", "no: "),
+            ("No, not before Monday", "no: not before Monday"),
+            ("n - too dear", "no: too dear"),
+            ("nope", "?"),
+            ("not yet", "?"),
+            ("", "?"),
+        ] {
+            assert_eq!(read(line), wanted, "{line:?}");
+        }
+    }
+}
