@@ -5,9 +5,9 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use super::inputs::{is_at_terminal, typed_for, unread};
+use super::inputs::{typed_for, unread};
 use super::tell;
-use super::typing::{Said, Typing};
+use super::typing::{Said, Typing, is_at_terminal};
 use crate::adapter::environment;
 use crate::diagnostic::{all_visible, visible};
 use crate::event::FormRequest;

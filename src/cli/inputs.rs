@@ -1,7 +1,6 @@
 //! Inputs, bounds and the time from the command line.
 
 use std::collections::BTreeSet;
-use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::refusal::Refusal;
 use super::signals::{Attended, at_question};
-use super::typing::Typing;
-use crate::adapter::{environment, files};
+use super::typing::{Typing, is_at_terminal};
+use crate::adapter::files;
 use crate::diagnostic::visible;
 use crate::model::{Field, FieldKind, JsonError, Limits, Pipeline, Shape, parse_duration, read_json};
 use crate::runtime::shown;
@@ -83,17 +82,6 @@ pub(super) fn ask(pipeline: &Pipeline, given: &mut Map<String, Value>) -> Option
         }
     }
     Some(at_question)
-}
-
-/// Whether questions can be asked: both ends are a terminal, and it is no build server.
-pub(super) fn is_at_terminal() -> bool {
-    std::io::stdin().is_terminal() && shows_lines()
-}
-
-/// Whether a person sees standard error on a terminal that can draw a line again.
-pub(super) fn shows_lines() -> bool {
-    let is_dumb = environment::text("TERM").is_some_and(|term| term == "dumb");
-    std::io::stderr().is_terminal() && !environment::is_set("CI") && !is_dumb
 }
 
 /// A value as the input of that name wants it. Errors: it is JSON that could mean several things.

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::arguments::{LoginOptions, SharedOptions};
-use super::inputs::is_at_terminal;
 use super::refusal::Refusal;
 use super::signals::at_question;
 use super::tools::pipelines;
-use super::typing::{Said, Typing};
+use super::typing::{Said, Typing, is_at_terminal};
 use super::{Exit, tell, trust};
 use crate::adapter::environment;
 use crate::adapter::mcp::auth::{LoginTalk, LoginWish, log_out};

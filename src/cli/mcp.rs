@@ -2,7 +2,8 @@
 
 use std::io::BufReader;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::UnboundedSender;
@@ -15,9 +16,9 @@ use super::run::{self, to_decide};
 use super::signals::{Attended, listen};
 use super::{Exit, inputs, progress, trust};
 use crate::adapter::clock::SystemClock;
-use crate::adapter::environment;
 use crate::adapter::mcp::SharedServers;
 use crate::adapter::shared_store::SharedStores;
+use crate::adapter::{environment, held};
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
 use crate::event::{Canceller, Event, RunStatus};
@@ -129,6 +130,31 @@ struct ServedPipeline {
     is_quiet: bool,
     /// What a command needs to reach the project of its runs.
     reach: String,
+    arrivals: Arrivals,
+}
+
+/// Messages of conversations are answered in the order in which their calls came. The last call that came ends this when it has begun.
+#[derive(Default)]
+struct Arrivals(Mutex<Option<Receiver<()>>>);
+
+/// A call of a conversation; when it is dropped, the next one begins.
+struct Arrival {
+    before: Option<Receiver<()>>,
+    _begun: Sender<()>,
+}
+
+impl Arrivals {
+    fn arrive(&self) -> Arrival {
+        let (begun, next) = channel();
+        Arrival { before: held(&self.0).replace(next), _begun: begun }
+    }
+}
+
+impl Arrival {
+    /// Waits until the call before has begun.
+    fn wait(&self) {
+        let _ = self.before.as_ref().map(Receiver::recv);
+    }
 }
 
 impl PipelineService for Pipelines {
@@ -145,9 +171,10 @@ impl PipelineService for Pipelines {
         let (sender, receiver) = oneshot::channel();
         if let Some(served) = self.served.iter().find(|served| served.tool.name == tool).cloned() {
             let common = Arc::clone(&self.common);
+            let arrival = served.runner.workflow.pipeline.conversation.is_some().then(|| served.arrivals.arrive());
             // One that cannot be started, and one that panics, drops the sender.
             let _ = std::thread::Builder::new().name("call".into()).stack_size(STACK).spawn(move || {
-                let _ = sender.send(match served.call(arguments, line, &common) {
+                let _ = sender.send(match served.call(arguments, line, &common, arrival) {
                     Ok(given) => Ok(given),
                     Err(Refusal(Exit::Usage, lines)) => Err(InvalidArguments(lines.join("; "))),
                     Err(Refusal(_, lines)) => Ok(failed(lines.join("\n"), Map::new())),
@@ -175,11 +202,17 @@ impl ServedPipeline {
         if on.scripted && !shared.quiet {
             tell!("{}: models are scripted: replies come from a file, no model is called", tool.name);
         }
-        Ok(ServedPipeline { runner, tool, is_quiet: shared.quiet, reach })
+        Ok(ServedPipeline { runner, tool, is_quiet: shared.quiet, reach, arrivals: Arrivals::default() })
     }
 
     /// Runs the pipeline to its end.
-    fn call(&self, mut arguments: Map<String, Value>, mut line: CallLine, common: &Common) -> Result<ServedOutcome, Refusal> {
+    fn call(
+        &self,
+        mut arguments: Map<String, Value>,
+        mut line: CallLine,
+        common: &Common,
+        arrival: Option<Arrival>,
+    ) -> Result<ServedOutcome, Refusal> {
         // What was right when the server began is not the client's mistake.
         let mut on = run::ready(&self.runner).map_err(|Refusal(_, lines)| Refusal(Exit::Failed, lines))?;
         let private_hosts = on.settled.hosts_with(&on.runner.env);
@@ -190,12 +223,14 @@ impl ServedPipeline {
             Some(_) => return Err(Refusal::usage("channel is a text")),
         };
         on.runner.journals = Arc::clone(&common.journals);
+        arrival.iter().for_each(Arrival::wait);
         let mut session = match RunSession::begin(on, arguments) {
             Err(RunError::Lacking(failure)) => {
                 return Ok(failed(line_of_end(&RunOutcome::lacking(failure), "").unwrap_or_default(), Map::new()));
             }
             begun => begun?,
         };
+        drop(arrival);
         let workflow = &self.runner.workflow;
         let command = world::login_command_from_anywhere(&workflow.file, &workflow.project, self.runner.env_file.as_deref());
         session.on.ports.servers = Arc::new(common.servers.lend(&session.id, &private_hosts, self.runner.agreed.clone(), command));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{inputs, tell};
+use super::{tell, typing};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::held;
 use crate::diagnostic::{counted, visible};
@@ -70,7 +70,7 @@ impl ProgressDisplay {
     /// Shows the ends of steps and what is awaited; `is_verbose`, every event.
     pub(super) fn new(is_verbose: bool, look: Look) -> ProgressDisplay {
         let clock = SystemClock::new();
-        let is_live = inputs::shows_lines();
+        let is_live = typing::shows_lines();
         let target = if is_live { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
         clear(&bar);

@@ -10,7 +10,7 @@ use super::progress::ProgressDisplay;
 use super::refusal::{Refusal, pipeline};
 use super::signals::{self, Attended, listen};
 use super::typing::StdoutBesideQuestion;
-use super::{Exit, inputs, tell, trust};
+use super::{Exit, inputs, tell, trust, typing};
 use crate::adapter::started::Agreed;
 use crate::adapter::stdout::Silent;
 use crate::diagnostic::{counted, visible};
@@ -73,7 +73,7 @@ pub(super) fn prepared(
         return Err(Refusal::usage("--json and --events - both write to standard output; use only one"));
     }
     let workflow = pipeline(file, shared)?;
-    if let (Taping::Record(_), false, Some(step)) = (&taping, inputs::is_at_terminal(), surely_asks(&workflow.checked.plan)) {
+    if let (Taping::Record(_), false, Some(step)) = (&taping, typing::is_at_terminal(), surely_asks(&workflow.checked.plan)) {
         let what = format!("--record: step \"{}\" asks a person, and nobody can answer here", visible(&step.id.value));
         return Err(Refusal::usage(format!("{what}; a recording is of one whole run, so record it at a terminal")));
     }

@@ -9,8 +9,8 @@ use serde_json::json;
 use super::arguments::{SharedOptions, TrustOptions};
 use super::refusal::{Refusal, pipeline};
 use super::signals::at_question;
-use super::typing::{Said, Typing};
-use super::{Exit, inputs, stdout};
+use super::typing::{Said, Typing, is_at_terminal};
+use super::{Exit, stdout};
 use crate::adapter::started::Agreed;
 use crate::check::Checked;
 use crate::diagnostic::visible;
@@ -55,7 +55,7 @@ pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: 
         return Ok(wanted.agreed());
     }
     let refused = wanted.refused(Some(&standing.list)).to_string();
-    if inputs::is_at_terminal() {
+    if is_at_terminal() {
         refused.lines().for_each(|line| tell_as_written!("{line}"));
         return ask(&wanted, &standing).map(|()| wanted.agreed());
     }
@@ -92,7 +92,7 @@ fn trust(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal
         }
         match standing.is_known {
             true => {}
-            false if inputs::is_at_terminal() => ask(&wanted, &standing)?,
+            false if is_at_terminal() => ask(&wanted, &standing)?,
             false => wanted.keep(&standing)?,
         }
         if !shared.quiet {

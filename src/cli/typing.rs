@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::inputs::is_at_terminal;
 use super::signals::{forget_typed, has_typed};
 use super::tell;
-use crate::adapter::held;
 use crate::adapter::stdout::Stdout;
+use crate::adapter::{environment, held};
 use crate::diagnostic::all_visible;
 use crate::port::{PrintError, Printer};
 
@@ -20,6 +19,17 @@ const MOST_TYPED: u64 = 64 * 1024;
 const CUT_BY_TERMINAL: usize = 4_095;
 /// How often to check whether a question is over.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// Whether questions can be asked: both ends are a terminal, and it is no build server.
+pub(super) fn is_at_terminal() -> bool {
+    std::io::stdin().is_terminal() && shows_lines()
+}
+
+/// Whether a person sees standard error on a terminal that can draw a line again.
+pub(super) fn shows_lines() -> bool {
+    let is_dumb = environment::text("TERM").is_some_and(|term| term == "dumb");
+    std::io::stderr().is_terminal() && !environment::is_set("CI") && !is_dumb
+}
 
 /// What a person says to a question.
 pub(super) enum Said {

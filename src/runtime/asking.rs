@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use crate::engine::Input;
 use crate::event::{Event, FormRequest, Happening};
 use crate::gate::form::answered;
-use crate::journal::{answer_until, ends_question};
+use crate::journal::{answer_until, ends_question, is_ending_after};
 
 /// A step that waits for a person's decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,9 +50,10 @@ impl RunQuestion {
 
     /// What events have asked and nobody has decided yet.
     pub(crate) fn open(events: &[Event]) -> Vec<RunQuestion> {
-        let mut open = vec![];
+        let (mut open, mut is_ending) = (vec![], false);
         for event in events {
-            follow(&mut open, event);
+            is_ending = is_ending_after(event, is_ending);
+            follow(&mut open, event, is_ending);
         }
         open
     }
@@ -144,7 +145,8 @@ impl OpenQuestions {
 
     /// Sees what an event means for the questions.
     pub(super) fn take(&mut self, event: &Event) {
-        if follow(&mut self.questions, event) {
+        // What a run that ends cancels, nobody needs to answer here.
+        if follow(&mut self.questions, event, false) {
             let _ = self.told.send(self.questions.clone());
         }
     }
@@ -161,9 +163,9 @@ impl OpenQuestions {
 }
 
 /// Keeps the open questions as they are after an event; whether it changes them.
-fn follow(questions: &mut Vec<RunQuestion>, event: &Event) -> bool {
+fn follow(questions: &mut Vec<RunQuestion>, event: &Event, is_ending: bool) -> bool {
     let before = questions.len();
-    questions.retain(|question| !ends_question(event, &question.step, question.is_call));
+    questions.retain(|question| !ends_question(event, &question.step, question.is_call, is_ending));
     let asked = RunQuestion::of(event);
     let has_changed = before != questions.len() || asked.is_some();
     questions.extend(asked);

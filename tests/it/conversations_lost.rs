@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::program::{Ran, clean, command, flow, ran};
@@ -108,4 +109,24 @@ fn what_earlier_runs_know_to_be_personal_is_in_no_log_of_events() {
     let later = events(folder.path(), "message=Hello");
     assert!(later.contains("earlier") || later.contains("messages"), "{later}");
     assert!(!later.to_lowercase().contains("qwertyman"), "{later}");
+}
+
+#[test]
+fn messages_of_one_client_are_answered_in_the_order_in_which_they_came() {
+    let folder = place("");
+    std::fs::write(folder.path().join("p.yaml"), TALK.replace("steps:\n", "steps:\n  - { id: pause, wait: 20ms }\n")).unwrap();
+    let mut client = crate::mcp_server::start(folder.path(), &["p.yaml"]);
+    let sent: Vec<String> = (0..24).map(|number| format!("m{number}")).collect();
+    for (number, message) in sent.iter().enumerate() {
+        client.send(number, "tools/call", json!({ "name": "talk", "arguments": { "message": message } }));
+    }
+    for _ in &sent {
+        assert_eq!(client.next()["result"]["isError"], json!(false));
+    }
+    assert_eq!(client.end().0, 0);
+    let exported = flow(folder.path(), &["conversations", "export", "maria"]).out;
+    let messages = exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let kept: Vec<String> =
+        messages.filter(|message| message["role"] == "user").map(|message| message["text"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(kept, sent);
 }

@@ -13,7 +13,7 @@ use rustyline::{Config, Context, Editor, Helper};
 use strum::{IntoEnumIterator, VariantNames};
 
 use crate::cli::refusal::Refusal;
-use crate::cli::{inputs, signals};
+use crate::cli::{signals, typing};
 use crate::diagnostic::{nearest, visible};
 
 /// Most characters of a message.
@@ -162,7 +162,7 @@ impl ChatLines {
         if is_script {
             return Ok(ChatLines::Script { number: 0 });
         }
-        if !inputs::is_at_terminal() {
+        if !typing::is_at_terminal() {
             return Err(Refusal::usage("flow chat needs a terminal; --no-tty reads a message per line from standard input instead"));
         }
         Ok(ChatLines::Editor(Box::new(new_editor()?)))

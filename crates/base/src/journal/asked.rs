@@ -77,10 +77,20 @@ pub fn answer_until(asked: &Event) -> Option<DateTime<Utc>> {
     asked.time.checked_add_signed(TimeDelta::try_milliseconds(left)?)
 }
 
-/// Whether an event ends an open question of a step. `is_call`: it is about a call that has not been made.
-pub fn ends_question(event: &Event, of: &str, is_call: bool) -> bool {
+/// Whether a run has been asked to end, after one more event.
+pub fn is_ending_after(event: &Event, before: bool) -> bool {
+    match event.happening {
+        Happening::CancelRequested { .. } => true,
+        Happening::RunResumed { .. } => false,
+        _ => before,
+    }
+}
+
+/// Whether an event ends an open question of a step. `is_call`: it is about a call that has not been made; `is_ending`: see [`is_ending_after`].
+pub fn ends_question(event: &Event, of: &str, is_call: bool, is_ending: bool) -> bool {
     match &event.happening {
-        // It is not asked any more. What a signal cancels is asked again when the run continues.
+        // What a request to end the run cancels is asked again when the run continues.
+        Happening::StepCancelled { step } => !is_ending && **step == *of,
         Happening::ApprovalRequested { step, .. }
         | Happening::ApprovalAnswered { step, .. }
         | Happening::StepFailed { step, .. }
@@ -91,17 +101,22 @@ pub fn ends_question(event: &Event, of: &str, is_call: bool) -> bool {
     }
 }
 
-/// Questions that were asked, by step: the last one with its form.
+/// Questions that were asked.
 #[derive(Default)]
-pub(super) struct AskedQuestions(HashMap<StepPath, (String, Option<FormRequest>)>);
+pub(super) struct AskedQuestions {
+    /// The last one of each step, with its form.
+    last: HashMap<StepPath, (String, Option<FormRequest>)>,
+    is_ending: bool,
+}
 
 impl AskedQuestions {
     /// Keeps both lists of a record as they are after this event.
     pub(super) fn take(&mut self, open: &mut Vec<QuestionRecord>, answers: &mut Vec<AnswerRecord>, event: &Event) {
-        open.retain(|asked| !ends_question(event, &asked.step, asked.form.is_none() && !asked.in_doubt));
+        self.is_ending = is_ending_after(event, self.is_ending);
+        open.retain(|asked| !ends_question(event, &asked.step, asked.form.is_none() && !asked.in_doubt, self.is_ending));
         match &event.happening {
             Happening::ApprovalRequested { step, question, act, form } => {
-                let earlier = self.0.insert(step.clone(), (question.clone(), form.as_deref().cloned()));
+                let earlier = self.last.insert(step.clone(), (question.clone(), form.as_deref().cloned()));
                 open.push(QuestionRecord {
                     step: step.to_string(),
                     number: event.seq,
@@ -114,7 +129,7 @@ impl AskedQuestions {
                 });
             }
             Happening::ApprovalAnswered { step, approved, output, comment, by, nobody } => {
-                let (question, form) = self.0.get(step).cloned().unwrap_or_default();
+                let (question, form) = self.last.get(step).cloned().unwrap_or_default();
                 answers.push(AnswerRecord {
                     step: step.to_string(),
                     question,

@@ -11,7 +11,7 @@ mod record;
 mod rejected;
 mod spoken;
 
-pub use asked::{AnswerRecord, QuestionRecord, answer_until, ends_question};
+pub use asked::{AnswerRecord, QuestionRecord, answer_until, ends_question, is_ending_after};
 pub use brief::RunBrief;
 pub use content::public_line;
 pub use course::{ConversationRecord, SentRecord, ToolCallRecord, TryRecord};

@@ -44,6 +44,11 @@ impl Run {
             }
         }
         if self.state.finished.is_none() && self.state.stopping.is_none() && self.is_stuck() {
+            let idle = self.state.questions_in_vain();
+            if !idle.is_empty() {
+                idle.into_iter().for_each(|step| self.emit(Happening::StepCancelled { step }));
+                return self.pump();
+            }
             if self.state.undecided().next().is_some() { self.pause() } else { self.report_deadlock() }
         }
     }

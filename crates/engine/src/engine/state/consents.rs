@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{NodeRef, RunState, Timer};
-use crate::event::{FormRequest, SharedValue, StepStatus};
+use super::{Mood, NodeRef, RunState, Timer};
+use crate::event::{FormRequest, SharedValue, StepPath, StepStatus};
 
 /// A person's decision about a step in doubt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,6 +74,15 @@ impl RunState {
     pub fn time_to_answer(&self) -> Option<u64> {
         let open = self.approvals.values().filter(|asked| asked.answer.is_none());
         open.filter_map(|asked| asked.form.until_ms).min().map(|until| until.saturating_sub(self.last_ms))
+    }
+
+    /// Steps that ask a person in a part of the run in which nothing new starts any more: no step could use the answer.
+    pub(crate) fn questions_in_vain(&self) -> Vec<StepPath> {
+        let is_ending = |step: &StepPath| {
+            let at = self.find(step);
+            at.is_some_and(|at| self.holders(at).any(|at| self.frame(at.frame).mood != Mood::Going))
+        };
+        self.undecided().filter(|step| !self.doubts.contains_key(*step) && is_ending(step)).cloned().collect()
     }
 
     pub(super) fn consent_asked(&mut self, at: NodeRef, act: &str, now: u64) {

@@ -227,3 +227,25 @@ fn a_mock_answers_in_a_test_and_without_one_the_step_fails() {
     assert_eq!(none.kind_of_end(), ("denied", "\"ask\" asks a person; add a mock with the answer".to_string()));
     assert_eq!(none.run.noted().unanswered.len(), 1);
 }
+
+#[test]
+fn a_question_that_no_step_could_use_is_taken_back() {
+    // The run has failed, or a `stop` has ended it, beside the question.
+    let fails = || needs(agent("bad", "Go."), &[]);
+    let mut world = world(vec![needs(asks("ask", None), &["draft"]), fails(), needs(set("send", "x"), &["ask", "bad"])]);
+    assert!(!world.run.is_paused(), "a call is out");
+    world.reply_with(Err(crate::event::Failure::new(crate::event::FailureKind::BadRequest, "no")));
+    assert_eq!(
+        (world.status(), world.step("ask"), world.step("send")),
+        (RunStatus::Failed, Some(StepStatus::Cancelled), Some(StepStatus::Blocked))
+    );
+    world.check();
+    // Where the failure is allowed, somebody is asked as before.
+    let allowed = Step { on_failure: OnFailure::Continue, ..fails() };
+    let mut world = self::world(vec![needs(asks("ask", None), &["draft"]), allowed]);
+    world.reply_with(Err(crate::event::Failure::new(crate::event::FailureKind::BadRequest, "no")));
+    assert!(world.run.is_paused());
+    world.handle(says(true, Some(json!({ "hours": 2 }))));
+    assert_eq!(world.status(), RunStatus::Partial);
+    world.check();
+}
