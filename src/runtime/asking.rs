@@ -2,6 +2,7 @@
 
 use std::future::{pending, ready};
 use std::pin::Pin;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -60,7 +61,12 @@ impl RunQuestion {
 
     /// Whether a server asks in the middle of a call, which ends with the process.
     fn is_live(&self) -> bool {
-        self.form.as_ref().is_some_and(|form| form.is_live)
+        self.live().is_some()
+    }
+
+    /// The name of that call.
+    fn live(&self) -> Option<&str> {
+        self.form.as_ref().and_then(|form| form.live.as_deref())
     }
 
     /// Whether the time for an answer is up.
@@ -92,9 +98,9 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Nobody could be asked.
-    pub(crate) fn of_nobody() -> Answer {
-        Answer { nobody: true, ..Answer::default() }
+    /// Nobody has answered; empty: nobody could be asked.
+    pub(crate) fn of_nobody(why: &str) -> Answer {
+        Answer { nobody: true, comment: why.to_owned(), ..Answer::default() }
     }
 
     fn input(self, question: RunQuestion) -> Input {
@@ -172,17 +178,39 @@ fn follow(questions: &mut Vec<RunQuestion>, event: &Event, is_ending: bool) -> b
     has_changed
 }
 
+/// What the run of a question knows.
+pub(super) trait AskingRun {
+    /// Somebody else wants the run to end.
+    fn is_ending(&self) -> bool;
+    /// The call in whose middle a server asks has ended.
+    fn has_ended(&self, call: &str) -> bool;
+}
+
+/// How often to check whether the call in whose middle a server asks has ended.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What became of a question.
+enum Asked {
+    Answered(Answer),
+    /// Nobody decides now.
+    Alone,
+    /// It is not open any more.
+    Over,
+    /// The call in whose middle it was asked has ended.
+    CallEnded,
+}
+
 /// Asks about each open question, as long as somebody decides. What events had asked before the process began is in `open` from the beginning.
 pub(super) async fn ask_each(
     mut open: watch::Receiver<Vec<RunQuestion>>,
     decide: &mut dyn Decide,
     decisions: UnboundedSender<Input>,
     nobody: watch::Sender<bool>,
-    is_ending: &dyn Fn() -> bool,
+    run: &dyn AskingRun,
 ) {
     // Calls of an earlier process have ended with it.
     for question in open.borrow().iter().filter(|question| question.is_live()) {
-        let _ = decisions.send(Answer::of_nobody().input(question.clone()));
+        let _ = decisions.send(Answer::of_nobody("its process ended before an answer").input(question.clone()));
     }
     let mut answered = 0;
     loop {
@@ -196,42 +224,40 @@ pub(super) async fn ask_each(
             continue;
         };
         let is_live = question.is_live();
-        let answer = if *nobody.borrow() { Some(None) } else { answer_to(&question, &mut open, decide).await };
-        match answer {
-            // It is not open any more.
-            None => {}
-            Some(Some(answer)) if !question.takes(&answer) => {}
+        let answer = match if *nobody.borrow() { Asked::Alone } else { ask(&question, &mut open, decide, run).await } {
+            Asked::Over => continue,
+            Asked::Answered(answer) if !question.takes(&answer) => continue,
             // Whoever wants the run to end was first.
-            Some(Some(_)) if is_ending() => return pending().await,
-            Some(Some(answer)) => {
-                answered = question.number;
-                let _ = decisions.send(answer.input(question));
-            }
-            Some(None) => {
-                if is_live {
-                    answered = question.number;
-                    let _ = decisions.send(Answer::of_nobody().input(question));
-                }
+            Asked::Answered(_) if run.is_ending() => return pending().await,
+            Asked::Answered(answer) => answer,
+            Asked::CallEnded => Answer::of_nobody("its call ended before an answer"),
+            Asked::Alone => {
                 let _ = nobody.send(true);
+                if !is_live {
+                    continue;
+                }
+                Answer::of_nobody("")
             }
-        }
+        };
+        answered = question.number;
+        let _ = decisions.send(answer.input(question));
     }
 }
 
-/// Asks one question; outer `None`: it is not open any more; inner: nobody decides.
-async fn answer_to(
-    question: &RunQuestion,
-    open: &mut watch::Receiver<Vec<RunQuestion>>,
-    decide: &mut dyn Decide,
-) -> Option<Option<Answer>> {
+/// Asks one question.
+async fn ask(question: &RunQuestion, open: &mut watch::Receiver<Vec<RunQuestion>>, decide: &mut dyn Decide, run: &dyn AskingRun) -> Asked {
     let mut decided = decide.decide(question.clone());
     loop {
         tokio::select! {
-            answer = &mut decided => return Some(answer),
+            answer = &mut decided => return answer.map_or(Asked::Alone, Asked::Answered),
             changed = open.changed() => {
-                changed.ok()?;
-                if !open.borrow_and_update().iter().any(|other| other.number == question.number) {
-                    return None;
+                if changed.is_err() || !open.borrow_and_update().iter().any(|other| other.number == question.number) {
+                    return Asked::Over;
+                }
+            }
+            () = tokio::time::sleep(LOOK) => {
+                if question.live().is_some_and(|call| run.has_ended(call)) {
+                    return Asked::CallEnded;
                 }
             }
         }

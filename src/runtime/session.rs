@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
-use super::asking::{Decide, OpenQuestions, ask_each};
+use super::asking::{AskingRun, Decide, OpenQuestions, ask_each};
 use super::conversation::{ConversationTurn, Waited};
 use super::stored::StoredRun;
 use super::surroundings::{Surroundings, start_of};
@@ -23,7 +23,7 @@ use crate::engine::{Input, Run, RunMessage, check_inputs, marks, named_message, 
 use crate::event::{Canceller, ConversationSoFar, Event, RunStart, RunStatus, StyleUsed};
 use crate::journal::{Journal, PersonalMask, RunMask};
 use crate::model::{Outputs, Pipeline, Program};
-use crate::port::{EventLog, Secret};
+use crate::port::{EventLog, Secret, ToolServers};
 use crate::redact::Redactor;
 
 /// A run that has not begun, or that continues.
@@ -250,7 +250,7 @@ impl RunSession {
                 never = ended_elsewhere => match never {},
                 // Whoever does not decide is asked no more.
                 never = async {
-                    ask_each(open, decide, decides, nobody, &|| lock.as_ref().is_some_and(RunLock::is_asked_to_end)).await;
+                    ask_each(open, decide, decides, nobody, &Beside { lock: lock.as_ref(), servers: &*on.ports.servers }).await;
                     std::future::pending::<Infallible>().await
                 } => match never {},
             }
@@ -314,6 +314,22 @@ fn with_texts(error: RunError, on: &Surroundings, stored: &StoredRun) -> RunErro
             RunError::Changed(Box::new(changed.with_texts(&before, &on.texts(), root, &stored.ended_steps())))
         }
         (error, _) => error,
+    }
+}
+
+/// What a run knows of those outside it.
+struct Beside<'a> {
+    lock: Option<&'a RunLock>,
+    servers: &'a dyn ToolServers,
+}
+
+impl AskingRun for Beside<'_> {
+    fn is_ending(&self) -> bool {
+        self.lock.is_some_and(RunLock::is_asked_to_end)
+    }
+
+    fn has_ended(&self, call: &str) -> bool {
+        self.servers.has_ended(call)
     }
 }
 

@@ -317,11 +317,32 @@ fn a_server_that_asks_in_the_middle_of_a_call_is_told_at_once_that_nobody_is_the
     let (run, told) = waiting(folder.path());
     assert!(told.contains("a person decides: Fine?") && !told.contains("Which room"), "{told}");
     let shown = flow(folder.path(), &["runs", "show", &run]).out;
-    assert!(shown.contains("nobody could be asked") && !shown.contains("book  yes"), "{shown}");
+    assert!(shown.contains("book  no answer") && !shown.contains("book  yes"), "{shown}");
     assert_eq!(flow(folder.path(), &["approve", &run, "ask"]).exit, 0);
     let ran = flow(folder.path(), &["runs", "resume", &run]);
     assert!(ran.exit == 0 && ran.out.contains("told: cancel"), "{} {}", ran.out, ran.err);
     // Somebody who is there answers as before.
     let (exit, out, shown) = at(folder.path(), &["run", "p.yaml"], "yes\n7\nyes\n", &[]);
     assert!(exit == 0 && out.contains("told: accept"), "{exit} {out} {shown}");
+}
+
+#[test]
+fn a_question_of_a_server_is_taken_back_when_its_call_has_ended() {
+    let asks = "        say({\"id\": \"q1\"";
+    let early = "        import time; time.sleep(0.5)\n        say({\"id\": call, \"result\": {\"content\": [{\"type\": \"text\", \"text\": \"booked anyway\"}]}})\n";
+    let dies = "        import time; time.sleep(0.5); sys.exit(1)\n";
+    for (then, wanted) in [(early, "booked anyway"), (dies, "server \\\"hotel\\\" ")] {
+        let folder = place(
+            "flow: 1\nname: books\ntools: { hotel: { command: python3, args: [server.py], allow: [book], questions: true } }\nsteps:\n  - { id: book, tool: hotel.book, with: {}, on_failure: continue }\noutputs: { said: \"{{ steps.book.output | default(steps.book.error.message) }}\", failed: \"{{ steps.book.error.kind | default('no') }}\" }\n",
+        );
+        let (before, after) = SERVER.split_once(asks).unwrap();
+        let (line, rest) = after.split_once('\n').unwrap();
+        std::fs::write(folder.path().join("server.py"), format!("{before}{asks}{line}\n{then}{rest}")).unwrap();
+        assert_eq!(flow(folder.path(), &["trust", "p.yaml"]).exit, 0);
+        // Nobody types anything.
+        let (exit, out, shown) = at(folder.path(), &["run", "p.yaml"], "", &[]);
+        assert!(exit == 0 && out.contains(wanted) && shown.contains("Which room?"), "{exit} {out} {shown}");
+        let told = flow(folder.path(), &["runs", "show"]).out;
+        assert!(told.contains("book  no answer") && told.contains("its call ended before an answer"), "{told}");
+    }
 }

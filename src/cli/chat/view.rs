@@ -303,7 +303,7 @@ impl Decide for AskedAboutAgent {
             if answer.is_none() {
                 tell!("nobody decides: the call is rejected");
             }
-            answer.or_else(|| Some(Answer::of_nobody()))
+            answer.or_else(|| Some(Answer::of_nobody("")))
         })
     }
 }

@@ -36,9 +36,9 @@ pub struct FormRequest {
     /// When the time for an answer ends, in milliseconds since the run started; time while nothing ran counts. `None`: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
-    /// A server asks it in the middle of a call, which ends with the process: only there it can be answered.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_live: bool,
+    /// A server asks it in the middle of a call, which ends with the process: the name of that call. Only there it can be answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<String>,
 }
 
 impl FormRequest {
@@ -56,9 +56,9 @@ pub struct ServerQuestions {
     /// What it wants back with the answers, as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Value>,
-    /// The call is open until it is answered.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_live: bool,
+    /// The name of the call that is open until it is answered, if the server asks in the middle of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<String>,
 }
 
 /// One question of an MCP server.

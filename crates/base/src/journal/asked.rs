@@ -52,7 +52,7 @@ pub struct AnswerRecord {
     /// Who answered; empty: not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
-    /// Nobody could be asked, which counts as a no.
+    /// Nobody has answered, which counts as a no; `comment` says why, unless nobody could be asked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nobody: bool,
     /// When.
@@ -65,7 +65,7 @@ impl AnswerRecord {
         match (self.approved, self.nobody) {
             (true, _) => "yes",
             (false, false) => "no",
-            (false, true) => "nobody could be asked",
+            (false, true) => "no answer",
         }
     }
 }
@@ -125,7 +125,7 @@ impl AskedQuestions {
                     in_doubt: act.is_empty() && form.is_none(),
                     form: form.as_ref().map(|form| form.names().map(str::to_owned).collect()),
                     until: answer_until(event),
-                    is_live: form.as_ref().is_some_and(|form| form.is_live),
+                    is_live: form.as_ref().is_some_and(|form| form.live.is_some()),
                 });
             }
             Happening::ApprovalAnswered { step, approved, output, comment, by, nobody } => {

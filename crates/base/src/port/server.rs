@@ -210,6 +210,9 @@ pub trait ToolServers: Send + Sync {
     /// Keeps the content of a resource as a file, named by its content and only for this user, until the process ends.
     fn keep(&self, file: ResourceFile) -> Pending<PathBuf>;
 
+    /// Whether a call in whose middle a server asks a person (`live` of its questions) has ended without an answer.
+    fn has_ended(&self, call: &str) -> bool;
+
     /// Ends the servers that are the run's own; within 5 s nothing of them is left. Those of the whole process continue.
     fn close(&self) -> Pending<()>;
 }

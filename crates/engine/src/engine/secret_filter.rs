@@ -96,13 +96,13 @@ impl Run {
             => hidden.hide_in(text),
             Happening::ApprovalRequested { question, form, .. } => {
                 hidden.hide_in(question);
-                if let Some(FormRequest { show, fields, until_ms: _, is_live: _ }) = form.as_deref_mut() {
+                if let Some(FormRequest { show, fields, until_ms: _, live: _ }) = form.as_deref_mut() {
                     show.iter_mut().for_each(|show| hidden.hide_in(show));
                     hidden.hide_in_value(fields);
                 }
             }
             Happening::ServerAsked { asks, .. } => {
-                let ServerQuestions { questions, state, is_live: _ } = &mut **asks;
+                let ServerQuestions { questions, state, live: _ } = &mut **asks;
                 for ServerQuestion { id: _, message, fields, url } in questions {
                     hidden.hide_in(message);
                     hidden.hide_in_value(fields);

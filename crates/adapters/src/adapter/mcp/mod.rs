@@ -526,6 +526,10 @@ impl ToolServers for McpServers {
         Box::pin(async move { own.kept(&file).await })
     }
 
+    fn has_ended(&self, call: &str) -> bool {
+        self.parked.has_ended(call)
+    }
+
     fn close(&self) -> Pending<()> {
         let own = self.clone();
         Box::pin(async move {

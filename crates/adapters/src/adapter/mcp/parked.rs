@@ -35,6 +35,8 @@ pub(super) struct LiveCall {
     id: u64,
     result: CallResult,
     is_over: bool,
+    /// `result` is there.
+    is_ready: bool,
     questions: mpsc::Receiver<LiveQuestion>,
     /// The request that waits for a person's answer.
     asked: Option<Value>,
@@ -61,7 +63,8 @@ impl LiveCall {
         let questions = session.inbox().may_ask(id);
         let message = session.message(id, "tools/call", params);
         let result: CallResult = Box::pin(std::future::pending());
-        let mut open = Box::new(LiveCall { session: Arc::clone(session), id, result, is_over: false, questions, asked: None, turn });
+        let mut open =
+            Box::new(LiveCall { session: Arc::clone(session), id, result, is_over: false, is_ready: false, questions, asked: None, turn });
         open.result = match &session.link {
             ServerLink::Program(program) => {
                 program.send(&message).await.map_err(HttpFault::before_sending)?;
@@ -93,6 +96,17 @@ impl LiveCall {
         self.session.inbox().pauses(self.id);
         self.asked = Some(asked.request);
         Ok(LiveStep::Asked(asked.question, self))
+    }
+
+    /// Whether the server has ended the call, or has itself ended, without waiting for the answer.
+    fn has_ended(&mut self) -> bool {
+        if !self.is_ready
+            && let Some(said) = futures_util::FutureExt::now_or_never(&mut self.result)
+        {
+            self.is_ready = true;
+            self.result = Box::pin(std::future::ready(said));
+        }
+        self.is_ready
     }
 
     /// Continues with a person's answer. A server that did not wait for it may have sent the result already.
@@ -170,8 +184,13 @@ impl ParkedCalls {
         }
         let name = random_name();
         let state = Some(json!({ KEY: name }));
-        inner.insert(name, (Arc::clone(run), open));
-        Ok(ServerQuestions { questions: vec![question], state, is_live: true })
+        inner.insert(name.clone(), (Arc::clone(run), open));
+        Ok(ServerQuestions { questions: vec![question], state, live: Some(name) })
+    }
+
+    /// Whether a call needs no answer any more.
+    pub(super) fn has_ended(&self, name: &str) -> bool {
+        held(&self.inner).get_mut(name).is_none_or(|(_, open)| open.has_ended())
     }
 
     /// The parked call that `call` continues, with the person's answer; `None` if it continues none.

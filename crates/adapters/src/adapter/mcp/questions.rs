@@ -61,7 +61,7 @@ pub(super) fn read(result: &Value, may_ask: bool) -> Result<Option<ServerQuestio
     let questions = requests.into_iter().flatten().map(one).collect::<Result<Vec<_>, _>>()?;
     match questions.first() {
         Some(first) if !may_ask => Err(Failure::new(FailureKind::Refused, not_allowed(&first.message))),
-        _ => Ok(Some(ServerQuestions { questions, state, is_live: false })),
+        _ => Ok(Some(ServerQuestions { questions, state, live: None })),
     }
 }
 

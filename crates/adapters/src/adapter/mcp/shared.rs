@@ -117,6 +117,10 @@ impl ToolServers for Lent {
         self.there(async move { own.kept(&file).await })
     }
 
+    fn has_ended(&self, call: &str) -> bool {
+        self.servers.parked.has_ended(call)
+    }
+
     /// Does nothing: other runs may use the servers, and the process ends them.
     fn close(&self) -> Pending<()> {
         Box::pin(std::future::ready(Ok(())))

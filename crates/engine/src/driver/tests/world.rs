@@ -111,6 +111,9 @@ impl ToolServers for Outside {
     fn keep(&self, _: ResourceFile) -> Pending<PathBuf> {
         self.later(none())
     }
+    fn has_ended(&self, _: &str) -> bool {
+        false
+    }
     fn close(&self) -> Pending<()> {
         self.later(Ok(()))
     }

@@ -27,7 +27,7 @@ impl Kind for ApprovalStep {
             other => serde_json::to_string_pretty(&other).unwrap_or_default(),
         });
         let until_ms = step.timeout.map(|time| run.now.ms.saturating_add(ms(time)));
-        let form = Some(Box::new(FormRequest { show, fields, until_ms, is_live: false }));
+        let form = Some(Box::new(FormRequest { show, fields, until_ms, live: None }));
         run.emit(Happening::ApprovalRequested { step: path, question, act: String::new(), form });
         Ok(())
     }
@@ -61,7 +61,8 @@ impl Run {
     fn take_approval(&mut self, at: NodeRef, fields: &Value, answer: ApprovalAnswer) -> Result<(), Failure> {
         let ApprovalAnswer { approved, fields: filled, comment, by, is_nobody } = answer;
         if is_nobody {
-            self.fail(at, Failure::new(FailureKind::Rejected, "nobody could be asked"), None);
+            let why = if comment.is_empty() { "nobody could be asked".to_owned() } else { comment };
+            self.fail(at, Failure::new(FailureKind::Rejected, why), None);
             return Ok(());
         }
         if !approved {

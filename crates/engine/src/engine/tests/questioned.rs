@@ -20,7 +20,7 @@ fn question(id: &str) -> ServerQuestion {
 }
 
 fn wants(questions: Vec<ServerQuestion>) -> Result<CallReply, Failure> {
-    let asks = Some(Box::new(ServerQuestions { questions, state: Some(json!("s-1")), is_live: false }));
+    let asks = Some(Box::new(ServerQuestions { questions, state: Some(json!("s-1")), live: None }));
     Ok(CallReply::Tool(ServerReply { asks, ..ServerReply::default() }))
 }
 

@@ -43,7 +43,7 @@ impl Run {
         let Some(talk) = self.state.server_talk(&step, place) else { return false };
         let Some(question) = talk.open() else { return false };
         if self.state.undecided().all(|waiting| *waiting != step) {
-            let (question, form) = asked(tool, question, talk.asks.is_live);
+            let (question, form) = asked(tool, question, talk.asks.live.clone());
             self.emit(Happening::ApprovalRequested { step, question, act: String::new(), form: Some(Box::new(form)) });
         }
         true
@@ -67,7 +67,8 @@ impl Run {
         let refused = talk.asks.questions.iter().zip(&talk.answers).find(|(_, answer)| !answer.approved);
         let Some((question, answer)) = refused else { return failure };
         let why = match (answer.is_nobody, answer.comment.as_str()) {
-            (true, _) => "nobody could be asked".to_owned(),
+            (true, "") => "nobody could be asked".to_owned(),
+            (true, why) => why.to_owned(),
             (false, "") => "a person said no".to_owned(),
             (false, comment) => format!("a person said no ({comment})"),
         };
@@ -91,7 +92,7 @@ fn told(question: &ServerQuestion, answer: &ApprovalAnswer) -> Result<Value, Fai
 }
 
 /// A question as a person sees it: who asks comes first, and each line of the server's own text is marked as such.
-fn asked(tool: &str, question: &ServerQuestion, is_live: bool) -> (String, FormRequest) {
+fn asked(tool: &str, question: &ServerQuestion, live: Option<String>) -> (String, FormRequest) {
     let ToolName { tool: server, part } = ToolName::of(tool);
     let mut show = format!("server \"{server}\" asks, during a call of its tool \"{}\":", part.unwrap_or_default());
     clean(&question.message).0.lines().for_each(|line| show += &format!("\n  | {line}"));
@@ -105,7 +106,7 @@ fn asked(tool: &str, question: &ServerQuestion, is_live: bool) -> (String, FormR
         }
         None => format!("Answer server \"{server}\"? What you type goes to it: never type passwords, keys or card numbers."),
     };
-    (ask, FormRequest { show: Some(show), fields: shown_fields(&question.fields), until_ms: None, is_live })
+    (ask, FormRequest { show: Some(show), fields: shown_fields(&question.fields), until_ms: None, live })
 }
 
 /// The fields, without defaults that do not fit.
