@@ -344,5 +344,6 @@ fn a_question_of_a_server_is_taken_back_when_its_call_has_ended() {
         assert!(exit == 0 && out.contains(wanted) && shown.contains("Which room?"), "{exit} {out} {shown}");
         let told = flow(folder.path(), &["runs", "show"]).out;
         assert!(told.contains("book  no answer") && told.contains("its call ended before an answer"), "{told}");
+        assert!(told.contains("it showed: server \"hotel\" asks, during a call of its tool \"book\": | Which room?"), "{told}");
     }
 }

@@ -21,6 +21,9 @@ pub struct QuestionRecord {
     pub is_later: bool,
     /// What is asked.
     pub question: String,
+    /// What a form shows beside it: a draft, or what an MCP server asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub show: Option<String>,
     /// It is about a step that had started and may have acted; else about a call that has not been made, or a form.
     pub in_doubt: bool,
     /// Of an `approval` step: the names of the fields of its form.
@@ -41,6 +44,9 @@ pub struct AnswerRecord {
     pub step: String,
     /// What was asked.
     pub question: String,
+    /// What the form showed beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub show: Option<String>,
     /// Yes; also of a step in doubt that has happened already.
     pub approved: bool,
     /// What was filled in, with the defaults; of a step in doubt that has happened its output.
@@ -122,6 +128,7 @@ impl AskedQuestions {
                     number: event.seq,
                     is_later: earlier.is_some(),
                     question: question.clone(),
+                    show: form.as_ref().and_then(|form| form.show.clone()),
                     in_doubt: act.is_empty() && form.is_none(),
                     form: form.as_ref().map(|form| form.names().map(str::to_owned).collect()),
                     until: answer_until(event),
@@ -133,6 +140,7 @@ impl AskedQuestions {
                 answers.push(AnswerRecord {
                     step: step.to_string(),
                     question,
+                    show: form.as_ref().and_then(|form| form.show.clone()),
                     approved: *approved || output.is_some(),
                     fields: filled(output.as_deref(), form.as_ref().filter(|_| *approved)),
                     comment: comment.clone(),

@@ -245,10 +245,11 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
     }
     record.sent.iter_mut().flat_map(|sent| &mut sent.texts).for_each(|text| *text = redactor.redact(text));
     for asked in &mut record.questions {
-        asked.question = redactor.redact(&asked.question);
+        asked.show.iter_mut().chain([&mut asked.question]).for_each(|text| *text = redactor.redact(text));
     }
     for answer in &mut record.answers {
-        [&mut answer.question, &mut answer.comment, &mut answer.by].into_iter().for_each(|text| *text = redactor.redact(text));
+        let texts = [&mut answer.question, &mut answer.comment, &mut answer.by];
+        answer.show.iter_mut().chain(texts).for_each(|text| *text = redactor.redact(text));
         mask.hide_values(&mut answer.fields, &none);
     }
     for plan in &mut record.plans {

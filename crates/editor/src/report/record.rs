@@ -49,6 +49,7 @@ pub fn how_to_decide(record: &Record, reach: &str) -> Vec<String> {
             None => &[(" --show", "shows the whole call, unmasked"), ("", "says yes"), (" --reject", "says no")],
         };
         lines.push(format!("a person decides: {}", in_a_line(&asked.question)));
+        lines.extend(asked.show.as_ref().map(|show| format!("  it shows: {}", in_short(show))));
         lines.extend(asked.until.map(|until| format!("  an answer counts until {}", utc(until))));
         let width = answers.iter().map(|(option, _)| option.len()).max().unwrap_or(0);
         lines.extend(answers.iter().map(|(option, means)| format!("  {approve}{reach}{option:<width$}   {means}")));
@@ -185,6 +186,7 @@ fn answers(record: &Record, look: Look) -> String {
         let by = if answer.by.is_empty() { String::new() } else { format!(" by {}", visible(&answer.by)) };
         let first = format!("  {}  {said}{by}, {}: ", visible(&answer.step), utc(answer.time));
         out.push_str(&look.wrapped(&first, &in_short(&answer.question)));
+        answer.show.iter().for_each(|show| out.push_str(&look.wrapped("    it showed: ", &in_short(show))));
         let fields: Vec<String> = match &answer.fields {
             Value::Object(fields) => fields.iter().map(|(name, value)| format!("{}: {}", visible(name), value_in_short(value))).collect(),
             Value::Null => vec![],

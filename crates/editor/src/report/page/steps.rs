@@ -166,14 +166,18 @@ fn people(doings: &Doings<'_>, room: &PageRoom) -> Markup {
         ul {
             @for open in &doings.open {
                 li {
-                    (open.question) " · not answered yet"
+                    (open.question)
+                    @if let Some(show) = &open.show { " (it shows: " (show) ")" }
+                    " · not answered yet"
                     @if let Some(fields) = &open.form { @if !fields.is_empty() { ", fields: " (fields.join(", ")) } }
                     @if let Some(until) = open.until { ", an answer counts until " (utc(until)) }
                 }
             }
             @for answer in doings.answered.iter().take(MOST_CALLS) {
                 li {
-                    (answer.question) " · " (answer.word())
+                    (answer.question)
+                    @if let Some(show) = &answer.show { " (it showed: " (show) ")" }
+                    " · " (answer.word())
                     @if !answer.by.is_empty() { " by " (answer.by) }
                     ", " (utc(answer.time))
                     @if !answer.comment.is_empty() { ": " (answer.comment) }
