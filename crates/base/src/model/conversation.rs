@@ -93,10 +93,22 @@ pub const LONGEST_SUMMARY: usize = 16 << 10;
 /// Tokens that a message takes beside its text.
 const AROUND: usize = 16;
 
+/// The part of `max_tokens` that one message may be of what is summed up.
+const LONG_PART: u64 = 4;
+
 impl PastMessage {
     /// Most tokens that it is: no token is shorter than a byte.
     fn tokens(&self) -> u64 {
         (self.text.len() + AROUND) as u64
+    }
+
+    /// Leaves the beginning of a text that is longer.
+    fn shorten(&mut self, most: u64) {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        if self.text.len() > most {
+            self.text.truncate(self.text.floor_char_boundary(most));
+            self.text.push('…');
+        }
     }
 
     /// One line: who spoke, and what.
@@ -136,6 +148,10 @@ impl HistoryBounds {
             return vec![];
         }
         older.extend(newest(messages, self.keep / 2, self.max_tokens.map(|most| most / 2)));
+        // One long message must not leave the others out of the summary.
+        if let Some(most) = self.max_tokens {
+            older.iter_mut().for_each(|message| message.shorten(most / LONG_PART));
+        }
         newest(&mut older, self.keep, self.max_tokens);
         older
     }
@@ -202,5 +218,10 @@ mod tests {
         assert_eq!(cut(4, None, true), both("efgh", "ij"), "no more is summed up than the bound");
         assert_eq!(cut(50, Some(8 * 17), true), both("abcdef", "ghij"));
         assert_eq!(cut(4, None, false), both("", "ghij"));
+        // One that is longer than the bound leaves nothing but itself, and is summed up shortened, with those before it.
+        let mut messages = talk.clone();
+        messages.push(said(MessageRole::User, &"ä".repeat(200)));
+        let older = HistoryBounds { keep: 50, max_tokens: Some(200), is_summarised: true }.cut(&mut messages);
+        assert_eq!((joined(&older), joined(&messages)), (format!("efghij{}…", "ä".repeat(25)), String::new()));
     }
 }
