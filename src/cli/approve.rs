@@ -14,7 +14,7 @@ use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::files;
 use crate::adapter::run_lock::RunLock;
 use crate::check::check_file;
-use crate::diagnostic::{all_visible, visible};
+use crate::diagnostic::{all_visible, did_you_mean, visible};
 use crate::driver::Door;
 use crate::engine::secret_values;
 use crate::event::{Event, Happening, VERSION};
@@ -118,7 +118,7 @@ fn unchanged(run: &str, step: &str, events: &[Event], reach: &str, shared: &Shar
     };
     let from = shell_word(step_path::outermost(step));
     lines.push(format!(
-        "nothing was decided, and the run waits as before: undo the change and answer again, or start a new run with its finished steps: flow runs fork {run} --from {from}{reach}"
+        "nothing was decided, and the run waits as before: undo the change and answer again, or start a new run with its finished steps: flow runs fork {run} --from {from}{reach} (or from an earlier step that the change touches)"
     ));
     Err(Refusal(Exit::Failed, lines))
 }
@@ -185,6 +185,7 @@ fn asked(
 ) -> Result<(QuestionRecord, RunQuestion), Refusal> {
     let shown = visible(step);
     let questions = record(events).map(|record| record.questions).unwrap_or_default();
+    let waiting: Vec<String> = questions.iter().map(|asked| asked.step.clone()).collect();
     let open = RunQuestion::open(events).into_iter().find(|open| open.step == step);
     if let (Some(asked), Some(open)) = (questions.into_iter().find(|asked| asked.step == step), open) {
         if asked.is_live && !is_shown {
@@ -218,7 +219,15 @@ fn asked(
     Err(Refusal::usage(match last {
         Some(why) => format!("\"{shown}\" {why}"),
         None if has_ended => format!("step \"{shown}\" of run {run} waits for no decision: the run has ended"),
-        None => format!("step \"{shown}\" of run {run} waits for no decision; flow runs resume {run}{reach} asks what must be decided"),
+        None => {
+            let near = did_you_mean(step, waiting.iter().map(String::as_str));
+            let others = if waiting.is_empty() {
+                format!("; flow runs resume {run}{reach} asks what must be decided")
+            } else {
+                format!("; it waits at: {}", waiting.join(", "))
+            };
+            format!("step \"{shown}\" of run {run} waits for no decision{}", near.or(&visible(&others)))
+        }
     }))
 }
 

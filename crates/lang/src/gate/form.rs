@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::schema_problems;
 use super::shape::object_schema;
+use crate::diagnostic::did_you_mean;
 use crate::model::{ApprovalStep, Field};
 
 /// The form of these fields. `filled`: defaults that follow from the run.
@@ -37,8 +38,29 @@ pub fn answered(form: &Value, values: Value) -> Result<Map<String, Value>, Vec<S
             values.insert(name.clone(), default.clone());
         }
     }
-    let problems = schema_problems(form, &Value::Object(values.clone()));
+    let problems = problems(form, &values);
     if problems.is_empty() { Ok(values) } else { Err(problems) }
+}
+
+/// Why values do not fit a form, in its reader's words: unknown fields, missing ones, and values that do not match their rules.
+fn problems(form: &Value, values: &Map<String, Value>) -> Vec<String> {
+    let Some(fields) = form["properties"].as_object() else { return schema_problems(form, &Value::Object(values.clone())) };
+    let unknown = values.keys().filter(|name| !fields.contains_key(*name)).map(|name| {
+        let near = did_you_mean(name, fields.keys().map(String::as_str));
+        let known = if fields.is_empty() {
+            "; it has none".to_owned()
+        } else {
+            format!("; it has: {}", fields.keys().cloned().collect::<Vec<_>>().join(", "))
+        };
+        format!("the form has no field \"{name}\"{}", near.or(&known))
+    });
+    let required = form["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let missing = required.filter(|name| !values.contains_key(*name)).map(|name| format!("\"{name}\" is missing"));
+    let wrong = values.iter().filter(|(name, _)| fields.contains_key(*name));
+    let wrong = wrong.filter_map(|(name, value)| misfit(form, name, value).map(|why| format!("{name}: {why}")));
+    let said: Vec<String> = unknown.chain(missing).chain(wrong).collect();
+    // What only the whole says: the number of fields, and rules about several of them.
+    if said.is_empty() { schema_problems(form, &Value::Object(values.clone())) } else { said }
 }
 
 /// Why one value is none of a field of a form; `None`: it is.
@@ -98,7 +120,7 @@ mod tests {
         assert_eq!(answered(&form, json!([])).unwrap_err(), ["an answer is an object with the fields of the form"]);
         assert!(answered(&form, json!({ "other": 1 })).is_err());
         let form = super::form(&[hours, city, note], &Map::new());
-        assert_eq!(answered(&form, json!({})).unwrap_err(), ["\"hours\" is a required property"]);
+        assert_eq!(answered(&form, json!({})).unwrap_err(), ["\"hours\" is missing"]);
         assert!(misfit(&form, "hours", &json!("x")).is_some() && misfit(&form, "hours", &json!(2)).is_none());
         assert_eq!(
             given(&form, json!({ "hours": 2, "by": "Ana" })).unwrap(),
