@@ -21,11 +21,11 @@ pub(super) fn one(id: &str, output: &OutputOptions, is_allowed: bool, shared: &S
     if stored.end().is_some() {
         // Its process ended before it could tell; whether its file is the same does not matter any more.
         let printed = OutputTargets::open(output, reach)?;
-        tell!("run {} has ended; this is its outcome", stored.id);
-        let sends = stored.events.iter().any(has_printed);
+        let sent = if stored.events.iter().any(has_printed) { "; what it printed is not printed again" } else { "" };
+        tell!("run {} has ended; this is its outcome{sent}", stored.id);
         let played = stored.played();
         tell::hide_with(played.redactor());
-        return run::told(played, printed, sends, shared);
+        return run::told(played, printed, false, shared);
     }
     run::play(session(stored, output, is_allowed, shared)?, OutputTargets::open(output, reach)?, shared)
 }
