@@ -125,7 +125,10 @@ fn another_process_answers_once_and_what_does_not_fit_changes_nothing() {
         (&[][..], "\"nights\" is missing"),
         (&["--field", "nights=0", "--field", "kind=single"], "0 is less than the minimum"),
         (&["--field", "nights", "--field", "kind=single"], "write --field name=value"),
-        (&["--field", "nights=2", "--field", "kind=single", "--field", "x=1"], "the form has no field \"x\"; it has: text, nights, kind, breakfast"),
+        (
+            &["--field", "nights=2", "--field", "kind=single", "--field", "x=1"],
+            "the form has no field \"x\"; it has: text, nights, kind, breakfast",
+        ),
         (&["--answer", "{\"nights\":"], "--answer: "),
         (&["--answer", "[1]"], "write one JSON object"),
         (&["--happened", "1"], "answer with --answer or --field"),

@@ -73,7 +73,10 @@ fn another_process_answers_them_and_each_answer_is_held_to_its_question() {
     for (wrong, told) in [
         (&["--field", "room=7", "--field", "note=x"][..], "\"late\" is missing"),
         (&["--field", "room=5", "--field", "note=x", "--field", "late=no"], "5 is not one of"),
-        (&["--field", "room=7", "--field", "note=x", "--field", "late=no", "--field", "other=1"], "the form has no field \"other\"; it has: room, note, late"),
+        (
+            &["--field", "room=7", "--field", "note=x", "--field", "late=no", "--field", "other=1"],
+            "the form has no field \"other\"; it has: room, note, late",
+        ),
     ] {
         let said = flow(folder.path(), &[&["approve", &run, "ask"], wrong].concat());
         assert!(said.exit == 2 && said.err.contains(told), "{wrong:?}: {} {}", said.exit, said.err);
@@ -148,5 +151,10 @@ cases:
     assert!(ran.exit != 0 && format!("{}{}", ran.out, ran.err).contains("5 is not one of"), "{}{}", ran.out, ran.err);
     std::fs::write(folder.path().join("p.test.yaml"), tests.replace("room: 7,", "rom: 7,")).unwrap();
     let ran = flow(folder.path(), &["test"]);
-    assert!(ran.exit != 0 && format!("{}{}", ran.out, ran.err).contains("the form has no field \"rom\"; did you mean \"room\"?"), "{}{}", ran.out, ran.err);
+    assert!(
+        ran.exit != 0 && format!("{}{}", ran.out, ran.err).contains("the form has no field \"rom\"; did you mean \"room\"?"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
 }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde_json::json;
 
 use super::build::*;
-use super::world::{Says, World, options};
+use super::world::{Says, World, options, yes};
 use crate::engine::faults::{self, FaultPlace};
 use crate::engine::{Input, ResumeError, Run};
 use crate::event::{Canceller, Event, Happening, RunStatus, StepStatus};
@@ -276,15 +276,7 @@ fn a_once_agent_goes_on_only_when_a_person_says_so_though_its_pipeline_has_ended
     assert_eq!(world.successes("a/look_up[2]/nap"), 1);
     assert!(world.out.is_empty() && world.run.is_paused(), "{:?}", world.lines());
     world.check();
-    world.handle(Input::Decided {
-        step: "a".into(),
-        question: 0,
-        approved: true,
-        comment: String::new(),
-        by: String::new(),
-        nobody: false,
-        fields: None,
-    });
+    world.handle(yes("a"));
     assert_eq!(world.out.len(), 1, "{:?}", world.lines());
     world.finish();
     assert_eq!((world.status(), world.count("approval_requested")), (RunStatus::Succeeded, 1));
@@ -308,15 +300,7 @@ fn once_holds_for_what_runs_inside_the_step() {
     let mut paused = world.after_crash(world.events.len(), 5);
     assert!(paused.run.is_paused() && paused.out.is_empty());
     assert_eq!(paused.run.state().undecided().map(|s| &**s).collect::<Vec<_>>(), ["c/pay"]);
-    paused.handle(Input::Decided {
-        step: "c/pay".into(),
-        question: 0,
-        approved: true,
-        comment: String::new(),
-        by: String::new(),
-        nobody: false,
-        fields: None,
-    });
+    paused.handle(yes("c/pay"));
     paused.finish();
     assert_eq!(paused.status(), RunStatus::Succeeded);
     paused.check();

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::build::*;
 use super::serving::{agent_with, asks, listed, pipeline_with, server, uses};
-use super::world::{World, options};
+use super::world::{World, options, yes};
 use crate::engine::{CallReply, Input, Mocks};
 use crate::event::{Failure, FailureKind, MessageRole};
 use crate::model::{Approve, Mock, Pipeline, ResourceStep, ServerKind, Step, StepKind, Tool, ToolKind};
@@ -207,15 +207,7 @@ fn a_person_is_asked_before_a_resource_is_read_where_the_server_wants_it() {
     let question = r#""a" wants to read the resource weather(notes:///a.md); allow it?"#;
     let events = serde_json::to_string(&world.events).unwrap();
     assert!(events.contains(&serde_json::to_string(question).unwrap()), "{events}");
-    world.handle(Input::Decided {
-        step: "a".into(),
-        question: 0,
-        approved: true,
-        comment: String::new(),
-        by: String::new(),
-        nobody: false,
-        fields: None,
-    });
+    world.handle(yes("a"));
     world.hands(resource("Yes.", None));
     assert_eq!(world.output("a").unwrap()["text"], "Yes.");
     world.check();
