@@ -7,7 +7,7 @@ use serde_json::json;
 use super::build::*;
 use super::serving::{agent_with, asks, listed, pipeline_with, server, uses};
 use super::world::{World, options, yes};
-use crate::engine::{CallReply, Input, Mocks};
+use crate::engine::{CallReply, Mocks};
 use crate::event::{Failure, FailureKind, MessageRole};
 use crate::model::{Approve, Mock, Pipeline, ResourceStep, ServerKind, Step, StepKind, Tool, ToolKind};
 use crate::port::{FileContent, ResourceReply, ServerReply, ToolList};
