@@ -1,6 +1,6 @@
 //! A person at a terminal types answers, line by line.
 
-use std::io::{BufRead, IsTerminal, Read};
+use std::io::{BufRead, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,8 +14,7 @@ use crate::port::{PrintError, Printer};
 
 /// Most characters of a question that a terminal shows at once.
 const MOST_SEEN: usize = 2_000;
-/// Most bytes of one typed line. Terminals cut a line after 4,095 bytes, without a word.
-const MOST_TYPED: u64 = 64 * 1024;
+/// Terminals cut a line after so many bytes, without a word.
 const CUT_BY_TERMINAL: usize = 4_095;
 /// How often to check whether a question is over.
 const LOOK: Duration = Duration::from_millis(100);
@@ -44,9 +43,11 @@ pub(super) enum Said {
 pub(super) struct Typing(Arc<AtomicBool>);
 
 impl Typing {
-    /// Ends the question.
+    /// Ends the question. Nothing of what was typed at it reaches what reads next.
     pub(super) fn end(&self) {
         self.0.store(true, Ordering::Release);
+        *held(&PROMPT) = None;
+        forget_typed();
     }
 
     /// Whether the question is over.
@@ -99,14 +100,12 @@ impl Typing {
                     return None;
                 }
             }
-            let mut line = vec![];
-            let read = std::io::stdin().lock().take(MOST_TYPED).read_until(b'\n', &mut line);
+            let line = typed_line();
             drop(open);
-            // Ctrl-D hands over what was typed so far: that is no answer.
-            if read.is_err() || line.pop() != Some(b'\n') {
+            let Some(line) = line else {
                 tell!();
                 return None;
-            }
+            };
             if line.len() >= CUT_BY_TERMINAL {
                 tell!("this terminal cuts a line after {CUT_BY_TERMINAL} bytes; type a shorter one, or answer with flow approve");
                 continue;
@@ -117,6 +116,18 @@ impl Typing {
             }
         }
     }
+}
+
+/// One line as the terminal hands it over, without its end; `None`: the input has ended. Ctrl-D hands over what was typed so far, without an end of
+/// the line: that is no answer.
+fn typed_line() -> Option<Vec<u8>> {
+    let mut stdin = std::io::stdin().lock();
+    let given = stdin.fill_buf().ok()?;
+    let end = given.iter().position(|byte| *byte == b'\n');
+    let line = end.map(|end| given[..end].to_vec());
+    let used = end.map_or(given.len(), |end| end + 1);
+    stdin.consume(used);
+    line
 }
 
 /// Reads an answer: `yes`, `no`, `no, not before Monday`.
@@ -160,17 +171,18 @@ pub(super) struct StdoutBesideQuestion(Stdout);
 
 impl Printer for StdoutBesideQuestion {
     fn print(&self, parts: &[String]) -> Result<(), PrintError> {
-        let open = held(&PROMPT);
-        let Some(prompt) = open.as_deref().filter(|_| std::io::stdout().is_terminal()) else {
-            // Whoever should read this may not.
-            drop(open);
-            return self.0.print(parts);
-        };
+        let asked = held(&PROMPT).clone().filter(|_| std::io::stdout().is_terminal());
+        let Some(prompt) = asked else { return self.0.print(parts) };
         tell!();
+        // Nothing is held meanwhile: whoever should read this may not.
         let printed = self.0.print(parts);
-        forget_typed();
-        tell::gap();
-        tell::as_written(prompt, "");
+        // What ended the question may have let this text be printed.
+        std::thread::sleep(LOOK);
+        let open = held(&PROMPT);
+        if open.as_deref() == Some(&*prompt) {
+            tell::gap();
+            tell::as_written(&prompt, "");
+        }
         printed
     }
 }

@@ -1,6 +1,6 @@
 //! A person is asked what they must decide, one question after the other, while the other steps of the run go on.
 
-use std::future::{pending, ready};
+use std::future::ready;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
 use crate::engine::Input;
-use crate::event::{Event, FormRequest, Happening};
+use crate::event::{Canceller, Event, FormRequest, Happening};
 use crate::gate::form::answered;
 use crate::journal::{answer_until, ends_question, is_ending_after};
 
@@ -32,6 +32,8 @@ pub struct RunQuestion {
     pub until: Option<DateTime<Utc>>,
     /// It is about a call that has not been made.
     is_call: bool,
+    /// The run is cancelled for good, so that no other process can continue with an answer.
+    is_last: bool,
 }
 
 impl RunQuestion {
@@ -46,6 +48,7 @@ impl RunQuestion {
             form: form.as_deref().cloned(),
             until: answer_until(event),
             is_call: form.is_none() && !act.is_empty(),
+            is_last: false,
         })
     }
 
@@ -67,6 +70,11 @@ impl RunQuestion {
     /// The name of that call.
     fn live(&self) -> Option<&str> {
         self.form.as_ref().and_then(|form| form.live.as_deref())
+    }
+
+    /// Whether nobody can answer in another process.
+    fn is_now_or_never(&self) -> bool {
+        self.is_live() || self.is_last
     }
 
     /// Whether the time for an answer is up.
@@ -137,6 +145,7 @@ impl Decide for Nobody {
 /// What is asked now, told to whoever asks.
 pub(super) struct OpenQuestions {
     questions: Vec<RunQuestion>,
+    is_cancelled: bool,
     told: watch::Sender<Vec<RunQuestion>>,
 }
 
@@ -146,13 +155,15 @@ impl OpenQuestions {
         let mut questions = RunQuestion::open(before);
         questions.retain(|question| !question.is_late(now));
         let (told, heard) = watch::channel(questions.clone());
-        (OpenQuestions { questions, told }, heard)
+        (OpenQuestions { questions, is_cancelled: false, told }, heard)
     }
 
     /// Sees what an event means for the questions.
     pub(super) fn take(&mut self, event: &Event) {
         // What a run that ends cancels, nobody needs to answer here.
+        self.is_cancelled |= matches!(event.happening, Happening::CancelRequested { by: Canceller::Person, .. });
         if follow(&mut self.questions, event, false) {
+            self.questions.iter_mut().for_each(|question| question.is_last = self.is_cancelled);
             let _ = self.told.send(self.questions.clone());
         }
     }
@@ -164,7 +175,7 @@ impl OpenQuestions {
 
     /// Whether each question can wait for another process.
     pub(super) fn can_wait(&self) -> bool {
-        !self.questions.iter().any(RunQuestion::is_live)
+        !self.questions.iter().any(RunQuestion::is_now_or_never)
     }
 }
 
@@ -190,7 +201,7 @@ pub(super) trait AskingRun {
 const LOOK: Duration = Duration::from_millis(200);
 
 /// What became of a question.
-enum Asked {
+enum QuestionEnd {
     Answered(Answer),
     /// Nobody decides now.
     Alone,
@@ -215,7 +226,7 @@ pub(super) async fn ask_each(
     let mut answered = 0;
     loop {
         // A question that was answered is open until its answer is kept.
-        let is_next = |question: &&RunQuestion| question.number > answered && (question.is_live() || !*nobody.borrow());
+        let is_next = |question: &&RunQuestion| question.number > answered && (question.is_now_or_never() || !*nobody.borrow());
         let next = open.borrow_and_update().iter().find(is_next).cloned();
         let Some(question) = next else {
             if open.changed().await.is_err() {
@@ -223,17 +234,22 @@ pub(super) async fn ask_each(
             }
             continue;
         };
-        let is_live = question.is_live();
-        let answer = match if *nobody.borrow() { Asked::Alone } else { ask(&question, &mut open, decide, run).await } {
-            Asked::Over => continue,
-            Asked::Answered(answer) if !question.takes(&answer) => continue,
+        let can_wait = !question.is_now_or_never();
+        let answer = match if *nobody.borrow() { QuestionEnd::Alone } else { ask(&question, &mut open, decide, run).await } {
+            QuestionEnd::Over => continue,
+            QuestionEnd::Answered(answer) if !question.takes(&answer) => continue,
             // Whoever wants the run to end was first.
-            Asked::Answered(_) if run.is_ending() => return pending().await,
-            Asked::Answered(answer) => answer,
-            Asked::CallEnded => Answer::of_nobody("its call ended before an answer"),
-            Asked::Alone => {
+            QuestionEnd::Answered(_) if run.is_ending() => {
+                while run.is_ending() {
+                    tokio::time::sleep(LOOK).await;
+                }
+                continue;
+            }
+            QuestionEnd::Answered(answer) => answer,
+            QuestionEnd::CallEnded => Answer::of_nobody("its call ended before an answer"),
+            QuestionEnd::Alone => {
                 let _ = nobody.send(true);
-                if !is_live {
+                if can_wait {
                     continue;
                 }
                 Answer::of_nobody("")
@@ -245,19 +261,24 @@ pub(super) async fn ask_each(
 }
 
 /// Asks one question.
-async fn ask(question: &RunQuestion, open: &mut watch::Receiver<Vec<RunQuestion>>, decide: &mut dyn Decide, run: &dyn AskingRun) -> Asked {
+async fn ask(
+    question: &RunQuestion,
+    open: &mut watch::Receiver<Vec<RunQuestion>>,
+    decide: &mut dyn Decide,
+    run: &dyn AskingRun,
+) -> QuestionEnd {
     let mut decided = decide.decide(question.clone());
     loop {
         tokio::select! {
-            answer = &mut decided => return answer.map_or(Asked::Alone, Asked::Answered),
+            answer = &mut decided => return answer.map_or(QuestionEnd::Alone, QuestionEnd::Answered),
             changed = open.changed() => {
                 if changed.is_err() || !open.borrow_and_update().iter().any(|other| other.number == question.number) {
-                    return Asked::Over;
+                    return QuestionEnd::Over;
                 }
             }
             () = tokio::time::sleep(LOOK) => {
                 if question.live().is_some_and(|call| run.has_ended(call)) {
-                    return Asked::CallEnded;
+                    return QuestionEnd::CallEnded;
                 }
             }
         }

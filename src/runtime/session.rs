@@ -1,5 +1,6 @@
 //! Executes a run to its end, or until a person must decide. Every caller uses this.
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::diagnostic::visible;
 use crate::driver::{FoundPerson, StopReceiver, drive, find_person, moment};
 use crate::engine::{Input, Run, RunMessage, check_inputs, marks, named_message, run_message};
 use crate::event::{Canceller, ConversationSoFar, Event, RunStart, RunStatus, StyleUsed};
-use crate::journal::{Journal, PersonalMask, RunMask};
+use crate::journal::{Journal, PersonalMask, RunMask, is_ending_after};
 use crate::model::{Outputs, Pipeline, Program};
 use crate::port::{EventLog, Secret, ToolServers};
 use crate::redact::Redactor;
@@ -185,11 +186,14 @@ impl RunSession {
         let stop = &mut ended;
         let (decides, mut decisions) = unbounded_channel();
         let (nobody, mut is_nobody) = watch::channel(false);
+        // The run knows that it is to end.
+        let is_told = Cell::new(false);
         let played = async {
             let mut answered = None;
             let driven = loop {
                 let mut watch = |event: Event| {
                     asked.take(&event);
+                    is_told.set(is_ending_after(&event, is_told.get()));
                     events.push(event);
                     let is_new = mask.take(&events);
                     let known = mask.of(&events);
@@ -250,7 +254,7 @@ impl RunSession {
                 never = ended_elsewhere => match never {},
                 // Whoever does not decide is asked no more.
                 never = async {
-                    ask_each(open, decide, decides, nobody, &Beside { lock: lock.as_ref(), servers: &*on.ports.servers }).await;
+                    ask_each(open, decide, decides, nobody, &Beside { lock: lock.as_ref(), is_told: &is_told, servers: &*on.ports.servers }).await;
                     std::future::pending::<Infallible>().await
                 } => match never {},
             }
@@ -320,12 +324,13 @@ fn with_texts(error: RunError, on: &Surroundings, stored: &StoredRun) -> RunErro
 /// What a run knows of those outside it.
 struct Beside<'a> {
     lock: Option<&'a RunLock>,
+    is_told: &'a Cell<bool>,
     servers: &'a dyn ToolServers,
 }
 
 impl AskingRun for Beside<'_> {
     fn is_ending(&self) -> bool {
-        self.lock.is_some_and(RunLock::is_asked_to_end)
+        !self.is_told.get() && self.lock.is_some_and(RunLock::is_asked_to_end)
     }
 
     fn has_ended(&self, call: &str) -> bool {

@@ -267,11 +267,9 @@ outputs: { a: \"{{ steps.ask.output.a }}\", b: \"{{ steps.ask.output.b }}\" }
 #[test]
 fn only_a_whole_line_that_arrived_as_it_was_typed_is_an_answer() {
     let folder = place(TWO);
-    // Ctrl-D hands over what was typed so far, and a second one ends the input.
+    // Ctrl-D hands over what was typed so far.
     let (exit, shown) = at_question(folder.path(), &["run", "p.yaml"], "(yes/no) ", |_, keyboard| {
         keyboard.write_all(b"yes\x04").unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        let _ = keyboard.write_all(b"\x04");
     });
     assert_eq!(exit, Some(8), "{shown}");
     // What is pasted into one field does not fill the next one.
@@ -297,4 +295,51 @@ fn text_of_another_step_does_not_hide_what_is_asked() {
         });
         assert_eq!(exit, Some(6), "{shown}");
     }
+}
+
+#[test]
+fn what_was_half_typed_when_a_text_came_is_part_of_the_answer() {
+    let pipeline = "flow: 1\nname: half\nsteps:\n  - { id: ask, approval: Delete it?, needs: [] }\n  - { id: pause, wait: 700ms, needs: [] }\n  - { id: say, send: stdout, of: \"'News'\", needs: [pause] }\noutputs: { by: \"{{ steps.ask.output.by }}\" }\n";
+    let folder = place(pipeline);
+    let (exit, shown) = at_window_question(folder.path(), &["run", "p.yaml"], "Delete it? (yes/no) ", |_, keyboard| {
+        keyboard.write_all(b"no, I will not say ").unwrap();
+        let (mut rest, mut buffer) = (String::new(), [0; 4096]);
+        while !rest.contains("Delete it? (yes/no) ") {
+            let read = keyboard.read(&mut buffer).unwrap();
+            rest.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        }
+        keyboard.write_all(b"yes\n").unwrap();
+    });
+    assert_eq!(exit, Some(6), "{shown}");
+    let told = flow(folder.path(), &["runs", "show"]).out;
+    assert!(told.contains("I will not say yes"), "{told}");
+}
+
+#[test]
+fn a_cancelled_run_whose_last_steps_ask_ends_with_and_without_an_answer() {
+    let pipeline = "flow: 1\nname: last\nsteps:\n  - { id: w, wait: 60s }\nfinally:\n  - { id: fin, approval: Final? }\n";
+    let folder = place(pipeline);
+    let (exit, shown) = at_question(folder.path(), &["run", "p.yaml"], "w (", |_, keyboard| {
+        let run = flow(folder.path(), &["runs", "list"]).out.split(' ').next().unwrap().to_owned();
+        let place = folder.path().to_owned();
+        let cancel = std::thread::spawn(move || flow(&place, &["runs", "cancel", &run]));
+        let (mut rest, mut buffer) = (String::new(), [0; 4096]);
+        while !rest.contains("Final? (yes/no) ") {
+            let read = keyboard.read(&mut buffer).unwrap();
+            rest.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        }
+        keyboard.write_all(b"yes\n").unwrap();
+        assert_eq!(cancel.join().unwrap().exit, 0);
+    });
+    assert_eq!(exit, Some(130), "{shown}");
+    // Nobody is there.
+    let mut run = crate::program::command(folder.path(), &["run", "p.yaml"]);
+    let run = run.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+    let child = run.spawn().unwrap();
+    crate::program::until("the run did not begin", || flow(folder.path(), &["runs", "list", "--status", "running"]).out.contains("r_"));
+    let id = flow(folder.path(), &["runs", "list", "--status", "running"]).out.split(' ').next().unwrap().to_owned();
+    assert_eq!(flow(folder.path(), &["runs", "cancel", &id]).exit, 0);
+    let ended = child.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(ended.status.code() == Some(130) && !told.contains("flow approve"), "{:?} {told}", ended.status);
 }

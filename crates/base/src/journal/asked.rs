@@ -119,6 +119,22 @@ impl AskedQuestions {
     /// Keeps both lists of a record as they are after this event.
     pub(super) fn take(&mut self, open: &mut Vec<QuestionRecord>, answers: &mut Vec<AnswerRecord>, event: &Event) {
         self.is_ending = is_ending_after(event, self.is_ending);
+        if let Happening::StepCancelled { step } = &event.happening
+            && !self.is_ending
+        {
+            let taken_back = open.iter().filter(|asked| asked.step == **step).map(|asked| AnswerRecord {
+                step: asked.step.clone(),
+                question: asked.question.clone(),
+                show: asked.show.clone(),
+                approved: false,
+                fields: Value::Null,
+                comment: "taken back, since no step could use the answer".to_owned(),
+                by: String::new(),
+                nobody: true,
+                time: event.time,
+            });
+            answers.extend(taken_back);
+        }
         open.retain(|asked| !ends_question(event, &asked.step, asked.form.is_none() && !asked.in_doubt, self.is_ending));
         match &event.happening {
             Happening::ApprovalRequested { step, question, act, form } => {
