@@ -34,6 +34,8 @@ pub struct RunQuestion {
     is_call: bool,
     /// The run is cancelled for good, so that no other process can continue with an answer.
     is_last: bool,
+    /// How often its answer was not taken.
+    round: u32,
 }
 
 impl RunQuestion {
@@ -49,6 +51,7 @@ impl RunQuestion {
             until: answer_until(event),
             is_call: form.is_none() && !act.is_empty(),
             is_last: false,
+            round: 0,
         })
     }
 
@@ -168,6 +171,12 @@ impl OpenQuestions {
         }
     }
 
+    /// Asks all of it again: nothing else is left to do, and whoever asks waits. So an answer was not taken, or a question was not heard of yet.
+    pub(super) fn ask_again(&mut self) {
+        self.questions.iter_mut().for_each(|question| question.round += 1);
+        let _ = self.told.send(self.questions.clone());
+    }
+
     /// Whether nothing is asked.
     pub(super) fn is_empty(&self) -> bool {
         self.questions.is_empty()
@@ -195,6 +204,8 @@ pub(super) trait AskingRun {
     fn is_ending(&self) -> bool;
     /// The call in whose middle a server asks has ended.
     fn has_ended(&self, call: &str) -> bool;
+    /// Whoever asks has nothing to ask, or asks.
+    fn waits(&self, waits: bool);
 }
 
 /// How often to check whether the call in whose middle a server asks has ended.
@@ -223,11 +234,19 @@ pub(super) async fn ask_each(
     for question in open.borrow().iter().filter(|question| question.is_live()) {
         let _ = decisions.send(Answer::of_nobody("its process ended before an answer").input(question.clone()));
     }
-    let mut answered = 0;
+    run.waits(false);
+    while open.borrow_and_update().iter().any(RunQuestion::is_live) {
+        if open.changed().await.is_err() {
+            return;
+        }
+    }
+    let mut answered = (0, 0);
     loop {
         // A question that was answered is open until its answer is kept.
-        let is_next = |question: &&RunQuestion| question.number > answered && (question.is_now_or_never() || !*nobody.borrow());
+        let is_next =
+            |question: &&RunQuestion| (question.number, question.round) > answered && (question.is_now_or_never() || !*nobody.borrow());
         let next = open.borrow_and_update().iter().find(is_next).cloned();
+        run.waits(next.is_none());
         let Some(question) = next else {
             if open.changed().await.is_err() {
                 return;
@@ -255,7 +274,7 @@ pub(super) async fn ask_each(
                 Answer::of_nobody("")
             }
         };
-        answered = question.number;
+        answered = (question.number, question.round);
         let _ = decisions.send(answer.input(question));
     }
 }

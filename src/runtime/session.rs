@@ -187,7 +187,7 @@ impl RunSession {
         let (decides, mut decisions) = unbounded_channel();
         let (nobody, mut is_nobody) = watch::channel(false);
         // The run knows that it is to end.
-        let is_told = Cell::new(false);
+        let (is_told, is_idle) = (Cell::new(false), Cell::new(true));
         let played = async {
             let mut answered = None;
             let driven = loop {
@@ -209,6 +209,9 @@ impl RunSession {
                 }
                 if !matches!(driven, Ok(None)) || asked.is_empty() {
                     break driven;
+                }
+                if is_idle.get() && decisions.is_empty() {
+                    asked.ask_again();
                 }
                 let left = run.state().time_to_answer().map(Duration::from_millis);
                 let asked_at = on.ports.clock.elapsed();
@@ -254,7 +257,7 @@ impl RunSession {
                 never = ended_elsewhere => match never {},
                 // Whoever does not decide is asked no more.
                 never = async {
-                    ask_each(open, decide, decides, nobody, &Beside { lock: lock.as_ref(), is_told: &is_told, servers: &*on.ports.servers }).await;
+                    ask_each(open, decide, decides, nobody, &Beside { lock: lock.as_ref(), is_told: &is_told, is_idle: &is_idle, servers: &*on.ports.servers }).await;
                     std::future::pending::<Infallible>().await
                 } => match never {},
             }
@@ -325,6 +328,7 @@ fn with_texts(error: RunError, on: &Surroundings, stored: &StoredRun) -> RunErro
 struct Beside<'a> {
     lock: Option<&'a RunLock>,
     is_told: &'a Cell<bool>,
+    is_idle: &'a Cell<bool>,
     servers: &'a dyn ToolServers,
 }
 
@@ -335,6 +339,10 @@ impl AskingRun for Beside<'_> {
 
     fn has_ended(&self, call: &str) -> bool {
         self.servers.has_ended(call)
+    }
+
+    fn waits(&self, waits: bool) {
+        self.is_idle.set(waits);
     }
 }
 
