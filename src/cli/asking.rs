@@ -35,6 +35,7 @@ impl Decide for AskedAtTerminal {
         let show = show_command(&asked.run, &asked.step, &self.reach);
         let held = self.progress.as_ref().map(ProgressDisplay::hold);
         let typing = Typing::default();
+        let over = typing.clone();
         let mut line = OpenLine { open: Some(typing.clone()), was_taken_back: Arc::clone(&self.was_taken_back) };
         let rests = self.was_taken_back.swap(false, Ordering::AcqRel);
         let ask = move || match &asked.form {
@@ -48,7 +49,7 @@ impl Decide for AskedAtTerminal {
             if rests {
                 std::thread::sleep(REST);
             }
-            ask()
+            if over.is_over() { None } else { ask() }
         });
         Box::pin(async move {
             let answer = asking.await;

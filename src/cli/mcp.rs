@@ -150,6 +150,13 @@ impl Arrivals {
     }
 }
 
+/// One that ends before it has begun does not let the next one overtake those before it.
+impl Drop for Arrival {
+    fn drop(&mut self) {
+        self.wait();
+    }
+}
+
 impl Arrival {
     /// Waits until the call before has begun.
     fn wait(&self) {

@@ -43,11 +43,10 @@ pub(super) enum Said {
 pub(super) struct Typing(Arc<AtomicBool>);
 
 impl Typing {
-    /// Ends the question. Nothing of what was typed at it reaches what reads next.
+    /// Ends the question.
     pub(super) fn end(&self) {
         self.0.store(true, Ordering::Release);
         *held(&PROMPT) = None;
-        forget_typed();
     }
 
     /// Whether the question is over.
@@ -94,11 +93,15 @@ impl Typing {
     /// arrive as it was typed is asked for again.
     pub(super) fn line(&self, prompt: &str) -> Option<String> {
         loop {
+            if self.is_over() {
+                return None;
+            }
             let open = OpenPrompt::show(prompt);
-            while !has_typed(LOOK) {
-                if self.is_over() {
-                    return None;
-                }
+            while !has_typed(LOOK) && !self.is_over() {}
+            if self.is_over() {
+                // Nothing of what was typed at it reaches what reads next.
+                forget_typed();
+                return None;
             }
             let line = typed_line();
             drop(open);

@@ -1,5 +1,6 @@
 //! A person is asked what they must decide, one question after the other, while the other steps of the run go on.
 
+use std::collections::HashMap;
 use std::future::ready;
 use std::pin::Pin;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
-use crate::engine::Input;
+use crate::engine::{Input, RunState};
 use crate::event::{Canceller, Event, FormRequest, Happening};
 use crate::gate::form::answered;
 use crate::journal::{answer_until, ends_question, is_ending_after};
@@ -153,10 +154,10 @@ pub(super) struct OpenQuestions {
 }
 
 impl OpenQuestions {
-    /// What the events of a run that continues have left open; who is late is not asked.
-    pub(super) fn new(before: &[Event], now: DateTime<Utc>) -> (OpenQuestions, watch::Receiver<Vec<RunQuestion>>) {
+    /// What the events of a run that continues have left open; who is late is not asked. `state`: of the run before it continues.
+    pub(super) fn new(before: &[Event], state: &RunState, now: DateTime<Utc>) -> (OpenQuestions, watch::Receiver<Vec<RunQuestion>>) {
         let mut questions = RunQuestion::open(before);
-        questions.retain(|question| !question.is_late(now));
+        questions.retain(|question| !question.is_late(now) && state.question_when_resumed(&question.step) == Some(question.number));
         let (told, heard) = watch::channel(questions.clone());
         (OpenQuestions { questions, is_cancelled: false, told }, heard)
     }
@@ -240,11 +241,12 @@ pub(super) async fn ask_each(
             return;
         }
     }
-    let mut answered = (0, 0);
+    // The round of each question in which it was answered.
+    let mut answered = HashMap::new();
     loop {
         // A question that was answered is open until its answer is kept.
-        let is_next =
-            |question: &&RunQuestion| (question.number, question.round) > answered && (question.is_now_or_never() || !*nobody.borrow());
+        let is_answered = |question: &RunQuestion| answered.get(&question.number).is_some_and(|round| question.round <= *round);
+        let is_next = |question: &&RunQuestion| !is_answered(question) && (question.is_now_or_never() || !*nobody.borrow());
         let next = open.borrow_and_update().iter().find(is_next).cloned();
         run.waits(next.is_none());
         let Some(question) = next else {
@@ -274,7 +276,7 @@ pub(super) async fn ask_each(
                 Answer::of_nobody("")
             }
         };
-        answered = (question.number, question.round);
+        answered.insert(question.number, question.round);
         let _ = decisions.send(answer.input(question));
     }
 }

@@ -21,8 +21,8 @@ use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
 use crate::driver::{FoundPerson, StopReceiver, drive, find_person, moment};
 use crate::engine::{Input, Run, RunMessage, check_inputs, marks, named_message, run_message};
-use crate::event::{Canceller, ConversationSoFar, Event, RunStart, RunStatus, StyleUsed};
-use crate::journal::{Journal, PersonalMask, RunMask, is_ending_after};
+use crate::event::{Canceller, ConversationSoFar, Event, Happening, RunStart, RunStatus, StyleUsed};
+use crate::journal::{Journal, PersonalMask, RunMask};
 use crate::model::{Outputs, Pipeline, Program};
 use crate::port::{EventLog, Secret, ToolServers};
 use crate::redact::Redactor;
@@ -179,7 +179,7 @@ impl RunSession {
             before.iter().for_each(|event| tape.watch(event));
         }
         attend.masks(mask.of(&before).redactor());
-        let (mut asked, open) = OpenQuestions::new(&before, on.ports.clock.now());
+        let (mut asked, open) = OpenQuestions::new(&before, run.state(), on.ports.clock.now());
         let mut events = before;
         let (ends, mut ended) = unbounded_channel();
         let ended_elsewhere = asked_elsewhere(stop, lock.as_ref(), ends);
@@ -193,7 +193,7 @@ impl RunSession {
             let driven = loop {
                 let mut watch = |event: Event| {
                     asked.take(&event);
-                    is_told.set(is_ending_after(&event, is_told.get()));
+                    is_told.set(is_told.get() || matches!(event.happening, Happening::CancelRequested { .. }));
                     events.push(event);
                     let is_new = mask.take(&events);
                     let known = mask.of(&events);
@@ -234,6 +234,7 @@ impl RunSession {
                     Some(by) = stop.recv() => (by == Canceller::Person).then_some(Input::Cancel { by }),
                 };
                 let Some(decided) = decided else { break driven };
+                let away = on.ports.clock.elapsed().saturating_sub(asked_at);
                 if let Some(turn) = &mut turn {
                     match turn.come_back(stop, &mut |ahead, process| attend.waits(ahead, process)).await {
                         Ok(Waited::Over) => {}
@@ -244,7 +245,6 @@ impl RunSession {
                 begin = decided;
                 // A person's time is none of the run's, but where it is bounded.
                 if left.is_some() {
-                    let away = on.ports.clock.elapsed().saturating_sub(asked_at);
                     answered = Some(std::mem::replace(&mut begin, Input::Resume { away_ms: away.as_millis() as u64 }));
                 }
             };
@@ -351,7 +351,7 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Passes on who wants a run to end: whoever says so through `stop`, or another process by the lock of the run.
 async fn asked_elsewhere(stop: &mut StopReceiver, lock: Option<&RunLock>, ends: UnboundedSender<Canceller>) -> Infallible {
-    let mut is_open = true;
+    let (mut is_open, mut is_passed_on) = (true, false);
     loop {
         tokio::select! {
             by = stop.recv(), if is_open => match by {
@@ -359,7 +359,8 @@ async fn asked_elsewhere(stop: &mut StopReceiver, lock: Option<&RunLock>, ends: 
                 None => is_open = false,
             },
             () = tokio::time::sleep(LOOK) => {
-                if lock.is_some_and(RunLock::is_asked_to_end) {
+                if !is_passed_on && lock.is_some_and(RunLock::is_asked_to_end) {
+                    is_passed_on = true;
                     let _ = ends.send(Canceller::Person);
                 }
             }

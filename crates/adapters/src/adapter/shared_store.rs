@@ -56,7 +56,8 @@ impl SharedConversations {
 
 impl Drop for SharedConversations {
     fn drop(&mut self) {
-        if let Some(store) = self.store.take() {
+        if let Some(mut store) = self.store.take() {
+            store.give_up_turns();
             held(&self.stores.conversations).insert(store.file().to_path_buf(), store);
         }
     }

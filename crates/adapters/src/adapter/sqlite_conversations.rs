@@ -191,6 +191,11 @@ impl SqliteConversations {
         &self.file
     }
 
+    /// Lets others see that the runs of this connection that could not leave the queue are gone.
+    pub(super) fn give_up_turns(&mut self) {
+        self.turns.clear();
+    }
+
     /// Reuses the open file; `None` if it is no longer the file that was opened.
     pub(super) fn again(self, sealing: &Sealing) -> Option<SqliteConversations> {
         self.is_there().is_ok().then(|| SqliteConversations { sealing: sealing.clone(), ..self })
@@ -468,13 +473,13 @@ impl Conversations for SqliteConversations {
 
     fn settle(&mut self, run: &str, messages: &[KeptMessage]) -> Result<(), StoreError> {
         let bodies = self.bodies(run, messages)?;
-        self.atomically(|connection| {
+        let has_left = self.atomically(|connection| {
             let of = "select conversation from runs where run = ?1";
-            let Some(number) = connection.query_row(of, [run], |row| row.get::<_, i64>(0)).optional()? else { return Ok(()) };
+            let Some(number) = connection.query_row(of, [run], |row| row.get::<_, i64>(0)).optional()? else { return Ok(false) };
             let state = if bodies.is_empty() { LEFT } else { KEPT };
             connection.execute("update runs set state = ?2 where run = ?1", params![run, state])?;
             if bodies.is_empty() {
-                return Ok(());
+                return Ok(false);
             }
             connection.execute("delete from queue where run = ?1", [run])?;
             let before = connection.execute("delete from messages where run = ?1 and thread = ''", [run])?;
@@ -492,9 +497,9 @@ impl Conversations for SqliteConversations {
             if messages.iter().any(|message| matches!(message.thread, MessageThread::Summary { .. })) {
                 connection.execute("delete from messages where conversation = ?1 and thread = ?2", params![number, SUMMARY])?;
             }
-            insert(connection, number, run, &bodies, &messages, before)
+            insert(connection, number, run, &bodies, &messages, before).map(|()| true)
         })?;
-        if !messages.is_empty() {
+        if has_left {
             self.turns.remove(run);
         }
         Ok(())

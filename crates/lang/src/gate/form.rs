@@ -44,7 +44,8 @@ pub fn answered(form: &Value, values: Value) -> Result<Map<String, Value>, Vec<S
 
 /// Why values do not fit a form, in its reader's words: unknown fields, missing ones, and values that do not match their rules.
 fn problems(form: &Value, values: &Map<String, Value>) -> Vec<String> {
-    let Some(fields) = form["properties"].as_object() else { return schema_problems(form, &Value::Object(values.clone())) };
+    let of_whole = schema_problems(form, &Value::Object(values.clone()));
+    let Some(fields) = form["properties"].as_object().filter(|_| !of_whole.is_empty()) else { return of_whole };
     let unknown = values.keys().filter(|name| !fields.contains_key(*name)).map(|name| {
         let near = did_you_mean(name, fields.keys().map(String::as_str));
         let known = if fields.is_empty() {
@@ -60,7 +61,7 @@ fn problems(form: &Value, values: &Map<String, Value>) -> Vec<String> {
     let wrong = wrong.filter_map(|(name, value)| misfit(form, name, value).map(|why| format!("{name}: {why}")));
     let said: Vec<String> = unknown.chain(missing).chain(wrong).collect();
     // What only the whole says: the number of fields, and rules about several of them.
-    if said.is_empty() { schema_problems(form, &Value::Object(values.clone())) } else { said }
+    if said.is_empty() { of_whole } else { said }
 }
 
 /// Why one value is none of a field of a form; `None`: it is.

@@ -85,6 +85,11 @@ impl RunState {
         self.undecided().filter(|step| !self.doubts.contains_key(*step) && is_ending(step)).cloned().collect()
     }
 
+    /// The open question of a step once the run is resumed, as the number of the event that asked it.
+    pub fn question_when_resumed(&self, step: &str) -> Option<u64> {
+        self.interrupted.as_deref().unwrap_or(self).question(step)
+    }
+
     pub(super) fn consent_asked(&mut self, at: NodeRef, act: &str, now: u64) {
         let node = self.node(at);
         let left = |end: Option<u64>| end.map(|end| end.saturating_sub(now));
