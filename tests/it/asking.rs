@@ -349,7 +349,8 @@ fn an_answer_that_holds_a_secret_and_does_not_fit_without_it_is_asked_for_again(
     let pipeline = "flow: 1\nname: secret\nsecrets: { TOKEN: Token of the app. }\ntools: { hook: { http: GET https://example.com/x, headers: { authorization: 'Bearer {{ secrets.TOKEN }}' } } }\nsteps:\n  - { id: ask, approval: Go?, form: { word: { type: text, pattern: '^[a-z0-9-]+$' } } }\n  - { id: other, approval: Other?, needs: [] }\noutputs: { word: \"{{ steps.ask.output.word }}\" }\n";
     let folder = place(pipeline);
     assert_eq!(crate::program::ran(crate::program::command(folder.path(), &["trust", "p.yaml"]).env("TOKEN", "canary-12345678")).exit, 0);
-    let (exit, out, shown) = at(folder.path(), &["run", "p.yaml"], "yes\ncanary-12345678\nyes\nyes\nfine\n", &[("TOKEN", "canary-12345678")]);
+    let (exit, out, shown) =
+        at(folder.path(), &["run", "p.yaml"], "yes\ncanary-12345678\nyes\nyes\nfine\n", &[("TOKEN", "canary-12345678")]);
     assert!(exit == 0 && out.contains("fine"), "{exit} {out}{shown}");
     assert_eq!(shown.matches("Go? (yes/no)").count(), 2, "{shown}");
 }
