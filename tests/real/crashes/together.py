@@ -89,7 +89,9 @@ def one_store(flow: Flow, shape, count: int, seed: int) -> dict:
         assert end_of(events).get("status") == "succeeded" and not repeats(events), run
         own = [n for key, n in effects.items() if key.startswith(run)]
         assert len(own) == 4 and max(own) <= 2, (run, own)
-    assert sum(n > 1 for n in effects.values()) <= len(killed) and not place.locks(), (effects, place.locks())
+    assert sum(n > 1 for n in effects.values()) <= len(killed), effects
+    # A process that is killed between the last event of its run and its own end leaves the file of a lock that nobody has.
+    assert len(place.locks()) <= len(killed) and all(run in runs for run in place.locks()), place.locks()
     place.remove()
     return {"runs": count, "killed": len(killed)}
 
