@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -216,6 +217,15 @@ fn what_was_typed_before_a_question_is_no_answer_to_it() {
     assert!(shown.contains("Never."), "{shown}");
 }
 
+/// Waits until the terminal shows a text.
+fn shows(screen: &mut File, text: &str) {
+    let (mut shown, mut buffer) = (String::new(), [0; 4096]);
+    while !shown.contains(text) {
+        let read = screen.read(&mut buffer).unwrap();
+        shown.push_str(&String::from_utf8_lossy(&buffer[..read]));
+    }
+}
+
 /// A long step beside a question with a short time-out, and a second question.
 const BESIDE: &str = "flow: 1
 name: beside
@@ -303,11 +313,7 @@ fn what_was_half_typed_when_a_text_came_is_part_of_the_answer() {
     let folder = place(pipeline);
     let (exit, shown) = at_window_question(folder.path(), &["run", "p.yaml"], "Delete it? (yes/no) ", |_, keyboard| {
         keyboard.write_all(b"no, I will not say ").unwrap();
-        let (mut rest, mut buffer) = (String::new(), [0; 4096]);
-        while !rest.contains("Delete it? (yes/no) ") {
-            let read = keyboard.read(&mut buffer).unwrap();
-            rest.push_str(&String::from_utf8_lossy(&buffer[..read]));
-        }
+        shows(keyboard, "Delete it? (yes/no) ");
         keyboard.write_all(b"yes\n").unwrap();
     });
     assert_eq!(exit, Some(6), "{shown}");
@@ -323,11 +329,7 @@ fn a_cancelled_run_whose_last_steps_ask_ends_with_and_without_an_answer() {
         let run = flow(folder.path(), &["runs", "list"]).out.split(' ').next().unwrap().to_owned();
         let place = folder.path().to_owned();
         let cancel = std::thread::spawn(move || flow(&place, &["runs", "cancel", &run]));
-        let (mut rest, mut buffer) = (String::new(), [0; 4096]);
-        while !rest.contains("Final? (yes/no) ") {
-            let read = keyboard.read(&mut buffer).unwrap();
-            rest.push_str(&String::from_utf8_lossy(&buffer[..read]));
-        }
+        shows(keyboard, "Final? (yes/no) ");
         keyboard.write_all(b"yes\n").unwrap();
         assert_eq!(cancel.join().unwrap().exit, 0);
     });
