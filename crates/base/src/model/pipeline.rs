@@ -123,6 +123,19 @@ pub enum PermissionMode {
     Deny,
 }
 
+/// Whether programs are shut in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, strum::EnumString, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum SandboxMode {
+    /// They are not.
+    None,
+    /// They are where there is a sandbox; else they start without one, which is told and recorded.
+    Preferred,
+    /// They are, or they do not start.
+    #[default]
+    Required,
+}
+
 /// What a policy is asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -325,6 +338,6 @@ pub struct Policy {
     pub read: Option<Vec<Spanned<String>>>,
     pub write: Option<Vec<Spanned<String>>>,
     pub hosts: Option<Vec<Spanned<String>>>,
-    pub sandbox: Option<String>,
+    pub sandbox: Option<SandboxMode>,
     pub approval_required: Vec<Spanned<String>>,
 }

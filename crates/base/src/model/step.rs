@@ -136,6 +136,7 @@ pub enum FailureKind {
     NoAnswer,
     NoCase,
     NotAccepted,
+    Program,
     Quality,
     Refused,
     Rejected,

@@ -11,6 +11,7 @@ mod http;
 mod mail;
 mod model;
 mod output;
+mod program;
 mod server;
 mod store;
 mod tape;
@@ -30,6 +31,7 @@ pub use http::{HttpClient, HttpReply, HttpRequest};
 pub use mail::{Mail, MailSender};
 pub use model::{Listener, ModelClient, ModelReply, ModelRequest, Secret, ToolDescription};
 pub use output::{Folder, PrintError, Printer, plain_name};
+pub use program::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs, Python, PythonCall, PythonError, PythonReply};
 pub use server::{
     INSTRUCTIONS, ResourceCall, ResourceFile, ResourceReply, ServerAnswers, ServerCall, ServerReply, ServerSignIn, ServerTransport,
     ToolList, ToolServer, ToolServers,

@@ -15,7 +15,7 @@ pub fn policy(lower: &Lower, owner: &str, span: Span, node: &Node) -> Policy {
     policy.allowed_tools = keys.names("allowed_tools");
     policy.disallowed_tools = keys.names("disallowed_tools").unwrap_or_default();
     policy.permission_mode = keys.choice("permission_mode");
-    policy.sandbox = keys.word("sandbox").map(str::to_owned);
+    policy.sandbox = keys.choice("sandbox");
     policy.approval_required = keys.names("approval_required").unwrap_or_default();
     if let Some(limits) = keys.section("resource_limits", &keys::RESOURCE_LIMITS) {
         policy.max_time = limits.read("time", Lower::duration_or_zero);

@@ -7,7 +7,7 @@ use super::Thing::{Agent, Channel, Policy, StyleGuide, Table};
 use super::files::TEST_CASE;
 use super::work::{AGENT, FLOW, LIMITS, MODEL, SCORECARD, TOOL};
 use super::{KeyRule, KeyTable, Takes, key};
-use crate::model::{FieldKind, PermissionMode, SqlEngine};
+use crate::model::{FieldKind, PermissionMode, SandboxMode, SqlEngine};
 
 // A const that names a static inside another value is named itself.
 const EACH_TABLE: &Takes = &Keys(&DATA);
@@ -130,7 +130,7 @@ pub static POLICY: KeyTable = KeyTable::of("policy").keys(&[
     key("resource_limits", Keys(&RESOURCE_LIMITS), "bounds, all above 0"),
     key("file_access", Keys(&FILE_ACCESS), "which files may be touched"),
     key("network_access", Keys(&NETWORK_ACCESS), "which hosts may be reached"),
-    key("sandbox", Word(&["required", "preferred", "none"]), "whether programs are shut in"),
+    key("sandbox", Word(SandboxMode::VARIANTS), "whether programs are shut in"),
     key("approval_required", Many(&Name), "tools a person must confirm"),
 ]);
 

@@ -1,0 +1,158 @@
+//! Programs that a step or a tool starts, in a sandbox: `program`, and `python`, which is a program that is given code.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Pending, Secret};
+use crate::model::SandboxMode;
+
+/// One program to start. It gets an argument list and no shell reads it; its environment holds `PATH`, a scratch `HOME` and `TMPDIR`, the locale, and what `env` names.
+#[derive(Debug, Clone)]
+pub struct ProgramCall {
+    /// Who starts it, as a person reads it: `step "diff"`.
+    pub name: String,
+    /// The program (a name that is looked up in `PATH`, or an absolute path), and its arguments.
+    pub command: Vec<String>,
+    /// What it reads from its standard input.
+    pub input: Vec<u8>,
+    /// Its environment beside the fixed one.
+    pub env: Vec<(String, Secret)>,
+    /// The folder that it is started in. It may read what is in there, but for what belongs to `flow` and files of secrets. `None`: its scratch folder.
+    pub folder: Option<PathBuf>,
+    /// Files and folders that it may read beside the system's and `folder`.
+    pub reads: Vec<PathBuf>,
+    /// Folders that it may change.
+    pub writes: Vec<PathBuf>,
+    /// Files that lie in its scratch folder when it starts: plain names and contents.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// Whether files that it leaves in `out` of its scratch folder come back in [`ProgramReply::files`].
+    pub keeps_files: bool,
+    /// Whether it may reach the network.
+    pub network: bool,
+    /// Whether it is shut in.
+    pub sandbox: SandboxMode,
+    /// What it may use.
+    pub bounds: ProgramBounds,
+    /// Time for it, from its start to its end.
+    pub timeout: Duration,
+}
+
+/// What a program may use, with all processes that it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProgramBounds {
+    /// Bytes of memory of one process.
+    pub memory: u64,
+    /// Processes and threads at once.
+    pub processes: u64,
+    /// Bytes of one file that it writes.
+    pub file_size: u64,
+    /// Bytes in its scratch folder.
+    pub disk: u64,
+    /// Bytes of its standard output; of standard error the end is kept.
+    pub output: u64,
+}
+
+impl Default for ProgramBounds {
+    fn default() -> ProgramBounds {
+        ProgramBounds { memory: 2 << 30, processes: 64, file_size: 100 << 20, disk: 500 << 20, output: 8 << 20 }
+    }
+}
+
+/// What a program gave.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ProgramReply {
+    /// How it ended.
+    pub end: ProgramEnd,
+    /// Its standard output.
+    pub stdout: Vec<u8>,
+    /// The end of its standard error (at most 8 KiB).
+    pub stderr: Vec<u8>,
+    /// Files it left in `out` of its scratch folder: plain names and contents.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// What shut it in (`bubblewrap`, `landlock`); `None`: nothing did.
+    pub sandbox: Option<String>,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProgramEnd {
+    /// With this exit code.
+    Exited(i32),
+    /// By this signal.
+    Signaled(i32),
+}
+
+impl Default for ProgramEnd {
+    fn default() -> ProgramEnd {
+        ProgramEnd::Exited(0)
+    }
+}
+
+/// Starts programs.
+pub trait Programs: Send + Sync {
+    /// Runs one program to its end. When the answer is dropped, or this process ends, no process of it is left. Failures: `unavailable` (no such program; a sandbox is
+    /// required and there is none: says what to install), `timeout`, `too_large` (its output), `limit` (memory, processes or disk), `denied` (a folder it would change holds files of
+    /// `flow`). An exit code other than 0 is no failure here.
+    fn run(&self, call: ProgramCall) -> Pending<ProgramReply>;
+}
+
+/// Code for a Python interpreter. It always runs in a sandbox, without a network.
+#[derive(Debug, Clone)]
+pub struct PythonCall {
+    /// Who runs it, as a person reads it: `step "chart"`.
+    pub name: String,
+    /// The name of the code in a traceback: the file as the author wrote it, or the path of the step.
+    pub file: String,
+    /// The code.
+    pub code: String,
+    /// Values that it finds as variables: tables are lists of rows.
+    pub variables: Map<String, Value>,
+    /// Names that it must set.
+    pub returns: Vec<String>,
+    /// Files that it may read, at their own paths.
+    pub reads: Vec<PathBuf>,
+    /// Whether a model wrote it: then it is checked before it runs.
+    pub is_written_by_model: bool,
+    /// The interpreter; `None`: `python3` in `PATH`.
+    pub interpreter: Option<PathBuf>,
+    /// Packages that it needs. They are never installed.
+    pub requires: Vec<String>,
+    /// What it may use.
+    pub bounds: ProgramBounds,
+    /// Time for it.
+    pub timeout: Duration,
+}
+
+/// What code gave.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PythonReply {
+    /// The values of the names in `returns`. Pictures are objects with the `path` at which they are kept.
+    pub returns: Map<String, Value>,
+    /// What it printed.
+    pub printed: String,
+    /// Why it did not end well; `returns` is empty then.
+    pub error: Option<PythonError>,
+}
+
+/// Why code did not end well.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PythonError {
+    /// In one sentence, with the line of the author's code where there is one.
+    pub message: String,
+    /// The traceback, with the author's frames only; empty: there is none.
+    pub traceback: String,
+    /// The line of the author's code, from 1.
+    pub line: Option<u64>,
+    /// Whether the code was not run since the check found something that it may not do.
+    pub is_refused: bool,
+}
+
+/// Runs Python code.
+pub trait Python: Send + Sync {
+    /// Runs code to its end. Failures are those of [`Programs::run`], and `unavailable` for an interpreter or a package that is missing. An error of the code is no failure here.
+    fn run(&self, call: PythonCall) -> Pending<PythonReply>;
+}
