@@ -200,6 +200,8 @@ impl TrialStage<'_> {
             CallRequest::Scripted(_)
             | CallRequest::Query(_)
             | CallRequest::Read(_)
+            | CallRequest::Python(_)
+            | CallRequest::Program(_)
             | CallRequest::List { .. }
             | CallRequest::Open { .. } => world.carry_out(call, request, None),
             CallRequest::Held { request: ref held, .. } if !matches!(**held, CallRequest::Write { .. }) => {

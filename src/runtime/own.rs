@@ -89,7 +89,7 @@ fn of_servers(named: MayRun, program: &Program, own: &mut OwnFiles) {
     own.code_in.extend(loaded);
     own.code_in.extend(named.folders);
     own.code_in.extend(named.missing);
-    let starts = program.pipelines.iter().filter(|pipeline| pipeline.tools.values().any(|tool| tool.is_program()));
+    let starts = program.pipelines.iter().filter(|pipeline| !pipeline.commands().is_empty());
     own.starts.extend(starts.map(|pipeline| pipeline.folder.clone()));
 }
 

@@ -62,6 +62,8 @@ pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun,
             CallRequest::Recall { .. } => return Ok(CallReply::Value(Value::Null)),
             CallRequest::Query(_)
             | CallRequest::Read(_)
+            | CallRequest::Program(_)
+            | CallRequest::Python(_)
             | CallRequest::Http(_)
             | CallRequest::Tools(_)
             | CallRequest::Tool(_)

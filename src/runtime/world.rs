@@ -18,6 +18,7 @@ use crate::adapter::http::{Http, HttpSettings, StepHttpClient};
 use crate::adapter::mcp::McpServers;
 use crate::adapter::mcp::auth::LoginCommand;
 use crate::adapter::model::HttpModelClient;
+use crate::adapter::no_programs::NoPrograms;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::smtp::SmtpMailSender;
 use crate::adapter::started::Agreed;
@@ -46,6 +47,8 @@ pub(crate) fn ports(
         database: data.clone(),
         reader: data,
         servers: Arc::new(McpServers::new(http.clone(), clock.clone()).as_agreed(agreed).with_logins(logins).with_login_command(command)),
+        programs: Arc::new(NoPrograms),
+        python: Arc::new(NoPrograms),
         http: Arc::new(StepHttpClient::new(http)),
         mail: Arc::new(SmtpMailSender::new(clock.clone(), private_hosts)),
         folder: Arc::new(DiskFolder::keeping(own)),

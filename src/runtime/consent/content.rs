@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::adapter::files::{FileError, cannot};
 use crate::adapter::started::{MayRun, Prints, Started, may_run};
 use crate::engine::servers;
-use crate::model::{Form, Model, Pipeline, Program, ServerKind, Text, ToolKind, is_own_variable};
+use crate::model::{Form, Model, Pipeline, Program, StartedCommand, Text, is_own_variable};
 use crate::port::{Secret, ServerTransport};
 use crate::runtime::{declared, inputs_of_file};
 
@@ -67,11 +67,10 @@ fn known(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> Vec<Started> {
         project: project.clone(),
     };
     let mut found = vec![];
-    for (name, tool) in &pipeline.tools {
-        let ToolKind::Server(ServerKind::Program { command, args, env: variables }) = &tool.kind else { continue };
+    for StartedCommand { who, is_step: _, program, args, env: variables } in pipeline.commands() {
         let read = |text| words(text, &inputs, env);
         let values = variables.iter().flat_map(|(variable, text)| read(text).into_iter().map(|value| (variable.value.clone(), value)));
-        found.push(started(name, &command.value, args.iter().flat_map(read).collect()).with_env(values));
+        found.push(started(who, &program.value, args.iter().flat_map(read).collect()).with_env(values));
     }
     for (name, server) in servers(pipeline, &inputs, &declared([pipeline], env), env) {
         let Ok(ServerTransport::Program { command, args, env, .. }) = server.map(|server| server.transport) else { continue };

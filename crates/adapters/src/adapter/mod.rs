@@ -23,6 +23,7 @@ mod os;
 compile_error!("flow supports Unix only so far; system calls are in adapter/os.rs");
 #[cfg(feature = "store")]
 pub mod encryption;
+pub mod no_programs;
 pub mod own;
 pub mod reach;
 pub mod run_lock;

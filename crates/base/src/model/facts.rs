@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{
-    Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, FilePart, Form, Method, Pipeline, PipelineId, QUERY_TIMEOUT, StepFacts, StepKind, Text,
-    TextKey, Tool, ToolKind, work::ServerKind,
+    Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, FilePart, Form, Method, Pipeline, PipelineId, ProgramCommand, QUERY_TIMEOUT, StepFacts,
+    StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -51,6 +51,10 @@ impl Effects {
         Effects { changes: !method.is_safe(), reaches_out: true, prints: false }
     }
 
+    fn of_program(run: &ProgramCommand) -> Effects {
+        Effects { changes: !run.reads_only, reaches_out: run.network, prints: false }
+    }
+
     /// What both do.
     pub fn and(self, other: Effects) -> Effects {
         Effects {
@@ -90,7 +94,10 @@ impl StepKind {
         if let StepKind::Resource(_) = self {
             return Effects { reaches_out: true, ..Effects::NONE };
         }
-        let StepFacts { receiver, sends, method, .. } = self.facts();
+        let StepFacts { receiver, sends, method, starts, .. } = self.facts();
+        if let Some(run) = starts {
+            return Effects::of_program(run);
+        }
         let Some(name) = receiver else { return method.map_or(Effects::NONE, Effects::of_request) };
         if sends && name.value == STDOUT {
             return Effects { prints: true, ..Effects::NONE };
@@ -173,6 +180,8 @@ impl ToolKind {
             ToolKind::Smtp { address, .. } => Some(RequestAddress::Mail(address)),
             ToolKind::Server(ServerKind::Program { .. })
             | ToolKind::Sql(_)
+            | ToolKind::Program { .. }
+            | ToolKind::Python { .. }
             | ToolKind::File(_)
             | ToolKind::Pipeline { .. }
             | ToolKind::Broken => None,
@@ -187,6 +196,16 @@ impl ToolKind {
     /// The folder whose files it lists, reads and writes.
     pub fn folder(&self) -> Option<&Path> {
         if let ToolKind::File(folder) = self { Some(folder) } else { None }
+    }
+
+    /// The MCP server that it is.
+    pub fn server(&self) -> Option<&ServerKind> {
+        if let ToolKind::Server(server) = self { Some(server) } else { None }
+    }
+
+    /// The program that a call starts.
+    pub fn starts(&self) -> Option<&ProgramCommand> {
+        if let ToolKind::Program { run, .. } = self { Some(run) } else { None }
     }
 
     /// The pipeline that it is.
@@ -205,7 +224,8 @@ impl Tool {
                 let used = part.map_or_else(|| self.parts(), |_| self.file_part(part).into_iter().collect());
                 Effects { changes: used.into_iter().any(FilePart::changes), ..Effects::NONE }
             }
-            ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => Effects::NONE,
+            ToolKind::Program { run, .. } => Effects::of_program(run),
+            ToolKind::Sql(_) | ToolKind::Python { .. } | ToolKind::Pipeline { .. } | ToolKind::Broken => Effects::NONE,
         }
     }
 
@@ -214,6 +234,8 @@ impl Tool {
         self.timeout.unwrap_or(match &self.kind {
             ToolKind::Sql(_) => QUERY_TIMEOUT,
             ToolKind::Http { .. }
+            | ToolKind::Program { .. }
+            | ToolKind::Python { .. }
             | ToolKind::File(_)
             | ToolKind::Pipeline { .. }
             | ToolKind::Smtp { .. }

@@ -19,6 +19,7 @@ mod own;
 mod phrase;
 mod pipeline;
 mod planning;
+mod program;
 mod settings;
 mod step;
 mod step_kind;
@@ -48,13 +49,14 @@ pub use host_source::HostSource;
 pub use html::html_character;
 pub use json::{JsonError, json_kind, read_json, read_own};
 pub use method::Method;
-pub use own::{Named, Touch, is_code, is_data, is_table, loads_code, named_by_servers, own_by_name};
+pub use own::{Named, Touch, is_code, is_data, is_table, loads_code, named_by_commands, own_by_name};
 pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{
     ActKind, Data, DataKind, Limits, Outputs, PERSONAL, PermissionMode, Person, PersonSource, Pipeline, PipelineId, Policy, Program,
     SandboxMode, SecretReader, SqlEngine, VARIABLES, is_own_variable,
 };
 pub use planning::{PlanRules, PlanStep, PlanStrategy, ToolParameters, Usable, WrittenPlan, WrittenStep};
+pub use program::{OutputWord, ProgramCommand, ProgramOutput, PythonCode, StartedCommand};
 pub use settings::{JournalSettings, Lint, LintPath, Settings};
 pub use step::{Backoff, FailureKind, ForEach, OnFailure, Retry, Step};
 pub use step_kind::*;

@@ -3,7 +3,7 @@
 
 use std::path::{Component, Path};
 
-use super::{Form, Pipeline, ServerKind, ToolKind};
+use super::{Form, Pipeline, StartedCommand};
 
 /// What a step wants of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,23 +115,22 @@ pub fn loads_code(variable: &str) -> bool {
             .any(is_loaded)
 }
 
-/// A file or module that the command of an MCP server may name.
+/// A file or module that a command may name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named<'p> {
-    /// The tool.
-    pub tool: &'p str,
+    /// The tool or step.
+    pub who: &'p str,
     /// As it is named, from the pipeline's folder.
     pub path: &'p str,
     /// It is the name of a module (`-m name`): the folder of that name holds it, or a file beside.
     pub is_module: bool,
 }
 
-/// What may be files among the words of the commands of a pipeline's servers: whole arguments, what options are set to, modules.
-pub fn named_by_servers(pipeline: &Pipeline) -> Vec<Named<'_>> {
+/// What may be files among the words of a pipeline's commands: whole arguments, what options are set to, modules.
+pub fn named_by_commands(pipeline: &Pipeline) -> Vec<Named<'_>> {
     let mut found = vec![];
-    for (tool, kind) in pipeline.tools.iter().map(|(name, tool)| (name.as_str(), &tool.kind)) {
-        let ToolKind::Server(ServerKind::Program { command, args, .. }) = kind else { continue };
-        let mut named = |path, is_module| found.push(Named { tool, path, is_module });
+    for StartedCommand { who, program: command, args, .. } in pipeline.commands() {
+        let mut named = |path, is_module| found.push(Named { who, path, is_module });
         named(if command.value.contains('/') { &command.value } else { "" }, false);
         // `env -C servers python3 mcp.py`: where a bare name counts from is known only where files can be looked at.
         let is_moved =

@@ -12,10 +12,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::visit::{filling, named, request, texts};
+use super::visit::{command_line, filling, named, request, texts};
 use super::{
-    CALL_TIMEOUT, CallTime, Field, Filling, GateStep, History, MODEL_TIMEOUT, Method, PipelineId, PlanStep, QUERY_TIMEOUT, ScorecardRef,
-    Shape, Step, StyleGuide, Text, TextKey, Visit,
+    CALL_TIMEOUT, CallTime, Field, Filling, GateStep, History, MODEL_TIMEOUT, Method, PipelineId, PlanStep, ProgramCommand, PythonCode,
+    QUERY_TIMEOUT, ScorecardRef, Shape, Step, StyleGuide, Text, TextKey, Visit,
 };
 use crate::source::{Span, Spanned};
 
@@ -29,6 +29,8 @@ pub enum StepKind {
     Set(Filling),
     Http(HttpStep),
     Sql(SqlStep),
+    Program(ProgramCommand),
+    Python(PythonStep),
     Read(ReadStep),
     /// `read` of a resource of an MCP server.
     #[strum(serialize = "read")]
@@ -84,6 +86,11 @@ impl StepKind {
                 StepFacts { method, timeout: Some(CALL_TIMEOUT), output, ..of(Start) }
             }
             StepKind::Sql(step) => StepFacts { with: &step.with, ..data },
+            StepKind::Program(run) => {
+                let work = (!run.reads_only).then_some("what the program does");
+                StepFacts { starts: Some(run), timeout: Some(CALL_TIMEOUT), output: run.shape(), work, ..of(Start) }
+            }
+            StepKind::Python(step) => StepFacts { with: &step.with, timeout: Some(CALL_TIMEOUT), ..value(Start) },
             StepKind::Read(_) => data,
             StepKind::Resource(step) => StepFacts { receiver: Some(&step.server), work: Some("what the server does"), ..value(Start) },
             StepKind::Send(step) => {
@@ -133,6 +140,11 @@ impl StepKind {
                 texts(TextKey::Sql, [query], visit);
                 named(TextKey::Value, with, visit);
             }
+            StepKind::Program(run) => command_line(owner, run, visit),
+            StepKind::Python(PythonStep { run: PythonCode { code, file: _, returns: _, venv: _, requires: _ }, with }) => {
+                texts(TextKey::Code, [code], visit);
+                named(TextKey::Value, with, visit);
+            }
             StepKind::Read(ReadStep { paths, kind: _ }) => filling(TextKey::Value, "", owner, paths, true, visit),
             StepKind::Resource(ResourceStep { server: _, uri }) => texts(TextKey::Argument, [uri], visit),
             StepKind::Route(RouteStep { subject, cases, otherwise }) => {
@@ -180,6 +192,8 @@ pub struct StepFacts<'s> {
     pub only_computes: bool,
     /// The method of its own request. A step that makes one may read `secrets` and `env`.
     pub method: Option<Method>,
+    /// The program that it starts. Such a step may read `secrets` and `env`, too.
+    pub starts: Option<&'s ProgramCommand>,
     /// Whether it sends to its receiver.
     pub sends: bool,
     /// Whether its result is rows or files, from which the driver's door has taken the secrets.
@@ -258,6 +272,15 @@ pub struct SqlStep {
     pub one: bool,
     /// Most rows (1,000).
     pub max_rows: Option<u64>,
+}
+
+/// `python`: code in a sandbox.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PythonStep {
+    /// The code.
+    pub run: PythonCode,
+    /// Its variables.
+    pub with: Vec<(Spanned<String>, Filling)>,
 }
 
 /// `read`: files into text and tables.

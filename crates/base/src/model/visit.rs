@@ -9,8 +9,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    Agent, Check, Conversation, Criterion, Filling, ForEach, Judging, Model, Outputs, Person, PersonSource, Pipeline, Provider, ReplyBody,
-    ReplySet, Scorecard, ScriptedReply, SecretReader, ServerAuth, ServerKind, Step, Text, Tool, ToolKind,
+    Agent, Check, Conversation, Criterion, Filling, ForEach, Judging, Model, Outputs, Person, PersonSource, Pipeline, ProgramCommand,
+    Provider, PythonCode, ReplyBody, ReplySet, Scorecard, ScriptedReply, SecretReader, ServerAuth, ServerKind, Step, Text, Tool, ToolKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -69,6 +69,8 @@ pub enum TextKey {
     Value,
     Wait,
     Sql,
+    /// Python.
+    Code,
     Route,
     CaseWhen,
     Format,
@@ -97,7 +99,7 @@ impl TextKey {
             | ClientSecret | ProgramArgument | Env => true,
             Reply | Instructions | CriterionWhen | Check | CheckExpression | PersonId | PersonField | ConversationId
             | ConversationMessage | Name | When | ForEach | Prompt | StepModel | Attach | Argument | IdempotencyKey | Value | Wait
-            | Sql | Route | CaseWhen | Format | Gate | WrittenScorecard | Questions | GateValue | Otherwise | Send | SendValue
+            | Sql | Code | Route | CaseWhen | Format | Gate | WrittenScorecard | Questions | GateValue | Otherwise | Send | SendValue
             | StopReason | Output => false,
         }
     }
@@ -150,6 +152,13 @@ fn named_text<'p>(key: TextKey, name: &'p str, text: &'p Text, visit: Visit<'_, 
 
 pub(super) fn named<'p>(key: TextKey, list: &'p [(Spanned<String>, Filling)], visit: Visit<'_, 'p>) {
     list.iter().for_each(|(name, value)| filling(key, &name.value, name.span, value, true, visit));
+}
+
+pub(super) fn command_line<'p>(owner: Span, run: &'p ProgramCommand, visit: Visit<'_, 'p>) {
+    let ProgramCommand { program: _, args, input, env, gives: _, ok_exits: _, reads_only: _, network: _, writes: _ } = run;
+    texts(TextKey::ProgramArgument, args, visit);
+    input.iter().for_each(|input| filling(TextKey::Body, "", owner, input, true, visit));
+    env.iter().for_each(|(name, text)| named_text(TextKey::Env, &name.value, text, visit));
 }
 
 pub(super) fn filling<'p>(key: TextKey, name: &'p str, owner: Span, value: &'p Filling, is_whole: bool, visit: Visit<'_, 'p>) {
@@ -342,6 +351,8 @@ impl Tool {
             ToolKind::Pipeline { .. } => TextKey::FixedInput,
             ToolKind::Http { .. }
             | ToolKind::Sql(_)
+            | ToolKind::Program { .. }
+            | ToolKind::Python { .. }
             | ToolKind::File(_)
             | ToolKind::Smtp { .. }
             | ToolKind::Server(_)
@@ -370,6 +381,10 @@ impl Tool {
                     texts(TextKey::User, client_id, visit);
                     texts(TextKey::ClientSecret, client_secret.iter().chain(private_key), visit);
                 }
+            }
+            ToolKind::Program { run, arguments: _ } => command_line(*span, run, visit),
+            ToolKind::Python { run: PythonCode { code, file: _, returns: _, venv: _, requires: _ }, arguments: _ } => {
+                texts(TextKey::Code, [code], visit);
             }
             ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { file: _, pipeline: _ } | ToolKind::Broken => {}
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use strum::VariantArray;
 
-use super::{Field, Filling, Limits, Method, PipelineId, Replies, Retry, Shape, Text};
+use super::{Field, Filling, Limits, Method, PipelineId, ProgramCommand, PythonCode, Replies, Retry, Shape, Text};
 use crate::source::{Span, Spanned};
 
 /// An agent: a model with instructions.
@@ -334,6 +334,20 @@ pub enum ToolKind {
     },
     /// `sql: [names of data]`
     Sql(Vec<Spanned<String>>),
+    /// `program: [name, argument]`
+    Program {
+        /// What is started; `with.<name>` stands in its arguments.
+        run: ProgramCommand,
+        /// Its arguments.
+        arguments: Vec<Field>,
+    },
+    /// `python: code`
+    Python {
+        /// The code.
+        run: PythonCode,
+        /// Its arguments, as variables.
+        arguments: Vec<Field>,
+    },
     /// `file: folder`
     File(PathBuf),
     /// `pipeline: file`

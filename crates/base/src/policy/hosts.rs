@@ -35,6 +35,11 @@ impl Origin {
         (!origin.host.is_empty()).then_some(origin)
     }
 
+    /// Of a program that may reach the network: only a list with `*` names all hosts.
+    pub fn anywhere() -> Origin {
+        Origin { scheme: "https".to_owned(), host: "*".to_owned(), port: Some(443) }
+    }
+
     fn fits(&self, entry: &str) -> bool {
         host_fits(entry, &self.scheme, &self.host, self.port)
     }

@@ -425,6 +425,28 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_for_a_program_is_held_against_its_words() {
+        let policy = |allowed: &str| Policy { allowed_tools: Some(names(&[allowed])), ..Policy::default() };
+        let may = |allowed: &str, words: Value| {
+            decide(&[("p", &policy(allowed))], &Act::Tool { name: "git", arguments: Some(&words) }).is_allowed()
+        };
+        assert!(may("git(diff *)", json!(["diff", "HEAD"])) && may("git", json!(["push"])) && may("git(log)", json!(["log"])));
+        for other in [
+            json!(["-c", "alias.x=!sh", "x"]),
+            json!(["log; rm", "x"]),
+            json!(["diff\nx", "y"]),
+            json!(["", "diff", "x"]),
+            json!(["diff\u{2800}", "x"]),
+            json!(["log", "diff x"]),
+        ] {
+            assert!(!may("git(diff *)", other.clone()), "{other}");
+        }
+        let denies = Policy { disallowed_tools: names(&["git(*push*)"]), permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
+        let act = json!(["PUSH", "--force"]);
+        assert!(decide(&[("p", &denies)], &Act::Tool { name: "git", arguments: Some(&act) }).is_denied());
+    }
+
+    #[test]
     fn hosts_and_paths_fit_exactly_or_by_pattern() {
         let policy = Policy {
             hosts: Some(names(&["api.example.com:8443", "*.example.org"])),

@@ -44,8 +44,18 @@ pub(super) fn tool_refused(entry: &str, tool: &str, arguments: Option<&Value>) -
             .is_none_or(|(pattern, arguments)| pattern.strip_suffix(')').is_none_or(|pattern| any_argument_fits(pattern, arguments)))
 }
 
-/// What a pattern for arguments is held against: the only argument when it is a text, else all of them as JSON.
+/// What a pattern for arguments is held against: the only argument when it is a text, the words of a program with a space between them, else all of
+/// them as JSON. A word that would look like several, or like none, is in quotes, so it is never what a pattern without them names.
 fn argument_text(arguments: &Value) -> String {
+    if let Some(words) = arguments.as_array() {
+        let is_plain =
+            |word: &str| !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c == '"' || is_unseen(c) || is_drawn_blank(c));
+        let shown = words.iter().map(|word| match word.as_str() {
+            Some(word) if is_plain(word) => word.to_owned(),
+            _ => word.to_string(),
+        });
+        return shown.collect::<Vec<_>>().join(" ");
+    }
     match arguments.as_object().map(|given| (given.len(), given.values().next())) {
         Some((1, Some(Value::String(text)))) => text.clone(),
         _ => sorted(arguments).to_string(),

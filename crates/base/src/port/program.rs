@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Pending, Secret};
+use super::{Pending, Secret, TableSource};
 use crate::model::SandboxMode;
 
 /// One program to start. It gets an argument list and no shell reads it; its environment holds `PATH`, a scratch `HOME` and `TMPDIR`, the locale, and what `env` names.
@@ -16,6 +16,10 @@ pub struct ProgramCall {
     pub name: String,
     /// The program (a name that is looked up in `PATH`, or an absolute path), and its arguments.
     pub command: Vec<String>,
+    /// The arguments that may name what it runs: those of the file, and values before the first of them that is no option.
+    pub named: Vec<String>,
+    /// The project; what the program may run there was agreed to.
+    pub project: PathBuf,
     /// What it reads from its standard input.
     pub input: Vec<u8>,
     /// Its environment beside the fixed one.
@@ -62,7 +66,7 @@ impl Default for ProgramBounds {
 }
 
 /// What a program gave.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ProgramReply {
     /// How it ended.
     pub end: ProgramEnd,
@@ -113,6 +117,8 @@ pub struct PythonCall {
     pub variables: Map<String, Value>,
     /// Names that it must set.
     pub returns: Vec<String>,
+    /// Tables whose rows it finds as variables, under their names.
+    pub tables: Vec<TableSource>,
     /// Files that it may read, at their own paths.
     pub reads: Vec<PathBuf>,
     /// Whether a model wrote it: then it is checked before it runs.

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::{
-    HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, ResourceCall, ResourceReply,
-    ServerCall, ServerReply, ToolList, ToolServer, ToolServers,
+    HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, ProgramCall, ProgramReply,
+    Programs, ResourceCall, ResourceReply, ServerCall, ServerReply, ToolList, ToolServer, ToolServers,
 };
 use crate::event::Event;
 
-/// The tape of one run: every call to a model, over HTTP, to a tool server, and every mail passes it. A run has a tape of its own, since calls are known
+/// The tape of one run: every call to a model, over HTTP, to a tool server, every program and every mail passes it. A run has a tape of its own, since calls are known
 /// by their number in the run.
 pub trait Tape: Send + Sync {
     /// Sees each event before the calls that it tells of go out.
@@ -28,6 +28,9 @@ pub trait Tape: Send + Sync {
 
     /// Answers what a resource of a server holds, itself or by way of `live`.
     fn resource(&self, call: u64, request: ResourceCall, live: &Arc<dyn ToolServers>) -> Pending<ResourceReply>;
+
+    /// Answers a program, itself or by way of `live`. What only computes passes no tape: queries, files, code.
+    fn program(&self, call: u64, program: ProgramCall, live: &Arc<dyn Programs>) -> Pending<ProgramReply>;
 
     /// Answers a mail with its id, itself or by way of `live`.
     fn mail(&self, call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<String>;

@@ -1,7 +1,7 @@
 //! The places of a pipeline where keys and passwords belong.
 
 use super::names_a_secret;
-use crate::model::{Authored, Leaf, Pipeline, ServerKind, Text, TextKey, ToolKind};
+use crate::model::{Authored, Leaf, Pipeline, Text, TextKey};
 use crate::source::Span;
 
 /// Calls `visit` with the name of each place, whether it is a password whatever it looks like, and its text.
@@ -10,10 +10,8 @@ pub fn each_seat(pipeline: &Pipeline, visit: &mut dyn FnMut(&str, bool, &Text)) 
     for (name, about) in &pipeline.secrets {
         visit(name, false, &placed(&about.value, about.span));
     }
-    for tool in pipeline.tools.values() {
-        if let ToolKind::Server(ServerKind::Program { args, .. }) = &tool.kind {
-            arguments(args, visit);
-        }
+    for command in pipeline.commands() {
+        arguments(command.args, visit);
     }
     pipeline.each_text(&mut |Authored { key, name, owner, leaf, is_whole: _ }| {
         use TextKey::*;
@@ -24,7 +22,7 @@ pub fn each_seat(pipeline: &Pipeline, visit: &mut dyn FnMut(&str, bool, &Text)) 
             Header | Env | Query | Body | Fixed | FixedInput | Argument => (name, false),
             ModelName | BaseUrl | Reply | Instructions | Url | MailServer | Sender | User | ProgramArgument | CriterionWhen | Check
             | CheckExpression | PersonId | PersonField | ConversationId | ConversationMessage | Name | When | ForEach | Prompt
-            | StepModel | Attach | IdempotencyKey | Value | Wait | Sql | Route | CaseWhen | Format | Gate | WrittenScorecard
+            | StepModel | Attach | IdempotencyKey | Value | Wait | Sql | Code | Route | CaseWhen | Format | Gate | WrittenScorecard
             | Questions | GateValue | Otherwise | Send | SendValue | StopReason | Output => {
                 return;
             }

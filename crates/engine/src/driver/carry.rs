@@ -11,8 +11,8 @@ use super::{CallResult, Door};
 use crate::engine::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::port::{
-    Cache, Clock, FileReader, Folder, HttpClient, Listener, MailSender, ModelClient, ModelRequest, Pending, Printer, ReadRequest,
-    SqlDatabase, Tape, ToolServer, ToolServers,
+    Cache, Clock, FileReader, Folder, HttpClient, Listener, MailSender, ModelClient, ModelRequest, Pending, Printer, Programs, Python,
+    ReadRequest, SqlDatabase, Tape, ToolServer, ToolServers,
 };
 
 /// Receives answers of models as they stream.
@@ -29,6 +29,10 @@ pub struct Ports {
     pub database: Arc<dyn SqlDatabase>,
     /// Reading files.
     pub reader: Arc<dyn FileReader>,
+    /// Programs.
+    pub programs: Arc<dyn Programs>,
+    /// Python code.
+    pub python: Arc<dyn Python>,
     /// HTTP requests.
     pub http: Arc<dyn HttpClient>,
     /// Mail.
@@ -90,6 +94,11 @@ async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
             }
             Ok(CallReply::Files(files))
         }
+        CallRequest::Program(program) => match &ports.tape {
+            Some(tape) => tape.program(call, *program, &ports.programs).await.map(CallReply::Program),
+            None => ports.programs.run(*program).await.map(CallReply::Program),
+        },
+        CallRequest::Python(call) => ports.python.run(*call).await.map(CallReply::Python),
         CallRequest::Http(request) => match &ports.tape {
             Some(tape) => tape.http(call, request, &ports.http).await.map(CallReply::Http),
             None => ports.http.send(request).await.map(CallReply::Http),

@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::engine::{CallReply, Input};
 use crate::event::{ConversationSoFar, Failure, RunStart, ServerQuestion, ServerTool};
 use crate::port::{
-    ColumnSummary, FileContent, HttpReply, ModelReply, PageText, ResourceReply, Rows, ServerReply, TableSource, TableSummary, ToolCall,
-    ToolList,
+    ColumnSummary, FileContent, HttpReply, ModelReply, PageText, ProgramReply, PythonError, PythonReply, ResourceReply, Rows, ServerReply,
+    TableSource, TableSummary, ToolCall, ToolList,
 };
 use crate::redact::Secrets;
 
@@ -54,6 +54,15 @@ impl Door {
     /// Hides the secrets in a value.
     pub fn value(&self, value: &mut Value) {
         self.secrets.hide_in_value(value);
+    }
+
+    /// What is no text stays: a run does not take it.
+    fn bytes(&self, bytes: &mut Vec<u8>) {
+        if let Ok(text) = std::str::from_utf8(bytes)
+            && let std::borrow::Cow::Owned(hidden) = self.secrets.hide(text)
+        {
+            *bytes = hidden.into_bytes();
+        }
     }
 
     fn texts<'a>(&self, texts: impl IntoIterator<Item = &'a mut String>) {
@@ -104,6 +113,16 @@ impl Door {
             CallReply::Http(HttpReply { status: _, headers, body }) => {
                 self.texts(headers.iter_mut().flat_map(|(name, value)| [name, value]));
                 self.value(body);
+            }
+            CallReply::Program(ProgramReply { end: _, stdout, stderr, files: _, sandbox: _ }) => {
+                [stdout, stderr].into_iter().for_each(|bytes| self.bytes(bytes));
+            }
+            CallReply::Python(PythonReply { returns, printed, error }) => {
+                self.secrets.hide_in_map(returns);
+                self.text(printed);
+                if let Some(PythonError { message, traceback, line: _, is_refused: _ }) = error {
+                    self.texts([message, traceback]);
+                }
             }
             CallReply::Tools(ToolList { version, hash: _, tools, instructions, changed, unpinned, notes, absent }) => {
                 self.texts([version, instructions]);

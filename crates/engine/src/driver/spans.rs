@@ -130,6 +130,8 @@ fn kind(request: &CallRequest) -> &'static str {
         CallRequest::Model(_) | CallRequest::Scripted(_) => "model",
         CallRequest::Recall { .. } => "cache",
         CallRequest::Query(_) => "sql",
+        CallRequest::Program(_) => "program",
+        CallRequest::Python(_) => "python",
         CallRequest::Read(_) => "read",
         CallRequest::Http(_) => "http",
         CallRequest::Tools(_) | CallRequest::Tool(_) | CallRequest::Resource(_) => "mcp",

@@ -8,12 +8,14 @@ use crate::policy::Decision;
 /// A tool that a step or its agent calls, as rules and people see it.
 #[derive(Clone, Copy)]
 pub(crate) struct CalledTool<'a> {
-    /// `tool` or `tool.part`.
+    /// `tool` or `tool.part`; of a program its name.
     pub(crate) name: &'a str,
     /// Its arguments; for a `send`, those of this part.
     pub(crate) arguments: &'a Value,
     /// Everything that a person decides about; for a `send`, with the content of all its parts.
     pub(crate) whole: &'a Value,
+    /// Whether it is a program that a step starts, and no tool.
+    pub(crate) is_program: bool,
     /// Whether this repeats a call with a person's answers to its server. The permission for the first call covers it.
     pub(crate) is_repeated: bool,
 }

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::event::{Canceller, Failure, RunStart};
 use crate::port::{
-    FileContent, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, QueryRequest, ReadRequest, ResourceCall, ResourceReply, Rows,
-    ServerAnswers, ServerCall, ServerReply, TableSource, ToolList, ToolServer,
+    FileContent, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, ProgramCall, ProgramReply, PythonCall, PythonReply, QueryRequest,
+    ReadRequest, ResourceCall, ResourceReply, Rows, ServerAnswers, ServerCall, ServerReply, TableSource, ToolList, ToolServer,
 };
 
 /// An input of a run.
@@ -101,6 +101,10 @@ pub enum CallRequest {
     Query(QueryRequest),
     /// Read files.
     Read(Vec<ReadRequest>),
+    /// Start a program.
+    Program(Box<ProgramCall>),
+    /// Run Python code.
+    Python(Box<PythonCall>),
     /// Send an HTTP request.
     Http(HttpRequest),
     /// List the tools of an MCP server.
@@ -161,6 +165,7 @@ impl CallRequest {
         match self {
             CallRequest::Held { request, .. } => request.acts_outside(),
             CallRequest::Model(_)
+            | CallRequest::Program(_)
             | CallRequest::Http(_)
             | CallRequest::Tools(_)
             | CallRequest::Tool(_)
@@ -171,6 +176,7 @@ impl CallRequest {
             CallRequest::Scripted(_)
             | CallRequest::Recall { .. }
             | CallRequest::Query(_)
+            | CallRequest::Python(_)
             | CallRequest::Read(_)
             | CallRequest::List { .. }
             | CallRequest::Open { .. } => false,
@@ -187,6 +193,10 @@ pub enum CallReply {
     Rows(Rows),
     /// Files, each with the tables it contains.
     Files(Vec<(FileContent, Vec<TableSource>)>),
+    /// What a program gave.
+    Program(ProgramReply),
+    /// What Python code gave.
+    Python(PythonReply),
     /// The reply to an HTTP request.
     Http(HttpReply),
     /// The tools of an MCP server.

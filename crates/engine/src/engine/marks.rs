@@ -17,7 +17,8 @@ pub fn marks(program: &Program) -> Marks {
         }
         pipeline.agents.values().for_each(|agent| mark_shape(agent.output.as_ref(), &mut marks.columns));
         for tool in pipeline.tools.values() {
-            if let ToolKind::Http { arguments, .. } = &tool.kind {
+            if let ToolKind::Http { arguments, .. } | ToolKind::Program { arguments, .. } | ToolKind::Python { arguments, .. } = &tool.kind
+            {
                 mark_fields(arguments, &mut marks.columns);
             }
         }

@@ -13,7 +13,7 @@ use crate::engine::state::NodeRef;
 use crate::engine::tools::servers::reads;
 use crate::event::{Failure, FormRequest, Happening, Message, RunEnd, ServerQuestion, ServerQuestions, SharedValue, Verdict};
 use crate::model::Text;
-use crate::port::{HttpRequest, Mail, QueryRequest, ResourceCall, Secret, ServerCall};
+use crate::port::{HttpRequest, Mail, ProgramCall, PythonCall, QueryRequest, ResourceCall, Secret, ServerCall};
 use crate::redact::Secrets;
 
 impl Run {
@@ -188,6 +188,20 @@ fn hide_in_request<'s>(secrets: &dyn Fn() -> Cow<'s, Secrets>, request: &mut Cal
             {
                 *bytes = hidden.into_bytes();
             }
+        }
+        CallRequest::Program(call) => {
+            let (secrets, ProgramCall { command, input, .. }) = (secrets(), &mut **call);
+            command.iter_mut().for_each(|word| secrets.hide_in(word));
+            if let Ok(text) = std::str::from_utf8(input)
+                && let Cow::Owned(hidden) = secrets.hide(text)
+            {
+                *input = hidden.into_bytes();
+            }
+        }
+        CallRequest::Python(call) => {
+            let (secrets, PythonCall { code, variables, .. }) = (secrets(), &mut **call);
+            secrets.hide_in(code);
+            secrets.hide_in_map(variables);
         }
         CallRequest::Tool(ServerCall { arguments, answers, .. }) => {
             secrets().hide_in_map(arguments);

@@ -96,6 +96,8 @@ tools:
   mail: { smtp: '{{ env.H }}:25', from: '{{ env.F }}', user: '{{ env.U }}', password: '{{ secrets.K }}' }
   program: { command: server, args: ['{{ inputs.a }}'], env: { E: '{{ secrets.K }}' }, allow: [x] }
   web: { url: 'https://a.example/{{ inputs.a }}', headers: { H: '{{ secrets.K }}' }, auth: { client_id: me, client_secret: '{{ secrets.K }}' }, allow: [x] }
+  lint: { program: [lint, '{{ with.x }}'], arguments: { x: text }, input: '{{ with.x }}', env: { E: '{{ secrets.K }}' } }
+  price: { python: p = x, arguments: { x: text }, returns: [p] }
   inner: { pipeline: q.yaml, with: { a: '{{ inputs.a }}' } }
 scorecards:
   card:
@@ -108,6 +110,8 @@ steps:
   - { id: call, tool: post, with: { x: '{{ inputs.a }}' }, idempotency_key: '{{ inputs.a }}' }
   - { id: get, http: 'POST https://a.example/{{ inputs.a }}', headers: { H: '{{ inputs.a }}' }, query: { q: '{{ inputs.a }}' }, body: '{{ inputs.a }}', idempotency_key: '{{ inputs.a }}' }
   - { id: rows, sql: select 1, with: { a: '{{ inputs.a }}' } }
+  - { id: build, program: [make, '{{ inputs.a }}'], input: { v: '{{ inputs.a }}' }, env: { E: '{{ inputs.a }}' } }
+  - { id: sums, python: { code: 'b = a' }, with: { a: '{{ inputs.a }}' }, returns: b }
   - { id: read, read: ['{{ inputs.a }}', x.txt] }
   - { id: plan, plan: a, prompt: 'Plan {{ inputs.a }}', may_use: [a], attach: '{{ inputs.a }}' }
   - id: route

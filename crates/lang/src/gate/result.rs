@@ -7,7 +7,8 @@ use super::form::mocked;
 use super::reading::{self, Reading};
 use super::schema_problems;
 use super::shape::{accept_tasks, schema};
-use crate::model::{Agent, FieldKind, OnFailure, Outputs, Shape, Step, StepKind};
+use crate::model::{Agent, FieldKind, OnFailure, OutputWord, Outputs, ProgramOutput, Shape, Step, StepKind};
+use crate::source::Spanned;
 
 /// Told of what is no reply.
 const WANTED_REPLY: &str = "an http step returns { status, headers, body }";
@@ -30,6 +31,8 @@ pub fn result(step: &Step, around: ResultContext, value: Value) -> Result<Value,
         StepKind::Agent(asked) => Ok(answer(asked.output.as_ref().or(around.agent.and_then(|agent| agent.output.as_ref())), value)?.value),
         StepKind::Http(http) => reply(http.output.as_ref(), value),
         StepKind::Sql(sql) => rows(sql.one, value),
+        StepKind::Program(run) => printed(&run.gives, value),
+        StepKind::Python(step) => variables(&step.run.returns, value),
         StepKind::Tool(_) | StepKind::Call(_) => fitted(step.kind.facts().output, outputs(around.called, value)?),
         StepKind::Set(_) | StepKind::Read(_) | StepKind::Resource(_) | StepKind::Plan(_) | StepKind::Route(_) | StepKind::Format(_) => {
             Ok(value)
@@ -96,10 +99,40 @@ pub fn answer(shape: Option<&Shape>, value: Value) -> Result<Reading, Vec<String
 /// A name is missing, or is none of them.
 pub fn outputs(outputs: Option<&Outputs>, value: Value) -> Result<Value, Vec<String>> {
     let Some(Outputs::Named(named)) = outputs else { return Ok(value) };
-    let names: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
+    exactly(&named.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), value)
+}
+
+/// An object with these names.
+fn exactly(names: &[&str], value: Value) -> Result<Value, Vec<String>> {
     let properties: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), json!({}))).collect();
     let wanted = json!({ "type": "object", "properties": properties, "required": names, "additionalProperties": false });
     none(schema_problems(&wanted, &value), value)
+}
+
+/// What a program printed, as its `output` says.
+///
+/// # Errors
+/// It is not that.
+pub fn printed(gives: &ProgramOutput, value: Value) -> Result<Value, Vec<String>> {
+    match gives {
+        ProgramOutput::Fields(shape) => fits(shape, read(value)?),
+        ProgramOutput::Word(OutputWord::Json) => read(value),
+        ProgramOutput::Word(OutputWord::Text) if value.is_string() => Ok(value),
+        ProgramOutput::Word(OutputWord::Text) => Err(vec!["a program with output: text returns text".to_owned()]),
+        ProgramOutput::Word(OutputWord::Lines) => match value {
+            Value::String(text) => Ok(text.lines().map(Value::from).collect()),
+            Value::Array(list) if list.iter().all(Value::is_string) => Ok(Value::Array(list)),
+            _ => Err(vec!["a program with output: lines returns a list of texts".to_owned()]),
+        },
+    }
+}
+
+/// What code gives: the names that it says, and no other.
+///
+/// # Errors
+/// A name is missing, or is none of them.
+pub fn variables(returns: &[Spanned<String>], value: Value) -> Result<Value, Vec<String>> {
+    exactly(&returns.iter().map(|name| name.as_str()).collect::<Vec<_>>(), value)
 }
 
 /// A result with the step's `output`; a text is read as JSON first.

@@ -6,13 +6,14 @@ use super::approval::approval;
 use super::context::{Lower, quoted};
 use super::keys::{OWN_HISTORY, RESOURCE};
 use super::reader::KeyReader;
+use super::started::{command_line, python_code};
 use super::texts::{place, plain};
 use super::tools::{called, headers, request};
 use super::units::parse_duration;
 use super::values::{bad_duration, wrong_type};
 use crate::model::{
-    AgentStep, CallStep, Filling, Form, FormatStep, GateStep, History, HttpStep, PlanStep, ReadStep, ResourceStep, ScorecardRef, SendStep,
-    SqlStep, StepKind, StopStep, Text, ToolStep, wrong_uri,
+    AgentStep, CallStep, Filling, Form, FormatStep, GateStep, History, HttpStep, PlanStep, PythonStep, ReadStep, ResourceStep,
+    ScorecardRef, SendStep, SqlStep, StepKind, StopStep, Text, ToolStep, wrong_uri,
 };
 use crate::syntax::Node;
 
@@ -24,6 +25,11 @@ pub fn read(keys: &KeyReader, kind: &str) -> Option<StepKind> {
         "set" => keys.filling("set").map(StepKind::Set),
         "http" => http(keys).map(StepKind::Http),
         "sql" => sql(keys).map(StepKind::Sql),
+        "program" => command_line(keys).map(StepKind::Program),
+        "python" => {
+            let with = keys.pairs("with");
+            python_code(keys).map(|run| StepKind::Python(PythonStep { run, with }))
+        }
         "read" if keys.get("read").is_some_and(|node| node.as_map().is_some()) => resource(keys).map(StepKind::Resource),
         "read" => files(keys).map(StepKind::Read),
         "plan" => plan(keys).map(StepKind::Plan),

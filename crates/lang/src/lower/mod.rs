@@ -27,6 +27,7 @@ mod reserved;
 mod root;
 mod schema;
 mod settings;
+mod started;
 mod steps;
 mod style_guides;
 mod testing;

@@ -279,8 +279,8 @@ impl<'a, 'w> KeyReader<'a, 'w> {
                 diagnostic = diagnostic.help("write one of the two, or remove it");
             }
             (None, []) if is_step && PROGRAM_STEPS.contains(&key.text.as_str()) => {
-                self.meant.push(("python", None));
-                diagnostic = diagnostic.help("use a step of kind python, or call a tool that runs the program");
+                self.meant.push(("program", None));
+                diagnostic = diagnostic.help("write program: [name, argument, …], which no shell reads; or python: with code");
             }
             (None, []) if is_step && super::aliases::alias(&key.text, &["agent"], |name| name == "instructions").is_some() => {
                 diagnostic = diagnostic.help("write it as instructions of an agent below agents, and name that agent in the step");

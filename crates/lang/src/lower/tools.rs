@@ -8,6 +8,7 @@ use super::context::{Lower, quoted};
 use super::fields::FieldRole;
 use super::keys::{self, KeyTable, Tables};
 use super::reader::KeyReader;
+use super::started::{command_line, environment, program, python_code};
 use super::texts::place;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Approve, Grant, Method, PipelineId, ServerAuth, ServerKind, Text, Tool, ToolKind};
@@ -94,6 +95,14 @@ fn read_kind(keys: &KeyReader, kind: &str) -> Option<ToolKind> {
             Some(ToolKind::Http { method, url, headers, query, body, arguments })
         }
         "sql" => keys.names("sql").map(ToolKind::Sql),
+        "program" => {
+            let arguments = keys.fields("arguments", "argument", FieldRole::Input);
+            Some(ToolKind::Program { run: command_line(keys)?, arguments })
+        }
+        "python" => {
+            let arguments = keys.fields("arguments", "argument", FieldRole::Input);
+            Some(ToolKind::Python { run: python_code(keys)?, arguments })
+        }
         "file" => path(keys, "file", "folder").map(ToolKind::File),
         "pipeline" => {
             let file = keys.name("pipeline")?;
@@ -107,7 +116,7 @@ fn read_kind(keys: &KeyReader, kind: &str) -> Option<ToolKind> {
         }
         "command" => {
             let (args, env) = (args(keys), environment(keys));
-            let command = program(keys)?;
+            let command = program(keys, "command", &keys.name("command")?)?;
             Some(ToolKind::Server(ServerKind::Program { command, args, env }))
         }
         "url" => {
@@ -123,25 +132,6 @@ fn read_kind(keys: &KeyReader, kind: &str) -> Option<ToolKind> {
         }
         _ => None,
     }
-}
-
-/// The program of an MCP server: a name, or an absolute path. One from the folder of the file would run whatever lies there.
-fn program(keys: &KeyReader) -> Option<Spanned<String>> {
-    let command = keys.name("command")?;
-    let wrong = |message: String, help: &str| keys.lower.reject(command.span, message, help);
-    let shown = quoted(&command.value);
-    if command.value.contains(char::is_whitespace) && !command.value.starts_with('/') {
-        return wrong(
-            format!("command {shown} holds a space; it is one program, without its arguments"),
-            "put the arguments into args: [ … ]",
-        );
-    }
-    if command.value.contains('/') && !command.value.starts_with('/') {
-        let help =
-            "write the name of a program in PATH, or its absolute path; a script can be an argument: command: python3, args: [server.py]";
-        return wrong(format!("command {shown} is a path relative to a folder; which program it is depends on where it is run"), help);
-    }
-    Some(command)
 }
 
 fn args(keys: &KeyReader) -> Vec<Text> {
@@ -202,24 +192,6 @@ fn is_address_of_tokens(keys: &KeyReader, key: &str, written: &Spanned<String>) 
     let message = format!("{key} {} is not an address that begins with https://", quoted(&written.value));
     keys.lower.report(Diagnostic::bad_value(written.span, message).help(format!("write it out, as {key}: https://auth.example.com")));
     false
-}
-
-/// `env`: names that a program's environment can have, and texts.
-fn environment(keys: &KeyReader) -> Vec<(Spanned<String>, Text)> {
-    let mut list = vec![];
-    for (name, node) in keys.entries("env") {
-        let is_name = name.text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && name.text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if !is_name {
-            let message = format!("{} cannot be the name of a variable of the environment", quoted(&name.text));
-            keys.lower.report(Diagnostic::bad_value(name.span, message).help("use letters, digits and \"_\", a letter first"));
-            continue;
-        }
-        if let Some(text) = keys.lower.loose_text(&name.text, node) {
-            list.push((Spanned::new(name.text.clone(), name.span), text));
-        }
-    }
-    list
 }
 
 /// A pipeline that is called (F025).

@@ -296,6 +296,7 @@ impl Counter<'_> {
                 (vec![], called, calls)
             }
             StepKind::Set(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Route(_) | StepKind::Format(_) => nothing(),
+            StepKind::Program(_) | StepKind::Python(_) => nothing(),
             StepKind::Read(_)
             | StepKind::Resource(_)
             | StepKind::Approval(_)

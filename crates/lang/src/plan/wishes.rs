@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{PipelinePlan, Plan};
-use crate::model::{DEFAULT_MODEL, Model, Pipeline, ServerKind, Text, ToolKind};
+use crate::model::{DEFAULT_MODEL, Model, Pipeline, PythonCode, ServerKind, StartedCommand, StepKind, Text, ToolKind};
 
 /// Everything that pipelines want, also those they call. Each once, in the order of the files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -70,13 +70,25 @@ impl Wishes {
                     add(&mut self.hosts, address(&url.source), by);
                 }
                 ToolKind::Smtp { address, .. } => add(&mut self.hosts, format!("smtp://{}", written(&address.source)), by),
-                ToolKind::Server(ServerKind::Program { command, args, env }) => {
-                    let words = std::iter::once(word(&command.value)).chain(args.iter().map(|text| word(&text.source)));
-                    let env: Vec<String> = env.iter().map(|(name, text)| format!("{}={}", name.value, word(&text.source))).collect();
-                    let with = if env.is_empty() { String::new() } else { format!(" with {}", env.join(" ")) };
-                    add(&mut self.programs, words.collect::<Vec<_>>().join(" ") + &with, by);
-                }
-                ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => {}
+                ToolKind::Python { run, .. } => add(&mut self.programs, python(run), by),
+                ToolKind::Server(ServerKind::Program { .. })
+                | ToolKind::Program { .. }
+                | ToolKind::Sql(_)
+                | ToolKind::File(_)
+                | ToolKind::Pipeline { .. }
+                | ToolKind::Broken => {}
+            }
+        }
+        for StartedCommand { who, is_step, program, args, env } in pipeline.commands() {
+            let words = std::iter::once(word(&program.value)).chain(args.iter().map(|text| word(&text.source)));
+            let env: Vec<String> = env.iter().map(|(name, text)| format!("{}={}", name.value, word(&text.source))).collect();
+            let with = if env.is_empty() { String::new() } else { format!(" with {}", env.join(" ")) };
+            let kind = if is_step { "step" } else { "tool" };
+            add(&mut self.programs, words.collect::<Vec<_>>().join(" ") + &with, format!("{kind} {who}{whose}"));
+        }
+        for step in pipeline.all_steps() {
+            if let StepKind::Python(own) = &step.kind {
+                add(&mut self.programs, python(&own.run), format!("step {}{whose}", step.id.value));
             }
         }
     }
@@ -108,6 +120,14 @@ pub fn takes_given(pipeline: &Pipeline) -> bool {
 /// Whether an agent may ask the model called `default`.
 pub fn asks_default(pipeline: &Pipeline) -> bool {
     pipeline.agents.values().any(|agent| agent.model_name() == DEFAULT_MODEL)
+}
+
+/// The interpreter that runs code, always in a sandbox.
+fn python(run: &PythonCode) -> String {
+    match &run.venv {
+        Some(venv) => format!("python3 of {} (in a sandbox)", word(&venv.value.to_string_lossy())),
+        None => "python3 (in a sandbox)".to_owned(),
+    }
 }
 
 /// An address as far as it is written out, if its host is; else `None`: only a run knows it. What a variable holds is never looked up, it

@@ -13,6 +13,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
             StepKind::Http(http) => !http.method.is_safe(),
             // An agent with tools may act by them.
             StepKind::Agent(agent) => file.agents.get(&agent.agent.value).is_none_or(|agent| !agent.tools.is_empty()),
+            StepKind::Program(run) => !run.reads_only,
+            StepKind::Python(_) => false,
             StepKind::Set(_) | StepKind::Sql(_) | StepKind::Read(_) | StepKind::Resource(_) | StepKind::Format(_) => false,
             StepKind::Route(_) | StepKind::Gate(_) | StepKind::Approval(_) | StepKind::Wait(_) | StepKind::Stop(_) => false,
             StepKind::Tool(_) | StepKind::Plan(_) | StepKind::Call(_) | StepKind::Send(_) | StepKind::Broken => true,

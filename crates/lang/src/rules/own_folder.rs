@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::diagnostic::{LONGEST_MESSAGE, cut};
-use crate::model::{FilePart, Touch, is_code, named_by_servers, own_by_name};
+use crate::model::{FilePart, Touch, is_code, named_by_commands, own_by_name};
 use crate::policy::from_project;
 
 /// F616: a `file` tool that writes where no step may: among files that programs run, or beside the script of a server.
@@ -14,9 +14,9 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
         .program
         .pipelines
         .iter()
-        .flat_map(|pipeline| named_by_servers(pipeline).into_iter().map(move |named| (pipeline, named)))
+        .flat_map(|pipeline| named_by_commands(pipeline).into_iter().map(move |named| (pipeline, named)))
         .filter(|(_, named)| !named.is_module && is_code(Path::new(named.path)) == Some(true))
-        .map(|(pipeline, named)| (from_project(&pipeline.project, &pipeline.folder.join(named.path)), named.tool))
+        .map(|(pipeline, named)| (from_project(&pipeline.project, &pipeline.folder.join(named.path)), named.who))
         .collect();
     for (name, tool) in file.tools.iter().filter(|(_, tool)| tool.opens(FilePart::Write)) {
         let Some(folder) = tool.kind.folder() else { continue };

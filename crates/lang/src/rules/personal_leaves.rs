@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::giving::{Gives, gives};
 use super::personal_sources::{PersonalSources, all, first};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Filling, Outputs, Read, StepKind, Text, ToolKind};
+use crate::model::{Filling, Outputs, ProgramCommand, Read, StepKind, Text, ToolKind};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
@@ -15,7 +15,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             Some(ToolKind::Http { .. }) => Some("an http tool"),
             Some(ToolKind::File(_)) => Some("a file"),
             Some(ToolKind::Server(_)) => Some("a tool server"),
-            Some(ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Smtp { .. } | ToolKind::Broken) | None => None,
+            Some(ToolKind::Program { run, .. }) => of_program(run),
+            Some(ToolKind::Sql(_) | ToolKind::Python { .. } | ToolKind::Pipeline { .. } | ToolKind::Smtp { .. } | ToolKind::Broken)
+            | None => None,
         };
         let (whereto, texts) = match &planned.step.kind {
             StepKind::Http(http) => {
@@ -24,13 +26,14 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 texts.extend(http.query.iter().map(|(_, value)| value).chain(&http.body).flat_map(Filling::texts));
                 (Some("a web address"), texts)
             }
+            StepKind::Program(run) => (of_program(run), run.texts().chain(run.env.iter().map(|(_, text)| text)).collect()),
             StepKind::Resource(step) => (receiver(&step.server.value), vec![&step.uri]),
             StepKind::Tool(tool) => (receiver(&tool.tool.value), all(&tool.with)),
             StepKind::Send(send) => (receiver(&send.to.value), std::iter::once(&send.of).chain(all(&send.with)).collect()),
             StepKind::Agent(_) | StepKind::Set(_) | StepKind::Sql(_) | StepKind::Read(_) | StepKind::Plan(_) | StepKind::Route(_) => {
                 continue;
             }
-            StepKind::Approval(_) => continue,
+            StepKind::Approval(_) | StepKind::Python(_) => continue,
             StepKind::Call(_) | StepKind::Format(_) | StepKind::Gate(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => {
                 continue;
             }
@@ -58,6 +61,11 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             out.push(found(read, &message));
         }
     }
+}
+
+/// What a program is given stays in its sandbox, but for what it sends or writes.
+fn of_program(run: &ProgramCommand) -> Option<&'static str> {
+    (run.network || !run.writes.is_empty()).then_some("a program")
 }
 
 fn found(read: &Read, message: &str) -> Diagnostic {

@@ -21,6 +21,8 @@ fn inflow<'p>(sources: &PersonalSources, pipeline: &'p Pipeline, planned: &'p Pl
         StepKind::Gate(step) if sources.removes(step) => vec![],
         StepKind::Gate(step) => std::iter::once(&step.of).chain(&step.otherwise).collect(),
         StepKind::Call(step) => all(&step.with),
+        StepKind::Program(run) => run.texts().collect(),
+        StepKind::Python(step) => all(&step.with),
         StepKind::Approval(step) => all(&step.defaults),
         StepKind::Tool(step) if kind.called(pipeline).is_some() => all(&step.with),
         StepKind::Tool(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Route(_) => vec![],

@@ -177,7 +177,7 @@ impl<'a> Texts<'a> {
 
     fn step(&mut self, pipeline: &'a PipelinePlan, ix: StepIx) {
         let step = &pipeline.step(ix).step;
-        let secrets = step.kind.facts().method.is_some();
+        let secrets = step.kind.facts().method.is_some() || step.kind.facts().starts.is_some();
         let when = self.seat(Viewpoint::Step(ix, StepPart::When), More::default());
         let list = self.seat(Viewpoint::Step(ix, StepPart::List), More::default());
         let work = self.seat(Viewpoint::Step(ix, StepPart::Work), More { secrets, ..More::default() });
@@ -194,9 +194,14 @@ impl<'a> Texts<'a> {
     fn tool(&mut self, tool: &'a Tool, own: FileId, users: Option<&Vec<StepIx>>, pipeline: &PipelinePlan) {
         let at = shared(users, own, tool.span.file);
         let with = match &tool.kind {
-            ToolKind::Http { arguments, .. } => Some(with_of_tool(tool, arguments, users, pipeline)),
+            ToolKind::Http { arguments, .. } | ToolKind::Program { arguments, .. } => Some(with_of_tool(tool, arguments, users, pipeline)),
             ToolKind::Smtp { .. } => Some(Type::Any),
-            ToolKind::Server(_) | ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => None,
+            ToolKind::Server(_)
+            | ToolKind::Sql(_)
+            | ToolKind::Python { .. }
+            | ToolKind::File(_)
+            | ToolKind::Pipeline { .. }
+            | ToolKind::Broken => None,
         };
         let fixed = self.seat(at.clone(), More { secrets: true, ..More::default() });
         let sent = self.seat(at, More { secrets: true, with, ..More::default() });

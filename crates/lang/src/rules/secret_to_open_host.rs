@@ -86,6 +86,8 @@ fn outgoing(pipeline: &PipelinePlan) -> Vec<Outgoing<'_>> {
             ToolKind::Smtp { address, user, password, .. } => (address, true, user.iter().chain(password).collect()),
             ToolKind::Server(ServerKind::Program { .. })
             | ToolKind::Sql(_)
+            | ToolKind::Program { .. }
+            | ToolKind::Python { .. }
             | ToolKind::File(_)
             | ToolKind::Pipeline { .. }
             | ToolKind::Broken => continue,

@@ -5,7 +5,7 @@ use super::names::{Looked, PipelineNames, is_place, needs_output};
 use super::problem::{KnownFields, Owner, ReadProblem};
 use super::seat::{Seat, StepPart, Viewpoint};
 use super::types::{Member, Type};
-use crate::model::{Filling, OnFailure, PlanStep, Step, StepKind};
+use crate::model::{Filling, OnFailure, OutputWord, PlanStep, ProgramOutput, Step, StepKind};
 use crate::plan::StepIx;
 use crate::source::Spanned;
 
@@ -162,6 +162,13 @@ impl PipelineNames<'_> {
             }
             StepKind::Sql(sql) if sql.one => Type::Any,
             StepKind::Sql(_) => Type::list(Type::open_object([])),
+            StepKind::Program(run) => match &run.gives {
+                ProgramOutput::Word(OutputWord::Text) => Type::Text,
+                ProgramOutput::Word(OutputWord::Lines) => Type::list(Type::Text),
+                ProgramOutput::Word(OutputWord::Json) => Type::Any,
+                ProgramOutput::Fields(shape) => known::of_shape(shape),
+            },
+            StepKind::Python(step) => Type::object(step.run.returns.iter().map(|name| (name.as_str(), Type::Any))),
             StepKind::Resource(_) => known::file(),
             StepKind::Read(read) => match &read.paths {
                 Filling::Constant(value) if value.is_array() => Type::list(known::file()),

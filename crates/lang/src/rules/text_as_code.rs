@@ -2,13 +2,14 @@
 
 use super::roles::{self, SinkRole};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Form, ServerKind, Text, ToolKind, loads_code};
+use crate::model::{Form, Read, Text, TextKey, loads_code};
 use crate::source::{Span, Spanned};
 
 /// F603: a value that becomes a part of a query, or of an argument of a server.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     in_arguments(pipeline, out);
     in_queries(pipeline, out);
+    in_python(pipeline, out);
 }
 
 /// A template inside a query, whose values would be read as SQL.
@@ -39,11 +40,11 @@ fn takes_code(before: &str) -> bool {
 }
 
 /// A value that an interpreter reads as code, or that tells it which to load.
-fn as_code(args: &[Text], env: &[(Spanned<String>, Text)], out: &mut Vec<Diagnostic>) {
+fn as_code(args: &[Text], env: &[(Spanned<String>, Text)], is_value: &dyn Fn(&&Read) -> bool, out: &mut Vec<Diagnostic>) {
     let behind = args.windows(2).filter(|pair| pair[0].form == Form::Plain && takes_code(&pair[0].source)).map(|pair| &pair[1]);
     let loaded = env.iter().filter(|(name, _)| loads_code(&name.value)).map(|(_, text)| text);
     for text in behind.chain(loaded).filter(|text| text.form != Form::Plain) {
-        for read in text.reads.iter().filter(|read| read.path.first().is_some_and(|root| root == "inputs")) {
+        for read in text.reads.iter().filter(is_value) {
             let message = format!("{} would be read as code, or say which to load", read.path.join("."));
             out.push(
                 found(read.span, &message)
@@ -53,20 +54,44 @@ fn as_code(args: &[Text], env: &[(Spanned<String>, Text)], out: &mut Vec<Diagnos
     }
 }
 
-/// A value inside an argument of a server may become an option, or two.
+/// A value inside an argument may become an option, or two.
 fn in_arguments(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
-    for tool in pipeline.pipeline.tools.values() {
-        let ToolKind::Server(ServerKind::Program { args, env, .. }) = &tool.kind else { continue };
-        as_code(args, env, out);
-        for text in args.iter().filter(|text| text.form == Form::Template) {
-            for read in text.reads.iter().filter(|read| read.path.first().is_some_and(|root| root == "inputs")) {
+    for command in pipeline.pipeline.commands() {
+        let is_server = pipeline.pipeline.tools.get(command.who).is_some_and(|tool| !command.is_step && tool.is_server());
+        // What a server is given comes from the inputs alone; a step or a tool may fill in what a model said.
+        let is_value = |read: &&Read| read.path.first().is_some_and(|root| if is_server { root == "inputs" } else { root != "env" });
+        as_code(command.args, command.env, &is_value, out);
+        for text in command.args.iter().filter(|text| text.form == Form::Template) {
+            for read in text.reads.iter().filter(is_value) {
                 let message = format!("{} is only part of an argument; a value must be the whole argument", read.path.join("."));
-                let help = format!("write it as an argument of its own: args: [ …, \"{{{{ {} }}}}\" ]", read.path.join("."));
+                let help = format!("write it as an argument of its own: [ …, \"{{{{ {} }}}}\" ]", read.path.join("."));
                 out.push(found(read.span, &message).help(help));
             }
         }
     }
 }
+
+/// Names in braces inside Python code, which is no template: Python would read them as sets.
+fn in_python(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
+    pipeline.pipeline.each_text(&mut |authored| {
+        let Some(text) = authored.text().filter(|_| authored.key == TextKey::Code) else { return };
+        for (at, _) in text.source.match_indices("{{") {
+            let inside = text.source.get(at + 2..).unwrap_or_default().trim_start();
+            let path: String = inside.chars().take_while(|c| c.is_ascii_alphanumeric() || "_.".contains(*c)).collect();
+            let is_name = path.split_once('.').is_some_and(|(root, _)| ROOTS.contains(&root));
+            if is_name && inside.get(path.len()..).is_some_and(|rest| rest.trim_start().starts_with(['}', '|'])) {
+                let name = path.rsplit('.').next().unwrap_or_default();
+                let message = format!("{path} becomes part of the code; code is no template");
+                let help = format!("pass it as a variable: with: {{ {name}: \"{{{{ {path} }}}}\" }}, and write {name} in the code");
+                out.push(found(text.place.inside(at, at + 2), &message).help(help));
+            }
+        }
+    });
+}
+
+/// Roots of names in templates.
+const ROOTS: [&str; 13] =
+    ["inputs", "steps", "person", "conversation", "run", "channel", "style", "refinement", "item", "failure", "secrets", "env", "with"];
 
 fn found(span: Span, message: &str) -> Diagnostic {
     finding(Code::TextAsCode, span, message)
@@ -92,6 +117,27 @@ mod tests {
         let found = "F603 4:51 inputs.dir is only part of an argument; a value must be the whole argument\n";
         assert_eq!(with_server(check, "command: srv, args: ['--root={{ inputs.dir }}']", ""), found);
         assert_eq!(with_server(check, "command: srv, args: [--root, '{{ inputs.dir }}', '{{ env.A }}/x']", ""), "");
+    }
+
+    #[test]
+    fn what_a_program_of_a_step_or_tool_is_given_is_a_whole_argument() {
+        let steps = |program: &str| says(check, &format!("inputs: {{ a: text }}\nsteps:\n  - id: q\n    program: {program}\n"));
+        assert_eq!(steps("[git, log, '{{ inputs.a }}']"), "");
+        let found = "F603 6:37 inputs.a is only part of an argument; a value must be the whole argument\n";
+        assert_eq!(steps("[git, log, '--since={{ inputs.a }}']"), found);
+        assert!(steps("[sh, -c, '{{ inputs.a }}']").contains("inputs.a would be read as code"));
+        let tool = "tools: { t: { program: [git, '{{ with.a }}..'], arguments: { a: text } } }\nsteps: [{ id: s, set: 1 }]\n";
+        assert!(says(check, tool).contains("with.a is only part of an argument"), "{}", says(check, tool));
+    }
+
+    #[test]
+    fn code_is_no_template() {
+        let code = |code: &str| says(check, &format!("inputs: {{ a: text }}\nsteps:\n  - id: q\n    python: {code}\n    returns: x\n"));
+        assert_eq!(code("'x = {{ inputs.a }}'"), "F603 6:18 inputs.a becomes part of the code; code is no template\n");
+        assert_eq!(code("'x = {{ inputs.a | length }}'").lines().count(), 1);
+        for fine in ["'x = {{1}}'", "'x = f\"{{a}} {inputs.a}\"'", "'x = {inputs.a: 1}'"] {
+            assert_eq!(code(fine), "", "{fine}");
+        }
     }
 
     #[test]

@@ -63,7 +63,9 @@ fn arguments<'a>(plan: &'a Plan, parts: &'a FixedParts, tool: &'a Tool, part: Op
     match (&tool.kind, tool.file_part(part)) {
         // Without `arguments` whatever is given is used.
         (ToolKind::Http { arguments, .. }, _) if arguments.is_empty() => None,
-        (ToolKind::Http { arguments, .. }, _) => Some((arguments, "argument")),
+        (ToolKind::Http { arguments, .. } | ToolKind::Program { arguments, .. } | ToolKind::Python { arguments, .. }, _) => {
+            Some((arguments, "argument"))
+        }
         (ToolKind::Pipeline { pipeline, .. }, _) => match &plan.pipeline((*pipeline)?).pipeline.inputs {
             Shape::Fields(fields) => Some((fields, "input")),
             Shape::Schema(_) => None,
@@ -85,7 +87,13 @@ fn sending(send: &SendStep, tool: &Tool, out: &mut Vec<Diagnostic>) {
     let needed: &[&str] = match &tool.kind {
         ToolKind::Smtp { .. } => &["to", "subject"],
         ToolKind::File(_) => &["name"],
-        ToolKind::Http { .. } | ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Server(_) | ToolKind::Broken => return,
+        ToolKind::Http { .. }
+        | ToolKind::Sql(_)
+        | ToolKind::Program { .. }
+        | ToolKind::Python { .. }
+        | ToolKind::Pipeline { .. }
+        | ToolKind::Server(_)
+        | ToolKind::Broken => return,
     };
     let has = |list: &[(Spanned<String>, Filling)], name: &str| list.iter().any(|(given, _)| given.value == name);
     for name in needed.iter().filter(|name| !has(&send.with, name)) {

@@ -20,7 +20,12 @@ fn of_lists(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
         let parts: Vec<&str> = match &tool.kind {
             ToolKind::Server(_) | ToolKind::Broken => continue,
             ToolKind::File(_) => FilePart::VARIANTS.iter().copied().chain([name.as_str()]).collect(),
-            ToolKind::Http { .. } | ToolKind::Sql(_) | ToolKind::Smtp { .. } | ToolKind::Pipeline { .. } => vec![name],
+            ToolKind::Http { .. }
+            | ToolKind::Sql(_)
+            | ToolKind::Program { .. }
+            | ToolKind::Python { .. }
+            | ToolKind::Smtp { .. }
+            | ToolKind::Pipeline { .. } => vec![name],
         };
         let asked: Vec<Spanned<String>> = match &tool.approve {
             Approve::Names(names) => names.iter().map(|entry| Spanned::new(entry.clone(), tool.span)).collect(),
@@ -74,7 +79,8 @@ fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
                 let message = format!("{owner} tool \"{}\", which only send can use", step.tool.value);
                 out.push(wrong(message, "write a send step"));
             }
-            (None, ToolKind::Http { .. } | ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Server(_) | ToolKind::Broken) => {}
+            (None, ToolKind::Http { .. } | ToolKind::Sql(_) | ToolKind::Program { .. } | ToolKind::Python { .. }) => {}
+            (None, ToolKind::Pipeline { .. } | ToolKind::Server(_) | ToolKind::Broken) => {}
         }
     }
 }

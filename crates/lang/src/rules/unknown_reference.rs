@@ -144,7 +144,12 @@ impl ReferenceLook<'_> {
         let parts: &[&str] = match &tool.kind {
             ToolKind::Server(_) | ToolKind::Broken => return,
             ToolKind::File(_) => FilePart::VARIANTS,
-            ToolKind::Http { .. } | ToolKind::Sql(_) | ToolKind::Smtp { .. } | ToolKind::Pipeline { .. } => &[],
+            ToolKind::Http { .. }
+            | ToolKind::Sql(_)
+            | ToolKind::Program { .. }
+            | ToolKind::Python { .. }
+            | ToolKind::Smtp { .. }
+            | ToolKind::Pipeline { .. } => &[],
         };
         if !parts.iter().any(|own| *own == part || is_generous && may_mean(part, own)) {
             let near = self.hints.did_you_mean(part, parts.iter().copied());

@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 use crate::event::MessageRole;
 use crate::port::{
-    HttpReply, HttpRequest, Mail, Message, ModelReply, ModelRequest, ResourceCall, ResourceReply, ServerCall, ServerReply, ToolList,
-    ToolServer, WireFormat,
+    HttpReply, HttpRequest, Mail, Message, ModelReply, ModelRequest, ProgramCall, ProgramReply, ResourceCall, ResourceReply, ServerCall,
+    ServerReply, ToolList, ToolServer, WireFormat,
 };
 
 /// Maximum size of a picture in bytes. It is larger than what models accept.
@@ -105,6 +105,15 @@ pub fn resource(call: &ResourceCall) -> Value {
     json!({ "to": "resource", "server": call.server.name, "uri": call.uri })
 }
 
+/// A program to be started. Its environment may hold keys and is left out.
+pub fn program(call: &ProgramCall) -> Value {
+    let mut asked = json!({ "to": "program", "command": call.command });
+    if !call.input.is_empty() {
+        asked["input"] = json!(String::from_utf8_lossy(&call.input));
+    }
+    asked
+}
+
 /// A mail to be sent.
 pub fn mail(mail: &Mail) -> Value {
     let Mail { server, from, to, subject, text, .. } = mail;
@@ -148,6 +157,21 @@ fn is_passing(header: &str) -> bool {
         || header.ends_with("request-id")
         || header.ends_with("trace-id")
         || header.starts_with("x-ratelimit")
+}
+
+/// What is no text stays a failure in a replay, as it was.
+impl Recordable for ProgramReply {
+    fn kept(&self) -> Value {
+        let ProgramReply { end, stdout, stderr, files: _, sandbox } = self;
+        json!({ "end": end, "stdout": String::from_utf8_lossy(stdout), "stderr": String::from_utf8_lossy(stderr), "sandbox": sandbox })
+    }
+
+    fn from_kept(mut value: Value) -> Option<ProgramReply> {
+        let text = |name: &str| value[name].as_str().map(|text| text.as_bytes().to_vec());
+        let (stdout, stderr) = (text("stdout")?, text("stderr")?);
+        let sandbox = value["sandbox"].as_str().map(str::to_owned);
+        Some(ProgramReply { end: serde_json::from_value(value["end"].take()).ok()?, stdout, stderr, files: vec![], sandbox })
+    }
 }
 
 /// The id of a mail.

@@ -27,8 +27,8 @@ use super::held;
 use crate::event::{Event, Failure, FailureKind, Happening, StepPath};
 use crate::journal::PersonalMask;
 use crate::port::{
-    Cache, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, ResourceCall,
-    ResourceReply, ServerCall, ServerReply, Tape, ToolList, ToolServer, ToolServers, WireFormat,
+    Cache, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, ProgramCall, ProgramReply,
+    Programs, ResourceCall, ResourceReply, ServerCall, ServerReply, Tape, ToolList, ToolServer, ToolServers, WireFormat,
 };
 use crate::redact::Redactor;
 
@@ -372,6 +372,10 @@ impl Tape for Cassette {
 
     fn resource(&self, call: u64, request: ResourceCall, live: &Arc<dyn ToolServers>) -> Pending<ResourceReply> {
         self.pass(call, request, asked::resource, |request| live.read(request))
+    }
+
+    fn program(&self, call: u64, program: ProgramCall, live: &Arc<dyn Programs>) -> Pending<ProgramReply> {
+        self.pass(call, program, asked::program, |program| live.run(program))
     }
 
     fn mail(&self, call: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<String> {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{clause, listed, named, pipelines};
 use crate::model::{
-    DEFAULT_MODEL, DataKind, FilePart, Grant, Model, PermissionMode, STDOUT, ServerKind, Step, StepKind, Text, Tool, ToolKind,
+    DEFAULT_MODEL, DataKind, FilePart, Grant, Model, PermissionMode, ProgramCommand, PythonCode, STDOUT, ServerKind, Step, StepKind, Text,
+    Tool, ToolKind,
 };
 use crate::plan::{PipelineBounds, PipelinePlan, Plan, users};
 use crate::report::graph::words::{filling, source};
@@ -48,6 +49,8 @@ pub(super) fn reads(plan: &Plan) -> Vec<String> {
                     said.push(format!("tables {} with queries that a model writes (tool {name}){whose}.", named(tables)));
                 }
                 ToolKind::Http { .. }
+                | ToolKind::Program { .. }
+                | ToolKind::Python { .. }
                 | ToolKind::File(_)
                 | ToolKind::Pipeline { .. }
                 | ToolKind::Smtp { .. }
@@ -174,6 +177,8 @@ fn tool(name: &str, tool: &Tool) -> Option<String> {
     match &tool.kind {
         ToolKind::Http { method, url, .. } => Some(format!("Tool {name}{about}: {method} {}", source(url))),
         ToolKind::Smtp { address, from, .. } => Some(format!("Tool {name}{about}: mail over {}, from {}", source(address), source(from))),
+        ToolKind::Program { run, .. } => Some(format!("Tool {name}{about}: {}", starts(run))),
+        ToolKind::Python { run, .. } => Some(format!("Tool {name}{about}: {}", runs(run))),
         ToolKind::Server(server) => {
             let names: Vec<&str> = tool.allowed_names().collect();
             let may = if names.is_empty() {
@@ -202,6 +207,26 @@ fn tool(name: &str, tool: &Tool) -> Option<String> {
         ToolKind::File(folder) if tool.opens(FilePart::Write) => Some(format!("Tool {name}{about}: writes files in {}", folder.display())),
         ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => None,
     }
+}
+
+/// What a program is started with, and what it may do beside reading the project.
+pub(super) fn starts(run: &ProgramCommand) -> String {
+    let args: String = run.args.iter().map(|text| format!(" {}", source(text))).collect();
+    let env =
+        if run.env.is_empty() { String::new() } else { format!(" (its environment: {})", named(run.env.iter().map(|(name, _)| name))) };
+    let writes: Vec<String> = run.writes.iter().map(|folder| folder.value.display().to_string()).collect();
+    let mut may = vec![];
+    may.extend((!writes.is_empty()).then(|| format!("change files in {}", writes.join(", "))));
+    may.extend(run.network.then(|| "reach the network".to_owned()));
+    let may = if may.is_empty() { String::new() } else { format!("; it may {}", may.join(" and ")) };
+    format!("starts the program {}{args}{env}{may}", run.program.value)
+}
+
+/// Which code is run, and by what.
+pub(super) fn runs(run: &PythonCode) -> String {
+    let code = run.file.as_ref().map_or_else(|| "code of this file".to_owned(), |file| file.value.clone());
+    let by = run.venv.as_ref().map(|venv| format!(" with the Python of {}", venv.value.display())).unwrap_or_default();
+    format!("runs {code}{by} in a sandbox, without a network")
 }
 
 /// What policies allow and forbid.

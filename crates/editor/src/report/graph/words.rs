@@ -29,6 +29,19 @@ pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
             [] => one("works values out (SQL)".into()),
             names => one(format!("queries {}", names.join(", "))),
         },
+        StepKind::Program(run) => one(format!(
+            "starts {}",
+            std::iter::once(run.program.value.clone()).chain(run.args.iter().map(source)).collect::<Vec<_>>().join(" ")
+        )),
+        StepKind::Python(step) => {
+            let mut said = vec![match &step.run.file {
+                Some(file) => format!("runs {} (Python)", file.value),
+                None => "runs code (Python)".into(),
+            }];
+            let names: Vec<&str> = step.run.returns.iter().map(|name| name.as_str()).collect();
+            said.push(format!("gives {}", names.join(", ")));
+            said
+        }
         StepKind::Read(read) => one(format!("reads {}", filling(&read.paths))),
         StepKind::Resource(step) => one(format!("reads {} from server {}", source(&step.uri), step.server.value)),
         StepKind::Plan(own) => {

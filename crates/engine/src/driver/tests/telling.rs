@@ -59,6 +59,9 @@ impl Tape for Noting {
         live.read(request)
     }
 
+    fn program(&self, _: u64, program: ProgramCall, live: &Arc<dyn Programs>) -> Pending<ProgramReply> {
+        live.run(program)
+    }
     fn mail(&self, _: u64, mail: Mail, live: &Arc<dyn MailSender>) -> Pending<String> {
         live.send(mail)
     }

@@ -89,6 +89,18 @@ impl SqlDatabase for Outside {
     }
 }
 
+impl Programs for Outside {
+    fn run(&self, _: ProgramCall) -> Pending<ProgramReply> {
+        self.later(Ok(ProgramReply::default()))
+    }
+}
+
+impl Python for Outside {
+    fn run(&self, _: PythonCall) -> Pending<PythonReply> {
+        self.later(none())
+    }
+}
+
 impl MailSender for Outside {
     fn send(&self, _: Mail) -> Pending<String> {
         self.later(Ok("id".into()))
@@ -156,6 +168,8 @@ pub(super) fn ports(outside: &Arc<Outside>, clock: Arc<dyn Clock>) -> Ports {
         database: outside.clone(),
         reader: outside.clone(),
         http: outside.clone(),
+        programs: outside.clone(),
+        python: outside.clone(),
         mail: outside.clone(),
         servers: outside.clone(),
         folder: outside.clone(),

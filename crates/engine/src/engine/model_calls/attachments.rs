@@ -56,7 +56,7 @@ impl Run {
     }
 
     /// Whether a `read` step of this run returned a file with this path.
-    fn was_read(&self, path: &str) -> bool {
+    pub(crate) fn was_read(&self, path: &str) -> bool {
         // Steps of a plan read no files.
         let is_of_file = |frame: &Frame| !matches!(frame.kind, FrameKind::Written(_));
         self.state.frames.iter().flatten().filter(|frame| is_of_file(frame)).any(|frame| {

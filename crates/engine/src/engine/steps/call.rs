@@ -27,7 +27,7 @@ impl Run {
             return Ok(());
         }
         let tool = if let StepKind::Tool(tool) = &step.kind { Some(tool.tool.value.as_str()) } else { None };
-        let used = tool.map(|name| CalledTool { name, arguments: &inputs, whole: &inputs, is_repeated: false });
+        let used = tool.map(|name| CalledTool { name, arguments: &inputs, whole: &inputs, is_repeated: false, is_program: false });
         // Without a person to look up, no request is sent, so only the tool itself is decided on.
         let request = person.as_ref().map_or_else(|query| CallRequest::Query(query.clone()), |_| CallRequest::Print(vec![]));
         let planner = self.planner_of(at);

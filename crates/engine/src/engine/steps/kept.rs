@@ -9,7 +9,7 @@ use crate::engine::Run;
 use crate::engine::command::{CallReply, CallRequest, Command};
 use crate::engine::state::{CacheStage, NodeRef};
 use crate::event::{Failure, Happening};
-use crate::port::ModelRequest;
+use crate::port::{ModelRequest, PythonCall};
 
 /// Time limit of a lookup, in milliseconds.
 const RECALL_MS: u64 = 5_000;
@@ -97,6 +97,18 @@ fn key(request: &CallRequest, form: &str) -> Option<String> {
                 add(value.reveal());
             }
             add(&format!("{:?}", request.body));
+        }
+        // What a program reads is not known here.
+        CallRequest::Program(_) => return None,
+        CallRequest::Python(call) => {
+            let PythonCall { code, variables, returns, reads, tables, interpreter, requires, .. } = &**call;
+            if !reads.is_empty() {
+                return None;
+            }
+            add("python");
+            add(code);
+            add(&json!(variables).to_string());
+            add(&format!("{returns:?} {tables:?} {interpreter:?} {requires:?}"));
         }
         CallRequest::List { folder } => add(&format!("list {folder:?}")),
         CallRequest::Open { folder, name } => add(&format!("open {folder:?} {name:?}")),

@@ -6,6 +6,8 @@ mod call;
 mod computed;
 pub(crate) mod http;
 pub(crate) mod kept;
+pub(crate) mod program;
+pub(crate) mod python;
 mod read;
 mod replies;
 pub(crate) mod requests;
@@ -59,6 +61,8 @@ pub(crate) fn of<R>(kind: &StepKind, then: impl FnOnce(&dyn Kind) -> R) -> R {
         StepKind::Set(filling) => then(&computed::Set(filling)),
         StepKind::Http(step) => then(step),
         StepKind::Sql(step) => then(step),
+        StepKind::Program(run) => then(run),
+        StepKind::Python(step) => then(step),
         StepKind::Read(step) => then(step),
         StepKind::Resource(step) => then(step),
         StepKind::Tool(step) => then(step),

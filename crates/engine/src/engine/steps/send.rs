@@ -97,7 +97,12 @@ impl Run {
                     timeout,
                 })
             }
-            ToolKind::Sql(_) | ToolKind::Pipeline { .. } | ToolKind::Server(_) | ToolKind::Broken => {
+            ToolKind::Sql(_)
+            | ToolKind::Program { .. }
+            | ToolKind::Python { .. }
+            | ToolKind::Pipeline { .. }
+            | ToolKind::Server(_)
+            | ToolKind::Broken => {
                 return Err(Failure::new(FailureKind::BadRequest, format!("tool \"{to}\" cannot be used with send")));
             }
         };
@@ -109,7 +114,12 @@ impl Run {
         let mut told = with;
         told.extend(shown.as_object().cloned().unwrap_or_default());
         let told = Value::Object(told);
-        if !self.permit(at, None, Some(CalledTool { name: to, arguments: &told, whole: &whole, is_repeated: false }), &request)? {
+        if !self.permit(
+            at,
+            None,
+            Some(CalledTool { name: to, arguments: &told, whole: &whole, is_repeated: false, is_program: false }),
+            &request,
+        )? {
             return Ok(());
         }
         self.call_out(at, to, shown, request, ms(timeout));

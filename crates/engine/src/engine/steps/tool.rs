@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::http::HttpParts;
 use super::requests::RepeatKey;
 use super::sql::sql_output;
-use super::{Kind, Taken, other};
+use super::{Kind, Taken, other, program, python};
 use crate::engine::Run;
 use crate::engine::acts::CalledTool;
 use crate::engine::command::{CallReply, CallRequest};
@@ -34,7 +34,7 @@ impl Kind for ToolStep {
         let key = run.repeat_key(at, self.idempotency_key.as_ref(), 0)?;
         let (request, shown) = run.tool_request(at, name, given, key, timeout)?;
         let planner = run.planner_of(at);
-        let used = CalledTool { name, arguments: &shown, whole: &shown, is_repeated: answers.is_some() };
+        let used = CalledTool { name, arguments: &shown, whole: &shown, is_repeated: answers.is_some(), is_program: false };
         let request = request.with_answers(answers);
         if !run.permit(at, planner.as_deref(), Some(used), &request)? {
             return Ok(());
@@ -43,9 +43,10 @@ impl Kind for ToolStep {
         Ok(())
     }
 
-    fn take(&self, _run: &mut Run, _at: NodeRef, reply: CallReply) -> Taken {
+    fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
         match reply {
             CallReply::Http(reply) => Ok(Some((reply.body, None))),
+            CallReply::Program(_) | CallReply::Python(_) => Ok(Some((run.started_result(at, &self.tool.value, reply)?, None))),
             CallReply::Value(value) => Ok(Some((value, None))),
             CallReply::Rows(rows) => Ok(Some(sql_output(rows, false))),
             CallReply::Sent(id) => Ok(Some((json!({ "written": id }), None))),
@@ -90,6 +91,13 @@ impl Run {
                 with.remove("query");
                 CallRequest::Query(self.query(at, Some(tables), query, with, None, timeout))
             }
+            ToolKind::Program { run, .. } => {
+                let call = self.program_call(at, run, format!("tool \"{name}\""), &program::with(with), timeout)?;
+                CallRequest::Program(Box::new(call))
+            }
+            ToolKind::Python { run, .. } => {
+                CallRequest::Python(Box::new(self.python_call(at, run, format!("tool \"{name}\""), with, timeout)))
+            }
             ToolKind::File(folder) => {
                 let text = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
                 match tool.file_part(part).filter(|part| tool.opens(*part)) {
@@ -113,6 +121,15 @@ impl Run {
             }
         };
         Ok((request, Value::Object(shown)))
+    }
+
+    /// The result of a tool that is a program or code.
+    pub(crate) fn started_result(&self, at: NodeRef, name: &str, reply: CallReply) -> Result<Value, Failure> {
+        match (self.tool(at, name)?.kind.starts(), reply) {
+            (Some(run), CallReply::Program(reply)) => program::printed(run, reply),
+            (None, CallReply::Python(reply)) => python::returned(reply),
+            _ => Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")),
+        }
     }
 
     /// The tool with the name `tool` or `tool.part`.

@@ -36,7 +36,10 @@ impl Run {
             if let CallRequest::Resource(call) = request { Some((&*call.server.name, json!({ "uri": call.uri }))) } else { None };
         let resource = of_resource.as_ref().map(|(server, arguments)| (*server, arguments));
         let called = tool.map(|tool| (tool.name, tool.whole)).or(resource);
-        if asks.is_empty() && called.is_none_or(|(name, arguments)| !self.must_confirm(at, agent, name, arguments)) {
+        if asks.is_empty()
+            && called
+                .is_none_or(|(name, arguments)| !self.must_confirm(at, agent, (name, tool.is_some_and(|tool| tool.is_program)), arguments))
+        {
             return Ok(None);
         }
         if tool.is_some_and(|tool| tool.is_repeated) {
@@ -70,13 +73,14 @@ impl Run {
     }
 
     /// Whether a tool, or a list of a policy, requires a person to confirm this call.
-    fn must_confirm(&self, at: NodeRef, agent: Option<&str>, tool: &str, arguments: &Value) -> bool {
+    fn must_confirm(&self, at: NodeRef, agent: Option<&str>, (tool, is_program): (&str, bool), arguments: &Value) -> bool {
         let part = ToolName::of(tool).part.unwrap_or(tool);
-        let by_tool = self.tool(at, tool).is_ok_and(|found| match &found.approve {
-            Approve::Never => false,
-            Approve::Always => true,
-            Approve::Names(names) => names.iter().any(|name| may_mean(name, part) || may_mean(name, tool)),
-        });
+        let by_tool = !is_program
+            && self.tool(at, tool).is_ok_and(|found| match &found.approve {
+                Approve::Never => false,
+                Approve::Always => true,
+                Approve::Names(names) => names.iter().any(|name| may_mean(name, part) || may_mean(name, tool)),
+            });
         by_tool || self.policies(at, agent).iter().any(|(_, policy)| needs_approval(policy, tool, arguments))
     }
 
@@ -106,6 +110,7 @@ impl Run {
 fn wish(tool: Option<CalledTool>, request: &CallRequest, asks: &[&DecidedAct]) -> String {
     // Acts that the description itself covers are not repeated.
     let (words, covers) = match (tool, request) {
+        (Some(CalledTool { name, whole, is_program: true, .. }), _) => (format!("start {name} with {whole}"), Some(ActKind::Tool)),
         (Some(CalledTool { name, whole, .. }), _) => (format!("call {name} with {whole}"), Some(ActKind::Tool)),
         (None, CallRequest::Resource(call)) => {
             let shown = shown_resource(&call.server.name, &json!({ "uri": call.uri }));
@@ -121,11 +126,13 @@ fn wish(tool: Option<CalledTool>, request: &CallRequest, asks: &[&DecidedAct]) -
         }
         (None, CallRequest::Tools(server)) => (format!("list the tools of server {}", server.name), None),
         (None, CallRequest::Read(_)) => ("read files".to_owned(), None),
+        (None, CallRequest::Python(_)) => ("run its code".to_owned(), None),
         (
             None,
             CallRequest::Model(_)
             | CallRequest::Scripted(_)
             | CallRequest::Recall { .. }
+            | CallRequest::Program(_)
             | CallRequest::Tool(_)
             | CallRequest::Mail(_)
             | CallRequest::Print(_)

@@ -53,6 +53,8 @@ impl Run {
             ToolKind::Server(ServerKind::Url { .. }) => policies.is_empty(),
             ToolKind::Http { .. }
             | ToolKind::Sql(_)
+            | ToolKind::Program { .. }
+            | ToolKind::Python { .. }
             | ToolKind::File(_)
             | ToolKind::Smtp { .. }
             | ToolKind::Pipeline { .. }

@@ -76,6 +76,7 @@ impl Run {
                 }
                 (ToolKind::File(_) | ToolKind::Smtp { .. } | ToolKind::Broken, _) => vec![],
                 (ToolKind::Http { .. } | ToolKind::Sql(_) | ToolKind::Pipeline { .. }, _) => vec![name.to_string()],
+                (ToolKind::Program { .. } | ToolKind::Python { .. }, _) => vec![name.to_string()],
             };
             for name in names {
                 if list.iter().all(|known| known.name != name) {
@@ -102,6 +103,8 @@ impl Run {
                     format!("Runs one SQL query that only reads. Tables: {}. Select a few rows to see the columns.", tables.join(", "));
                 (own, text(&["query"]))
             }
+            ToolKind::Program { run, arguments } => (format!("Runs the program {}.", run.short_name()), shape::object_schema(arguments)),
+            ToolKind::Python { arguments, .. } => ("Runs code of the author.".to_string(), shape::object_schema(arguments)),
             ToolKind::File(_) => match tool.file_part(Some(part)) {
                 Some(FilePart::List) => ("Lists the files of a folder.".to_string(), text(&[])),
                 Some(FilePart::Read) => ("Gives the text of a file, by its name from the list.".to_string(), text(&["name"])),
@@ -245,7 +248,7 @@ impl Run {
         };
         let key = RepeatKey { text: format!("{}-{conversation}{turn}-{}", self.own_key(at), place + 1), is_written: false };
         let (request, shown) = self.tool_request(at, &asked.tool, given.clone(), key, timeout)?;
-        let used = CalledTool { name: &asked.tool, arguments: &shown, whole: &shown, is_repeated: answers.is_some() };
+        let used = CalledTool { name: &asked.tool, arguments: &shown, whole: &shown, is_repeated: answers.is_some(), is_program: false };
         let request = request.with_answers(answers);
         if !self.permit(at, Some(&agent_name), Some(used), &request)? {
             return Ok(());
@@ -273,7 +276,7 @@ impl Run {
         let shown = Value::Object(given);
         // Without a person to look up, no request is sent, so only the tool itself is decided on.
         let request = opening.person.as_ref().map_or_else(|query| CallRequest::Query(query.clone()), |_| CallRequest::Print(vec![]));
-        let used = CalledTool { name: tool, arguments: &shown, whole: &shown, is_repeated: false };
+        let used = CalledTool { name: tool, arguments: &shown, whole: &shown, is_repeated: false, is_program: false };
         if !self.permit(at, Some(agent), Some(used), &request)? {
             return Ok(());
         }
@@ -299,6 +302,7 @@ impl Run {
                     Err(failure) => Err(failure),
                 }
             }
+            Ok(reply @ (CallReply::Program(_) | CallReply::Python(_))) => self.started_result(at, &asked.tool, reply).map(CallReply::Value),
             result => result,
         };
         let result = result.map_err(|failure| self.after_questions(at, place, failure));
@@ -399,6 +403,8 @@ fn shown(reply: CallReply) -> Value {
         CallReply::Value(value) | CallReply::Tool(ServerReply { value, .. }) => value,
         // Agents do not read resources.
         CallReply::Tools(_) | CallReply::Resource(..) => Value::Null,
+        // Turned into a value of its tool before.
+        CallReply::Program(_) | CallReply::Python(_) => Value::Null,
         CallReply::Model(reply) => Value::String(reply.text),
         CallReply::Files(files) => files.into_iter().map(|(file, _)| serde_json::to_value(file).unwrap_or_default()).collect(),
     }

@@ -38,7 +38,7 @@ impl Run {
         tool: Option<CalledTool>,
         request: &CallRequest,
     ) -> Result<bool, Failure> {
-        if let Some(CalledTool { name, whole, .. }) = tool {
+        if let Some(CalledTool { name, whole, is_program: false, .. }) = tool {
             let decision = opens_call(self.tool(at, name)?, name, whole);
             if decision.is_denied() {
                 self.record_decision(at, agent, (ActKind::Tool, name.to_owned()), decision, String::new())?;
@@ -99,8 +99,10 @@ impl Run {
             words,
             decision: decide(&policies, &act),
         };
-        let of_tool =
-            tool.map(|CalledTool { name, arguments, .. }| of_act(Act::Tool { name, arguments: Some(arguments) }, format!("call {name}")));
+        let of_tool = tool.map(|CalledTool { name, arguments, is_program, .. }| {
+            let word = if is_program { "start" } else { "call" };
+            of_act(Act::Tool { name, arguments: Some(arguments) }, format!("{word} {name}"))
+        });
         let of_deeds = deeds.iter().map(|deed| match deed {
             Deed::Host(origin, source) => {
                 let decision = decide_host(&policies, *source, origin, || self.knows(at, origin));
@@ -211,6 +213,14 @@ impl Run {
             CallRequest::Query(_) | CallRequest::Read(_) | CallRequest::Open { .. } => {
                 touched(request).1.iter().map(|path| Deed::Read(inside(path))).collect()
             }
+            // A program may read all of the project.
+            CallRequest::Program(call) => {
+                let reads = call.reads.iter().map(|folder| Deed::Read(format!("{}/**", inside(folder))));
+                let writes = call.writes.iter().map(|folder| Deed::Write(format!("{}/**", inside(folder)), 0));
+                let network = call.network.then(|| Deed::Host(Origin::anywhere(), HostSource::Input));
+                reads.chain(writes).chain(network).collect()
+            }
+            CallRequest::Python(call) => call.reads.iter().map(|path| Deed::Read(inside(path))).collect(),
             // A list reveals all names in the folder, so it needs permission to read all of them.
             CallRequest::List { folder } => vec![Deed::Read(format!("{}/*", inside(folder)))],
             CallRequest::Write { folder, name, text } => vec![Deed::Write(inside(&folder.join(name)), text.len() as u64)],
@@ -273,7 +283,8 @@ fn touched(request: &CallRequest) -> (Touch, Vec<PathBuf>) {
         CallRequest::List { folder } => vec![folder.clone()],
         CallRequest::Open { folder, name } => vec![folder.join(name)],
         CallRequest::Write { folder, name, text: _ } => return (Touch::Write, vec![folder.join(name)]),
-        CallRequest::Http(_) | CallRequest::Mail(_) | CallRequest::Model(_) => vec![],
+        CallRequest::Python(call) => call.reads.clone(),
+        CallRequest::Program(_) | CallRequest::Http(_) | CallRequest::Mail(_) | CallRequest::Model(_) => vec![],
         CallRequest::Tools(_) | CallRequest::Tool(_) | CallRequest::Resource(_) => vec![],
         CallRequest::Scripted(_) | CallRequest::Recall { .. } | CallRequest::Print(_) | CallRequest::Held { .. } => vec![],
     };

@@ -19,7 +19,7 @@ pub(crate) use settings::{LINT, LINT_PATH, PROJECT_JOURNAL, PROJECT_SETTINGS, SE
 pub use steps::{CASE, CASE_STEPS, EVERY_STEP, KINDS, OTHERWISE_STEPS, STEP};
 pub(crate) use steps::{OWN_HISTORY, RESOURCE};
 pub use work::{AGENT, CHECKS, FILE, MODEL, PROVIDERS, TOOL, TOOL_KINDS};
-pub(crate) use work::{CRITERION, LIMITS, PRICE, RETRY, SCORECARD, SIGN_IN, WRITTEN_PLAN, WRITTEN_SCORECARD, WRITTEN_STEP};
+pub(crate) use work::{CRITERION, LIMITS, PRICE, PYTHON_CODE, RETRY, SCORECARD, SIGN_IN, WRITTEN_PLAN, WRITTEN_SCORECARD, WRITTEN_STEP};
 
 /// A place in a file that holds keys: the head, a step, a retry section.
 #[derive(Debug)]

@@ -2,7 +2,10 @@
 
 use super::Takes::*;
 use super::Thing::{Agent, Channel, Policy, Scorecard, Step, StyleGuide, Tool};
-use super::work::{CRITERION, FILE, LIMITS, RETRY};
+use super::work::{
+    CRITERION, LIMITS, NETWORK, OK_EXITS, PRINTS, PRINTS_SCHEMA, PROGRAM_ENV, PROGRAM_INPUT, PROGRAM_KEY, PYTHON_KEY, READS_ONLY, RETRY,
+    WRITES,
+};
 use super::{KeyRule, KeyTable, key};
 
 /// What a step of a list has besides the keys of every step.
@@ -40,8 +43,8 @@ const ATTACH: KeyRule = key("attach", Many(&Expression), "files the model sees")
 
 /// The kinds of steps. The first key of each is the kind itself.
 pub static KINDS: &[&KeyTable] = &[
-    &AGENT, &TOOL, &SET, &HTTP, &SQL, &PYTHON, &READ, &PLAN, &TASK, &DIALOGUE, &ROUTE, &CALL, &FORMAT, &GATE, &APPROVAL, &SEND, &WAIT,
-    &STOP,
+    &AGENT, &TOOL, &SET, &HTTP, &SQL, &PROGRAM, &PYTHON, &READ, &PLAN, &TASK, &DIALOGUE, &ROUTE, &CALL, &FORMAT, &GATE, &APPROVAL, &SEND,
+    &WAIT, &STOP,
 ];
 
 static AGENT: KeyTable = KeyTable::of("agent").keys(&[
@@ -79,10 +82,13 @@ static SQL: KeyTable = KeyTable::of("sql").keys(&[
     key("max_rows", Limit, "most rows"),
 ]);
 
+static PROGRAM: KeyTable =
+    KeyTable::of("program").keys(&[PROGRAM_KEY, PROGRAM_INPUT, PROGRAM_ENV, PRINTS, PRINTS_SCHEMA, OK_EXITS, READS_ONLY, NETWORK, WRITES]);
+
 static PYTHON: KeyTable = KeyTable::of("python").keys(&[
-    key("python", Either(&[Fixed, Keys(&FILE)]), "runs code").later(),
+    PYTHON_KEY,
     key("with", Named(&Value), "variables by name"),
-    key("returns", List(&Fixed), "names of the variables it gives").required(),
+    key("returns", Many(&Fixed), "names of the variables it gives").required(),
 ]);
 
 pub(crate) static RESOURCE: KeyTable = KeyTable::of("read").keys(&[

@@ -4,8 +4,8 @@ use strum::VariantNames;
 
 use super::Takes::*;
 use super::Thing::{Agent, Model, Policy, StyleGuide, Table, Tool};
-use super::{KeyRule, KeyTable, key};
-use crate::model::{Api, Backoff, FailureKind, Grant, OnJudgeError, PlanStrategy, ToolCalls};
+use super::{KeyRule, KeyTable, Takes, key};
+use crate::model::{Api, Backoff, FailureKind, Grant, OnJudgeError, OutputWord, PlanStrategy, ToolCalls};
 
 /// The key that every file begins with.
 pub(crate) const FLOW: KeyRule = key("flow", Version, "version of the language: 1");
@@ -99,6 +99,31 @@ pub(crate) static SIGN_IN: KeyTable = KeyTable::of("auth").keys(&[
     key("token_url", Fixed, "where tokens are fetched; without it the authorization server says so"),
 ]);
 
+/// `program` of a step or a tool; the keys below stand beside it.
+pub(crate) const PROGRAM_KEY: KeyRule = key("program", List(&Loose), "runs a program: its name, then each argument");
+pub(crate) const PROGRAM_INPUT: KeyRule = key("input", Value, "what it reads from its standard input");
+pub(crate) const PROGRAM_ENV: KeyRule = key("env", Environment, "its environment");
+pub(crate) const PRINTS: KeyRule =
+    key("output", Either(&[Word(OutputWord::WORDS), Fields]), "text, json, lines, or the fields of the JSON that it prints");
+pub(crate) const PRINTS_SCHEMA: KeyRule = key("output_schema", Schema, "a JSON Schema of the JSON that it prints, instead of output");
+pub(crate) const OK_EXITS: KeyRule = key("ok_exits", Many(&Whole), "the exit codes of success; left out: 0");
+pub(crate) const READS_ONLY: KeyRule = key("reads_only", Boolean, "true: it changes nothing");
+pub(crate) const NETWORK: KeyRule = key("network", Boolean, "true: it may reach the network");
+pub(crate) const WRITES: KeyRule = key("writes", Many(&Path), "folders that it may change");
+
+/// `python` of a step or a tool.
+pub(crate) const PYTHON_KEY: KeyRule = key("python", Either(CODE), "runs code in a sandbox");
+
+const CODE: &[Takes] = &[Sentence, Keys(&PYTHON_CODE)];
+
+/// Python code, with what it needs.
+pub(crate) static PYTHON_CODE: KeyTable = KeyTable::of("python").keys(&[
+    key("file", Path, "the file that holds the code"),
+    key("code", Sentence, "the code, in place of file"),
+    key("venv", Path, "the folder of the virtual environment whose Python runs it"),
+    key("requires", Many(&Fixed), "packages that it needs"),
+]);
+
 /// The kinds of tools. The first key of each is the kind itself.
 pub static TOOL_KINDS: &[&KeyTable] = &[
     &KeyTable::of("command").keys(&[
@@ -128,10 +153,22 @@ pub static TOOL_KINDS: &[&KeyTable] = &[
     ]),
     &KeyTable::of("sql").keys(&[key("sql", Many(&Of(Table)), "tables of data that may be asked")]),
     &KeyTable::of("file").keys(&[key("file", Path, "a folder whose files may be read")]),
+    &KeyTable::of("program").keys(&[
+        PROGRAM_KEY,
+        key("arguments", Fields, "its arguments, which stand in program and input as {{ with.NAME }}"),
+        PROGRAM_INPUT,
+        PROGRAM_ENV,
+        PRINTS,
+        PRINTS_SCHEMA,
+        OK_EXITS,
+        READS_ONLY,
+        NETWORK,
+        WRITES,
+    ]),
     &KeyTable::of("python").keys(&[
-        key("python", Either(&[Fixed, Keys(&FILE)]), "runs code").later(),
-        key("arguments", Fields, "its arguments"),
-        key("returns", List(&Fixed), "names of the variables it gives"),
+        PYTHON_KEY,
+        key("arguments", Fields, "its arguments, which the code finds as variables"),
+        key("returns", Many(&Fixed), "names of the variables it gives").required(),
     ]),
     &KeyTable::of("pipeline").keys(&[key("pipeline", Path, "another pipeline; its inputs are the arguments")]),
     &KeyTable::of("smtp").keys(&[

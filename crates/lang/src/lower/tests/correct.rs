@@ -78,6 +78,8 @@ tools:
     connect_timeout: 2s
   tables: { sql: [orders] }
   files: { file: reports }
+  lint: { program: [ruff, check, --, "{{ with.file }}"], arguments: { file: text }, output: { count: integer }, reads_only: true, ok_exits: [0, 1] }
+  price: { python: { code: "price = amount * 2", requires: [numpy], venv: .venv }, arguments: { amount: number }, returns: [price] }
   sub: { pipeline: sub.yaml }
   post: { smtp: "mail.example:25", from: a@x.org, user: a, password: "{{ secrets.DESK_TOKEN }}" }
   clock: { command: mcp-server-time, args: [--local-timezone, "{{ inputs.customer }}"], env: { TZ: UTC }, allow: [get_time], optional: true, instructions: false, pictures: true, questions: true }
@@ -135,6 +137,8 @@ steps:
     otherwise: { set: [] }
   - { id: page, http: GET https://x.org/, headers: { a: 1 }, query: { q: x }, body: x, output: { status: any }, idempotency_key: k }
   - { id: files, read: ["{{ inputs.report }}"], type: table, needs: [] }
+  - { id: build, program: [make, "{{ inputs.kind }}"], input: { a: 1 }, env: { CI: "1" }, output: lines, network: true, writes: out, ok_exits: 0 }
+  - { id: sums, python: { file: sums.py }, with: { rows: "{{ inputs.amounts }}" }, returns: [total] }
   - { id: note, read: { server: clock, uri: "docs://{{ inputs.kind }}" } }
   - id: each
     needs: [facts, files]

@@ -222,14 +222,10 @@ fn checks_are_read_one_by_one() {
 
 #[test]
 fn what_is_not_in_this_version_is_known_but_refused() {
-    assert_snapshot!(head("models: { m: { provider: cli, preset: codex } }\ntools: { t: { command: x, args: [a] }, u: { url: http://x }, v: { python: x } }"), @r#"
-    F910 3:26 provider "cli" is not yet available in this version = remove it, or wait for a later version
-    F910 4:67 "python" is not yet available in this version = remove it, or wait for a later version
-    "#);
-    assert_snapshot!(with_steps("  - { id: a, set: 1 }\n  - { id: b, task: w, prompt: Hi, artefact: sql, accept: [x], max_attempts: 3 }\n  - { id: c, dialogue: [a, b], topic: x, max_turns: 3, until: { repeats: 2 } }\n  - { id: e, python: x, returns: [x] }"), @r#"
+    assert_snapshot!(head("models: { m: { provider: cli, preset: codex } }\ntools: { t: { command: x, args: [a] }, u: { url: http://x } }"), @r#"F910 3:26 provider "cli" is not yet available in this version = remove it, or wait for a later version"#);
+    assert_snapshot!(with_steps("  - { id: a, set: 1 }\n  - { id: b, task: w, prompt: Hi, artefact: sql, accept: [x], max_attempts: 3 }\n  - { id: c, dialogue: [a, b], topic: x, max_turns: 3, until: { repeats: 2 } }"), @r#"
     F910 5:14 "task" is not yet available in this version = remove it, or wait for a later version
     F910 6:14 "dialogue" is not yet available in this version = remove it, or wait for a later version
-    F910 7:14 "python" is not yet available in this version = remove it, or wait for a later version
     "#);
 }
 
@@ -317,7 +313,7 @@ fn tests_and_replies_are_checked() {
     assert_snapshot!(read(text, test_file).1, @r#"
     F025 2:7 pipeline "no.yaml" does not exist = create the file, or correct the path
     F007 3:6 now "yesterday" is not a date and time with a time zone = write for example "2026-11-18T09:00:00Z"
-    F007 4:22 error "tired" is not known = write one of: rate_limited, server_error, connection, timeout, bad_response, unknown_outcome, auth, bad_request, bad_shape, blocked, denied, limit, no_answer, no_case, not_accepted, quality, refused, rejected, too_large, truncated, unavailable, wrong_type, internal
+    F007 4:22 error "tired" is not known = write one of: rate_limited, server_error, connection, timeout, bad_response, unknown_outcome, auth, bad_request, bad_shape, blocked, denied, limit, no_answer, no_case, not_accepted, program, quality, refused, rejected, too_large, truncated, unavailable, wrong_type, internal
     F002 6:30 unknown key "txt" in the reply of "x"; did you mean "text"? = write text
     F004 6:43 the reply of "y" says nothing = add one of: text, data, calls, error, passed, failed
     F006 6:61 the reply of "z" has both "text" and "data"; keep one = remove "text" or "data"
@@ -331,7 +327,7 @@ fn tests_and_replies_are_checked() {
     F015 2:15 "replies of a" is empty = fill it in, or remove the key
     F005 2:22 "reply of b" must be text, found the number 5 = write "5"
     F007 2:30 passed: false does not say which criteria fail = write failed: { criterion: feedback }
-    F007 2:59 error "slow" is not known = write one of: rate_limited, server_error, connection, timeout, bad_response, unknown_outcome, auth, bad_request, bad_shape, blocked, denied, limit, no_answer, no_case, not_accepted, quality, refused, rejected, too_large, truncated, unavailable, wrong_type, internal
+    F007 2:59 error "slow" is not known = write one of: rate_limited, server_error, connection, timeout, bad_response, unknown_outcome, auth, bad_request, bad_shape, blocked, denied, limit, no_answer, no_case, not_accepted, program, quality, refused, rejected, too_large, truncated, unavailable, wrong_type, internal
     "#);
 }
 
@@ -361,13 +357,37 @@ steps:
   - { id: b, set: 1 }
   - { id: e, set: 1, retry: { backoff: expo } }
   - { id: f, stop: never }
-  - { id: g, python: x, returns: [x] }
+  - { id: g, python: x, returns: [for] }
   - { id: h, sql: select 1, once: maybe }
 ";
     let found = findings(text);
     assert_eq!(found.lines().count(), 20, "{found}");
     let lines: std::collections::BTreeSet<&str> = found.lines().map(|line| line.split(' ').nth(1).unwrap()).collect();
     assert_eq!(lines.len(), 20, "one place each: {found}");
+}
+
+#[test]
+fn a_program_is_a_list_and_code_is_code() {
+    assert_snapshot!(with_steps("  - { id: a, program: git log -3 }\n  - { id: b, program: [./lint.sh, x] }\n  - { id: c, program: [git log] }\n  - { id: d, program: [\"{{ inputs.x }}\", y] }\n  - { id: e, program: [make], output: xml, ok_exits: [0, 300], reads_only: true, writes: [out] }\n  - { id: f, program: [] }\n  - { id: g, program: [make], env: { A-B: x }, writes: ../out }"), @r#"
+    F005 4:23 program "git log -3" is a text; it takes a list: the program, then each argument = write program: [git, log, '-3']
+    F007 5:24 program "./lint.sh" is a path relative to a folder; which program it is depends on where it is run = write the name of a program in PATH, or its absolute path; a script can be an argument: [python3, report.py]
+    F007 6:24 program "git log" holds a space; it is one program, without its arguments = write each argument as an item of its own
+    F007 7:24 the program itself must be written out: which one is started is not for a value to say = write its name as the first item, and values as arguments behind it
+    F007 8:39 output "xml" is not one of: text, json, lines = write one of these
+    F007 8:58 300 is no exit code; they go from 0 to 255 = write for example ok_exits: [0, 1]
+    F007 8:91 step "e" changes nothing (reads_only), but has writes = remove writes, or reads_only
+    F015 9:23 "program" is empty = fill it in, or remove the key
+    F007 10:38 "A-B" cannot be the name of a variable of the environment = use letters, digits and "_", a letter first
+    F604 10:56 folder "../out" is outside the project folder = move the file into the project, or name the project with --project
+    "#);
+    assert_snapshot!(with_steps("  - { id: a, python: { requires: [x] }, returns: [y] }\n  - { id: b, python: { code: x = 1, file: x.py }, returns: [x] }\n  - { id: c, python: '', returns: [1x] }\n  - { id: d, python: { file: no.py }, returns: x }\n  - { id: e, python: x = 1 }"), @r#"
+    F004 4:24 "python" of step "a" has neither "code" nor "file" = add code: with the code, or file: with the file that holds it
+    F006 5:24 "python" of step "b" has both "file" and "code"; keep one = remove "file" or "code"
+    F015 6:22 "python" is empty = fill it in, or remove the key
+    F007 6:36 "1x" cannot be the name of a variable = use letters, digits and "_", a letter first
+    F025 7:30 python file "no.py" does not exist = create the file, or correct the path
+    F004 8:7 step "e" has no "returns" = add returns: names of the variables it gives
+    "#);
 }
 
 #[test]

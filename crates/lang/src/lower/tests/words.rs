@@ -21,7 +21,7 @@ fn unknown_keys_are_named_with_what_was_meant_and_cause_nothing_else() {
     F002 6:14 unknown key "switch" in step "c"; did you mean "route"? = write route
     "#);
     assert_snapshot!(with_steps("  - { id: a, run: ls }\n  - { id: b, set: 1, prompt: Hi }\n  - { id: c, agnt: w, prompt: Hi }"), @r#"
-    F002 4:14 unknown key "run" in step "a" = use a step of kind python, or call a tool that runs the program
+    F002 4:14 unknown key "run" in step "a" = write program: [name, argument, …], which no shell reads; or python: with code
     F002 5:22 unknown key "prompt" in step "b" = remove it; only these kinds of steps have it: agent, plan, task
     F002 6:14 unknown key "agnt" in step "c"; did you mean "agent"? = write agent
     "#);
@@ -106,7 +106,7 @@ fn missing_keys_are_told_at_the_first_key_of_their_owner() {
     "#);
     assert_snapshot!(with_steps("  - { id: a, agent: w }\n  - { id: b, needs: [a] }\n  - { id: c, set: 1, as: x }\n  - { id: d, route: inputs.x, cases: [{ id: e, set: 1 }] }"), @r#"
     F004 4:7 step "a" has no "prompt" = add prompt: what it is asked
-    F004 5:7 step "b" has no kind; give it one of: agent, tool, set, http, sql, read, plan, route, call, format, gate, approval, send, wait, stop = add the key of a kind with its value
+    F004 5:7 step "b" has no kind; give it one of: agent, tool, set, http, sql, program, python, read, plan, route, call, format, gate, approval, send, wait, stop = add the key of a kind with its value
     F004 6:22 step "c" has "as" but no "for_each" = add for_each, or remove as
     F004 7:41 case "d/e" has neither phrases nor when = add phrases: [words that occur in the text] or when: an expression
     "#);

@@ -1,0 +1,133 @@
+//! Programs and Python code that steps and tools run.
+
+use std::path::PathBuf;
+
+use strum::VariantNames;
+
+use super::{Filling, Pipeline, ServerKind, Shape, Text};
+use crate::source::Spanned;
+
+/// A command that a pipeline starts: of a server, a tool or a step.
+#[derive(Debug, Clone, Copy)]
+pub struct StartedCommand<'p> {
+    /// The name of the tool, or the id of the step.
+    pub who: &'p str,
+    /// Whether `who` is a step.
+    pub is_step: bool,
+    /// The program: its name, or its absolute path.
+    pub program: &'p Spanned<String>,
+    /// Its arguments.
+    pub args: &'p [Text],
+    /// Names and values of its environment.
+    pub env: &'p [(Spanned<String>, Text)],
+}
+
+impl Pipeline {
+    /// All commands that it starts itself, tools before steps.
+    pub fn commands(&self) -> Vec<StartedCommand<'_>> {
+        let of_tools = self.tools.iter().filter_map(|(who, tool)| match tool.kind.server() {
+            Some(server) => server.started_by(who),
+            None => tool.kind.starts().map(|run| run.started_by(who, false)),
+        });
+        let steps = self.all_steps().into_iter();
+        of_tools.chain(steps.filter_map(|step| Some(step.kind.facts().starts?.started_by(&step.id.value, true)))).collect()
+    }
+}
+
+/// A program with its arguments, as a step or a tool writes it. No shell reads it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProgramCommand {
+    /// Its name, looked up in `PATH`, or its absolute path.
+    pub program: Spanned<String>,
+    /// Its arguments. A template fills a whole one.
+    pub args: Vec<Text>,
+    /// What it reads from its standard input: a text, or a value that is given as JSON.
+    pub input: Option<Filling>,
+    /// Names and values of its environment.
+    pub env: Vec<(Spanned<String>, Text)>,
+    /// What is made of its standard output.
+    pub gives: ProgramOutput,
+    /// The exit codes of success.
+    pub ok_exits: Vec<i32>,
+    /// Whether it changes nothing outside.
+    pub reads_only: bool,
+    /// Whether it may reach the network.
+    pub network: bool,
+    /// Folders that it may change, joined to the folder of the file.
+    pub writes: Vec<Spanned<PathBuf>>,
+}
+
+impl ServerKind {
+    fn started_by<'p>(&'p self, who: &'p str) -> Option<StartedCommand<'p>> {
+        match self {
+            ServerKind::Program { command: program, args, env } => Some(StartedCommand { who, is_step: false, program, args, env }),
+            ServerKind::Url { .. } => None,
+        }
+    }
+}
+
+impl ProgramCommand {
+    fn started_by<'p>(&'p self, who: &'p str, is_step: bool) -> StartedCommand<'p> {
+        StartedCommand { who, is_step, program: &self.program, args: &self.args, env: &self.env }
+    }
+
+    /// The name of the program without its folder.
+    pub fn short_name(&self) -> &str {
+        self.program.value.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// The fields of what it prints, if they are written.
+    pub fn shape(&self) -> Option<&Shape> {
+        match &self.gives {
+            ProgramOutput::Fields(shape) => Some(shape),
+            ProgramOutput::Word(_) => None,
+        }
+    }
+
+    /// Everything it is given that is filled in, but for its environment.
+    pub fn texts(&self) -> impl Iterator<Item = &Text> {
+        self.args.iter().chain(self.input.iter().flat_map(Filling::texts))
+    }
+}
+
+/// What is made of what a program prints.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ProgramOutput {
+    /// By a word.
+    Word(OutputWord),
+    /// JSON with these fields.
+    Fields(Shape),
+}
+
+/// How the output of a program is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::EnumString, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum OutputWord {
+    /// As it is, without the line break at its end.
+    #[default]
+    Text,
+    /// As one JSON value.
+    Json,
+    /// As a list of its lines.
+    Lines,
+}
+
+impl OutputWord {
+    /// The words.
+    pub const WORDS: &[&str] = OutputWord::VARIANTS;
+}
+
+/// Python code, as a step or a tool writes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PythonCode {
+    /// The code; never a template.
+    pub code: Text,
+    /// The file that holds it, as written; `None`: it stands in the pipeline.
+    pub file: Option<Spanned<String>>,
+    /// Names of the variables that it gives.
+    pub returns: Vec<Spanned<String>>,
+    /// The folder of the virtual environment whose interpreter runs it, joined to the folder of the file; `None`: `python3` in `PATH`.
+    pub venv: Option<Spanned<PathBuf>>,
+    /// Packages that it needs.
+    pub requires: Vec<Spanned<String>>,
+}

@@ -1,0 +1,93 @@
+//! `python`: runs code in a sandbox, for a step or for a tool.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::{Kind, Taken, other};
+use crate::engine::Run;
+use crate::engine::command::{CallReply, CallRequest};
+use crate::engine::state::NodeRef;
+use crate::engine::words::ms;
+use crate::event::{Failure, FailureKind};
+use crate::model::{CALL_TIMEOUT, PythonCode, PythonStep, Step};
+use crate::port::{PythonCall, PythonReply};
+
+impl Kind for PythonStep {
+    fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
+        let with = run.arguments(at, &self.with)?;
+        let timeout = step.timeout.unwrap_or(CALL_TIMEOUT);
+        let owner = format!("step \"{}\"", step.id.value);
+        let shown = json!({ "with": with });
+        let request = CallRequest::Python(Box::new(run.python_call(at, &self.run, owner, with, timeout)));
+        if !run.permit(at, None, None, &request)? {
+            return Ok(());
+        }
+        run.call_out(at, "python", shown, request, ms(timeout));
+        Ok(())
+    }
+
+    fn take(&self, _run: &mut Run, _at: NodeRef, reply: CallReply) -> Taken {
+        let CallReply::Python(reply) = reply else { return other() };
+        let details = json!({ "printed": reply.printed });
+        Ok(Some((returned(reply)?, Some(details))))
+    }
+}
+
+impl Run {
+    /// Code of an author with its variables.
+    pub(crate) fn python_call(
+        &self,
+        at: NodeRef,
+        run: &PythonCode,
+        name: String,
+        variables: Map<String, Value>,
+        timeout: Duration,
+    ) -> PythonCall {
+        PythonCall {
+            file: run.file.as_ref().map_or_else(|| self.path(at).to_string(), |file| file.value.clone()),
+            code: run.code.source.to_string(),
+            returns: run.returns.iter().map(|name| name.value.clone()).collect(),
+            reads: self.files_in(&variables),
+            tables: vec![],
+            is_written_by_model: false,
+            interpreter: run.venv.as_ref().map(|venv| venv.value.join("bin/python3")),
+            requires: run.requires.iter().map(|name| name.value.clone()).collect(),
+            bounds: self.program_bounds(at),
+            name,
+            variables,
+            timeout,
+        }
+    }
+
+    /// The paths of files of `read` steps among the variables. Other paths, whoever wrote them, are not opened.
+    pub(crate) fn files_in(&self, variables: &Map<String, Value>) -> Vec<PathBuf> {
+        let mut found = vec![];
+        variables.values().for_each(|value| paths(value, &mut found));
+        found.retain(|path| self.was_read(path));
+        found.into_iter().map(PathBuf::from).collect()
+    }
+}
+
+fn paths<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
+    match value {
+        Value::Array(list) => list.iter().for_each(|value| paths(value, found)),
+        Value::Object(map) => {
+            found.extend(map.get("path").and_then(Value::as_str).filter(|_| map.contains_key("type")));
+            map.values().for_each(|value| paths(value, found));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// What code gave.
+///
+/// # Errors
+/// It did not end well (`program`), or was not run (`denied`).
+pub(crate) fn returned(reply: PythonReply) -> Result<Value, Failure> {
+    let Some(error) = reply.error else { return Ok(Value::Object(reply.returns)) };
+    let kind = if error.is_refused { FailureKind::Denied } else { FailureKind::Program };
+    let message = [error.message, error.traceback].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
+    Err(Failure::new(kind, message))
+}

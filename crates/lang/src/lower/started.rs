@@ -1,0 +1,203 @@
+//! Programs and Python code, of steps and of tools.
+
+use std::path::PathBuf;
+
+use super::context::quoted;
+use super::keys;
+use super::reader::KeyReader;
+use super::texts::{place, plain};
+use super::values::wrong_type;
+use crate::diagnostic::Diagnostic;
+use crate::model::{Form, OutputWord, ProgramCommand, ProgramOutput, PythonCode, Text};
+use crate::source::{Span, Spanned};
+use crate::syntax::Node;
+
+/// `program` and the keys beside it.
+pub fn command_line(keys: &KeyReader) -> Option<ProgramCommand> {
+    let (input, env) = (keys.filling("input"), environment(keys));
+    let gives = gives(keys);
+    let ok_exits = ok_exits(keys);
+    let (reads_only, network) = (keys.boolean("reads_only").unwrap_or_default(), keys.boolean("network").unwrap_or_default());
+    let writes = keys.names("writes").unwrap_or_default();
+    let writes: Vec<_> = writes.iter().filter_map(|path| Some(Spanned::new(path_of(keys, "folder", path)?, path.span))).collect();
+    if let (true, Some(first)) = (reads_only, writes.first()) {
+        let found = Diagnostic::bad_value(first.span, format!("{} changes nothing (reads_only), but has writes", keys.owner));
+        keys.lower.report(found.help("remove writes, or reads_only"));
+    }
+    let words = words(keys)?;
+    let (first, args) = words.split_first()?;
+    let span = first.place.span;
+    if first.form != Form::Plain {
+        let message = "the program itself must be written out: which one is started is not for a value to say";
+        return keys.lower.reject(span, message.to_owned(), "write its name as the first item, and values as arguments behind it");
+    }
+    let program = program(keys, "program", &Spanned::new(first.source.to_string(), span))?;
+    Some(ProgramCommand { program, args: args.to_vec(), input, env, gives, ok_exits, reads_only, network, writes })
+}
+
+/// The argument list, or F003 for a command line that is one text.
+fn words(keys: &KeyReader) -> Option<Vec<Text>> {
+    let node = keys.get("program")?;
+    if let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string()) {
+        let words: Vec<String> = scalar.text.split_whitespace().map(as_item).collect();
+        let message = format!("program {} is a text; it takes a list: the program, then each argument", quoted(&scalar.text));
+        keys.lower.report(wrong_type(node, message).help(format!("write program: [{}]", words.join(", "))));
+        return None;
+    }
+    let items = keys.list("program")?;
+    if items.is_empty() {
+        keys.lower.empty("program", node.span);
+        return None;
+    }
+    let words: Vec<Text> = items.iter().filter_map(|item| keys.lower.loose_text("program", item)).collect();
+    (words.len() == items.len()).then_some(words)
+}
+
+/// A word as an item of a list in brackets.
+fn as_item(word: &str) -> String {
+    let is_plain = word.starts_with(|c: char| c.is_ascii_alphanumeric() || "./_".contains(c))
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || "./_-=@%+~".contains(c));
+    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "''")) }
+}
+
+/// A program: a name, or an absolute path. One from the folder of the file would run whatever lies there.
+pub fn program(keys: &KeyReader, key: &str, command: &Spanned<String>) -> Option<Spanned<String>> {
+    let wrong = |message: String, help: &str| keys.lower.reject(command.span, message, help);
+    let shown = quoted(&command.value);
+    if command.value.contains(char::is_whitespace) && !command.value.starts_with('/') {
+        let help = match key {
+            "command" => "put the arguments into args: [ … ]",
+            _ => "write each argument as an item of its own",
+        };
+        return wrong(format!("{key} {shown} holds a space; it is one program, without its arguments"), help);
+    }
+    if command.value.contains('/') && !command.value.starts_with('/') {
+        let help = match key {
+            "command" => {
+                "write the name of a program in PATH, or its absolute path; a script can be an argument: command: python3, args: [server.py]"
+            }
+            _ => "write the name of a program in PATH, or its absolute path; a script can be an argument: [python3, report.py]",
+        };
+        return wrong(format!("{key} {shown} is a path relative to a folder; which program it is depends on where it is run"), help);
+    }
+    Some(command.clone())
+}
+
+/// `env`: names that a program's environment can have, and texts.
+pub fn environment(keys: &KeyReader) -> Vec<(Spanned<String>, Text)> {
+    let mut list = vec![];
+    for (name, node) in keys.entries("env") {
+        let is_name = name.text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !is_name {
+            let message = format!("{} cannot be the name of a variable of the environment", quoted(&name.text));
+            keys.lower.report(Diagnostic::bad_value(name.span, message).help("use letters, digits and \"_\", a letter first"));
+            continue;
+        }
+        if let Some(text) = keys.lower.loose_text(&name.text, node) {
+            list.push((Spanned::new(name.text.clone(), name.span), text));
+        }
+    }
+    list
+}
+
+/// `output`: a word, or fields.
+fn gives(keys: &KeyReader) -> ProgramOutput {
+    let is_word = keys.get("output").is_some_and(|node| node.as_scalar().is_some_and(|scalar| !scalar.value.is_null()));
+    if is_word {
+        keys.check_one_of(&["output", "output_schema"]);
+        let word = keys.get("output").and_then(|node| keys.lower.word("output", node, OutputWord::WORDS));
+        return ProgramOutput::Word(word.and_then(|word| word.parse().ok()).unwrap_or_default());
+    }
+    keys.output().map_or_else(|| ProgramOutput::Word(OutputWord::default()), ProgramOutput::Fields)
+}
+
+/// Exit codes are a byte.
+const MOST_EXIT: u64 = 255;
+
+fn ok_exits(keys: &KeyReader) -> Vec<i32> {
+    let Some(node) = keys.get("ok_exits") else { return vec![0] };
+    let mut exits = vec![];
+    for item in keys.lower.members("ok_exits", node) {
+        let Some(code) = keys.lower.whole("ok_exits", item) else { continue };
+        match i32::try_from(code).ok().filter(|_| code <= MOST_EXIT) {
+            Some(code) => exits.push(code),
+            None => {
+                let found = Diagnostic::bad_value(item.span, format!("{code} is no exit code; they go from 0 to {MOST_EXIT}"));
+                keys.lower.report(found.help("write for example ok_exits: [0, 1]"));
+            }
+        }
+    }
+    exits
+}
+
+/// `python` and the keys beside it.
+pub fn python_code(keys: &KeyReader) -> Option<PythonCode> {
+    let returns = keys.get("returns").map(|node| keys.lower.members("returns", node)).unwrap_or_default();
+    let returns: Vec<Spanned<String>> = returns.iter().filter_map(|node| variable(keys, node)).collect();
+    let node = keys.get("python")?;
+    if node.as_map().is_none() {
+        return Some(PythonCode { code: code(keys, "python", node)?, file: None, returns, venv: None, requires: vec![] });
+    }
+    let own = KeyReader::of_key(keys.lower, ("python", format!("\"python\" of {}", keys.owner)), &[&keys::PYTHON_CODE], node)?;
+    own.check_one_of(&["file", "code"]);
+    let requires = own.names("requires").unwrap_or_default();
+    let venv = own.name("venv").and_then(|path| Some(Spanned::new(path_of(&own, "folder", &path)?, path.span)));
+    let file = own.name("file");
+    let code = match (&file, own.get("code")) {
+        (Some(path), _) => {
+            let answer = own.lower.world().text(own.lower.file, &path.value);
+            let (file, text) = own.lower.found("python file", &path.value, path.span, answer)?;
+            let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+            let place = crate::model::TextPlace { span: Span::new(file, 0, text.len()), offsets: vec![(0, 0)] };
+            plain(text, place)
+        }
+        (None, Some(node)) => self::code(&own, "code", node)?,
+        (None, None) => {
+            own.missing("has neither \"code\" nor \"file\"", "add code: with the code, or file: with the file that holds it");
+            return None;
+        }
+    };
+    Some(PythonCode { code, file, returns, venv, requires })
+}
+
+/// Code is no template; where it has names in braces all the same, F603 tells.
+fn code(keys: &KeyReader, key: &str, node: &Node) -> Option<Text> {
+    let text = keys.lower.sentence(key, node)?;
+    let scalar = node.as_scalar()?;
+    if text.trim().is_empty() {
+        keys.lower.empty(key, node.span);
+        return None;
+    }
+    Some(plain(&text, place(scalar, node.span, 0)))
+}
+
+/// A name that a variable of Python may have: letters, digits, "_" (the ASCII part of <https://docs.python.org/3/reference/lexical_analysis.html#identifiers>).
+fn variable(keys: &KeyReader, node: &Node) -> Option<Spanned<String>> {
+    let name = keys.lower.name("returns", node)?;
+    if is_variable(&name.value) {
+        return Some(name);
+    }
+    let found = Diagnostic::bad_value(name.span, format!("{} cannot be the name of a variable", quoted(&name.value)));
+    keys.lower.report(found.help("use letters, digits and \"_\", a letter first"));
+    None
+}
+
+/// Words that Python keeps for itself (<https://docs.python.org/3/reference/lexical_analysis.html#keywords>).
+const KEYWORDS: [&str; 35] = [
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except",
+    "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try",
+    "while", "with", "yield",
+];
+
+/// Whether Python code can have a variable of this name.
+pub fn is_variable(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !KEYWORDS.contains(&name)
+}
+
+fn path_of(keys: &KeyReader, what: &str, written: &Spanned<String>) -> Option<PathBuf> {
+    let answer = keys.lower.world().path(keys.lower.file, &written.value);
+    keys.lower.found(what, &written.value, written.span, answer)
+}
