@@ -14,6 +14,7 @@ _PROCESSES = "it starts or controls processes"
 _NETWORK = "the code has no network"
 _INTERPRETER = "it opens the interpreter itself"
 _RUNS_DATA = "it runs code that is hidden in data"
+_RUNS_TEXT = "it runs text as code"
 _PARALLEL = "the code is one process with one thread"
 _FILES = "files are passed as variables with their `path`; write new ones into the current folder"
 
@@ -48,7 +49,7 @@ ALLOWED_MODULES = {
     "itertools", "json", "locale", "logging", "math", "numbers", "operator", "pathlib", "pprint", "random", "re", "secrets", "statistics",
     "string", "struct", "textwrap", "time", "traceback", "typing", "typing_extensions", "unicodedata", "uuid", "warnings", "zlib", "zoneinfo",
     "PIL", "dateutil", "matplotlib", "mpl_toolkits", "numpy", "openpyxl", "pandas", "polars", "pyarrow", "pytz", "scipy", "seaborn",
-    "sklearn", "statsmodels", "sympy", "tabulate",
+    "sklearn", "statsmodels", "tabulate",
 }  # fmt: skip
 
 # Modules of Python that other modules import and so hold as fields: `random._os`, `pd.io.common.os`. Others of REJECTED_MODULES have the names
@@ -104,6 +105,7 @@ REJECTED_METHODS = {
     "execv": _PROCESSES, "execve": _PROCESSES, "execvp": _PROCESSES, "spawnl": _PROCESSES, "spawnv": _PROCESSES, "posix_spawn": _PROCESSES,
     "import_module": _INTERPRETER, "load_module": _INTERPRETER, "exec_module": _INTERPRETER, "load_extension": _INTERPRETER,
     "read_pickle": _RUNS_DATA, "to_pickle": _RUNS_DATA, "read_clipboard": _PROCESSES, "to_clipboard": _PROCESSES,
+    "sympify": _RUNS_TEXT, "parse_expr": _RUNS_TEXT, "get_type_hints": _RUNS_TEXT, "ForwardRef": _RUNS_TEXT,
     "urlopen": _NETWORK, "urlretrieve": _NETWORK, "load_dataset": _NETWORK,
     "read_sql": "query tables with an `sql` step", "read_sql_query": "query tables with an `sql` step",
     "read_sql_table": "query tables with an `sql` step",
@@ -115,12 +117,14 @@ REJECTED_METHODS = {
 PATH_FUNCTIONS = {
     "open", "Path", "PurePath", "PosixPath", "imread", "imsave", "savefig", "save", "savez", "savetxt", "load", "loadtxt", "genfromtxt",
     "fromfile", "tofile", "memmap", "ExcelFile", "ExcelWriter", "HDFStore", "load_workbook", "FileHandler", "write_text", "write_bytes",
-    "joinpath", "with_name", "fdopen", "open_code",
+    "joinpath", "with_name", "fdopen", "open_code", "FileIO",
 }  # fmt: skip
 _PATH_PREFIXES = ("read_", "to_", "scan_", "write_", "fetch_")
 _PATH_KEYWORDS = {"file", "filename", "path", "fname", "fp", "io", "filepath_or_buffer", "path_or_buf", "excel_writer", "filepath"}
 
 _OUTSIDE = re.compile(r"^\s*(?:/|~|\\|[A-Za-z]:[\\/])|(?:^|[\\/])\.\.(?:[\\/]|$)")
+# Folders of the machine, wherever they are written. Others may be pages of a web site, and so data.
+_MACHINE = re.compile(r"^(?:/(?:etc|proc|sys|dev|root)(?:/|$)|~/\.)")
 _ADDRESS = re.compile(r"^\s*[A-Za-z][A-Za-z0-9+.-]+://")
 _DUNDER = re.compile(r"^__\w+__$")
 # What is a way into the interpreter when a format or a lookup names it.
@@ -130,6 +134,9 @@ _DUNDER_IN_TEXT = re.compile(
 )
 # In a query of pandas, `@name` is a variable of the code: reading on from it calls what a query must not call.
 _QUERY_ESCAPE = re.compile(r"__|@\s*\w+\s*[.(\[]|\bimport\b|\blambda\b")
+
+# Functions that read a field by its name. They must be called where they are named, so that the name can be seen.
+_READERS = ("getattr", "attrgetter", "methodcaller")
 
 MAX_FINDINGS = 20
 
@@ -196,6 +203,8 @@ class _Reader(ast.NodeVisitor):
                 self.module(node, "%s.%s" % (name, alias.name))
             elif alias.name in REJECTED_METHODS:
                 self.reject(node, "`%s` is not allowed: %s." % (alias.name, REJECTED_METHODS[alias.name]))
+            elif alias.name in _READERS and alias.asname:
+                self.reject(node, "`%s` under another name is not allowed: %s." % (alias.name, _INTERPRETER))
             self.modules.add(alias.asname or alias.name)
 
     def visit_Assign(self, node):
@@ -212,8 +221,12 @@ class _Reader(ast.NodeVisitor):
             self.reject(node, "`%s` is not allowed: %s." % (node.id, REJECTED_NAMES[node.id]))
         elif _DUNDER.match(node.id) and node.id not in ALLOWED_DUNDERS:
             self.reject(node, "`%s` is not allowed: %s." % (node.id, _INTERPRETER))
-        elif node.id == "getattr" and not getattr(node, "is_called", False):
-            self.reject(node, "`getattr` is not allowed as a value: name the field itself.")
+        elif node.id in _READERS:
+            self.uncalled(node, node.id)
+
+    def uncalled(self, node, name):
+        if not getattr(node, "is_called", False):
+            self.reject(node, "`%s` is not allowed as a value: name the field itself." % name)
 
     def visit_Attribute(self, node):
         name = node.attr
@@ -222,18 +235,34 @@ class _Reader(ast.NodeVisitor):
             self.reject(node, "`.%s` is not allowed: %s." % (name, _INTERPRETER))
         elif root in self.modules and name in INNER_MODULES:
             self.reject(node, "`%s.%s` is not allowed: it is an inner part of a package." % (root, ".".join(parts)))
-        elif root in self.modules and len(parts) == 1 and name.startswith("_") and not _DUNDER.match(name):
-            self.reject(node, "`%s.%s` is not allowed: it is an inner part of a package." % (root, name))
+        elif (
+            root in self.modules
+            and len(parts) == 1
+            and name.startswith("_")
+            and not _DUNDER.match(name)
+            or name[1:] in INNER_MODULES
+            and name[0] == "_"
+        ):
+            self.reject(node, "`.%s` is not allowed: it is an inner part of a package." % name)
+        elif name in _READERS:
+            self.uncalled(node, name)
         elif name in REJECTED_METHODS:
             self.reject(node, "`.%s` is not allowed: %s." % (name, REJECTED_METHODS[name]))
+        self.generic_visit(node)
+
+    def visit_MatchClass(self, node):
+        # `case object(__class__=kind)` reads the field.
+        for name in node.kwd_attrs:
+            if name.startswith("__") or name in REJECTED_ATTRIBUTES:
+                self.reject(node, "`%s=` in a pattern is not allowed: %s." % (name, _INTERPRETER))
         self.generic_visit(node)
 
     # Calls and texts
 
     def visit_Call(self, node):
         name = _called(node.func)
+        node.func.is_called = True
         if name == "getattr" and isinstance(node.func, ast.Name):
-            node.func.is_called = True
             field = _text(node.args[1]) if len(node.args) > 1 else None
             if field is None:
                 self.reject(node, "`getattr` with a name that is worked out is not allowed: name the field itself, or use `.agg(name)`.")
@@ -275,9 +304,12 @@ class _Reader(ast.NodeVisitor):
                     self.reject(node, "the path %r is not allowed: %s." % (text[:80], _FILES))
 
     def visit_Constant(self, node):
-        if isinstance(node.value, str) and len(node.value) < 100000 and _DUNDER_IN_TEXT.search(node.value):
-            found = _DUNDER_IN_TEXT.search(node.value).group()
-            self.reject(node, "a text with `%s` is not allowed: %s." % (found, _INTERPRETER))
+        for text in _texts(node):
+            found = _DUNDER_IN_TEXT.search(text)
+            if found:
+                self.reject(node, "a text with `%s` is not allowed: %s." % (found.group(), _INTERPRETER))
+            elif _MACHINE.search(text):
+                self.reject(node, "the path %r is not allowed: %s." % (text[:80], _FILES))
 
     # What can be defined
 

@@ -109,7 +109,7 @@ def main():
     stopping.started(child)
     printed = Printed(limits["printed"])
     text, status = collect(child, printed, printed_from, results_from, woken_from, limits["value"])
-    reply = read_results(text, status)
+    reply = read_results(text, status, stopping.is_wanted)
     reply["printed"] = printed.text()
     reply["is_printed_cut"] = printed.is_cut()
     _write_all(reply_to, json.dumps(reply, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace"))
@@ -182,7 +182,7 @@ def _read(source, take, chunks):
     return True
 
 
-def read_results(text, status):
+def read_results(text, status, is_stopped):
     """The reply without what was printed. Whatever the child wrote, the reply has its form."""
     if text.endswith(b"\n"):
         try:
@@ -191,6 +191,8 @@ def read_results(text, status):
             results = None
         if isinstance(results, dict) and set(results) == {"returns", "files", "notes", "error"}:
             return results
+    if is_stopped:
+        return failed(failure("stopped", "The code was stopped: its time was up, or the run ended. It did not say where it was."))
     return failed(failure("ended", _how_it_ended(status)))
 
 
@@ -213,7 +215,7 @@ def _how_it_ended(status):
         return "The code ended its process (exit code %d) before its results were returned: let it run to its end." % code
     number = os.WTERMSIG(status)
     reasons = {
-        signal.SIGKILL: "The code was killed: it used too much memory, or did not stop when its time was up.",
+        signal.SIGKILL: "The code was killed, most often since it used too much memory.",
         signal.SIGTERM: "The code was stopped from outside.",
         signal.SIGXCPU: "The code used more processor time than it may.",
         signal.SIGXFSZ: "The code wrote a file that is larger than allowed.",

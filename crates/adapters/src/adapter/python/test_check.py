@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import sys
 import unittest
 
 from snippets import ALLOWED, REJECTED
@@ -49,6 +50,13 @@ class Check(unittest.TestCase):
         for name in ("\uff45\uff58\uff45\uff43", "e\u02e3ec"):
             self.assertTrue(findings("%s('x')" % name), name)
         self.assertTrue(findings("().__cla\uff53\uff53__"))
+
+    @unittest.skipIf(sys.version_info < (3, 10), "skipped: match is a statement from Python 3.10 on")
+    def test_patterns_read_fields_too(self):
+        self.assertTrue(findings("match x:\n    case object(__class__=kind):\n        pass"))
+        self.assertEqual(
+            findings("match row:\n    case {'region': 'North', 'amount': amount}:\n        pass\n    case Point(x=0, y=0):\n        pass"), []
+        )
 
     def test_a_package_that_the_author_requires_may_be_imported(self):
         self.assertTrue(findings("import prophet"))

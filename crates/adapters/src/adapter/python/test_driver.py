@@ -260,8 +260,8 @@ x = 1
     def test_code_that_does_not_let_itself_be_stopped_is_killed(self):
         code = "import time\nwhile True:\n    try:\n        time.sleep(60)\n    except BaseException:\n        pass"
         error, _ = self.stopped(code)
-        self.assertEqual(error["kind"], "ended")
-        self.assertIn("killed", error["message"])
+        self.assertEqual((error["kind"], error["line"]), ("stopped", None))
+        self.assertIn("did not say where", error["message"])
 
     def stopped(self, code):
         """The error of a step that is stopped once it has said in its folder that it runs."""
