@@ -245,7 +245,8 @@ def run_child(request, results_to):
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
     own, leave, write, pid_of = os.getpid(), os._exit, os.write, os.getpid
     streams = sys.stdout, sys.stderr
-    reserve = bytearray(256 << 10)
+    # Freed when memory has ended, so that this can be reported.
+    reserve = [bytearray(256 << 10)]
     signal.signal(signal.SIGTERM, _interrupt)
     sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
     sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
@@ -256,7 +257,7 @@ def run_child(request, results_to):
         try:
             results = run(request, encode)
         except MemoryError:
-            reserve = None
+            reserve.clear()
             results = failed(failure("exception", "MemoryError: the code used more memory than it may", "MemoryError"))
         except Stopped:
             results = failed(failure("stopped", "The code was stopped while its results were read."))
@@ -267,7 +268,8 @@ def run_child(request, results_to):
             # A child of the code that came back from it: its parent returns the results.
             _flush(streams)
             leave(0)
-        data = (encode(results) + "\n").encode("utf-8", "replace")
+        data = (results if isinstance(results, str) else encode(results)) + "\n"
+        data = data.encode("utf-8", "replace")
         _flush(streams)
         while data:
             data = data[write(results_to, data) :]
@@ -392,7 +394,7 @@ def modules_of(packages):
 
 
 def returned(request, variables, encode, report):
-    """What the code set, as JSON."""
+    """What the code set: the text of the results, or the object of a failure."""
     names = request["returns"]
     missing = [name for name in names if name not in variables]
     if missing:
@@ -416,11 +418,13 @@ def returned(request, variables, encode, report):
             return failed(dict(found, kind="wrong_type"))
     if wrong:
         return failed(failure("too_large" if is_too_large else "wrong_type", " ".join(wrong[:5])))
-    if len(encode(values).encode("utf-8")) > request["limits"]["value"]:
-        largest = max(values, key=lambda name: len(encode(values[name])))
-        results.path = [largest]
+    text = encode(values)
+    if len(text.encode("utf-8")) > request["limits"]["value"]:
+        results.path = [max(values, key=lambda name: len(encode(values[name])))]
         return failed(failure("too_large", results.too_large()))
-    return {"returns": values, "files": results.files, "notes": [note for _, _, note in results.notes], "error": None}
+    rest = {"files": results.files, "notes": [note for _, _, note in results.notes], "error": None}
+    # The values are written once; they may be most of the reply.
+    return '{"returns":%s,%s' % (text, encode(rest)[1:])
 
 
 def _missing(missing, names, variables, given):

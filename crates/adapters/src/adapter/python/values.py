@@ -21,6 +21,10 @@ import enum
 import os
 import sys
 
+# JSON readers hold whole numbers in 64 bits, with or without a sign.
+_LEAST_INT = -(2**63)
+_MOST_INT = 2**64 - 1
+
 MAX_DEPTH = 64
 MAX_FILES = 100
 MAX_NOTES = 20
@@ -88,17 +92,23 @@ class Results:
     # Values
 
     def convert(self, value):
+        # Most values of a table are one of these: no further call for them.
         kind = type(value)
-        if value is None or kind is bool:
-            self.spend(4)
-            return value
-        if kind is str:
+        if kind is str and value.isascii():
+            self.left -= len(value) + 2
+        elif value is None or kind is bool:
+            self.left -= 4
+        elif (kind is int and _LEAST_INT <= value <= _MOST_INT) or (kind is float and value - value == 0.0):
+            self.left -= 1
+        elif kind is str:
             return self.text(value)
-        if kind is int:
-            return self.integer(value)
-        if kind is float:
-            return self.number(value)
-        return self.other(value)
+        elif kind is dict or kind is list:
+            return self.container(value)
+        else:
+            return self.other(value)
+        if self.left < 0:
+            raise TooLarge(self.too_large())
+        return value
 
     def text(self, value):
         value = str.__str__(value)
@@ -113,7 +123,7 @@ class Results:
     def integer(self, value):
         value = int.__int__(value)
         self.spend(1)
-        if not -(2**63) <= value < 2**64:
+        if not _LEAST_INT <= value <= _MOST_INT:
             raise self.wrong("is a number of more than 64 bits: return `str(…)` of it")
         return value
 
@@ -237,7 +247,6 @@ class Results:
         self.path.append(0)
         for index, value in enumerate(values):
             self.path[-1] = index
-            self.spend(1)
             converted.append(self.convert(value))
         self.path.pop()
         return converted
@@ -247,7 +256,7 @@ class Results:
         converted = {}
         self.path.append("")
         for key, value in pairs:
-            name = self.key(key)
+            name = key if type(key) is str and key.isascii() else self.key(key)
             self.path[-1] = name
             if name in converted:
                 raise self.wrong("is there twice: two keys read the same as texts")
