@@ -38,6 +38,7 @@ mod validate;
 
 use clap::Parser;
 
+use crate::adapter::sandbox::stage;
 use crate::runtime::{STACK, shown};
 
 use arguments::{CommandLine, FlowCommand, SharedOptions, ToolsCommand};
@@ -47,6 +48,10 @@ use refusal::Refusal;
 
 /// Reads the command line and does what it says.
 pub fn main() -> std::process::ExitCode {
+    // Before anything else: the process may be the first stage of a program in a sandbox.
+    if let Some(code) = stage() {
+        return code;
+    }
     std::panic::set_hook(Box::new(tell::panicked));
     let worker = std::thread::Builder::new().name("flow".into()).stack_size(STACK).spawn(command);
     let exit = match worker.map(std::thread::JoinHandle::join) {

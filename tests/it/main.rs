@@ -54,6 +54,7 @@ mod run_page;
 mod runs;
 mod runs_ended;
 mod runs_forked;
+mod sandbox;
 mod schema;
 mod servers;
 mod settings;

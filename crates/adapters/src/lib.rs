@@ -3,7 +3,7 @@
 //! See `ARCHITECTURE.md` for the modules and their allowed dependencies.
 
 #![cfg_attr(
-    not(all(feature = "data", feature = "mail", feature = "mcp", feature = "model", feature = "store")),
+    not(all(feature = "data", feature = "mail", feature = "mcp", feature = "model", feature = "sandbox", feature = "store")),
     allow(dead_code, unused_imports, reason = "what backends share is used up by all of them together")
 )]
 

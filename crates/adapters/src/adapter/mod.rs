@@ -25,8 +25,13 @@ compile_error!("flow supports Unix only so far; system calls are in adapter/os.r
 pub mod encryption;
 pub mod no_programs;
 pub mod own;
+#[cfg(any(feature = "mcp", feature = "sandbox"))]
+mod program;
 pub mod reach;
 pub mod run_lock;
+#[cfg(feature = "sandbox")]
+#[cfg_attr(not(target_os = "linux"), path = "no_sandbox.rs")]
+pub mod sandbox;
 mod scrub;
 #[cfg(feature = "store")]
 pub mod shared_store;

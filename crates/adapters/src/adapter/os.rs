@@ -6,11 +6,13 @@ use std::io;
 #[cfg(feature = "store")]
 use std::os::unix::fs::FileExt;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+#[cfg(any(feature = "mcp", feature = "sandbox"))]
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
-#[cfg(feature = "mcp")]
+#[cfg(any(feature = "mcp", feature = "sandbox"))]
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Identifies a file or folder independently of its name: its device, and its number there.
@@ -90,11 +92,11 @@ pub(super) fn read_at(file: &File, buffer: &mut [u8], place: u64) -> io::Result<
 }
 
 /// A program and all processes that it started.
-#[cfg(feature = "mcp")]
+#[cfg(any(feature = "mcp", feature = "sandbox"))]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProcessGroup(Pid);
 
-#[cfg(feature = "mcp")]
+#[cfg(any(feature = "mcp", feature = "sandbox"))]
 impl ProcessGroup {
     /// The group that a program leads.
     pub(super) fn of(leader: u32) -> Option<ProcessGroup> {
@@ -102,7 +104,7 @@ impl ProcessGroup {
     }
 
     /// Starts a program in its own process group.
-    pub(super) fn led_by(command: &mut tokio::process::Command) -> &mut tokio::process::Command {
+    pub(super) fn led_by(command: &mut std::process::Command) -> &mut std::process::Command {
         command.process_group(0)
     }
 

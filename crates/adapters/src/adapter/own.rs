@@ -4,6 +4,8 @@
 //!
 //! Every adapter that opens a file for a step calls this module first; there is no other list.
 
+#[cfg(feature = "sandbox")]
+use std::collections::HashSet;
 use std::fs::{self, File, Metadata};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -16,6 +18,8 @@ use crate::model::{Touch, is_code, is_data, own_by_name};
 
 /// Maximum number of files in a folder that are compared with a file that has several names.
 const MOST_COMPARED: usize = 4_096;
+/// Maximum number of files and folders below a folder that is given to a program.
+const MOST_GIVEN: usize = 1_000_000;
 /// Folders in which the system shows running programs as files. Some files contain keys, and some block when they are read.
 const SYSTEM: [&str; 2] = ["/proc", "/sys"];
 
@@ -89,6 +93,87 @@ impl OwnFiles {
         Ok(())
     }
 
+    /// What lies in and below a folder and may not be read by a program that is given the folder: whole paths, without links. Empty for a file.
+    ///
+    /// # Errors
+    /// Fails with `denied` if the folder or file itself may not be read, or the folder holds the system's own, and with `limit` if the folder holds too
+    /// much to look at.
+    #[cfg(feature = "sandbox")]
+    pub(crate) fn hidden_in(&self, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+        self.may_read(folder)?;
+        let place = real_place(folder)?;
+        if SYSTEM.iter().any(|system| Path::new(system).starts_with(&place)) {
+            return Err(denied(folder, Touch::Read, "holds what is no file of a disk; name a folder below it"));
+        }
+        let mut hidden: Vec<PathBuf> = self.hidden.iter().filter_map(|own| own.canonicalize().ok()).collect();
+        let linked = linked(&hidden);
+        hidden.retain(|own| own.starts_with(&place));
+        below(&place, folder, |path, kind| {
+            let is_hidden = || linked.contains(&file_id(&fs::symlink_metadata(path).ok()?)).then_some(());
+            let is_own = path.file_name().is_some_and(|name| own_by_name(Path::new(name), Touch::Read).is_some());
+            let is_own = is_own || kind.is_file() && !linked.is_empty() && is_hidden().is_some();
+            if is_own {
+                hidden.push(path.to_path_buf());
+            }
+            Ok(!is_own)
+        })?;
+        hidden.sort();
+        // A folder comes before what is in it.
+        let mut outermost: Vec<PathBuf> = vec![];
+        for path in hidden {
+            if outermost.last().is_none_or(|last| !path.starts_with(last)) {
+                outermost.push(path);
+            }
+        }
+        Ok(outermost)
+    }
+
+    /// Checks that a program may change everything in and below a folder.
+    ///
+    /// # Errors
+    /// Fails with `denied` if something in it belongs to flow, decides what runs, or could be run by others, and with `limit` like
+    /// [`OwnFiles::hidden_in`].
+    #[cfg(feature = "sandbox")]
+    pub(crate) fn may_change_all_in(&self, folder: &Path) -> Result<(), Failure> {
+        let spot = PathTarget::of(folder);
+        self.allowed(&spot, folder, Touch::Write)?;
+        if self.code_in.iter().any(|code| spot.is_in(code)) {
+            return Err(denied(folder, Touch::Write, "is in a folder that a server's command names, and a program could put code there"));
+        }
+        let place = real_place(folder)?;
+        let holds = |own: &Path, why: &str| {
+            let why = format!("holds {}, which {why}; name a folder below it", shown(own));
+            Err(denied(folder, Touch::Write, &why))
+        };
+        if SYSTEM.iter().any(|system| Path::new(system).starts_with(&place)) {
+            return holds(Path::new("/proc"), "is no file of a disk");
+        }
+        let is_below = |own: &&PathBuf| PathTarget::of_entry(own).is_in(&place) || PathTarget::of(own).is_in(&place);
+        if let Some(own) = self.hidden.iter().find(is_below) {
+            return holds(own, "is private to flow or its user");
+        }
+        if let Some(own) = self.fixed.iter().find(is_below) {
+            return holds(own, "controls what flow or a server of this run does");
+        }
+        if let Some(own) = self.code_in.iter().chain(&self.starts).find(is_below) {
+            return holds(own, "a server of this run takes code from");
+        }
+        below(&place, folder, |path, kind| {
+            let name = path.file_name().unwrap_or_default();
+            if let Some(why) = own_by_name(&Path::new("/").join(name), Touch::Write) {
+                return holds(path, why).map(|()| false);
+            }
+            let is_yaml = path.extension().is_some_and(|end| ["yaml", "yml"].iter().any(|own| end.eq_ignore_ascii_case(own)));
+            let is_program = || Some(self.is_program?(&files::read_text(path, files::LARGEST).ok()?));
+            match kind.is_file() && is_yaml && is_program() == Some(true) {
+                true => holds(path, "is a file of the workflow").map(|()| false),
+                false => Ok(true),
+            }
+        })?;
+        let Some(others) = self.others else { return Ok(()) };
+        self.looked.get_or_init(|| Box::new(others(&self.project))).may_change_all_in(folder)
+    }
+
     fn allowed(&self, spot: &PathTarget, path: &Path, touch: Touch) -> Result<(), Failure> {
         let why = self.by_name(&spot.path, touch).or_else(|| self.by_place(spot, touch)).or_else(|| self.by_other_name(spot, touch));
         why.map_or(Ok(()), |why| Err(denied(path, touch, why)))
@@ -134,6 +219,43 @@ impl OwnFiles {
         }
         None
     }
+}
+
+/// A folder or file without links in its path.
+#[cfg(feature = "sandbox")]
+fn real_place(path: &Path) -> Result<PathBuf, Failure> {
+    let missing = |e| Failure::new(FailureKind::Unavailable, format!("{} cannot be given to a program: {e}", shown(path)));
+    files::here(path).canonicalize().map_err(missing)
+}
+
+/// The hidden files, and those in hidden folders, that have more than one name.
+#[cfg(feature = "sandbox")]
+fn linked(hidden: &[PathBuf]) -> HashSet<FileId> {
+    let inside = hidden.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_COMPARED));
+    let paths = hidden.iter().cloned().chain(inside.map(|entry| entry.path()));
+    let found = paths.filter_map(|path| fs::symlink_metadata(path).ok());
+    found.filter(|what| what.is_file() && os::has_names(what)).map(|what| file_id(&what)).collect()
+}
+
+/// Looks at everything in and below a folder; links are not followed. `look` says whether to go into a folder. `named` is the folder as messages name it.
+#[cfg(feature = "sandbox")]
+fn below(folder: &Path, named: &Path, mut look: impl FnMut(&Path, &fs::FileType) -> Result<bool, Failure>) -> Result<(), Failure> {
+    let (mut left, mut seen) = (vec![folder.to_path_buf()], 0);
+    while let Some(folder) = left.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            let path = entry.path();
+            if look(&path, &kind)? && kind.is_dir() {
+                left.push(path);
+            }
+            seen += 1;
+            if seen > MOST_GIVEN {
+                let message = format!("{} holds more than {MOST_GIVEN} files; name a folder below it", shown(named));
+                return Err(Failure::new(FailureKind::Limit, message));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn denied(path: &Path, touch: Touch, why: &str) -> Failure {

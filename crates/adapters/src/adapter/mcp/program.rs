@@ -3,7 +3,7 @@
 //! Four tasks serve a program, so that it never blocks: one writes to its input, one reads its output, one drains its standard error, and one owns
 //! the process. In addition, a small watcher process ends the group when this process is gone, even if it was killed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,7 +17,8 @@ use tokio::time::timeout;
 use super::inbox::Inbox;
 use crate::adapter::environment::program_path;
 use crate::adapter::held;
-use crate::adapter::os::{self, ProcessGroup};
+use crate::adapter::os::ProcessGroup;
+use crate::adapter::program::{KEPT_OF_STDERR, TERM_TIME, becoming, find, keep_end, watching};
 use crate::adapter::scrub::Scrub;
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -25,23 +26,12 @@ use crate::port::{Secret, ToolServer};
 
 /// Maximum length of one line from a server, and of one message to it, in bytes.
 pub(super) const LONGEST_LINE: usize = 1 << 20;
-/// How much of the end of standard error is kept, in bytes.
-const KEPT_OF_STDERR: usize = 8 << 10;
 /// Maximum number of messages that wait to be written.
 const MOST_WAITING: usize = 64;
-/// How long a program has to end after its standard input is closed, and after SIGTERM.
+/// How long a program has to end after its standard input is closed.
 const PATIENCE: Duration = Duration::from_millis(500);
-const TERM_TIME: Duration = Duration::from_secs(3);
 /// How long to wait for the end of a program that has closed its output.
 const LAST_WORDS: Duration = Duration::from_millis(300);
-/// The shell that starts every program: it sets the umask and then replaces itself with the program. Its script is fixed; the program and its
-/// arguments are passed as they are.
-const SHELL: &str = "/bin/sh";
-const BECOME: &str = "umask 077; exec \"$@\"";
-/// The watcher: waits for `done`, or for the end of its input when this process is gone, and in the latter case ends the group.
-const WATCH: &str =
-    "read -r word; [ \"$word\" = done ] && exit 0; kill -s TERM -- \"-$1\" 2>/dev/null; sleep 3; kill -s KILL -- \"-$1\" 2>/dev/null";
-
 /// A running program.
 pub(super) struct ServerProgram {
     pub(super) inbox: Arc<Inbox>,
@@ -75,19 +65,18 @@ impl ServerProgram {
         let name = &server.name;
         let missing = || unavailable(format!("the program \"{command}\" of server \"{name}\" was not found in PATH"));
         let program = find(command).ok_or_else(missing)?;
-        let mut command = Command::new(SHELL);
-        command.arg("-c").arg(BECOME).arg("sh").arg(&program).args(args);
+        let mut command = becoming(&program);
+        command.args(args);
         command.env_clear().env("PATH", program_path());
         command.envs(env.iter().map(|(name, value)| (name, value.reveal())));
         if folder.is_dir() {
             command.current_dir(folder);
         }
-        ProcessGroup::led_by(&mut command).kill_on_drop(true);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        ProcessGroup::led_by(&mut command).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let cannot = |e: std::io::Error| unavailable(format!("server \"{name}\" cannot be started: {e}"));
-        let mut child = command.spawn().map_err(cannot)?;
+        let mut child = Command::from(command).kill_on_drop(true).spawn().map_err(cannot)?;
         let group = child.id().and_then(ProcessGroup::of).ok_or_else(|| unavailable("the process has no id".into()))?;
-        let watcher = watcher(group).inspect_err(|_| group.kill()).map_err(cannot)?;
+        let watcher = Command::from(watching(group, None, &[])).spawn().inspect_err(|_| group.kill()).map_err(cannot)?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
             return Err(unavailable("the process has no standard input or output".into()));
         };
@@ -249,9 +238,7 @@ async fn drain(mut stderr: impl AsyncRead + Unpin, tail: Arc<Mutex<Tail>>) {
             return;
         }
         let mut tail = held(&tail);
-        tail.bytes.extend_from_slice(&piece[..read]);
-        let over = tail.bytes.len().saturating_sub(KEPT_OF_STDERR);
-        tail.bytes.drain(..over);
+        keep_end(&mut tail.bytes, &piece[..read]);
     }
 }
 
@@ -283,25 +270,4 @@ async fn read(stdout: impl AsyncRead + Unpin, inbox: Arc<Inbox>, answers: mpsc::
     end.notify_one();
     // Reads the rest of the output, so that the program never blocks on it.
     let _ = tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await;
-}
-
-/// Starts a small process that ends the group when this process is gone.
-fn watcher(group: ProcessGroup) -> std::io::Result<Child> {
-    let mut command = Command::new(SHELL);
-    command.arg("-c").arg(WATCH).arg("sh").arg(group.number());
-    ProcessGroup::led_by(&mut command).env_clear().env("PATH", "/usr/bin:/bin");
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn()
-}
-
-/// The absolute path of a program.
-fn find(command: &str) -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| os::is_executable(path);
-    if command.starts_with('/') {
-        return Some(PathBuf::from(command)).filter(is_program);
-    }
-    if command.contains('/') {
-        return None;
-    }
-    std::env::split_paths(&program_path()).map(|folder| folder.join(command)).find(is_program)
 }

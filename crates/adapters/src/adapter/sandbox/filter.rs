@@ -1,0 +1,284 @@
+//! The filter of system calls. It takes away what reaches past files and processes (the kernel, the network, the memory of others), and what Landlock
+//! does not see. What is not named here is allowed.
+//!
+//! Each call is answered in one of three ways. Most are refused with EPERM. `clone3` does not exist (ENOSYS), since its flags cannot be looked at; the
+//! C library then uses `clone`. Some seem to succeed and do nothing where Landlock is the sandbox, since programs that lay out files and processes use
+//! them in passing: leaving the process group, and changing the mode, the owner or the times of a file.
+
+use std::collections::BTreeMap;
+
+use libc::{
+    CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS, F_SETOWN, TIOCSTI, c_long,
+};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch, sock_filter,
+};
+
+/// Calls whose number is higher are newer than this list, so nobody has looked at what they allow.
+const NEWEST: u32 = 462;
+/// Calls of the 32-bit interface of x86-64 have this bit; each call of the list would exist a second time.
+const X32: u32 = 0x4000_0000;
+/// Not in every C library.
+const TIOCLINUX: u64 = 0x541C;
+const F_SETSIG: u64 = 10;
+const F_SETOWN_EX: u64 = 15;
+const CLONE_NEWTIME: u64 = 0x80;
+const PRIO_USER: u64 = 2;
+const IOPRIO_WHO_USER: u64 = 3;
+
+/// What of the filter depends on the sandbox.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FilterNeeds {
+    /// Whether the internet may be reached.
+    pub(super) network: bool,
+    /// Whether the process shares its names of processes, users and shared memory with the system.
+    pub(super) shares_system: bool,
+    /// The id of the process if nothing else keeps its signals from other processes.
+    pub(super) signals_of: Option<u32>,
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// The programs to apply, in any order.
+///
+/// # Errors
+/// Fails on a processor that the filter does not know.
+pub(super) fn programs(needs: FilterNeeds) -> Result<Vec<BpfProgram>, String> {
+    let arch: TargetArch =
+        std::env::consts::ARCH.try_into().map_err(|_| format!("no filter for the processor {}", std::env::consts::ARCH))?;
+    let errno = |number: i32| SeccompAction::Errno(number.unsigned_abs());
+    let mut programs = vec![only_known()];
+    let answers = [
+        (refused(needs).map_err(|e| e.to_string())?, errno(libc::EPERM)),
+        (missing(), errno(libc::ENOSYS)),
+        (if needs.shares_system { pretended() } else { Rules::new() }, errno(0)),
+    ];
+    for (rules, answer) in answers {
+        if !rules.is_empty() {
+            let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, arch).map_err(|e| e.to_string())?;
+            programs.push(filter.try_into().map_err(|e: seccompiler::BackendError| e.to_string())?);
+        }
+    }
+    Ok(programs)
+}
+
+/// Answers ENOSYS to all calls that are newer than this list. Codes: `linux/bpf_common.h`, `linux/seccomp.h`.
+fn only_known() -> BpfProgram {
+    let [load_word, jump_if_more, give_back] = [0x20, 0x25, 0x06];
+    let (allow, refuse) = (0x7fff_0000, 0x0005_0000 | libc::ENOSYS.unsigned_abs());
+    // The number of the call is the first word of what a filter sees. A number with X32 is higher than all others.
+    const { assert!(X32 > NEWEST) };
+    let line = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    vec![line(load_word, 0, 0, 0), line(jump_if_more, 1, 0, NEWEST), line(give_back, 0, 0, allow), line(give_back, 0, 0, refuse)]
+}
+
+fn all(calls: &[c_long]) -> Rules {
+    calls.iter().map(|call| (*call, vec![])).collect()
+}
+
+fn missing() -> Rules {
+    all(&[libc::SYS_clone3])
+}
+
+fn pretended() -> Rules {
+    let mut calls = vec![
+        libc::SYS_setsid,
+        libc::SYS_setpgid,
+        libc::SYS_fchmod,
+        libc::SYS_fchmodat,
+        libc::SYS_fchmodat2,
+        libc::SYS_fchown,
+        libc::SYS_fchownat,
+        libc::SYS_utimensat,
+        libc::SYS_setxattr,
+        libc::SYS_lsetxattr,
+        libc::SYS_fsetxattr,
+        libc::SYS_removexattr,
+        libc::SYS_lremovexattr,
+        libc::SYS_fremovexattr,
+    ];
+    #[cfg(target_arch = "x86_64")]
+    calls.extend([libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat]);
+    calls.sort_unstable();
+    all(&calls)
+}
+
+/// A condition on one argument: its first four bytes where the kernel reads no more, so that set bits above hide nothing.
+fn argument(index: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(index, SeccompCmpArgLen::Dword, is, value)
+}
+
+fn refused(needs: FilterNeeds) -> Result<Rules, seccompiler::BackendError> {
+    use SeccompCmpOp::{Eq, MaskedEq, Ne};
+    let mut rules = all(&[
+        // The memory and the files of other processes.
+        libc::SYS_ptrace,
+        libc::SYS_process_vm_readv,
+        libc::SYS_process_vm_writev,
+        libc::SYS_process_madvise,
+        libc::SYS_process_mrelease,
+        libc::SYS_kcmp,
+        libc::SYS_pidfd_getfd,
+        // Calls that a filter does not see.
+        libc::SYS_io_uring_setup,
+        libc::SYS_io_uring_enter,
+        libc::SYS_io_uring_register,
+        // Another view of the file system, or of the system.
+        libc::SYS_mount,
+        libc::SYS_umount2,
+        libc::SYS_mount_setattr,
+        libc::SYS_move_mount,
+        libc::SYS_open_tree,
+        libc::SYS_fsopen,
+        libc::SYS_fsconfig,
+        libc::SYS_fsmount,
+        libc::SYS_fspick,
+        libc::SYS_pivot_root,
+        libc::SYS_chroot,
+        libc::SYS_unshare,
+        libc::SYS_setns,
+        libc::SYS_open_by_handle_at,
+        libc::SYS_name_to_handle_at,
+        libc::SYS_fanotify_init,
+        libc::SYS_fanotify_mark,
+        // Keys, and the inner parts of the kernel.
+        libc::SYS_keyctl,
+        libc::SYS_add_key,
+        libc::SYS_request_key,
+        libc::SYS_bpf,
+        libc::SYS_perf_event_open,
+        libc::SYS_userfaultfd,
+        libc::SYS_kexec_load,
+        libc::SYS_init_module,
+        libc::SYS_finit_module,
+        libc::SYS_delete_module,
+        libc::SYS_syslog,
+        libc::SYS_vhangup,
+        // The whole machine.
+        libc::SYS_reboot,
+        libc::SYS_swapon,
+        libc::SYS_swapoff,
+        libc::SYS_acct,
+        libc::SYS_quotactl,
+        libc::SYS_quotactl_fd,
+        libc::SYS_sethostname,
+        libc::SYS_setdomainname,
+        libc::SYS_settimeofday,
+        libc::SYS_clock_settime,
+        libc::SYS_lookup_dcookie,
+    ]);
+    #[cfg(target_arch = "x86_64")]
+    rules.extend(all(&[
+        libc::SYS_iopl,
+        libc::SYS_ioperm,
+        libc::SYS_modify_ldt,
+        libc::SYS_kexec_file_load,
+        libc::SYS_uselib,
+        libc::SYS_ustat,
+    ]));
+    #[cfg(target_arch = "x86_64")]
+    rules.extend(all(&[libc::SYS_sysfs, libc::SYS__sysctl, libc::SYS_nfsservctl]));
+    let mut refuse = |call: c_long, when: Vec<SeccompCondition>| -> Result<(), seccompiler::BackendError> {
+        rules.entry(call).or_default().push(SeccompRule::new(when)?);
+        Ok(())
+    };
+    let spaces = [CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET];
+    for space in spaces.map(|flag| u64::from(flag.cast_unsigned())).into_iter().chain([CLONE_NEWTIME]) {
+        refuse(libc::SYS_clone, vec![argument(0, MaskedEq(space), space)?])?;
+    }
+    // Keys pressed for the terminal of another.
+    refuse(libc::SYS_ioctl, vec![argument(1, Eq, TIOCSTI)?])?;
+    refuse(libc::SYS_ioctl, vec![argument(1, Eq, TIOCLINUX)?])?;
+    // An asked-for personality changes what the kernel checks; 0xffffffff only asks which one it is.
+    refuse(libc::SYS_personality, vec![argument(0, Ne, 0)?, argument(0, Ne, 0xffff_ffff)?])?;
+    // Sockets: pairs among its own processes, and the internet where it is allowed. Nothing else: no socket of another program on this machine.
+    let internet = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].map(|family| u64::from(family.unsigned_abs()));
+    match needs.network {
+        true => refuse(libc::SYS_socket, internet.into_iter().map(|family| argument(0, Ne, family)).collect::<Result<_, _>>()?)?,
+        false => rules.extend(all(&[libc::SYS_socket])),
+    }
+    let mut refuse = |call: c_long, when: Vec<SeccompCondition>| -> Result<(), seccompiler::BackendError> {
+        rules.entry(call).or_default().push(SeccompRule::new(when)?);
+        Ok(())
+    };
+    refuse(libc::SYS_socketpair, vec![argument(0, Ne, u64::from(libc::AF_UNIX.unsigned_abs()))?])?;
+    if needs.shares_system {
+        // What changes other processes of the same user: only the caller itself (0) may be named.
+        for call in [
+            libc::SYS_prlimit64,
+            libc::SYS_sched_setaffinity,
+            libc::SYS_sched_setscheduler,
+            libc::SYS_sched_setparam,
+            libc::SYS_sched_setattr,
+        ] {
+            refuse(call, vec![argument(0, Ne, 0)?])?;
+        }
+        for (call, user) in [(libc::SYS_setpriority, PRIO_USER), (libc::SYS_ioprio_set, IOPRIO_WHO_USER)] {
+            refuse(call, vec![argument(1, Ne, 0)?])?;
+            refuse(call, vec![argument(0, Eq, user)?])?;
+        }
+        // Memory and messages that all processes of a user share, and watching folders that may not be read.
+        rules.extend(all(&[
+            libc::SYS_shmget,
+            libc::SYS_shmat,
+            libc::SYS_shmctl,
+            libc::SYS_semget,
+            libc::SYS_semop,
+            libc::SYS_semctl,
+            libc::SYS_semtimedop,
+            libc::SYS_msgget,
+            libc::SYS_msgsnd,
+            libc::SYS_msgrcv,
+            libc::SYS_msgctl,
+            libc::SYS_mq_open,
+            libc::SYS_mq_unlink,
+            libc::SYS_inotify_add_watch,
+            libc::SYS_migrate_pages,
+            libc::SYS_move_pages,
+        ]));
+    }
+    if let Some(own) = needs.signals_of {
+        rules.extend(all(&[libc::SYS_pidfd_send_signal, libc::SYS_tkill]));
+        let mut refuse = |call: c_long, when: Vec<SeccompCondition>| -> Result<(), seccompiler::BackendError> {
+            rules.entry(call).or_default().push(SeccompRule::new(when)?);
+            Ok(())
+        };
+        let own = u64::from(own);
+        // Its group cannot be left, so it has the number of the process: 0 and -own are the group.
+        let group = u64::from((own as u32).wrapping_neg());
+        refuse(libc::SYS_kill, vec![argument(0, Ne, 0)?, argument(0, Ne, own)?, argument(0, Ne, group)?])?;
+        for call in [libc::SYS_tgkill, libc::SYS_rt_sigqueueinfo, libc::SYS_rt_tgsigqueueinfo] {
+            refuse(call, vec![argument(0, Ne, own)?])?;
+        }
+        for command in [F_SETOWN.unsigned_abs().into(), F_SETSIG, F_SETOWN_EX] {
+            refuse(libc::SYS_fcntl, vec![argument(1, Eq, command)?])?;
+        }
+    }
+    Ok(rules)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_filter_is_small_enough_for_the_kernel() {
+        for (network, shares_system, signals_of) in [(false, false, None), (true, true, Some(7)), (false, true, None)] {
+            let programs = programs(FilterNeeds { network, shares_system, signals_of }).unwrap();
+            assert_eq!(programs.len(), if shares_system { 4 } else { 3 });
+            assert!(
+                programs.iter().all(|program| (4..4_096).contains(&program.len())),
+                "{:?}",
+                programs.iter().map(Vec::len).collect::<Vec<_>>()
+            );
+        }
+    }
+
+    #[test]
+    fn no_call_has_two_answers() {
+        let refused = refused(FilterNeeds { network: false, shares_system: true, signals_of: Some(7) }).unwrap();
+        let others = missing().into_keys().chain(pretended().into_keys()).collect::<Vec<_>>();
+        assert!(others.iter().all(|call| !refused.contains_key(call)), "{others:?}");
+        assert!(refused.keys().chain(&others).all(|call| *call <= i64::from(NEWEST)));
+    }
+}

@@ -1,0 +1,143 @@
+//! Which files and folders a program gets: the system's that every program needs, its scratch folder, and what its call names, without what belongs to
+//! flow. Everything else of the disk is not there for it: no home, no `/etc/passwd`, no other program's files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::spec::PathRules;
+use crate::adapter::files::{here, shown};
+use crate::adapter::own::OwnFiles;
+use crate::event::Failure;
+use crate::model::FailureKind;
+use crate::port::ProgramCall;
+
+/// Programs and libraries.
+pub(super) const SYSTEM: [&str; 9] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
+/// What libraries read: where libraries are, certificates, the zone of the clock, kinds of files, fonts. Nothing about users.
+const SETTINGS: [&str; 19] = [
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/crypto-policies/back-ends",
+    "/etc/default/locale",
+    "/etc/fonts",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/locale.conf",
+    "/etc/localtime",
+    "/etc/magic",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/pki/ca-trust/extracted",
+    "/etc/pki/tls/certs",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/timezone",
+];
+/// How hosts are found.
+const NETWORK: [&str; 6] = ["/etc/gai.conf", "/etc/host.conf", "/etc/hosts", "/etc/protocols", "/etc/resolv.conf", "/etc/services"];
+/// What programs ask about the machine.
+const MACHINE: [&str; 1] = ["/sys/devices/system"];
+/// What programs ask about the machine and themselves where the system's processes are hidden from them by rules alone.
+const PROCESSES: [&str; 9] = [
+    "/proc/self", "/proc/cpuinfo", "/proc/filesystems", "/proc/loadavg", "/proc/meminfo", "/proc/stat", "/proc/sys", "/proc/uptime",
+    "/proc/version",
+];
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// A file or folder, as the call names it and without links.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GivenPlace {
+    pub(super) named: PathBuf,
+    pub(super) real: PathBuf,
+}
+
+/// What a program gets.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Places {
+    /// What it may read beside the system's: its folder, and what the call names.
+    pub(super) reads: Vec<GivenPlace>,
+    /// What it may change beside its scratch folder.
+    pub(super) writes: Vec<GivenPlace>,
+    /// What in `reads` it may not read.
+    pub(super) hidden: Vec<PathBuf>,
+    /// Whether it may reach the network.
+    network: bool,
+}
+
+impl Places {
+    /// Works out what a call may use. `program` is the file that it starts.
+    ///
+    /// # Errors
+    /// Fails with `denied` for places that belong to flow, and with `unavailable` for those that are missing.
+    pub(super) fn of(call: &ProgramCall, program: &Path, own: &OwnFiles) -> Result<Places, Failure> {
+        let mut places = Places { network: call.network, ..Places::default() };
+        for folder in call.folder.iter().chain(&call.reads) {
+            places.hidden.extend(own.hidden_in(folder)?);
+            places.reads.push(given(folder)?);
+        }
+        for folder in &call.writes {
+            let given = given(folder)?;
+            if !given.real.is_dir() {
+                return Err(Failure::new(
+                    FailureKind::Unavailable,
+                    format!("{} is no folder that a program could write in", shown(folder)),
+                ));
+            }
+            own.may_change_all_in(folder)?;
+            places.writes.push(given);
+        }
+        let program = given(program)?;
+        let is_there = |place: &Path| {
+            SYSTEM.iter().any(|system| place.starts_with(system) || real(system).is_some_and(|real| place.starts_with(real)))
+        };
+        if !is_there(&program.real) && !places.reads.iter().chain(&places.writes).any(|given| program.real.starts_with(&given.real)) {
+            own.may_read(&program.real)?;
+            places.reads.push(program);
+        }
+        Ok(places)
+    }
+
+    /// The system's files and folders that it may read.
+    pub(super) fn of_system(&self) -> impl Iterator<Item = &'static str> {
+        let network: &[&str] = if self.network { &NETWORK } else { &[] };
+        SETTINGS.iter().chain(network).chain(&MACHINE).copied()
+    }
+
+    /// The same as rules of Landlock, which only give. So of a folder with something hidden in it, all else is given piece by piece.
+    pub(super) fn rules(&self, scratch: PathBuf) -> PathRules {
+        let paths = |all: &[&str]| all.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let mut rules = PathRules { devices: paths(&DEVICES), ..PathRules::default() };
+        rules.system = SYSTEM.iter().copied().chain(self.of_system()).chain(PROCESSES).map(PathBuf::from).collect();
+        rules.write = self.writes.iter().map(|given| given.real.clone()).chain([scratch]).collect();
+        self.reads.iter().for_each(|given| self.give(&given.real, &mut rules));
+        rules
+    }
+
+    fn give(&self, place: &Path, rules: &mut PathRules) {
+        if self.hidden.iter().any(|hidden| place.starts_with(hidden)) {
+            return;
+        }
+        if !self.hidden.iter().any(|hidden| hidden.starts_with(place)) {
+            return rules.read.push(place.to_path_buf());
+        }
+        rules.list.push(place.to_path_buf());
+        for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+            // What a link leads to is given by its own place, if it is.
+            if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+                self.give(&entry.path(), rules);
+            }
+        }
+    }
+}
+
+fn real(path: &str) -> Option<PathBuf> {
+    Path::new(path).canonicalize().ok()
+}
+
+/// A place that exists.
+fn given(path: &Path) -> Result<GivenPlace, Failure> {
+    let cannot = |e: std::io::Error| Failure::new(FailureKind::Unavailable, format!("{} cannot be given to a program: {e}", shown(path)));
+    Ok(GivenPlace { named: std::path::absolute(here(path)).map_err(cannot)?, real: here(path).canonicalize().map_err(cannot)? })
+}

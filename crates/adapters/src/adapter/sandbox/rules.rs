@@ -1,0 +1,109 @@
+//! Landlock: what a process and all that it starts may open. In the kernel since Linux 5.13; see `Documentation/userspace-api/landlock.rst` there.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, RestrictionStatus, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+
+use super::spec::PathRules;
+
+/// The first version that also keeps files from being emptied: Linux 6.2.
+const LEAST: ABI = ABI::V3;
+/// The newest version that this list knows. The kernel is asked for as much of it as it has.
+const MOST: ABI = ABI::V9;
+
+/// What the kernel here is able to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LandlockSupport {
+    /// Nothing, or too little.
+    TooOld,
+    /// Files, but no signals.
+    Files,
+    /// Files and signals.
+    Signals,
+}
+
+/// Asks the kernel.
+pub(super) fn support() -> LandlockSupport {
+    let strict = || Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let is = |ruleset: Result<Ruleset, landlock::RulesetError>| ruleset.and_then(Ruleset::create).is_ok();
+    match (is(strict().handle_access(AccessFs::from_all(LEAST))), is(strict().scope(Scope::Signal))) {
+        (false, _) => LandlockSupport::TooOld,
+        (true, false) => LandlockSupport::Files,
+        (true, true) => LandlockSupport::Signals,
+    }
+}
+
+/// Holds this process and all that it starts to the rules. There is no way back.
+///
+/// # Errors
+/// Fails if the kernel does not do what is needed at least, or a file or folder of the rules cannot be opened.
+pub(super) fn restrict(rules: &PathRules, network: bool) -> Result<(), String> {
+    let told = |e: &dyn std::error::Error| e.to_string();
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(LEAST))
+        .map_err(|e| told(&e))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(MOST))
+        .and_then(|ruleset| ruleset.scope(Scope::Signal | Scope::AbstractUnixSocket))
+        .map_err(|e| told(&e))?;
+    if !network {
+        ruleset = ruleset.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp).map_err(|e| told(&e))?;
+    }
+    let mut ruleset = ruleset.create().map_err(|e| told(&e))?;
+    let read = AccessFs::from_read(MOST);
+    let devices = make_bits(&[AccessFs::ReadFile, AccessFs::WriteFile, AccessFs::IoctlDev]);
+    let special = make_bits(&[AccessFs::MakeChar, AccessFs::MakeBlock, AccessFs::IoctlDev]);
+    let places = [
+        (&rules.system, read, Follow::Links),
+        (&rules.devices, devices, Follow::Links),
+        (&rules.read, read, Follow::Nothing),
+        (&rules.list, AccessFs::ReadDir.into(), Follow::Nothing),
+        (&rules.write, AccessFs::from_all(MOST) & !special, Follow::Nothing),
+    ];
+    for (paths, access, follow) in places {
+        for path in paths {
+            ruleset = added(ruleset, path, access, follow)?;
+        }
+    }
+    let RestrictionStatus { ruleset, no_new_privs, .. } = ruleset.restrict_self().map_err(|e| told(&e))?;
+    match ruleset {
+        RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced if no_new_privs => Ok(()),
+        _ => Err("the kernel did not apply the rules".to_owned()),
+    }
+}
+
+fn make_bits(all: &[AccessFs]) -> BitFlags<AccessFs> {
+    all.iter().fold(BitFlags::empty(), |bits, one| bits | *one)
+}
+
+/// Whether a place may be reached by links.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Follow {
+    /// It may, and need not exist: the system's own.
+    Links,
+    /// It may not: somebody could have put a link there since the place was looked at.
+    Nothing,
+}
+
+fn added(ruleset: RulesetCreated, path: &Path, access: BitFlags<AccessFs>, follow: Follow) -> Result<RulesetCreated, String> {
+    let resolve = if follow == Follow::Links { ResolveFlags::empty() } else { ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS };
+    let opened = openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve);
+    let cannot = |e: rustix::io::Errno| format!("{} cannot be opened: {e}", path.display());
+    let place: OwnedFd = match opened {
+        Ok(place) => place,
+        Err(_) if follow == Follow::Links => return Ok(ruleset),
+        Err(error) => return Err(cannot(error)),
+    };
+    let is_folder = FileType::from_raw_mode(fstat(&place).map_err(cannot)?.st_mode) == FileType::Directory;
+    let access = if is_folder { access } else { access & AccessFs::from_file(MOST) };
+    if access.is_empty() {
+        return Ok(ruleset);
+    }
+    ruleset.add_rule(PathBeneath::new(place, access)).map_err(|e| e.to_string())
+}

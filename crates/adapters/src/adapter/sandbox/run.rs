@@ -1,0 +1,449 @@
+//! One program from its start to its end, in a thread of its own: the system ends the program when that thread ends, also if flow is killed.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, waitid};
+use tokio::time::Instant;
+
+use super::bubblewrap;
+use super::cgroup::ControlGroups;
+use super::places::Places;
+use super::scratch::Scratch;
+use super::spec::{ENTERED, ENV_PREFIX, STAGE, SandboxKind, StageLimits, StageSpec, spec_file, status_file};
+use super::tree;
+use crate::adapter::environment::{program_path, text, user_id};
+use crate::adapter::files::within;
+use crate::adapter::held;
+use crate::adapter::os::ProcessGroup;
+use crate::adapter::own::OwnFiles;
+use crate::adapter::program::{TERM_TIME, becoming, find, keep_end, watching};
+use crate::event::Failure;
+use crate::model::FailureKind;
+use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply};
+
+/// How often the process is looked at. Looking at all processes of a machine takes time: at most a tenth of it.
+const TICK: Duration = Duration::from_millis(10);
+const SHARE: u32 = 10;
+/// How often the disk is measured even if the file system says that little was written.
+const MEASURE: Duration = Duration::from_secs(1);
+/// How long to wait for processes that were killed, and for the end of their output.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+/// Joins control groups, then becomes the program: the number of files to write to, these files, the program and its arguments.
+const JOIN: &str = "n=$1; shift; while [ \"$n\" -gt 0 ]; do echo $$ > \"$1\" || exit 125; shift; n=$((n - 1)); done; exec \"$@\"";
+
+/// What a call is run with.
+pub(super) struct ProgramRun<'a> {
+    pub(super) call: &'a ProgramCall,
+    /// What shuts it in; `None`: nothing does.
+    pub(super) kind: Option<SandboxKind>,
+    /// The program of the first stage.
+    pub(super) stage: &'a Path,
+    /// `bwrap`.
+    pub(super) bwrap: Option<&'a Path>,
+    pub(super) own: &'a OwnFiles,
+    /// Set when nobody waits for the answer any more.
+    pub(super) is_dropped: &'a AtomicBool,
+}
+
+/// Why a program is ended before its own end.
+enum Breach {
+    Dropped,
+    Timeout,
+    Output,
+    Processes,
+    Memory,
+    Disk,
+}
+
+fn unavailable(message: String) -> Failure {
+    Failure::new(FailureKind::Unavailable, message)
+}
+
+impl ProgramRun<'_> {
+    /// Runs the program to its end. Afterwards no process of it is left, and its scratch folder is removed.
+    pub(super) fn run(&self) -> Result<ProgramReply, Failure> {
+        let until = Instant::now() + self.call.timeout;
+        let scratch = Scratch::new(&self.call.files)?;
+        let name = self.call.command.first().map_or("", String::as_str);
+        let program = find(name).ok_or_else(|| {
+            unavailable(format!("the program \"{name}\" was not found{}", if name.contains('/') { "" } else { " in PATH" }))
+        })?;
+        let places = match self.kind {
+            Some(_) => Places::of(self.call, &program, self.own)?,
+            None => Places::default(),
+        };
+        let groups = ControlGroups::new(&self.call.bounds);
+        let spec = self.spec(&places, &scratch, &groups)?;
+        let cannot = |e: std::io::Error| unavailable(format!("the program \"{name}\" cannot be started: {e}"));
+        std::fs::write(spec_file(&scratch.stage()), serde_json::to_vec(&spec).map_err(|e| cannot(e.into()))?).map_err(cannot)?;
+        // Opened before the program runs, so that it cannot put another file in its place.
+        std::fs::write(status_file(&scratch.stage()), "").map_err(cannot)?;
+        let status = std::fs::File::open(status_file(&scratch.stage())).map_err(cannot)?;
+        let mut command = self.command(&places, &scratch, &groups, &program);
+        self.variables(&mut command, &scratch.work());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(cannot)?;
+        let started = Started::new(&mut child, &scratch, groups, self)?;
+        let (breach, stdout, stderr) = started.attended(child, &scratch, until);
+        let stage = within(&status, 64 << 10).map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default();
+        let how = breach.1;
+        if let Some(breach) = breach.0 {
+            return Err(self.failure(&breach));
+        }
+        let end = self.end(how, &stage, &stderr)?;
+        let files = if self.call.keeps_files { scratch.files()? } else { vec![] };
+        Ok(ProgramReply { end, stdout, stderr, files, sandbox: self.kind.map(|kind| kind.name().to_owned()) })
+    }
+
+    fn spec(&self, places: &Places, scratch: &Scratch, groups: &ControlGroups) -> Result<StageSpec, Failure> {
+        let bounds = &self.call.bounds;
+        let folder = match &self.call.folder {
+            Some(folder) => {
+                folder.canonicalize().map_err(|e| unavailable(format!("the folder {} cannot be used: {e}", folder.display())))?
+            }
+            None => scratch.work(),
+        };
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+        // The system counts all processes of a user, but not those of root.
+        let user = user_id();
+        let processes = (user != 0 && !groups.bounds_processes).then(|| tree::of_user(user).saturating_add(bounds.processes));
+        Ok(StageSpec {
+            kind: self.kind,
+            parent: std::process::id(),
+            status: status_file(&scratch.stage()),
+            folder,
+            network: self.call.network,
+            limits: StageLimits {
+                memory: bounds.memory,
+                cpu: self.call.timeout.as_secs().saturating_add(2).saturating_mul(cores),
+                file_size: bounds.file_size,
+                processes,
+            },
+            groups: if self.kind == Some(SandboxKind::Bubblewrap) { vec![] } else { groups.entrances() },
+            rules: if self.kind == Some(SandboxKind::Landlock) { places.rules(scratch.work()) } else { Default::default() },
+        })
+    }
+
+    fn command(&self, places: &Places, scratch: &Scratch, groups: &ControlGroups, program: &Path) -> Command {
+        let mut command = match (self.kind, self.bwrap) {
+            (Some(SandboxKind::Bubblewrap), Some(bwrap)) => {
+                let arguments = bubblewrap::arguments(places, scratch, self.stage, self.call.network);
+                let entrances = groups.entrances();
+                let mut command = if entrances.is_empty() {
+                    becoming(bwrap)
+                } else {
+                    let mut command = becoming("/bin/sh");
+                    command.args(["-c", JOIN, "sh", &entrances.len().to_string()]).args(entrances).arg(bwrap);
+                    command
+                };
+                ProcessGroup::led_by(&mut command).args(arguments).arg(self.stage);
+                command
+            }
+            // The stage leads a session of its own.
+            _ => Command::new(self.stage),
+        };
+        command.arg(STAGE).arg(spec_file(&scratch.stage())).arg(program).args(self.call.command.iter().skip(1));
+        command
+    }
+
+    /// The variables of the program, under names that mean nothing to the programs before it.
+    fn variables(&self, command: &mut Command, work: &Path) {
+        command.env_clear();
+        let mut set = |name: &str, value: &std::ffi::OsStr| {
+            command.env(format!("{ENV_PREFIX}{name}"), value);
+        };
+        set("PATH", &program_path());
+        set("HOME", work.as_os_str());
+        set("TMPDIR", work.join("tmp").as_os_str());
+        set(
+            "LANG",
+            text("LC_ALL").or_else(|| text("LANG")).filter(|locale| !locale.is_empty()).unwrap_or_else(|| "C.UTF-8".to_owned()).as_ref(),
+        );
+        self.call.env.iter().for_each(|(name, value)| set(name, value.reveal().as_ref()));
+        if cfg!(feature = "duckdb")
+            && let Some(folders) = std::env::var_os(bubblewrap::LIBRARIES)
+        {
+            command.env(bubblewrap::LIBRARIES, folders);
+        }
+    }
+
+    fn failure(&self, breach: &Breach) -> Failure {
+        let ProgramBounds { memory, processes, disk, output, .. } = self.call.bounds;
+        let name = self.call.command.first().map_or("", String::as_str);
+        let (kind, what) = match breach {
+            Breach::Dropped => (FailureKind::Timeout, "is not needed any more".to_owned()),
+            Breach::Timeout => (FailureKind::Timeout, format!("did not end within {:?}", self.call.timeout)),
+            Breach::Output => (FailureKind::TooLarge, format!("wrote more than {} to its standard output", size(output))),
+            Breach::Processes => (FailureKind::Limit, format!("started more than {processes} processes and threads")),
+            Breach::Memory => (FailureKind::Limit, format!("used more than {} of memory", size(memory))),
+            Breach::Disk => (FailureKind::Limit, format!("wrote more than {} into its scratch folder", size(disk))),
+        };
+        Failure::new(kind, format!("the program \"{name}\" {what}, and was ended"))
+    }
+
+    /// How the program ended, from how its process did and what the first stage told.
+    fn end(&self, how: Option<ProgramEnd>, stage: &str, stderr: &[u8]) -> Result<ProgramEnd, Failure> {
+        let name = self.call.command.first().map_or("", String::as_str);
+        if let Some(message) = stage.lines().find_map(|line| line.strip_prefix("failed ")) {
+            return Err(unavailable(format!("the program \"{name}\" was not started: {message}")));
+        }
+        let is_entered = stage.lines().any(|line| line == ENTERED);
+        let told = stage.lines().find_map(|line| {
+            let number = |what: &str| line.strip_prefix(what)?.parse().ok();
+            number("exited ").map(ProgramEnd::Exited).or_else(|| number("signaled ").map(ProgramEnd::Signaled))
+        });
+        let end = match self.kind {
+            Some(SandboxKind::Bubblewrap) => told,
+            Some(SandboxKind::Landlock) | None => how,
+        };
+        match end.filter(|_| is_entered) {
+            Some(ProgramEnd::Signaled(signal)) if signal == Signal::XFSZ.as_raw() => {
+                let message =
+                    format!("the program \"{name}\" wrote a file of more than {}, and was ended", size(self.call.bounds.file_size));
+                Err(Failure::new(FailureKind::Limit, message))
+            }
+            Some(ProgramEnd::Signaled(signal)) if signal == Signal::XCPU.as_raw() => {
+                Err(Failure::new(FailureKind::Limit, format!("the program \"{name}\" used up its time of the processor, and was ended")))
+            }
+            Some(end) => Ok(end),
+            None => {
+                let last = String::from_utf8_lossy(stderr).lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned);
+                let said = last.map(|line| format!(": {}", crate::diagnostic::cut(&line, 200))).unwrap_or_default();
+                let by = self.kind.map_or("its first stage", SandboxKind::name);
+                Err(unavailable(format!("the program \"{name}\" was not started: {by} ended early{said}")))
+            }
+        }
+    }
+}
+
+/// Bytes, for a person.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_024 => format!("{bytes} bytes"),
+        1_024..1_048_576 => format!("{} KiB", bytes >> 10),
+        1_048_576..1_073_741_824 => format!("{} MiB", bytes >> 20),
+        _ => format!("{} GiB", bytes >> 30),
+    }
+}
+
+/// A program that runs, and all that serves it.
+struct Started<'a> {
+    run: &'a ProgramRun<'a>,
+    leader: u32,
+    group: ProcessGroup,
+    groups: ControlGroups,
+    watcher: Option<Child>,
+    /// The standard output; the flag says that it was too much.
+    stdout: Arc<(Mutex<Vec<u8>>, AtomicBool)>,
+    stderr: Arc<Mutex<Vec<u8>>>,
+    /// Told by each of the two readers when it is done.
+    read: Receiver<()>,
+    work: PathBuf,
+}
+
+impl<'a> Started<'a> {
+    fn new(child: &mut Child, scratch: &Scratch, groups: ControlGroups, run: &'a ProgramRun<'a>) -> Result<Started<'a>, Failure> {
+        let leader = child.id();
+        let cannot = |e: std::io::Error| unavailable(format!("the program cannot be watched: {e}"));
+        let ended = |child: &mut Child| {
+            let _ = child.kill();
+            let _ = child.wait();
+        };
+        let Some(group) = ProcessGroup::of(leader) else { return Err(unavailable("the process has no id".to_owned())) };
+        let watcher =
+            watching(group, Some(scratch.folder().as_os_str()), groups.folders()).spawn().inspect_err(|_| ended(child)).map_err(cannot)?;
+        let (stdout, stderr) = (Arc::new((Mutex::new(vec![]), AtomicBool::new(false))), Arc::new(Mutex::new(vec![])));
+        let (done, read) = channel();
+        if let Some(stdin) = child.stdin.take() {
+            let input = run.call.input.clone();
+            std::thread::spawn(move || write(stdin, &input));
+        }
+        if let Some(from) = child.stdout.take() {
+            let (to, done, most) = (Arc::clone(&stdout), done.clone(), run.call.bounds.output);
+            std::thread::spawn(move || {
+                drained(from, |piece| {
+                    let mut bytes = held(&to.0);
+                    match bytes.len() as u64 + piece.len() as u64 > most {
+                        true => to.1.store(true, Ordering::Relaxed),
+                        false => bytes.extend_from_slice(piece),
+                    }
+                });
+                let _ = done.send(());
+            });
+        }
+        if let Some(from) = child.stderr.take() {
+            let to = Arc::clone(&stderr);
+            std::thread::spawn(move || {
+                drained(from, |piece| keep_end(&mut held(&to), piece));
+                let _ = done.send(());
+            });
+        }
+        Ok(Started { run, leader, group, groups, watcher: Some(watcher), stdout, stderr, read, work: scratch.work() })
+    }
+
+    /// Waits for the end of the program, or ends it. Gives why and how it ended, its output, and the end of its standard error.
+    #[expect(clippy::type_complexity, reason = "taken apart at the one place that calls it")]
+    fn attended(mut self, mut child: Child, scratch: &Scratch, until: Instant) -> ((Option<Breach>, Option<ProgramEnd>), Vec<u8>, Vec<u8>) {
+        let breach = self.watched(scratch, until);
+        match &breach {
+            Some(Breach::Timeout | Breach::Dropped) => self.terminated(),
+            Some(Breach::Output | Breach::Processes | Breach::Memory | Breach::Disk) | None => {}
+        }
+        self.killed(&mut child);
+        let how = child.wait().ok().and_then(|status| {
+            use std::os::unix::process::ExitStatusExt;
+            status.code().map(ProgramEnd::Exited).or_else(|| status.signal().map(ProgramEnd::Signaled))
+        });
+        // Written between the last look and the end.
+        let breach = breach.or_else(|| self.stdout.1.load(Ordering::Relaxed).then_some(Breach::Output));
+        let breach = breach.or_else(|| self.groups.ended_for_memory().then_some(Breach::Memory));
+        let breach = breach.or_else(|| self.groups.refused_process().then_some(Breach::Processes));
+        for _ in 0..2 {
+            let _ = self.read.recv_timeout(LAST_WORDS);
+        }
+        let breach = breach.or_else(|| self.stdout.1.load(Ordering::Relaxed).then_some(Breach::Output));
+        let (stdout, stderr) = (std::mem::take(&mut *held(&self.stdout.0)), std::mem::take(&mut *held(&self.stderr)));
+        if let Some(mut watcher) = self.watcher.take() {
+            let _ = watcher.stdin.take().map(|mut input| input.write_all(b"done\n"));
+            let _ = watcher.wait();
+        }
+        ((breach, how), stdout, stderr)
+    }
+
+    /// Looks at the program until it ends by itself (`None`), or must be ended.
+    fn watched(&self, scratch: &Scratch, until: Instant) -> Option<Breach> {
+        let bounds = &self.run.call.bounds;
+        let waits = Pid::from_raw(self.leader.cast_signed()).and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok());
+        let (mut look_at, mut measured_at) = (Instant::now(), Instant::now());
+        let (mut free, mut used) = (scratch.free(), 0);
+        loop {
+            if self.is_over() {
+                return None;
+            }
+            if self.run.is_dropped.load(Ordering::Relaxed) {
+                return Some(Breach::Dropped);
+            }
+            if self.stdout.1.load(Ordering::Relaxed) {
+                return Some(Breach::Output);
+            }
+            if Instant::now() >= until {
+                return Some(Breach::Timeout);
+            }
+            if self.groups.refused_process() {
+                return Some(Breach::Processes);
+            }
+            if self.groups.ended_for_memory() {
+                return Some(Breach::Memory);
+            }
+            let began = Instant::now();
+            if began >= look_at && !(self.groups.bounds_processes && self.groups.bounds_memory) {
+                let processes = self.processes();
+                if tree::count(&processes) > bounds.processes {
+                    return Some(Breach::Processes);
+                }
+                if tree::memory(&processes, bounds.memory) > bounds.memory {
+                    return Some(Breach::Memory);
+                }
+                look_at = Instant::now() + began.elapsed() * SHARE;
+            }
+            // Others write to the same disk, too, so this is only a reason to measure.
+            let now_free = scratch.free();
+            let may_be_over = free.saturating_sub(now_free).saturating_add(used) > bounds.disk;
+            let began = Instant::now();
+            if began >= measured_at && (may_be_over || began >= measured_at + MEASURE) {
+                let open = tree::nameless(&self.processes());
+                used = scratch.used(bounds.disk).map_or(u64::MAX, |named| named.saturating_add(open));
+                if used > bounds.disk {
+                    return Some(Breach::Disk);
+                }
+                free = now_free;
+                measured_at = Instant::now() + began.elapsed() * 2;
+            }
+            match &waits {
+                Some(process) => {
+                    let tick = Timespec { tv_sec: 0, tv_nsec: i64::from(TICK.subsec_nanos()) };
+                    let _ = poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&tick));
+                }
+                None => std::thread::sleep(TICK),
+            }
+        }
+    }
+
+    /// Whether the process has ended. It stays in the table, so that its number belongs to nobody else.
+    fn is_over(&self) -> bool {
+        let Some(id) = Pid::from_raw(self.leader.cast_signed()) else { return true };
+        waitid(WaitId::Pid(id), WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT).is_ok_and(|status| status.is_some())
+    }
+
+    /// The living processes of the program, without those of the sandbox.
+    fn processes(&self) -> Vec<tree::RunningProcess> {
+        let mut processes = tree::of_leader(self.leader);
+        if self.run.kind == Some(SandboxKind::Bubblewrap) {
+            let first = tree::child_of(self.leader);
+            processes.retain(|process| process.id != self.leader && Some(process.id) != first);
+        }
+        processes
+    }
+
+    /// Asks all processes to end, and waits for that.
+    fn terminated(&self) {
+        tree::signal(self.processes().into_iter().map(|process| process.id), Signal::TERM);
+        let until = Instant::now() + TERM_TIME;
+        while !self.is_over() && Instant::now() < until {
+            std::thread::sleep(TICK);
+        }
+    }
+
+    /// Ends what is left, and waits until it is gone.
+    fn killed(&self, child: &mut Child) {
+        let until = Instant::now() + LAST_WORDS;
+        if self.run.kind == Some(SandboxKind::Bubblewrap) {
+            // With the first process of a space, the kernel ends all others before the process outside hears of it.
+            tree::signal(tree::child_of(self.leader), Signal::KILL);
+            let soon = Instant::now() + TERM_TIME / 3;
+            while !self.is_over() && Instant::now() < soon {
+                std::thread::sleep(TICK / 10);
+            }
+        }
+        self.group.kill();
+        let _ = child.kill();
+        loop {
+            let mut left: Vec<u32> = tree::of_leader(self.leader).into_iter().map(|process| process.id).collect();
+            if self.run.kind.is_none() {
+                // Without a sandbox a process may leave its group and its parent.
+                left.extend(tree::with_variable(&self.work));
+            }
+            if left.is_empty() || Instant::now() >= until {
+                return;
+            }
+            self.group.kill();
+            tree::signal(left, Signal::KILL);
+            std::thread::sleep(TICK / 10);
+        }
+    }
+}
+
+/// Writes the input; a program need not read it.
+fn write(mut stdin: ChildStdin, input: &[u8]) {
+    let _ = stdin.write_all(input);
+}
+
+/// Reads to the end, so that the program never waits for a reader.
+fn drained(mut from: impl Read, mut take: impl FnMut(&[u8])) {
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        match from.read(&mut piece) {
+            Ok(0) => return,
+            Ok(count) => take(piece.get(..count).unwrap_or_default()),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}

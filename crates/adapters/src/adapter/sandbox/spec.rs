@@ -1,0 +1,91 @@
+//! What the first stage of a program is told: a file that flow writes beside the scratch folder. It holds no secret.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// The first argument of a flow that is the first stage of a program.
+pub(super) const STAGE: &str = "sandboxed";
+/// What stands before the names of the program's variables while the first stage runs, so that no variable (`LD_PRELOAD`) changes the stage itself.
+pub(super) const ENV_PREFIX: &str = "FLOW_ENV_";
+/// The first line that the stage writes into the file of its status: all restrictions are in force, and the program is started.
+pub(super) const ENTERED: &str = "entered";
+
+/// What shuts a program in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxKind {
+    /// Namespaces and a root folder of its own, made by the program `bwrap`.
+    Bubblewrap,
+    /// Rules that the kernel holds the process to.
+    Landlock,
+}
+
+impl SandboxKind {
+    /// As people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            SandboxKind::Bubblewrap => "bubblewrap",
+            SandboxKind::Landlock => "landlock",
+        }
+    }
+}
+
+/// All that the first stage needs to know.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct StageSpec {
+    /// What shuts the program in; `None`: nothing.
+    pub(super) kind: Option<SandboxKind>,
+    /// The process that the program must not outlive.
+    pub(super) parent: u32,
+    /// The file in which the stage tells how far it came.
+    pub(super) status: PathBuf,
+    /// The folder in which the program starts.
+    pub(super) folder: PathBuf,
+    /// Whether it may reach the network.
+    pub(super) network: bool,
+    /// What it may use.
+    pub(super) limits: StageLimits,
+    /// Files of control groups that the process writes itself into.
+    pub(super) groups: Vec<PathBuf>,
+    /// What it may open, if Landlock shuts it in.
+    pub(super) rules: PathRules,
+}
+
+/// Limits that the system holds each process to.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct StageLimits {
+    /// Bytes of memory of its own.
+    pub(super) memory: u64,
+    /// Seconds of a processor.
+    pub(super) cpu: u64,
+    /// Bytes of one file.
+    pub(super) file_size: u64,
+    /// Processes of this user, others included; `None`: the system does not count them.
+    pub(super) processes: Option<u64>,
+}
+
+/// Places in the file system, and what may be done there and below. Paths have no links, but for those of `system`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PathRules {
+    /// Files and folders of the system, read and executed. Those that are missing are left out.
+    pub(super) system: Vec<PathBuf>,
+    /// Devices, read and written.
+    pub(super) devices: Vec<PathBuf>,
+    /// Files and folders, read and executed.
+    pub(super) read: Vec<PathBuf>,
+    /// Folders of which only the names are listed, not what the files hold.
+    pub(super) list: Vec<PathBuf>,
+    /// Folders in which everything may be changed.
+    pub(super) write: Vec<PathBuf>,
+}
+
+/// The folder beside the scratch folder, and the files in it.
+pub(super) fn spec_file(stage: &Path) -> PathBuf {
+    stage.join("spec.json")
+}
+
+/// See [`StageSpec::status`].
+pub(super) fn status_file(stage: &Path) -> PathBuf {
+    stage.join("status")
+}

@@ -1,0 +1,118 @@
+//! Programs in a sandbox really try to get out, in both kinds.
+//!
+//! A kind that this machine lacks is left out and named, or fails the test with `FLOW_REQUIRE_SANDBOXES=1`.
+
+mod escapes;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use flow::adapter::own::OwnFiles;
+use flow::adapter::sandbox::{Sandbox, SandboxKind, Stage};
+use flow::event::Failure;
+use flow::model::SandboxMode;
+use flow::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs};
+
+/// A call that starts a program in its scratch folder, with the default bounds.
+fn call(command: &[&str]) -> ProgramCall {
+    ProgramCall {
+        name: "step \"test\"".into(),
+        command: command.iter().map(|part| (*part).to_owned()).collect(),
+        input: vec![],
+        env: vec![],
+        folder: None,
+        reads: vec![],
+        writes: vec![],
+        files: vec![],
+        keeps_files: false,
+        network: false,
+        sandbox: SandboxMode::Required,
+        bounds: ProgramBounds::default(),
+        timeout: Duration::from_secs(60),
+    }
+}
+
+/// A script of Python, in the system's interpreter.
+fn python(script: &str) -> ProgramCall {
+    call(&["/usr/bin/python3", "-I", "-c", script])
+}
+
+fn shell(script: &str) -> ProgramCall {
+    call(&["/bin/sh", "-c", script])
+}
+
+/// A project with a folder of flow's own and a file of secrets, and a sandbox of one kind.
+struct Home {
+    kind: SandboxKind,
+    sandbox: Sandbox,
+    folder: tempfile::TempDir,
+}
+
+impl Home {
+    fn project(&self) -> PathBuf {
+        self.at("project")
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    fn run(&self, call: ProgramCall) -> Result<ProgramReply, Failure> {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(self.sandbox.run(call))
+    }
+
+    /// Runs to the end, which must be with exit code 0, in this kind of sandbox. Gives what it printed.
+    fn printed(&self, call: ProgramCall) -> String {
+        let reply = self.run(call).unwrap();
+        let told = String::from_utf8_lossy(&reply.stderr).into_owned();
+        assert_eq!((reply.end, reply.sandbox.as_deref()), (ProgramEnd::Exited(0), Some(self.kind.name())), "{told}");
+        String::from_utf8(reply.stdout).unwrap()
+    }
+}
+
+fn put(path: &Path, content: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, content).unwrap();
+}
+
+/// Runs a test in each kind of sandbox.
+fn in_each(test: impl Fn(&Home)) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().canonicalize().unwrap().join(name);
+    for (name, content) in [
+        ("project/.flow/runs.db", "canary-runs"),
+        ("project/.env", "KEY=canary-env"),
+        ("project/deep/.env.local", "KEY=canary-deep"),
+        ("project/deep/a.txt", "plain\n"),
+        ("project/data.csv", "id\np1\n"),
+        ("user/settings.toml", "canary-settings"),
+        ("home/.ssh/id_ed25519", "canary-ssh"),
+        ("home/notes.txt", "canary-home"),
+    ] {
+        put(&at(name), content);
+    }
+    std::fs::hard_link(at("project/.flow/runs.db"), at("project/other.txt")).unwrap();
+    let own = OwnFiles {
+        project: at("project"),
+        hidden: vec![at("project/.flow"), at("project/.env"), at("user")],
+        is_program: Some(|text| text.starts_with("flow: 1")),
+        ..OwnFiles::default()
+    };
+    let sandbox = Sandbox::new(Arc::new(own), Stage::of(env!("CARGO_BIN_EXE_flow")));
+    let is_required = std::env::var("FLOW_REQUIRE_SANDBOXES").is_ok_and(|value| value == "1");
+    let mut home = Home { kind: SandboxKind::Landlock, sandbox: sandbox.clone(), folder };
+    for trial in sandbox.trials() {
+        match trial.found {
+            Err(why) => {
+                assert!(!is_required, "{}: {why}", trial.kind.name());
+                println!("left out: {}: {why}", trial.kind.name());
+            }
+            Ok(_) => {
+                home.kind = trial.kind;
+                home.sandbox = sandbox.of_kind(trial.kind);
+                test(&home);
+            }
+        }
+    }
+}
