@@ -2,7 +2,12 @@
 //!
 //! A kind that this machine lacks is left out and named, or fails the test with `FLOW_REQUIRE_SANDBOXES=1`.
 
-mod escapes;
+mod bounds;
+mod choice;
+mod ends;
+mod files;
+mod network;
+mod system;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,9 +38,31 @@ fn call(command: &[&str]) -> ProgramCall {
     }
 }
 
-/// A script of Python, in the system's interpreter.
-fn python(script: &str) -> ProgramCall {
-    call(&["/usr/bin/python3", "-I", "-c", script])
+/// Before each script of Python. `tried` gives `ok`, or the name of the error; `call` makes a system call by its number.
+const PRELUDE: &str = "
+import ctypes, errno, mmap, os, signal, socket, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+def tried(what, *arguments, **named):
+    try:
+        what(*arguments, **named)
+        return 'ok'
+    except OSError as e:
+        return errno.errorcode[e.errno]
+def call(number, *arguments):
+    def make():
+        ctypes.set_errno(0)
+        if libc.syscall(ctypes.c_long(number), *[a if isinstance(a, (bytes, ctypes.Array)) else ctypes.c_long(a) for a in arguments]) < 0:
+            raise OSError(ctypes.get_errno(), '')
+    return tried(make)
+";
+
+/// A script of Python, in the system's interpreter, with arguments.
+fn python(script: &str, arguments: &[&str]) -> ProgramCall {
+    let mut command = vec!["/usr/bin/python3", "-I", "-c"];
+    let script = format!("{PRELUDE}{script}");
+    command.push(&script);
+    command.extend(arguments);
+    call(&command)
 }
 
 fn shell(script: &str) -> ProgramCall {
@@ -71,13 +98,18 @@ impl Home {
     }
 }
 
+/// The lines of a text, each of which is `name value`.
+fn answers(text: &str) -> Vec<(&str, &str)> {
+    text.lines().map(|line| line.split_once(' ').unwrap_or((line, ""))).collect()
+}
+
 fn put(path: &Path, content: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, content).unwrap();
 }
 
 /// Runs a test in each kind of sandbox.
-fn in_each(test: impl Fn(&Home)) {
+fn in_each(mut test: impl FnMut(&Home)) {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().canonicalize().unwrap().join(name);
     for (name, content) in [

@@ -55,7 +55,9 @@ pub(super) fn is_ready() -> bool {
 }
 
 fn entered(spec: &Path, program: &Path, arguments: &[OsString]) -> u8 {
-    let Some(spec) = fs::read(spec).ok().and_then(|text| serde_json::from_slice::<StageSpec>(&text).ok()) else { return FAILED };
+    let text = fs::read(spec);
+    let _ = fs::remove_file(spec);
+    let Some(spec) = text.ok().and_then(|text| serde_json::from_slice::<StageSpec>(&text).ok()) else { return FAILED };
     // Its place is writable for the program only until the file has no name any more.
     let Ok(mut status) = OpenOptions::new().append(true).open(&spec.status) else { return FAILED };
     let _ = fs::remove_file(&spec.status);

@@ -73,7 +73,16 @@ impl ProgramRun<'_> {
         let scratch = Scratch::new(&self.call.files)?;
         let name = self.call.command.first().map_or("", String::as_str);
         let program = find(name).ok_or_else(|| {
-            unavailable(format!("the program \"{name}\" was not found{}", if name.contains('/') { "" } else { " in PATH" }))
+            unavailable(format!(
+                "the program \"{name}\" was not found{}",
+                if name.starts_with('/') {
+                    ""
+                } else if name.contains('/') {
+                    "; write a name, or a whole path"
+                } else {
+                    " in PATH"
+                }
+            ))
         })?;
         let places = match self.kind {
             Some(_) => Places::of(self.call, &program, self.own)?,

@@ -1,0 +1,94 @@
+//! Which sandbox is in force, and what happens where there is none.
+
+use std::process::Command;
+use std::sync::Arc;
+
+use flow::adapter::own::OwnFiles;
+use flow::adapter::sandbox::{Sandbox, Stage};
+use flow::model::{FailureKind, SandboxMode};
+use flow::port::Programs;
+
+use super::{in_each, shell};
+
+/// Not a test of its own: a process with other variables, which runs a program and tells what shut it in.
+#[test]
+fn acts_as_a_flow_elsewhere() {
+    let Ok(mode) = std::env::var("SANDBOX_MODE") else { return };
+    let mut call = shell("echo started > \"$0\"");
+    call.command.push(std::env::var("SANDBOX_FILE").unwrap());
+    call.writes = vec![std::path::Path::new(&std::env::var("SANDBOX_FILE").unwrap()).parent().unwrap().to_path_buf()];
+    call.sandbox = match mode.as_str() {
+        "required" => SandboxMode::Required,
+        "preferred" => SandboxMode::Preferred,
+        _ => SandboxMode::None,
+    };
+    let sandbox = Sandbox::new(Arc::new(OwnFiles::default()), Stage::of(env!("CARGO_BIN_EXE_flow")));
+    let reply = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(sandbox.run(call));
+    match reply {
+        Ok(reply) => println!("told: {}", reply.sandbox.as_deref().unwrap_or("none")),
+        Err(failure) => println!("told: {}: {}", <&str>::from(failure.kind), failure.message),
+    }
+}
+
+/// What a process with these variables tells, and whether the program ran.
+fn elsewhere(mode: &str, variables: &[(&str, &str)]) -> (String, bool) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("started");
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "sandbox::choice::acts_as_a_flow_elsewhere", "--nocapture", "--test-threads=1"]);
+    command.env("SANDBOX_MODE", mode).env("SANDBOX_FILE", &file).env_remove("FLOW_SANDBOX").envs(variables.iter().copied());
+    let out = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let told = out.lines().find_map(|line| line.split_once("told: ")).map(|(_, told)| told.to_owned());
+    (told.unwrap_or_else(|| panic!("{out}")), file.exists())
+}
+
+#[test]
+fn where_bubblewrap_is_missing_or_does_not_work_landlock_takes_its_place() {
+    let mut kinds = vec![];
+    let broken = tempfile::tempdir().unwrap();
+    super::put(&broken.path().join("bwrap"), "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n");
+    std::fs::set_permissions(broken.path().join("bwrap"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let none = tempfile::tempdir().unwrap();
+    in_each(|home| kinds.push(home.kind.name()));
+    let best = kinds.first().copied().unwrap_or("none");
+    assert_eq!(elsewhere("required", &[]), (best.to_owned(), best != "none"));
+    for path in [none.path(), broken.path()] {
+        let path = path.to_str().unwrap();
+        if kinds.contains(&"landlock") {
+            assert_eq!(elsewhere("required", &[("PATH", path)]), ("landlock".to_owned(), true));
+            assert_eq!(elsewhere("preferred", &[("PATH", path)]), ("landlock".to_owned(), true));
+        }
+        // As on a kernel without Landlock: nothing runs, and nothing weaker takes its place.
+        let (told, is_run) = elsewhere("required", &[("PATH", path), ("FLOW_SANDBOX", "bubblewrap")]);
+        assert!(
+            told.starts_with("unavailable: there is no sandbox here (bubblewrap: ") && told.contains("apt install bubblewrap"),
+            "{told}"
+        );
+        assert!(!is_run);
+        assert_eq!(told.contains("No permissions to create new namespace"), path == broken.path().to_str().unwrap(), "{told}");
+        assert_eq!(elsewhere("preferred", &[("PATH", path), ("FLOW_SANDBOX", "bubblewrap")]), ("none".to_owned(), true));
+    }
+    assert_eq!(elsewhere("none", &[]), ("none".to_owned(), true));
+    for kind in kinds {
+        assert_eq!(elsewhere("required", &[("FLOW_SANDBOX", kind)]), (kind.to_owned(), true));
+    }
+}
+
+#[test]
+fn a_variable_chooses_a_sandbox_and_never_takes_it_away() {
+    for value in ["none", "off", "0", "docker"] {
+        let (told, is_run) = elsewhere("required", &[("FLOW_SANDBOX", value)]);
+        assert_eq!((told, is_run), (format!("unavailable: FLOW_SANDBOX is \"{value}\"; it can be bubblewrap or landlock"), false));
+    }
+}
+
+#[test]
+fn a_program_that_cannot_be_a_first_stage_starts_nothing() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for mode in [SandboxMode::None, SandboxMode::Required] {
+        let mut call = shell(":");
+        call.sandbox = mode;
+        let failure = runtime.block_on(Sandbox::new(Arc::default(), Stage::here()).run(call)).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Unavailable);
+    }
+}
