@@ -18,16 +18,17 @@ use crate::adapter::http::{Http, HttpSettings, StepHttpClient};
 use crate::adapter::mcp::McpServers;
 use crate::adapter::mcp::auth::LoginCommand;
 use crate::adapter::model::HttpModelClient;
-use crate::adapter::no_programs::NoPrograms;
 use crate::adapter::own::OwnFiles;
+use crate::adapter::python::PythonRuns;
+use crate::adapter::sandbox::{Sandbox, Stage};
 use crate::adapter::smtp::SmtpMailSender;
-use crate::adapter::started::Agreed;
+use crate::adapter::started::{Agreed, AgreedPrograms};
 use crate::check::Checked;
 use crate::driver::{Door, Ports};
 use crate::event::Failure;
 use crate::model::{Api, DEFAULT_MODEL, Limits, Model, Pipeline, Program, Provider, Service, StepKind, Text, ToolCalls};
 use crate::plan::PipelinePlan;
-use crate::port::{Clock, Printer, Secret};
+use crate::port::{Clock, Printer, Programs, Secret};
 
 /// Everything outside, for real, without a cache. `own`: what no step may read or write; `private_hosts`: hosts in private networks that the user
 /// named; `agreed`: what servers may be started; `logins`: where the user's logins are kept; `command`: how a person makes one.
@@ -42,13 +43,14 @@ pub(crate) fn ports(
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let http = Http::new(HttpSettings { private_hosts: private_hosts.clone(), ..HttpSettings::default() }, clock.clone());
     let data = Arc::new(DataFiles::keeping(own.clone()));
+    let programs: Arc<dyn Programs> = Arc::new(AgreedPrograms::new(agreed.clone(), Arc::new(Sandbox::new(own.clone(), Stage::here()))));
     Ports {
+        python: Arc::new(PythonRuns::new(programs.clone(), data.clone())),
+        programs,
         models: Arc::new(HttpModelClient::new(http.clone(), own.clone())),
         database: data.clone(),
         reader: data,
         servers: Arc::new(McpServers::new(http.clone(), clock.clone()).as_agreed(agreed).with_logins(logins).with_login_command(command)),
-        programs: Arc::new(NoPrograms),
-        python: Arc::new(NoPrograms),
         http: Arc::new(StepHttpClient::new(http)),
         mail: Arc::new(SmtpMailSender::new(clock.clone(), private_hosts)),
         folder: Arc::new(DiskFolder::keeping(own)),

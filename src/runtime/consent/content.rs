@@ -58,8 +58,8 @@ pub(crate) fn named(program: &Program, env: &BTreeMap<String, Secret>) -> MayRun
 fn known(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> Vec<Started> {
     let inputs = inputs_of_file(pipeline);
     let (folder, project) = (pipeline.folder.clone(), pipeline.project.clone());
-    let started = |server: &str, command: &str, words| Started {
-        server: server.to_owned(),
+    let started = |who: &str, command: &str, words| Started {
+        who: who.to_owned(),
         command: command.to_owned(),
         words,
         values: vec![],

@@ -23,10 +23,13 @@ mod os;
 compile_error!("flow supports Unix only so far; system calls are in adapter/os.rs");
 #[cfg(feature = "store")]
 pub mod encryption;
-pub mod no_programs;
+#[cfg(any(feature = "mcp", feature = "sandbox"))]
+mod kept_files;
 pub mod own;
 #[cfg(any(feature = "mcp", feature = "sandbox"))]
 mod program;
+#[cfg(feature = "sandbox")]
+pub mod python;
 pub mod reach;
 pub mod run_lock;
 #[cfg(feature = "sandbox")]

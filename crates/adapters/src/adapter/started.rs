@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
@@ -22,6 +23,7 @@ use super::files::{self, FileError, cannot, shown};
 use super::os;
 use crate::event::{Failure, FailureKind};
 use crate::model::{is_code, is_table, loads_code};
+use crate::port::{Pending, ProgramCall, ProgramReply, Programs};
 
 /// Maximum number of names below one folder that a command names, and maximum size of all files that count, in bytes.
 const MOST_NAMES: usize = 20_000;
@@ -38,8 +40,8 @@ const INSTALLED: [&str; 10] = [".git", ".hg", ".svn", ".jj", ".flow", "__pycache
 /// A program to be started, as far as it is known.
 #[derive(Debug, Clone, Default)]
 pub struct Started {
-    /// The name of its server.
-    pub server: String,
+    /// Who starts it, as a person reads it: `server "docs"`.
+    pub who: String,
     /// The program.
     pub command: String,
     /// Its arguments.
@@ -299,6 +301,42 @@ pub struct Agreed {
     pub is_free: bool,
 }
 
+/// Programs that start only if what they may run is what was agreed to.
+pub struct AgreedPrograms {
+    agreed: Arc<Agreed>,
+    programs: Arc<dyn Programs>,
+}
+
+impl AgreedPrograms {
+    /// These programs, held to what was agreed.
+    pub fn new(agreed: Arc<Agreed>, programs: Arc<dyn Programs>) -> AgreedPrograms {
+        AgreedPrograms { agreed, programs }
+    }
+}
+
+impl Programs for AgreedPrograms {
+    fn run(&self, call: ProgramCall) -> Pending<ProgramReply> {
+        let (agreed, programs) = (Arc::clone(&self.agreed), Arc::clone(&self.programs));
+        Box::pin(async move {
+            // What flow itself starts names nothing.
+            if let Some(folder) = call.folder.clone().filter(|_| !call.named.is_empty()) {
+                let started = Started {
+                    who: call.name.clone(),
+                    command: call.command.first().cloned().unwrap_or_default(),
+                    words: call.named.clone(),
+                    values: vec![],
+                    folder,
+                    project: call.project.clone(),
+                };
+                let started = started.with_env(call.env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
+                let ends = |_| Failure::new(FailureKind::Unavailable, "flow ends");
+                tokio::task::spawn_blocking(move || agreed.check(&started)).await.map_err(ends)??;
+            }
+            programs.run(call).await
+        })
+    }
+}
+
 impl Agreed {
     /// Checks that a program may be started now.
     ///
@@ -310,7 +348,7 @@ impl Agreed {
                 "" => String::new(),
                 file => format!("; review it, run flow trust {file}, then run it again"),
             };
-            Err(Failure::new(FailureKind::Denied, format!("server \"{}\" was not started: {why}{help}", started.server)))
+            Err(Failure::new(FailureKind::Denied, format!("{} was not started: {why}{help}", started.who)))
         };
         let prints = match (may_run(started).prints(), &self.prints) {
             (_, None) if self.is_free => return Ok(()),

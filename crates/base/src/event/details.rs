@@ -70,6 +70,11 @@ impl<'d> StepDetails<'d> {
         self.list("tables")
     }
 
+    /// Of code: the pictures that it made, by their paths.
+    pub fn files(self) -> impl Iterator<Item = &'d str> {
+        self.list("files").filter_map(Value::as_str)
+    }
+
     /// Of a query: the columns whose values are personal.
     pub fn personal(self) -> impl Iterator<Item = &'d str> {
         self.list("personal").filter_map(Value::as_str)

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{
-    Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, FilePart, Form, Method, Pipeline, PipelineId, ProgramCommand, QUERY_TIMEOUT, StepFacts,
-    StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
+    Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, FilePart, Form, Method, Pipeline, PipelineId, ProgramCommand, PythonCode, QUERY_TIMEOUT,
+    StepFacts, StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -206,6 +206,11 @@ impl ToolKind {
     /// The program that a call starts.
     pub fn starts(&self) -> Option<&ProgramCommand> {
         if let ToolKind::Program { run, .. } = self { Some(run) } else { None }
+    }
+
+    /// The code that a call runs.
+    pub fn code(&self) -> Option<&PythonCode> {
+        if let ToolKind::Python { run, .. } = self { Some(run) } else { None }
     }
 
     /// The pipeline that it is.

@@ -123,8 +123,8 @@ pub struct PythonCall {
     pub reads: Vec<PathBuf>,
     /// Whether a model wrote it: then it is checked before it runs.
     pub is_written_by_model: bool,
-    /// The interpreter; `None`: `python3` in `PATH`.
-    pub interpreter: Option<PathBuf>,
+    /// The folder of the virtual environment whose interpreter runs it; `None`: `python3` in `PATH`.
+    pub venv: Option<PathBuf>,
     /// Packages that it needs. They are never installed.
     pub requires: Vec<String>,
     /// What it may use.
@@ -140,6 +140,10 @@ pub struct PythonReply {
     pub returns: Map<String, Value>,
     /// What it printed.
     pub printed: String,
+    /// What the conversion of its results changed, in sentences.
+    pub notes: Vec<String>,
+    /// Pictures among its results.
+    pub files: Vec<PathBuf>,
     /// Why it did not end well; `returns` is empty then.
     pub error: Option<PythonError>,
 }

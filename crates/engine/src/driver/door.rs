@@ -117,9 +117,9 @@ impl Door {
             CallReply::Program(ProgramReply { end: _, stdout, stderr, files: _, sandbox: _ }) => {
                 [stdout, stderr].into_iter().for_each(|bytes| self.bytes(bytes));
             }
-            CallReply::Python(PythonReply { returns, printed, error }) => {
+            CallReply::Python(PythonReply { returns, printed, notes, files: _, error }) => {
                 self.secrets.hide_in_map(returns);
-                self.text(printed);
+                self.texts(notes.iter_mut().chain([printed]));
                 if let Some(PythonError { message, traceback, line: _, is_refused: _ }) = error {
                     self.texts([message, traceback]);
                 }

@@ -29,7 +29,6 @@ mod headers;
 mod inbox;
 mod news;
 mod parked;
-mod pictures;
 pub mod pins;
 mod pool;
 mod program;
@@ -53,7 +52,6 @@ use tokio::time::{Instant, timeout_at};
 
 use self::auth::{Challenge, LoginCommand, LoginDone, LoginTalk, LoginWish, Logins, log_in};
 use self::parked::ParkedCalls;
-use self::pictures::KeptPictures;
 use self::pins::{Difference, Pins};
 use self::pool::{OpenSession, PooledServer, ServerPool};
 use self::program::ServerProgram;
@@ -63,6 +61,7 @@ use self::tools::{CallEnd, patience};
 use self::web::Web;
 use super::held;
 use super::http::{Http, HttpFault, honest, in_words};
+use super::kept_files::KeptFiles;
 use super::scrub::visible;
 use super::started::{Agreed, Started};
 use crate::event::Failure;
@@ -91,7 +90,7 @@ pub struct McpServers {
     logins: Logins,
     /// Only one task at a time reads and writes pins.
     pinning: Arc<Mutex<()>>,
-    pictures: KeptPictures,
+    pictures: KeptFiles,
     parked: Arc<ParkedCalls>,
 }
 
@@ -135,7 +134,7 @@ impl McpServers {
             agreed: None,
             logins: Logins::default(),
             pinning: Arc::default(),
-            pictures: KeptPictures::default(),
+            pictures: KeptFiles::default(),
             parked: Arc::default(),
         }
     }
@@ -270,7 +269,7 @@ impl McpServers {
             return Ok(());
         };
         let started = Started {
-            server: server.name.clone(),
+            who: format!("server \"{}\"", server.name),
             command: command.clone(),
             words: args.clone(),
             values: vec![],

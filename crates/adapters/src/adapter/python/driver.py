@@ -241,6 +241,8 @@ def run_child(request, results_to):
     """Runs the code and writes its results; never returns. All that is needed afterwards is kept here, since the code may replace anything."""
     import builtins
 
+    # The code may go to another folder.
+    request["files"] = os.path.abspath(request["files"])
     kept_builtins, builtins_of_all = dict(builtins.__dict__), builtins.__dict__
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
     own, leave, write, pid_of = os.getpid(), os._exit, os.write, os.getpid

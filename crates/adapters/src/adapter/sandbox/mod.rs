@@ -127,6 +127,8 @@ impl Sandbox {
         let call = ProgramCall {
             name: "the trial of the sandbox".to_owned(),
             command: ["/bin/sh", "-c", script, "sh"].map(str::to_owned).into_iter().chain([outside.path().display().to_string()]).collect(),
+            named: vec![],
+            project: PathBuf::new(),
             input: vec![],
             env: vec![],
             folder: None,

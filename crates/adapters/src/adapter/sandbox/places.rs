@@ -73,7 +73,7 @@ impl Places {
     /// Fails with `denied` for places that belong to flow, and with `unavailable` for those that are missing.
     pub(super) fn of(call: &ProgramCall, program: &Path, own: &OwnFiles) -> Result<Places, Failure> {
         let mut places = Places { network: call.network, ..Places::default() };
-        for folder in call.folder.iter().chain(&call.reads) {
+        for folder in call.folder.iter().chain(&call.reads).map(|folder| here(folder)) {
             places.hidden.extend(own.hidden_in(folder)?);
             places.reads.push(given(folder)?);
         }

@@ -19,6 +19,7 @@ use super::scratch::Scratch;
 use super::spec::{ENTERED, ENV_PREFIX, STAGE, SandboxKind, StageLimits, StageSpec, spec_file, status_file};
 use super::tree;
 use crate::adapter::environment::{program_path, text, user_id};
+use crate::adapter::files::here;
 use crate::adapter::files::within;
 use crate::adapter::held;
 use crate::adapter::os::ProcessGroup;
@@ -115,7 +116,7 @@ impl ProgramRun<'_> {
         let bounds = &self.call.bounds;
         let folder = match &self.call.folder {
             Some(folder) => {
-                folder.canonicalize().map_err(|e| unavailable(format!("the folder {} cannot be used: {e}", folder.display())))?
+                here(folder).canonicalize().map_err(|e| unavailable(format!("the folder {} cannot be used: {e}", folder.display())))?
             }
             None => scratch.work(),
         };

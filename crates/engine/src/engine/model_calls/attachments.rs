@@ -55,16 +55,18 @@ impl Run {
         Ok(())
     }
 
-    /// Whether a `read` step of this run returned a file with this path.
+    /// Whether a `read` step of this run returned a file with this path, or a `python` step made a picture there.
     pub(crate) fn was_read(&self, path: &str) -> bool {
         // Steps of a plan read no files.
         let is_of_file = |frame: &Frame| !matches!(frame.kind, FrameKind::Written(_));
         self.state.frames.iter().flatten().filter(|frame| is_of_file(frame)).any(|frame| {
             let steps = self.planned(frame.instance);
-            let read = frame.nodes.iter().filter(|node| {
-                node.status == StepStatus::Succeeded && matches!(steps.step(node.step).step.kind, StepKind::Read(_) | StepKind::Resource(_))
-            });
-            read.filter_map(|node| node.output.as_deref()).any(|output| names(output, path))
+            frame.nodes.iter().filter(|node| node.status == StepStatus::Succeeded).any(|node| {
+                let kind = &steps.step(node.step).step.kind;
+                let is_read = matches!(kind, StepKind::Read(_) | StepKind::Resource(_));
+                is_read && node.output.as_deref().is_some_and(|output| names(output, path))
+                    || matches!(kind, StepKind::Python(_)) && node.details().files().any(|file| file == path)
+            })
         })
     }
 }

@@ -101,14 +101,14 @@ fn key(request: &CallRequest, form: &str) -> Option<String> {
         // What a program reads is not known here.
         CallRequest::Program(_) => return None,
         CallRequest::Python(call) => {
-            let PythonCall { code, variables, returns, reads, tables, interpreter, requires, .. } = &**call;
+            let PythonCall { code, variables, returns, reads, tables, venv, requires, .. } = &**call;
             if !reads.is_empty() {
                 return None;
             }
             add("python");
             add(code);
             add(&json!(variables).to_string());
-            add(&format!("{returns:?} {tables:?} {interpreter:?} {requires:?}"));
+            add(&format!("{returns:?} {tables:?} {venv:?} {requires:?}"));
         }
         CallRequest::List { folder } => add(&format!("list {folder:?}")),
         CallRequest::Open { folder, name } => add(&format!("open {folder:?} {name:?}")),

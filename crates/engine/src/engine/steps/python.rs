@@ -28,10 +28,10 @@ impl Kind for PythonStep {
         Ok(())
     }
 
-    fn take(&self, _run: &mut Run, _at: NodeRef, reply: CallReply) -> Taken {
+    fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
         let CallReply::Python(reply) = reply else { return other() };
-        let details = json!({ "printed": reply.printed });
-        Ok(Some((returned(reply)?, Some(details))))
+        let details = json!({ "printed": reply.printed, "notes": reply.notes, "files": reply.files });
+        Ok(Some((returned(&self.run, &run.code_name(at, &self.run), reply)?, Some(details))))
     }
 }
 
@@ -46,19 +46,29 @@ impl Run {
         timeout: Duration,
     ) -> PythonCall {
         PythonCall {
-            file: run.file.as_ref().map_or_else(|| self.path(at).to_string(), |file| file.value.clone()),
+            file: self.code_name(at, run),
             code: run.code.source.to_string(),
             returns: run.returns.iter().map(|name| name.value.clone()).collect(),
             reads: self.files_in(&variables),
             tables: vec![],
             is_written_by_model: false,
-            interpreter: run.venv.as_ref().map(|venv| venv.value.join("bin/python3")),
+            venv: run.venv.as_ref().map(|venv| venv.value.clone()),
             requires: run.requires.iter().map(|name| name.value.clone()).collect(),
             bounds: self.program_bounds(at),
             name,
             variables,
             timeout,
         }
+    }
+
+    /// What a traceback calls the code: its file, or the step.
+    fn code_name(&self, at: NodeRef, run: &PythonCode) -> String {
+        run.file.as_ref().map_or_else(|| self.path(at).to_string(), |file| file.value.clone())
+    }
+
+    /// The result of a tool that is code.
+    pub(crate) fn code_result(&self, at: NodeRef, run: &PythonCode, reply: PythonReply) -> Result<Value, Failure> {
+        returned(run, &self.code_name(at, run), reply)
     }
 
     /// The paths of files of `read` steps among the variables. Other paths, whoever wrote them, are not opened.
@@ -81,13 +91,14 @@ fn paths<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
     }
 }
 
-/// What code gave.
+/// What the code of an author gave.
 ///
 /// # Errors
-/// It did not end well (`program`), or was not run (`denied`).
-pub(crate) fn returned(reply: PythonReply) -> Result<Value, Failure> {
+/// It did not end well (`program`), or was not run (`denied`). The message names the line of the code.
+fn returned(run: &PythonCode, name: &str, reply: PythonReply) -> Result<Value, Failure> {
     let Some(error) = reply.error else { return Ok(Value::Object(reply.returns)) };
     let kind = if error.is_refused { FailureKind::Denied } else { FailureKind::Program };
-    let message = [error.message, error.traceback].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
-    Err(Failure::new(kind, message))
+    let line = error.line.and_then(|line| Some((line, run.code.source.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)?.trim())));
+    let place = line.map(|(line, text)| format!(" (line {line} of {name}: {text})")).unwrap_or_default();
+    Err(Failure::new(kind, format!("{}{place}", error.message)))
 }

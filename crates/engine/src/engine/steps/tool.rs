@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::http::HttpParts;
 use super::requests::RepeatKey;
 use super::sql::sql_output;
-use super::{Kind, Taken, other, program, python};
+use super::{Kind, Taken, other, program};
 use crate::engine::Run;
 use crate::engine::acts::CalledTool;
 use crate::engine::command::{CallReply, CallRequest};
@@ -125,9 +125,10 @@ impl Run {
 
     /// The result of a tool that is a program or code.
     pub(crate) fn started_result(&self, at: NodeRef, name: &str, reply: CallReply) -> Result<Value, Failure> {
-        match (self.tool(at, name)?.kind.starts(), reply) {
-            (Some(run), CallReply::Program(reply)) => program::printed(run, reply),
-            (None, CallReply::Python(reply)) => python::returned(reply),
+        let kind = &self.tool(at, name)?.kind;
+        match (kind.starts(), kind.code(), reply) {
+            (Some(run), None, CallReply::Program(reply)) => program::printed(run, reply),
+            (None, Some(run), CallReply::Python(reply)) => self.code_result(at, run, reply),
             _ => Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")),
         }
     }

@@ -1,4 +1,4 @@
-//! Pictures and the content of resources that tools returned, stored as files for models and for steps that read them.
+//! Pictures and other content that tools and code returned, stored as files for models and for steps that read them.
 //!
 //! Files are named by their content, so that an event holds a name instead of megabytes. Their folder is readable only by this user and is removed
 //! when the process ends. A run that is resumed later shows its model the text of the result, which names each picture.
@@ -19,29 +19,30 @@ const MOST_BYTES: usize = 256 << 20;
 
 /// The pictures of a process.
 #[derive(Clone, Default)]
-pub(super) struct KeptPictures(Arc<Mutex<PictureFolder>>);
+pub(crate) struct KeptFiles(Arc<Mutex<KeptFolder>>);
 
 #[derive(Default)]
-struct PictureFolder {
+struct KeptFolder {
     place: Option<TempDir>,
     bytes: usize,
 }
 
-impl KeptPictures {
+impl KeptFiles {
     /// Stores pictures and returns their paths. Pictures that exceed the limit are left out; the text of the result still names them.
-    pub(super) async fn keep(&self, pictures: Vec<(Vec<u8>, &'static str)>) -> Result<Vec<PathBuf>, Failure> {
+    pub(crate) async fn keep(&self, pictures: Vec<(Vec<u8>, &'static str)>) -> Result<Vec<PathBuf>, Failure> {
         if pictures.is_empty() {
             return Ok(vec![]);
         }
         let folder = Arc::clone(&self.0);
         let kept = tokio::task::spawn_blocking(move || held(&folder).keep(pictures)).await;
         let ends = |_| Failure::new(FailureKind::Unavailable, "flow ends");
-        let cannot = |error| Failure::new(FailureKind::Unavailable, format!("what a server sent cannot be stored as a file: {error}"));
+        let cannot =
+            |error| Failure::new(FailureKind::Unavailable, format!("a picture or other content cannot be stored as a file: {error}"));
         kept.map_err(ends)?.map_err(cannot)
     }
 }
 
-impl PictureFolder {
+impl KeptFolder {
     fn keep(&mut self, pictures: Vec<(Vec<u8>, &'static str)>) -> std::io::Result<Vec<PathBuf>> {
         let place = match self.place.take() {
             Some(place) => place,
