@@ -89,6 +89,12 @@ fn of_servers(named: MayRun, program: &Program, own: &mut OwnFiles) {
     own.code_in.extend(loaded);
     own.code_in.extend(named.folders);
     own.code_in.extend(named.missing);
+    // What a program may change by its author's word, and what it names there, is data, unless it is code already.
+    let written: Vec<PathBuf> =
+        program.pipelines.iter().flat_map(|pipeline| pipeline.written_folders()).map(|folder| real(folder)).collect();
+    let is_written = |place: &PathBuf| written.iter().any(|folder| real(place).starts_with(folder));
+    own.fixed.retain(|place| place.is_file() && is_code(place) != Some(false) || !is_written(place));
+    own.code_in.retain(|place| !is_written(place));
     let starts = program.pipelines.iter().filter(|pipeline| !pipeline.commands().is_empty());
     own.starts.extend(starts.map(|pipeline| pipeline.folder.clone()));
 }

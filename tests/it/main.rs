@@ -42,6 +42,7 @@ mod names;
 mod places;
 mod plans;
 mod program;
+mod programs;
 mod reach;
 mod readme;
 mod real_answers;

@@ -62,15 +62,20 @@ fn known(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> Vec<Started> {
         who: who.to_owned(),
         command: command.to_owned(),
         words,
-        values: vec![],
         folder: folder.clone(),
         project: project.clone(),
+        ..Started::default()
     };
     let mut found = vec![];
-    for StartedCommand { who, is_step: _, program, args, env: variables } in pipeline.commands() {
+    for StartedCommand { who, is_server, program, args, env: variables, .. } in pipeline.commands() {
         let read = |text| words(text, &inputs, env);
         let values = variables.iter().flat_map(|(variable, text)| read(text).into_iter().map(|value| (variable.value.clone(), value)));
-        found.push(started(who, &program.value, args.iter().flat_map(read).collect()).with_env(values));
+        let words = args.iter().flat_map(read).collect();
+        let own = match is_server {
+            true => started(who, &program.value, words),
+            false => Started::of_program(who.to_owned(), program.value.clone(), words, folder.clone(), project.clone()),
+        };
+        found.push(own.with_env(values));
     }
     for (name, server) in servers(pipeline, &inputs, &declared([pipeline], env), env) {
         let Ok(ServerTransport::Program { command, args, env, .. }) = server.map(|server| server.transport) else { continue };

@@ -24,6 +24,8 @@ fn call(command: &[&str]) -> ProgramCall {
     ProgramCall {
         name: "step \"test\"".into(),
         command: command.iter().map(|part| (*part).to_owned()).collect(),
+        named: vec![],
+        project: PathBuf::new(),
         input: vec![],
         env: vec![],
         folder: None,

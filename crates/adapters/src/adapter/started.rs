@@ -49,6 +49,8 @@ pub struct Started {
     /// The values of its environment variables, except those that the program loads as code ([`crate::model::loads_code`]), which are in `words`. Of
     /// the plain files that these values name, only code counts: a server keeps its data in others.
     pub values: Vec<String>,
+    /// Words of a program in a sandbox that name its data: of what they name, only code counts.
+    pub data: Vec<String>,
     /// The folder in which it is started.
     pub folder: PathBuf,
     /// The project's folder. Files outside of both folders are ignored.
@@ -68,6 +70,18 @@ impl Started {
         let name = Path::new(&self.command).file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         let name = name.trim_end_matches(".exe").trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
         INTERPRETERS.contains(&name)
+    }
+
+    /// A program of a step or tool, which runs in a sandbox. Of its words, an option, and what an interpreter is given first, may say what it runs; the
+    /// others name its data.
+    pub fn of_program(who: String, command: String, words: Vec<String>, folder: PathBuf, project: PathBuf) -> Started {
+        let started = Started { who, command, folder, project, ..Started::default() };
+        let mut wants_script = started.is_interpreter();
+        let (words, data) = words.into_iter().partition(|word| {
+            let is_option = word.starts_with('-');
+            is_option || std::mem::replace(&mut wants_script, false)
+        });
+        Started { words, data, ..started }
     }
 
     /// Adds environment variables. The values of variables that are loaded as code are added to `words`.
@@ -102,11 +116,22 @@ pub struct MayRun {
 /// Files by path, each with the SHA-256 of its content.
 pub type Prints = BTreeMap<PathBuf, [u8; 32]>;
 
+/// What a word of a command may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WordRole {
+    /// Something that the program runs or loads.
+    Word,
+    /// A value of its environment.
+    Value,
+    /// Data.
+    Data,
+}
+
 /// Finds the parts of the project that a program may run.
 pub fn may_run(started: &Started) -> MayRun {
     let (folder, project) = (real(&started.folder), real(&started.project));
     let mut found = MayRun::default();
-    let mut look = |from: &Path, path: &Path, is_value: bool| {
+    let mut look = |from: &Path, path: &Path, role: WordRole| {
         let path = from.join(path);
         let is_ours = |place: &Path| place.starts_with(&folder) || place.starts_with(&project);
         match path.canonicalize() {
@@ -114,10 +139,15 @@ pub fn may_run(started: &Started) -> MayRun {
             Ok(place) if is_ours(&place) || path.parent().is_some_and(|above| is_ours(&real(above))) => match place.is_dir() {
                 true => _ = found.folders.insert(place),
                 false if is_table(&place) => {}
-                false if is_value && !is_code_file(&place) => _ = found.kept.insert(place),
-                false => _ = found.files.insert(place),
+                false => match role {
+                    WordRole::Word => _ = found.files.insert(place),
+                    WordRole::Value | WordRole::Data if is_code_file(&place) => _ = found.files.insert(place),
+                    WordRole::Value => _ = found.kept.insert(place),
+                    WordRole::Data => {}
+                },
             },
             Ok(_) => {}
+            Err(_) if role == WordRole::Data => {}
             Err(_) => {
                 let place = files::real(&path);
                 if is_ours(&place) {
@@ -130,18 +160,19 @@ pub fn may_run(started: &Started) -> MayRun {
     let path = program_path();
     let by_path = std::env::split_paths(&path).map(|folder| folder.join(&started.command));
     let by_path = by_path.filter(|_| !started.command.contains('/')).find(|path| path.is_file());
-    of_command.chain(by_path).for_each(|path| look(&folder, &path, false));
+    of_command.chain(by_path).for_each(|path| look(&folder, &path, WordRole::Word));
     let named = candidates(&started.words);
-    named.iter().for_each(|path| look(&folder, Path::new(path), false));
-    candidates(&started.values).iter().for_each(|path| look(&folder, Path::new(path), true));
+    named.iter().for_each(|path| look(&folder, Path::new(path), WordRole::Word));
+    candidates(&started.values).iter().for_each(|path| look(&folder, Path::new(path), WordRole::Value));
+    candidates(&started.data).iter().for_each(|path| look(&folder, Path::new(path), WordRole::Data));
     let mut loaded = BTreeMap::new();
     for place in [&folder, &project] {
         let names = names_in(place);
-        for (words, is_value) in [(&started.words, false), (&started.values, true)] {
+        for (words, role) in [(&started.words, WordRole::Word), (&started.values, WordRole::Value)] {
             for name in mentioned(&names, words) {
                 match place.join(name).canonicalize() {
                     Ok(inner) if inner.is_dir() && inner.starts_with(place) => _ = loaded.insert(inner, true),
-                    _ => look(place, Path::new(name), is_value),
+                    _ => look(place, Path::new(name), role),
                 }
             }
         }
@@ -320,14 +351,8 @@ impl Programs for AgreedPrograms {
         Box::pin(async move {
             // What flow itself starts names nothing.
             if let Some(folder) = call.folder.clone().filter(|_| !call.named.is_empty()) {
-                let started = Started {
-                    who: call.name.clone(),
-                    command: call.command.first().cloned().unwrap_or_default(),
-                    words: call.named.clone(),
-                    values: vec![],
-                    folder,
-                    project: call.project.clone(),
-                };
+                let command = call.command.first().cloned().unwrap_or_default();
+                let started = Started::of_program(call.name.clone(), command, call.named.clone(), folder, call.project.clone());
                 let started = started.with_env(call.env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
                 let ends = |_| Failure::new(FailureKind::Unavailable, "flow ends");
                 tokio::task::spawn_blocking(move || agreed.check(&started)).await.map_err(ends)??;

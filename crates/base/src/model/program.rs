@@ -14,6 +14,8 @@ pub struct StartedCommand<'p> {
     pub who: &'p str,
     /// Whether `who` is a step.
     pub is_step: bool,
+    /// Whether it is an MCP server, which is not shut in.
+    pub is_server: bool,
     /// The program: its name, or its absolute path.
     pub program: &'p Spanned<String>,
     /// Its arguments.
@@ -23,6 +25,13 @@ pub struct StartedCommand<'p> {
 }
 
 impl Pipeline {
+    /// The folders that its programs may change.
+    pub fn written_folders(&self) -> Vec<&PathBuf> {
+        let of_tools = self.tools.values().filter_map(|tool| tool.kind.starts());
+        let steps = self.all_steps().into_iter().filter_map(|step| step.kind.facts().starts);
+        of_tools.chain(steps).flat_map(|run| &run.writes).map(|folder| &folder.value).collect()
+    }
+
     /// All commands that it starts itself, tools before steps.
     pub fn commands(&self) -> Vec<StartedCommand<'_>> {
         let of_tools = self.tools.iter().filter_map(|(who, tool)| match tool.kind.server() {
@@ -60,7 +69,9 @@ pub struct ProgramCommand {
 impl ServerKind {
     fn started_by<'p>(&'p self, who: &'p str) -> Option<StartedCommand<'p>> {
         match self {
-            ServerKind::Program { command: program, args, env } => Some(StartedCommand { who, is_step: false, program, args, env }),
+            ServerKind::Program { command: program, args, env } => {
+                Some(StartedCommand { who, is_step: false, is_server: true, program, args, env })
+            }
             ServerKind::Url { .. } => None,
         }
     }
@@ -68,7 +79,7 @@ impl ServerKind {
 
 impl ProgramCommand {
     fn started_by<'p>(&'p self, who: &'p str, is_step: bool) -> StartedCommand<'p> {
-        StartedCommand { who, is_step, program: &self.program, args: &self.args, env: &self.env }
+        StartedCommand { who, is_step, is_server: false, program: &self.program, args: &self.args, env: &self.env }
     }
 
     /// The name of the program without its folder.

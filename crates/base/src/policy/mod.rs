@@ -473,6 +473,20 @@ mod tests {
         }
         assert!(allowed(Act::Read("src/a/b.rs")) && allowed(Act::Read("README.md")));
         assert!(!allowed(Act::Read("docs/a.md")) && !allowed(Act::Read("/etc/passwd")) && !allowed(Act::Read("../x.md")));
+        let whole = |pattern: &str, folder: &str| patterns::path_fits(pattern, folder);
+        assert!(whole("**", "**") && whole("src/**", "src/**") && whole("src/**", "src/a/**") && whole("**", "src/**"));
+        for (narrow, wide) in [
+            ("*", "**"),
+            ("*/*", "**"),
+            ("src/**", "**"),
+            ("src/*", "src/**"),
+            ("src/**", "srcs/**"),
+            ("**", "../**"),
+            ("**", "/etc/**"),
+            ("s*/**", "src/**"),
+        ] {
+            assert!(!whole(narrow, wide), "{narrow} {wide}");
+        }
         assert!(allowed(Act::Write("out/a.txt", 10)) && !allowed(Act::Write("out/a.txt", 11)) && !allowed(Act::Write("out/b/a.txt", 1)));
     }
 

@@ -148,11 +148,18 @@ pub(super) fn host_fits(entry: &str, scheme: &str, host: &str, port: Option<u16>
     }
 }
 
-/// Whether a pattern names a path: `*` within one folder, `**` across folders.
+/// Whether a pattern names a path: `*` within one folder, `**` across folders. A whole folder, `folder/**`, is only named by a pattern for all of it.
 pub(super) fn path_fits(pattern: &str, path: &str) -> bool {
+    if let Some(folder) = path.strip_suffix(WHOLE) {
+        let is_around = |named: &str| !named.contains(['*', '?', '[', '{']) && folder.starts_with(named) && !folder.contains("..");
+        return !path.starts_with('/') && pattern.trim().strip_suffix(WHOLE).is_some_and(is_around);
+    }
     let is_inside = !path.starts_with('/') && !path.split('/').any(|part| part == "..");
     is_inside && glob(pattern, path, true)
 }
+
+/// The end of a path that means a folder with all that is in it.
+pub(super) const WHOLE: &str = "**";
 
 fn glob(pattern: &str, text: &str, parts: bool) -> bool {
     GlobBuilder::new(pattern).literal_separator(parts).build().is_ok_and(|glob| glob.compile_matcher().is_match(text))

@@ -79,7 +79,7 @@ impl Wishes {
                 | ToolKind::Broken => {}
             }
         }
-        for StartedCommand { who, is_step, program, args, env } in pipeline.commands() {
+        for StartedCommand { who, is_step, program, args, env, .. } in pipeline.commands() {
             let words = std::iter::once(word(&program.value)).chain(args.iter().map(|text| word(&text.source)));
             let env: Vec<String> = env.iter().map(|(name, text)| format!("{}={}", name.value, word(&text.source))).collect();
             let with = if env.is_empty() { String::new() } else { format!(" with {}", env.join(" ")) };

@@ -95,7 +95,9 @@ pub(super) fn details(step: &Step) -> Type {
         }
         StepKind::Sql(_) => fields.extend([("columns", Type::list(Type::Any)), ("row_count", Type::Number), ("cut", Type::Boolean)]),
         StepKind::Program(_) => fields.extend([("exit", Type::Number), ("stderr", Type::Text), ("sandbox", Type::Text)]),
-        StepKind::Python(_) => fields.extend([("printed", Type::Text), ("traceback", Type::Text)]),
+        StepKind::Python(_) => {
+            fields.extend([("printed", Type::Text), ("notes", Type::list(Type::Text)), ("files", Type::list(Type::Text))])
+        }
         StepKind::Read(_) | StepKind::Resource(_) => fields.push(("tables", Type::list(Type::Any))),
         StepKind::Route(_) => fields.push(("case", Type::Text)),
         StepKind::Call(_) => fields.extend([("run", Type::Text), ("status", Type::Text)]),

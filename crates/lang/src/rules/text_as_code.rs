@@ -57,9 +57,9 @@ fn as_code(args: &[Text], env: &[(Spanned<String>, Text)], is_value: &dyn Fn(&&R
 /// A value inside an argument may become an option, or two.
 fn in_arguments(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     for command in pipeline.pipeline.commands() {
-        let is_server = pipeline.pipeline.tools.get(command.who).is_some_and(|tool| !command.is_step && tool.is_server());
         // What a server is given comes from the inputs alone; a step or a tool may fill in what a model said.
-        let is_value = |read: &&Read| read.path.first().is_some_and(|root| if is_server { root == "inputs" } else { root != "env" });
+        let is_value =
+            |read: &&Read| read.path.first().is_some_and(|root| if command.is_server { root == "inputs" } else { root != "env" });
         as_code(command.args, command.env, &is_value, out);
         for text in command.args.iter().filter(|text| text.form == Form::Template) {
             for read in text.reads.iter().filter(is_value) {

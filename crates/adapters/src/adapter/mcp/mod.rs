@@ -272,9 +272,9 @@ impl McpServers {
             who: format!("server \"{}\"", server.name),
             command: command.clone(),
             words: args.clone(),
-            values: vec![],
             folder: folder.clone(),
             project: server.project.clone(),
+            ..Started::default()
         };
         let started = started.with_env(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
         let looked = tokio::task::spawn_blocking(move || agreed.check(&started)).await;

@@ -12,6 +12,7 @@ mod mocking;
 mod plan_bounds;
 mod planner;
 mod planning;
+mod programs;
 mod prompting;
 mod properties;
 mod questioned;

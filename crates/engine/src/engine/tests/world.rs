@@ -11,7 +11,7 @@ use crate::event::{Canceller, Event, Failure, FailureKind, Happening, RunEnd, Ru
 use crate::load::WrittenRules;
 use crate::model::Limits;
 use crate::plan::Plan;
-use crate::port::{HttpReply, ModelReply, ModelRequest, Rows, Secret, ServerCall, ToolServer};
+use crate::port::{HttpReply, ModelReply, ModelRequest, ProgramCall, PythonCall, Rows, Secret, ServerCall, ToolServer};
 
 pub(super) fn start() -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000, 0).unwrap()
@@ -65,6 +65,9 @@ pub(super) struct World {
     pub(super) started: Vec<ToolServer>,
     /// Calls of servers' tools that went out.
     pub(super) served: Vec<ServerCall>,
+    /// Programs and code that went out.
+    pub(super) programs: Vec<ProgramCall>,
+    pub(super) coded: Vec<PythonCall>,
 }
 
 /// A person says yes to whatever a step asks.
@@ -117,6 +120,8 @@ impl World {
             read: vec![],
             started: vec![],
             served: vec![],
+            programs: vec![],
+            coded: vec![],
         };
         world.handle(Input::Start(Box::new(RunStart {
             conversation: None,
@@ -187,6 +192,12 @@ impl World {
                     }
                     if let CallRequest::Tool(request) = &*request {
                         self.served.push(request.clone());
+                    }
+                    if let CallRequest::Program(call) = &*request {
+                        self.programs.push((**call).clone());
+                    }
+                    if let CallRequest::Python(call) = &*request {
+                        self.coded.push((**call).clone());
                     }
                     if let CallRequest::Recall { key, .. } = &*request {
                         self.recalls.push(key.clone());

@@ -197,6 +197,8 @@ impl Run {
     fn deeds(&self, at: NodeRef, request: &CallRequest) -> Result<Vec<Deed>, Failure> {
         let pipeline = &self.planned_of(at).pipeline;
         let inside = |path: &Path| from_project(&pipeline.project, path);
+        // What is in a folder; the project itself has no name.
+        let below = |folder: &Path, what: &str| inside(&folder.join(what));
         Ok(match request {
             CallRequest::Http(request) => vec![Deed::Host(of_web(&request.url)?, request.host_from)],
             CallRequest::Tools(server) => of_server(server)?,
@@ -215,14 +217,14 @@ impl Run {
             }
             // A program may read all of the project.
             CallRequest::Program(call) => {
-                let reads = call.reads.iter().map(|folder| Deed::Read(format!("{}/**", inside(folder))));
-                let writes = call.writes.iter().map(|folder| Deed::Write(format!("{}/**", inside(folder)), 0));
+                let reads = call.reads.iter().map(|folder| Deed::Read(below(folder, "**")));
+                let writes = call.writes.iter().map(|folder| Deed::Write(below(folder, "**"), 0));
                 let network = call.network.then(|| Deed::Host(Origin::anywhere(), HostSource::Input));
                 reads.chain(writes).chain(network).collect()
             }
             CallRequest::Python(call) => call.reads.iter().map(|path| Deed::Read(inside(path))).collect(),
             // A list reveals all names in the folder, so it needs permission to read all of them.
-            CallRequest::List { folder } => vec![Deed::Read(format!("{}/*", inside(folder)))],
+            CallRequest::List { folder } => vec![Deed::Read(below(folder, "*"))],
             CallRequest::Write { folder, name, text } => vec![Deed::Write(inside(&folder.join(name)), text.len() as u64)],
             CallRequest::Model(_)
             | CallRequest::Scripted(_)

@@ -1,0 +1,163 @@
+//! Steps that are programs or Python code, as people run them: in each sandbox that there is.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::program::{command, flow, ran};
+
+fn put(folder: &Path, name: &str, text: &str) {
+    std::fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();
+    std::fs::write(folder.join(name), text).unwrap();
+}
+
+/// Runs a pipeline in each kind of sandbox, which must give the same outputs.
+fn outputs(files: &[(&str, &str)], arguments: &[&str], exit: i32) -> Value {
+    let of = |kind: &str| {
+        let place = tempfile::tempdir().unwrap();
+        files.iter().for_each(|(name, text)| put(place.path(), name, text));
+        let mut run = command(place.path(), &["run", "--trust", "p.yaml"]);
+        let ran = ran(run.args(arguments).env("FLOW_SANDBOX", kind));
+        assert_eq!(ran.exit, exit, "{kind}: {}", ran.err);
+        serde_json::from_str::<Value>(&ran.out).unwrap_or_else(|_| json!(ran.err))
+    };
+    let [one, other] = ["bubblewrap", "landlock"].map(of);
+    assert_eq!(one, other);
+    one
+}
+
+#[test]
+fn a_program_reads_the_project_and_nothing_of_its_owner() {
+    let pipeline = "flow: 1
+name: p
+secrets: { KEY: A key. }
+inputs: { file: { type: text, default: notes.txt } }
+steps:
+  - { id: notes, program: [cat, --, '{{ inputs.file }}'], output: lines, reads_only: true }
+  - { id: key, program: [sh, -c, 'printf %s $TOKEN | wc -c'], env: { TOKEN: '{{ secrets.KEY }}' }, output: json, reads_only: true }
+  - { id: all, program: [env], output: lines, reads_only: true }
+  - { id: env, program: [cat, .env], reads_only: true, on_failure: continue }
+  - { id: users, program: [cat, /etc/passwd], reads_only: true, on_failure: continue }
+  - { id: changes, program: [sh, -c, 'echo x > made.txt'], reads_only: true, on_failure: continue }
+  - { id: out, program: [sh, -c, 'echo x > out/made.txt && cat out/made.txt'], writes: out }
+outputs:
+  notes: '{{ steps.notes.output }}'
+  key: '{{ steps.key.output }}'
+  names: '{{ steps.all.output | map(\"split\", \"=\") | map(\"first\") | sort }}'
+  failed: ['{{ steps.env.status }}', '{{ steps.users.status }}', '{{ steps.changes.status }}']
+  out: '{{ steps.out.output }}'
+";
+    let files = [("p.yaml", pipeline), ("notes.txt", "one\ntwo\n"), (".env", "SECRET=canary\n"), ("out/keep", "")];
+    let place = tempfile::tempdir().unwrap();
+    files.iter().for_each(|(name, text)| put(place.path(), name, text));
+    for kind in ["bubblewrap", "landlock"] {
+        let mut run = command(place.path(), &["run", "--trust", "p.yaml", "--events", "events.jsonl", "--events-content"]);
+        let ran = ran(run.env("FLOW_SANDBOX", kind).env("KEY", "canary-secret"));
+        let told: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+        assert_eq!(told["notes"], json!(["one", "two"]));
+        assert_eq!(told["key"], json!(13), "{told}");
+        assert_eq!(told["failed"], json!(["failed", "failed", "failed"]), "{told}");
+        assert_eq!(told["out"], "x");
+        assert!(!place.path().join("made.txt").exists());
+        let names: Vec<&str> = told["names"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        assert!(["HOME", "PATH", "TMPDIR"].iter().all(|name| names.contains(name)) && !names.contains(&"KEY"), "{names:?}");
+        let events = std::fs::read_to_string(place.path().join("events.jsonl")).unwrap();
+        assert!(events.contains("\"command\":[\"cat\",\"--\",\"notes.txt\"]"), "{events}");
+        assert!(!format!("{events}{}{}", ran.out, ran.err).contains("canary"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn the_first_run_of_a_program_asks_and_a_changed_script_asks_again() {
+    let place = tempfile::tempdir().unwrap();
+    put(
+        place.path(),
+        "p.yaml",
+        "flow: 1\nname: p\nsteps: [{ id: a, program: [sh, report.sh], reads_only: true }]\noutputs: '{{ steps.a.output }}'\n",
+    );
+    put(place.path(), "report.sh", "echo one\n");
+    let asked = flow(place.path(), &["run", "p.yaml"]);
+    assert_eq!(asked.exit, 6, "{}", asked.err);
+    assert!(asked.err.contains("starts a program: sh report.sh (step a)"), "{}", asked.err);
+    assert_eq!(flow(place.path(), &["trust", "p.yaml"]).exit, 0);
+    assert_eq!(flow(place.path(), &["run", "p.yaml"]).out, "one\n");
+    put(place.path(), "report.sh", "echo two\n");
+    assert_eq!(flow(place.path(), &["run", "p.yaml"]).exit, 6);
+}
+
+#[test]
+fn code_gives_values_tables_and_pictures_and_says_where_it_failed() {
+    let pipeline = "flow: 1
+name: p
+data: { orders: { file: orders.csv } }
+steps:
+  - { id: orders, sql: 'select * from orders' }
+  - id: sums
+    python: |
+      from collections import Counter
+      total = sum(row['n'] for row in rows)
+      by = Counter(row['region'] for row in rows)
+      table = [{'region': k, 'count': v} for k, v in sorted(by.items())]
+      print('done', total)
+    with: { rows: '{{ steps.orders.output }}' }
+    returns: [total, table]
+  - { id: file, python: { file: half.py }, with: { n: '{{ steps.sums.output.total }}' }, returns: half }
+  - { id: bad, python: { file: bad.py }, returns: x, on_failure: continue }
+  - { id: none, python: 'y = 1', returns: x, on_failure: continue }
+outputs:
+  total: '{{ steps.sums.output.total }}'
+  table: '{{ steps.sums.output.table }}'
+  printed: '{{ steps.sums.details.printed }}'
+  half: '{{ steps.file.output.half }}'
+  bad: '{{ steps.bad.error.message }}'
+  none: '{{ steps.none.error.message }}'
+";
+    let files = [
+        ("p.yaml", pipeline),
+        ("orders.csv", "region,n\nNorth,2\nSouth,3\nNorth,4\n"),
+        ("half.py", "half = n / 2\n"),
+        ("bad.py", "def f(x):\n    return x.missing\n\nx = f(1)\n"),
+    ];
+    let told = outputs(&files, &[], 0);
+    assert_eq!((&told["total"], &told["half"], &told["printed"]), (&json!(9), &json!(4.5), &json!("done 9\n")));
+    assert_eq!(told["table"], json!([{ "region": "North", "count": 2 }, { "region": "South", "count": 1 }]));
+    assert_eq!(told["bad"], "AttributeError: 'int' object has no attribute 'missing' (line 2 of bad.py: return x.missing)");
+    let none = told["none"].as_str().unwrap();
+    assert_eq!(none, "The code did not set `x`: assign a value to it.");
+}
+
+#[test]
+fn code_runs_in_a_test_and_a_program_that_acts_needs_a_mock() {
+    let place = tempfile::tempdir().unwrap();
+    put(
+        place.path(),
+        "p.yaml",
+        "flow: 1\nname: p\nsteps:\n  - { id: push, program: [sh, -c, 'echo really'], output: text }\n  - { id: n, python: 'n = len(text)', with: { text: '{{ steps.push.output }}' }, returns: n }\noutputs: { n: '{{ steps.n.output.n }}' }\n",
+    );
+    let case = |mock: &str| format!("flow: 1\ntest: p.yaml\ncases: [{{ id: a, {mock}expect: {{ outputs: {{ n: 4 }} }} }}]\n");
+    put(place.path(), "p.test.yaml", &case(""));
+    let refused = flow(place.path(), &["test", "p.test.yaml"]);
+    assert!(refused.exit == 1 && refused.out.contains("\"push\" has side effects; add a mock"), "{}{}", refused.out, refused.err);
+    put(place.path(), "p.test.yaml", &case("mocks: { push: four }, "));
+    let passed = flow(place.path(), &["test", "p.test.yaml"]);
+    assert_eq!(passed.exit, 0, "{}{}", passed.out, passed.err);
+    put(place.path(), "p.test.yaml", &case("mocks: { push: [four] }, "));
+    assert!(flow(place.path(), &["test", "p.test.yaml"]).out.contains("a program with output: text returns text"));
+}
+
+#[test]
+fn a_virtual_environment_that_is_missing_says_how_to_make_it() {
+    let pipeline = "flow: 1\nname: p\nsteps: [{ id: a, python: { code: 'x = 1', venv: .venv, requires: [pandas] }, returns: x }]\noutputs: { x: '{{ steps.a.output.x }}' }\n";
+    let place = tempfile::tempdir().unwrap();
+    put(place.path(), "p.yaml", pipeline);
+    let ran = flow(place.path(), &["run", "--trust", "p.yaml"]);
+    assert!(
+        ran.exit == 6 && ran.err.contains("there is no virtual environment in") && ran.err.contains("make it with python3 -m venv"),
+        "{}",
+        ran.err
+    );
+    let pipeline = pipeline.replace("venv: .venv, ", "").replace("pandas", "no-such-package-anywhere");
+    put(place.path(), "p.yaml", &pipeline);
+    let ran = flow(place.path(), &["run", "--trust", "p.yaml"]);
+    assert!(ran.exit == 6 && ran.err.contains("no-such-package-anywhere"), "{}", ran.err);
+}
