@@ -17,7 +17,7 @@ fn a_program_that_forks_without_end_is_ended() {
         let message = "the program \"/usr/bin/python3\" started more than 24 processes and threads, and was ended";
         assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Limit, message));
         let mut threads = python(
-            "import threading\nfor _ in range(200):\n    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n",
+            "import threading\nfor _ in range(200):\n    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\ntime.sleep(60)\n",
             &[],
         );
         threads.bounds = ProgramBounds { processes: 24, ..threads.bounds };

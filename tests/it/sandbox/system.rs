@@ -190,7 +190,7 @@ except OSError:
     print('kept')
 ";
         let out = home.printed(python(script, &[home.kind.name()]));
-        for line in ["NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "CapBnd:\t0000000000000000"]
+        for line in ["NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "CapInh:\t0000000000000000"]
         {
             assert!(out.contains(line), "{line}: {out}");
         }

@@ -32,6 +32,8 @@ use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply};
 /// How often the process is looked at. Looking at all processes of a machine takes time: at most a tenth of it.
 const TICK: Duration = Duration::from_millis(10);
 const SHARE: u32 = 10;
+/// Processes of a user beyond those that are allowed.
+const SLACK: u64 = 8;
 /// How often the disk is measured even if the file system says that little was written.
 const MEASURE: Duration = Duration::from_secs(1);
 /// How long to wait for processes that were killed, and for the end of their output.
@@ -121,9 +123,10 @@ impl ProgramRun<'_> {
             None => scratch.work(),
         };
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-        // The system counts all processes of a user, but not those of root.
+        // The system counts all processes of a user, but not those of root. A few more may start than are allowed, so that the watch sees that it is so.
         let user = user_id();
-        let processes = (user != 0 && !groups.bounds_processes).then(|| tree::of_user(user).saturating_add(bounds.processes));
+        let processes =
+            (user != 0 && !groups.bounds_processes).then(|| tree::of_user(user).saturating_add(bounds.processes).saturating_add(SLACK));
         Ok(StageSpec {
             kind: self.kind,
             parent: std::process::id(),
