@@ -25,7 +25,7 @@ use rustix::thread::{
 
 use super::filter::{FilterNeeds, programs};
 use super::rules::{LandlockSupport, restrict, support};
-use super::spec::{ENTERED, ENV_PREFIX, STAGE, SandboxKind, StageSpec};
+use super::spec::{ENTERED, ENV_PREFIX, GO, STAGE, SandboxKind, StageSpec};
 
 /// The exit code of a stage that could not do its work. What went wrong is in the file of its status.
 const FAILED: u8 = 125;
@@ -94,6 +94,12 @@ fn started(spec: &StageSpec, program: &Path, arguments: &[OsString], status: &mu
     limited(spec)?;
     if let Some(kind) = spec.kind {
         shut_in(spec, kind)?;
+    }
+    // Read by itself, not through a buffer that would take some of the program's input.
+    let mut go = [0; GO.len()];
+    let is_told = rustix::io::read(rustix::stdio::stdin(), &mut go).is_ok_and(|count| go.get(..count) == Some(GO));
+    if !is_told {
+        return Err("flow has ended".to_owned());
     }
     writeln!(status, "{ENTERED}").map_err(|e| e.to_string())?;
     let cannot = |e: std::io::Error| {

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use super::bubblewrap;
 use super::cgroup::ControlGroups;
 use super::places::Places;
 use super::scratch::Scratch;
-use super::spec::{ENTERED, ENV_PREFIX, STAGE, SandboxKind, StageLimits, StageSpec, spec_file, status_file};
+use super::spec::{ENTERED, ENV_PREFIX, GO, STAGE, SandboxKind, StageLimits, StageSpec, spec_file, status_file};
 use super::tree;
 use crate::adapter::environment::{program_path, text, user_id};
 use crate::adapter::files::here;
@@ -100,13 +100,17 @@ impl ProgramRun<'_> {
         let status = std::fs::File::open(status_file(&scratch.stage())).map_err(cannot)?;
         let mut command = self.command(&places, &scratch, &groups, &program);
         self.variables(&mut command, &scratch.work());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(cannot)?;
-        let started = Started::new(&mut child, &scratch, groups, self)?;
-        let (breach, stdout, stderr) = started.attended(child, &scratch, until);
+        let mut pipes = Pipes::new(&mut command, &self.call.bounds).map_err(cannot)?;
+        let child = command.spawn().map_err(cannot)?;
+        // Else the ends of the pipes that belong to the program would stay open here.
+        drop(command);
+        let started = Started::new(child, &scratch, groups, self).map_err(cannot)?;
+        // Only now, when nothing is missing to end it, the stage goes on to the program.
+        pipes.write(&self.call.input);
+        let (breach, how) = started.attended(&scratch, &pipes, until);
+        let (stdout, stderr) = pipes.taken();
         let stage = within(&status, 64 << 10).map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default();
-        let how = breach.1;
-        if let Some(breach) = breach.0 {
+        if let Some(breach) = breach {
             return Err(self.failure(&breach));
         }
         let end = self.end(how, &stage, &stderr)?;
@@ -246,92 +250,121 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// A program that runs, and all that serves it.
-struct Started<'a> {
-    run: &'a ProgramRun<'a>,
-    leader: u32,
-    group: ProcessGroup,
-    groups: ControlGroups,
-    watcher: Option<Child>,
+/// The pipes of a program and the threads that serve them. They are there before the program is, so that a program that takes all there is of processes
+/// cannot keep them from coming.
+struct Pipes {
+    input: std::sync::mpsc::Sender<Vec<u8>>,
     /// The standard output; the flag says that it was too much.
     stdout: Arc<(Mutex<Vec<u8>>, AtomicBool)>,
     stderr: Arc<Mutex<Vec<u8>>>,
     /// Told by each of the two readers when it is done.
     read: Receiver<()>,
+}
+
+impl Pipes {
+    fn new(command: &mut Command, bounds: &ProgramBounds) -> std::io::Result<Pipes> {
+        let (stdin, mut to_stdin) = std::io::pipe()?;
+        let (from_stdout, stdout) = std::io::pipe()?;
+        let (from_stderr, stderr) = std::io::pipe()?;
+        command.stdin(stdin).stdout(stdout).stderr(stderr);
+        let thread = || std::thread::Builder::new().name("pipe of a program".to_owned());
+        let (input, inputs) = channel::<Vec<u8>>();
+        // A program need not read its input.
+        thread().spawn(move || inputs.recv().is_ok_and(|input| to_stdin.write_all(&input).is_ok()))?;
+        let (done, read) = channel();
+        let pipes =
+            Pipes { input, stdout: Arc::new((Mutex::new(vec![]), AtomicBool::new(false))), stderr: Arc::new(Mutex::new(vec![])), read };
+        let (to, told, most) = (Arc::clone(&pipes.stdout), done.clone(), bounds.output);
+        thread().spawn(move || {
+            drained(from_stdout, |piece| {
+                let mut bytes = held(&to.0);
+                match bytes.len() as u64 + piece.len() as u64 > most {
+                    true => to.1.store(true, Ordering::Relaxed),
+                    false => bytes.extend_from_slice(piece),
+                }
+            });
+            let _ = told.send(());
+        })?;
+        let to = Arc::clone(&pipes.stderr);
+        thread().spawn(move || {
+            drained(from_stderr, |piece| keep_end(&mut held(&to), piece));
+            let _ = done.send(());
+        })?;
+        Ok(pipes)
+    }
+
+    /// Lets the stage go on, and gives the program its input.
+    fn write(&mut self, input: &[u8]) {
+        let _ = self.input.send([GO, input].concat());
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.stdout.1.load(Ordering::Relaxed)
+    }
+
+    /// Waits until both readers have read to the end.
+    fn read_out(&self) {
+        for _ in 0..2 {
+            let _ = self.read.recv_timeout(LAST_WORDS);
+        }
+    }
+
+    /// The standard output and the end of standard error.
+    fn taken(self) -> (Vec<u8>, Vec<u8>) {
+        (std::mem::take(&mut *held(&self.stdout.0)), std::mem::take(&mut *held(&self.stderr)))
+    }
+}
+
+/// A program that runs.
+struct Started<'a> {
+    run: &'a ProgramRun<'a>,
+    child: Child,
+    leader: u32,
+    group: ProcessGroup,
+    groups: ControlGroups,
+    watcher: Child,
     work: PathBuf,
 }
 
 impl<'a> Started<'a> {
-    fn new(child: &mut Child, scratch: &Scratch, groups: ControlGroups, run: &'a ProgramRun<'a>) -> Result<Started<'a>, Failure> {
+    fn new(mut child: Child, scratch: &Scratch, groups: ControlGroups, run: &'a ProgramRun<'a>) -> std::io::Result<Started<'a>> {
         let leader = child.id();
-        let cannot = |e: std::io::Error| unavailable(format!("the program cannot be watched: {e}"));
-        let ended = |child: &mut Child| {
-            let _ = child.kill();
-            let _ = child.wait();
-        };
-        let Some(group) = ProcessGroup::of(leader) else { return Err(unavailable("the process has no id".to_owned())) };
-        let watcher =
-            watching(group, Some(scratch.folder().as_os_str()), groups.folders()).spawn().inspect_err(|_| ended(child)).map_err(cannot)?;
-        let (stdout, stderr) = (Arc::new((Mutex::new(vec![]), AtomicBool::new(false))), Arc::new(Mutex::new(vec![])));
-        let (done, read) = channel();
-        if let Some(stdin) = child.stdin.take() {
-            let input = run.call.input.clone();
-            std::thread::spawn(move || write(stdin, &input));
+        let group = ProcessGroup::of(leader).ok_or_else(|| std::io::Error::other("the process has no id"));
+        let watched = group.and_then(|group| Ok((group, watching(group, Some(scratch.folder().as_os_str()), groups.folders()).spawn()?)));
+        match watched {
+            Ok((group, watcher)) => Ok(Started { run, child, leader, group, groups, watcher, work: scratch.work() }),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(error)
+            }
         }
-        if let Some(from) = child.stdout.take() {
-            let (to, done, most) = (Arc::clone(&stdout), done.clone(), run.call.bounds.output);
-            std::thread::spawn(move || {
-                drained(from, |piece| {
-                    let mut bytes = held(&to.0);
-                    match bytes.len() as u64 + piece.len() as u64 > most {
-                        true => to.1.store(true, Ordering::Relaxed),
-                        false => bytes.extend_from_slice(piece),
-                    }
-                });
-                let _ = done.send(());
-            });
-        }
-        if let Some(from) = child.stderr.take() {
-            let to = Arc::clone(&stderr);
-            std::thread::spawn(move || {
-                drained(from, |piece| keep_end(&mut held(&to), piece));
-                let _ = done.send(());
-            });
-        }
-        Ok(Started { run, leader, group, groups, watcher: Some(watcher), stdout, stderr, read, work: scratch.work() })
     }
 
-    /// Waits for the end of the program, or ends it. Gives why and how it ended, its output, and the end of its standard error.
-    #[expect(clippy::type_complexity, reason = "taken apart at the one place that calls it")]
-    fn attended(mut self, mut child: Child, scratch: &Scratch, until: Instant) -> ((Option<Breach>, Option<ProgramEnd>), Vec<u8>, Vec<u8>) {
-        let breach = self.watched(scratch, until);
+    /// Waits for the end of the program, or ends it. Gives why and how it ended.
+    fn attended(mut self, scratch: &Scratch, pipes: &Pipes, until: Instant) -> (Option<Breach>, Option<ProgramEnd>) {
+        let breach = self.watched(scratch, pipes, until);
         match &breach {
             Some(Breach::Timeout | Breach::Dropped) => self.terminated(),
             Some(Breach::Output | Breach::Processes | Breach::Memory | Breach::Disk) | None => {}
         }
-        self.killed(&mut child);
-        let how = child.wait().ok().and_then(|status| {
+        self.killed();
+        let how = self.child.wait().ok().and_then(|status| {
             use std::os::unix::process::ExitStatusExt;
             status.code().map(ProgramEnd::Exited).or_else(|| status.signal().map(ProgramEnd::Signaled))
         });
-        // Written between the last look and the end.
-        let breach = breach.or_else(|| self.stdout.1.load(Ordering::Relaxed).then_some(Breach::Output));
+        pipes.read_out();
+        // Since the last look.
         let breach = breach.or_else(|| self.groups.ended_for_memory().then_some(Breach::Memory));
         let breach = breach.or_else(|| self.groups.refused_process().then_some(Breach::Processes));
-        for _ in 0..2 {
-            let _ = self.read.recv_timeout(LAST_WORDS);
-        }
-        let breach = breach.or_else(|| self.stdout.1.load(Ordering::Relaxed).then_some(Breach::Output));
-        let (stdout, stderr) = (std::mem::take(&mut *held(&self.stdout.0)), std::mem::take(&mut *held(&self.stderr)));
-        if let Some(mut watcher) = self.watcher.take() {
-            let _ = watcher.stdin.take().map(|mut input| input.write_all(b"done\n"));
-            let _ = watcher.wait();
-        }
-        ((breach, how), stdout, stderr)
+        let breach = breach.or_else(|| pipes.is_too_much().then_some(Breach::Output));
+        let _ = self.watcher.stdin.take().map(|mut input| input.write_all(b"done\n"));
+        let _ = self.watcher.wait();
+        (breach, how)
     }
 
     /// Looks at the program until it ends by itself (`None`), or must be ended.
-    fn watched(&self, scratch: &Scratch, until: Instant) -> Option<Breach> {
+    fn watched(&self, scratch: &Scratch, pipes: &Pipes, until: Instant) -> Option<Breach> {
         let bounds = &self.run.call.bounds;
         let waits = Pid::from_raw(self.leader.cast_signed()).and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok());
         let (mut look_at, mut measured_at) = (Instant::now(), Instant::now());
@@ -343,7 +376,7 @@ impl<'a> Started<'a> {
             if self.run.is_dropped.load(Ordering::Relaxed) {
                 return Some(Breach::Dropped);
             }
-            if self.stdout.1.load(Ordering::Relaxed) {
+            if pipes.is_too_much() {
                 return Some(Breach::Output);
             }
             if Instant::now() >= until {
@@ -415,7 +448,7 @@ impl<'a> Started<'a> {
     }
 
     /// Ends what is left, and waits until it is gone.
-    fn killed(&self, child: &mut Child) {
+    fn killed(&mut self) {
         let until = Instant::now() + LAST_WORDS;
         if self.run.kind == Some(SandboxKind::Bubblewrap) {
             // With the first process of a space, the kernel ends all others before the process outside hears of it.
@@ -426,7 +459,7 @@ impl<'a> Started<'a> {
             }
         }
         self.group.kill();
-        let _ = child.kill();
+        let _ = self.child.kill();
         loop {
             let mut left: Vec<u32> = tree::of_leader(self.leader).into_iter().map(|process| process.id).collect();
             if self.run.kind.is_none() {
@@ -441,11 +474,6 @@ impl<'a> Started<'a> {
             std::thread::sleep(TICK / 10);
         }
     }
-}
-
-/// Writes the input; a program need not read it.
-fn write(mut stdin: ChildStdin, input: &[u8]) {
-    let _ = stdin.write_all(input);
 }
 
 /// Reads to the end, so that the program never waits for a reader.

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub(super) const STAGE: &str = "sandboxed";
 /// What stands before the names of the program's variables while the first stage runs, so that no variable (`LD_PRELOAD`) changes the stage itself.
 pub(super) const ENV_PREFIX: &str = "FLOW_ENV_";
+/// What the stage reads from its standard input before it goes on to the program: until then, nothing is missing to end it.
+pub(super) const GO: &[u8] = b"\n";
 /// The first line that the stage writes into the file of its status: all restrictions are in force, and the program is started.
 pub(super) const ENTERED: &str = "entered";
 
