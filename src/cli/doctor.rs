@@ -16,6 +16,7 @@ use crate::adapter::encryption::Sealing;
 use crate::adapter::environment::{self, JOURNAL_KEY};
 use crate::adapter::mcp::auth::{LoginCommand, LoginStanding, standing};
 use crate::adapter::reach::{ReachError, reach};
+use crate::adapter::sandbox::{Sandbox, SandboxTrial, Stage};
 use crate::adapter::sqlite_conversations::SqliteConversations;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
@@ -139,6 +140,27 @@ impl Examination {
         }
         let duckdb = if cfg!(feature = "duckdb") { "SQLite and DuckDB" } else { "SQLite (DuckDB is not in this build)" };
         self.ok(format!("SQL engines: {duckdb}"));
+        self.sandbox();
+    }
+
+    /// The sandboxes, each by a program that tries to get out.
+    fn sandbox(&mut self) {
+        let sandbox = Sandbox::new(Arc::default(), Stage::here());
+        let used = sandbox.kind();
+        for SandboxTrial { kind, found } in sandbox.trials() {
+            match found {
+                Ok(version) => {
+                    let is_used = if used == Ok(kind) { "" } else { " (not used)" };
+                    self.ok(format!("sandbox: {version}{is_used}: a program in it ran, and could not read a file outside"));
+                }
+                // What to do is said where nothing works.
+                Err(why) if used.is_ok() => self.sign("note", format!("sandbox: {} cannot be used: {why}", kind.name())),
+                Err(_) => {}
+            }
+        }
+        if let Err(why) = used {
+            self.sign("note", format!("sandbox: programs cannot be started: {why}"));
+        }
     }
 
     /// The record of runs, and whether it can be written.

@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::sync::Arc;
 
+use flow::adapter::environment::text;
 use flow::adapter::own::OwnFiles;
 use flow::adapter::sandbox::{Sandbox, Stage};
 use flow::model::{FailureKind, SandboxMode};
@@ -13,10 +14,10 @@ use super::{in_each, shell};
 /// Not a test of its own: a process with other variables, which runs a program and tells what shut it in.
 #[test]
 fn acts_as_a_flow_elsewhere() {
-    let Ok(mode) = std::env::var("SANDBOX_MODE") else { return };
+    let Some(mode) = text("SANDBOX_MODE") else { return };
     let mut call = shell("echo started > \"$0\"");
-    call.command.push(std::env::var("SANDBOX_FILE").unwrap());
-    call.writes = vec![std::path::Path::new(&std::env::var("SANDBOX_FILE").unwrap()).parent().unwrap().to_path_buf()];
+    call.command.push(text("SANDBOX_FILE").unwrap());
+    call.writes = vec![std::path::Path::new(&text("SANDBOX_FILE").unwrap()).parent().unwrap().to_path_buf()];
     call.sandbox = match mode.as_str() {
         "required" => SandboxMode::Required,
         "preferred" => SandboxMode::Preferred,

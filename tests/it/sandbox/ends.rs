@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use flow::adapter::environment::text;
 use flow::model::{FailureKind, SandboxMode};
 use flow::port::{ProgramEnd, Programs};
 
@@ -143,9 +144,9 @@ fn a_call_that_nobody_waits_for_ends() {
 /// Not a test of its own: the process that [`a_program_does_not_outlive_flow`] kills.
 #[test]
 fn acts_as_a_flow_that_is_killed() {
-    let Ok(mark) = std::env::var("SANDBOX_MARK") else { return };
+    let Some(mark) = text("SANDBOX_MARK") else { return };
     in_each(|home| {
-        if std::env::var("SANDBOX_KIND").is_ok_and(|kind| kind == home.kind.name()) {
+        if text("SANDBOX_KIND").is_some_and(|kind| kind == home.kind.name()) {
             let script = "if os.fork() == 0:\n    os.setsid()\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nimport subprocess\nsubprocess.run(['sleep', sys.argv[1]])\n";
             let mut call = python(script, &[&mark]);
             call.timeout = Duration::from_secs(600);

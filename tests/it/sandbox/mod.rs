@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use flow::adapter::environment::text;
 use flow::adapter::own::OwnFiles;
 use flow::adapter::sandbox::{Sandbox, SandboxKind, Stage};
 use flow::event::Failure;
@@ -134,7 +135,7 @@ fn in_each(mut test: impl FnMut(&Home)) {
         ..OwnFiles::default()
     };
     let sandbox = Sandbox::new(Arc::new(own), Stage::of(env!("CARGO_BIN_EXE_flow")));
-    let is_required = std::env::var("FLOW_REQUIRE_SANDBOXES").is_ok_and(|value| value == "1");
+    let is_required = text("FLOW_REQUIRE_SANDBOXES").is_some_and(|value| value == "1");
     let mut home = Home { kind: SandboxKind::Landlock, sandbox: sandbox.clone(), folder };
     for trial in sandbox.trials() {
         match trial.found {

@@ -77,7 +77,7 @@ impl Places {
             places.hidden.extend(own.hidden_in(folder)?);
             places.reads.push(given(folder)?);
         }
-        for folder in &call.writes {
+        for folder in call.writes.iter().map(|folder| here(folder)) {
             let given = given(folder)?;
             if !given.real.is_dir() {
                 return Err(Failure::new(

@@ -359,7 +359,7 @@ mod tests {
         fs::create_dir_all(&shut).unwrap();
         fs::write(shut.join("file"), "").unwrap();
         for folder in [&shut, &work.join("shut")] {
-            fs::set_permissions(folder, fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o0)).unwrap();
         }
         // Deeper than a path can be long, and than files can be open.
         let deep = "import os\nfor _ in range(3000):\n    os.mkdir('d' * 100)\n    os.chdir('d' * 100)\n    open('f', 'w').close()\n";
