@@ -12,6 +12,8 @@ use flow::adapter::folder::DiskFolder;
 use flow::adapter::http::{Http, HttpSettings, StepHttpClient};
 use flow::adapter::mcp::McpServers;
 use flow::adapter::model::HttpModelClient;
+use flow::adapter::python::PythonRuns;
+use flow::adapter::sandbox::{FirstStage, Sandbox};
 use flow::adapter::shared_store::SharedStores;
 use flow::adapter::smtp::SmtpMailSender;
 use flow::adapter::sqlite_cache::SqliteCache;
@@ -23,7 +25,7 @@ use flow::journal::Journal;
 use flow::load::WrittenRules;
 use flow::model::Limits;
 use flow::plan::Plan;
-use flow::port::{Clock, EventLog, ModelClient, StoreError, Synced};
+use flow::port::{Clock, EventLog, ModelClient, Programs, StoreError, Synced};
 use futures_util::future::join_all;
 use nix::sys::resource::UsageWho::RUSAGE_SELF;
 use serde_json::json;
@@ -144,7 +146,10 @@ pub async fn at_once(
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let http = Http::new(HttpSettings::default(), clock.clone());
     let data = Arc::new(DataFiles::default());
+    let programs: Arc<dyn Programs> = Arc::new(Sandbox::new(Arc::default(), FirstStage::default()));
     let ports = Ports {
+        python: Arc::new(PythonRuns::new(programs.clone(), data.clone())),
+        programs,
         servers: Arc::new(McpServers::new(http.clone(), clock.clone())),
         models: model.unwrap_or_else(|| Arc::new(HttpModelClient::new(http.clone(), Arc::default()))),
         database: data.clone(),
