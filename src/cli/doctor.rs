@@ -16,7 +16,7 @@ use crate::adapter::encryption::Sealing;
 use crate::adapter::environment::{self, JOURNAL_KEY};
 use crate::adapter::mcp::auth::{LoginCommand, LoginStanding, standing};
 use crate::adapter::reach::{ReachError, reach};
-use crate::adapter::sandbox::{Sandbox, SandboxTrial, Stage};
+use crate::adapter::sandbox::{FirstStage, Sandbox, SandboxTrial};
 use crate::adapter::sqlite_conversations::SqliteConversations;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
@@ -145,7 +145,7 @@ impl Examination {
 
     /// The sandboxes, each by a program that tries to get out.
     fn sandbox(&mut self) {
-        let sandbox = Sandbox::new(Arc::default(), Stage::here());
+        let sandbox = Sandbox::new(Arc::default(), FirstStage::here());
         let used = sandbox.kind();
         for SandboxTrial { kind, found } in sandbox.trials() {
             match found {

@@ -20,7 +20,7 @@ use crate::adapter::mcp::auth::LoginCommand;
 use crate::adapter::model::HttpModelClient;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::python::PythonRuns;
-use crate::adapter::sandbox::{Sandbox, Stage};
+use crate::adapter::sandbox::{FirstStage, Sandbox};
 use crate::adapter::smtp::SmtpMailSender;
 use crate::adapter::started::{Agreed, AgreedPrograms};
 use crate::check::Checked;
@@ -43,7 +43,8 @@ pub(crate) fn ports(
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let http = Http::new(HttpSettings { private_hosts: private_hosts.clone(), ..HttpSettings::default() }, clock.clone());
     let data = Arc::new(DataFiles::keeping(own.clone()));
-    let programs: Arc<dyn Programs> = Arc::new(AgreedPrograms::new(agreed.clone(), Arc::new(Sandbox::new(own.clone(), Stage::here()))));
+    let programs: Arc<dyn Programs> =
+        Arc::new(AgreedPrograms::new(agreed.clone(), Arc::new(Sandbox::new(own.clone(), FirstStage::here()))));
     Ports {
         python: Arc::new(PythonRuns::new(programs.clone(), data.clone())),
         programs,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use flow::adapter::environment::text;
 use flow::adapter::own::OwnFiles;
-use flow::adapter::sandbox::{Sandbox, Stage};
+use flow::adapter::sandbox::{FirstStage, Sandbox};
 use flow::model::{FailureKind, SandboxMode};
 use flow::port::Programs;
 
@@ -23,7 +23,7 @@ fn acts_as_a_flow_elsewhere() {
         "preferred" => SandboxMode::Preferred,
         _ => SandboxMode::None,
     };
-    let sandbox = Sandbox::new(Arc::new(OwnFiles::default()), Stage::of(env!("CARGO_BIN_EXE_flow")));
+    let sandbox = Sandbox::new(Arc::new(OwnFiles::default()), FirstStage::of(env!("CARGO_BIN_EXE_flow")));
     let reply = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(sandbox.run(call));
     match reply {
         Ok(reply) => println!("told: {}", reply.sandbox.as_deref().unwrap_or("none")),
@@ -89,7 +89,7 @@ fn a_program_that_cannot_be_a_first_stage_starts_nothing() {
     for mode in [SandboxMode::None, SandboxMode::Required] {
         let mut call = shell(":");
         call.sandbox = mode;
-        let failure = runtime.block_on(Sandbox::new(Arc::default(), Stage::here()).run(call)).unwrap_err();
+        let failure = runtime.block_on(Sandbox::new(Arc::default(), FirstStage::here()).run(call)).unwrap_err();
         assert_eq!(failure.kind, FailureKind::Unavailable);
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use flow::adapter::environment::text;
 use flow::adapter::own::OwnFiles;
-use flow::adapter::sandbox::{Sandbox, SandboxKind, Stage};
+use flow::adapter::sandbox::{FirstStage, Sandbox, SandboxKind};
 use flow::event::Failure;
 use flow::model::SandboxMode;
 use flow::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs};
@@ -134,7 +134,7 @@ fn in_each(mut test: impl FnMut(&Home)) {
         is_program: Some(|text| text.starts_with("flow: 1")),
         ..OwnFiles::default()
     };
-    let sandbox = Sandbox::new(Arc::new(own), Stage::of(env!("CARGO_BIN_EXE_flow")));
+    let sandbox = Sandbox::new(Arc::new(own), FirstStage::of(env!("CARGO_BIN_EXE_flow")));
     let is_required = text("FLOW_REQUIRE_SANDBOXES").is_some_and(|value| value == "1");
     let mut home = Home { kind: SandboxKind::Landlock, sandbox: sandbox.clone(), folder };
     for trial in sandbox.trials() {

@@ -33,7 +33,6 @@ pub mod python;
 pub mod reach;
 pub mod run_lock;
 #[cfg(feature = "sandbox")]
-#[cfg_attr(not(target_os = "linux"), path = "no_sandbox.rs")]
 pub mod sandbox;
 mod scrub;
 #[cfg(feature = "store")]

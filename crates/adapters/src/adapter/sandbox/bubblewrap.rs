@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::places::{GivenPlace, Places, SYSTEM};
+use super::places::{GivenPlace, GivenPlaces, SYSTEM};
 use super::scratch::Scratch;
 
 /// Bytes in `/tmp` and `/dev/shm`, which are in memory. `TMPDIR` is in the scratch folder.
@@ -12,7 +12,7 @@ const SMALL: &str = "67108864";
 pub(super) const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
 /// The arguments of `bwrap`, up to the program that it starts. `stage`: that program.
-pub(super) fn arguments(places: &Places, scratch: &Scratch, stage: &Path, network: bool) -> Vec<OsString> {
+pub(super) fn arguments(places: &GivenPlaces, scratch: &Scratch, stage: &Path, network: bool) -> Vec<OsString> {
     let mut arguments = Arguments::default();
     arguments.add(["--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1"]);
     arguments.add(["--cap-drop", "ALL", "--hostname", "sandbox"]);

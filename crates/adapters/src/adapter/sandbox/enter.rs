@@ -8,9 +8,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -24,8 +23,9 @@ use rustix::thread::{
 };
 
 use super::filter::{FilterNeeds, programs};
+use super::kind::{SandboxKind, note_ready};
 use super::rules::{LandlockSupport, restrict, support};
-use super::spec::{ENTERED, ENV_PREFIX, GO, STAGE, SandboxKind, StageSpec};
+use super::spec::{ENTERED, ENV_PREFIX, GO, STAGE, StageSpec};
 
 /// The exit code of a stage that could not do its work. What went wrong is in the file of its status.
 const FAILED: u8 = 125;
@@ -34,24 +34,16 @@ const MOST_OPEN: u64 = 512;
 /// How much later it gets a processor than flow, which watches it.
 const NICE: i32 = 5;
 
-/// Whether this program can be started as the first stage of others.
-static IS_READY: AtomicBool = AtomicBool::new(false);
-
 /// Must be the first thing that `main` calls in each program that runs programs in a sandbox: `Some` if the process was started as the first stage of
 /// one, and then `main` returns this code. Otherwise it notes that this program can be started so.
 pub fn stage() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_none_or(|first| first != STAGE) {
-        IS_READY.store(true, Ordering::Relaxed);
+        note_ready();
         return None;
     }
     let (Some(spec), Some(program)) = (arguments.next(), arguments.next()) else { return Some(ExitCode::from(FAILED)) };
     Some(ExitCode::from(entered(Path::new(&spec), Path::new(&program), &arguments.collect::<Vec<_>>())))
-}
-
-/// Whether this program called [`stage`], so that a copy of it can be the first stage.
-pub(super) fn is_ready() -> bool {
-    IS_READY.load(Ordering::Relaxed)
 }
 
 fn entered(spec: &Path, program: &Path, arguments: &[OsString]) -> u8 {
@@ -210,24 +202,4 @@ fn without_capabilities() -> Result<(), String> {
     }
     let none = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none }).map_err(to)
-}
-
-/// The program that can be started as the first stage: this one, or another flow.
-#[derive(Debug, Clone, Default)]
-pub struct Stage(Option<PathBuf>);
-
-impl Stage {
-    /// This program, if its `main` called [`stage`] first.
-    pub fn here() -> Stage {
-        Stage(std::env::current_exe().ok().filter(|_| is_ready()))
-    }
-
-    /// Another program that calls [`stage`] first, such as `flow`.
-    pub fn of(program: impl Into<PathBuf>) -> Stage {
-        Stage(Some(program.into()))
-    }
-
-    pub(super) fn program(&self) -> Option<&Path> {
-        self.0.as_deref()
-    }
 }

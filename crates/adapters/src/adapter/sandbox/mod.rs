@@ -1,8 +1,11 @@
-//! Programs in a sandbox: [`Sandbox`] is [`Programs`] on Linux.
+//! Programs in a sandbox: [`Sandbox`] is [`Programs`]. Only Linux has one so far; elsewhere nothing is started. Files other than
+//! `mod`, `kind` and `elsewhere` are for Linux alone.
 //!
 //! | file | what |
 //! |---|---|
+//! | `trial` | whether a kind works here |
 //! | `run` | one program from its start to its end: bounds, output, time |
+//! | `kind` | kinds of sandboxes; which program is the first stage |
 //! | `enter`, `spec` | the first stage: flow restricts itself and then becomes the program; what it is told |
 //! | `rules`, `filter` | files by Landlock; system calls |
 //! | `bubblewrap`, `places` | the command line of `bwrap`; what a program may open |
@@ -10,63 +13,77 @@
 //!
 //! How to add a kind: a variant of [`SandboxKind`], what it does in `run` and `enter`, and the escapes of `tests/it/sandbox.rs` try it, too.
 
+#[cfg(target_os = "linux")]
 mod bubblewrap;
+#[cfg(target_os = "linux")]
 mod cgroup;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(target_os = "linux")]
 mod enter;
+#[cfg(target_os = "linux")]
 mod filter;
+mod kind;
+#[cfg(target_os = "linux")]
 mod places;
+#[cfg(target_os = "linux")]
 mod rules;
+#[cfg(target_os = "linux")]
 mod run;
+#[cfg(target_os = "linux")]
 mod scratch;
+#[cfg(target_os = "linux")]
 mod spec;
+#[cfg(target_os = "linux")]
 mod tree;
+#[cfg(target_os = "linux")]
+mod trial;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
-pub use enter::{Stage, stage};
-pub use spec::SandboxKind;
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::stage;
+#[cfg(not(target_os = "linux"))]
+use elsewhere::{run_in, tried};
+#[cfg(target_os = "linux")]
+pub use enter::stage;
+pub use kind::{FirstStage, SandboxKind, SandboxTrial};
+#[cfg(target_os = "linux")]
+use trial::{run_in, tried};
 
 use super::environment::text;
+use super::held;
 use super::own::OwnFiles;
 use super::program::find;
 use crate::event::Failure;
 use crate::model::{FailureKind, SandboxMode};
-use crate::port::{Pending, ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs};
-use rules::LandlockSupport;
-use run::ProgramRun;
+use crate::port::{Pending, ProgramCall, ProgramReply, Programs};
 
 /// The variable that chooses one of the sandboxes. It cannot switch them off.
 pub const CHOICE: &str = "FLOW_SANDBOX";
-/// What a trial may take.
-const TRIAL_TIME: Duration = Duration::from_secs(20);
 /// What to install where there is no sandbox.
 const INSTALL: &str = "install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap; Arch: pacman -S bubblewrap; \
-     Alpine: apk add bubblewrap), or use Linux 6.2 or newer with Landlock; flow doctor says what is missing";
+     Alpine: apk add bubblewrap), or use Linux 6.2 or newer with Landlock";
+/// The programs that a kind was tried with: the first stage, and `bwrap`.
+type TriedWith = (FirstStage, Option<PathBuf>, SandboxKind);
+/// Kinds that worked in this process. What did not work is tried again: it may have been installed meanwhile.
+static WORKING: LazyLock<Mutex<HashSet<TriedWith>>> = LazyLock::new(Mutex::default);
 
 /// Runs programs on this machine. Clones are the same sandbox.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     own: Arc<OwnFiles>,
-    stage: Stage,
+    stage: FirstStage,
     /// What is in force here, found out at the first call.
     chosen: Arc<OnceLock<Result<SandboxKind, String>>>,
 }
 
-/// What the trial of a kind of sandbox showed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SandboxTrial {
-    /// Which one.
-    pub kind: SandboxKind,
-    /// Its version as it names itself, or why it cannot be used.
-    pub found: Result<String, String>,
-}
-
 impl Sandbox {
     /// Programs are kept from `own`; each begins as `stage`.
-    pub fn new(own: Arc<OwnFiles>, stage: Stage) -> Sandbox {
+    pub fn new(own: Arc<OwnFiles>, stage: FirstStage) -> Sandbox {
         Sandbox { own, stage, chosen: Arc::default() }
     }
 
@@ -79,7 +96,7 @@ impl Sandbox {
 
     /// Tries each kind: a program is run in it, and may not read a file outside.
     pub fn trials(&self) -> [SandboxTrial; 2] {
-        [SandboxKind::Bubblewrap, SandboxKind::Landlock].map(|kind| SandboxTrial { kind, found: self.tried(kind) })
+        [SandboxKind::Bubblewrap, SandboxKind::Landlock].map(|kind| SandboxTrial { kind, found: tried(&self.stage, kind) })
     }
 
     /// The kind that programs are shut in by.
@@ -99,71 +116,19 @@ impl Sandbox {
         };
         let mut missing = vec![];
         for kind in wanted {
-            match self.tried(kind) {
-                Ok(_) => return Ok(kind),
+            let tried_with = (self.stage.clone(), find("bwrap"), kind);
+            if held(&WORKING).contains(&tried_with) {
+                return Ok(kind);
+            }
+            match tried(&self.stage, kind) {
+                Ok(_) => {
+                    held(&WORKING).insert(tried_with);
+                    return Ok(kind);
+                }
                 Err(why) => missing.push(format!("{}: {why}", kind.name())),
             }
         }
         Err(format!("there is no sandbox here ({}); {INSTALL}", missing.join("; ")))
-    }
-
-    /// Runs a program that tries to read a file outside.
-    fn tried(&self, kind: SandboxKind) -> Result<String, String> {
-        let version = match kind {
-            SandboxKind::Bubblewrap => {
-                let bwrap = find("bwrap").ok_or("the program bwrap was not found in PATH")?;
-                let told = std::process::Command::new(bwrap).arg("--version").env_clear().output().map_err(|e| e.to_string())?;
-                String::from_utf8_lossy(&told.stdout).trim().to_owned()
-            }
-            SandboxKind::Landlock => match rules::support() {
-                LandlockSupport::TooOld => return Err("this kernel does not have it, or not enough of it (Linux 6.2)".to_owned()),
-                LandlockSupport::Files => "landlock without signals, which the filter of system calls keeps in".to_owned(),
-                LandlockSupport::Signals => "landlock".to_owned(),
-            },
-        };
-        let outside = tempfile::NamedTempFile::new().map_err(|e| format!("no file can be made for the trial: {e}"))?;
-        std::fs::write(outside.path(), "outside").map_err(|e| format!("no file can be made for the trial: {e}"))?;
-        let script = "if read -r line < \"$1\"; then exit 3; fi 2> /dev/null; : > \"$HOME/own\" || exit 4";
-        let call = ProgramCall {
-            name: "the trial of the sandbox".to_owned(),
-            command: ["/bin/sh", "-c", script, "sh"].map(str::to_owned).into_iter().chain([outside.path().display().to_string()]).collect(),
-            named: vec![],
-            project: PathBuf::new(),
-            input: vec![],
-            env: vec![],
-            folder: None,
-            reads: vec![],
-            writes: vec![],
-            files: vec![],
-            keeps_files: false,
-            network: false,
-            sandbox: SandboxMode::Required,
-            bounds: ProgramBounds::default(),
-            timeout: TRIAL_TIME,
-        };
-        let reply = self.run_in(&call, Some(kind), &AtomicBool::new(false)).map_err(|failure| failure.message)?;
-        match reply.end {
-            ProgramEnd::Exited(0) => Ok(version),
-            ProgramEnd::Exited(3) => Err("a program in it could read a file outside".to_owned()),
-            ProgramEnd::Exited(_) | ProgramEnd::Signaled(_) => {
-                Err(format!("a program in it failed: {}", String::from_utf8_lossy(&reply.stderr).trim()))
-            }
-        }
-    }
-
-    fn run_in(&self, call: &ProgramCall, kind: Option<SandboxKind>, is_dropped: &AtomicBool) -> Result<ProgramReply, Failure> {
-        let missing = || {
-            Failure::new(
-                FailureKind::Unavailable,
-                "programs cannot be started: this program does not call `stage` first, see `adapter::sandbox::stage`",
-            )
-        };
-        let stage: PathBuf = self.stage.program().ok_or_else(missing)?.to_path_buf();
-        let bwrap = find("bwrap");
-        if kind == Some(SandboxKind::Bubblewrap) && bwrap.is_none() {
-            return Err(Failure::new(FailureKind::Unavailable, format!("the program bwrap was not found in PATH; {INSTALL}")));
-        }
-        ProgramRun { call, kind, stage: &stage, bwrap: bwrap.as_deref(), own: &self.own, is_dropped }.run()
     }
 
     fn run_call(&self, call: &ProgramCall, is_dropped: &AtomicBool) -> Result<ProgramReply, Failure> {
@@ -172,7 +137,7 @@ impl Sandbox {
             SandboxMode::Preferred => self.kind().ok(),
             SandboxMode::Required => Some(self.kind().map_err(|why| Failure::new(FailureKind::Unavailable, why))?),
         };
-        self.run_in(call, kind, is_dropped)
+        run_in(&self.own, &self.stage, call, kind, is_dropped)
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) struct GivenPlace {
 
 /// What a program gets.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Places {
+pub(super) struct GivenPlaces {
     /// What it may read beside the system's: its folder, and what the call names.
     pub(super) reads: Vec<GivenPlace>,
     /// What it may change beside its scratch folder.
@@ -66,13 +66,13 @@ pub(super) struct Places {
     network: bool,
 }
 
-impl Places {
+impl GivenPlaces {
     /// Works out what a call may use. `program` is the file that it starts.
     ///
     /// # Errors
     /// Fails with `denied` for places that belong to flow, and with `unavailable` for those that are missing.
-    pub(super) fn of(call: &ProgramCall, program: &Path, own: &OwnFiles) -> Result<Places, Failure> {
-        let mut places = Places { network: call.network, ..Places::default() };
+    pub(super) fn of(call: &ProgramCall, program: &Path, own: &OwnFiles) -> Result<GivenPlaces, Failure> {
+        let mut places = GivenPlaces { network: call.network, ..GivenPlaces::default() };
         for folder in call.folder.iter().chain(&call.reads).map(|folder| here(folder)) {
             places.hidden.extend(own.hidden_in(folder)?);
             places.reads.push(given(folder)?);

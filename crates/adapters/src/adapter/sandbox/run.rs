@@ -14,9 +14,10 @@ use tokio::time::Instant;
 
 use super::bubblewrap;
 use super::cgroup::ControlGroups;
-use super::places::Places;
+use super::kind::SandboxKind;
+use super::places::GivenPlaces;
 use super::scratch::Scratch;
-use super::spec::{ENTERED, ENV_PREFIX, GO, STAGE, SandboxKind, StageLimits, StageSpec, spec_file, status_file};
+use super::spec::{ENTERED, ENV_PREFIX, GO, STAGE, StageLimits, StageSpec, spec_file, status_file};
 use super::tree;
 use crate::adapter::environment::{program_path, text, user_id};
 use crate::adapter::files::here;
@@ -88,8 +89,8 @@ impl ProgramRun<'_> {
             ))
         })?;
         let places = match self.kind {
-            Some(_) => Places::of(self.call, &program, self.own)?,
-            None => Places::default(),
+            Some(_) => GivenPlaces::of(self.call, &program, self.own)?,
+            None => GivenPlaces::default(),
         };
         let groups = ControlGroups::new(&self.call.bounds);
         let spec = self.spec(&places, &scratch, &groups)?;
@@ -104,7 +105,7 @@ impl ProgramRun<'_> {
         let child = command.spawn().map_err(cannot)?;
         // Else the ends of the pipes that belong to the program would stay open here.
         drop(command);
-        let started = Started::new(child, &scratch, groups, self).map_err(cannot)?;
+        let started = RunningProgram::new(child, &scratch, groups, self).map_err(cannot)?;
         // Only now, when nothing is missing to end it, the stage goes on to the program.
         pipes.write(&self.call.input);
         let (breach, how) = started.attended(&scratch, &pipes, until);
@@ -118,7 +119,7 @@ impl ProgramRun<'_> {
         Ok(ProgramReply { end, stdout, stderr, files, sandbox: self.kind.map(|kind| kind.name().to_owned()) })
     }
 
-    fn spec(&self, places: &Places, scratch: &Scratch, groups: &ControlGroups) -> Result<StageSpec, Failure> {
+    fn spec(&self, places: &GivenPlaces, scratch: &Scratch, groups: &ControlGroups) -> Result<StageSpec, Failure> {
         let bounds = &self.call.bounds;
         let folder = match &self.call.folder {
             Some(folder) => {
@@ -148,7 +149,7 @@ impl ProgramRun<'_> {
         })
     }
 
-    fn command(&self, places: &Places, scratch: &Scratch, groups: &ControlGroups, program: &Path) -> Command {
+    fn command(&self, places: &GivenPlaces, scratch: &Scratch, groups: &ControlGroups, program: &Path) -> Command {
         let mut command = match (self.kind, self.bwrap) {
             (Some(SandboxKind::Bubblewrap), Some(bwrap)) => {
                 let arguments = bubblewrap::arguments(places, scratch, self.stage, self.call.network);
@@ -316,7 +317,7 @@ impl Pipes {
 }
 
 /// A program that runs.
-struct Started<'a> {
+struct RunningProgram<'a> {
     run: &'a ProgramRun<'a>,
     child: Child,
     leader: u32,
@@ -326,13 +327,13 @@ struct Started<'a> {
     work: PathBuf,
 }
 
-impl<'a> Started<'a> {
-    fn new(mut child: Child, scratch: &Scratch, groups: ControlGroups, run: &'a ProgramRun<'a>) -> std::io::Result<Started<'a>> {
+impl<'a> RunningProgram<'a> {
+    fn new(mut child: Child, scratch: &Scratch, groups: ControlGroups, run: &'a ProgramRun<'a>) -> std::io::Result<RunningProgram<'a>> {
         let leader = child.id();
         let group = ProcessGroup::of(leader).ok_or_else(|| std::io::Error::other("the process has no id"));
         let watched = group.and_then(|group| Ok((group, watching(group, Some(scratch.folder().as_os_str()), groups.folders()).spawn()?)));
         match watched {
-            Ok((group, watcher)) => Ok(Started { run, child, leader, group, groups, watcher, work: scratch.work() }),
+            Ok((group, watcher)) => Ok(RunningProgram { run, child, leader, group, groups, watcher, work: scratch.work() }),
             Err(error) => {
                 let _ = child.kill();
                 let _ = child.wait();

@@ -11,6 +11,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use crate::adapter::os;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::plain_name;
@@ -41,8 +42,7 @@ impl Scratch {
     /// Fails with `denied` if a name is not a plain one, and with `unavailable` if the folder cannot be written.
     pub(super) fn new(files: &[(String, Vec<u8>)]) -> Result<Scratch, Failure> {
         let cannot = |e: std::io::Error| Failure::new(FailureKind::Unavailable, format!("a scratch folder cannot be made: {e}"));
-        // `Builder` makes folders that only their owner can open.
-        let made = tempfile::Builder::new().prefix("flow-").tempdir().map_err(cannot)?;
+        let made = tempfile::Builder::new().prefix("flow-").permissions(os::permissions(0o700)).tempdir().map_err(cannot)?;
         let folder = made.path().canonicalize().map_err(cannot)?;
         let open = |from: &OwnedFd, name: &CStr| -> Result<OwnedFd, Errno> {
             mkdirat(from, name, Mode::RWXU)?;
@@ -285,11 +285,14 @@ mod tests {
         let (is_over, folder) = (Arc::clone(&stop), out.clone());
         let swaps = std::thread::spawn(move || {
             let (spare, file) = (folder.with_file_name("spare"), folder.join("file"));
+            // A new name of one file: a new file each time would have to reach the disk before it takes the place of another.
+            let fine = folder.with_file_name("fine");
+            fs::write(&fine, "fine").unwrap();
             let mut swapped = 0;
             while !is_over.load(Ordering::Relaxed) || swapped < 10_000 {
                 symlink("/etc/passwd", &spare).unwrap();
                 fs::rename(&spare, &file).unwrap();
-                fs::write(&spare, "fine").unwrap();
+                fs::hard_link(&fine, &spare).unwrap();
                 fs::rename(&spare, &file).unwrap();
                 swapped += 1;
             }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::kind::SandboxKind;
+
 /// The first argument of a flow that is the first stage of a program.
 pub(super) const STAGE: &str = "sandboxed";
 /// What stands before the names of the program's variables while the first stage runs, so that no variable (`LD_PRELOAD`) changes the stage itself.
@@ -12,26 +14,6 @@ pub(super) const ENV_PREFIX: &str = "FLOW_ENV_";
 pub(super) const GO: &[u8] = b"\n";
 /// The first line that the stage writes into the file of its status: all restrictions are in force, and the program is started.
 pub(super) const ENTERED: &str = "entered";
-
-/// What shuts a program in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SandboxKind {
-    /// Namespaces and a root folder of its own, made by the program `bwrap`.
-    Bubblewrap,
-    /// Rules that the kernel holds the process to.
-    Landlock,
-}
-
-impl SandboxKind {
-    /// As people write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            SandboxKind::Bubblewrap => "bubblewrap",
-            SandboxKind::Landlock => "landlock",
-        }
-    }
-}
 
 /// All that the first stage needs to know.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -1,0 +1,31 @@
+//! Systems other than Linux: there is no sandbox, and no program is started.
+
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+
+use super::kind::{FirstStage, SandboxKind};
+use crate::adapter::own::OwnFiles;
+use crate::event::Failure;
+use crate::model::FailureKind;
+use crate::port::{ProgramCall, ProgramReply};
+
+const WHY: &str = "programs are started on Linux only so far; run this pipeline there, for example in a container";
+
+/// A program is never the first stage of others.
+pub fn stage() -> Option<ExitCode> {
+    None
+}
+
+pub(super) fn tried(_: &FirstStage, _: SandboxKind) -> Result<String, String> {
+    Err(WHY.to_owned())
+}
+
+pub(super) fn run_in(
+    _: &OwnFiles,
+    _: &FirstStage,
+    _: &ProgramCall,
+    _: Option<SandboxKind>,
+    _: &AtomicBool,
+) -> Result<ProgramReply, Failure> {
+    Err(Failure::new(FailureKind::Unavailable, WHY))
+}

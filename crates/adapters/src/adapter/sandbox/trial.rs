@@ -1,0 +1,86 @@
+//! Whether a kind of sandbox works here: a program in it tries to get out.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::kind::{FirstStage, SandboxKind};
+use super::rules::{LandlockSupport, support};
+use super::run::ProgramRun;
+use crate::adapter::own::OwnFiles;
+use crate::adapter::program::find;
+use crate::event::Failure;
+use crate::model::{FailureKind, SandboxMode};
+use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply};
+
+/// What a trial may take.
+const TRIAL_TIME: Duration = Duration::from_secs(20);
+/// Fails to read the file, as it should, and writes one of its own.
+const SCRIPT: &str = "if read -r line < \"$1\"; then exit 3; fi 2> /dev/null; : > \"$HOME/own\" || exit 4";
+
+/// Runs a program that tries to read a file outside. Gives the version of the sandbox.
+///
+/// # Errors
+/// Says why it cannot be used.
+pub(super) fn tried(stage: &FirstStage, kind: SandboxKind) -> Result<String, String> {
+    let version = match kind {
+        SandboxKind::Bubblewrap => {
+            let bwrap = find("bwrap").ok_or("the program bwrap was not found in PATH")?;
+            let told = std::process::Command::new(bwrap).arg("--version").env_clear().output().map_err(|e| e.to_string())?;
+            String::from_utf8_lossy(&told.stdout).trim().to_owned()
+        }
+        SandboxKind::Landlock => match support() {
+            LandlockSupport::TooOld => return Err("this kernel does not have it, or not enough of it (Linux 6.2)".to_owned()),
+            LandlockSupport::Files => "landlock without signals, which the filter of system calls keeps in".to_owned(),
+            LandlockSupport::Signals => "landlock".to_owned(),
+        },
+    };
+    let cannot = |e: std::io::Error| format!("no file can be made for the trial: {e}");
+    let outside = tempfile::NamedTempFile::new().map_err(cannot)?;
+    std::fs::write(outside.path(), "outside").map_err(cannot)?;
+    let call = ProgramCall {
+        name: "the trial of the sandbox".to_owned(),
+        command: ["/bin/sh", "-c", SCRIPT, "sh"].map(str::to_owned).into_iter().chain([outside.path().display().to_string()]).collect(),
+        named: vec![],
+        project: std::path::PathBuf::new(),
+        input: vec![],
+        env: vec![],
+        folder: None,
+        reads: vec![],
+        writes: vec![],
+        files: vec![],
+        keeps_files: false,
+        network: false,
+        sandbox: SandboxMode::Required,
+        bounds: ProgramBounds::default(),
+        timeout: TRIAL_TIME,
+    };
+    let reply = run_in(&OwnFiles::default(), stage, &call, Some(kind), &AtomicBool::new(false)).map_err(|failure| failure.message)?;
+    match reply.end {
+        ProgramEnd::Exited(0) => Ok(version),
+        ProgramEnd::Exited(3) => Err("a program in it could read a file outside".to_owned()),
+        ProgramEnd::Exited(_) | ProgramEnd::Signaled(_) => {
+            Err(format!("a program in it failed: {}", String::from_utf8_lossy(&reply.stderr).trim()))
+        }
+    }
+}
+
+/// Runs a program in this kind of sandbox, or in none.
+///
+/// # Errors
+/// See [`crate::port::Programs::run`].
+pub(super) fn run_in(
+    own: &OwnFiles,
+    stage: &FirstStage,
+    call: &ProgramCall,
+    kind: Option<SandboxKind>,
+    is_dropped: &AtomicBool,
+) -> Result<ProgramReply, Failure> {
+    let unavailable = |message: &str| Failure::new(FailureKind::Unavailable, message);
+    let missing = "programs cannot be started: the main function of this program does not call flow's `sandbox::stage` first";
+    let stage = stage.program().ok_or_else(|| unavailable(missing))?;
+    let bwrap = find("bwrap");
+    if kind == Some(SandboxKind::Bubblewrap) && bwrap.is_none() {
+        return Err(unavailable("the program bwrap was not found in PATH"));
+    }
+    ProgramRun { call, kind, stage, bwrap: bwrap.as_deref(), own, is_dropped }.run()
+}
