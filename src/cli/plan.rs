@@ -222,6 +222,10 @@ fn ask(planned: &PipelinePlan, bounds: &plan::StepBounds, asking: &AgentUse, ste
         && asking.part == AgentPart::Plans
     {
         Some(fill(&plan.prompt))
+    } else if let StepKind::Task(task) = kind
+        && !asking.judges
+    {
+        Some(fill(&task.prompt))
     } else {
         None
     };

@@ -289,6 +289,8 @@ fn colour_of(event: &Event) -> &'static str {
         Happening::StepFailed { .. } | Happening::StepBlocked { .. } | Happening::LimitReached { .. } => "31",
         Happening::AttemptFailed { .. }
         | Happening::PlanRefused { .. }
+        | Happening::TaskTried { error: Some(_), .. }
+        | Happening::TaskExecuted { error: Some(_), .. }
         | Happening::RefinementStarted { .. }
         | Happening::CancelRequested { .. }
         | Happening::OutcomeUnknown { .. }
@@ -317,6 +319,14 @@ pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option
         Happening::PlanAccepted { step, plan, .. } => {
             format!("{step}: a plan of {}, {}", counted(plan.steps.len(), "step", "steps"), plan.strategy.word())
         }
+        Happening::TaskTried { step, number, error: Some(error), .. }
+        | Happening::TaskExecuted { step, number, error: Some(error), .. } => {
+            format!("{step}: try {number} failed: {}", masked(error))
+        }
+        Happening::TaskJudged { step, number, verdicts } => match verdicts.iter().filter(|verdict| !verdict.passed).count() {
+            0 => format!("{step}: try {number} accepted"),
+            unmet => format!("{step}: try {number} not accepted, {} not met", counted(unmet, "criterion", "criteria")),
+        },
         Happening::PlanRefused { step, findings, .. } => format!("{step}: plan rejected: {}", masked(&findings.join("; "))),
         Happening::PlanChecked { step, fulfilled, .. } => {
             format!("{step}: {}", if *fulfilled { "the work is done" } else { "the work is not done" })

@@ -22,6 +22,10 @@ impl Happening {
             | Happening::PlanRefused { step, .. }
             | Happening::PlanEnded { step, .. }
             | Happening::PlanChecked { step, .. }
+            | Happening::TableDescribed { step, .. }
+            | Happening::TaskTried { step, .. }
+            | Happening::TaskExecuted { step, .. }
+            | Happening::TaskJudged { step, .. }
             | Happening::ModelCalled { step, .. }
             | Happening::ModelReplied { step, .. }
             | Happening::AnswerRead { step, .. }

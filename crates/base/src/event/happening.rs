@@ -12,7 +12,7 @@ use super::{
     Canceller, ConversationSoFar, Failure, FormRequest, Limit, Message, ModelAnswer, Purpose, RunStatus, ServerQuestions, ServerTool,
     Usage, Verdict,
 };
-use crate::model::{ActKind, StyleGuide, WrittenPlan};
+use crate::model::{ActKind, StyleGuide, WrittenArtefact, WrittenPlan};
 
 /// Version of the event format, `v` in each line.
 pub const VERSION: u32 = 1;
@@ -146,6 +146,48 @@ pub enum Happening {
         fulfilled: bool,
         progress: String,
     },
+    /// A table that the agent of a `task` step may use was looked at.
+    TableDescribed {
+        step: StepPath,
+        table: String,
+        /// Its columns, each with its type; the type is empty where it is not known.
+        columns: Vec<(String, String)>,
+    },
+    /// The agent of a `task` step answered: with code, which runs now, with its result, or with what cannot be used.
+    TaskTried {
+        step: StepPath,
+        /// Which try of this step, from 1.
+        number: u32,
+        artefact: Arc<WrittenArtefact>,
+        /// The result, where nothing has to run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<SharedValue>,
+        /// Why the try failed before anything ran; empty: it did not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// The code of a try of a `task` step ran.
+    TaskExecuted {
+        step: StepPath,
+        number: u32,
+        /// What it gave; empty: it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<SharedValue>,
+        /// Why it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        /// What it printed.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        printed: String,
+        /// Whether there were more rows.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cut: bool,
+        /// Columns of its rows that it made of personal ones.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        personal: Vec<String>,
+    },
+    /// The result of a try of a `task` step was judged. It is accepted if all criteria passed.
+    TaskJudged { step: StepPath, number: u32, verdicts: Vec<Verdict> },
     /// A model was asked.
     ModelCalled {
         step: StepPath,

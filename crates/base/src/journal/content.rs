@@ -37,6 +37,10 @@ pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)]
         Happening::PlanAccepted { .. } => &[("plan", Texts)],
         Happening::PlanRefused { .. } => &[("findings", Texts)],
         Happening::PlanChecked { .. } => &[("progress", Texts)],
+        Happening::TableDescribed { .. } => &[("columns", Texts)],
+        Happening::TaskTried { .. } => &[("artefact", Texts), ("result", Output), ("error", Sentence)],
+        Happening::TaskExecuted { .. } => &[("result", Output), ("error", Sentence), ("printed", Texts)],
+        Happening::TaskJudged { .. } => &[("verdicts", Texts)],
         Happening::ModelCalled { .. } => &[("messages", Texts)],
         Happening::ModelReplied { .. } => &[("reply", Texts)],
         Happening::ToolCalled { .. } => &[("with", Values)],
@@ -100,8 +104,9 @@ pub fn public_line(event: &Event, mask: RunMask<'_>, with_content: bool) -> Stri
             _ if with_content || *holds == Holds::Sentence => mask.mask().hide(event, name, *holds, field),
             ("details", _) => {
                 if let Value::Object(details) = field {
-                    details.remove("verdicts");
-                    details.remove("plan");
+                    for told in ["verdicts", "plan", "tries", "latest_failures", "unmet_criteria"] {
+                        details.remove(told);
+                    }
                 }
                 mask.mask().hide(event, name, *holds, field);
             }

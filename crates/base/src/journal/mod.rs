@@ -10,6 +10,7 @@ mod personal;
 mod record;
 mod rejected;
 mod spoken;
+mod tasks;
 
 pub use asked::{AnswerRecord, QuestionRecord, answer_until, ends_question, is_ending_after};
 pub use brief::RunBrief;
@@ -19,6 +20,7 @@ pub use personal::{PersonalMask, RunMask, brief, masked};
 pub use record::{DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, Record, StepRecord, record};
 pub use rejected::RejectedKey;
 pub use spoken::{added, spoken};
+pub use tasks::{TaskRecord, TaskState, TaskTryRecord};
 
 use crate::event::Event;
 use crate::port::{EventLog, StoreError, Synced};

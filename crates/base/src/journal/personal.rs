@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::content::{Holds, NAMES, VALUES, content};
 use super::record::record;
 use super::{Record, RunBrief};
-use crate::event::{Event, Failure, Happening, Marks, ModelAnswer, StepDetails};
+use crate::event::{Event, Failure, Happening, Marks, ModelAnswer, StepDetails, Verdict};
 use crate::model::{PERSONAL, step_path};
 use crate::redact::Redactor;
 
@@ -96,7 +96,13 @@ impl PersonalMask {
     pub(super) fn hide(&self, event: &Event, name: &str, holds: Holds, value: &mut Value) {
         match (holds, &event.happening) {
             (Holds::Given, _) => self.hide_given(name, value),
-            (Holds::Output, Happening::StepSucceeded { step, .. } | Happening::ToolReplied { step, .. }) => self.hide_output(step, value),
+            (
+                Holds::Output,
+                Happening::StepSucceeded { step, .. }
+                | Happening::ToolReplied { step, .. }
+                | Happening::TaskTried { step, .. }
+                | Happening::TaskExecuted { step, .. },
+            ) => self.hide_output(step, value),
             (Holds::Values, Happening::ToolCalled { .. }) => self.hide_arguments(value),
             (Holds::Texts, Happening::ModelReplied { step, .. }) => {
                 let said = value.get_mut("said").and_then(|said| said.get_mut("text"));
@@ -255,6 +261,10 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
     for plan in &mut record.plans {
         plan.reasoning = redactor.redact(&plan.reasoning);
     }
+    for one in record.tasks.iter_mut().flat_map(|task| &mut task.tries) {
+        [&mut one.thought, &mut one.code].into_iter().chain(&mut one.error).for_each(|text| *text = redactor.redact(text));
+        one.verdicts.iter_mut().for_each(|verdict| hide_verdict(redactor, verdict));
+    }
     for decision in &mut record.decisions {
         decision.target = redactor.redact(&decision.target);
         decision.by = redactor.redact(&decision.by);
@@ -272,13 +282,17 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
         failure.cause = redactor.redact(&failure.cause);
         mask.hide_texts(&mut failure.scorecard);
         for verdict in failure.verdicts.iter_mut().flatten() {
-            verdict.description = redactor.redact(&verdict.description);
-            verdict.expected.iter_mut().for_each(|expected| *expected = redactor.redact(expected));
-            verdict.feedback = redactor.redact(&verdict.feedback);
-            verdict.evidence = redactor.redact(&verdict.evidence);
+            hide_verdict(redactor, verdict);
         }
     }
     record
+}
+
+fn hide_verdict(redactor: &Redactor, verdict: &mut Verdict) {
+    verdict.description = redactor.redact(&verdict.description);
+    verdict.expected.iter_mut().for_each(|expected| *expected = redactor.redact(expected));
+    verdict.feedback = redactor.redact(&verdict.feedback);
+    verdict.evidence = redactor.redact(&verdict.evidence);
 }
 
 #[derive(Debug, Default)]
@@ -322,6 +336,10 @@ impl PersonalTexts {
                 }
             }
             Happening::ToolCalled { with, .. } => self.arguments(with, &mut found),
+            Happening::TaskTried { step, result: Some(result), .. } => self.output(step, result, std::iter::empty(), &mut found),
+            Happening::TaskExecuted { step, result: Some(result), personal, .. } => {
+                self.output(step, result, personal.iter().map(String::as_str), &mut found);
+            }
             Happening::ToolReplied { step, result: Some(result), personal, .. } => {
                 let of_query = personal.iter().map(String::as_str);
                 if personal.is_empty() {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::asked::{AnswerRecord, AskedQuestions, QuestionRecord};
 use super::course::{CallsByNumber, ConversationRecord, SentRecord, ToolCallRecord, TryRecord, delivered, tried, tried_step};
 use super::rejected::RejectedKey;
+use super::tasks::{self, TaskRecord};
 use crate::event::{
     Canceller, Event, FailureKind, Happening, ModelAnswer, RunEnd, RunOrigin, RunStart, RunStatus, StepDetails, StepPath, StyleUsed, Usage,
     Verdict,
@@ -66,6 +67,9 @@ pub struct Record {
     /// Plans that agents wrote and that were run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plans: Vec<PlanRecord>,
+    /// Tasks with their tries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskRecord>,
     /// One a gate that did not let its first text through.
     pub failures: Vec<FailureRecord>,
     /// Criteria that let a text through only because their judge could not answer.
@@ -309,6 +313,7 @@ impl RecordBuilder {
 
     fn take(&mut self, event: &Event) {
         self.tools.take(&mut self.record.tool_calls, event);
+        tasks::take(&mut self.record.tasks, event);
         self.asked.take(&mut self.record.questions, &mut self.record.answers, event);
         if let Some(step) = tried_step(&event.happening) {
             tried(&mut self.step(step).tries, event);
@@ -414,12 +419,9 @@ impl RecordBuilder {
                     failure.refinement_worked = Some(false);
                 }
             }
+            Happening::TaskJudged { step, verdicts, .. } => self.review(step, verdicts),
             Happening::GatePassed { step, verdicts, .. } => {
-                self.record.needs_review.extend(verdicts.iter().filter(|verdict| verdict.needs_review).map(|verdict| ReviewRecord {
-                    gate: step.to_string(),
-                    criterion: verdict.id.clone(),
-                    cause: verdict.feedback.clone(),
-                }));
+                self.review(step, verdicts);
                 if let Some(failure) = self.gates.get(step).map(|place| &mut self.record.failures[*place]) {
                     failure.verdicts.push(verdicts.clone());
                     failure.refinement_worked = Some(true);
@@ -437,6 +439,15 @@ impl RecordBuilder {
             Happening::RunResumed { .. } => self.goes_on(),
             _ => {}
         }
+    }
+
+    /// Criteria that a gate or a task lets pass only because the judge could not answer.
+    fn review(&mut self, step: &StepPath, verdicts: &[Verdict]) {
+        self.record.needs_review.extend(verdicts.iter().filter(|verdict| verdict.needs_review).map(|verdict| ReviewRecord {
+            gate: step.to_string(),
+            criterion: verdict.id.clone(),
+            cause: verdict.feedback.clone(),
+        }));
     }
 
     fn model_replied(&mut self, call: u64, reply: &ModelAnswer, duration_ms: u64, usage: &Usage) {

@@ -17,6 +17,10 @@ pub const MOST_CALLED: u64 = 10_000;
 pub const MOST_PLAN_STEPS: u64 = 10;
 /// Plans of a `plan` step when `rounds` is not written.
 pub(crate) const MOST_PLANS: u64 = 1;
+/// Equal failures of a `task` in a row after which it gives up, when `stop_on_identical_failures` is not written.
+pub const IDENTICAL_FAILURES: u64 = 3;
+/// The most tries that a `task` may have: each is kept in the record with its code and its verdicts.
+pub const MOST_TRIES: u64 = 20;
 /// How often a plan that was rejected is sent back.
 pub const MOST_PLAN_REPAIRS: u32 = 1;
 /// The model of an agent that names none; `FLOW_MODEL` can put another in its place.

@@ -116,7 +116,10 @@ impl StepKind {
 
     /// The agents it asks itself, in the order of the file. Steps of a plan ask others: `may_use` of its facts.
     pub fn agents<'a>(&'a self, pipeline: &'a Pipeline) -> Vec<&'a Spanned<String>> {
-        self.facts().judges.map_or_else(|| self.agents_with_tools(), |gate| gate.judges(&pipeline.scorecards))
+        let mut agents = self.agents_with_tools();
+        let judges = self.facts().judges.map(|judging| judging.judges(&pipeline.scorecards)).unwrap_or_default();
+        agents.extend(judges);
+        agents
     }
 
     /// The same without judges, who have no tools.

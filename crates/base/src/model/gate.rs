@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use regex::Regex;
 use serde_json::Value;
 
@@ -24,26 +23,6 @@ pub struct GateStep {
     pub refine: Option<Spanned<String>>,
     /// What the person gets when the gate is not met.
     pub otherwise: Option<Text>,
-}
-
-impl GateStep {
-    /// The agents that may be asked, each once: a scorecard's own judge, else the gate's, else that of the first scorecard that has one.
-    pub fn judges<'a>(&'a self, scorecards: &'a IndexMap<String, Scorecard>) -> Vec<&'a Spanned<String>> {
-        let named = |reference: &ScorecardRef| scorecards.get(&reference.name()?.value);
-        let first = self.scorecards.iter().find_map(|reference| named(reference)?.judge.as_ref());
-        let mut agents: Vec<&Spanned<String>> = vec![];
-        for reference in &self.scorecards {
-            let card = named(reference);
-            if card.is_some_and(|card| card.criteria.iter().all(|criterion| criterion.judging != Judging::Judge)) {
-                continue;
-            }
-            let judge = card.and_then(|card| card.judge.as_ref()).or(self.judge.as_ref()).or(first);
-            if let Some(judge) = judge.filter(|judge| agents.iter().all(|known| known.value != judge.value)) {
-                agents.push(judge);
-            }
-        }
-        agents
-    }
 }
 
 /// A scorecard of the file by name, or one that a step wrote.

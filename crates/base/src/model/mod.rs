@@ -24,12 +24,13 @@ mod settings;
 mod step;
 mod step_kind;
 pub mod step_path;
+mod task;
 mod testing;
 mod text;
 mod visit;
 mod work;
 
-has_word!(ActKind, Body, FailureKind, FieldKind, LengthUnit, Method, PlanStrategy, SplitAt);
+has_word!(ActKind, ArtefactKind, Body, FailureKind, FieldKind, LengthUnit, Method, PlanStrategy, SplitAt);
 
 pub use channel::{
     Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
@@ -37,9 +38,9 @@ pub use channel::{
 pub use conversation::{Conversation, History, HistoryBounds, LONGEST_SUMMARY, MessageRole, PastMessage, SUMMARY_STEP, newest};
 pub(crate) use defaults::MOST_PLANS;
 pub use defaults::{
-    ANSWER_TOKENS, CALL_TIMEOUT, CONNECT_TIMEOUT, DEFAULT_MODEL, INDICATOR, KEPT_MESSAGES, MODEL_TIMEOUT, MOST_CALLED, MOST_PARALLEL,
-    MOST_PARTS, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TURNS, QUERY_TIMEOUT, REPLY_TOKENS,
-    SHORTEST_DESCRIPTION, STAGE_TIME, TOO_LONG,
+    ANSWER_TOKENS, CALL_TIMEOUT, CONNECT_TIMEOUT, DEFAULT_MODEL, IDENTICAL_FAILURES, INDICATOR, KEPT_MESSAGES, MODEL_TIMEOUT, MOST_CALLED,
+    MOST_PARALLEL, MOST_PARTS, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TRIES, MOST_TURNS,
+    QUERY_TIMEOUT, REPLY_TOKENS, SHORTEST_DESCRIPTION, STAGE_TIME, TOO_LONG,
 };
 pub use duration::{UnitError, duration_words, parse_duration, split_unit};
 pub use facts::{CallTime, Effects, RequestAddress, STDOUT, ToolName};
@@ -60,6 +61,7 @@ pub use program::{OutputWord, ProgramCommand, ProgramOutput, PythonCode, Started
 pub use settings::{JournalSettings, Lint, LintPath, Settings};
 pub use step::{Backoff, FailureKind, ForEach, OnFailure, Retry, Step};
 pub use step_kind::*;
+pub use task::{Accept, AcceptItem, ArtefactKind, JudgingStep, TaskStep, WrittenArtefact, accept_id};
 pub use testing::{Channels, Expect, Layered, Mock, Replies, ReplyBody, ReplySet, ScriptedReply, TestCase, TestFile};
 pub use text::{Filling, Form, Read, Text, TextPlace};
 pub use visit::{Authored, Leaf, TextKey, Visit, with_inner};

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use super::visit::{command_line, filling, named, request, texts};
 use super::{
-    CALL_TIMEOUT, CallTime, Field, Filling, GateStep, History, MODEL_TIMEOUT, Method, PipelineId, PlanStep, ProgramCommand, PythonCode,
-    QUERY_TIMEOUT, ScorecardRef, Shape, Step, StyleGuide, Text, TextKey, Visit,
+    AcceptItem, CALL_TIMEOUT, CallTime, Field, Filling, GateStep, History, JudgingStep, MODEL_TIMEOUT, Method, PipelineId, PlanStep,
+    ProgramCommand, PythonCode, QUERY_TIMEOUT, ScorecardRef, Shape, Step, StyleGuide, TaskStep, Text, TextKey, Visit,
 };
 use crate::source::{Span, Spanned};
 
@@ -36,6 +36,7 @@ pub enum StepKind {
     #[strum(serialize = "read")]
     Resource(ResourceStep),
     Plan(PlanStep),
+    Task(TaskStep),
     Route(RouteStep),
     Call(CallStep),
     Format(FormatStep),
@@ -74,6 +75,9 @@ impl StepKind {
                 work: Some("the steps inside"),
                 ..of(Start)
             },
+            StepKind::Task(step) => {
+                StepFacts { agents: [Some(&step.agent), None], judges: Some(JudgingStep::Task(step)), work: Some("the tries"), ..of(Start) }
+            }
             StepKind::Tool(step) => StepFacts {
                 may_use: std::slice::from_ref(&step.tool),
                 receiver: Some(&step.tool),
@@ -97,7 +101,9 @@ impl StepKind {
                 StepFacts { sends: true, with: &step.with, receiver: Some(&step.to), work: Some("the sending"), ..of(Start) }
             }
             StepKind::Call(step) => StepFacts { called: step.pipeline, with: &step.with, work: Some("the steps inside"), ..of(Later) },
-            StepKind::Gate(step) => StepFacts { judges: Some(step), with: &step.with, work: Some("the judging"), ..of(Later) },
+            StepKind::Gate(step) => {
+                StepFacts { judges: Some(JudgingStep::Gate(step)), with: &step.with, work: Some("the judging"), ..of(Later) }
+            }
             StepKind::Route(step) => {
                 StepFacts { cases: (&step.cases, step.otherwise.as_ref()), work: Some("the steps inside"), ..of(Never) }
             }
@@ -128,6 +134,32 @@ impl StepKind {
             }
             StepKind::Plan(PlanStep { agent: _, prompt, may_use: _, attach, max_steps: _, max_parallel: _, rounds: _, check: _ }) => {
                 texts(TextKey::Prompt, [prompt], visit);
+                attach.iter().for_each(|value| filling(TextKey::Attach, "", owner, value, true, visit));
+            }
+            StepKind::Task(TaskStep {
+                agent: _,
+                prompt,
+                artefact,
+                accept,
+                judge: _,
+                attach,
+                max_attempts: _,
+                stop_on_identical_failures: _,
+            }) => {
+                texts(TextKey::Prompt, [prompt], visit);
+                texts(TextKey::Value, [artefact], visit);
+                for card in accept.cards() {
+                    match card {
+                        ScorecardRef::Named(_) => {}
+                        ScorecardRef::Written(text) => texts(TextKey::Accept, [text], visit),
+                    }
+                }
+                for item in accept.items() {
+                    match item {
+                        AcceptItem::Text(text) => texts(TextKey::Accept, [text], visit),
+                        AcceptItem::Criterion(criterion) => criterion.each_text(visit),
+                    }
+                }
                 attach.iter().for_each(|value| filling(TextKey::Attach, "", owner, value, true, visit));
             }
             StepKind::Set(value) => filling(TextKey::Value, "", owner, value, true, visit),
@@ -200,8 +232,8 @@ pub struct StepFacts<'s> {
     pub is_hidden_at_door: bool,
     /// The pipeline that it calls by its file.
     pub called: Option<PipelineId>,
-    /// The gate that it is, which knows its judges.
-    pub judges: Option<&'s GateStep>,
+    /// What it judges by, which knows its judges.
+    pub judges: Option<JudgingStep<'s>>,
     /// The model that it names itself.
     pub model: Option<&'s Text>,
     /// Time for its one call, where no tool says it.

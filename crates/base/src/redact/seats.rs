@@ -23,7 +23,7 @@ pub fn each_seat(pipeline: &Pipeline, visit: &mut dyn FnMut(&str, bool, &Text)) 
             ModelName | BaseUrl | Reply | Instructions | Url | MailServer | Sender | User | ProgramArgument | CriterionWhen | Check
             | CheckExpression | PersonId | PersonField | ConversationId | ConversationMessage | Name | When | ForEach | Prompt
             | StepModel | Attach | IdempotencyKey | Value | Wait | Sql | Code | Route | CaseWhen | Format | Gate | WrittenScorecard
-            | Questions | GateValue | Otherwise | Send | SendValue | StopReason | Output => {
+            | Accept | Questions | GateValue | Otherwise | Send | SendValue | StopReason | Output => {
                 return;
             }
         };

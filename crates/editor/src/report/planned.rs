@@ -226,7 +226,8 @@ fn factors(ask: &Ask) -> String {
     match ask.asking.part {
         AgentPart::Plans | AgentPart::Checks if ask.asking.times > 1 => factors.push(counted(ask.asking.times, "plan", "plans")),
         AgentPart::Planned => factors.push(counted(ask.asking.times, "step of a plan", "steps of plans")),
-        _ => {}
+        AgentPart::Own if ask.asking.times > 1 => factors.push(format!("{} of the task", counted(ask.asking.times, "attempt", "attempts"))),
+        AgentPart::Own | AgentPart::Plans | AgentPart::Checks => {}
     }
     if let Some(count) = ask.elements {
         factors.push(counted(count, "element", "elements"));

@@ -130,6 +130,7 @@ pub fn record(record: &Record, look: Look, reach: &str) -> String {
             out.push_str(&look.wrapped("  ", &format!("{} with {}{}", visible(&step.step), visible(&step.uses), visible(&after))));
         }
     }
+    out.push_str(&tasks(record, look));
     out.push_str(&calls(record, look, reach));
     if !record.decisions.is_empty() {
         out.push_str("\ndecisions:\n");
@@ -171,6 +172,36 @@ pub fn record(record: &Record, look: Look, reach: &str) -> String {
     if let Some(message) = record.failure.as_ref().and_then(|f| f["message"].as_str()) {
         out.push('\n');
         out.push_str(&look.wrapped(&look.paint("cause: ", "1"), &visible(message)));
+    }
+    out
+}
+
+/// Most lines of code of one try that are shown.
+const MOST_CODE: usize = 30;
+
+/// Tasks with their tries: what was thought, what ran, and why it was not accepted.
+fn tasks(record: &Record, look: Look) -> String {
+    let mut out = String::new();
+    for task in &record.tasks {
+        let tries = counted(task.tries.len(), "try", "tries");
+        out.push_str(&format!("\ntask {}: {}, {tries}\n", visible(&task.step), task.state.word()));
+        for one in &task.tries {
+            out.push_str(&look.wrapped(&format!("  {}. ", one.number), &in_short(&one.thought)));
+            let lines: Vec<&str> = one.code.lines().collect();
+            lines.iter().take(MOST_CODE).for_each(|line| out.push_str(&format!("     | {}\n", visible(line))));
+            if lines.len() > MOST_CODE {
+                out.push_str(&format!("     | … ({} more)\n", counted(lines.len() - MOST_CODE, "line", "lines")));
+            }
+            if let Some(error) = &one.error {
+                out.push_str(&look.wrapped("     failed: ", &in_short(error)));
+            }
+            for verdict in one.unmet() {
+                out.push_str(&look.wrapped(&format!("     not met, {}: ", visible(&verdict.id)), &in_short(&verdict.feedback)));
+            }
+            if !one.verdicts.is_empty() && one.unmet().next().is_none() {
+                out.push_str("     accepted\n");
+            }
+        }
     }
     out
 }

@@ -12,6 +12,7 @@
 //! | `tools/` | the tools that agents call, tool servers, policies, and approval of calls by people |
 //! | `gates/` | judging, the one refinement, gates of a run that has ended |
 //! | `plans/` | plans that an agent writes: what happens next, and the prompts about them |
+//! | `tasks/` | tasks: tries, what runs and what judges them, and the prompts about them |
 //! | `names`, `preview`, `inputs`, `opening`, `reach` | names in templates, also before a run; inputs; start of a called pipeline; who named a host |
 //! | `acts` | acts of a step or its agent, as rules and people see them |
 //! | `forking` | which steps of a run another one takes over |
@@ -40,6 +41,7 @@ mod secrets;
 mod shape;
 mod state;
 mod steps;
+pub(crate) mod tasks;
 mod tools;
 mod words;
 

@@ -12,7 +12,7 @@ use crate::engine::command::{CallRequest, Command};
 use crate::engine::state::NodeRef;
 use crate::engine::tools::servers::reads;
 use crate::event::{Failure, FormRequest, Happening, Message, RunEnd, ServerQuestion, ServerQuestions, SharedValue, Verdict};
-use crate::model::Text;
+use crate::model::{Text, WrittenArtefact};
 use crate::port::{HttpRequest, Mail, ProgramCall, PythonCall, QueryRequest, ResourceCall, Secret, ServerCall};
 use crate::redact::Secrets;
 
@@ -110,6 +110,28 @@ impl Run {
                 }
                 state.iter_mut().for_each(|state| hidden.hide_in_value(state));
             }
+            Happening::TableDescribed { columns, .. } => {
+                columns.iter_mut().flat_map(|(name, kind)| [name, kind]).for_each(|text| hidden.hide_in(text));
+            }
+            Happening::TaskTried { artefact, result, error, .. } => {
+                let WrittenArtefact {
+                    kind: _,
+                    summary_of_previous_failures,
+                    thought,
+                    code,
+                    output_variables,
+                    is_malicious: _,
+                    reason_code_not_created,
+                } = Arc::make_mut(artefact);
+                let texts = [summary_of_previous_failures, thought, code, reason_code_not_created];
+                texts.into_iter().chain(output_variables).chain(error).for_each(|text| hidden.hide_in(text));
+                result.iter_mut().for_each(shared);
+            }
+            Happening::TaskExecuted { result, error, printed, .. } => {
+                error.iter_mut().chain([printed]).for_each(|text| hidden.hide_in(text));
+                result.iter_mut().for_each(shared);
+            }
+            Happening::TaskJudged { verdicts, .. } => judged(verdicts),
             Happening::ToolCalled { with, .. } => hidden.hide_in_value(with),
             Happening::ToolReplied { failure, result, .. } => {
                 failure.iter_mut().for_each(failed);

@@ -32,6 +32,7 @@ steps:
   - { id: server, tool: server.x }
   - { id: sql, sql: select 1 }
   - { id: plan, plan: a, prompt: Hi, may_use: [b, look], check: b }
+  - { id: task, task: b, prompt: Hi, artefact: text, accept: [It is good enough.], judge: a, max_attempts: 2 }
   - id: route
     route: hi
     cases: [{ id: one, phrases: [hi], steps: [{ id: inner, set: 1 }] }]
@@ -66,7 +67,7 @@ fn what_a_step_does_follows_from_its_kind_and_its_tool() {
 fn who_is_asked_and_used_stands_in_the_step() {
     let names = |names: Vec<&Spanned<String>>| names.into_iter().map(|name| name.value.clone()).collect::<Vec<_>>().join(" ");
     let agents = each(|step, pipeline| Some(names(step.kind.agents(pipeline))).filter(|names| !names.is_empty()));
-    assert_eq!(agents, [("ask".to_owned(), "a".to_owned()), ("plan".to_owned(), "a b".to_owned())]);
+    assert_eq!(agents, [("ask".to_owned(), "a".to_owned()), ("plan".to_owned(), "a b".to_owned()), ("task".to_owned(), "b a".to_owned())]);
     let used = each(|step, _| Some(names(step.kind.facts().may_use.iter().collect())).filter(|names| names.contains(' ')));
     assert_eq!(used, [("plan".to_owned(), "b look".to_owned())]);
 }
@@ -114,6 +115,8 @@ steps:
   - { id: sums, python: { code: 'b = a' }, with: { a: '{{ inputs.a }}' }, returns: b }
   - { id: read, read: ['{{ inputs.a }}', x.txt] }
   - { id: plan, plan: a, prompt: 'Plan {{ inputs.a }}', may_use: [a], attach: '{{ inputs.a }}' }
+  - { id: job, task: a, prompt: 'Do {{ inputs.a }}', artefact: '{{ inputs.a }}', accept: ['It is {{ inputs.a }}.', { id: own, description: It is measured., when: inputs.a == 'z', check: { contains: ['{{ inputs.a }}!'] } }], judge: a, attach: '{{ inputs.a }}', max_attempts: 2 }
+  - { id: work, task: a, prompt: Do it., artefact: text, accept: inputs.l, judge: a, max_attempts: 2 }
   - id: route
     route: '{{ inputs.a }}'
     cases:

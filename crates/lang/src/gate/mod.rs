@@ -8,6 +8,7 @@
 //! whose function ends in [`CheckResult::passed`] or [`CheckResult::failed`].
 
 mod apart;
+mod artefact;
 mod fill;
 pub mod form;
 mod judge;
@@ -22,6 +23,7 @@ pub mod questions;
 mod readability;
 pub mod reading;
 pub mod result;
+mod same_failure;
 mod schema;
 mod schema_bounds;
 pub mod shape;
@@ -30,8 +32,10 @@ pub mod wanted;
 mod words;
 
 pub use apart::check_apart_from;
+pub use artefact::{ReadArtefact, read_artefact};
 pub use fill::{Fill, FilledCheck, fill_apart_from, fill_check};
 pub use judge::check;
+pub use same_failure::lasting;
 pub use schema::schema_problems;
 pub use schema_bounds::{ExceededBound, MOST_WAYS, SchemaBounds, inner_schemas};
 pub use verdict::{CheckResult, JudgedText};

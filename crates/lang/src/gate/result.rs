@@ -37,6 +37,7 @@ pub fn result(step: &Step, around: ResultContext, value: Value) -> Result<Value,
         StepKind::Set(_) | StepKind::Read(_) | StepKind::Resource(_) | StepKind::Plan(_) | StepKind::Route(_) | StepKind::Format(_) => {
             Ok(value)
         }
+        StepKind::Task(_) => task(value),
         StepKind::Approval(approval) => mocked(approval, value),
         StepKind::Gate(_) | StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => Ok(value),
     }
@@ -168,6 +169,30 @@ fn rows(one: bool, value: Value) -> Result<Value, Vec<String>> {
         _ => (false, "a query returns rows, each with its columns"),
     };
     if fits { Ok(value) } else { Err(vec![wanted.to_owned()]) }
+}
+
+/// What a task gives. Of a mock the result is enough.
+fn task(value: Value) -> Result<Value, Vec<String>> {
+    let wanted = || vec!["a task returns { result, artefact { thought, code, output_variables, is_malicious }, attempts }".to_owned()];
+    let Value::Object(mut given) = value else { return Err(wanted()) };
+    let mut artefact = json!({ "thought": "", "code": "", "output_variables": [], "is_malicious": false });
+    match given.remove("artefact") {
+        None => {}
+        Some(Value::Object(own)) => {
+            for (name, value) in own {
+                match artefact.get_mut(&name) {
+                    Some(place) if place.is_string() == value.is_string() && place.is_array() == value.is_array() => *place = value,
+                    _ => return Err(wanted()),
+                }
+            }
+        }
+        Some(_) => return Err(wanted()),
+    }
+    let attempts = given.remove("attempts").unwrap_or(json!(1));
+    match (given.remove("result"), attempts.as_u64()) {
+        (Some(result), Some(1..)) if given.is_empty() => Ok(json!({ "result": result, "artefact": artefact, "attempts": attempts })),
+        _ => Err(wanted()),
+    }
 }
 
 fn read(value: Value) -> Result<Value, Vec<String>> {

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::shape::field_schema;
-use crate::model::{Field, FieldKind, PlanStrategy, SHORTEST_DESCRIPTION, Shape, Usable};
+use crate::model::{ArtefactKind, Field, FieldKind, PlanStrategy, SHORTEST_DESCRIPTION, Shape, Usable};
 use strum::VariantNames;
 
 /// Most characters of a reason, and of what a judge says of a criterion.
@@ -134,6 +134,23 @@ fn scorecard() -> Value {
 pub fn verdicts(ids: &[&str]) -> Value {
     let one = || closed([("passed", json!({ "type": "boolean" })), ("feedback", text(LONGEST_REMARK)), ("evidence", text(LONGEST_REMARK))]);
     closed([("verdicts", closed(ids.iter().map(|id| (*id, one()))))])
+}
+
+/// A try of a task; one after others says what it makes of their failures.
+pub fn artefact(kind: ArtefactKind, is_again: bool) -> Value {
+    let code = || or_null(json!({ "type": "string" }));
+    let own = match kind {
+        ArtefactKind::Text => vec![("result", json!({ "type": "string", "minLength": 1 }))],
+        ArtefactKind::Sql => vec![("sql_code", code()), ("reason_code_not_created", or_null(text(LONGEST_REMARK)))],
+        ArtefactKind::Python => vec![
+            ("python_code", code()),
+            ("output_variables", json!({ "type": "array", "items": { "type": "string", "minLength": 1, "maxLength": 60 } })),
+            ("is_malicious", json!({ "type": "boolean" })),
+            ("result", code()),
+        ],
+    };
+    let summary = is_again.then(|| ("summary_of_previous_failures", text(LONGEST_PROMPT)));
+    closed(summary.into_iter().chain([("thought", text(LONGEST_PROMPT))]).chain(own))
 }
 
 /// Whether the work of a plan is done.

@@ -1,10 +1,13 @@
 //! Scorecards, criteria and the checks that need no model.
 
 use super::context::{Lower, quoted};
+use super::ids::Ids;
 use super::keys;
 use super::reader::KeyReader;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Check, Criterion, Features, Judging, OnJudgeError, PlainCheck, SHORTEST_DESCRIPTION, Scorecard, Text};
+use crate::model::{
+    AcceptItem, Check, Criterion, Features, Judging, OnJudgeError, PlainCheck, SHORTEST_DESCRIPTION, Scorecard, Text, accept_id,
+};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
 
@@ -24,6 +27,34 @@ pub fn criteria(keys: &KeyReader) -> Vec<Criterion> {
     keys.lower.unique("criteria", keys.list("criteria"), read, |criterion| &criterion.id)
 }
 
+/// The entries of `accept`: texts that a judge decides on, and criteria.
+pub(super) fn accept_items(keys: &KeyReader, list: &[Node]) -> Vec<AcceptItem> {
+    let (lower, mut ids) = (keys.lower, Ids::default());
+    let mut item = |(place, node): (usize, &Node)| {
+        if node.as_map().is_none() {
+            let text = lower.text("accept", node)?;
+            if text.reads.is_empty() {
+                is_measurable(lower, "accept", &keys.owner, &text.source, node.span);
+            }
+            ids.take(&Spanned::new(accept_id(place), node.span));
+            return Some(AcceptItem::Text(text));
+        }
+        let criterion = criterion(lower, node, place + 1)?;
+        lower.check_unique("criteria of accept", &criterion.id, ids.take(&criterion.id));
+        Some(AcceptItem::Criterion(criterion))
+    };
+    list.iter().enumerate().filter_map(&mut item).collect()
+}
+
+/// F406.
+fn is_measurable(lower: &Lower, label: &str, owner: &str, text: &str, span: Span) {
+    let length = text.trim().chars().count();
+    if length < SHORTEST_DESCRIPTION {
+        let message = format!("{label} {} of {owner} has {length} characters; write at least {SHORTEST_DESCRIPTION}", quoted(text));
+        lower.report(Diagnostic::new(Code::CriterionTooShort, span, message).help("describe something measurable"));
+    }
+}
+
 /// Where a judge reads a value of the run.
 const BESIDE: &str = "put the value into with of the gate, which the judge reads too, and name it here";
 
@@ -40,11 +71,7 @@ fn criterion(lower: &Lower, node: &Node, number: usize) -> Option<Criterion> {
     let description = keys.get("description").and_then(|node| lower.description("description", node, BESIDE));
     let expected = keys.get("expected").and_then(|node| lower.description("expected", node, BESIDE));
     if let (Some(text), Some(node)) = (&description, keys.get("description")) {
-        let length = text.trim().chars().count();
-        if length < SHORTEST_DESCRIPTION {
-            let message = format!("description {} of {owner} has {length} characters; write at least {SHORTEST_DESCRIPTION}", quoted(text));
-            lower.report(Diagnostic::new(Code::CriterionTooShort, node.span, message).help("describe something measurable"));
-        }
+        is_measurable(lower, "description", &owner, text, node.span);
     }
     let judging = judging(&keys);
     let id = id.unwrap_or_else(|| Spanned::new(format!("criterion {number}"), keys.span));

@@ -7,6 +7,7 @@ use super::context::{Lower, quoted};
 use super::keys::{OWN_HISTORY, RESOURCE};
 use super::reader::KeyReader;
 use super::started::{command_line, python_code};
+use super::task::task;
 use super::texts::{place, plain};
 use super::tools::{called, headers, request};
 use super::units::parse_duration;
@@ -33,6 +34,7 @@ pub fn read(keys: &KeyReader, kind: &str) -> Option<StepKind> {
         "read" if keys.get("read").is_some_and(|node| node.as_map().is_some()) => resource(keys).map(StepKind::Resource),
         "read" => files(keys).map(StepKind::Read),
         "plan" => plan(keys).map(StepKind::Plan),
+        "task" => task(keys).map(StepKind::Task),
         "call" => call(keys).map(StepKind::Call),
         "format" => format_step(keys).map(StepKind::Format),
         "gate" => gate(keys).map(StepKind::Gate),
@@ -160,18 +162,18 @@ fn format_step(keys: &KeyReader) -> Option<FormatStep> {
 fn gate(keys: &KeyReader) -> Option<GateStep> {
     let lower = keys.lower;
     let scorecards = keys.get("gate").map(|node| lower.one_or_many("gate", node)).unwrap_or_default();
-    let scorecards = scorecards.iter().filter_map(|node| scorecard_ref(lower, node)).collect();
+    let scorecards = scorecards.iter().filter_map(|node| scorecard_ref(lower, "gate", node)).collect();
     let (of, with) = (keys.expression("of"), keys.pairs("with"));
     let (judge, refine, otherwise) = (keys.name("judge"), keys.name("refine"), keys.text("otherwise"));
     Some(GateStep { scorecards, of: of?, with, judge, refine, otherwise })
 }
 
 /// A name, or an expression if it holds what no name does.
-fn scorecard_ref(lower: &Lower, node: &Node) -> Option<ScorecardRef> {
+pub(super) fn scorecard_ref(lower: &Lower, label: &str, node: &Node) -> Option<ScorecardRef> {
     let text = node.as_scalar().map(|scalar| scalar.text.trim()).unwrap_or_default();
     match text.contains(['.', '|', '{', '(', '[']) {
-        true => lower.expression("gate", node).map(ScorecardRef::Written),
-        false => lower.name("gate", node).map(ScorecardRef::Named),
+        true => lower.expression(label, node).map(ScorecardRef::Written),
+        false => lower.name(label, node).map(ScorecardRef::Named),
     }
 }
 

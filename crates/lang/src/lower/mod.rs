@@ -30,6 +30,7 @@ mod settings;
 mod started;
 mod steps;
 mod style_guides;
+mod task;
 mod testing;
 mod texts;
 mod tools;

@@ -1,7 +1,7 @@
 //! The most that a run can ask of models: each factor on its own, so that a person can see where a number comes from.
 //!
 //! Calls of a model are tries × answers × rounds × restarts × elements. *Answers* are the first one, those sent back because of their
-//! shape, and one a round of tool calls. Of a `plan` step there are as many askings as plans, and each step of a plan may be the dearest. The bounds hold for a run that is not resumed after a crash: what was out is then asked again.
+//! shape, and one a round of tool calls. Of a `plan` step there are as many askings as plans, and each step of a plan may be the dearest; of a `task` step as many as tries. The bounds hold for a run that is not resumed after a crash: what was out is then asked again.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{BlockIx, PipelinePlan, Plan, StepIx};
 use crate::model::{
-    Agent, AgentStep, DEFAULT_MODEL, FailureKind, Filling, Form, GateStep, History, MOST_PLAN_REPAIRS, MOST_REPAIRS, MOST_TURNS, Model,
+    Agent, AgentStep, DEFAULT_MODEL, FailureKind, Filling, Form, History, JudgingStep, MOST_PLAN_REPAIRS, MOST_REPAIRS, MOST_TURNS, Model,
     PipelineId, PlanStep, Retry, Step, StepKind, Text,
 };
 use crate::source::Spanned;
@@ -41,7 +41,7 @@ pub struct AgentUse {
     /// What it is asked for.
     #[serde(skip_serializing_if = "AgentPart::is_own")]
     pub part: AgentPart,
-    /// How often: of a `plan` step, plans, and steps of all plans.
+    /// How often: of a `plan` step, plans, and steps of all plans; of a `task` step, tries.
     #[serde(skip_serializing_if = "is_one")]
     pub times: u64,
 }
@@ -285,8 +285,18 @@ impl Counter<'_> {
                 let calls = self.asked(planned, &asking).and(of_tools);
                 (vec![asking], called, calls)
             }
+            StepKind::Task(task) => {
+                let own = self.one_answer(planned, step, &task.agent.value);
+                let own = AgentUse { repairs: MOST_REPAIRS.into(), turns: turns(planned, &own.agent), ..own };
+                let judges = self.judges(planned, step, JudgingStep::Task(task));
+                let askings: Vec<AgentUse> =
+                    std::iter::once(own).chain(judges).map(|asking| AgentUse { times: task.most_tries(), ..asking }).collect();
+                let (called, of_tools) = self.tools(planned, &task.agent.value);
+                let calls = self.asked_all(planned, &askings).and(of_tools.times(task.most_tries()));
+                (askings, called, calls)
+            }
             StepKind::Gate(gate) => {
-                let askings = self.judges(planned, step, gate);
+                let askings = self.judges(planned, step, JudgingStep::Gate(gate));
                 let calls = self.asked_all(planned, &askings);
                 (askings, vec![], calls)
             }
@@ -398,11 +408,11 @@ impl Counter<'_> {
         (called, calls)
     }
 
-    /// The judges of a gate: as the engine finds them, for every scorecard that may ask one.
-    fn judges(&self, planned: &PipelinePlan, step: &Step, gate: &GateStep) -> Vec<AgentUse> {
+    /// The judges of a gate or a task: as the engine finds them, for every scorecard that may ask one.
+    fn judges(&self, planned: &PipelinePlan, step: &Step, judging: JudgingStep) -> Vec<AgentUse> {
         let asking =
             |name: &Spanned<String>| AgentUse { judges: true, repairs: MOST_REPAIRS.into(), ..self.one_answer(planned, step, &name.value) };
-        gate.judges(&planned.pipeline.scorecards).into_iter().map(asking).collect()
+        judging.judges(&planned.pipeline.scorecards).into_iter().map(asking).collect()
     }
 
     fn model<'p>(&'p self, planned: &'p PipelinePlan, name: &str) -> Option<&'p Model> {
@@ -441,7 +451,7 @@ fn turns(planned: &PipelinePlan, name: &str) -> u64 {
 /// How often `retry` may start a whole step: one that holds others at every failure, one that asks models when its `timeout` has ended.
 fn restarts(step: &Step) -> u64 {
     let Some(retry) = &step.retry else { return 1 };
-    let asks = matches!(step.kind, StepKind::Agent(_) | StepKind::Gate(_));
+    let asks = matches!(step.kind, StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Task(_));
     let may = !asks || (step.timeout.is_some() && retry.on.contains(&FailureKind::Timeout));
     if may { retry.max_attempts.max(1) } else { 1 }
 }

@@ -1,15 +1,25 @@
 //! F407: two checks that no text can both pass.
 
-use super::scorecards::{checks, fixed};
+use super::scorecards::{checks, checks_of, fixed};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Check, Criterion, PlainCheck, Scorecard};
-use crate::source::Span;
+use crate::model::{Check, Criterion, PlainCheck};
+use crate::source::{Span, Spanned};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for card in pipeline.pipeline.scorecards.values() {
-        lengths(card, out);
-        words(card, out);
+        of(&checks(card).collect::<Vec<_>>(), out);
     }
+    for judging in pipeline.steps.iter().filter_map(|planned| planned.step.kind.facts().judges) {
+        of(&checks_of(judging.own_criteria()).collect::<Vec<_>>(), out);
+    }
+}
+
+/// Checks that must all pass, each with its criterion.
+type Together<'c> = [(&'c Criterion, &'c Spanned<Check>)];
+
+fn of(checks: &Together, out: &mut Vec<Diagnostic>) {
+    lengths(checks, out);
+    words(checks, out);
 }
 
 fn found(span: Span, message: &str) -> Diagnostic {
@@ -17,10 +27,10 @@ fn found(span: Span, message: &str) -> Diagnostic {
 }
 
 /// A text that must be longer than it may be.
-fn lengths(card: &Scorecard, out: &mut Vec<Diagnostic>) {
+fn lengths(checks: &Together, out: &mut Vec<Diagnostic>) {
     let mut longest: Option<(&Criterion, Span, u64)> = None;
     let mut shortest: Option<(&Criterion, Span, u64)> = None;
-    for (criterion, check) in checks(card) {
+    for (criterion, check) in checks {
         if let Check::Plain(PlainCheck::MaxLength(most)) = check.value
             && longest.is_none_or(|(_, _, other)| most < other)
         {
@@ -40,15 +50,15 @@ fn lengths(card: &Scorecard, out: &mut Vec<Diagnostic>) {
 }
 
 /// A text that must occur, and must not.
-fn words(card: &Scorecard, out: &mut Vec<Diagnostic>) {
+fn words(checks: &Together, out: &mut Vec<Diagnostic>) {
     let mut forbidden = std::collections::HashMap::new();
-    for (_, check) in checks(card) {
+    for (_, check) in checks {
         let Check::NotContains(texts) = &check.value else { continue };
         fixed(texts).for_each(|text| {
             forbidden.entry(text).or_insert(check.span);
         });
     }
-    for (criterion, check) in checks(card) {
+    for (criterion, check) in checks {
         let Check::Contains(texts) = &check.value else { continue };
         for (text, other) in fixed(texts).filter_map(|text| Some((text, forbidden.get(text)?))) {
             let message = format!("criterion {}: {} must occur, and must not", quoted(&criterion.id.value), quoted(text));

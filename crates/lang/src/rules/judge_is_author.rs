@@ -1,9 +1,9 @@
 //! F414: the agent that judges wrote the text.
 
 use super::giving::output_of;
-use super::scorecards::gate_scorecards;
+use super::scorecards::named_scorecards;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{StepKind, Text};
+use crate::model::{JudgingStep, StepKind, Text};
 use crate::plan::BlockIx;
 use crate::source::Spanned;
 
@@ -12,20 +12,36 @@ const LONGEST_WAY: usize = 32;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for planned in &pipeline.steps {
-        let StepKind::Gate(gate) = &planned.step.kind else { continue };
-        if gate_scorecards(pipeline, gate).is_none() {
+        let Some(judging) = planned.step.kind.facts().judges.filter(|judging| named_scorecards(pipeline, *judging).is_some()) else {
             continue;
-        }
-        let judges = gate.judges(&pipeline.pipeline.scorecards);
-        let Some((step, author)) = author(pipeline, planned.block, &gate.of) else { continue };
+        };
+        let judges = judging.judges(&pipeline.pipeline.scorecards);
+        let author = match judging {
+            JudgingStep::Gate(gate) => author(pipeline, planned.block, &gate.of),
+            JudgingStep::Task(task) => Some((planned.step.id.value.as_str(), &task.agent)),
+        };
+        let Some((step, author)) = author else { continue };
         if let Some(judge) = judges.into_iter().find(|judge| judge.value == author.value) {
-            let message = format!("agent {} judges its own text in gate {}", quoted(&author.value), quoted(&planned.step.id.value));
+            let message = format!(
+                "agent {} judges its own {} in {} {}",
+                quoted(&author.value),
+                work(judging),
+                planned.step.kind.word(),
+                quoted(&planned.step.id.value)
+            );
             out.push(
                 finding(Code::JudgeIsAuthor, judge.span, &message)
                     .related(author.span, format!("it writes in step {}", quoted(step)))
                     .help("name another agent as judge"),
             );
         }
+    }
+}
+
+fn work(judging: JudgingStep) -> &'static str {
+    match judging {
+        JudgingStep::Gate(_) => "text",
+        JudgingStep::Task(_) => "work",
     }
 }
 
@@ -37,6 +53,8 @@ fn author<'p>(pipeline: &'p PipelinePlan, from: BlockIx, text: &'p Text) -> Opti
         let step = pipeline.step(pipeline.seen_from(from, output_of(read)?.0)?);
         if let StepKind::Agent(agent) = &step.step.kind {
             return Some((&step.step.id.value, &agent.agent));
+        } else if let StepKind::Task(task) = &step.step.kind {
+            return Some((&step.step.id.value, &task.agent));
         } else if let StepKind::Format(format) = &step.step.kind {
             text = &format.text;
         } else if let StepKind::Gate(gate) = &step.step.kind {

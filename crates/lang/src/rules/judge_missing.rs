@@ -2,33 +2,49 @@
 
 use std::collections::HashSet;
 
-use super::scorecards::{asks_judge, gate_scorecards};
+use super::scorecards::{asks_judge, named_scorecards};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::StepKind;
+use crate::model::{AcceptItem, JudgingStep, Step, TaskStep};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let mut told = HashSet::new();
     for planned in &pipeline.steps {
-        let StepKind::Gate(gate) = &planned.step.kind else { continue };
-        let Some(cards) = gate_scorecards(pipeline, gate).filter(|_| gate.judge.is_none()) else { continue };
+        let Some(judging) = planned.step.kind.facts().judges.filter(|judging| judging.judge().is_none()) else { continue };
+        if let JudgingStep::Task(task) = judging {
+            of_task(task, &planned.step, out);
+        }
+        let Some(cards) = named_scorecards(pipeline, judging) else { continue };
         if cards.iter().any(|(_, card)| card.judge.is_some()) {
             continue;
         }
         for (name, card) in cards.into_iter().filter(|(name, _)| told.insert(name.to_string())) {
             for criterion in card.criteria.iter().filter(asks_judge) {
                 let message = format!(
-                    "criterion {} asks for a judge, but neither scorecard {} nor gate {} names one",
+                    "criterion {} asks for a judge, but neither scorecard {} nor {} {} names one",
                     quoted(&criterion.id.value),
                     quoted(name),
+                    planned.step.kind.word(),
                     quoted(&planned.step.id.value)
                 );
                 out.push(
                     finding(Code::JudgeMissing, criterion.id.span, &message)
                         .related(planned.step.id.span, "judged here")
-                        .help("add judge: with the name of an agent to the scorecard or to the gate"),
+                        .help("add judge: with the name of an agent to the scorecard or to the step"),
                 );
             }
         }
+    }
+}
+
+/// What a task lists itself and no check decides.
+fn of_task(task: &TaskStep, step: &Step, out: &mut Vec<Diagnostic>) {
+    let judged = task.accept.items().iter().find_map(|item| match item {
+        AcceptItem::Text(text) => Some(text.place.span),
+        AcceptItem::Criterion(criterion) => Some(criterion.id.span).filter(|_| asks_judge(&criterion)),
+    });
+    if let Some(span) = judged {
+        let message = format!("task {} has an entry of accept that only a judge can decide, and no judge", quoted(&step.id.value));
+        out.push(finding(Code::JudgeMissing, span, &message).help("add judge: with the name of an agent to the step, or write a check"));
     }
 }
 

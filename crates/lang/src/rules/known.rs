@@ -1,7 +1,7 @@
 //! What the names of the language hold, and what each kind of step gives: sections 6 and 8 of the language page.
 
 use super::types::Type;
-use crate::model::{Outputs, PERSONAL, Shape, Step, StepKind};
+use crate::model::{ArtefactKind, Outputs, PERSONAL, Shape, Step, StepKind};
 
 /// `channel`: the keys of its file, and `prompt`.
 pub(super) fn channel() -> Type {
@@ -76,6 +76,39 @@ pub(super) fn error() -> Type {
     Type::object([("kind", Type::Text), ("message", Type::Text), ("attempts", Type::Number)])
 }
 
+/// A verdict.
+fn verdict() -> Type {
+    Type::open_object([
+        ("id", Type::Text),
+        ("passed", Type::Boolean),
+        ("skipped", Type::Boolean),
+        ("needs_review", Type::Boolean),
+        ("feedback", Type::Text),
+        ("evidence", Type::Text),
+    ])
+}
+
+/// The output of `task`.
+pub(super) fn task(kind: Option<ArtefactKind>) -> Type {
+    let result = match kind {
+        Some(ArtefactKind::Text) => Type::Text,
+        Some(ArtefactKind::Sql) => Type::list(Type::open_object([])),
+        Some(ArtefactKind::Python) | None => Type::Any,
+    };
+    let artefact = Type::object([
+        ("thought", Type::Text),
+        ("code", Type::Text),
+        ("output_variables", Type::list(Type::Text)),
+        ("is_malicious", Type::Boolean),
+    ]);
+    Type::object([("result", result), ("artefact", artefact), ("attempts", Type::Number)])
+}
+
+/// `with` in the criteria of a `task`.
+pub(super) fn with_of_task() -> Type {
+    Type::object(["task", "code", "printed"].map(|name| (name, Type::Text)))
+}
+
 /// `details` of a step.
 pub(super) fn details(step: &Step) -> Type {
     let mut fields = vec![("attempts", Type::Number), ("duration_ms", Type::Number), ("mocked", Type::Boolean), ("cached", Type::Boolean)];
@@ -102,21 +135,30 @@ pub(super) fn details(step: &Step) -> Type {
         StepKind::Route(_) => fields.push(("case", Type::Text)),
         StepKind::Call(_) => fields.extend([("run", Type::Text), ("status", Type::Text)]),
         StepKind::Gate(_) => {
-            let verdict = Type::open_object([
-                ("id", Type::Text),
-                ("passed", Type::Boolean),
-                ("skipped", Type::Boolean),
-                ("needs_review", Type::Boolean),
-                ("feedback", Type::Text),
-                ("evidence", Type::Text),
-            ]);
             fields.extend([
                 ("passed", Type::Boolean),
                 ("refined", Type::Boolean),
                 ("used_otherwise", Type::Boolean),
-                ("verdicts", Type::list(verdict)),
+                ("verdicts", Type::list(verdict())),
                 ("model", Type::Any),
                 ("usage", Type::Any),
+                ("tool_calls", Type::Any),
+            ]);
+        }
+        StepKind::Task(_) => {
+            let one =
+                Type::object([("thought", Type::Text), ("code", Type::Text), ("error", Type::Any), ("verdicts", Type::list(verdict()))]);
+            let unmet = Type::object([("id", Type::Text), ("description", Type::Text), ("feedback", Type::Text)]);
+            fields.extend([
+                ("state", Type::Text),
+                ("tries", Type::list(one)),
+                ("identical_failures", Type::Number),
+                ("latest_failures", Type::list(Type::Text)),
+                ("unmet_criteria", Type::list(unmet)),
+                ("cut", Type::Boolean),
+                ("personal", Type::Any),
+                ("model", Type::Any),
+                ("usage", usage()),
                 ("tool_calls", Type::Any),
             ]);
         }

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use super::giving::Gives;
 use super::personal_sources::{PersonalSources, all, first};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{AgentStep, Data, Filling, Pipeline, PlanStep, StepKind, Text};
+use crate::model::{AgentStep, Data, Filling, Pipeline, PlanStep, StepKind, TaskStep, Text};
 use crate::plan::PlannedStep;
 use crate::sql::{self, Name};
 
@@ -13,7 +13,9 @@ use crate::sql::{self, Name};
 fn inflow<'p>(sources: &PersonalSources, pipeline: &'p Pipeline, planned: &'p PlannedStep) -> Vec<&'p Text> {
     let kind = &planned.step.kind;
     match kind {
-        StepKind::Agent(AgentStep { prompt, attach, .. }) | StepKind::Plan(PlanStep { prompt, attach, .. }) => {
+        StepKind::Agent(AgentStep { prompt, attach, .. })
+        | StepKind::Plan(PlanStep { prompt, attach, .. })
+        | StepKind::Task(TaskStep { prompt, attach, .. }) => {
             std::iter::once(prompt).chain(attach.iter().flat_map(Filling::texts)).collect()
         }
         StepKind::Set(value) => value.texts(),

@@ -1,12 +1,12 @@
-//! The scorecards of a gate, who judges by them, and the texts that their checks ask for.
+//! The scorecards of gates and tasks, who judges by them, and the texts that their checks ask for.
 
 use super::PipelinePlan;
-use crate::model::{Check, Criterion, Form, GateStep, Judging, Scorecard, ScorecardRef, Text};
+use crate::model::{Check, Criterion, Form, GateStep, Judging, JudgingStep, Scorecard, ScorecardRef, Text};
 use crate::source::Spanned;
 
-/// The scorecards of a gate that the file has; `None`: a name that is not known, so nothing can be said.
-pub(super) fn gate_scorecards<'p>(pipeline: &'p PipelinePlan, gate: &'p GateStep) -> Option<Vec<(&'p str, &'p Scorecard)>> {
-    let names = gate.scorecards.iter().filter_map(ScorecardRef::name);
+/// The scorecards of a step that judges, as far as they have names; `None`: a name that is not known, so nothing can be said.
+pub(super) fn named_scorecards<'p>(pipeline: &'p PipelinePlan, step: JudgingStep<'p>) -> Option<Vec<(&'p str, &'p Scorecard)>> {
+    let names = step.cards().iter().filter_map(ScorecardRef::name);
     names.map(|name| Some((name.as_str(), pipeline.pipeline.scorecards.get(&name.value)?))).collect()
 }
 
@@ -23,7 +23,12 @@ pub(super) fn asks_judge(criterion: &&Criterion) -> bool {
 /// Every check of a scorecard with its criterion. All must pass, so they are looked at together; one with a condition may not be judged where
 /// another is.
 pub(super) fn checks(card: &Scorecard) -> impl Iterator<Item = (&Criterion, &Spanned<Check>)> {
-    card.criteria.iter().filter(|criterion| criterion.when.is_none()).flat_map(|criterion| {
+    checks_of(card.criteria.iter())
+}
+
+/// The same of criteria that stand together.
+pub(super) fn checks_of<'c>(criteria: impl Iterator<Item = &'c Criterion>) -> impl Iterator<Item = (&'c Criterion, &'c Spanned<Check>)> {
+    criteria.filter(|criterion| criterion.when.is_none()).flat_map(|criterion| {
         let checks: &[Spanned<Check>] = match &criterion.judging {
             Judging::Checks(checks) => checks,
             _ => &[],

@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::PipelinePlan;
+use super::known::with_of_task;
 use super::types::{Member, Object, Type, of_field};
-use crate::model::{Authored, Field, ScorecardRef, StepKind, Text, TextKey, Tool, ToolKind, ToolName};
+use crate::model::{Authored, Field, JudgingStep, ScorecardRef, StepKind, Text, TextKey, Tool, ToolKind, ToolName};
 use crate::plan::StepIx;
 use crate::source::FileId;
 
@@ -181,10 +182,14 @@ impl<'a> Texts<'a> {
         let when = self.seat(Viewpoint::Step(ix, StepPart::When), More::default());
         let list = self.seat(Viewpoint::Step(ix, StepPart::List), More::default());
         let work = self.seat(Viewpoint::Step(ix, StepPart::Work), More { secrets, ..More::default() });
+        // Criteria that stand in the step.
+        let judged = More { judged: true, with: Some(with_of_task()), ..More::default() };
+        let judged = step.kind.facts().judges.map(|_| self.seat(Viewpoint::Step(ix, StepPart::Work), judged));
         step.each_text(&mut |authored| {
             let seat = match authored.key {
                 TextKey::When => when,
                 TextKey::ForEach => list,
+                TextKey::Check | TextKey::CheckExpression | TextKey::CriterionWhen => judged.unwrap_or(work),
                 _ => work,
             };
             self.add(authored, seat);
@@ -234,9 +239,9 @@ fn shared(users: Option<&Vec<StepIx>>, own: FileId, file: FileId) -> Viewpoint {
 
 /// What `with` holds in a check of a scorecard: what all its gates give.
 fn with_of_gates(pipeline: &PipelinePlan, gates: &[StepIx]) -> Option<Type> {
-    let given = gates.iter().filter_map(|ix| {
-        let StepKind::Gate(gate) = &pipeline.step(*ix).step.kind else { return None };
-        Some(Type::object(gate.with.iter().map(|(name, _)| (name.as_str(), Type::Any))))
+    let given = gates.iter().filter_map(|ix| match pipeline.step(*ix).step.kind.facts().judges? {
+        JudgingStep::Gate(gate) => Some(Type::object(gate.with.iter().map(|(name, _)| (name.as_str(), Type::Any)))),
+        JudgingStep::Task(_) => Some(with_of_task()),
     });
     Type::either(given.collect())
 }
@@ -289,8 +294,8 @@ impl<'a> Users<'a> {
             if let Some(resource) = kind.resource() {
                 users.tools.entry(&resource.server.value).or_default().push(ix);
             }
-            if let StepKind::Gate(gate) = kind {
-                let named = gate.scorecards.iter().filter_map(ScorecardRef::name);
+            if let Some(judging) = kind.facts().judges {
+                let named = judging.cards().iter().filter_map(ScorecardRef::name);
                 named.for_each(|name| users.scorecards.entry(name.as_str()).or_default().push(ix));
             }
         }

@@ -181,6 +181,7 @@ impl PipelineNames<'_> {
                 },
             },
             StepKind::Plan(plan) => self.planned(plan),
+            StepKind::Task(task) => known::task(task.fixed_artefact()),
             StepKind::Route(_) => {
                 let cases = self.pipeline.step(ix).cases.iter().map(|block| {
                     let block = self.pipeline.block(*block);

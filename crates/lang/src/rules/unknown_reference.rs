@@ -65,10 +65,10 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
             let owner = format!("step \"{}\" sends to", planned.step.id.value);
             let known: IndexMap<String, ()> = file.tools.keys().cloned().chain([STDOUT.to_owned()]).map(|name| (name, ())).collect();
             look.up("tool", &owner, &step.to, &known);
-        } else if let StepKind::Gate(step) = kind {
-            let named = step.scorecards.iter().filter_map(ScorecardRef::name);
+        } else if let Some(judging) = kind.facts().judges {
+            let named = judging.cards().iter().filter_map(ScorecardRef::name);
             named.for_each(|name| look.up("scorecard", &owner, name, &file.scorecards));
-            step.judge.iter().for_each(|judge| look.up("agent", &owner, judge, &file.agents));
+            judging.judge().into_iter().for_each(|judge| look.up("agent", &owner, judge, &file.agents));
         } else if let StepKind::Call(step) = kind
             && let (Some(called), Some(channel)) = (step.pipeline.map(|id| &plan.pipeline(id).pipeline), &step.channel)
         {

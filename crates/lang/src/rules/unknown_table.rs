@@ -3,7 +3,7 @@
 
 use super::listed;
 use crate::diagnostic::{Code, Diagnostic, Hints};
-use crate::model::{Filling, Form, StepKind, TextPlace, ToolKind};
+use crate::model::{ArtefactKind, Filling, Form, Step, StepKind, TextPlace, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
 use crate::sql::{self, Name};
 
@@ -13,6 +13,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
     let brings_tables = |kind: &StepKind| matches!(kind, StepKind::Read(_) | StepKind::Broken);
     if pipeline.steps.iter().any(|planned| brings_tables(&planned.step.kind)) {
         return;
+    }
+    if file.data.is_empty() {
+        pipeline.steps.iter().for_each(|planned| of_task(&planned.step, out));
     }
     let hints = Hints::default();
     let all: Vec<&str> = file.data.keys().map(String::as_str).collect();
@@ -30,6 +33,16 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
                 query(text, None, &TextPlace { span: name.span, offsets: vec![] }, &open, &hints, out);
             }
         }
+    }
+}
+
+/// A task whose agent is to write queries, without a table.
+fn of_task(step: &Step, out: &mut Vec<Diagnostic>) {
+    let StepKind::Task(task) = &step.kind else { return };
+    if task.fixed_artefact() == Some(ArtefactKind::Sql) {
+        let message = format!("task \"{}\" asks for a query, but there is no table", step.id.value);
+        let found = Diagnostic::new(Code::UnknownTable, task.artefact.place.span, message);
+        out.push(found.help("add tables under data, or a read step above, or write artefact: text"));
     }
 }
 

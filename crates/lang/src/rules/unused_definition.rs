@@ -32,9 +32,9 @@ pub(super) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) {
                 let of = if file.tools.contains_key(server) { &mut used.tools } else { &mut used.agents };
                 of.insert(server);
             }
-        } else if let StepKind::Gate(step) = kind {
-            used.agents.extend(step.judge.iter().map(Spanned::as_str));
-            used.scorecards.extend(step.scorecards.iter().filter_map(ScorecardRef::name).map(Spanned::as_str));
+        } else if let Some(judging) = kind.facts().judges {
+            used.agents.extend(judging.judge().map(Spanned::as_str));
+            used.scorecards.extend(judging.cards().iter().filter_map(ScorecardRef::name).map(Spanned::as_str));
         }
     }
     used.tools.remove(STDOUT);

@@ -1,12 +1,13 @@
 //! Scripted verdicts: a reply that lets a judge fail a criterion that its gate does not have lets everything pass (F700).
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::step_paths::{PathEnd, way};
 use super::unknown_test_name;
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::diagnostic::{did_you_mean, nearest};
-use crate::model::{ReplyBody, ReplySet, StepKind, TestFile};
+use crate::model::{AcceptItem, JudgingStep, ReplyBody, ReplySet, TestFile, accept_id};
 use crate::source::{Span, Spanned};
 
 /// F700, for the replies of tests.
@@ -25,17 +26,17 @@ pub(super) fn in_models(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diag
     for model in pipeline.pipeline.models.values() {
         let Some(replies) = model.provider.scripted() else { continue };
         for (path, name, known) in unknown(replies.by_step.iter(), pipeline, plan) {
-            if !nearest(&name.value, known.iter().copied()).is_empty() {
+            if !nearest(&name.value, known.1.iter().map(|known| &**known)).is_empty() {
                 tell(path, name, &known, &mut told, out);
             }
         }
     }
 }
 
-fn tell(path: &str, name: &Spanned<String>, known: &[&str], told: &mut HashSet<Span>, out: &mut Vec<Diagnostic>) {
+fn tell(path: &str, name: &Spanned<String>, (kind, known): &KnownCriteria, told: &mut HashSet<Span>, out: &mut Vec<Diagnostic>) {
     if told.insert(name.span) {
-        let hint = did_you_mean(&name.value, known.iter().copied());
-        let message = format!("a reply for gate {} fails criterion {}, which does not exist{hint}", quoted(path), quoted(&name.value));
+        let hint = did_you_mean(&name.value, known.iter().map(|known| &**known));
+        let message = format!("a reply for {kind} {} fails criterion {}, which does not exist{hint}", quoted(path), quoted(&name.value));
         out.push(unknown_test_name::report(name.span, &message).near(hint));
     }
 }
@@ -45,29 +46,38 @@ fn unknown<'p>(
     replies: impl Iterator<Item = (&'p String, &'p ReplySet)>,
     pipeline: &'p PipelinePlan,
     plan: &'p Plan,
-) -> Vec<(&'p str, &'p Spanned<String>, Vec<&'p str>)> {
+) -> Vec<(&'p str, &'p Spanned<String>, KnownCriteria<'p>)> {
     let mut found = vec![];
     for (path, set) in replies {
         let Some(known) = criteria(path, pipeline, plan) else { continue };
         for reply in set.all() {
             let ReplyBody::Failed(failed) = &reply.body else { continue };
-            let unknown = failed.iter().map(|(name, _)| name).filter(|name| !known.contains(&name.value.as_str()));
+            let unknown = failed.iter().map(|(name, _)| name).filter(|name| !known.1.iter().any(|known| **known == *name.value));
             found.extend(unknown.map(|name| (path.as_str(), name, known.clone())));
         }
     }
     found
 }
 
-/// The criteria of the gate that a path leads to; `None`: it is no gate, or a step writes some of them in the run.
-fn criteria<'p>(path: &str, pipeline: &'p PipelinePlan, plan: &'p Plan) -> Option<Vec<&'p str>> {
+/// The kind of a step that judges, and the ids of its criteria.
+type KnownCriteria<'p> = (&'static str, Vec<Cow<'p, str>>);
+
+/// The criteria of the gate or task that a path leads to; `None`: it judges nothing, or a step writes some of them in the run.
+fn criteria<'p>(path: &str, pipeline: &'p PipelinePlan, plan: &'p Plan) -> Option<KnownCriteria<'p>> {
     let PathEnd::Step(pipeline, ix) = way(plan, pipeline, path) else { return None };
-    let StepKind::Gate(gate) = &pipeline.step(ix).step.kind else { return None };
-    let mut ids = vec![];
-    for reference in &gate.scorecards {
+    let judging = pipeline.step(ix).step.kind.facts().judges?;
+    let mut ids: Vec<Cow<str>> = vec![];
+    for reference in judging.cards() {
         let card = pipeline.pipeline.scorecards.get(&reference.name()?.value)?;
-        ids.extend(card.criteria.iter().map(|criterion| criterion.id.value.as_str()));
+        ids.extend(card.criteria.iter().map(|criterion| criterion.id.value.as_str().into()));
     }
-    Some(ids)
+    if let JudgingStep::Task(task) = judging {
+        ids.extend(task.accept.items().iter().enumerate().map(|(place, item)| match item {
+            AcceptItem::Text(_) => accept_id(place).into(),
+            AcceptItem::Criterion(criterion) => criterion.id.value.as_str().into(),
+        }));
+    }
+    Some((pipeline.step(ix).step.kind.word(), ids))
 }
 
 #[cfg(test)]

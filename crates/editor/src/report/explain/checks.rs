@@ -3,7 +3,7 @@
 use super::{ended, listed, pipelines, quoted};
 use crate::diagnostic::{counted, grouped};
 use crate::model::{
-    Check, Criterion, FormatStep, GateStep, Judging, OnFailure, OnJudgeError, Pipeline, PlainCheck, ScorecardRef, StepKind,
+    AcceptItem, Check, Criterion, FormatStep, GateStep, Judging, OnFailure, OnJudgeError, Pipeline, PlainCheck, ScorecardRef, StepKind,
 };
 use crate::plan::{PipelinePlan, Plan};
 use crate::report::graph::words::source;
@@ -39,6 +39,42 @@ pub(super) fn criteria(plan: &Plan) -> Vec<String> {
                     }
                 }
             }
+        }
+    }
+    said.extend(accepted(plan));
+    said
+}
+
+/// Each task with what its work must meet.
+fn accepted(plan: &Plan) -> Vec<String> {
+    let mut said = vec![];
+    for (planned, pipeline, whose) in pipelines(plan) {
+        for found in &planned.steps {
+            let StepKind::Task(task) = &found.step.kind else { continue };
+            let judge = task.judge.as_ref().map(|judge| judge.value.as_str());
+            said.push(format!("{}{} is accepted if all of these hold:", found.step.id.value, whose));
+            for item in task.accept.items() {
+                said.push(match item {
+                    AcceptItem::Text(text) => format!("\t{} (agent {} decides)", ended(&source(text)), judge.unwrap_or("of the task")),
+                    AcceptItem::Criterion(found) => format!("\t{}", criterion(found, judge, pipeline)),
+                });
+            }
+            for reference in task.accept.cards() {
+                match reference {
+                    ScorecardRef::Written(text) => said.push(format!("\tWhat is given while it runs: {}.", source(text))),
+                    ScorecardRef::Named(name) => {
+                        let Some(card) = pipeline.scorecards.get(&name.value) else { continue };
+                        let judge = card.judge.as_ref().map(|judge| judge.value.as_str()).or(judge);
+                        said.extend(card.criteria.iter().map(|found| format!("\t{}", criterion(found, judge, pipeline))));
+                    }
+                }
+            }
+            said.push(format!(
+                "\tElse agent {} tries again and is told what failed, at most {} in all; {} equal failures in a row end it, too.",
+                task.agent.value,
+                counted(task.most_tries(), "try", "tries"),
+                task.most_identical()
+            ));
         }
     }
     said

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::diagnostic::counted;
-use crate::model::{Case, Filling, ForEach, Form, GateStep, Outputs, ScorecardRef, Step, StepKind, Text};
+use crate::model::{ArtefactKind, Case, Filling, ForEach, Form, GateStep, Outputs, ScorecardRef, Step, StepKind, Text};
 use crate::plan::{PipelinePlan, Plan};
 use crate::sql;
 
@@ -55,6 +55,16 @@ pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
                 said.push(format!("agent {} says whether it is done (at most {plans})", check.value));
             }
             said
+        }
+        StepKind::Task(task) => {
+            let what = match task.fixed_artefact() {
+                Some(ArtefactKind::Text) => "a text".to_owned(),
+                Some(ArtefactKind::Sql) => "a query, and runs it".to_owned(),
+                Some(ArtefactKind::Python) => "code, and runs it".to_owned(),
+                None => format!("what {} says", source(&task.artefact)),
+            };
+            let tries = counted(task.most_tries(), "try", "tries");
+            vec![format!("lets agent {} write {what}", task.agent.value), format!("until it is accepted (at most {tries})")]
         }
         StepKind::Route(route) => one(format!("looks at {}, takes the first case that fits", source(&route.subject))),
         StepKind::Call(call) => match call.pipeline {

@@ -14,7 +14,9 @@ use crate::engine::steps::Kind;
 use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Purpose, SharedValue, StepStatus, Verdict};
 use crate::gate::{self, Fill, JudgedText, reading, wanted};
-use crate::model::{Channel, Criterion, Filling, FormatStep, GateStep, Judging, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text};
+use crate::model::{
+    Channel, Criterion, Filling, FormatStep, GateStep, Judging, JudgingStep, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text,
+};
 use crate::template;
 
 /// The question of a gate, computed from the state whenever it is needed.
@@ -23,6 +25,8 @@ pub(crate) struct Question {
     pub(crate) output: Output,
     /// The value as people read it.
     pub(crate) text: String,
+    /// What judges are shown in its place; `None`: all of it.
+    pub(crate) shown: Option<String>,
     pub(crate) with: Value,
     pub(crate) criteria: Vec<JudgeQuestion>,
     judges: Vec<String>,
@@ -39,13 +43,17 @@ pub(crate) struct JudgeQuestion {
     scorecard: Option<String>,
 }
 
-/// A scorecard as a gate uses it; without a name if a step wrote it.
-struct JudgedCard {
+/// A scorecard as a step uses it; without a name if a step wrote it, or if it stands in the step itself.
+#[derive(Default)]
+pub(crate) struct JudgedCard {
     name: Option<String>,
-    criteria: Vec<Criterion>,
+    pub(crate) criteria: Vec<Criterion>,
     judge: Option<String>,
     on_judge_error: OnJudgeError,
 }
+
+/// The channel and the style guide that a judged value was made for.
+pub(crate) type MadeFor = (Option<Channel>, Option<StyleGuide>);
 
 /// The answer that a judge must write for one criterion.
 const VERDICT: &str = r#"{"passed": true or false, "feedback": …, "evidence": …}"#;
@@ -60,7 +68,7 @@ pub(crate) struct JudgedCriterion {
 }
 
 /// A judge's answers for all its criteria, or why they cannot be used.
-type JudgeAnswer = Result<Vec<JudgedCriterion>, Failure>;
+pub(crate) type JudgeAnswer = Result<Vec<JudgedCriterion>, Failure>;
 
 /// Fills in checks with the names of a gate and of the value that it judges.
 struct CheckFiller<'a> {
@@ -92,7 +100,8 @@ impl Kind for GateStep {
             return run.not_met(at, self, &question, vec![], "no scorecard has a criterion");
         }
         let Some(answers) = run.ask_judges(at, &question)? else { return Ok(()) };
-        let verdicts = run.verdicts(at, self, &question, &answers)?;
+        let made_for = run.judged_for(at, self, Some(&question.output));
+        let verdicts = run.verdicts(at, &made_for, &question, &answers)?;
         if verdicts.iter().all(|v| v.passed) {
             run.emit(Happening::GatePassed { step: run.path(at), round: run.state.node(at).round, verdicts: verdicts.clone() });
             let details = run.gate_details(at, true, false, &verdicts);
@@ -112,13 +121,25 @@ impl Run {
     /// The question of a gate about another value.
     fn question_about(&self, at: NodeRef, gate: &GateStep, output: Output) -> Result<Question, Failure> {
         let with = Value::Object(self.arguments(at, &gate.with)?);
+        let cards = gate.scorecards.iter().map(|reference| self.scorecard(at, reference)).collect::<Result<_, _>>()?;
+        self.question_by(at, JudgingStep::Gate(gate), cards, with, output)
+    }
+
+    /// The question of a step that judges a value by these scorecards.
+    pub(crate) fn question_by(
+        &self,
+        at: NodeRef,
+        step: JudgingStep,
+        cards: Vec<JudgedCard>,
+        with: Value,
+        output: Output,
+    ) -> Result<Question, Failure> {
         let text = output.text();
         let holds = |when: &Text| self.condition_with(at, when, &check_names(output.value(), &text, &with));
         let mut criteria: Vec<JudgeQuestion> = vec![];
         let mut judges: Vec<String> = vec![];
-        let first_judge = self.first_judge(at, gate);
-        for reference in &gate.scorecards {
-            let JudgedCard { name: scorecard, criteria: list, judge, on_judge_error } = self.scorecard(at, reference)?;
+        let first_judge = self.first_judge(at, step);
+        for JudgedCard { name: scorecard, criteria: list, judge, on_judge_error } in cards {
             for criterion in list {
                 // Of two criteria with the same id the first counts, but one of the file always takes precedence over one of a step.
                 let known = criteria.iter().position(|a| a.criterion.id.value == criterion.id.value);
@@ -128,7 +149,7 @@ impl Run {
                 let is_skipped = criterion.when.as_ref().map(&holds).transpose()? == Some(false);
                 let judge = match criterion.judging {
                     Judging::Judge if !is_skipped => {
-                        let own = judge.clone().or_else(|| gate.judge.as_ref().map(|j| j.value.clone())).or_else(|| first_judge.clone());
+                        let own = judge.clone().or_else(|| step.judge().map(|j| j.value.clone())).or_else(|| first_judge.clone());
                         let none = || format!("criterion \"{}\" needs a judge, but none is set", criterion.id.value);
                         let name = own.ok_or_else(|| Failure::new(FailureKind::BadRequest, none()))?;
                         Some(judges.iter().position(|j| *j == name).unwrap_or_else(|| {
@@ -145,19 +166,19 @@ impl Run {
                 }
             }
         }
-        Ok(Question { text, output, with, criteria, judges })
+        Ok(Question { text, shown: None, output, with, criteria, judges })
     }
 
-    fn first_judge(&self, at: NodeRef, gate: &GateStep) -> Option<String> {
+    fn first_judge(&self, at: NodeRef, step: JudgingStep) -> Option<String> {
         let scorecards = &self.planned_of(at).pipeline.scorecards;
-        gate.scorecards.iter().find_map(|reference| match reference {
+        step.cards().iter().find_map(|reference| match reference {
             ScorecardRef::Named(name) => scorecards.get(&name.value)?.judge.as_ref().map(|j| j.value.clone()),
             ScorecardRef::Written(_) => None,
         })
     }
 
     /// The criteria of a scorecard, which is in the file or was written by a step.
-    fn scorecard(&self, at: NodeRef, reference: &ScorecardRef) -> Result<JudgedCard, Failure> {
+    pub(crate) fn scorecard(&self, at: NodeRef, reference: &ScorecardRef) -> Result<JudgedCard, Failure> {
         let text = match reference {
             ScorecardRef::Named(name) => {
                 let missing = || Failure::new(FailureKind::Internal, format!("scorecard \"{}\" not found", name.value));
@@ -177,7 +198,7 @@ impl Run {
     }
 
     /// Calls the judges one after the other. Returns `None` until all have answered.
-    fn ask_judges(&mut self, at: NodeRef, question: &Question) -> Result<Option<Vec<JudgeAnswer>>, Failure> {
+    pub(crate) fn ask_judges(&mut self, at: NodeRef, question: &Question) -> Result<Option<Vec<JudgeAnswer>>, Failure> {
         if question.judges.is_empty() {
             return Ok(Some(vec![]));
         }
@@ -225,7 +246,9 @@ impl Run {
         let prompt = || {
             let criteria: Value =
                 asked.iter().map(|c| json!({ "id": c.id.value, "description": c.description, "expected": c.expected })).collect();
-            let with = question.with.as_object().into_iter().flatten();
+            // Of a task some are empty, such as the code of a text.
+            let is_told = |(_, value): &(&String, &Value)| question.shown.is_none() || **value != "";
+            let with = question.with.as_object().into_iter().flatten().filter(is_told);
             let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
             let with: String = with.map(|(name, value)| format!("\n{name}: {}\n", plain(value))).collect();
             format!(
@@ -233,7 +256,7 @@ impl Run {
                  For each criterion say whether the text passes it, what to do better, and the place it rests on. \
                  Answer with one JSON object and nothing else: \
                  {{\"verdicts\": {{{}}}}}",
-                question.text,
+                question.shown.as_ref().unwrap_or(&question.text),
                 asked.iter().map(|c| format!("\"{}\": {VERDICT}", c.id.value)).collect::<Vec<_>>().join(", ")
             )
         };
@@ -247,11 +270,10 @@ impl Run {
     pub(crate) fn verdicts(
         &self,
         at: NodeRef,
-        gate: &GateStep,
+        (channel, style): &MadeFor,
         question: &Question,
         said: &[JudgeAnswer],
     ) -> Result<Vec<Verdict>, Failure> {
-        let (channel, style) = self.judged_for(at, gate, Some(&question.output));
         let judged = JudgedText {
             value: question.output.value(),
             text: &question.text,
@@ -317,17 +339,23 @@ impl Run {
     }
 
     /// The channel and style guide a judged value was made for.
-    pub(crate) fn judged_for(&self, at: NodeRef, gate: &GateStep, output: Option<&Output>) -> (Option<Channel>, Option<StyleGuide>) {
-        let instance = self.state.instance_of(at);
-        let pipeline = &self.planned(instance).pipeline;
-        let own_style = pipeline.style_guide.as_deref();
+    pub(crate) fn judged_for(&self, at: NodeRef, gate: &GateStep, output: Option<&Output>) -> MadeFor {
         if let Some((_, format)) = self.judged_format(at, gate) {
+            let instance = self.state.instance_of(at);
+            let own_style = self.planned(instance).pipeline.style_guide.as_deref();
             let channel = format.channel.as_deref().or_else(|| self.channel(instance));
             return (channel.cloned(), format.style_guide.as_deref().or(own_style).cloned());
         }
+        self.made_for(at, output)
+    }
+
+    /// The channel and style guide that a value was made for by itself: those that a `format` step named in it, else the run's.
+    pub(crate) fn made_for(&self, at: NodeRef, output: Option<&Output>) -> MadeFor {
+        let instance = self.state.instance_of(at);
+        let pipeline = &self.planned(instance).pipeline;
         let made = output.and_then(Output::made);
         let named = made.and_then(|made| pipeline.channels.iter().find(|c| c.name == made.channel));
-        (named.map(|c| &**c).or_else(|| self.channel(instance)).cloned(), own_style.cloned())
+        (named.map(|c| &**c).or_else(|| self.channel(instance)).cloned(), pipeline.style_guide.as_deref().cloned())
     }
 
     /// The `format` step whose output a gate reads first.
@@ -438,7 +466,25 @@ impl Run {
     }
 }
 
+impl JudgedCard {
+    /// The criteria that stand in a step itself.
+    pub(crate) fn of_step(criteria: Vec<Criterion>) -> JudgedCard {
+        JudgedCard { criteria, ..JudgedCard::default() }
+    }
+
+    /// Whether it names who judges by it.
+    pub(crate) fn has_judge(&self) -> bool {
+        self.judge.is_some()
+    }
+}
+
 impl Question {
+    /// Why a judge could not answer, where a criterion counts as failed for it.
+    pub(crate) fn unanswered(&self, answers: &[JudgeAnswer]) -> Option<Failure> {
+        let of = |asked: &JudgeQuestion| answers.get(asked.judge?)?.as_ref().err().cloned();
+        self.criteria.iter().filter(|asked| asked.on_judge_error == OnJudgeError::Fail).find_map(of)
+    }
+
     /// The criteria that a judge decides.
     fn ids(&self, judge: usize) -> Vec<&str> {
         self.criteria.iter().filter(|a| a.judge == Some(judge)).map(|a| a.criterion.id.as_str()).collect()
@@ -450,7 +496,7 @@ fn check_names(value: &Value, text: &str, with: &Value) -> [(&'static str, templ
     [("value", template::from_json(value)), ("text", template::from_json(&json!(text))), ("with", template::from_json(with))]
 }
 
-fn feedback_line(verdict: &Verdict) -> String {
+pub(crate) fn feedback_line(verdict: &Verdict) -> String {
     let feedback = if verdict.feedback.is_empty() { &verdict.description } else { &verdict.feedback };
     format!("- {}: {feedback}", verdict.id)
 }

@@ -77,7 +77,8 @@ impl Run {
         let StepKind::Gate(gate) = &step.kind else { return vec![] };
         let Ok(mut question) = self.question_about(passed.at, gate, output) else { return vec![] };
         question.criteria.retain(|asked| matches!(asked.criterion.judging, Judging::Checks(_)));
-        let verdicts = self.verdicts(passed.at, gate, &question, &[]).unwrap_or_default();
+        let made_for = self.judged_for(passed.at, gate, Some(&question.output));
+        let verdicts = self.verdicts(passed.at, &made_for, &question, &[]).unwrap_or_default();
         verdicts.into_iter().filter(|verdict| !verdict.passed).map(|verdict| verdict.id).collect()
     }
 }

@@ -120,7 +120,7 @@ impl Run {
 
     /// The tools of an agent that a step calls, computed once in a conversation; a judge has none.
     pub(crate) fn tools_of(&self, at: NodeRef, agent: &str) -> Arc<[Offered]> {
-        let has_tools = !self.step(at).kind.agents_with_tools().is_empty();
+        let has_tools = !self.step(at).kind.agents_with_tools().is_empty() && !self.state.judges_task(at);
         let work_out = || match self.agent(at, agent) {
             Ok(agent) if has_tools => self.offered(at, &agent.tools).into(),
             _ => Arc::default(),

@@ -465,20 +465,20 @@ impl Run {
         Failure { message: format!("{what}: {}", failure.message), ..failure }
     }
 
-    /// The `details` of a step that called a model: the model that answered, the tokens and the tool calls. For a `plan` step, those of all its
-    /// conversations.
+    /// The `details` of a step that called a model: the model that answered, the tokens and the tool calls. For a `plan` or `task` step, those of all
+    /// its conversations.
     pub(crate) fn model_details(&self, at: NodeRef) -> Value {
-        let (talk, planning) = (self.state.talk(at), self.state.planning(at));
-        if talk.is_none() && planning.is_none() {
+        let (talk, ended) = (self.state.talk(at), self.state.node(at).ended_talks.as_deref());
+        if talk.is_none() && ended.is_none() {
             return json!({});
         }
-        let earlier = || planning.iter().flat_map(|planning| &planning.talks);
+        let earlier = || ended.iter().flat_map(|ended| &ended.talks);
         let mut usage = Usage::default();
         earlier().map(|talk| talk.usage).chain(talk.map(ModelTalk::all_usage)).for_each(|one| usage.add(&one));
         let uses = earlier().flat_map(|talk| &talk.uses).chain(talk.into_iter().flat_map(|talk| &talk.uses));
         let answered_by = talk.map(|talk| talk.answered_by.as_ref().unwrap_or(&talk.model));
         let mut details = json!({
-            "model": answered_by.or_else(|| planning?.model.as_ref()),
+            "model": answered_by.or_else(|| ended?.model.as_ref()),
             "usage": {
                 "input_tokens": usage.input_tokens,
                 "output_tokens": usage.output_tokens,

@@ -171,9 +171,13 @@ impl Run {
         self.fail_attempt_told(at, Failure::new(kind, message), Some(details));
     }
 
-    /// The number of the step's current conversation, from 0: a `plan` step requests plans, and after each asks whether the work is done.
+    /// The number of the step's current conversation, from 0: a `plan` step requests plans, and after each asks whether the work is done; a `task` step asks for
+    /// tries, and after each its judges.
     pub(crate) fn conversation(&self, at: NodeRef) -> usize {
         let step = self.step(at);
+        if let StepKind::Task(_) = &step.kind {
+            return self.state.ended_talks(at).len();
+        }
         let (StepKind::Plan(own), Some(planning)) = (&step.kind, self.state.planning(at)) else { return 0 };
         let checks = matches!(next(&step, own, Some(planning), &self.state.node(at).work), Next::Check(_));
         2 * planning.plans.len() - usize::from(checks)
@@ -182,7 +186,8 @@ impl Run {
     /// The usage of an agent in the ended conversations of a step, the cost kept for calls that reported none, and the number of its tool calls.
     pub(crate) fn spent_before(&self, at: NodeRef, agent: &str) -> (Usage, SetAside, usize) {
         let mut spent = (Usage::default(), SetAside::default(), 0);
-        for talk in self.state.planning(at).iter().flat_map(|planning| &planning.talks).filter(|talk| talk.agent == agent) {
+        let of_judges = self.state.talk(at).map(|talk| talk.before.as_slice()).unwrap_or_default();
+        for talk in self.state.ended_talks(at).iter().chain(of_judges).filter(|talk| talk.agent == agent) {
             spent.0.add(&talk.usage);
             spent.1.add(&talk.untold);
             spent.2 += talk.uses.len();

@@ -118,6 +118,12 @@ impl RunState {
             Happening::PlanRefused { step, round, findings } => self.plan_refused(self.find(step)?, *round, findings),
             Happening::PlanEnded { step, .. } => self.plan_ended(self.find(step)?),
             Happening::PlanChecked { step, fulfilled, progress, .. } => self.plan_checked(plan, self.find(step)?, *fulfilled, progress)?,
+            Happening::TableDescribed { .. }
+            | Happening::TaskTried { .. }
+            | Happening::TaskExecuted { .. }
+            | Happening::TaskJudged { .. } => {
+                self.task_changed(&event.happening)?;
+            }
             Happening::ModelCalled { .. } => self.model_called(plan, &event.happening, now)?,
             Happening::ModelReplied { call, reply, usage, .. } => {
                 if let Some(open) = self.calls.get_mut(call).filter(|_| !may_have_cost(reply, usage)) {

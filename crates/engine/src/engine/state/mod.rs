@@ -11,6 +11,7 @@ pub(crate) mod questions;
 pub(crate) mod stop;
 pub(crate) mod talk;
 pub(crate) mod tally;
+pub(crate) mod tasks;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,7 +20,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use plans::{OnePlan, PlanResult, Planning};
-use talk::{AskedStage, ModelTalk, RequestedCall};
+use talk::{AskedStage, EndedTalk, EndedTalks, ModelTalk, RequestedCall};
+pub(crate) use tasks::{TaskTry, Tasking};
 
 use crate::engine::state::consents::{ConsentDecision, PendingApproval, PendingConsent};
 use crate::engine::state::questions::ServerTalk;
@@ -337,6 +339,12 @@ pub(crate) struct StepNode {
     /// For a `plan` step, its plans so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) planning: Option<Box<Planning>>,
+    /// For a `task` step, its tries so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tasking: Option<Box<Tasking>>,
+    /// For steps that talk with models several times, the conversations that have ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ended_talks: Option<Box<EndedTalks>>,
     pub(crate) work: StepWork,
     #[serde(skip)]
     pub(crate) cached: CachedValue,
@@ -541,6 +549,11 @@ impl RunState {
     /// The conversation of a step that talks with a model.
     pub(crate) fn talk(&self, at: NodeRef) -> Option<&ModelTalk> {
         if let StepWork::Asking(talk) = &self.node(at).work { Some(talk) } else { None }
+    }
+
+    /// The conversations of a step that have ended.
+    pub(crate) fn ended_talks(&self, at: NodeRef) -> &[EndedTalk] {
+        self.node(at).ended_talks.as_ref().map(|ended| ended.talks.as_slice()).unwrap_or_default()
     }
 
     fn talk_mut(&mut self, at: NodeRef) -> Option<&mut ModelTalk> {

@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::births::nodes;
-use super::tally::SetAside;
 use super::{Cached, Frame, FrameKind, Mood, NodeRef, RunState, StepError, StepNode, StepWork, WrittenFrame};
 use crate::diagnostic::counted;
-use crate::event::{SharedValue, StepStatus, Usage};
+use crate::event::{SharedValue, StepStatus};
 use crate::model::{MOST_PARALLEL, Step, StepKind, WrittenPlan, WrittenStep, step_path};
 use crate::plan::{PipelinePlan, Plan};
 
@@ -23,20 +22,6 @@ pub(crate) struct Planning {
     pub(crate) findings: Vec<String>,
     /// The log of decisions, in sentences.
     pub(crate) log: Vec<String>,
-    /// Conversations that have ended, the number of their tries, and their last model.
-    pub(crate) talks: Vec<PlanTalk>,
-    pub(crate) attempts: u32,
-    pub(crate) model: Option<String>,
-}
-
-/// A conversation of a `plan` step that has ended: the agent, the usage, and the tool calls.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PlanTalk {
-    pub(crate) agent: String,
-    pub(crate) usage: Usage,
-    #[serde(default, skip_serializing_if = "SetAside::is_nothing")]
-    pub(crate) untold: SetAside,
-    pub(crate) uses: Vec<SharedValue>,
 }
 
 /// One plan of a `plan` step.
@@ -187,13 +172,10 @@ impl RunState {
     }
 
     /// Ends the conversation and keeps its usage. The next conversation starts anew.
-    fn end_conversation(&mut self, at: NodeRef) {
+    pub(super) fn end_conversation(&mut self, at: NodeRef) {
         let node = self.node_mut(at);
         if let StepWork::Asking(asking) = std::mem::take(&mut node.work) {
-            let planning = node.planning.get_or_insert_default();
-            planning.talks.push(PlanTalk { agent: asking.agent, usage: asking.usage, untold: asking.untold, uses: asking.uses });
-            planning.attempts += asking.attempts;
-            planning.model = Some(asking.answered_by.unwrap_or(asking.model));
+            node.ended_talks.get_or_insert_default().end(*asking);
         }
     }
 

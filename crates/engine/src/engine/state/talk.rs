@@ -31,9 +31,9 @@ pub(crate) struct ModelTalk {
     pub(crate) noted: bool,
     pub(crate) answered_by: Option<String>,
     pub(crate) usage: Usage,
-    /// Usage of the judges that were called before this one.
-    #[serde(default)]
-    pub(crate) usage_before: Usage,
+    /// The conversations with the judges that were called before this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) before: Vec<EndedTalk>,
     /// What its calls that reported no cost may have cost.
     #[serde(default, skip_serializing_if = "SetAside::is_nothing")]
     pub(crate) untold: SetAside,
@@ -46,6 +46,35 @@ pub(crate) struct ModelTalk {
     /// The tools that the model is offered.
     #[serde(skip)]
     pub(crate) tools: Cached<Arc<[Offered]>>,
+}
+
+/// A conversation that has ended: the agent, the usage, and the tool calls.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct EndedTalk {
+    pub(crate) agent: String,
+    pub(crate) usage: Usage,
+    #[serde(default, skip_serializing_if = "SetAside::is_nothing")]
+    pub(crate) untold: SetAside,
+    pub(crate) uses: Vec<SharedValue>,
+}
+
+/// Conversations of a step that have ended, one after the other, the number of their tries, and their last model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct EndedTalks {
+    pub(crate) talks: Vec<EndedTalk>,
+    pub(crate) attempts: u32,
+    pub(crate) model: Option<String>,
+}
+
+impl EndedTalks {
+    /// Adds a conversation, and those with the judges before it.
+    pub(super) fn end(&mut self, talk: ModelTalk) {
+        self.attempts += talk.attempts;
+        self.model = Some(talk.answered_by.clone().unwrap_or_else(|| talk.model.clone()));
+        let (before, last) = talk.into_ended();
+        self.talks.extend(before);
+        self.talks.push(last);
+    }
 }
 
 /// A tool as a model sees it.
@@ -134,9 +163,14 @@ impl ModelTalk {
 
     /// The usage of this conversation and of the judges before it.
     pub(crate) fn all_usage(&self) -> Usage {
-        let mut usage = self.usage_before;
-        usage.add(&self.usage);
+        let mut usage = Usage::default();
+        self.before.iter().map(|talk| &talk.usage).chain([&self.usage]).for_each(|one| usage.add(one));
         usage
+    }
+
+    /// The conversations with the judges before this one, and this one.
+    fn into_ended(self) -> (Vec<EndedTalk>, EndedTalk) {
+        (self.before, EndedTalk { agent: self.agent, usage: self.usage, untold: self.untold, uses: self.uses })
     }
 
     fn asked_mut(&mut self) -> &mut [RequestedCall] {
@@ -148,7 +182,10 @@ impl ModelTalk {
         if is_fresh && !self.messages.is_empty() {
             let mut heard = std::mem::take(&mut self.heard);
             heard.push(std::mem::take(&mut self.stage));
-            *self = ModelTalk { heard, usage_before: self.all_usage(), attempts: self.attempts, ..ModelTalk::default() };
+            let attempts = self.attempts;
+            let (mut before, last) = std::mem::take(self).into_ended();
+            before.push(last);
+            *self = ModelTalk { heard, before, attempts, ..ModelTalk::default() };
         }
         self.stage = TalkStage::Out(call);
         self.noted = false;

@@ -1,5 +1,5 @@
 //! The behaviour of each kind of step, in one table ([`of`]); how steps start, and what their calls have in common. Kinds that call models are in
-//! `model_calls`, `gates` and `plans`.
+//! `model_calls`, `gates`, `plans` and `tasks`.
 
 mod approval;
 mod call;
@@ -48,6 +48,11 @@ pub(crate) trait Kind {
         other()
     }
 
+    /// Handles the failure of the step's call.
+    fn fails(&self, run: &mut Run, at: NodeRef, failure: Failure) {
+        run.fail_attempt(at, failure);
+    }
+
     /// Whether the step returns one value where it could return a list.
     fn is_single(&self, _run: &Run, _at: NodeRef) -> bool {
         false
@@ -67,6 +72,7 @@ pub(crate) fn of<R>(kind: &StepKind, then: impl FnOnce(&dyn Kind) -> R) -> R {
         StepKind::Resource(step) => then(step),
         StepKind::Tool(step) => then(step),
         StepKind::Plan(step) => then(step),
+        StepKind::Task(step) => then(step),
         StepKind::Route(step) => then(step),
         StepKind::Call(step) => then(step),
         StepKind::Format(step) => then(step),
@@ -109,7 +115,7 @@ impl Run {
         }
     }
 
-    /// Continues an agent step, a plan or a gate's judges: after the start, a reply, a backoff, or the wait for a permit.
+    /// Continues an agent step, a plan, a task or a gate's judges: after the start, a reply, a backoff, or the wait for a permit.
     pub(crate) fn ask_on(&mut self, at: NodeRef) {
         // A pipeline that the step called may end while a person still decides whether the step continues.
         if self.state.doubts.get(&self.state.node(at).path) == Some(&None) {
@@ -209,7 +215,8 @@ impl Run {
             attempt: node.attempt,
             asked: None,
         };
-        let request = self.bound_to_place(at, self.planner_of(at).as_deref(), request);
+        let agent = if let StepKind::Task(own) = &self.step(at).kind { Some(own.agent.value.clone()) } else { self.planner_of(at) };
+        let request = self.bound_to_place(at, agent.as_deref(), request);
         self.emit(happening);
         self.send_out(at, tool, call, request);
     }

@@ -64,7 +64,10 @@ impl Run {
         match result.and_then(|reply| self.take_reply(at, reply)) {
             Ok(Some((output, details))) => self.give(at, output, details),
             Ok(None) => {}
-            Err(failure) => self.fail_attempt(at, failure),
+            Err(failure) => {
+                let step = self.step(at);
+                super::of(&step.kind, |kind| kind.fails(self, at, failure));
+            }
         }
     }
 

@@ -43,7 +43,7 @@ impl Kind for SqlStep {
 
 impl Run {
     /// A query over the tables of `data` and those of earlier `read` steps, or only over these `tables` of `data`.
-    pub(super) fn query(
+    pub(crate) fn query(
         &self,
         at: NodeRef,
         tables: Option<&[Spanned<String>]>,
@@ -63,6 +63,12 @@ impl Run {
         let engine = if uses_duckdb { SqlEngine::DuckDb } else { SqlEngine::Sqlite };
         let with: BTreeMap<String, Value> = with.into_iter().collect();
         QueryRequest { engine, tables: sources, query, with, max_rows: max_rows.unwrap_or(MOST_ROWS), timeout }
+    }
+
+    /// The tables that a query of a step sees: of `data`, and of `read` steps before it.
+    pub(crate) fn tables_here(&self, at: NodeRef) -> Vec<TableSource> {
+        let pipeline = &self.planned_of(at).pipeline;
+        pipeline.data.iter().map(|(name, data)| TableSource::of(name, data)).chain(self.read_tables(at)).collect()
     }
 
     /// Tables of `read` steps that have succeeded, in this list and the lists around it.

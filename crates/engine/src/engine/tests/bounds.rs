@@ -43,7 +43,7 @@ fn checked(file: &str) -> Arc<Plan> {
 
 /// The inputs of the runs, and the length of the lists that come from them.
 fn inputs(message: &str) -> Value {
-    json!({ "message": message, "question": message, "person": "p7", "more": ["a", "b"], "cities": ["Rome", "Oslo"], "text": "x" })
+    json!({ "message": message, "question": message, "person": "p7", "more": ["a", "b"], "cities": ["Rome", "Oslo"], "text": "x", "artefact": "sql", "accept": ["It names the city."] })
 }
 
 fn length(_: StepIx, list: &Filling) -> Option<u64> {
@@ -74,6 +74,7 @@ fn answer(kind: u8, asked: &str) -> Result<CallReply, Failure> {
         10 => said(verdicts(true)),
         14 => said(plan(asked)),
         15 => said(json!({ "fulfilled": false, "progress": "not yet" }).to_string()),
+        12 => said(json!({ "thought": "x", "sql_code": "select 1", "result": "x" }).to_string()),
         11 => said(json!({ "text": "fine", "told": "fine" }).to_string()),
         _ => said(json!({ "requires_timesheet_data": false, "period": "none", "detail": "short" }).to_string()),
     }
@@ -110,7 +111,7 @@ fn play(plan: &Arc<Plan>, message: &str, bytes: &[u8]) -> BTreeMap<String, u64> 
         let result = match of_model {
             Some(messages) => answer(byte % 16, messages.last().map_or("", |message| &message.text)),
             None if byte.is_multiple_of(3) => Err(Failure::new(FailureKind::ServerError, "down")),
-            None => Ok(CallReply::Rows(Rows::default())),
+            None => Ok(CallReply::Rows(Rows { columns: vec![("city".into(), "text".into())], ..Rows::default() })),
         };
         world.handle(Input::Reply { call, result });
     }
@@ -124,12 +125,13 @@ fn play(plan: &Arc<Plan>, message: &str, bytes: &[u8]) -> BTreeMap<String, u64> 
     calls
 }
 
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     "tests/draw/everything.yaml",
     "tests/draw/counted.yaml",
     "tests/draw/called_twice.yaml",
     "pipelines/timesheet/pipeline.yaml",
     "tests/golden/cities/pipeline.yaml",
+    "tests/golden/hours/pipeline.yaml",
 ];
 
 /// The plans are made once: reading a file takes longer than a run.
@@ -171,7 +173,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn no_run_asks_models_more_often_than_its_bounds_say(which in 0usize..5, long in any::<bool>(), bytes in prop::collection::vec(any::<u8>(), 3..90)) {
+    fn no_run_asks_models_more_often_than_its_bounds_say(which in 0usize..6, long in any::<bool>(), bytes in prop::collection::vec(any::<u8>(), 3..90)) {
         holds(&plans()[which], if long { "the long way" } else { "anything" }, &bytes);
     }
 }
@@ -232,4 +234,15 @@ fn each_step_of_each_plan_is_counted_as_the_dearest() {
     assert_eq!(bounds[0].steps[0].called.len(), 2);
     let askings: Vec<(&str, u64)> = bounds[0].steps[0].askings.iter().map(|asking| (asking.agent.as_str(), asking.calls())).collect();
     assert_eq!(askings, [("coordinator", 12), ("checker", 18), ("writer", 30)]);
+}
+
+#[test]
+fn each_try_of_a_task_is_counted_with_its_judges() {
+    let plan = &plans()[5];
+    let bounds = plan::bounds(plan, None, &length);
+    // Tries of the task, each of 3 answers of its agent and 3 of its judge, each of 3 tries.
+    assert_eq!(bounds[0].calls.calls, (4 + 3) * (3 * 3 + 3 * 3));
+    let askings: Vec<(&str, bool, u64)> =
+        bounds[0].steps[0].askings.iter().map(|asking| (asking.agent.as_str(), asking.judges, asking.calls())).collect();
+    assert_eq!(askings, [("analyst", false, 36), ("checker", true, 36)]);
 }

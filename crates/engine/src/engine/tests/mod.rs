@@ -26,5 +26,6 @@ mod serving;
 mod spending;
 mod stopping;
 mod table;
+mod tasking;
 mod tools;
 mod world;

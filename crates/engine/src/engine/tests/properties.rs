@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::build::*;
+use super::tasking::{judged, queried, rows, task, with_tables, wrote};
 use super::world::{Says, World, options, start};
 use crate::engine::{Input, Moment, Run, events_of, taken_over};
-use crate::event::{Event, FailureKind, Happening, StepStatus};
+use crate::event::{Event, Failure, FailureKind, Happening, StepStatus};
 use crate::model::{OnFailure, PlanStep, Step, StepKind, step_path};
 
 /// What a random step is: its needs (places before it), whether it calls or plans, how it fails, what a failure means.
@@ -16,6 +17,7 @@ struct Drawn {
     needs: Vec<usize>,
     calls: bool,
     plans: bool,
+    tasks: bool,
     fails: u8,
     on_failure: u8,
     skipped: bool,
@@ -24,11 +26,14 @@ struct Drawn {
 
 fn drawn(place: usize) -> impl Strategy<Value = Drawn> {
     let needs = proptest::collection::vec(0..place.max(1), 0..=place.min(3));
-    let kind = prop_oneof![5 => Just((false, false)), 5 => Just((true, false)), 1 => Just((true, true))];
-    (needs, kind, 0u8..4, 0u8..3, 0u8..6, 0u8..6).prop_map(move |(needs, (calls, plans), fails, on_failure, skipped, items)| Drawn {
+    let kind = prop_oneof![
+        5 => Just((false, false, false)), 5 => Just((true, false, false)), 1 => Just((true, true, false)), 1 => Just((true, false, true))
+    ];
+    (needs, kind, 0u8..4, 0u8..3, 0u8..6, 0u8..6).prop_map(move |(needs, (calls, plans, tasks), fails, on_failure, skipped, items)| Drawn {
         needs: if place == 0 { vec![] } else { needs },
         calls,
         plans,
+        tasks,
         fails,
         on_failure,
         skipped: skipped == 0,
@@ -71,12 +76,30 @@ fn says_in_plan(drawn: &Drawn, path: &str, tried: u32) -> Says {
     }
 }
 
+/// What becomes of a call in a step that is a task: queries that fail, results that are not accepted at first.
+fn does_task(world: &mut World, drawn: &Drawn, path: &str, tried: u32) {
+    let (call, _) = *world.out.iter().find(|(_, out)| out == path).unwrap();
+    let of_model = world.events.iter().any(|e| matches!(&e.happening, Happening::ModelCalled { call: other, .. } if *other == call));
+    let is_judging = world.run.state().judges_task(world.run.state().find(path).unwrap());
+    match (of_model, is_judging) {
+        (false, _) if drawn.fails == 3 && tried > 1 => {
+            world.give(path, Err(Failure::new(FailureKind::BadRequest, format!("line {tried}: no such column"))));
+        }
+        (false, _) => world.give(path, Ok(rows(serde_json::json!([{ "city": "Rome" }])))),
+        (true, true) => world.say(path, &judged(tried % 3 == 0 && drawn.on_failure != 2, if drawn.skipped { "x" } else { path })),
+        (true, false) if tried % 5 == 2 => world.say(path, "no JSON"),
+        (true, false) if drawn.items % 2 == 1 => world.say(path, &wrote("Rome")),
+        (true, false) => world.say(path, &queried("select 1")),
+    }
+}
+
 fn build(drawn: &[Drawn]) -> Vec<Step> {
     let mut steps: Vec<Step> = vec![];
     for (place, d) in drawn.iter().enumerate() {
         let id = format!("s{place}");
         let mut step = match (d.plans, d.calls) {
             (true, _) => planning(&id, 1 + u64::from(d.skipped)),
+            (false, true) if d.tasks => task(&id, if d.items % 2 == 1 { "text" } else { "sql" }),
             (false, true) => query(&id),
             (false, false) => set(&id, "x"),
         };
@@ -104,7 +127,7 @@ fn build(drawn: &[Drawn]) -> Vec<Step> {
 
 /// Answers in an order drawn beforehand until the run has ended. Gives the world back, and what each call came to.
 fn play(drawn: &[Drawn], order: &[u8], parallel: u64) -> World {
-    let mut p = pipeline("p", build(drawn));
+    let mut p = with_tables(pipeline("p", build(drawn)), &["hours"]);
     p.limits.max_parallel = Some(parallel);
     p.finally = vec![set("last", "x").into()];
     let mut world = World::new(planned(vec![p]));
@@ -126,6 +149,10 @@ fn play(drawn: &[Drawn], order: &[u8], parallel: u64) -> World {
             1 => Says::No(FailureKind::Auth),
             2 if *tried == 1 => Says::No(FailureKind::Timeout),
             _ if drawn[place].plans => says_in_plan(&drawn[place], &path, *tried),
+            _ if drawn[place].tasks => {
+                does_task(&mut world, &drawn[place], &path, *tried);
+                continue;
+            }
             3 if path.ends_with("[1]") => Says::No(FailureKind::Auth),
             _ => Says::Yes,
         };

@@ -91,7 +91,11 @@ impl World {
 
     pub(super) fn details(&self, path: &str) -> Value {
         let found = self.events.iter().rev().find_map(|e| match &e.happening {
-            Happening::StepSucceeded { step, details, .. } if **step == *path => Some((**details).clone()),
+            Happening::StepSucceeded { step, details, .. } | Happening::StepFailed { step, details: Some(details), .. }
+                if **step == *path =>
+            {
+                Some((**details).clone())
+            }
             _ => None,
         });
         found.unwrap()

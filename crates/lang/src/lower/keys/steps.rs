@@ -113,7 +113,7 @@ static PLAN: KeyTable = KeyTable::of("plan").keys(&[
 ]);
 
 static TASK: KeyTable = KeyTable::of("task").keys(&[
-    key("task", Of(Agent), "lets an agent try until its work is accepted").later(),
+    key("task", Of(Agent), "lets an agent try until its work is accepted"),
     key("prompt", Template, "what it is asked").required(),
     key("artefact", Template, "what it makes: text, sql or python").required(),
     key("accept", Either(&[Expression, Of(Scorecard), List(&Either(&[Template, Keys(&CRITERION)]))]), "what its work must meet").required(),

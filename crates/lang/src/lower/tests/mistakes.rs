@@ -223,10 +223,33 @@ fn checks_are_read_one_by_one() {
 #[test]
 fn what_is_not_in_this_version_is_known_but_refused() {
     assert_snapshot!(head("models: { m: { provider: cli, preset: codex } }\ntools: { t: { command: x, args: [a] }, u: { url: http://x } }"), @r#"F910 3:26 provider "cli" is not yet available in this version = remove it, or wait for a later version"#);
-    assert_snapshot!(with_steps("  - { id: a, set: 1 }\n  - { id: b, task: w, prompt: Hi, artefact: sql, accept: [x], max_attempts: 3 }\n  - { id: c, dialogue: [a, b], topic: x, max_turns: 3, until: { repeats: 2 } }"), @r#"
-    F910 5:14 "task" is not yet available in this version = remove it, or wait for a later version
-    F910 6:14 "dialogue" is not yet available in this version = remove it, or wait for a later version
+    assert_snapshot!(with_steps("  - { id: a, set: 1 }\n  - { id: c, dialogue: [a, b], topic: x, max_turns: 3, until: { repeats: 2 } }"), @r#"F910 5:14 "dialogue" is not yet available in this version = remove it, or wait for a later version"#);
+}
+
+#[test]
+fn a_task_says_what_it_makes_what_it_must_meet_and_how_often_it_is_tried() {
+    let task = |keys: &str| with_steps(&format!("  - {{ id: a, set: 5 }}\n  - {{ id: b, task: w, prompt: Go., {keys} }}"));
+    assert_snapshot!(task("artefact: sqll, accept: [], stop_on_identical_failures: 0"), @r#"
+    F310 5:14 step "b" has no "max_attempts", so nothing says when it gives up = add max_attempts: with the most tries, such as 5
+    F007 5:46 artefact "sqll" is not one of: text, sql, python = write sql
+    F313 5:60 step "b" has nothing in accept, so no work could be accepted = write what the work must meet, one text each, such as: The result names each city once.
+    F505 5:92 stop_on_identical_failures must be 1 or more; leave it out for the default = write a number above 0, or remove the key
     "#);
+    assert_snapshot!(task("artefact: '{{ inputs.x }}', accept: [good, { id: c1, description: It is short enough., check: { max_length: 5 } }, { id: d, description: It is short enough., judge: true }], max_attempts: 21"), @r#"
+    F406 5:73 accept "good" of step "b" has 4 characters; write at least 10 = describe something measurable
+    F013 5:85 two criteria of accept are called "c1" = rename one of the two
+    F004 5:153 criterion "d" has judge: true but no "expected" = add expected: what a good answer looks like
+    F022 5:224 "max_attempts" of step "b" is 21; at most 20 are allowed = write 20 or less
+    "#);
+    assert_snapshot!(task("artefact: text, accept: { a: 1 }, max_attempts: many"), @r#"
+    F005 5:60 "accept" must be a list of texts or criteria, the name of a scorecard, or an expression, found a group of keys = write a list of texts or criteria, the name of a scorecard, or an expression
+    F005 5:84 "max_attempts" must be a whole number, found the text "many" = write a whole number
+    "#);
+    assert_snapshot!(task("max_attempts: 2"), @r#"
+    F004 5:7 step "b" has no "accept" = add accept: what its work must meet
+    F004 5:7 step "b" has no "artefact" = add artefact: what it makes: text, sql or python
+    "#);
+    assert_snapshot!(task("artefact: text, accept: '{{ inputs.x }}', max_attempts: 2"), @r#"F207 5:60 expression without {{ }}: inputs.x = remove {{ and }}"#);
 }
 
 #[test]

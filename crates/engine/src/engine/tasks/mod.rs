@@ -1,0 +1,324 @@
+//! `task` steps: an agent makes something, it is run, and what it gives is judged; until it is accepted, or there is no sense in another try.
+//!
+//! The next action follows from the tries in the state; see `next`.
+
+pub(crate) mod accept;
+mod texts;
+
+use serde_json::{Map, Value, json};
+
+use crate::channel::Output;
+use crate::engine::Run;
+use crate::engine::command::{CallReply, CallRequest};
+use crate::engine::gates::Question;
+use crate::engine::state::{NodeRef, StepWork, TaskTry};
+use crate::engine::steps::{Kind, Taken};
+use crate::engine::words::ms;
+use crate::event::{Failure, FailureKind, Happening};
+use crate::gate::{self, ReadArtefact};
+use crate::model::{ArtefactKind, JudgingStep, MOST_REPAIRS, QUERY_TIMEOUT, TaskStep, WrittenArtefact};
+use crate::port::{Rows, TableSource};
+
+/// The most bytes of a result that judges are shown.
+const MOST_SHOWN: usize = 20_000;
+
+/// The next action of a `task` step.
+enum Next {
+    /// Look at the columns of this table.
+    Describe(TableSource),
+    /// Ask the agent for a try.
+    Try,
+    /// Run what it wrote.
+    Execute,
+    /// Judge what that gave.
+    Judge,
+    /// End the step with the result.
+    Accept,
+    /// End the step without one, for this reason.
+    GiveUp(String),
+}
+
+impl Kind for TaskStep {
+    /// Continues after the start, a reply, a backoff, or the wait for a permit.
+    fn go_on(&self, run: &mut Run, at: NodeRef) -> Result<(), Failure> {
+        while run.state.node(at).ended_by.is_none()
+            && !run.state.node(at).status.is_final()
+            && !matches!(run.state.node(at).work, StepWork::Call(_))
+        {
+            let kind = run.artefact_kind(at, self)?;
+            let goes_on = match run.next_of_task(at, self, kind)? {
+                Next::Describe(table) => run.describe(at, self, &table)?,
+                Next::Try => run.ask_for_try(at, self, kind)?,
+                Next::Execute => run.execute(at, self)?,
+                Next::Judge => run.judge_try(at, self)?,
+                Next::Accept => run.accept(at),
+                Next::GiveUp(why) => {
+                    run.fail(at, Failure::new(FailureKind::NotAccepted, why), None);
+                    false
+                }
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
+        let kind = run.artefact_kind(at, self)?;
+        match (run.next_of_task(at, self, kind)?, reply) {
+            (Next::Describe(table), CallReply::Rows(rows)) => {
+                run.emit(Happening::TableDescribed { step: run.path(at), table: table.name, columns: rows.columns });
+            }
+            (Next::Execute, CallReply::Rows(rows)) => run.executed(at, rows),
+            _ => return Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")),
+        }
+        run.ask_on(at);
+        Ok(None)
+    }
+
+    /// What the agent wrote may be wrong, which the next try is told. What no other code mends ends the step.
+    fn fails(&self, run: &mut Run, at: NodeRef, failure: Failure) {
+        use FailureKind::{BadRequest, Denied, Limit, Program, Timeout, TooLarge, WrongType};
+        let is_of_code = matches!(failure.kind, BadRequest | Denied | Limit | Program | Timeout | TooLarge | WrongType);
+        let next = run.artefact_kind(at, self).and_then(|kind| run.next_of_task(at, self, kind));
+        if !is_of_code || !matches!(next, Ok(Next::Execute)) {
+            return run.fail_attempt(at, failure);
+        }
+        run.not_executed(at, format!("{}: {}", failure.kind.word(), failure.message));
+        run.ask_on(at);
+    }
+}
+
+impl Run {
+    /// What the agent makes.
+    fn artefact_kind(&self, at: NodeRef, own: &TaskStep) -> Result<ArtefactKind, Failure> {
+        let word = self.fill_text(at, &own.artefact)?;
+        let wrong = || Failure::new(FailureKind::BadRequest, format!("artefact is text, sql or python, found \"{}\"", word.trim()));
+        word.trim().parse().map_err(|_| wrong())
+    }
+
+    fn next_of_task(&self, at: NodeRef, own: &TaskStep, kind: ArtefactKind) -> Result<Next, Failure> {
+        let tasking = self.state.tasking(at);
+        let tries = tasking.map(|tasking| tasking.tries.as_slice()).unwrap_or_default();
+        if let Some(last) = tries.last() {
+            if last.is_accepted() {
+                return Ok(Next::Accept);
+            }
+            match (&last.result, &last.error, &last.verdicts) {
+                (None, None, _) => return Ok(Next::Execute),
+                (Some(_), None, None) => return Ok(Next::Judge),
+                _ => {}
+            }
+            let identical = tasking.map_or(0, |tasking| tasking.identical_failures());
+            if let Some(why) = gives_up(own, tries, last, identical) {
+                return Ok(Next::GiveUp(why));
+            }
+        }
+        if kind == ArtefactKind::Text {
+            return Ok(Next::Try);
+        }
+        let known = |table: &TableSource| tasking.is_some_and(|tasking| tasking.tables.iter().any(|(name, _)| *name == table.name));
+        if let Some(table) = self.tables_here(at).into_iter().find(|table| !known(table)) {
+            return Ok(Next::Describe(table));
+        }
+        let has_table = tasking.is_some_and(|tasking| tasking.tables.iter().any(|(_, columns)| !columns.is_empty()));
+        if !has_table && kind == ArtefactKind::Sql {
+            let message = "there is no table that a query may read; add data, or a read step above, or use artefact: text";
+            return Err(Failure::new(FailureKind::BadRequest, message));
+        }
+        Ok(Next::Try)
+    }
+
+    fn describe(&mut self, at: NodeRef, own: &TaskStep, table: &TableSource) -> Result<bool, Failure> {
+        match self.send_query(at, own, format!("select * from \"{}\" limit 1", table.name)) {
+            // A table that may not be read is none for the agent.
+            Err(failure) if failure.kind == FailureKind::Denied => {
+                self.emit(Happening::TableDescribed { step: self.path(at), table: table.name.clone(), columns: vec![] });
+                Ok(true)
+            }
+            sent => sent.map(|()| false),
+        }
+    }
+
+    /// Sends a query for the agent of a task, or lets the step wait for a permit, or for a person who decides.
+    fn send_query(&mut self, at: NodeRef, own: &TaskStep, query: String) -> Result<(), Failure> {
+        if self.waits_for_permit(at) {
+            return Ok(());
+        }
+        let timeout = self.step(at).timeout.unwrap_or(QUERY_TIMEOUT);
+        let request = CallRequest::Query(self.query(at, None, query.clone(), Map::new(), None, timeout));
+        if self.permit(at, Some(&own.agent.value), None, &request)? {
+            self.call_out(at, "sql", json!({ "query": query }), request, ms(timeout));
+        }
+        Ok(())
+    }
+
+    /// Asks the agent for a try; returns whether the step continues at once.
+    fn ask_for_try(&mut self, at: NodeRef, own: &TaskStep, kind: ArtefactKind) -> Result<bool, Failure> {
+        if self.state.talk(at).is_none() {
+            self.check_accept(at, own)?;
+        }
+        let Some(text) = self.converse(at, &own.agent.value, &|run, opens| run.task_brief(at, own, kind, opens))? else {
+            return Ok(false);
+        };
+        let number = self.tries(at).len() as u32 + 1;
+        let (artefact, result, error) = match gate::read_artefact(&text, kind) {
+            Ok(ReadArtefact { artefact, result, notes }) => {
+                self.note_reading(at, notes);
+                let error = unusable(&artefact);
+                (artefact, result.filter(|_| error.is_none()).map(|result| Value::String(result).into()), error)
+            }
+            Err(problems) if self.state.talk(at).is_some_and(|talk| talk.repairs < MOST_REPAIRS) => {
+                if !self.waits_for_permit(at) {
+                    self.repair(at, self.task_brief(at, own, kind, false)?, &problems)?;
+                }
+                return Ok(false);
+            }
+            Err(problems) => {
+                let message = format!("the answer has the wrong shape after {MOST_REPAIRS} repairs: {}", problems.join("; "));
+                (WrittenArtefact { kind, ..WrittenArtefact::default() }, None, Some(message))
+            }
+        };
+        self.emit(Happening::TaskTried { step: self.path(at), number, artefact: artefact.into(), result, error });
+        Ok(true)
+    }
+
+    /// Runs what the agent wrote; returns whether the step continues at once.
+    fn execute(&mut self, at: NodeRef, own: &TaskStep) -> Result<bool, Failure> {
+        let Some(artefact) = self.tries(at).last().map(|last| last.artefact.clone()) else { return Ok(false) };
+        match artefact.kind {
+            ArtefactKind::Sql => match self.send_query(at, own, artefact.code.clone()) {
+                // Another query may keep to what is allowed.
+                Err(failure) if failure.kind == FailureKind::Denied => {
+                    self.not_executed(at, format!("{}: {}", failure.kind.word(), failure.message));
+                    Ok(true)
+                }
+                sent => sent.map(|()| false),
+            },
+            ArtefactKind::Text | ArtefactKind::Python => {
+                Err(Failure::new(FailureKind::Unavailable, "code in Python cannot run in this version of flow; use artefact: sql or text"))
+            }
+        }
+    }
+
+    fn executed(&mut self, at: NodeRef, rows: Rows) {
+        let Rows { rows, columns: _, personal, is_cut: cut } = rows;
+        let result: Value = rows.into_iter().map(Value::Object).collect();
+        let number = self.tries(at).len() as u32;
+        let (step, result, printed) = (self.path(at), Some(result.into()), String::new());
+        self.emit(Happening::TaskExecuted { step, number, result, error: None, printed, cut, personal });
+    }
+
+    fn not_executed(&mut self, at: NodeRef, error: String) {
+        let number = self.tries(at).len() as u32;
+        let (step, error, printed) = (self.path(at), Some(error), String::new());
+        self.emit(Happening::TaskExecuted { step, number, result: None, error, printed, cut: false, personal: vec![] });
+    }
+
+    /// Judges the result of the last try; returns whether the step continues at once.
+    fn judge_try(&mut self, at: NodeRef, own: &TaskStep) -> Result<bool, Failure> {
+        let question = self.task_question(at, own)?;
+        let Some(answers) = self.ask_judges(at, &question)? else { return Ok(false) };
+        // A judge that cannot answer says nothing about the work: another try would not help.
+        if let Some(failure) = question.unanswered(&answers) {
+            return Err(Failure { message: format!("the judge could not answer: {}", failure.message), ..failure });
+        }
+        let made_for = self.made_for(at, Some(&question.output));
+        let verdicts = self.verdicts(at, &made_for, &question, &answers)?;
+        self.emit(Happening::TaskJudged { step: self.path(at), number: self.tries(at).len() as u32, verdicts });
+        Ok(true)
+    }
+
+    fn task_question(&self, at: NodeRef, own: &TaskStep) -> Result<Question, Failure> {
+        let Some(last) = self.tries(at).last() else { return Err(Failure::new(FailureKind::Internal, "nothing was tried")) };
+        let result = last.result.as_deref().cloned().unwrap_or_default();
+        let asked = self.fill_for_agent(at, self.agent(at, &own.agent.value)?, &own.prompt)?;
+        let with = json!({ "task": asked.trim(), "code": last.artefact.code, "printed": last.printed });
+        let cards = self.accept_cards(at, own)?;
+        let mut question = self.question_by(at, JudgingStep::Task(own), cards, with, Output::Plain(result))?;
+        question.shown = Some(texts::shown(&question.text, last.cut, MOST_SHOWN));
+        Ok(question)
+    }
+
+    fn accept(&mut self, at: NodeRef) -> bool {
+        let tries = self.tries(at);
+        let Some(last) = tries.last() else { return false };
+        let WrittenArtefact { thought, code, output_variables, is_malicious, .. } = &*last.artefact;
+        let output = json!({
+            "result": last.result,
+            "artefact": { "thought": thought, "code": code, "output_variables": output_variables, "is_malicious": is_malicious },
+            "attempts": tries.len(),
+        });
+        let details = self.task_details(at);
+        self.succeed(at, output, Some(details));
+        false
+    }
+
+    /// The tries of a `task` step.
+    pub(crate) fn tries(&self, at: NodeRef) -> &[TaskTry] {
+        self.state.tasking(at).map(|tasking| tasking.tries.as_slice()).unwrap_or_default()
+    }
+
+    /// The details of a `task` step: its tries, what was wrong with the last of them, and those of all its conversations.
+    pub(crate) fn task_details(&self, at: NodeRef) -> Value {
+        let tasking = self.state.tasking(at);
+        let tries = self.tries(at);
+        let told = |one: &TaskTry| {
+            json!({
+                "thought": one.artefact.thought,
+                "code": one.artefact.code,
+                "error": one.error,
+                "verdicts": one.verdicts.as_deref().unwrap_or_default(),
+            })
+        };
+        let is_accepted = tries.last().is_some_and(TaskTry::is_accepted);
+        let latest: Vec<String> = tries.iter().rev().filter_map(TaskTry::failure).take(texts::TOLD_TRIES).collect();
+        let unmet: Vec<Value> = tries
+            .last()
+            .into_iter()
+            .flat_map(TaskTry::unmet)
+            .map(|verdict| json!({ "id": verdict.id, "description": verdict.description, "feedback": verdict.feedback }))
+            .collect();
+        let mut details = json!({
+            "state": if is_accepted { "completed" } else { "failed" },
+            "tries": tries.iter().map(told).collect::<Value>(),
+            "identical_failures": tasking.map_or(0, |tasking| tasking.identical_failures()),
+            "latest_failures": latest,
+            "unmet_criteria": unmet,
+        });
+        if let Some(last) = tries.last().filter(|last| is_accepted && (last.cut || !last.personal.is_empty())) {
+            details["cut"] = last.cut.into();
+            details["personal"] = json!(last.personal);
+        }
+        if let (Value::Object(own), Value::Object(model)) = (&mut details, self.model_details(at)) {
+            own.extend(model);
+        }
+        details
+    }
+}
+
+/// Why what an agent wrote is not run; `None`: it is.
+fn unusable(artefact: &WrittenArtefact) -> Option<String> {
+    if artefact.is_malicious {
+        return Some("the agent says that its own code is malicious, so the code was not run".to_owned());
+    }
+    let reason = &artefact.reason_code_not_created;
+    (artefact.kind == ArtefactKind::Sql && artefact.code.is_empty()).then(|| format!("the agent wrote no query: {reason}"))
+}
+
+/// Why there is no sense in another try; `None`: there is.
+fn gives_up(own: &TaskStep, tries: &[TaskTry], last: &TaskTry, identical: u64) -> Option<String> {
+    let failure = last.failure().unwrap_or_default();
+    let failure = failure.replace('\n', "; ");
+    let number = tries.len();
+    if last.artefact.code.is_empty() && !last.artefact.reason_code_not_created.is_empty() {
+        return Some(failure);
+    }
+    if identical >= own.most_identical() {
+        let tries = if identical == 1 { "the try failed".to_owned() } else { format!("the same failure {identical} times in a row") };
+        return Some(format!("{tries} (stop_on_identical_failures): {failure}"));
+    }
+    let tries = if number == 1 { "1 try".to_owned() } else { format!("{number} tries") };
+    (number as u64 >= own.most_tries()).then(|| format!("not accepted after {tries} (max_attempts): {failure}"))
+}

@@ -1,0 +1,72 @@
+//! `task`: what is made, what it must meet, and how often it is tried.
+
+use strum::VariantNames;
+
+use super::checks::accept_items;
+use super::context::Lower;
+use super::kinds::scorecard_ref;
+use super::reader::KeyReader;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::model::{Accept, ArtefactKind, MOST_TRIES, TaskStep, Text};
+use crate::syntax::Node;
+
+pub(super) fn task(keys: &KeyReader) -> Option<TaskStep> {
+    let (agent, prompt, judge) = (keys.name("task"), keys.text("prompt"), keys.name("judge"));
+    let artefact = keys.get("artefact").and_then(|node| artefact(keys.lower, node));
+    let accept = keys.get("accept").and_then(|node| accept(keys, node));
+    let attach = keys.read("attach", Lower::expressions);
+    let (max_attempts, identical) = (max_attempts(keys), keys.limit("stop_on_identical_failures"));
+    Some(TaskStep {
+        agent: agent?,
+        prompt: prompt?,
+        artefact: artefact?,
+        accept: accept?,
+        judge,
+        attach,
+        max_attempts,
+        stop_on_identical_failures: identical,
+    })
+}
+
+/// One of the words, or a text with `{{ … }}` that gives one.
+fn artefact(lower: &Lower, node: &Node) -> Option<Text> {
+    let is_template = node.as_scalar().is_some_and(|scalar| scalar.text.contains("{{"));
+    if !is_template {
+        lower.word("artefact", node, ArtefactKind::VARIANTS)?;
+    }
+    lower.text("artefact", node)
+}
+
+/// A list of texts and criteria; else the name of a scorecard, or an expression.
+fn accept(keys: &KeyReader, node: &Node) -> Option<Accept> {
+    let Some(list) = node.as_list() else {
+        if node.as_map().is_some() {
+            keys.lower.wrong("accept", node, "a list of texts or criteria, the name of a scorecard, or an expression");
+            return None;
+        }
+        return scorecard_ref(keys.lower, "accept", node).map(Accept::Card);
+    };
+    if list.is_empty() {
+        let message = format!("{} has nothing in accept, so no work could be accepted", keys.owner);
+        let found = Diagnostic::new(Code::TaskUnmeasured, node.span, message);
+        keys.lower.report(found.help("write what the work must meet, one text each, such as: The result names each city once."));
+    }
+    Some(Accept::Listed(accept_items(keys, list)))
+}
+
+/// F310 where it is left out: a task without a bound could try for ever.
+fn max_attempts(keys: &KeyReader) -> Option<u64> {
+    if !keys.has("max_attempts") {
+        let message = format!("{} has no \"max_attempts\", so nothing says when it gives up", keys.owner);
+        let found = Diagnostic::new(Code::NoEnd, keys.key_span("task"), message);
+        keys.lower.report(found.help("add max_attempts: with the most tries, such as 5"));
+        return None;
+    }
+    let most = keys.limit("max_attempts")?;
+    if most > MOST_TRIES {
+        let message = format!("\"max_attempts\" of {} is {most}; at most {MOST_TRIES} are allowed", keys.owner);
+        let span = keys.get("max_attempts").map_or(keys.key_span("max_attempts"), |node| node.span);
+        keys.lower.report(Diagnostic::too_large(span, message).help(format!("write {MOST_TRIES} or less")));
+    }
+    Some(most)
+}
