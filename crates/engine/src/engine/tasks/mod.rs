@@ -12,12 +12,15 @@ use crate::engine::Run;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::gates::Question;
 use crate::engine::state::{NodeRef, StepWork, TaskTry};
+use crate::engine::steps::python::returned;
 use crate::engine::steps::{Kind, Taken};
 use crate::engine::words::ms;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::gate::{self, ReadArtefact};
-use crate::model::{ArtefactKind, JudgingStep, MOST_REPAIRS, QUERY_TIMEOUT, TaskStep, WrittenArtefact};
-use crate::port::{Rows, TableSource};
+use crate::model::{ArtefactKind, CALL_TIMEOUT, JudgingStep, MOST_REPAIRS, PythonCode, QUERY_TIMEOUT, TaskStep, Text, WrittenArtefact};
+use crate::port::{PythonReply, Rows, TableSource};
+use crate::source::{Span, Spanned};
+use crate::sql::mentions;
 
 /// The most bytes of a result that judges are shown.
 const MOST_SHOWN: usize = 20_000;
@@ -71,6 +74,7 @@ impl Kind for TaskStep {
                 run.emit(Happening::TableDescribed { step: run.path(at), table: table.name, columns: rows.columns });
             }
             (Next::Execute, CallReply::Rows(rows)) => run.executed(at, rows),
+            (Next::Execute, CallReply::Python(reply)) => run.code_replied(at, reply),
             _ => return Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")),
         }
         run.ask_on(at);
@@ -85,7 +89,7 @@ impl Kind for TaskStep {
         if !is_of_code || !matches!(next, Ok(Next::Execute)) {
             return run.fail_attempt(at, failure);
         }
-        run.not_executed(at, format!("{}: {}", failure.kind.word(), failure.message));
+        run.not_executed(at, format!("{}: {}", failure.kind.word(), failure.message), String::new());
         run.ask_on(at);
     }
 }
@@ -122,8 +126,7 @@ impl Run {
         if let Some(table) = self.tables_here(at).into_iter().find(|table| !known(table)) {
             return Ok(Next::Describe(table));
         }
-        let has_table = tasking.is_some_and(|tasking| tasking.tables.iter().any(|(_, columns)| !columns.is_empty()));
-        if !has_table && kind == ArtefactKind::Sql {
+        if self.described(at).next().is_none() && kind == ArtefactKind::Sql {
             let message = "there is no table that a query may read; add data, or a read step above, or use artefact: text";
             return Err(Failure::new(FailureKind::BadRequest, message));
         }
@@ -187,18 +190,57 @@ impl Run {
     /// Runs what the agent wrote; returns whether the step continues at once.
     fn execute(&mut self, at: NodeRef, own: &TaskStep) -> Result<bool, Failure> {
         let Some(artefact) = self.tries(at).last().map(|last| last.artefact.clone()) else { return Ok(false) };
-        match artefact.kind {
-            ArtefactKind::Sql => match self.send_query(at, own, artefact.code.clone()) {
-                // Another query may keep to what is allowed.
-                Err(failure) if failure.kind == FailureKind::Denied => {
-                    self.not_executed(at, format!("{}: {}", failure.kind.word(), failure.message));
-                    Ok(true)
-                }
-                sent => sent.map(|()| false),
-            },
-            ArtefactKind::Text | ArtefactKind::Python => {
-                Err(Failure::new(FailureKind::Unavailable, "code in Python cannot run in this version of flow; use artefact: sql or text"))
+        let sent = match artefact.kind {
+            ArtefactKind::Sql => self.send_query(at, own, artefact.code.clone()),
+            ArtefactKind::Python => self.send_code(at, own, &artefact),
+            ArtefactKind::Text => Err(Failure::new(FailureKind::Internal, "a text does not run")),
+        };
+        match sent {
+            // Other code may keep to what is allowed.
+            Err(failure) if failure.kind == FailureKind::Denied => {
+                self.not_executed(at, format!("{}: {}", failure.kind.word(), failure.message), String::new());
+                Ok(true)
             }
+            sent => sent.map(|()| false),
+        }
+    }
+
+    /// Runs the code of an agent, which finds the tables that it names as variables.
+    fn send_code(&mut self, at: NodeRef, own: &TaskStep, artefact: &WrittenArtefact) -> Result<(), Failure> {
+        if self.waits_for_permit(at) {
+            return Ok(());
+        }
+        let named = |name: &String| Spanned::new(name.clone(), Span::default());
+        let returns = artefact.output_variables.iter().map(named).collect();
+        let code = PythonCode { code: Text::plain(&*artefact.code), file: None, returns, venv: None, requires: vec![] };
+        let timeout = self.step(at).timeout.unwrap_or(CALL_TIMEOUT);
+        let name = format!("step \"{}\"", self.path(at));
+        let mut call = self.python_call(at, &code, name, Map::new(), timeout);
+        let can_read = |table: &TableSource| self.described(at).any(|(name, _)| *name == table.name);
+        call.tables = self.tables_here(at).into_iter().filter(|table| can_read(table) && mentions(&artefact.code, &table.name)).collect();
+        call.is_written_by_model = true;
+        let request = CallRequest::Python(Box::new(call));
+        if self.permit(at, Some(&own.agent.value), None, &request)? {
+            self.call_out(at, "python", json!({ "code": artefact.code }), request, ms(timeout));
+        }
+        Ok(())
+    }
+
+    /// The tables that the agent of a task may read, with their columns.
+    pub(super) fn described(&self, at: NodeRef) -> impl Iterator<Item = &(String, Vec<(String, String)>)> {
+        let tables = self.state.tasking(at).map(|tasking| tasking.tables.as_slice()).unwrap_or_default();
+        tables.iter().filter(|(_, columns)| !columns.is_empty())
+    }
+
+    /// Takes what code gave.
+    fn code_replied(&mut self, at: NodeRef, reply: PythonReply) {
+        let printed = reply.printed.clone();
+        match returned(reply) {
+            Ok(result) => {
+                let (step, number, result) = (self.path(at), self.tries(at).len() as u32, Some(result.into()));
+                self.emit(Happening::TaskExecuted { step, number, result, error: None, printed, cut: false, personal: vec![] });
+            }
+            Err(failure) => self.not_executed(at, format!("{}: {}", failure.kind.word(), failure.message), printed),
         }
     }
 
@@ -210,9 +252,9 @@ impl Run {
         self.emit(Happening::TaskExecuted { step, number, result, error: None, printed, cut, personal });
     }
 
-    fn not_executed(&mut self, at: NodeRef, error: String) {
+    fn not_executed(&mut self, at: NodeRef, error: String, printed: String) {
         let number = self.tries(at).len() as u32;
-        let (step, error, printed) = (self.path(at), Some(error), String::new());
+        let (step, error) = (self.path(at), Some(error));
         self.emit(Happening::TaskExecuted { step, number, result: None, error, printed, cut: false, personal: vec![] });
     }
 

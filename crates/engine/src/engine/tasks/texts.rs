@@ -35,7 +35,6 @@ impl Run {
     }
 
     fn what_to_make(&self, at: NodeRef, kind: ArtefactKind) -> String {
-        let described = self.state.tasking(at).map(|tasking| tasking.tables.as_slice()).unwrap_or_default();
         let mut told = match kind {
             ArtefactKind::Text => return "Give the work itself in \"result\".".to_owned(),
             ArtefactKind::Sql => {
@@ -59,13 +58,12 @@ impl Run {
                 .to_owned(),
         };
         let rows = if kind == ArtefactKind::Python { ", a list of rows, each a dict with" } else { "" };
-        let readable = described.iter().filter(|(_, columns)| !columns.is_empty());
-        for (name, columns) in readable.clone() {
+        for (name, columns) in self.described(at) {
             let columns: Vec<String> =
                 columns.iter().map(|(name, kind)| format!("\"{name}\" {}", if kind.is_empty() { "any" } else { kind })).collect();
             let _ = write!(told, "\n- {name}{rows}: {}", columns.join(", "));
         }
-        if readable.count() == 0 {
+        if self.described(at).next().is_none() {
             told.push_str(" none");
         }
         told

@@ -16,7 +16,7 @@ use crate::model::{
     TaskStep, ToolKind,
 };
 use crate::plan::Plan;
-use crate::port::{ModelReply, Rows, Secret};
+use crate::port::{ModelReply, PythonError, PythonReply, Rows, Secret};
 use crate::source::{Span, Spanned};
 
 /// A `task` step `work` of the agent `writer`, which `checker` judges by one text.
@@ -208,6 +208,48 @@ fn code_that_its_agent_calls_malicious_never_runs() {
     assert_eq!(world.details("work")["tries"][0]["code"], "import os");
     assert_eq!((world.count("tool_called"), world.count("task_executed")), (1, 0));
     world.check();
+}
+
+#[test]
+fn code_finds_the_tables_that_it_names_and_gives_what_it_sets() {
+    let mut p = with_tables(pipeline("p", vec![task("work", "python")]), &["hours", "people"]);
+    p.outputs = Outputs::None;
+    let mut world = World::new(planned(vec![p]));
+    world.give("work", Ok(rows(json!([]))));
+    world.give("work", Ok(rows(json!([]))));
+    let prompt = world.prompt("work");
+    assert!(prompt.contains("Write code in Python"), "{prompt}");
+    assert!(prompt.contains("\n- hours, a list of rows, each a dict with: \"city\" text, \"hours\" any\n- people"), "{prompt}");
+    let code = |code: &str, names: &[&str]| {
+        json!({ "thought": "x", "python_code": code, "output_variables": names, "is_malicious": false, "result": null }).to_string()
+    };
+    let reply = |world: &mut World, reply: PythonReply| {
+        let (call, _) = world.out.remove(0);
+        world.handle(Input::Reply { call, result: Ok(CallReply::Python(reply)) });
+    };
+    world.say("work", &code("total = sum(hours)", &["total"]));
+    let call = world.coded.pop().unwrap();
+    assert_eq!((call.is_written_by_model, call.returns, call.code), (true, vec!["total".to_owned()], "total = sum(hours)".to_owned()));
+    assert_eq!(call.tables.iter().map(|table| table.name.as_str()).collect::<Vec<_>>(), ["hours"]);
+    let error = PythonError { message: "line 1: TypeError".into(), traceback: "line 1, in <module>".into(), ..PythonError::default() };
+    reply(&mut world, PythonReply { printed: "so far".into(), error: Some(error), ..PythonReply::default() });
+    let told = "Code: total = sum(hours)\nPrinted: so far\nFailed: program: line 1: TypeError\nline 1, in <module>";
+    assert!(world.prompt("work").contains(told), "{}", world.prompt("work"));
+    world.say("work", &code("total = 3", &["total"]));
+    reply(&mut world, PythonReply { returns: Map::from_iter([("total".to_owned(), json!(3))]), ..PythonReply::default() });
+    assert!(world.prompt("work").contains("=====\n{\"total\":3}\n=====\n\ntask: Go.\n\ncode: total = 3\n"), "{}", world.prompt("work"));
+    world.say("work", &judged(true, ""));
+    let output = world.output("work").unwrap();
+    assert_eq!((&output["result"], &output["artefact"]["output_variables"]), (&json!({ "total": 3 }), &json!(["total"])));
+    world.check();
+
+    // Where no sandbox is, no other code helps.
+    let mut bare = super::tasking::world(with(task("work", "python"), |_| {}));
+    bare.give("work", Ok(rows(json!([]))));
+    bare.say("work", &code("x = 1", &["x"]));
+    bare.give("work", Err(Failure::new(FailureKind::Unavailable, "there is no sandbox")));
+    assert_eq!(bare.failed_with("work").kind, FailureKind::Unavailable);
+    bare.check();
 }
 
 #[test]

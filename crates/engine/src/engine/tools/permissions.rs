@@ -212,7 +212,7 @@ impl Run {
                 let missing = || Failure::new(FailureKind::BadRequest, "the mail server has no host");
                 vec![Deed::Host(Origin::of_mail(&mail.server).ok_or_else(missing)?, mail.host_from)]
             }
-            CallRequest::Query(_) | CallRequest::Read(_) | CallRequest::Open { .. } => {
+            CallRequest::Query(_) | CallRequest::Read(_) | CallRequest::Python(_) | CallRequest::Open { .. } => {
                 touched(request).1.iter().map(|path| Deed::Read(inside(path))).collect()
             }
             // A program may read all of the project.
@@ -222,7 +222,6 @@ impl Run {
                 let network = call.network.then(|| Deed::Host(Origin::anywhere(), HostSource::Input));
                 reads.chain(writes).chain(network).collect()
             }
-            CallRequest::Python(call) => call.reads.iter().map(|path| Deed::Read(inside(path))).collect(),
             // A list reveals all names in the folder, so it needs permission to read all of them.
             CallRequest::List { folder } => vec![Deed::Read(below(folder, "*"))],
             CallRequest::Write { folder, name, text } => vec![Deed::Write(inside(&folder.join(name)), text.len() as u64)],
@@ -285,7 +284,7 @@ fn touched(request: &CallRequest) -> (Touch, Vec<PathBuf>) {
         CallRequest::List { folder } => vec![folder.clone()],
         CallRequest::Open { folder, name } => vec![folder.join(name)],
         CallRequest::Write { folder, name, text: _ } => return (Touch::Write, vec![folder.join(name)]),
-        CallRequest::Python(call) => call.reads.clone(),
+        CallRequest::Python(call) => call.reads.iter().chain(call.tables.iter().map(|table| &table.file)).cloned().collect(),
         CallRequest::Program(_) | CallRequest::Http(_) | CallRequest::Mail(_) | CallRequest::Model(_) => vec![],
         CallRequest::Tools(_) | CallRequest::Tool(_) | CallRequest::Resource(_) => vec![],
         CallRequest::Scripted(_) | CallRequest::Recall { .. } | CallRequest::Print(_) | CallRequest::Held { .. } => vec![],
