@@ -321,7 +321,7 @@ pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option
         }
         Happening::TaskTried { step, number, error: Some(error), .. }
         | Happening::TaskExecuted { step, number, error: Some(error), .. } => {
-            format!("{step}: try {number} failed: {}", masked(error))
+            format!("{step}: try {number} failed: {}", masked(error.lines().next().unwrap_or_default()))
         }
         Happening::TaskJudged { step, number, verdicts } => match verdicts.iter().filter(|verdict| !verdict.passed).count() {
             0 => format!("{step}: try {number} accepted"),

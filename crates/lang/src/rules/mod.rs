@@ -38,6 +38,7 @@ mod nested_retry;
 mod no_channel;
 mod no_output_fields;
 mod no_result;
+mod no_sandbox;
 mod not_upstream;
 mod nothing_expected;
 mod once_with_retry;
@@ -177,6 +178,7 @@ const RULES: &[Rule] = &[
     policy_limits::check,
     policy_too_wide::check,
     outside_policy::check,
+    no_sandbox::check,
     plain_http::check,
     own_folder::check,
     verdicts::in_models,

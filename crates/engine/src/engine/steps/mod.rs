@@ -7,7 +7,7 @@ mod computed;
 pub(crate) mod http;
 pub(crate) mod kept;
 pub(crate) mod program;
-pub(crate) mod python;
+mod python;
 mod read;
 mod replies;
 pub(crate) mod requests;

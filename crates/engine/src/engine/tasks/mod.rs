@@ -12,13 +12,12 @@ use crate::engine::Run;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::gates::Question;
 use crate::engine::state::{NodeRef, StepWork, TaskTry};
-use crate::engine::steps::python::returned;
 use crate::engine::steps::{Kind, Taken};
 use crate::engine::words::ms;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::gate::{self, ReadArtefact};
 use crate::model::{ArtefactKind, CALL_TIMEOUT, JudgingStep, MOST_REPAIRS, PythonCode, QUERY_TIMEOUT, TaskStep, Text, WrittenArtefact};
-use crate::port::{PythonReply, Rows, TableSource};
+use crate::port::{PythonError, PythonReply, Rows, TableSource};
 use crate::source::{Span, Spanned};
 use crate::sql::mentions;
 
@@ -232,16 +231,19 @@ impl Run {
         tables.iter().filter(|(_, columns)| !columns.is_empty())
     }
 
-    /// Takes what code gave.
+    /// Takes what code gave. The agent is told the traceback, which its author would be spared.
     fn code_replied(&mut self, at: NodeRef, reply: PythonReply) {
-        let printed = reply.printed.clone();
-        match returned(reply) {
-            Ok(result) => {
-                let (step, number, result) = (self.path(at), self.tries(at).len() as u32, Some(result.into()));
-                self.emit(Happening::TaskExecuted { step, number, result, error: None, printed, cut: false, personal: vec![] });
-            }
-            Err(failure) => self.not_executed(at, format!("{}: {}", failure.kind.word(), failure.message), printed),
-        }
+        let PythonReply { returns, printed, notes, files: _, error } = reply;
+        let printed = notes.into_iter().fold(printed, |printed, note| format!("{printed}\n{note}")).trim().to_owned();
+        let Some(PythonError { message, traceback, line: _, is_refused }) = error else {
+            let (step, number, result) = (self.path(at), self.tries(at).len() as u32, Some(Value::Object(returns).into()));
+            return self.emit(Happening::TaskExecuted { step, number, result, error: None, printed, cut: false, personal: vec![] });
+        };
+        let kind = if is_refused { FailureKind::Denied } else { FailureKind::Program };
+        // A traceback ends with the message.
+        let traceback = traceback.trim_end().strip_suffix(message.as_str()).unwrap_or(&traceback);
+        let error = format!("{}: {message}\n{traceback}", kind.word());
+        self.not_executed(at, error.trim().to_owned(), printed);
     }
 
     fn executed(&mut self, at: NodeRef, rows: Rows) {

@@ -7,6 +7,8 @@ use super::work::{
     WRITES,
 };
 use super::{KeyRule, KeyTable, key};
+use crate::model::ArtefactKind;
+use strum::VariantNames;
 
 /// What a step of a list has besides the keys of every step.
 pub static STEP: KeyTable = KeyTable::of("step").keys(&[
@@ -115,7 +117,7 @@ static PLAN: KeyTable = KeyTable::of("plan").keys(&[
 static TASK: KeyTable = KeyTable::of("task").keys(&[
     key("task", Of(Agent), "lets an agent try until its work is accepted"),
     key("prompt", Template, "what it is asked").required(),
-    key("artefact", Template, "what it makes: text, sql or python").required(),
+    key("artefact", Either(&[Word(ArtefactKind::VARIANTS), Template]), "what it makes: text, sql or python").required(),
     key("accept", Either(&[Expression, Of(Scorecard), List(&Either(&[Template, Keys(&CRITERION)]))]), "what its work must meet").required(),
     key("judge", Of(Agent), "the agent that judges"),
     ATTACH,
