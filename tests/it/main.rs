@@ -64,6 +64,7 @@ mod slips;
 mod spans;
 mod sql_engines;
 mod store;
+mod tasks;
 mod terminal;
 mod tidy;
 mod timesheet_answers;

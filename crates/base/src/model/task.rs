@@ -62,6 +62,11 @@ impl TaskStep {
         self.stop_on_identical_failures.unwrap_or(IDENTICAL_FAILURES)
     }
 
+    /// Whether it may run code in Python: a text that is filled in may say so.
+    pub fn may_run_code(&self) -> bool {
+        self.fixed_artefact().is_none_or(|kind| kind == ArtefactKind::Python)
+    }
+
     /// What it makes, where that is written out.
     pub fn fixed_artefact(&self) -> Option<ArtefactKind> {
         self.artefact.source.trim().parse().ok().filter(|_| self.artefact.reads.is_empty())

@@ -87,6 +87,12 @@ impl Wishes {
             add(&mut self.programs, words.collect::<Vec<_>>().join(" ") + &with, format!("{kind} {who}{whose}"));
         }
         for step in pipeline.all_steps() {
+            if let StepKind::Task(task) = &step.kind
+                && task.may_run_code()
+            {
+                let words = format!("python3 (in a sandbox), with code that agent {} writes", task.agent.value);
+                add(&mut self.programs, words, format!("step {}{whose}", step.id.value));
+            }
             if let StepKind::Python(own) = &step.kind {
                 add(&mut self.programs, python(&own.run), format!("step {}{whose}", step.id.value));
             }

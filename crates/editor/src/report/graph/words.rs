@@ -60,7 +60,7 @@ pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
             let what = match task.fixed_artefact() {
                 Some(ArtefactKind::Text) => "a text".to_owned(),
                 Some(ArtefactKind::Sql) => "a query, and runs it".to_owned(),
-                Some(ArtefactKind::Python) => "code, and runs it".to_owned(),
+                Some(ArtefactKind::Python) => "code, and runs it in a sandbox".to_owned(),
                 None => format!("what {} says", source(&task.artefact)),
             };
             let tries = counted(task.most_tries(), "try", "tries");

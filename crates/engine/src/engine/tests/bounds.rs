@@ -43,7 +43,7 @@ fn checked(file: &str) -> Arc<Plan> {
 
 /// The inputs of the runs, and the length of the lists that come from them.
 fn inputs(message: &str) -> Value {
-    json!({ "message": message, "question": message, "person": "p7", "more": ["a", "b"], "cities": ["Rome", "Oslo"], "text": "x", "artefact": "sql", "accept": ["It names the city."] })
+    json!({ "message": message, "question": message, "person": "p7", "more": ["a", "b"], "cities": ["Rome", "Oslo"], "text": "x", "accept": ["It names the city."] })
 }
 
 fn length(_: StepIx, list: &Filling) -> Option<u64> {
