@@ -16,8 +16,8 @@ use crate::driver::{Blocking, CallResult, FoundPerson, PersonError};
 use crate::engine::{CallReply, CallRequest, Noted, PersonFrom, RunMessage, check_inputs, person, run_message};
 use crate::event::{ConversationSoFar, Event, Failure, FailureKind, Happening, RunEnd};
 use crate::journal::{Record, record};
-use crate::model::{Field, FieldKind, HistoryBounds, Mock, PastMessage, Pipeline, TestCase, newest};
-use crate::port::{Tape, WireFormat};
+use crate::model::{Field, FieldKind, HistoryBounds, Mock, PastMessage, Pipeline, SandboxMode, TestCase, newest};
+use crate::port::{ProgramCall, Tape, WireFormat};
 use crate::runtime::{VirtualRun, first_event};
 
 /// The time of a test that has no `now`: a Monday morning.
@@ -201,9 +201,13 @@ impl TrialStage<'_> {
             | CallRequest::Query(_)
             | CallRequest::Read(_)
             | CallRequest::Python(_)
-            | CallRequest::Program(_)
             | CallRequest::List { .. }
             | CallRequest::Open { .. } => world.carry_out(call, request, None),
+            // Nobody has agreed to what a test starts, so it is shut in, whatever the file's policy says.
+            CallRequest::Program(program) => {
+                let shut_in = ProgramCall { sandbox: SandboxMode::Required, network: false, ..*program };
+                world.carry_out(call, CallRequest::Program(Box::new(shut_in)), None)
+            }
             CallRequest::Held { request: ref held, .. } if !matches!(**held, CallRequest::Write { .. }) => {
                 world.carry_out(call, request, None)
             }

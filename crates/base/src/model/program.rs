@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use strum::VariantNames;
 
-use super::{Filling, Pipeline, ServerKind, Shape, Text};
+use super::{Filling, Pipeline, SandboxMode, ServerKind, Shape, Text};
 use crate::source::Spanned;
 
 /// A command that a pipeline starts: of a server, a tool or a step.
@@ -22,9 +22,18 @@ pub struct StartedCommand<'p> {
     pub args: &'p [Text],
     /// Names and values of its environment.
     pub env: &'p [(Spanned<String>, Text)],
+    /// What a step or tool says of it besides; `None`: it is a server.
+    pub run: Option<&'p ProgramCommand>,
 }
 
 impl Pipeline {
+    /// How little its own policies may shut programs in: whoever agrees to it must know.
+    pub fn least_sandbox(&self) -> SandboxMode {
+        let of_agents = self.agents.values().filter_map(|agent| agent.policy.as_ref());
+        let named = self.policy.iter().chain(of_agents).filter_map(|name| self.policies.get(&name.value));
+        named.map(|policy| policy.sandbox.unwrap_or_default()).min().unwrap_or_default()
+    }
+
     /// The folders that its programs may change.
     pub fn written_folders(&self) -> Vec<&PathBuf> {
         let of_tools = self.tools.values().filter_map(|tool| tool.kind.starts());
@@ -70,7 +79,7 @@ impl ServerKind {
     fn started_by<'p>(&'p self, who: &'p str) -> Option<StartedCommand<'p>> {
         match self {
             ServerKind::Program { command: program, args, env } => {
-                Some(StartedCommand { who, is_step: false, is_server: true, program, args, env })
+                Some(StartedCommand { who, is_step: false, is_server: true, program, args, env, run: None })
             }
             ServerKind::Url { .. } => None,
         }
@@ -79,12 +88,26 @@ impl ServerKind {
 
 impl ProgramCommand {
     fn started_by<'p>(&'p self, who: &'p str, is_step: bool) -> StartedCommand<'p> {
-        StartedCommand { who, is_step, is_server: false, program: &self.program, args: &self.args, env: &self.env }
+        StartedCommand { who, is_step, is_server: false, program: &self.program, args: &self.args, env: &self.env, run: Some(self) }
     }
 
     /// The name of the program without its folder.
     pub fn short_name(&self) -> &str {
         self.program.value.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// What it may do beside reading the project, in words for who must agree. `sandbox`: how it is shut in.
+    pub fn powers(&self, sandbox: SandboxMode) -> Vec<String> {
+        let mut may = vec![];
+        may.extend(match sandbox {
+            SandboxMode::None => Some("without a sandbox: it may do whatever you may".to_owned()),
+            SandboxMode::Preferred => Some("without a sandbox where there is none".to_owned()),
+            SandboxMode::Required => None,
+        });
+        may.extend(self.network.then(|| "reaches the network".to_owned()));
+        let folders: Vec<String> = self.writes.iter().map(|folder| folder.value.display().to_string()).collect();
+        may.extend((!folders.is_empty()).then(|| format!("changes {}", folders.join(", "))));
+        may
     }
 
     /// The fields of what it prints, if they are written.

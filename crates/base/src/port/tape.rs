@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, ProgramCall, ProgramReply,
-    Programs, ResourceCall, ResourceReply, ServerCall, ServerReply, ToolList, ToolServer, ToolServers,
+    Programs, Python, PythonCall, PythonReply, ResourceCall, ResourceReply, ServerCall, ServerReply, ToolList, ToolServer, ToolServers,
 };
 use crate::event::Event;
 
@@ -29,7 +29,10 @@ pub trait Tape: Send + Sync {
     /// Answers what a resource of a server holds, itself or by way of `live`.
     fn resource(&self, call: u64, request: ResourceCall, live: &Arc<dyn ToolServers>) -> Pending<ResourceReply>;
 
-    /// Answers a program, itself or by way of `live`. What only computes passes no tape: queries, files, code.
+    /// Answers what code gives, itself or by way of `live`. Queries and files pass no tape.
+    fn python(&self, call: u64, code: PythonCall, live: &Arc<dyn Python>) -> Pending<PythonReply>;
+
+    /// Answers a program, itself or by way of `live`.
     fn program(&self, call: u64, program: ProgramCall, live: &Arc<dyn Programs>) -> Pending<ProgramReply>;
 
     /// Answers a mail with its id, itself or by way of `live`.

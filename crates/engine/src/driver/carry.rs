@@ -98,7 +98,10 @@ async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
             Some(tape) => tape.program(call, *program, &ports.programs).await.map(CallReply::Program),
             None => ports.programs.run(*program).await.map(CallReply::Program),
         },
-        CallRequest::Python(call) => ports.python.run(*call).await.map(CallReply::Python),
+        CallRequest::Python(code) => match &ports.tape {
+            Some(tape) => tape.python(call, *code, &ports.python).await.map(CallReply::Python),
+            None => ports.python.run(*code).await.map(CallReply::Python),
+        },
         CallRequest::Http(request) => match &ports.tape {
             Some(tape) => tape.http(call, request, &ports.http).await.map(CallReply::Http),
             None => ports.http.send(request).await.map(CallReply::Http),

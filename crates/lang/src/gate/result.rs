@@ -115,16 +115,14 @@ fn exactly(names: &[&str], value: Value) -> Result<Value, Vec<String>> {
 /// # Errors
 /// It is not that.
 pub fn printed(gives: &ProgramOutput, value: Value) -> Result<Value, Vec<String>> {
+    let is_lines = |list: &Vec<Value>| list.iter().all(Value::is_string);
     match gives {
-        ProgramOutput::Fields(shape) => fits(shape, read(value)?),
-        ProgramOutput::Word(OutputWord::Json) => read(value),
-        ProgramOutput::Word(OutputWord::Text) if value.is_string() => Ok(value),
-        ProgramOutput::Word(OutputWord::Text) => Err(vec!["a program with output: text returns text".to_owned()]),
-        ProgramOutput::Word(OutputWord::Lines) => match value {
-            Value::String(text) => Ok(text.lines().map(Value::from).collect()),
-            Value::Array(list) if list.iter().all(Value::is_string) => Ok(Value::Array(list)),
-            _ => Err(vec!["a program with output: lines returns a list of texts".to_owned()]),
-        },
+        ProgramOutput::Fields(shape) => fits(shape, value),
+        ProgramOutput::Word(OutputWord::Text) if !value.is_string() => Err(vec!["a program with output: text returns text".to_owned()]),
+        ProgramOutput::Word(OutputWord::Lines) if !value.as_array().is_some_and(is_lines) => {
+            Err(vec!["a program with output: lines returns a list of texts".to_owned()])
+        }
+        ProgramOutput::Word(OutputWord::Text | OutputWord::Json | OutputWord::Lines) => Ok(value),
     }
 }
 

@@ -134,7 +134,22 @@ fn ok_exits(keys: &KeyReader) -> Vec<i32> {
 /// `python` and the keys beside it.
 pub fn python_code(keys: &KeyReader) -> Option<PythonCode> {
     let returns = keys.get("returns").map(|node| keys.lower.members("returns", node)).unwrap_or_default();
-    let returns: Vec<Spanned<String>> = returns.iter().filter_map(|node| variable(keys, node)).collect();
+    let mut returns: Vec<Spanned<String>> = returns.iter().filter_map(|node| variable(keys, node)).collect();
+    let mut seen = std::collections::HashSet::new();
+    returns.retain(|name| {
+        let is_new = seen.insert(name.value.clone());
+        if !is_new {
+            let found = Diagnostic::bad_value(name.span, format!("{} is in returns twice", quoted(&name.value)));
+            keys.lower.report(found.help("remove one of the two"));
+        }
+        is_new
+    });
+    for (name, _) in ["with", "arguments"].into_iter().filter(|key| keys.allows(key)).flat_map(|key| keys.entries(key)) {
+        if !is_variable(&name.text) {
+            let found = Diagnostic::bad_value(name.span, format!("{} cannot be the name of a variable", quoted(&name.text)));
+            keys.lower.report(found.help(VARIABLE_HELP));
+        }
+    }
     let node = keys.get("python")?;
     if node.as_map().is_none() {
         return Some(PythonCode { code: code(keys, "python", node)?, file: None, returns, venv: None, requires: vec![] });
@@ -179,9 +194,11 @@ fn variable(keys: &KeyReader, node: &Node) -> Option<Spanned<String>> {
         return Some(name);
     }
     let found = Diagnostic::bad_value(name.span, format!("{} cannot be the name of a variable", quoted(&name.value)));
-    keys.lower.report(found.help("use letters, digits and \"_\", a letter first"));
+    keys.lower.report(found.help(VARIABLE_HELP));
     None
 }
+
+const VARIABLE_HELP: &str = "use letters, digits and \"_\", a letter first, and no word that Python keeps for itself";
 
 /// Words that Python keeps for itself (<https://docs.python.org/3/reference/lexical_analysis.html#keywords>).
 const KEYWORDS: [&str; 35] = [

@@ -2,7 +2,7 @@
 
 use super::roles::{self, SinkRole};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Form, Read, Text, TextKey, loads_code};
+use crate::model::{Form, Read, StartedCommand, Text, TextKey, loads_code};
 use crate::source::{Span, Spanned};
 
 /// F603: a value that becomes a part of a query, or of an argument of a server.
@@ -54,6 +54,46 @@ fn as_code(args: &[Text], env: &[(Spanned<String>, Text)], is_value: &dyn Fn(&&R
     }
 }
 
+/// Programs that start the program which their first plain argument names.
+const STARTERS: [&str; 16] = [
+    "chroot", "command", "doas", "env", "exec", "flock", "ionice", "nice", "nohup", "runuser", "setsid", "stdbuf", "sudo", "time",
+    "timeout", "xargs",
+];
+/// Programs whose first plain argument is code.
+const FIRST_IS_CODE: [&str; 8] = ["awk", "bc", "dc", "ed", "gawk", "jshell", "mawk", "sed"];
+/// Programs that read any plain argument as code or commands.
+const ANY_IS_CODE: [&str; 6] = ["duckdb", "mariadb", "mysql", "psql", "sqlite3", "ssh"];
+
+/// A value that says which program is started, or that its program reads as code, wherever it stands.
+fn as_program(command: &StartedCommand, is_value: &dyn Fn(&&Read) -> bool, out: &mut Vec<Diagnostic>) {
+    let name = command.program.value.rsplit('/').next().unwrap_or_default();
+    let is_interpreter = ["python", "node", "ruby", "perl", "php", "bash", "sh", "zsh", "dash", "deno", "bun"]
+        .iter()
+        .any(|known| name.strip_prefix(known).is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '.')));
+    let is_plain = |text: &Text| text.form == Form::Plain && !text.source.starts_with('-');
+    let (starts, first, any) = (STARTERS.contains(&name), FIRST_IS_CODE.contains(&name), ANY_IS_CODE.contains(&name));
+    // `timeout 5 x`: a number and `NAME=value` are no program.
+    let is_aside = |text: &Text| starts && (text.source.contains('=') || text.source.starts_with(|c: char| c.is_ascii_digit()));
+    let mut before = "";
+    for text in command.args {
+        let is_filled = text.form != Form::Plain;
+        if is_filled && (starts || first || any || is_interpreter) {
+            let what = match () {
+                () if is_interpreter || starts => "would say which program or file is run",
+                () => "would be read as code",
+            };
+            for read in text.reads.iter().filter(|read| is_value(read) && !(is_interpreter && before == "--")) {
+                let help = "write the program or its code in the file, and give it the value as a later argument, as input, or as a variable in env";
+                out.push(found(read.span, &format!("{} {what}", read.path.join("."))).help(help));
+            }
+        }
+        if is_plain(text) && !is_aside(text) && !any {
+            return;
+        }
+        before = &text.source;
+    }
+}
+
 /// A value inside an argument may become an option, or two.
 fn in_arguments(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     for command in pipeline.pipeline.commands() {
@@ -61,6 +101,9 @@ fn in_arguments(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
         let is_value =
             |read: &&Read| read.path.first().is_some_and(|root| if command.is_server { root == "inputs" } else { root != "env" });
         as_code(command.args, command.env, &is_value, out);
+        if !command.is_server {
+            as_program(&command, &is_value, out);
+        }
         for text in command.args.iter().filter(|text| text.form == Form::Template) {
             for read in text.reads.iter().filter(is_value) {
                 let message = format!("{} is only part of an argument; a value must be the whole argument", read.path.join("."));
@@ -128,6 +171,32 @@ mod tests {
         assert!(steps("[sh, -c, '{{ inputs.a }}']").contains("inputs.a would be read as code"));
         let tool = "tools: { t: { program: [git, '{{ with.a }}..'], arguments: { a: text } } }\nsteps: [{ id: s, set: 1 }]\n";
         assert!(says(check, tool).contains("with.a is only part of an argument"), "{}", says(check, tool));
+    }
+
+    #[test]
+    fn a_value_names_no_program_and_is_no_code_of_one() {
+        let steps = |program: &str| says(check, &format!("inputs: {{ a: text }}\nsteps:\n  - id: q\n    program: {program}\n"));
+        for wrong in [
+            "[env, '{{ inputs.a }}']",
+            "[env, A=1, '{{ inputs.a }}']",
+            "[timeout, '5', '{{ inputs.a }}']",
+            "[xargs, '{{ inputs.a }}']",
+            "[awk, '{{ inputs.a }}', x.txt]",
+            "[sqlite3, x.db, '{{ inputs.a }}']",
+            "[python3, '{{ inputs.a }}']",
+            "[python3, -m, '{{ inputs.a }}']",
+            "[/usr/bin/bash, '{{ inputs.a }}']",
+        ] {
+            assert!(steps(wrong).starts_with("F603 "), "{wrong}: {}", steps(wrong));
+        }
+        for fine in [
+            "[python3, x.py, '{{ inputs.a }}']",
+            "[env, A=1, git, log, '{{ inputs.a }}']",
+            "[awk, '{print}', '{{ inputs.a }}']",
+            "[git, log, '{{ inputs.a }}']",
+        ] {
+            assert_eq!(steps(fine), "", "{fine}");
+        }
     }
 
     #[test]

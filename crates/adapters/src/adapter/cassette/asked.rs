@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 use crate::event::MessageRole;
 use crate::port::{
-    HttpReply, HttpRequest, Mail, Message, ModelReply, ModelRequest, ProgramCall, ProgramReply, ResourceCall, ResourceReply, ServerCall,
-    ServerReply, ToolList, ToolServer, WireFormat,
+    HttpReply, HttpRequest, Mail, Message, ModelReply, ModelRequest, ProgramCall, ProgramReply, PythonCall, PythonReply, ResourceCall,
+    ResourceReply, ServerCall, ServerReply, ToolList, ToolServer, WireFormat,
 };
 
 /// Maximum size of a picture in bytes. It is larger than what models accept.
@@ -114,6 +114,12 @@ pub fn program(call: &ProgramCall) -> Value {
     asked
 }
 
+/// Code to be run. Where its interpreter is belongs to the environment.
+pub fn python(call: &PythonCall) -> Value {
+    let PythonCall { code, variables, returns, requires, .. } = call;
+    json!({ "to": "python", "code": code, "variables": variables, "returns": returns, "requires": requires })
+}
+
 /// A mail to be sent.
 pub fn mail(mail: &Mail) -> Value {
     let Mail { server, from, to, subject, text, .. } = mail;
@@ -141,6 +147,7 @@ impl Recordable for ModelReply {}
 impl Recordable for ToolList {}
 impl Recordable for ServerReply {}
 impl Recordable for ResourceReply {}
+impl Recordable for PythonReply {}
 
 impl Recordable for HttpReply {
     /// Leaves out headers that differ from call to call and do not depend on the request.

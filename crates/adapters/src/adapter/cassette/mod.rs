@@ -28,7 +28,8 @@ use crate::event::{Event, Failure, FailureKind, Happening, StepPath};
 use crate::journal::PersonalMask;
 use crate::port::{
     Cache, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, ProgramCall, ProgramReply,
-    Programs, ResourceCall, ResourceReply, ServerCall, ServerReply, Tape, ToolList, ToolServer, ToolServers, WireFormat,
+    Programs, Python, PythonCall, PythonReply, ResourceCall, ResourceReply, ServerCall, ServerReply, Tape, ToolList, ToolServer,
+    ToolServers, WireFormat,
 };
 use crate::redact::Redactor;
 
@@ -372,6 +373,10 @@ impl Tape for Cassette {
 
     fn resource(&self, call: u64, request: ResourceCall, live: &Arc<dyn ToolServers>) -> Pending<ResourceReply> {
         self.pass(call, request, asked::resource, |request| live.read(request))
+    }
+
+    fn python(&self, call: u64, code: PythonCall, live: &Arc<dyn Python>) -> Pending<PythonReply> {
+        self.pass(call, code, asked::python, |code| live.run(code))
     }
 
     fn program(&self, call: u64, program: ProgramCall, live: &Arc<dyn Programs>) -> Pending<ProgramReply> {

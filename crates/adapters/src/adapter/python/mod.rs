@@ -12,6 +12,7 @@
 
 mod interpreter;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use imagesize::{ImageType, blob_size, image_type};
@@ -93,6 +94,12 @@ impl PythonRuns {
 
     async fn answer(&self, mut call: PythonCall) -> Result<PythonReply, Failure> {
         let interpreter = interpreter(call.venv.as_deref()).await?;
+        // The code starts in another folder.
+        for path in &mut call.reads {
+            let whole = std::path::absolute(&*path).unwrap_or_else(|_| path.clone());
+            call.variables.values_mut().for_each(|value| rename(value, path, &whole));
+            *path = whole;
+        }
         for table in std::mem::take(&mut call.tables) {
             let name = table.name.clone();
             let query = QueryRequest {
@@ -158,6 +165,20 @@ impl PythonRuns {
             kept.push(path);
         }
         Ok(PythonReply { returns, printed, notes, files: kept, error: None })
+    }
+}
+
+/// Gives the file objects with this path another one.
+fn rename(value: &mut Value, from: &Path, to: &Path) {
+    match value {
+        Value::Array(list) => list.iter_mut().for_each(|value| rename(value, from, to)),
+        Value::Object(map) => {
+            if map.contains_key("type") && map.get("path").and_then(Value::as_str).map(Path::new) == Some(from) {
+                map.insert("path".to_owned(), json!(to));
+            }
+            map.values_mut().for_each(|value| rename(value, from, to));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

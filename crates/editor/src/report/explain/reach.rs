@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{clause, listed, named, pipelines};
 use crate::model::{
-    DEFAULT_MODEL, DataKind, FilePart, Grant, Model, PermissionMode, ProgramCommand, PythonCode, STDOUT, ServerKind, Step, StepKind, Text,
-    Tool, ToolKind,
+    DEFAULT_MODEL, DataKind, FilePart, Grant, Model, PermissionMode, ProgramCommand, PythonCode, STDOUT, SandboxMode, ServerKind, Step,
+    StepKind, Text, Tool, ToolKind,
 };
 use crate::plan::{PipelineBounds, PipelinePlan, Plan, users};
 use crate::report::graph::words::{filling, source};
@@ -36,6 +36,12 @@ pub(super) fn reads(plan: &Plan) -> Vec<String> {
                 let uri = source(&resource.uri);
                 said.push(format!("resource {uri} of server {} (step {}){whose}.", resource.server.value, step.id.value));
             }
+            if step.kind.facts().starts.is_some() {
+                said.push(format!(
+                    "all files of the project, but for those of flow and of secrets (program of step {}){whose}.",
+                    step.id.value
+                ));
+            }
             if let StepKind::Read(read) = &step.kind {
                 said.push(format!("files: {} (step {}){whose}.", filling(&read.paths), step.id.value));
             }
@@ -48,8 +54,10 @@ pub(super) fn reads(plan: &Plan) -> Vec<String> {
                 ToolKind::Sql(tables) => {
                     said.push(format!("tables {} with queries that a model writes (tool {name}){whose}.", named(tables)));
                 }
+                ToolKind::Program { .. } => {
+                    said.push(format!("all files of the project, but for those of flow and of secrets (program of tool {name}){whose}."));
+                }
                 ToolKind::Http { .. }
-                | ToolKind::Program { .. }
                 | ToolKind::Python { .. }
                 | ToolKind::File(_)
                 | ToolKind::Pipeline { .. }
@@ -137,6 +145,7 @@ fn endpoint(model: &Model) -> Option<String> {
 pub(super) fn outside(plan: &Plan) -> Vec<String> {
     let mut said = vec![];
     for (planned, pipeline, whose) in pipelines(plan) {
+        let sandbox = pipeline.least_sandbox();
         let mut endpoints: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for (name, model) in &pipeline.models {
             if let Some(at) = endpoint(model) {
@@ -162,22 +171,28 @@ pub(super) fn outside(plan: &Plan) -> Vec<String> {
                 && planned.called(step).is_none()
             {
                 said.push(format!("Step {id} uses tool {}{whose}.", used.tool.value));
+            } else if let StepKind::Program(run) = &step.kind {
+                said.push(format!("Step {id} {}{whose}.", starts(run, sandbox)));
+            } else if let StepKind::Python(own) = &step.kind {
+                said.push(format!("Step {id} {}{whose}.", runs(&own.run)));
             }
             if step.is_once {
                 said.push(format!("After a crash a person decides whether step {id} runs again{whose}."));
             }
         }
-        said.extend(pipeline.tools.iter().filter_map(|(name, found)| tool(name, found)).map(|sentence| format!("{sentence}{whose}.")));
+        said.extend(
+            pipeline.tools.iter().filter_map(|(name, found)| tool(name, found, sandbox)).map(|sentence| format!("{sentence}{whose}.")),
+        );
     }
     if said.is_empty() { vec!["Nothing.".into()] } else { said }
 }
 
-fn tool(name: &str, tool: &Tool) -> Option<String> {
+fn tool(name: &str, tool: &Tool, sandbox: SandboxMode) -> Option<String> {
     let about = tool.description.as_ref().map(|text| format!(" ({})", clause(text))).unwrap_or_default();
     match &tool.kind {
         ToolKind::Http { method, url, .. } => Some(format!("Tool {name}{about}: {method} {}", source(url))),
         ToolKind::Smtp { address, from, .. } => Some(format!("Tool {name}{about}: mail over {}, from {}", source(address), source(from))),
-        ToolKind::Program { run, .. } => Some(format!("Tool {name}{about}: {}", starts(run))),
+        ToolKind::Program { run, .. } => Some(format!("Tool {name}{about}: {}", starts(run, sandbox))),
         ToolKind::Python { run, .. } => Some(format!("Tool {name}{about}: {}", runs(run))),
         ToolKind::Server(server) => {
             let names: Vec<&str> = tool.allowed_names().collect();
@@ -210,20 +225,17 @@ fn tool(name: &str, tool: &Tool) -> Option<String> {
 }
 
 /// What a program is started with, and what it may do beside reading the project.
-pub(super) fn starts(run: &ProgramCommand) -> String {
+fn starts(run: &ProgramCommand, sandbox: SandboxMode) -> String {
     let args: String = run.args.iter().map(|text| format!(" {}", source(text))).collect();
     let env =
         if run.env.is_empty() { String::new() } else { format!(" (its environment: {})", named(run.env.iter().map(|(name, _)| name))) };
-    let writes: Vec<String> = run.writes.iter().map(|folder| folder.value.display().to_string()).collect();
-    let mut may = vec![];
-    may.extend((!writes.is_empty()).then(|| format!("change files in {}", writes.join(", "))));
-    may.extend(run.network.then(|| "reach the network".to_owned()));
-    let may = if may.is_empty() { String::new() } else { format!("; it may {}", may.join(" and ")) };
+    let may = run.powers(sandbox);
+    let may = if may.is_empty() { String::new() } else { format!("; {}", may.join(", ")) };
     format!("starts the program {}{args}{env}{may}", run.program.value)
 }
 
 /// Which code is run, and by what.
-pub(super) fn runs(run: &PythonCode) -> String {
+fn runs(run: &PythonCode) -> String {
     let code = run.file.as_ref().map_or_else(|| "code of this file".to_owned(), |file| file.value.clone());
     let by = run.venv.as_ref().map(|venv| format!(" with the Python of {}", venv.value.display())).unwrap_or_default();
     format!("runs {code}{by} in a sandbox, without a network")

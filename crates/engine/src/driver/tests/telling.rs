@@ -59,6 +59,9 @@ impl Tape for Noting {
         live.read(request)
     }
 
+    fn python(&self, _: u64, code: PythonCall, live: &Arc<dyn Python>) -> Pending<PythonReply> {
+        live.run(code)
+    }
     fn program(&self, _: u64, program: ProgramCall, live: &Arc<dyn Programs>) -> Pending<ProgramReply> {
         live.run(program)
     }

@@ -49,8 +49,8 @@ pub(crate) trait Kind {
     }
 
     /// Handles the failure of the step's call.
-    fn fails(&self, run: &mut Run, at: NodeRef, failure: Failure) {
-        run.fail_attempt(at, failure);
+    fn fails(&self, run: &mut Run, at: NodeRef, failure: Failure, told: Option<Value>) {
+        run.fail_attempt_told(at, failure, told);
     }
 
     /// Whether the step returns one value where it could return a list.

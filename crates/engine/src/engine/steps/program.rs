@@ -13,7 +13,7 @@ use crate::engine::state::NodeRef;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind};
 use crate::gate::result;
-use crate::model::{CALL_TIMEOUT, Filling, Form, OutputWord, ProgramCommand, ProgramOutput, SandboxMode, Step, Text};
+use crate::model::{CALL_TIMEOUT, Filling, Form, OutputWord, Policy, ProgramCommand, ProgramOutput, SandboxMode, Step, Text};
 use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Secret};
 
 /// The most characters of standard error in a failure.
@@ -29,7 +29,7 @@ impl Kind for ProgramCommand {
         let arguments = json!(call.command.get(1..).unwrap_or_default());
         let shown = json!({ "command": call.command });
         let request = CallRequest::Program(Box::new(call));
-        let used = CalledTool { name: self.short_name(), arguments: &arguments, whole: &arguments, is_repeated: false, is_program: true };
+        let used = CalledTool { name: &self.program.value, arguments: &arguments, whole: &arguments, is_repeated: false, is_program: true };
         if !run.permit(at, None, Some(used), &request)? {
             return Ok(());
         }
@@ -89,18 +89,22 @@ impl Run {
         })
     }
 
+    /// The policies in force for what a step starts, or its agent.
+    fn policies_of_user(&self, at: NodeRef) -> Vec<(&str, &Policy)> {
+        self.policies(at, self.state.talk(at).map(|talk| &*talk.agent))
+    }
+
     /// What all policies in force ask for; without a policy a program is shut in.
     fn sandbox_mode(&self, at: NodeRef) -> SandboxMode {
-        self.policies(at, None).iter().map(|(_, policy)| policy.sandbox.unwrap_or_default()).max().unwrap_or_default()
+        self.policies_of_user(at).iter().map(|(_, policy)| policy.sandbox.unwrap_or_default()).max().unwrap_or_default()
     }
 
     /// What a program may use: the narrowest of all policies in force.
     pub(crate) fn program_bounds(&self, at: NodeRef) -> ProgramBounds {
         let own = ProgramBounds::default();
-        let policies = self.policies(at, None);
-        let least = |own: u64, of: &dyn Fn(&crate::model::Policy) -> Option<u64>| {
-            policies.iter().filter_map(|(_, policy)| of(policy)).min().unwrap_or(own)
-        };
+        let policies = self.policies_of_user(at);
+        let least =
+            |own: u64, of: &dyn Fn(&Policy) -> Option<u64>| policies.iter().filter_map(|(_, policy)| of(policy)).min().unwrap_or(own);
         let (memory, file_size) = (least(own.memory, &|policy| policy.max_memory), least(own.file_size, &|policy| policy.max_file_size));
         ProgramBounds { memory, file_size, ..own }
     }
@@ -122,7 +126,7 @@ fn arguments(run: &ProgramCommand, fill: &dyn Fn(&Text) -> Result<Value, Failure
         }
         let values = match fill(text)? {
             Value::Null => vec![],
-            Value::Array(list) => list,
+            Value::Array(list) => list.into_iter().filter(|value| !value.is_null()).collect(),
             value => vec![value],
         };
         for value in values {
@@ -158,15 +162,21 @@ pub(crate) fn printed(run: &ProgramCommand, reply: ProgramReply) -> Result<Value
         let place = error.utf8_error().valid_up_to() + 1;
         Failure::new(FailureKind::BadResponse, format!("the program \"{name}\" printed no text: byte {place} is not UTF-8"))
     })?;
-    let text = match run.gives {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let wrong = |what: String| Failure::new(FailureKind::BadShape, format!("what the program \"{name}\" printed {what}"));
+    let value = match run.gives {
         ProgramOutput::Word(OutputWord::Text) => {
-            text.strip_suffix('\n').map(|text| text.strip_suffix('\r').unwrap_or(text).to_owned()).unwrap_or(text)
+            Value::from(text.strip_suffix('\n').map_or(text, |text| text.strip_suffix('\r').unwrap_or(text)))
         }
-        ProgramOutput::Word(OutputWord::Json | OutputWord::Lines) | ProgramOutput::Fields(_) => text,
+        ProgramOutput::Word(OutputWord::Lines) => text.lines().map(Value::from).collect(),
+        ProgramOutput::Word(OutputWord::Json) | ProgramOutput::Fields(_) if text.trim().is_empty() => {
+            return Err(wrong("is empty, and not JSON".to_owned()));
+        }
+        ProgramOutput::Word(OutputWord::Json) | ProgramOutput::Fields(_) => {
+            serde_json::from_str(text).map_err(|error| wrong(format!("is not JSON: {error}")))?
+        }
     };
-    result::printed(&run.gives, Value::String(text)).map_err(|problems| {
-        Failure::new(FailureKind::BadShape, format!("what the program \"{name}\" printed does not fit: {}", problems.join("; ")))
-    })
+    result::printed(&run.gives, value).map_err(|problems| wrong(format!("does not fit: {}", problems.join("; "))))
 }
 
 /// The end of what it wrote to standard error, for a failure.
@@ -178,7 +188,7 @@ fn said(stderr: &[u8]) -> String {
     if end.is_empty() { String::new() } else { format!(": {}{end}", if start > 0 { "…" } else { "" }) }
 }
 
-fn details(reply: &ProgramReply) -> Value {
+pub(crate) fn details(reply: &ProgramReply) -> Value {
     let exit = match reply.end {
         ProgramEnd::Exited(code) | ProgramEnd::Signaled(code) => code,
     };

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Kind, Taken, other};
 use crate::engine::Run;
+use crate::engine::acts::CalledTool;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::state::NodeRef;
 use crate::engine::words::ms;
@@ -21,7 +22,10 @@ impl Kind for PythonStep {
         let owner = format!("step \"{}\"", step.id.value);
         let shown = json!({ "with": with });
         let request = CallRequest::Python(Box::new(run.python_call(at, &self.run, owner, with, timeout)));
-        if !run.permit(at, None, None, &request)? {
+        // A policy knows code as a tool of this name.
+        let nothing = json!({});
+        let used = CalledTool { name: "python", arguments: &nothing, whole: &nothing, is_repeated: false, is_program: true };
+        if !run.permit(at, None, Some(used), &request)? {
             return Ok(());
         }
         run.call_out(at, "python", shown, request, ms(timeout));
@@ -30,7 +34,7 @@ impl Kind for PythonStep {
 
     fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
         let CallReply::Python(reply) = reply else { return other() };
-        let details = json!({ "printed": reply.printed, "notes": reply.notes, "files": reply.files });
+        let details = details(&reply);
         Ok(Some((returned(&self.run, &run.code_name(at, &self.run), reply)?, Some(details))))
     }
 }
@@ -101,4 +105,14 @@ fn returned(run: &PythonCode, name: &str, reply: PythonReply) -> Result<Value, F
     let line = error.line.and_then(|line| Some((line, run.code.source.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)?.trim())));
     let place = line.map(|(line, text)| format!(" (line {line} of {name}: {text})")).unwrap_or_default();
     Err(Failure::new(kind, format!("{}{place}", error.message)))
+}
+
+/// What is told of code beside its results, also when it failed.
+pub(crate) fn details(reply: &PythonReply) -> Value {
+    let PythonReply { returns: _, printed, notes, files, error } = reply;
+    let mut details = json!({ "printed": printed, "notes": notes, "files": files });
+    if let Some(error) = error {
+        details["traceback"] = json!(error.traceback);
+    }
+    details
 }

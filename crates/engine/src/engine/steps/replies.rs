@@ -61,12 +61,18 @@ impl Run {
             pictures: vec![],
             asked: None,
         });
+        // What a program or code told is worth most when it failed.
+        let told = match &result {
+            Ok(CallReply::Program(reply)) => Some(super::program::details(reply)),
+            Ok(CallReply::Python(reply)) => Some(super::python::details(reply)),
+            Ok(_) | Err(_) => None,
+        };
         match result.and_then(|reply| self.take_reply(at, reply)) {
             Ok(Some((output, details))) => self.give(at, output, details),
             Ok(None) => {}
             Err(failure) => {
                 let step = self.step(at);
-                super::of(&step.kind, |kind| kind.fails(self, at, failure));
+                super::of(&step.kind, |kind| kind.fails(self, at, failure, told));
             }
         }
     }

@@ -81,12 +81,12 @@ impl Kind for TaskStep {
     }
 
     /// What the agent wrote may be wrong, which the next try is told. What no other code mends ends the step.
-    fn fails(&self, run: &mut Run, at: NodeRef, failure: Failure) {
+    fn fails(&self, run: &mut Run, at: NodeRef, failure: Failure, told: Option<Value>) {
         use FailureKind::{BadRequest, Denied, Limit, Program, Timeout, TooLarge, WrongType};
         let is_of_code = matches!(failure.kind, BadRequest | Denied | Limit | Program | Timeout | TooLarge | WrongType);
         let next = run.artefact_kind(at, self).and_then(|kind| run.next_of_task(at, self, kind));
         if !is_of_code || !matches!(next, Ok(Next::Execute)) {
-            return run.fail_attempt(at, failure);
+            return run.fail_attempt_told(at, failure, told);
         }
         run.not_executed(at, format!("{}: {}", failure.kind.word(), failure.message), String::new());
         run.ask_on(at);
