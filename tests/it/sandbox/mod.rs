@@ -26,7 +26,7 @@ fn call(command: &[&str]) -> ProgramCall {
         name: "step \"test\"".into(),
         command: command.iter().map(|part| (*part).to_owned()).collect(),
         named: vec![],
-        project: PathBuf::new(),
+        project: PathBuf::from("/"),
         input: vec![],
         env: vec![],
         folder: None,

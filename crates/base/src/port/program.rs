@@ -109,6 +109,8 @@ pub trait Programs: Send + Sync {
 pub struct PythonCall {
     /// Who runs it, as a person reads it: `step "chart"`.
     pub name: String,
+    /// The project.
+    pub project: PathBuf,
     /// The name of the code in a traceback: the file as the author wrote it, or the path of the step.
     pub file: String,
     /// The code.

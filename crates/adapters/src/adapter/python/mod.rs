@@ -203,8 +203,21 @@ fn value_at<'v>(returns: &'v mut Map<String, Value>, pointer: &str) -> Option<&'
 }
 
 fn program(call: &PythonCall, interpreter: &Interpreter) -> Result<ProgramCall, Failure> {
-    let PythonCall { name, file, code, variables, returns, tables: _, reads, is_written_by_model, venv: _, requires, bounds, timeout } =
-        call;
+    let PythonCall {
+        name,
+        project: _,
+        file,
+        code,
+        variables,
+        returns,
+        tables: _,
+        reads,
+        is_written_by_model,
+        venv: _,
+        requires,
+        bounds,
+        timeout,
+    } = call;
     let request = json!({
         "code": code,
         "name": file,
@@ -227,7 +240,7 @@ fn program(call: &PythonCall, interpreter: &Interpreter) -> Result<ProgramCall, 
         name: name.clone(),
         command,
         named: vec![],
-        project: Default::default(),
+        project: call.project.clone(),
         input,
         env: vec![],
         folder: None,

@@ -27,7 +27,11 @@ pub(super) fn arguments(places: &GivenPlaces, scratch: &Scratch, stage: &Path, n
         }
     }
     places.of_system().map(Path::new).for_each(|file| arguments.paths("--ro-bind-try", [file, file]));
-    arguments.add(["--proc", "/proc", "--dev", "/dev", "--size", SMALL, "--tmpfs", "/dev/shm", "--size", SMALL, "--tmpfs", "/tmp"]);
+    // Settings of the kernel belong to root, whom a program of root still is there.
+    arguments.add([
+        "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--ro-bind-try", "/proc/sysrq-trigger", "/proc/sysrq-trigger", "--dev",
+        "/dev", "--size", SMALL, "--tmpfs", "/dev/shm", "--size", SMALL, "--tmpfs", "/tmp",
+    ]);
     if cfg!(feature = "duckdb") {
         let folders = std::env::var_os(LIBRARIES).map(|all| std::env::split_paths(&all).collect::<Vec<_>>()).unwrap_or_default();
         folders.iter().filter(|folder| folder.is_absolute()).for_each(|folder| arguments.paths("--ro-bind-try", [folder, folder]));

@@ -20,6 +20,9 @@ const NEWEST: u32 = 462;
 const X32: u32 = 0x4000_0000;
 /// Not in every C library.
 const TIOCLINUX: u64 = 0x541C;
+const S_ISUID: u64 = 0o4000;
+const S_ISGID: u64 = 0o2000;
+const CREATES: u64 = libc::O_CREAT.unsigned_abs() as u64;
 const F_SETSIG: u64 = 10;
 const F_SETOWN_EX: u64 = 15;
 const CLONE_NEWTIME: u64 = 0x80;
@@ -185,6 +188,23 @@ fn refused(needs: FilterNeeds) -> Result<Rules, seccompiler::BackendError> {
     let spaces = [CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET];
     for space in spaces.map(|flag| u64::from(flag.cast_unsigned())).into_iter().chain([CLONE_NEWTIME]) {
         refuse(libc::SYS_clone, vec![argument(0, MaskedEq(space), space)?])?;
+    }
+    // Files that run as their owner, for anybody: they would outlive the program.
+    for bit in [S_ISUID, S_ISGID] {
+        let makes = |index| argument(index, MaskedEq(bit), bit);
+        let (creates, creat) = (|index| argument(index, MaskedEq(CREATES), CREATES), u64::from(libc::O_TMPFILE.unsigned_abs()));
+        refuse(libc::SYS_fchmod, vec![makes(1)?])?;
+        refuse(libc::SYS_fchmodat, vec![makes(2)?])?;
+        refuse(libc::SYS_fchmodat2, vec![makes(2)?])?;
+        refuse(libc::SYS_mknodat, vec![makes(2)?])?;
+        refuse(libc::SYS_openat, vec![creates(2)?, makes(3)?])?;
+        refuse(libc::SYS_openat, vec![argument(2, MaskedEq(creat), creat)?, makes(3)?])?;
+        #[cfg(target_arch = "x86_64")]
+        for (call, mode) in [(libc::SYS_chmod, 1), (libc::SYS_mknod, 1), (libc::SYS_creat, 1)] {
+            refuse(call, vec![makes(mode)?])?;
+        }
+        #[cfg(target_arch = "x86_64")]
+        refuse(libc::SYS_open, vec![creates(1)?, makes(2)?])?;
     }
     // Keys pressed for the terminal of another.
     refuse(libc::SYS_ioctl, vec![argument(1, Eq, TIOCSTI)?])?;

@@ -137,7 +137,14 @@ impl Sandbox {
             SandboxMode::Preferred => self.kind().ok(),
             SandboxMode::Required => Some(self.kind().map_err(|why| Failure::new(FailureKind::Unavailable, why))?),
         };
-        run_in(&self.own, &self.stage, call, kind, is_dropped)
+        let reply = run_in(&self.own, &self.stage, call, kind, is_dropped)?;
+        // What it may write is known by folders; what it wrote there is looked at afterwards.
+        for folder in &call.writes {
+            let told =
+                |failure: Failure| Failure { message: format!("{}: the program put it there; remove it", failure.message), ..failure };
+            self.own.may_change_all_in(folder).map_err(told)?;
+        }
+        Ok(reply)
     }
 }
 

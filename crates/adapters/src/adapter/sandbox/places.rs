@@ -8,7 +8,7 @@ use super::spec::PathRules;
 use crate::adapter::files::{here, shown};
 use crate::adapter::own::OwnFiles;
 use crate::event::Failure;
-use crate::model::FailureKind;
+use crate::model::{FailureKind, Touch};
 use crate::port::ProgramCall;
 
 /// Programs and libraries.
@@ -75,10 +75,19 @@ impl GivenPlaces {
         let mut places = GivenPlaces { network: call.network, ..GivenPlaces::default() };
         for folder in call.folder.iter().chain(&call.reads).map(|folder| here(folder)) {
             places.hidden.extend(own.hidden_in(folder)?);
-            places.reads.push(given(folder)?);
+            let given = given(folder)?;
+            stays_in(&call.project, &given, Touch::Read)?;
+            places.reads.push(given);
         }
         for folder in call.writes.iter().map(|folder| here(folder)) {
+            if !here(folder).exists() {
+                // A link that leads nowhere is not followed.
+                let cannot =
+                    |e: std::io::Error| Failure::new(FailureKind::Unavailable, format!("the folder {} cannot be made: {e}", shown(folder)));
+                fs::create_dir_all(here(folder)).map_err(cannot)?;
+            }
             let given = given(folder)?;
+            stays_in(&call.project, &given, Touch::Write)?;
             if !given.real.is_dir() {
                 return Err(Failure::new(
                     FailureKind::Unavailable,
@@ -140,4 +149,16 @@ fn real(path: &str) -> Option<PathBuf> {
 fn given(path: &Path) -> Result<GivenPlace, Failure> {
     let cannot = |e: std::io::Error| Failure::new(FailureKind::Unavailable, format!("{} cannot be given to a program: {e}", shown(path)));
     Ok(GivenPlace { named: std::path::absolute(here(path)).map_err(cannot)?, real: here(path).canonicalize().map_err(cannot)? })
+}
+
+/// A place that is named in the project must lie there: an earlier program may have put a link in its way. What is named elsewhere was named by a person.
+fn stays_in(project: &Path, given: &GivenPlace, touch: Touch) -> Result<(), Failure> {
+    let Ok(real) = here(project).canonicalize() else { return Ok(()) };
+    let named = std::path::absolute(here(project)).unwrap_or_else(|_| project.to_path_buf());
+    let is_named_inside = touch == Touch::Write || given.named.starts_with(&named) || given.named.starts_with(&real);
+    if !is_named_inside || given.real.starts_with(&real) {
+        return Ok(());
+    }
+    let message = format!("{} is a link that leads out of the project; no program may follow it", shown(&given.named));
+    Err(Failure::new(FailureKind::Denied, message))
 }

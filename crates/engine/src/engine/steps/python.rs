@@ -56,6 +56,7 @@ impl Run {
             reads: self.files_in(&variables),
             tables: vec![],
             is_written_by_model: false,
+            project: self.planned_of(at).pipeline.project.clone(),
             venv: run.venv.as_ref().map(|venv| venv.value.clone()),
             requires: run.requires.iter().map(|name| name.value.clone()).collect(),
             bounds: self.program_bounds(at),

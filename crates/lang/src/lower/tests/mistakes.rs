@@ -407,7 +407,7 @@ fn a_program_is_a_list_and_code_is_code() {
     F004 4:24 "python" of step "a" has neither "code" nor "file" = add code: with the code, or file: with the file that holds it
     F006 5:24 "python" of step "b" has both "file" and "code"; keep one = remove "file" or "code"
     F015 6:22 "python" is empty = fill it in, or remove the key
-    F007 6:36 "1x" cannot be the name of a variable = use letters, digits and "_", a letter first
+    F007 6:36 "1x" cannot be the name of a variable = use letters, digits and "_", a letter first, and no word that Python keeps for itself
     F025 7:30 python file "no.py" does not exist = create the file, or correct the path
     F004 8:7 step "e" has no "returns" = add returns: names of the variables it gives
     "#);
