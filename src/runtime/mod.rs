@@ -38,6 +38,7 @@ mod virtual_time;
 mod workflow;
 pub(crate) mod world;
 
+pub use crate::adapter::sandbox::stage as first_stage;
 pub use asking::{Answer, RunQuestion};
 pub(crate) use asking::{Decide, Decided, Nobody};
 pub use changed::ChangedFiles;

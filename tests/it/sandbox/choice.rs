@@ -23,7 +23,8 @@ fn acts_as_a_flow_elsewhere() {
         "preferred" => SandboxMode::Preferred,
         _ => SandboxMode::None,
     };
-    let sandbox = Sandbox::new(Arc::new(OwnFiles::default()), FirstStage::of(env!("CARGO_BIN_EXE_flow")));
+    let stage = text("SANDBOX_STAGE").unwrap_or_else(|| env!("CARGO_BIN_EXE_flow").to_owned());
+    let sandbox = Sandbox::new(Arc::new(OwnFiles::default()), FirstStage::of(stage));
     let reply = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(sandbox.run(call));
     match reply {
         Ok(reply) => println!("told: {}", reply.sandbox.as_deref().unwrap_or("none")),
@@ -67,8 +68,20 @@ fn where_bubblewrap_is_missing_or_does_not_work_landlock_takes_its_place() {
         );
         assert!(!is_run);
         assert_eq!(told.contains("No permissions to create new namespace"), path == broken.path().to_str().unwrap(), "{told}");
-        assert_eq!(elsewhere("preferred", &[("PATH", path), ("FLOW_SANDBOX", "bubblewrap")]), ("none".to_owned(), true));
+        if kinds.contains(&"landlock") {
+            assert_eq!(elsewhere("preferred", &[("PATH", path), ("FLOW_SANDBOX", "bubblewrap")]), ("landlock".to_owned(), true));
+        }
     }
+    // A kernel without Landlock: the first stage cannot enter it.
+    let stage = none.path().join("stage");
+    let script =
+        format!("#!/bin/sh\nif /bin/grep -q '\"kind\":\"landlock\"' \"$2\"; then exit 1; fi\nexec {} \"$@\"\n", env!("CARGO_BIN_EXE_flow"));
+    super::put(&stage, &script);
+    std::fs::set_permissions(&stage, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let variables = [("PATH", none.path().to_str().unwrap()), ("SANDBOX_STAGE", stage.to_str().unwrap())];
+    let (told, is_run) = elsewhere("required", &variables);
+    assert!(told.starts_with("unavailable: there is no sandbox here (bubblewrap: ") && told.contains("landlock: ") && !is_run, "{told}");
+    assert_eq!(elsewhere("preferred", &variables), ("none".to_owned(), true));
     assert_eq!(elsewhere("none", &[]), ("none".to_owned(), true));
     for kind in kinds {
         assert_eq!(elsewhere("required", &[("FLOW_SANDBOX", kind)]), (kind.to_owned(), true));
@@ -80,6 +93,7 @@ fn a_variable_chooses_a_sandbox_and_never_takes_it_away() {
     for value in ["none", "off", "0", "docker"] {
         let (told, is_run) = elsewhere("required", &[("FLOW_SANDBOX", value)]);
         assert_eq!((told, is_run), (format!("unavailable: FLOW_SANDBOX is \"{value}\"; it can be bubblewrap or landlock"), false));
+        assert_eq!(elsewhere("preferred", &[("FLOW_SANDBOX", value)]), elsewhere("preferred", &[]));
     }
 }
 

@@ -16,6 +16,9 @@ pub enum SandboxKind {
 }
 
 impl SandboxKind {
+    /// All kinds, the best first.
+    pub const ALL: [SandboxKind; 2] = [SandboxKind::Bubblewrap, SandboxKind::Landlock];
+
     /// As people write it.
     pub fn name(self) -> &'static str {
         match self {

@@ -96,7 +96,7 @@ impl Sandbox {
 
     /// Tries each kind: a program is run in it, and may not read a file outside.
     pub fn trials(&self) -> [SandboxTrial; 2] {
-        [SandboxKind::Bubblewrap, SandboxKind::Landlock].map(|kind| SandboxTrial { kind, found: tried(&self.stage, kind) })
+        SandboxKind::ALL.map(|kind| SandboxTrial { kind, found: tried(&self.stage, kind) })
     }
 
     /// The kind that programs are shut in by.
@@ -104,18 +104,20 @@ impl Sandbox {
     /// # Errors
     /// Says why there is none, and what to install.
     pub fn kind(&self) -> Result<SandboxKind, String> {
-        self.chosen.get_or_init(|| self.choose()).clone()
+        let choose = || match text(CHOICE).as_deref() {
+            None | Some("") => self.first_of(&SandboxKind::ALL),
+            Some(name) => match SandboxKind::ALL.into_iter().find(|kind| kind.name() == name) {
+                Some(kind) => self.first_of(&[kind]),
+                None => Err(format!("{CHOICE} is \"{name}\"; it can be bubblewrap or landlock")),
+            },
+        };
+        self.chosen.get_or_init(choose).clone()
     }
 
-    fn choose(&self) -> Result<SandboxKind, String> {
-        let wanted = match text(CHOICE).as_deref() {
-            None | Some("") => vec![SandboxKind::Bubblewrap, SandboxKind::Landlock],
-            Some("bubblewrap") => vec![SandboxKind::Bubblewrap],
-            Some("landlock") => vec![SandboxKind::Landlock],
-            Some(other) => return Err(format!("{CHOICE} is \"{other}\"; it can be bubblewrap or landlock")),
-        };
+    /// The first of these kinds that works.
+    fn first_of(&self, wanted: &[SandboxKind]) -> Result<SandboxKind, String> {
         let mut missing = vec![];
-        for kind in wanted {
+        for kind in wanted.iter().copied() {
             let tried_with = (self.stage.clone(), find("bwrap"), kind);
             if held(&WORKING).contains(&tried_with) {
                 return Ok(kind);
@@ -134,7 +136,8 @@ impl Sandbox {
     fn run_call(&self, call: &ProgramCall, is_dropped: &AtomicBool) -> Result<ProgramReply, Failure> {
         let kind = match call.sandbox {
             SandboxMode::None => None,
-            SandboxMode::Preferred => self.kind().ok(),
+            // A choice that cannot be met takes no sandbox away.
+            SandboxMode::Preferred => self.kind().or_else(|_| self.first_of(&SandboxKind::ALL)).ok(),
             SandboxMode::Required => Some(self.kind().map_err(|why| Failure::new(FailureKind::Unavailable, why))?),
         };
         let reply = run_in(&self.own, &self.stage, call, kind, is_dropped)?;

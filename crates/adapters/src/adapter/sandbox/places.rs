@@ -73,10 +73,18 @@ impl GivenPlaces {
     /// Fails with `denied` for places that belong to flow, and with `unavailable` for those that are missing.
     pub(super) fn of(call: &ProgramCall, program: &Path, own: &OwnFiles) -> Result<GivenPlaces, Failure> {
         let mut places = GivenPlaces { network: call.network, ..GivenPlaces::default() };
-        for folder in call.folder.iter().chain(&call.reads).map(|folder| here(folder)) {
-            places.hidden.extend(own.hidden_in(folder)?);
+        // What lies in another one was looked at with it.
+        let mut wanted: Vec<&Path> = call.folder.iter().chain(&call.reads).map(|folder| here(folder)).collect();
+        wanted.sort_by_key(|folder| folder.canonicalize().map_or(0, |real| real.components().count()));
+        for folder in wanted {
             let given = given(folder)?;
             stays_in(&call.project, &given, Touch::Read)?;
+            let is_known = places.reads.iter().any(|other: &GivenPlace| given.real.starts_with(&other.real));
+            if !is_known {
+                places.hidden.extend(own.hidden_in(folder)?);
+            } else {
+                own.may_read(folder)?;
+            }
             places.reads.push(given);
         }
         for folder in call.writes.iter().map(|folder| here(folder)) {

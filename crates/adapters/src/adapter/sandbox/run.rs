@@ -26,6 +26,7 @@ use crate::adapter::held;
 use crate::adapter::os::ProcessGroup;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::program::{TERM_TIME, becoming, find, keep_end, watching};
+use crate::diagnostic::{cut, visible};
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply};
@@ -37,6 +38,8 @@ const SHARE: u32 = 10;
 const SLACK: u64 = 8;
 /// How often the disk is measured even if the file system says that little was written.
 const MEASURE: Duration = Duration::from_secs(1);
+/// A longer time is no time limit.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// How long to wait for processes that were killed, and for the end of their output.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Joins control groups, then becomes the program: the number of files to write to, these files, the program and its arguments.
@@ -73,10 +76,10 @@ fn unavailable(message: String) -> Failure {
 impl ProgramRun<'_> {
     /// Runs the program to its end. Afterwards no process of it is left, and its scratch folder is removed.
     pub(super) fn run(&self) -> Result<ProgramReply, Failure> {
-        let until = Instant::now() + self.call.timeout;
+        let until = Instant::now() + self.call.timeout.min(LONGEST);
         let scratch = Scratch::new(&self.call.files)?;
-        let name = self.call.command.first().map_or("", String::as_str);
-        let program = find(name).ok_or_else(|| {
+        let name = self.shown();
+        let program = find(self.call.command.first().map_or("", String::as_str)).ok_or_else(|| {
             unavailable(format!(
                 "the program \"{name}\" was not found{}",
                 if name.starts_with('/') {
@@ -117,6 +120,11 @@ impl ProgramRun<'_> {
         let end = self.end(how, &stage, &stderr)?;
         let files = if self.call.keeps_files { scratch.files()? } else { vec![] };
         Ok(ProgramReply { end, stdout, stderr, files, sandbox: self.kind.map(|kind| kind.name().to_owned()) })
+    }
+
+    /// The name of the program, for a message.
+    fn shown(&self) -> String {
+        visible(self.call.command.first().map_or("", String::as_str)).into_owned()
     }
 
     fn spec(&self, places: &GivenPlaces, scratch: &Scratch, groups: &ControlGroups) -> Result<StageSpec, Failure> {
@@ -194,7 +202,7 @@ impl ProgramRun<'_> {
 
     fn failure(&self, breach: &Breach) -> Failure {
         let ProgramBounds { memory, processes, disk, output, .. } = self.call.bounds;
-        let name = self.call.command.first().map_or("", String::as_str);
+        let name = self.shown();
         let (kind, what) = match breach {
             Breach::Dropped => (FailureKind::Timeout, "is not needed any more".to_owned()),
             Breach::Timeout => (FailureKind::Timeout, format!("did not end within {:?}", self.call.timeout)),
@@ -208,9 +216,9 @@ impl ProgramRun<'_> {
 
     /// How the program ended, from how its process did and what the first stage told.
     fn end(&self, how: Option<ProgramEnd>, stage: &str, stderr: &[u8]) -> Result<ProgramEnd, Failure> {
-        let name = self.call.command.first().map_or("", String::as_str);
+        let name = self.shown();
         if let Some(message) = stage.lines().find_map(|line| line.strip_prefix("failed ")) {
-            return Err(unavailable(format!("the program \"{name}\" was not started: {message}")));
+            return Err(unavailable(format!("the program \"{name}\" was not started: {}", visible(message))));
         }
         let is_entered = stage.lines().any(|line| line == ENTERED);
         let told = stage.lines().find_map(|line| {
@@ -233,7 +241,7 @@ impl ProgramRun<'_> {
             Some(end) => Ok(end),
             None => {
                 let last = String::from_utf8_lossy(stderr).lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned);
-                let said = last.map(|line| format!(": {}", crate::diagnostic::cut(&line, 200))).unwrap_or_default();
+                let said = last.map(|line| format!(": {}", visible(&cut(&line, 200)))).unwrap_or_default();
                 let by = self.kind.map_or("its first stage", SandboxKind::name);
                 Err(unavailable(format!("the program \"{name}\" was not started: {by} ended early{said}")))
             }

@@ -1,0 +1,74 @@
+//! W10: what it costs to start a program in a sandbox, beside a bare start. `cargo bench --bench sandbox`.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, reason = "a bench tells what it measured")]
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use flow::adapter::sandbox::{FirstStage, Sandbox, SandboxTrial};
+use flow::model::SandboxMode;
+use flow::port::{ProgramBounds, ProgramCall, ProgramEnd, Programs};
+
+const RUNS: usize = 60;
+
+/// The middle one of the times of a work that is done again and again.
+fn middle(mut work: impl FnMut()) -> Duration {
+    let mut times: Vec<Duration> = (0..RUNS)
+        .map(|_| {
+            let began = Instant::now();
+            work();
+            began.elapsed()
+        })
+        .collect();
+    times.sort();
+    times[RUNS / 2]
+}
+
+fn call(command: &[&str], sandbox: SandboxMode) -> ProgramCall {
+    ProgramCall {
+        name: "bench".into(),
+        command: command.iter().map(|part| (*part).to_owned()).collect(),
+        named: vec![],
+        project: PathBuf::new(),
+        input: vec![],
+        env: vec![],
+        folder: None,
+        reads: vec![],
+        writes: vec![],
+        files: vec![],
+        keeps_files: false,
+        network: false,
+        sandbox,
+        bounds: ProgramBounds::default(),
+        timeout: Duration::from_secs(60),
+    }
+}
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let sandbox = Sandbox::new(Arc::default(), FirstStage::of(env!("CARGO_BIN_EXE_flow")));
+    let kinds: Vec<Sandbox> =
+        sandbox.trials().into_iter().filter(|trial| trial.found.is_ok()).map(|SandboxTrial { kind, .. }| sandbox.of_kind(kind)).collect();
+    for command in [&["/bin/true"][..], &["/usr/bin/python3", "-I", "-c", "pass"]] {
+        let (program, arguments) = command.split_first().unwrap();
+        let bare = middle(|| {
+            let status = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).status();
+            assert!(status.unwrap().success());
+        });
+        println!("{:<14} {:<12} {:>7.1} ms", program.rsplit('/').next().unwrap(), "bare", bare.as_secs_f64() * 1e3);
+        let run = |sandbox: &Sandbox, mode: SandboxMode| {
+            let reply = runtime.block_on(sandbox.run(call(command, mode))).unwrap();
+            assert_eq!(reply.end, ProgramEnd::Exited(0));
+        };
+        let mut told = |name: &str, time: Duration| {
+            let more = time.saturating_sub(bare).as_secs_f64() * 1e3;
+            println!("{:<14} {name:<12} {:>7.1} ms, {more:.1} ms more", "", time.as_secs_f64() * 1e3);
+        };
+        told("no sandbox", middle(|| run(&sandbox, SandboxMode::None)));
+        for sandbox in &kinds {
+            told(sandbox.kind().unwrap().name(), middle(|| run(sandbox, SandboxMode::Required)));
+        }
+    }
+}
