@@ -36,7 +36,7 @@ pub struct Interpreter {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct InterpreterFacts {
     program: PathBuf,
     prefix: PathBuf,
     base: PathBuf,
@@ -103,7 +103,7 @@ async fn of_path() -> Result<Interpreter, Failure> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let told = timeout(PATIENCE, command.output()).await.map_err(|_| cannot("it does not answer".to_owned()))?;
     let told = told.map_err(|e| cannot(e.to_string()))?;
-    let told: Told = serde_json::from_slice(&told.stdout).map_err(|_| cannot("it does not say what it is".to_owned()))?;
+    let told: InterpreterFacts = serde_json::from_slice(&told.stdout).map_err(|_| cannot("it does not say what it is".to_owned()))?;
     let (major, minor, patch) = told.version;
     new_enough(major, minor).map_err(cannot)?;
     let mut reads: Vec<PathBuf> = [told.prefix, told.base].into_iter().filter(|folder| !is_of_system(folder)).collect();
