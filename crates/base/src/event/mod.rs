@@ -8,6 +8,7 @@ mod details;
 mod failure;
 mod happening;
 mod limit;
+mod marks;
 mod parts;
 mod status;
 
@@ -17,9 +18,8 @@ pub use crate::model::MessageRole;
 pub use conversation::ConversationSoFar;
 pub use details::StepDetails;
 pub use failure::{Failure, FailureKind};
-pub use happening::{
-    Event, Happening, Marks, RunEnd, RunOrigin, RunStart, SharedValue, Stage, StepFailure, StepPath, StyleUsed, TapeOf, VERSION,
-};
+pub use happening::{Event, Happening, RunEnd, RunOrigin, RunStart, SharedValue, Stage, StepFailure, StepPath, StyleUsed, TapeOf, VERSION};
 pub use limit::{Bound, Canceller, Limit};
+pub use marks::Marks;
 pub use parts::{FormRequest, Message, ModelAnswer, Purpose, ServerQuestion, ServerQuestions, ServerTool, ToolCall, Usage, Verdict};
 pub use status::{RunStatus, StepStatus};

@@ -6,7 +6,8 @@ use super::keys;
 use super::reader::KeyReader;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{
-    AcceptItem, Check, Criterion, Features, Judging, OnJudgeError, PlainCheck, SHORTEST_DESCRIPTION, Scorecard, Text, accept_id,
+    AcceptItem, Check, Criterion, Features, Judging, OnJudgeError, PlainCheck, SHORTEST_DESCRIPTION, Scorecard, ScorecardRef, Text,
+    accept_id,
 };
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
@@ -25,6 +26,15 @@ pub fn scorecard(lower: &Lower, owner: &str, span: Span, node: &Node) -> Scoreca
 pub fn criteria(keys: &KeyReader) -> Vec<Criterion> {
     let read = |node: &Node, number| criterion(keys.lower, node, number);
     keys.lower.unique("criteria", keys.list("criteria"), read, |criterion| &criterion.id)
+}
+
+/// A name, or an expression if it holds what no name does.
+pub(super) fn scorecard_ref(lower: &Lower, label: &str, node: &Node) -> Option<ScorecardRef> {
+    let text = node.as_scalar().map(|scalar| scalar.text.trim()).unwrap_or_default();
+    match text.contains(['.', '|', '{', '(', '[']) {
+        true => lower.expression(label, node).map(ScorecardRef::Written),
+        false => lower.name(label, node).map(ScorecardRef::Named),
+    }
 }
 
 /// The entries of `accept`: texts that a judge decides on, and criteria.

@@ -3,6 +3,7 @@
 
 use super::agents::{channel, style_guide};
 use super::approval::approval;
+use super::checks::scorecard_ref;
 use super::context::{Lower, quoted};
 use super::keys::{OWN_HISTORY, RESOURCE};
 use super::reader::KeyReader;
@@ -13,8 +14,8 @@ use super::tools::{called, headers, request};
 use super::units::parse_duration;
 use super::values::{bad_duration, wrong_type};
 use crate::model::{
-    AgentStep, CallStep, Filling, Form, FormatStep, GateStep, History, HttpStep, PlanStep, PythonStep, ReadStep, ResourceStep,
-    ScorecardRef, SendStep, SqlStep, StepKind, StopStep, Text, ToolStep, wrong_uri,
+    AgentStep, CallStep, Filling, Form, FormatStep, GateStep, History, HttpStep, PlanStep, PythonStep, ReadStep, ResourceStep, SendStep,
+    SqlStep, StepKind, StopStep, Text, ToolStep, wrong_uri,
 };
 use crate::syntax::Node;
 
@@ -166,15 +167,6 @@ fn gate(keys: &KeyReader) -> Option<GateStep> {
     let (of, with) = (keys.expression("of"), keys.pairs("with"));
     let (judge, refine, otherwise) = (keys.name("judge"), keys.name("refine"), keys.text("otherwise"));
     Some(GateStep { scorecards, of: of?, with, judge, refine, otherwise })
-}
-
-/// A name, or an expression if it holds what no name does.
-pub(super) fn scorecard_ref(lower: &Lower, label: &str, node: &Node) -> Option<ScorecardRef> {
-    let text = node.as_scalar().map(|scalar| scalar.text.trim()).unwrap_or_default();
-    match text.contains(['.', '|', '{', '(', '[']) {
-        true => lower.expression(label, node).map(ScorecardRef::Written),
-        false => lower.name(label, node).map(ScorecardRef::Named),
-    }
 }
 
 fn send(keys: &KeyReader) -> Option<SendStep> {

@@ -2,9 +2,8 @@
 
 use strum::VariantNames;
 
-use super::checks::accept_items;
+use super::checks::{accept_items, scorecard_ref};
 use super::context::Lower;
-use super::kinds::scorecard_ref;
 use super::reader::KeyReader;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Accept, ArtefactKind, MOST_TRIES, TaskStep, Text};
@@ -30,7 +29,7 @@ pub(super) fn task(keys: &KeyReader) -> Option<TaskStep> {
 
 /// One of the words, or a text with `{{ … }}` that gives one.
 fn artefact(lower: &Lower, node: &Node) -> Option<Text> {
-    let is_template = node.as_scalar().is_some_and(|scalar| scalar.text.contains("{{"));
+    let is_template = node.as_scalar().is_some_and(|scalar| scalar.text.contains("{{") || scalar.text.contains("{%"));
     if !is_template {
         lower.word("artefact", node, ArtefactKind::VARIANTS)?;
     }

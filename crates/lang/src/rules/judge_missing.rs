@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::scorecards::{asks_judge, named_scorecards};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{AcceptItem, JudgingStep, Step, TaskStep};
+use crate::source::Span;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let mut told = HashSet::new();
@@ -27,13 +28,17 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                     quoted(&planned.step.id.value)
                 );
                 out.push(
-                    finding(Code::JudgeMissing, criterion.id.span, &message)
+                    found(criterion.id.span, &message)
                         .related(planned.step.id.span, "judged here")
                         .help("add judge: with the name of an agent to the scorecard or to the step"),
                 );
             }
         }
     }
+}
+
+fn found(span: Span, message: &str) -> Diagnostic {
+    finding(Code::JudgeMissing, span, message)
 }
 
 /// What a task lists itself and no check decides.
@@ -44,7 +49,7 @@ fn of_task(task: &TaskStep, step: &Step, out: &mut Vec<Diagnostic>) {
     });
     if let Some(span) = judged {
         let message = format!("task {} has an entry of accept that only a judge can decide, and no judge", quoted(&step.id.value));
-        out.push(finding(Code::JudgeMissing, span, &message).help("add judge: with the name of an agent to the step, or write a check"));
+        out.push(found(span, &message).help("add judge: with the name of an agent to the step, or write a check"));
     }
 }
 

@@ -5,6 +5,7 @@ use super::listed;
 use crate::diagnostic::{Code, Diagnostic, Hints};
 use crate::model::{ArtefactKind, Filling, Form, Step, StepKind, TextPlace, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
+use crate::source::Span;
 use crate::sql::{self, Name};
 
 pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
@@ -36,13 +37,16 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
     }
 }
 
+fn found(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::UnknownTable, span, message)
+}
+
 /// A task whose agent is to write queries, without a table.
 fn of_task(step: &Step, out: &mut Vec<Diagnostic>) {
     let StepKind::Task(task) = &step.kind else { return };
     if task.fixed_artefact() == Some(ArtefactKind::Sql) {
         let message = format!("task \"{}\" asks for a query, but there is no table", step.id.value);
-        let found = Diagnostic::new(Code::UnknownTable, task.artefact.place.span, message);
-        out.push(found.help("add tables under data, or a read step above, or write artefact: text"));
+        out.push(found(task.artefact.place.span, message).help("add tables under data, or a read step above, or write artefact: text"));
     }
 }
 
@@ -52,11 +56,7 @@ fn query(text: &str, inside: Option<&TextPlace>, place: &TextPlace, known: &[&st
         let near = hints.did_you_mean(name, known.iter().copied());
         let span = inside.map_or(place.span, |place| place.inside(table.start, table.start + name.len()));
         let help = if known.is_empty() { "add it under data".to_owned() } else { format!("use one of: {}", listed(known)) };
-        out.push(
-            Diagnostic::new(Code::UnknownTable, span, format!("the query reads table \"{name}\", which is not known{near}"))
-                .near(near)
-                .help(help),
-        );
+        out.push(found(span, format!("the query reads table \"{name}\", which is not known{near}")).near(near).help(help));
     }
 }
 

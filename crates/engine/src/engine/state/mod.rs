@@ -20,7 +20,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use plans::{OnePlan, PlanResult, Planning};
-use talk::{AskedStage, EndedTalk, EndedTalks, ModelTalk, RequestedCall};
+use talk::{AskedStage, EndedTalks, ModelTalk, RequestedCall};
 pub(crate) use tasks::{TaskTry, Tasking};
 
 use crate::engine::state::consents::{ConsentDecision, PendingApproval, PendingConsent};
@@ -549,11 +549,6 @@ impl RunState {
     /// The conversation of a step that talks with a model.
     pub(crate) fn talk(&self, at: NodeRef) -> Option<&ModelTalk> {
         if let StepWork::Asking(talk) = &self.node(at).work { Some(talk) } else { None }
-    }
-
-    /// The conversations of a step that have ended.
-    pub(crate) fn ended_talks(&self, at: NodeRef) -> &[EndedTalk] {
-        self.node(at).ended_talks.as_ref().map(|ended| ended.talks.as_slice()).unwrap_or_default()
     }
 
     fn talk_mut(&mut self, at: NodeRef) -> Option<&mut ModelTalk> {

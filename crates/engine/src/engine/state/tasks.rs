@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::talk::EndedTalk;
 use super::{NodeRef, RunState};
 use crate::event::{Happening, SharedValue, Verdict};
 use crate::gate;
@@ -63,6 +64,11 @@ impl Tasking {
 }
 
 impl RunState {
+    /// The conversations of a step that have ended.
+    pub(crate) fn ended_talks(&self, at: NodeRef) -> &[EndedTalk] {
+        self.node(at).ended_talks.as_ref().map(|ended| ended.talks.as_slice()).unwrap_or_default()
+    }
+
     /// The tries of a `task` step.
     pub(crate) fn tasking(&self, at: NodeRef) -> Option<&Tasking> {
         self.node(at).tasking.as_deref()

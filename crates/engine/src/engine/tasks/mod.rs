@@ -25,7 +25,7 @@ use crate::sql::mentions;
 const MOST_SHOWN: usize = 20_000;
 
 /// The next action of a `task` step.
-enum Next {
+enum NextOfTask {
     /// Look at the columns of this table.
     Describe(TableSource),
     /// Ask the agent for a try.
@@ -49,12 +49,12 @@ impl Kind for TaskStep {
         {
             let kind = run.artefact_kind(at, self)?;
             let goes_on = match run.next_of_task(at, self, kind)? {
-                Next::Describe(table) => run.describe(at, self, &table)?,
-                Next::Try => run.ask_for_try(at, self, kind)?,
-                Next::Execute => run.execute(at, self)?,
-                Next::Judge => run.judge_try(at, self)?,
-                Next::Accept => run.accept(at),
-                Next::GiveUp(why) => {
+                NextOfTask::Describe(table) => run.describe(at, self, &table)?,
+                NextOfTask::Try => run.ask_for_try(at, self, kind)?,
+                NextOfTask::Execute => run.execute(at, self)?,
+                NextOfTask::Judge => run.judge_try(at, self)?,
+                NextOfTask::Accept => run.accept(at),
+                NextOfTask::GiveUp(why) => {
                     run.fail(at, Failure::new(FailureKind::NotAccepted, why), None);
                     false
                 }
@@ -69,11 +69,11 @@ impl Kind for TaskStep {
     fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
         let kind = run.artefact_kind(at, self)?;
         match (run.next_of_task(at, self, kind)?, reply) {
-            (Next::Describe(table), CallReply::Rows(rows)) => {
+            (NextOfTask::Describe(table), CallReply::Rows(rows)) => {
                 run.emit(Happening::TableDescribed { step: run.path(at), table: table.name, columns: rows.columns });
             }
-            (Next::Execute, CallReply::Rows(rows)) => run.executed(at, rows),
-            (Next::Execute, CallReply::Python(reply)) => run.code_replied(at, reply),
+            (NextOfTask::Execute, CallReply::Rows(rows)) => run.executed(at, rows),
+            (NextOfTask::Execute, CallReply::Python(reply)) => run.code_replied(at, reply),
             _ => return Err(Failure::new(FailureKind::Internal, "an answer of the wrong kind arrived")),
         }
         run.ask_on(at);
@@ -85,7 +85,7 @@ impl Kind for TaskStep {
         use FailureKind::{BadRequest, Denied, Limit, Program, Timeout, TooLarge, WrongType};
         let is_of_code = matches!(failure.kind, BadRequest | Denied | Limit | Program | Timeout | TooLarge | WrongType);
         let next = run.artefact_kind(at, self).and_then(|kind| run.next_of_task(at, self, kind));
-        if !is_of_code || !matches!(next, Ok(Next::Execute)) {
+        if !is_of_code || !matches!(next, Ok(NextOfTask::Execute)) {
             return run.fail_attempt_told(at, failure, told);
         }
         run.not_executed(at, format!("{}: {}", failure.kind.word(), failure.message), String::new());
@@ -101,35 +101,35 @@ impl Run {
         word.trim().parse().map_err(|_| wrong())
     }
 
-    fn next_of_task(&self, at: NodeRef, own: &TaskStep, kind: ArtefactKind) -> Result<Next, Failure> {
+    fn next_of_task(&self, at: NodeRef, own: &TaskStep, kind: ArtefactKind) -> Result<NextOfTask, Failure> {
         let tasking = self.state.tasking(at);
         let tries = tasking.map(|tasking| tasking.tries.as_slice()).unwrap_or_default();
         if let Some(last) = tries.last() {
             if last.is_accepted() {
-                return Ok(Next::Accept);
+                return Ok(NextOfTask::Accept);
             }
             match (&last.result, &last.error, &last.verdicts) {
-                (None, None, _) => return Ok(Next::Execute),
-                (Some(_), None, None) => return Ok(Next::Judge),
+                (None, None, _) => return Ok(NextOfTask::Execute),
+                (Some(_), None, None) => return Ok(NextOfTask::Judge),
                 _ => {}
             }
             let identical = tasking.map_or(0, |tasking| tasking.identical_failures());
             if let Some(why) = gives_up(own, tries, last, identical) {
-                return Ok(Next::GiveUp(why));
+                return Ok(NextOfTask::GiveUp(why));
             }
         }
         if kind == ArtefactKind::Text {
-            return Ok(Next::Try);
+            return Ok(NextOfTask::Try);
         }
         let known = |table: &TableSource| tasking.is_some_and(|tasking| tasking.tables.iter().any(|(name, _)| *name == table.name));
         if let Some(table) = self.tables_here(at).into_iter().find(|table| !known(table)) {
-            return Ok(Next::Describe(table));
+            return Ok(NextOfTask::Describe(table));
         }
         if self.described(at).next().is_none() && kind == ArtefactKind::Sql {
             let message = "there is no table that a query may read; add data, or a read step above, or use artefact: text";
             return Err(Failure::new(FailureKind::BadRequest, message));
         }
-        Ok(Next::Try)
+        Ok(NextOfTask::Try)
     }
 
     fn describe(&mut self, at: NodeRef, own: &TaskStep, table: &TableSource) -> Result<bool, Failure> {

@@ -200,7 +200,15 @@ impl SchemaBuilder {
             Takes::Filled(_) => json!({ "type": "array", "items": each, "minItems": 1 }),
             Takes::Many(_) => json!({ "anyOf": [each, { "type": "array", "items": each }] }),
             Takes::Either(several) => {
-                let several: Vec<Value> = several.iter().map(|takes| self.takes(takes)).collect();
+                // Beside words, a template is only a text that fills something in.
+                let has_words = several.iter().any(|takes| matches!(takes, Takes::Word(_)));
+                let one = |takes: &'static Takes, schemas: &mut Self| match takes {
+                    Takes::Template if has_words => {
+                        json!({ "type": "string", "not": { "type": "string", "minLength": 1, "pattern": WITHOUT_BRACES } })
+                    }
+                    takes => schemas.takes(takes),
+                };
+                let several: Vec<Value> = several.iter().map(|takes| one(takes, self)).collect();
                 json!({ "anyOf": several })
             }
         }

@@ -118,7 +118,7 @@ static TASK: KeyTable = KeyTable::of("task").keys(&[
     key("task", Of(Agent), "lets an agent try until its work is accepted"),
     key("prompt", Template, "what it is asked").required(),
     key("artefact", Either(&[Word(ArtefactKind::VARIANTS), Template]), "what it makes: text, sql or python").required(),
-    key("accept", Either(&[Expression, Of(Scorecard), List(&Either(&[Template, Keys(&CRITERION)]))]), "what its work must meet").required(),
+    key("accept", Either(&[Of(Scorecard), List(&Either(&[Template, Keys(&CRITERION)]))]), "what its work must meet").required(),
     key("judge", Of(Agent), "the agent that judges"),
     ATTACH,
     key("max_attempts", Limit, "most tries"),
