@@ -86,7 +86,7 @@ fn does_task(world: &mut World, drawn: &Drawn, path: &str, tried: u32) {
             world.give(path, Err(Failure::new(FailureKind::BadRequest, format!("line {tried}: no such column"))));
         }
         (false, _) => world.give(path, Ok(rows(serde_json::json!([{ "city": "Rome" }])))),
-        (true, true) => world.say(path, &judged(tried % 3 == 0 && drawn.on_failure != 2, if drawn.skipped { "x" } else { path })),
+        (true, true) => world.say(path, &judged(tried.is_multiple_of(3) && drawn.on_failure != 2, if drawn.skipped { "x" } else { path })),
         (true, false) if tried % 5 == 2 => world.say(path, "no JSON"),
         (true, false) if drawn.items % 2 == 1 => world.say(path, &wrote("Rome")),
         (true, false) => world.say(path, &queried("select 1")),
