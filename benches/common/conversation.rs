@@ -10,8 +10,10 @@ use flow::adapter::clock::SystemClock;
 use flow::adapter::data::DataFiles;
 use flow::adapter::folder::DiskFolder;
 use flow::adapter::http::{Http, HttpSettings, StepHttpClient};
+use flow::adapter::knowledge::Documents;
 use flow::adapter::mcp::McpServers;
 use flow::adapter::model::HttpModelClient;
+use flow::adapter::model::embeddings::HttpEmbedder;
 use flow::adapter::python::PythonRuns;
 use flow::adapter::sandbox::{FirstStage, Sandbox};
 use flow::adapter::shared_store::SharedStores;
@@ -154,6 +156,7 @@ pub async fn at_once(
         models: model.unwrap_or_else(|| Arc::new(HttpModelClient::new(http.clone(), Arc::default()))),
         database: data.clone(),
         reader: data,
+        documents: Arc::new(Documents::new(Arc::default(), Arc::new(HttpEmbedder::new(http.clone())), clock.clone())),
         http: Arc::new(StepHttpClient::new(http)),
         mail: Arc::new(SmtpMailSender::new(clock.clone(), vec![])),
         folder: Arc::new(DiskFolder::keeping(Arc::default())),

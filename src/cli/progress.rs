@@ -50,7 +50,7 @@ pub(super) struct ProgressDisplay {
 struct Awaited {
     /// Steps that run, each with when it started.
     running: Vec<(String, Duration)>,
-    /// Calls of models that are out, with the step that makes them and the end of what was heard of the answer.
+    /// Calls of models and searches that are out, with the step that makes them and the end of what was heard of the answer.
     heard: HashMap<u64, (String, String)>,
     /// What is personal or secret, as far as it is known.
     redactor: Redactor,
@@ -234,10 +234,11 @@ impl Awaited {
             | Happening::StepSkipped { step }
             | Happening::StepBlocked { step, .. }
             | Happening::StepCancelled { step } => self.running.retain(|(path, _)| path != &**step),
-            Happening::ModelCalled { step, call, .. } => {
+            // A search tells how far its index is.
+            Happening::ModelCalled { step, call, .. } | Happening::ToolCalled { step, call, .. } => {
                 self.heard.insert(*call, (step.to_string(), String::new()));
             }
-            Happening::ModelReplied { call, .. } => {
+            Happening::ModelReplied { call, .. } | Happening::ToolReplied { call, .. } => {
                 self.heard.remove(call);
             }
             _ => {}

@@ -17,7 +17,7 @@ use crate::engine::{CallReply, CallRequest, Noted, PersonFrom, RunMessage, check
 use crate::event::{ConversationSoFar, Event, Failure, FailureKind, Happening, RunEnd};
 use crate::journal::{Record, record};
 use crate::model::{Field, FieldKind, HistoryBounds, Mock, PastMessage, Pipeline, SandboxMode, TestCase, newest};
-use crate::port::{ProgramCall, Tape, WireFormat};
+use crate::port::{Embedding, ProgramCall, Tape, WireFormat};
 use crate::runtime::{VirtualRun, first_event};
 
 /// The time of a test that has no `now`: a Monday morning.
@@ -210,6 +210,13 @@ impl TrialStage<'_> {
             }
             CallRequest::Held { request: ref held, .. } if !matches!(**held, CallRequest::Write { .. }) => {
                 world.carry_out(call, request, None)
+            }
+            CallRequest::Search(ref search) if self.goes_live || !matches!(search.embed, Some(Embedding::Endpoint(_))) => {
+                world.carry_out(call, request, None)
+            }
+            CallRequest::Search(_) => {
+                let message = "a test asks no model for vectors; add a mock of the step, or give it a model with provider: scripted";
+                Err(Failure::new(FailureKind::Denied, message))
             }
             CallRequest::Model(request) if self.goes_live || request.wire == WireFormat::Recorded => {
                 world.carry_out(call, CallRequest::Model(request), Some(&self.tape))

@@ -64,6 +64,7 @@ pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun,
             | CallRequest::Read(_)
             | CallRequest::Program(_)
             | CallRequest::Python(_)
+            | CallRequest::Search(_)
             | CallRequest::Http(_)
             | CallRequest::Tools(_)
             | CallRequest::Tool(_)

@@ -15,9 +15,11 @@ use crate::adapter::data::{DataFiles, check_engines};
 use crate::adapter::environment;
 use crate::adapter::folder::DiskFolder;
 use crate::adapter::http::{Http, HttpSettings, StepHttpClient};
+use crate::adapter::knowledge::Documents;
 use crate::adapter::mcp::McpServers;
 use crate::adapter::mcp::auth::LoginCommand;
 use crate::adapter::model::HttpModelClient;
+use crate::adapter::model::embeddings::HttpEmbedder;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::python::PythonRuns;
 use crate::adapter::sandbox::{FirstStage, Sandbox};
@@ -51,6 +53,7 @@ pub(crate) fn ports(
         models: Arc::new(HttpModelClient::new(http.clone(), own.clone())),
         database: data.clone(),
         reader: data,
+        documents: Arc::new(Documents::new(own.clone(), Arc::new(HttpEmbedder::new(http.clone())), clock.clone())),
         servers: Arc::new(McpServers::new(http.clone(), clock.clone()).as_agreed(agreed).with_logins(logins).with_login_command(command)),
         http: Arc::new(StepHttpClient::new(http)),
         mail: Arc::new(SmtpMailSender::new(clock.clone(), private_hosts)),

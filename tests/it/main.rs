@@ -29,6 +29,7 @@ mod growth;
 mod history;
 mod init;
 mod kept;
+mod knowledge;
 mod library;
 mod lsp;
 mod made_for_a_channel;

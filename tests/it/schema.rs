@@ -85,6 +85,8 @@ const UNSEEN: &[(&str, &str)] = &[
     ("is called by the name of its file", "the name of the file"),
     ("is not a date and time", "only the form of a date is seen"),
     ("is read as it is written", "braces in a text"),
+    ("but has no embed", "a key that another one needs"),
+    ("is more than 50", "the most of one key"),
 ];
 
 #[test]

@@ -42,8 +42,8 @@ const WITHOUT_EDIT: &[(&str, &[&str])] = &[
     (
         "several names are near, and the editor offers each",
         &[
-            "F100", "F101", "F201", "F202", "F203", "F204", "F205", "F206", "F208", "F209", "F213", "F215", "F300", "F302", "F303", "F311",
-            "F312", "F700",
+            "F100", "F101", "F201", "F202", "F203", "F204", "F205", "F206", "F208", "F209", "F213", "F215", "F300", "F302", "F303", "F306",
+            "F311", "F312", "F700",
         ],
     ),
     ("a part of the file cannot stay as it is, and no other is plain", &["F022", "F023", "F024", "F200", "F505"]),

@@ -4,7 +4,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::files::{LARGEST, here, read_text};
+use super::files::{self, LARGEST, here, read_text};
+use crate::model::FilePattern;
 use crate::port::{Files, ReadFileError, TableSource};
 
 /// Maximum number of names read from a folder.
@@ -15,6 +16,13 @@ const MOST_NAMES: usize = 1_000;
 pub struct DiskFiles;
 
 impl Files for DiskFiles {
+    fn has_fitting(&self, pattern: &FilePattern) -> bool {
+        match pattern.matcher() {
+            Some(matcher) => files::fitting(&pattern.root, &|path| matcher.fits(path), 0).is_none_or(|found| !found.is_empty()),
+            None => self.exists(&pattern.root),
+        }
+    }
+
     fn read_text(&self, path: &Path) -> Result<String, ReadFileError> {
         read_text(path, LARGEST).map_err(problem)
     }

@@ -277,6 +277,52 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>, depth: usize) {
     }
 }
 
+/// The files below a folder that fit, as paths from that folder, sorted. Hidden names and `node_modules` are skipped; links are not followed.
+/// `None`: there are more than `most`, or more than [`MOST_LOOKED_AT`] were looked at.
+pub(crate) fn fitting(folder: &Path, fits: &dyn Fn(&Path) -> bool, most: usize) -> Option<Vec<PathBuf>> {
+    let mut found = vec![];
+    let mut looked = 0;
+    let is_whole = look(here(folder), Path::new(""), fits, most, &mut looked, &mut found, 0);
+    found.sort();
+    is_whole.then_some(found)
+}
+
+/// The most entries of folders that one search looks at.
+const MOST_LOOKED_AT: usize = 500_000;
+
+/// Returns false where it broke off.
+fn look(
+    folder: &Path,
+    inside: &Path,
+    fits: &dyn Fn(&Path) -> bool,
+    most: usize,
+    looked: &mut usize,
+    found: &mut Vec<PathBuf>,
+    depth: usize,
+) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return true };
+    for entry in entries.flatten() {
+        *looked += 1;
+        if found.len() > most || *looked > MOST_LOOKED_AT {
+            return false;
+        }
+        let name = entry.file_name();
+        let Ok(kind) = entry.file_type() else { continue };
+        if name.as_encoded_bytes().starts_with(b".") || name == "node_modules" {
+            continue;
+        }
+        let path = inside.join(&name);
+        if kind.is_dir() && depth < 2 * DEEPEST {
+            if !look(&entry.path(), &path, fits, most, looked, found, depth + 1) {
+                return false;
+            }
+        } else if kind.is_file() && fits(&path) {
+            found.push(path);
+        }
+    }
+    found.len() <= most
+}
+
 /// Replaces the text of a file atomically, even if the machine crashes. If the path is a link, its target is replaced. The file keeps its owner and
 /// permissions.
 ///

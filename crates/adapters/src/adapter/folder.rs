@@ -29,7 +29,7 @@ impl DiskFolder {
 }
 
 /// Rejects a path that leads elsewhere through a link.
-fn held(project: &Path, path: &Path, told: &str, within: bool) -> Result<(), Failure> {
+pub(super) fn held(project: &Path, path: &Path, told: &str, within: bool) -> Result<(), Failure> {
     let place = files::here(path).canonicalize().unwrap_or_else(|_| real(path));
     let mut seems = files::here(project).canonicalize().unwrap_or_else(|_| project.to_path_buf());
     if within && place.starts_with(&seems) {

@@ -13,6 +13,8 @@ pub mod files;
 pub mod folder;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "knowledge")]
+pub mod knowledge;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 #[cfg(feature = "model")]

@@ -122,6 +122,7 @@ codes! {
     ToolArguments = "F303", "tool-arguments", Error, false;
     FallbackCircle = "F304", "fallback-circle", Error, false;
     DefaultBound = "F305", "default-bound", Info, true;
+    EmbedModel = "F306", "embed-model", Error, false;
     NoEnd = "F310", "no-end", Error, false;
     DialogueParticipants = "F311", "dialogue-participants", Error, false;
     PlanOutsidePolicy = "F312", "plan-outside-policy", Error, false;

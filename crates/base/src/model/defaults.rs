@@ -37,6 +37,12 @@ pub const REPLY_TOKENS: (u64, u64) = (1_024, 4_096);
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time for one query, and for reading files.
 pub const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time for one search in documents, with the reading of those that are new.
+pub const SEARCH_TIMEOUT: Duration = Duration::from_secs(300);
+/// Pieces that a search gives when `top` is not written, and the most.
+pub const FOUND_PIECES: u64 = 5;
+/// See [`FOUND_PIECES`].
+pub const MOST_FOUND: u64 = 50;
 /// Time to connect when `connect_timeout` is not written.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Rows of a query when `max_rows` is not written.

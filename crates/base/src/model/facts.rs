@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{
     Agent, CALL_TIMEOUT, Case, DEFAULT_MODEL, FilePart, Form, Method, Pipeline, PipelineId, ProgramCommand, PythonCode, QUERY_TIMEOUT,
-    StepFacts, StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
+    SEARCH_TIMEOUT, StepFacts, StepKind, Text, TextKey, Tool, ToolKind, work::ServerKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -186,6 +186,7 @@ impl ToolKind {
             | ToolKind::Program { .. }
             | ToolKind::Python { .. }
             | ToolKind::File(_)
+            | ToolKind::Knowledge(_)
             | ToolKind::Pipeline { .. }
             | ToolKind::Broken => None,
         }
@@ -233,7 +234,9 @@ impl Tool {
                 Effects { changes: used.into_iter().any(FilePart::changes), ..Effects::NONE }
             }
             ToolKind::Program { run, .. } => Effects::of_program(run),
-            ToolKind::Sql(_) | ToolKind::Python { .. } | ToolKind::Pipeline { .. } | ToolKind::Broken => Effects::NONE,
+            ToolKind::Sql(_) | ToolKind::Python { .. } | ToolKind::Knowledge(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => {
+                Effects::NONE
+            }
         }
     }
 
@@ -241,6 +244,7 @@ impl Tool {
     pub fn call_timeout(&self) -> Duration {
         self.timeout.unwrap_or(match &self.kind {
             ToolKind::Sql(_) => QUERY_TIMEOUT,
+            ToolKind::Knowledge(_) => SEARCH_TIMEOUT,
             ToolKind::Http { .. }
             | ToolKind::Program { .. }
             | ToolKind::Python { .. }

@@ -14,6 +14,7 @@ mod gate;
 mod host_source;
 mod html;
 mod json;
+mod knowledge;
 mod method;
 mod own;
 mod phrase;
@@ -38,9 +39,9 @@ pub use channel::{
 pub use conversation::{Conversation, History, HistoryBounds, LONGEST_SUMMARY, MessageRole, PastMessage, SUMMARY_STEP, newest};
 pub(crate) use defaults::MOST_PLANS;
 pub use defaults::{
-    ANSWER_TOKENS, CALL_TIMEOUT, CONNECT_TIMEOUT, DEFAULT_MODEL, IDENTICAL_FAILURES, INDICATOR, KEPT_MESSAGES, MODEL_TIMEOUT, MOST_CALLED,
-    MOST_PARALLEL, MOST_PARTS, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS, MOST_TRIES, MOST_TURNS,
-    QUERY_TIMEOUT, REPLY_TOKENS, SHORTEST_DESCRIPTION, STAGE_TIME, TOO_LONG,
+    ANSWER_TOKENS, CALL_TIMEOUT, CONNECT_TIMEOUT, DEFAULT_MODEL, FOUND_PIECES, IDENTICAL_FAILURES, INDICATOR, KEPT_MESSAGES, MODEL_TIMEOUT,
+    MOST_CALLED, MOST_FOUND, MOST_PARALLEL, MOST_PARTS, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS,
+    MOST_TRIES, MOST_TURNS, QUERY_TIMEOUT, REPLY_TOKENS, SEARCH_TIMEOUT, SHORTEST_DESCRIPTION, STAGE_TIME, TOO_LONG,
 };
 pub use duration::{UnitError, duration_words, parse_duration, split_unit};
 pub use facts::{CallTime, Effects, RequestAddress, STDOUT, ToolName};
@@ -49,6 +50,7 @@ pub use gate::{Check, Criterion, GateStep, Judging, OnJudgeError, PlainCheck, Sc
 pub use host_source::HostSource;
 pub use html::html_character;
 pub use json::{JsonError, json_kind, read_json, read_own};
+pub use knowledge::{FilePattern, Knowledge, PathMatcher, SearchMode, SearchStep};
 pub use method::Method;
 pub use own::{Named, Touch, is_code, is_data, is_table, loads_code, named_by_commands, own_by_name};
 pub use phrase::{contains_phrase, phrase_words};

@@ -15,7 +15,8 @@ use std::time::Duration;
 use super::visit::{command_line, filling, named, request, texts};
 use super::{
     AcceptItem, CALL_TIMEOUT, CallTime, Field, Filling, GateStep, History, JudgingStep, MODEL_TIMEOUT, Method, PipelineId, PlanStep,
-    ProgramCommand, PythonCode, QUERY_TIMEOUT, ScorecardRef, Shape, Step, StyleGuide, TaskStep, Text, TextKey, Visit,
+    ProgramCommand, PythonCode, QUERY_TIMEOUT, SEARCH_TIMEOUT, ScorecardRef, SearchStep, Shape, Step, StyleGuide, TaskStep, Text, TextKey,
+    Visit,
 };
 use crate::source::{Span, Spanned};
 
@@ -32,6 +33,7 @@ pub enum StepKind {
     Program(ProgramCommand),
     Python(PythonStep),
     Read(ReadStep),
+    Search(SearchStep),
     /// `read` of a resource of an MCP server.
     #[strum(serialize = "read")]
     Resource(ResourceStep),
@@ -96,6 +98,7 @@ impl StepKind {
             }
             StepKind::Python(step) => StepFacts { with: &step.with, timeout: Some(CALL_TIMEOUT), ..value(Start) },
             StepKind::Read(_) => data,
+            StepKind::Search(_) => StepFacts { timeout: Some(SEARCH_TIMEOUT), ..data },
             StepKind::Resource(step) => StepFacts { receiver: Some(&step.server), work: Some("what the server does"), ..value(Start) },
             StepKind::Send(step) => {
                 StepFacts { sends: true, with: &step.with, receiver: Some(&step.to), work: Some("the sending"), ..of(Start) }
@@ -177,6 +180,7 @@ impl StepKind {
                 texts(TextKey::Code, [code], visit);
                 named(TextKey::Value, with, visit);
             }
+            StepKind::Search(SearchStep { knowledge: _, query, top: _ }) => texts(TextKey::Value, [query], visit),
             StepKind::Read(ReadStep { paths, kind: _ }) => filling(TextKey::Value, "", owner, paths, true, visit),
             StepKind::Resource(ResourceStep { server: _, uri }) => texts(TextKey::Argument, [uri], visit),
             StepKind::Route(RouteStep { subject, cases, otherwise }) => {

@@ -14,6 +14,8 @@ use crate::source::{Span, Spanned};
 pub struct Replies {
     /// Replies by step path, in file order.
     pub by_step: IndexMap<String, ReplySet>,
+    /// Groups of words that mean the same where the model makes vectors.
+    pub meanings: Vec<Vec<String>>,
 }
 
 /// The replies of one step.

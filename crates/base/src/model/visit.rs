@@ -9,8 +9,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    Agent, Check, Conversation, Criterion, Filling, ForEach, Judging, Model, Outputs, Person, PersonSource, Pipeline, ProgramCommand,
-    Provider, PythonCode, ReplyBody, ReplySet, Scorecard, ScriptedReply, SecretReader, ServerAuth, ServerKind, Step, Text, Tool, ToolKind,
+    Agent, Check, Conversation, Criterion, Filling, ForEach, Judging, Knowledge, Model, Outputs, Person, PersonSource, Pipeline,
+    ProgramCommand, Provider, PythonCode, ReplyBody, ReplySet, Scorecard, ScriptedReply, SecretReader, ServerAuth, ServerKind, Step, Text,
+    Tool, ToolKind,
 };
 use crate::source::{Span, Spanned};
 
@@ -356,6 +357,7 @@ impl Tool {
             | ToolKind::Program { .. }
             | ToolKind::Python { .. }
             | ToolKind::File(_)
+            | ToolKind::Knowledge(_)
             | ToolKind::Smtp { .. }
             | ToolKind::Server(_)
             | ToolKind::Broken => TextKey::Fixed,
@@ -388,7 +390,11 @@ impl Tool {
             ToolKind::Python { run: PythonCode { code, file: _, returns: _, venv: _, requires: _ }, arguments: _ } => {
                 texts(TextKey::Code, [code], visit);
             }
-            ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { file: _, pipeline: _ } | ToolKind::Broken => {}
+            ToolKind::Sql(_)
+            | ToolKind::File(_)
+            | ToolKind::Knowledge(Knowledge { files: _, search: _, embed: _ })
+            | ToolKind::Pipeline { file: _, pipeline: _ }
+            | ToolKind::Broken => {}
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use strum::VariantArray;
 
-use super::{Field, Filling, Limits, Method, PipelineId, ProgramCommand, PythonCode, Replies, Retry, Shape, Text};
+use super::{Field, Filling, Knowledge, Limits, Method, PipelineId, ProgramCommand, PythonCode, Replies, Retry, Shape, Text};
 use crate::source::{Span, Spanned};
 
 /// An agent: a model with instructions.
@@ -134,6 +134,16 @@ impl Service {
             }
             Service::Anthropic => of("https://api.anthropic.com", WireFormat::AnthropicMessages),
             Service::Ollama => Preset { is_paid: false, ..of("http://127.0.0.1:11434/v1", WireFormat::OpenAiChat) },
+        }
+    }
+}
+
+impl Service {
+    /// Whether it makes vectors of texts: `POST {base_url}/embeddings`.
+    pub fn embeds(self) -> bool {
+        match self {
+            Service::OpenAi | Service::Ollama => true,
+            Service::Anthropic => false,
         }
     }
 }
@@ -267,6 +277,11 @@ impl Tool {
         self.allow.iter().flatten().map(|entry| entry.value.split('(').next().unwrap_or_default().trim())
     }
 
+    /// Whether it is an entry of `knowledge`.
+    pub fn knowledge(&self) -> Option<&Knowledge> {
+        if let ToolKind::Knowledge(knowledge) = &self.kind { Some(knowledge) } else { None }
+    }
+
     /// Whether it is an MCP server.
     pub fn is_server(&self) -> bool {
         matches!(self.kind, ToolKind::Server(_))
@@ -350,6 +365,8 @@ pub enum ToolKind {
     },
     /// `file: folder`
     File(PathBuf),
+    /// An entry of `knowledge`, whose `search` agents call like a tool.
+    Knowledge(Knowledge),
     /// `pipeline: file`
     Pipeline {
         /// As written.

@@ -14,7 +14,7 @@ use crate::source::Spanned;
 
 pub use hosts::{Origin, decide_host, may_carry_secret, may_reach};
 pub use paths::from_project;
-use patterns::{host_fits, path_fits, tool_fits, tool_refused};
+use patterns::{all_fit, host_fits, path_fits, tool_fits, tool_refused};
 
 /// Something that is about to be done.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,6 +44,8 @@ pub enum Act<'a> {
     },
     /// A file is read. Its path from the project's folder, with `/`.
     Read(&'a str),
+    /// All files that fit a pattern are read: `docs/**/*.md`, from the project's folder.
+    ReadEach(&'a str),
     /// A file is written. Its path from the project's folder, with `/`, and its size in bytes.
     Write(&'a str, u64),
 }
@@ -55,7 +57,7 @@ impl Act<'_> {
             Act::Tool { .. } => ActKind::Tool,
             Act::Host { .. } => ActKind::Host,
             Act::Resource { .. } => ActKind::Resource,
-            Act::Read(_) => ActKind::Read,
+            Act::Read(_) | Act::ReadEach(_) => ActKind::Read,
             Act::Write(..) => ActKind::Write,
         }
     }
@@ -66,7 +68,7 @@ impl Act<'_> {
             Act::Tool { name, .. } => name,
             Act::Host { host, .. } => host,
             Act::Resource { server, uri } => uri.map_or(server, |(_, shown)| shown),
-            Act::Read(path) | Act::Write(path, _) => path,
+            Act::Read(path) | Act::ReadEach(path) | Act::Write(path, _) => path,
         }
     }
 }
@@ -208,6 +210,10 @@ fn of_one(policy: &Policy, act: &Act) -> Decision {
             let found = policy.read.iter().flatten().find(|entry| path_fits(&entry.value, path));
             found.map(|entry| format!("file_access.read {}", entry.value))
         }
+        Act::ReadEach(pattern) => {
+            let found = policy.read.iter().flatten().find(|entry| all_fit(&entry.value, pattern));
+            found.map(|entry| format!("file_access.read {}", entry.value))
+        }
         Act::Write(path, size) => {
             if policy.max_file_size.is_some_and(|most| *size > most) {
                 return Decision::of(false, "resource_limits.file_size");
@@ -243,12 +249,13 @@ mod tests {
         list.iter().map(|name| Spanned::new(name.to_string(), Default::default())).collect()
     }
 
-    fn acts() -> [Act<'static>; 5] {
+    fn acts() -> [Act<'static>; 6] {
         [
             Act::Tool { name: "docs.read", arguments: None },
             Act::Host { scheme: "https", host: "example.com", port: Some(443) },
             Act::Resource { server: "docs", uri: None },
             Act::Read("a.md"),
+            Act::ReadEach("a/*.md"),
             Act::Write("a.md", 1),
         ]
     }
@@ -318,6 +325,38 @@ mod tests {
             assert_eq!(may_allow(&[("user", &policy)], "s", part), may, "{policy:?} {part}");
         }
         assert!(may_allow(&[], "s", "get_a") && may_allow(&[], "s", "*"));
+    }
+
+    #[test]
+    fn a_pattern_is_read_only_where_every_file_that_fits_it_may_be() {
+        let may = |entry: &str, pattern: &str| {
+            let policy = Policy { read: Some(names(&[entry])), ..Policy::default() };
+            decide(&[("p", &policy)], &Act::ReadEach(pattern)).is_allowed()
+        };
+        for (entry, pattern) in [
+            ("docs/**", "docs/**/*.md"),
+            ("docs/**/*.md", "docs/**/*.md"),
+            ("**", "a/b/*.md"),
+            ("docs/*", "docs/*.md"),
+            ("docs/**", "docs/a/{x,y}/*.md"),
+            ("docs/a?.md", "docs/a?.md"),
+        ] {
+            assert!(may(entry, pattern), "{entry} {pattern}");
+        }
+        for (entry, pattern) in [
+            ("docs/*.md", "docs/**/*.md"),
+            ("docs/*/*.md", "docs/**/*.md"),
+            ("docs/*/*/x.md", "docs/**/x.md"),
+            ("docs/?.md", "docs/*.md"),
+            ("docs/[ab*].md", "docs/*.md"),
+            ("docs/a*.md", "docs/*.md"),
+            ("docs/*.md", "docs/{a,b/c}.md"),
+            ("docs/**", "other/**"),
+            ("docs/**", "docs/../*.md"),
+            ("docs/**", "doc[st]/*.md"),
+        ] {
+            assert!(!may(entry, pattern), "{entry} {pattern}");
+        }
     }
 
     #[test]

@@ -161,6 +161,34 @@ pub(super) fn path_fits(pattern: &str, path: &str) -> bool {
 /// The end of a path that means a folder with all that is in it.
 pub(super) const WHOLE: &str = "**";
 
+/// Whether a pattern of a policy surely names every path that fits another pattern. What cannot be told is no.
+pub(super) fn all_fit(entry: &str, pattern: &str) -> bool {
+    let is_inside = !pattern.starts_with('/') && !pattern.split('/').any(|part| part == "..");
+    if !is_inside || entry == pattern {
+        return is_inside;
+    }
+    if entry.contains(['?', '[', '{']) {
+        return false;
+    }
+    if pattern.contains(['[', '{']) {
+        let fixed = entry.strip_suffix("**").filter(|fixed| fixed.is_empty() || fixed.ends_with('/'));
+        let start = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
+        return fixed.is_some_and(|fixed| !fixed.contains('*') && pattern[..start].starts_with(fixed));
+    }
+    // Names that no entry writes out stand for what the wildcards may be, and several depths for `**`: an entry that is bound to one depth fails at
+    // the others.
+    const NAME: &str = "\u{1}";
+    let sample = |depth: usize| {
+        let parts = pattern.split('/').flat_map(|part| match part {
+            "**" => vec![NAME.to_owned(); depth],
+            part => vec![part.replace(['*', '?'], NAME)],
+        });
+        parts.collect::<Vec<_>>().join("/")
+    };
+    let last = if pattern.ends_with("**") { 1 } else { 0 };
+    (last..last + 4).all(|depth| path_fits(entry, &sample(depth)))
+}
+
 fn glob(pattern: &str, text: &str, parts: bool) -> bool {
     GlobBuilder::new(pattern).literal_separator(parts).build().is_ok_and(|glob| glob.compile_matcher().is_match(text))
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::TableSource;
+use crate::model::FilePattern;
 
 /// Files as `load` sees them. Nothing here writes, starts or opens anything but the path it is given.
 pub trait Files {
@@ -18,6 +19,10 @@ pub trait Files {
     }
     /// Names of the files in a folder, in alphabetical order; none if there is no such folder.
     fn names(&self, folder: &Path) -> Vec<String>;
+    /// Whether any file fits an entry of `files` of a knowledge. Hidden files and those behind links do not count. What cannot be told is yes.
+    fn has_fitting(&self, _: &FilePattern) -> bool {
+        true
+    }
     /// Where a path leads when links are followed; `None` if there is nothing. An empty path is the current folder.
     fn real_path(&self, path: &Path) -> Option<PathBuf>;
     /// The columns of a table: of its file only the first line, the sheet or the schema is looked at. `None`: they cannot be read.
@@ -71,6 +76,10 @@ impl Files for Overlay<'_> {
         self.below.columns(table)
     }
 
+    fn has_fitting(&self, pattern: &FilePattern) -> bool {
+        self.below.has_fitting(pattern)
+    }
+
     fn real_path(&self, path: &Path) -> Option<PathBuf> {
         self.below.real_path(path).or_else(|| self.texts.contains_key(path).then(|| path.to_path_buf()))
     }
@@ -106,6 +115,15 @@ impl Files for MemoryFiles {
     fn real_path(&self, path: &Path) -> Option<PathBuf> {
         let is_there = path.as_os_str().is_empty() || self.0.keys().any(|file| file.starts_with(path));
         is_there.then(|| Path::new("/disk").join(path))
+    }
+
+    fn has_fitting(&self, pattern: &FilePattern) -> bool {
+        let matcher = pattern.matcher();
+        self.0.keys().any(|path| match (&matcher, path.strip_prefix(&pattern.root)) {
+            (Some(matcher), Ok(inside)) => matcher.fits(inside),
+            (None, _) => *path == pattern.root,
+            (Some(_), Err(_)) => false,
+        })
     }
 
     fn columns(&self, table: &TableSource) -> Option<Vec<String>> {

@@ -12,6 +12,7 @@ mod mail;
 mod model;
 mod output;
 mod program;
+mod search;
 mod server;
 mod store;
 mod tape;
@@ -32,6 +33,7 @@ pub use mail::{Mail, MailSender};
 pub use model::{Listener, ModelClient, ModelReply, ModelRequest, Secret, ToolDescription};
 pub use output::{Folder, PrintError, Printer, plain_name};
 pub use program::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs, Python, PythonCall, PythonError, PythonReply};
+pub use search::{DocumentSearch, EmbedEndpoint, Embedded, Embedder, Embedding, FoundPiece, FoundPieces, SearchRequest, TextMask};
 pub use server::{
     INSTRUCTIONS, ResourceCall, ResourceFile, ResourceReply, ServerAnswers, ServerCall, ServerReply, ServerSignIn, ServerTransport,
     ToolList, ToolServer, ToolServers,

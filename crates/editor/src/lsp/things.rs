@@ -20,6 +20,7 @@ pub fn section(thing: Thing) -> &'static str {
         Thing::Scorecard => "scorecards",
         Thing::Policy => "policies",
         Thing::Table => "data",
+        Thing::Knowledge => "knowledge",
         Thing::Channel => "channels",
         Thing::StyleGuide => "style_guides",
     }
@@ -32,7 +33,7 @@ pub fn word(thing: Thing) -> &'static str {
 
 /// The things that a section defines.
 pub(crate) fn of_section(section: &str) -> Option<Thing> {
-    [Thing::Agent, Thing::Model, Thing::Tool, Thing::Scorecard, Thing::Policy, Thing::Table]
+    [Thing::Agent, Thing::Model, Thing::Tool, Thing::Scorecard, Thing::Policy, Thing::Table, Thing::Knowledge]
         .into_iter()
         .find(|t| self::section(*t) == section)
 }
@@ -66,8 +67,10 @@ impl FileContext<'_> {
         if matches!(thing, Thing::Channel | Thing::StyleGuide) {
             return self.named_files(thing);
         }
-        let own = tree.as_map().and_then(|map| map.get(section(thing))).and_then(Node::as_map);
-        let own = own.into_iter().flat_map(|map| map.entries.iter().map(|(key, _)| key.text.clone()));
+        // Agents list what they may search among their tools.
+        let also = (thing == Thing::Tool).then_some(Thing::Knowledge);
+        let sections = [Some(thing), also].into_iter().flatten().filter_map(|thing| tree.as_map()?.get(section(thing))?.as_map());
+        let own = sections.flat_map(|map| map.entries.iter().map(|(key, _)| key.text.clone()));
         own.chain(known.into_iter().flat_map(|pipeline| names_of(thing, pipeline))).collect()
     }
 }
@@ -80,6 +83,7 @@ fn names_of(thing: Thing, pipeline: &Pipeline) -> Vec<String> {
         Thing::Scorecard => pipeline.scorecards.keys().cloned().collect(),
         Thing::Policy => pipeline.policies.keys().cloned().collect(),
         Thing::Table => pipeline.data.keys().cloned().collect(),
+        Thing::Knowledge => pipeline.tools.iter().filter(|(_, tool)| tool.knowledge().is_some()).map(|(name, _)| name.clone()).collect(),
         Thing::Step | Thing::Channel | Thing::StyleGuide => vec![],
     }
 }
@@ -89,7 +93,7 @@ pub fn span(thing: Thing, name: &str, pipeline: &Pipeline) -> Option<Span> {
     match thing {
         Thing::Agent => pipeline.agents.get(name).map(|agent| agent.span),
         Thing::Model => pipeline.models.get(name).map(|model| model.span),
-        Thing::Tool => pipeline.tool(name).map(|(tool, _)| tool.span),
+        Thing::Tool | Thing::Knowledge => pipeline.tool(name).map(|(tool, _)| tool.span),
         Thing::Scorecard => pipeline.scorecards.get(name).map(|scorecard| scorecard.span),
         Thing::Policy => pipeline.policies.get(name).map(|policy| policy.span),
         Thing::Table => pipeline.data.get(name).map(|table| table.file.span),
@@ -117,6 +121,12 @@ pub fn about(thing: Thing, name: &str, pipeline: &Pipeline) -> Option<String> {
             format!("model {model}{tools}{}", told.map(|line| format!("\n\n{line}")).unwrap_or_default())
         }
         Thing::Tool => pipeline.tool(name)?.0.description.clone().unwrap_or_default(),
+        Thing::Knowledge => {
+            let tool = pipeline.tools.get(name)?;
+            let files = tool.knowledge()?.files.iter().map(|file| file.value.whole());
+            let files = files.map(|path| path.strip_prefix(&pipeline.folder).unwrap_or(&path).display().to_string()).collect::<Vec<_>>();
+            [tool.description.clone().unwrap_or_default(), files.join(", ")].join("\n\n").trim().to_owned()
+        }
         Thing::Scorecard => {
             let criteria = pipeline.scorecards.get(name)?.criteria.iter();
             criteria.map(|criterion| format!("- {}: {}", criterion.id.value, criterion.description)).collect::<Vec<_>>().join("\n")

@@ -11,8 +11,8 @@ use super::{CallResult, Door};
 use crate::engine::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::port::{
-    Cache, Clock, FileReader, Folder, HttpClient, Listener, MailSender, ModelClient, ModelRequest, Pending, Printer, Programs, Python,
-    ReadRequest, SqlDatabase, Tape, ToolServer, ToolServers,
+    Cache, Clock, DocumentSearch, FileReader, Folder, HttpClient, Listener, MailSender, ModelClient, ModelRequest, Pending, Printer,
+    Programs, Python, ReadRequest, SearchRequest, SqlDatabase, Tape, TextMask, ToolServer, ToolServers,
 };
 
 /// Receives answers of models as they stream.
@@ -33,6 +33,8 @@ pub struct Ports {
     pub programs: Arc<dyn Programs>,
     /// Python code.
     pub python: Arc<dyn Python>,
+    /// Search in documents.
+    pub documents: Arc<dyn DocumentSearch>,
     /// HTTP requests.
     pub http: Arc<dyn HttpClient>,
     /// Mail.
@@ -102,6 +104,12 @@ async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
             Some(tape) => tape.python(call, *code, &ports.python).await.map(CallReply::Python),
             None => ports.python.run(*code).await.map(CallReply::Python),
         },
+        CallRequest::Search(request) => {
+            let listener = ports.heard.clone().map(|heard| Listener::new(move |so_far| heard(call, so_far)));
+            let door = ports.door.clone();
+            let mask = TextMask::new(move |text| door.text(text));
+            ports.documents.search(SearchRequest { listener, mask: Some(mask), ..request }).await.map(CallReply::Found)
+        }
         CallRequest::Http(request) => match &ports.tape {
             Some(tape) => tape.http(call, request, &ports.http).await.map(CallReply::Http),
             None => ports.http.send(request).await.map(CallReply::Http),

@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::engine::{CallReply, Input};
 use crate::event::{ConversationSoFar, Failure, RunStart, ServerQuestion, ServerTool};
 use crate::port::{
-    ColumnSummary, FileContent, HttpReply, ModelReply, PageText, ProgramReply, PythonError, PythonReply, ResourceReply, Rows, ServerReply,
-    TableSource, TableSummary, ToolCall, ToolList,
+    ColumnSummary, FileContent, FoundPiece, FoundPieces, HttpReply, ModelReply, PageText, ProgramReply, PythonError, PythonReply,
+    ResourceReply, Rows, ServerReply, TableSource, TableSummary, ToolCall, ToolList,
 };
 use crate::redact::Secrets;
 
@@ -110,6 +110,12 @@ impl Door {
                 self.file(content);
                 tables.iter_mut().for_each(|table| self.table(table));
             }),
+            CallReply::Found(FoundPieces { pieces, files: _, all_pieces: _, read: _, tokens: _, rebuilt, left_out }) => {
+                for FoundPiece { text, file, page: _, heading, score: _ } in pieces {
+                    self.texts([text, file, heading]);
+                }
+                self.texts(left_out.iter_mut().chain([rebuilt]));
+            }
             CallReply::Http(HttpReply { status: _, headers, body }) => {
                 self.texts(headers.iter_mut().flat_map(|(name, value)| [name, value]));
                 self.value(body);
@@ -233,6 +239,11 @@ mod tests {
             }),
             CallReply::Rows(Rows { rows: vec![row()], columns: vec![(text(), "text".into())], is_cut: false, personal: vec![text()] }),
             CallReply::Files(vec![(content(), vec![source])]),
+            CallReply::Found(FoundPieces {
+                pieces: vec![FoundPiece { text: text(), file: text(), heading: text(), ..FoundPiece::default() }],
+                left_out: vec![text()],
+                ..FoundPieces::default()
+            }),
             CallReply::Http(HttpReply { status: 200, headers: vec![(text(), text())], body: value() }),
             CallReply::Tools(ToolList {
                 version: text(),

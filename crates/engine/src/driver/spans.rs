@@ -133,6 +133,7 @@ fn kind(request: &CallRequest) -> &'static str {
         CallRequest::Program(_) => "program",
         CallRequest::Python(_) => "python",
         CallRequest::Read(_) => "read",
+        CallRequest::Search(_) => "search",
         CallRequest::Http(_) => "http",
         CallRequest::Tools(_) | CallRequest::Tool(_) | CallRequest::Resource(_) => "mcp",
         CallRequest::Mail(_) => "mail",

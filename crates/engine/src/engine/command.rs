@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use crate::event::{Canceller, Failure, RunStart};
 use crate::port::{
-    FileContent, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, ProgramCall, ProgramReply, PythonCall, PythonReply, QueryRequest,
-    ReadRequest, ResourceCall, ResourceReply, Rows, ServerAnswers, ServerCall, ServerReply, TableSource, ToolList, ToolServer,
+    Embedding, FileContent, FoundPieces, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, ProgramCall, ProgramReply, PythonCall,
+    PythonReply, QueryRequest, ReadRequest, ResourceCall, ResourceReply, Rows, SearchRequest, ServerAnswers, ServerCall, ServerReply,
+    TableSource, ToolList, ToolServer,
 };
 
 /// An input of a run.
@@ -105,6 +106,8 @@ pub enum CallRequest {
     Program(Box<ProgramCall>),
     /// Run Python code.
     Python(Box<PythonCall>),
+    /// Search documents.
+    Search(SearchRequest),
     /// Send an HTTP request.
     Http(HttpRequest),
     /// List the tools of an MCP server.
@@ -164,6 +167,10 @@ impl CallRequest {
     pub(crate) fn acts_outside(&self) -> bool {
         match self {
             CallRequest::Held { request, .. } => request.acts_outside(),
+            CallRequest::Search(request) => match &request.embed {
+                Some(Embedding::Endpoint(_)) => true,
+                Some(Embedding::Scripted { .. }) | None => false,
+            },
             CallRequest::Model(_)
             | CallRequest::Program(_)
             | CallRequest::Http(_)
@@ -197,6 +204,8 @@ pub enum CallReply {
     Program(ProgramReply),
     /// What Python code gave.
     Python(PythonReply),
+    /// Pieces of documents.
+    Found(FoundPieces),
     /// The reply to an HTTP request.
     Http(HttpReply),
     /// The tools of an MCP server.

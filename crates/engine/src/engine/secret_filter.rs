@@ -13,7 +13,7 @@ use crate::engine::state::NodeRef;
 use crate::engine::tools::servers::reads;
 use crate::event::{Failure, FormRequest, Happening, Message, RunEnd, ServerQuestion, ServerQuestions, SharedValue, Verdict};
 use crate::model::{Text, WrittenArtefact};
-use crate::port::{HttpRequest, Mail, ProgramCall, PythonCall, QueryRequest, ResourceCall, Secret, ServerCall};
+use crate::port::{HttpRequest, Mail, ProgramCall, PythonCall, QueryRequest, ResourceCall, SearchRequest, Secret, ServerCall};
 use crate::redact::Secrets;
 
 impl Run {
@@ -196,6 +196,7 @@ fn hide_in_request<'s>(secrets: &dyn Fn() -> Cow<'s, Secrets>, request: &mut Cal
             secrets.hide_in(query);
             with.values_mut().for_each(|value| secrets.hide_in_value(value));
         }
+        CallRequest::Search(SearchRequest { query, .. }) => secrets().hide_in(query),
         CallRequest::Http(HttpRequest { method: _, url, host_from: _, headers, body, timeout: _, connect_timeout: _ }) => {
             let secrets = secrets();
             secrets.hide_in(url);

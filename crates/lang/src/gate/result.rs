@@ -33,6 +33,7 @@ pub fn result(step: &Step, around: ResultContext, value: Value) -> Result<Value,
         StepKind::Sql(sql) => rows(sql.one, value),
         StepKind::Program(run) => printed(&run.gives, value),
         StepKind::Python(step) => variables(&step.run.returns, value),
+        StepKind::Search(_) => pieces(value),
         StepKind::Tool(_) | StepKind::Call(_) => fitted(step.kind.facts().output, outputs(around.called, value)?),
         StepKind::Set(_) | StepKind::Read(_) | StepKind::Resource(_) | StepKind::Plan(_) | StepKind::Route(_) | StepKind::Format(_) => {
             Ok(value)
@@ -132,6 +133,23 @@ pub fn printed(gives: &ProgramOutput, value: Value) -> Result<Value, Vec<String>
 /// A name is missing, or is none of them.
 pub fn variables(returns: &[Spanned<String>], value: Value) -> Result<Value, Vec<String>> {
     exactly(&returns.iter().map(|name| name.as_str()).collect::<Vec<_>>(), value)
+}
+
+/// What a search gives.
+fn pieces(value: Value) -> Result<Value, Vec<String>> {
+    let piece = json!({
+        "type": "object",
+        "properties": {
+            "text": { "type": "string" },
+            "file": { "type": "string" },
+            "page": { "type": ["integer", "null"] },
+            "heading": { "type": "string" },
+            "score": { "type": "number" },
+        },
+        "required": ["text", "file"],
+        "additionalProperties": false,
+    });
+    none(schema_problems(&json!({ "type": "array", "items": piece }), &value), value)
 }
 
 /// A result with the step's `output`; a text is read as JSON first.

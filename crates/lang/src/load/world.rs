@@ -9,7 +9,7 @@ use super::hash::{hash, texts};
 use super::paths::{normalised, real, shown};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::lower::{self, Definitions, FileKind, OtherFileError, World, kind_of};
-use crate::model::{Channel, Data, Pipeline, PipelineId, Program, Replies, StyleGuide, Touch, own_by_name};
+use crate::model::{Channel, Data, FilePattern, Pipeline, PipelineId, Program, Replies, StyleGuide, Touch, own_by_name};
 use crate::port::{Files, ReadFileError, TableSource};
 use crate::source::{FileId, Sources, Span};
 use crate::syntax::{self, Node, NodeKind};
@@ -296,6 +296,10 @@ impl World for Loader<'_> {
 
     fn columns(&self, data: &Data) -> Option<Vec<String>> {
         self.files.columns(&TableSource::of("", data))
+    }
+
+    fn has_fitting(&self, pattern: &FilePattern) -> bool {
+        self.files.has_fitting(pattern)
     }
 
     fn existing_folder(&self, from: FileId, path: &str) -> Result<PathBuf, OtherFileError> {

@@ -8,7 +8,7 @@ use super::ids::Ids;
 use super::keys;
 use super::reader::KeyReader;
 use super::world::{Definitions, Section, World};
-use super::{agents, checks, models, policies, tools};
+use super::{agents, checks, knowledge, models, policies, tools};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, Span, Spanned};
 use crate::syntax::Node;
@@ -26,10 +26,18 @@ pub fn definitions(tree: &Node, file: FileId, world: &mut dyn World, diagnostics
 
 /// The sections of a file.
 pub fn read(keys: &KeyReader) -> Definitions {
+    let mut tools = section(keys, "tools", "tool", tools::tool);
+    for (name, value) in section(keys, "knowledge", "knowledge", knowledge::knowledge) {
+        match tools.get(&name) {
+            // Agents list both by name.
+            Some(first) => keys.lower.report(knowledge::clash(&name, first.span, value.span)),
+            None => drop(tools.insert(name, value)),
+        }
+    }
     Definitions {
         models: section(keys, "models", "model", models::model),
         agents: section(keys, "agents", "agent", agents::agent),
-        tools: section(keys, "tools", "tool", tools::tool),
+        tools,
         scorecards: section(keys, "scorecards", "scorecard", checks::scorecard),
         policies: section(keys, "policies", "policy", policies::policy),
         data: section(keys, "data", "table", data),

@@ -34,6 +34,7 @@ pub fn read(keys: &KeyReader, kind: &str) -> Option<StepKind> {
         }
         "read" if keys.get("read").is_some_and(|node| node.as_map().is_some()) => resource(keys).map(StepKind::Resource),
         "read" => files(keys).map(StepKind::Read),
+        "search" => super::knowledge::search(keys).map(StepKind::Search),
         "plan" => plan(keys).map(StepKind::Plan),
         "task" => task(keys).map(StepKind::Task),
         "call" => call(keys).map(StepKind::Call),

@@ -16,6 +16,7 @@ mod fields;
 mod ids;
 pub mod keys;
 mod kinds;
+mod knowledge;
 mod misplaced;
 mod models;
 mod patterns;
@@ -70,7 +71,7 @@ pub enum FileKind {
     StyleGuide,
     /// It has `test`.
     Test,
-    /// It has `replies`.
+    /// It has `replies`, or `meanings`.
     Replies,
     /// None of these: definitions for `imports`.
     Definitions,
@@ -104,11 +105,12 @@ pub fn kind_of(tree: &Node) -> FileKind {
 }
 
 /// The keys that tell what a file is; the first that is there decides.
-const ROOT_KEYS: [(&str, FileKind); 6] = [
+const ROOT_KEYS: [(&str, FileKind); 7] = [
     ("name", FileKind::Pipeline),
     ("channel", FileKind::Channel),
     ("test", FileKind::Test),
     ("replies", FileKind::Replies),
+    ("meanings", FileKind::Replies),
     // A pipeline names its style guide too: without a name, its steps say what it is.
     ("steps", FileKind::Pipeline),
     ("style_guide", FileKind::StyleGuide),

@@ -14,13 +14,24 @@ pub fn replies(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
     let lower = Lower::new(file, world, diagnostics);
     let Some(keys) = lower.root(tree, &keys::REPLIES, "this file of scripted replies") else { return Replies::default() };
     keys.sentence("description");
-    by_step(&keys)
+    let meanings = keys.list("meanings").unwrap_or_default();
+    let meanings: Vec<Vec<String>> = meanings.iter().filter_map(|node| group(&lower, node)).collect();
+    if !keys.has("replies") && !keys.has("meanings") {
+        keys.missing("has no replies", "add replies: by step, or meanings: of a model that makes vectors");
+    }
+    Replies { meanings, ..by_step(&keys) }
+}
+
+/// Words that mean the same.
+fn group(lower: &Lower, node: &Node) -> Option<Vec<String>> {
+    let words = lower.filled_list("meanings", node)?.iter();
+    Some(words.filter_map(|word| lower.name("meanings", word)).map(|word| word.value).collect())
 }
 
 /// The section `replies`.
 pub fn by_step(keys: &KeyReader) -> Replies {
     let sets = keys.entries("replies").filter_map(|(step, node)| Some((step.text.clone(), reply_set(keys.lower, step, node)?)));
-    Replies { by_step: sets.collect() }
+    Replies { by_step: sets.collect(), meanings: vec![] }
 }
 
 fn reply_set(lower: &Lower, step: &MapKey, node: &Node) -> Option<ReplySet> {

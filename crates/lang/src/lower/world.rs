@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::FileKind;
-use crate::model::{Agent, Channel, Data, Model, PipelineId, Policy, Replies, Scorecard, StyleGuide, Tool};
+use crate::model::{Agent, Channel, Data, FilePattern, Model, PipelineId, Policy, Replies, Scorecard, StyleGuide, Tool};
 use crate::source::{FileId, Span, Spanned};
 
 /// The other files, as one file sees them. `load` answers; tests may answer from memory. Paths are as written, relative to
@@ -23,6 +23,10 @@ pub trait World {
     /// The columns of the file of a table; `None`: they cannot be read.
     fn columns(&self, _: &Data) -> Option<Vec<String>> {
         None
+    }
+    /// Whether any file fits an entry of `files` of a knowledge.
+    fn has_fitting(&self, _: &FilePattern) -> bool {
+        true
     }
     /// The place of a folder that must be there.
     fn existing_folder(&self, from: FileId, path: &str) -> Result<PathBuf, OtherFileError>;

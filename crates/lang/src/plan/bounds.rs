@@ -308,6 +308,7 @@ impl Counter<'_> {
             StepKind::Set(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Route(_) | StepKind::Format(_) => nothing(),
             StepKind::Program(_) | StepKind::Python(_) => nothing(),
             StepKind::Read(_)
+            | StepKind::Search(_)
             | StepKind::Resource(_)
             | StepKind::Approval(_)
             | StepKind::Send(_)

@@ -75,6 +75,7 @@ impl Wishes {
                 | ToolKind::Program { .. }
                 | ToolKind::Sql(_)
                 | ToolKind::File(_)
+                | ToolKind::Knowledge(_)
                 | ToolKind::Pipeline { .. }
                 | ToolKind::Broken => {}
             }

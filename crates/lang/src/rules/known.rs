@@ -55,6 +55,12 @@ pub(super) fn conversation() -> Type {
     Type::object(texts.into_iter().chain([("messages", Type::list(message))]))
 }
 
+/// A piece that a `search` step found.
+pub(super) fn piece() -> Type {
+    let texts = ["text", "file", "heading"].map(|name| (name, Type::Text));
+    Type::object(texts.into_iter().chain([("page", Type::Any), ("score", Type::Number)]))
+}
+
 /// `refinement`. Empty in round one, and so is every field of it: reading one is never a finding.
 pub(super) fn refinement() -> Type {
     let criterion = ["id", "description", "expected", "feedback", "evidence"].map(|name| (name, Type::Any));
@@ -132,6 +138,10 @@ pub(super) fn details(step: &Step) -> Type {
             fields.extend([("printed", Type::Text), ("notes", Type::list(Type::Text)), ("files", Type::list(Type::Text))])
         }
         StepKind::Read(_) | StepKind::Resource(_) => fields.push(("tables", Type::list(Type::Any))),
+        StepKind::Search(_) => {
+            fields.extend(["files", "pieces", "read", "tokens"].map(|name| (name, Type::Number)));
+            fields.extend([("rebuilt", Type::Text), ("left_out", Type::list(Type::Text))]);
+        }
         StepKind::Route(_) => fields.push(("case", Type::Text)),
         StepKind::Call(_) => fields.extend([("run", Type::Text), ("status", Type::Text)]),
         StepKind::Gate(_) => {

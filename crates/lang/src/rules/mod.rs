@@ -20,6 +20,7 @@ mod default_timeout;
 mod draft_past_gate;
 mod effect_with_retry;
 mod effects;
+mod embed_model;
 mod fallback_circle;
 mod feedback_unread;
 mod gate_no_way_out;
@@ -136,6 +137,7 @@ const RULES: &[Rule] = &[
     unknown_reference::check,
     tool_not_open::check,
     fallback_circle::check,
+    embed_model::check,
     default_bound::check,
     plan_outside_policy::check,
     history_alone::check,

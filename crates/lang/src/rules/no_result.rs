@@ -14,7 +14,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
             // An agent with tools may act by them.
             StepKind::Agent(agent) => file.agents.get(&agent.agent.value).is_none_or(|agent| !agent.tools.is_empty()),
             StepKind::Program(run) => !run.reads_only,
-            StepKind::Python(_) => false,
+            StepKind::Python(_) | StepKind::Search(_) => false,
             StepKind::Task(task) => file.agents.get(&task.agent.value).is_none_or(|agent| !agent.tools.is_empty()),
             StepKind::Set(_) | StepKind::Sql(_) | StepKind::Read(_) | StepKind::Resource(_) | StepKind::Format(_) => false,
             StepKind::Route(_) | StepKind::Gate(_) | StepKind::Approval(_) | StepKind::Wait(_) | StepKind::Stop(_) => false,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Filling, Form, ReadStep, ResourceStep, STDOUT, StepKind};
+use crate::model::{FilePattern, Filling, Form, ReadStep, ResourceStep, STDOUT, StepKind};
 use crate::plan::known_address;
 use crate::policy::{Act, Origin, decide, from_project};
 use crate::source::Span;
@@ -36,6 +36,17 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             if let Some(path) = paths.into_iter().find(|path| refuses(Act::Read(path))) {
                 let help = "add the file to file_access.read, or remove the step";
                 report(&step.id.value, step.kind_span, format!("file {}", quoted(&path)), help);
+            }
+        }
+        if let StepKind::Search(search) = &step.kind
+            && let Some(knowledge) = file.tools.get(&search.knowledge.value).and_then(|tool| tool.knowledge())
+        {
+            let whole = |pattern: &FilePattern| from_project(&file.project, &pattern.whole());
+            let patterns = knowledge.files.iter().map(|pattern| (pattern.value.rest.is_empty(), whole(&pattern.value)));
+            let refused = |(is_path, path): &(bool, String)| refuses(if *is_path { Act::Read(path) } else { Act::ReadEach(path) });
+            if let Some((_, path)) = patterns.into_iter().find(refused) {
+                let help = "add the files to file_access.read, or remove the step";
+                report(&step.id.value, search.knowledge.span, format!("the files {}", quoted(&path)), help);
             }
         }
         if let Some(url) = step.kind.address()

@@ -16,8 +16,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             Some(ToolKind::File(_)) => Some("a file"),
             Some(ToolKind::Server(_)) => Some("a tool server"),
             Some(ToolKind::Program { run, .. }) => of_program(run),
-            Some(ToolKind::Sql(_) | ToolKind::Python { .. } | ToolKind::Pipeline { .. } | ToolKind::Smtp { .. } | ToolKind::Broken)
-            | None => None,
+            Some(ToolKind::Sql(_) | ToolKind::Python { .. } | ToolKind::Knowledge(_)) => None,
+            Some(ToolKind::Pipeline { .. } | ToolKind::Smtp { .. } | ToolKind::Broken) | None => None,
         };
         let (whereto, texts) = match &planned.step.kind {
             StepKind::Http(http) => {
@@ -33,7 +33,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             StepKind::Agent(_) | StepKind::Set(_) | StepKind::Sql(_) | StepKind::Read(_) | StepKind::Plan(_) | StepKind::Route(_) => {
                 continue;
             }
-            StepKind::Approval(_) | StepKind::Python(_) | StepKind::Task(_) => continue,
+            StepKind::Search(_) | StepKind::Approval(_) | StepKind::Python(_) | StepKind::Task(_) => continue,
             StepKind::Call(_) | StepKind::Format(_) | StepKind::Gate(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => {
                 continue;
             }

@@ -201,12 +201,8 @@ impl<'a> Texts<'a> {
         let with = match &tool.kind {
             ToolKind::Http { arguments, .. } | ToolKind::Program { arguments, .. } => Some(with_of_tool(tool, arguments, users, pipeline)),
             ToolKind::Smtp { .. } => Some(Type::Any),
-            ToolKind::Server(_)
-            | ToolKind::Sql(_)
-            | ToolKind::Python { .. }
-            | ToolKind::File(_)
-            | ToolKind::Pipeline { .. }
-            | ToolKind::Broken => None,
+            ToolKind::Server(_) | ToolKind::Sql(_) | ToolKind::Python { .. } | ToolKind::File(_) | ToolKind::Knowledge(_) => None,
+            ToolKind::Pipeline { .. } | ToolKind::Broken => None,
         };
         let fixed = self.seat(at.clone(), More { secrets: true, ..More::default() });
         let sent = self.seat(at, More { secrets: true, with, ..More::default() });

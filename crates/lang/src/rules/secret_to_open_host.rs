@@ -89,6 +89,7 @@ fn outgoing(pipeline: &PipelinePlan) -> Vec<Outgoing<'_>> {
             | ToolKind::Program { .. }
             | ToolKind::Python { .. }
             | ToolKind::File(_)
+            | ToolKind::Knowledge(_)
             | ToolKind::Pipeline { .. }
             | ToolKind::Broken => continue,
         };

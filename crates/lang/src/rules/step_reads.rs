@@ -170,6 +170,7 @@ impl PipelineNames<'_> {
             },
             StepKind::Python(step) => Type::object(step.run.returns.iter().map(|name| (name.as_str(), Type::Any))),
             StepKind::Resource(_) => known::file(),
+            StepKind::Search(_) => Type::list(known::piece()),
             StepKind::Read(read) => match &read.paths {
                 Filling::Constant(value) if value.is_array() => Type::list(known::file()),
                 Filling::List(_) => Type::list(known::file()),

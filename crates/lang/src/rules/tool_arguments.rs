@@ -6,7 +6,7 @@ use super::call_inputs::{AskedFields, GivenValues};
 use super::names::PipelineNames;
 use super::seat::Texts;
 use super::{Code, Diagnostic, Plan};
-use crate::model::{Field, FieldKind, FilePart, Filling, SendStep, Shape, StepKind, Tool, ToolKind};
+use crate::model::{Field, FieldKind, FilePart, Filling, Knowledge, SendStep, Shape, StepKind, Tool, ToolKind};
 use crate::source::{Span, Spanned};
 
 pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnostic>) {
@@ -49,12 +49,13 @@ struct FixedParts {
     query: Vec<Field>,
     read: Vec<Field>,
     write: Vec<Field>,
+    search: Vec<Field>,
 }
 
 impl Default for FixedParts {
     fn default() -> FixedParts {
         let fields = |names: &[&str]| names.iter().map(|name| text_field(name)).collect();
-        FixedParts { query: fields(&["query"]), read: fields(&["name"]), write: fields(&["name", "text"]) }
+        FixedParts { query: fields(&["query"]), read: fields(&["name"]), write: fields(&["name", "text"]), search: Knowledge::arguments() }
     }
 }
 
@@ -71,6 +72,7 @@ fn arguments<'a>(plan: &'a Plan, parts: &'a FixedParts, tool: &'a Tool, part: Op
             Shape::Schema(_) => None,
         },
         (ToolKind::Sql(_), _) => Some((&parts.query, "argument")),
+        (ToolKind::Knowledge(_), _) => Some((&parts.search, "argument")),
         (ToolKind::File(_), Some(FilePart::Read)) => Some((&parts.read, "argument")),
         (ToolKind::File(_), Some(FilePart::Write)) => Some((&parts.write, "argument")),
         (ToolKind::File(_), Some(FilePart::List) | None) => None,
@@ -87,13 +89,8 @@ fn sending(send: &SendStep, tool: &Tool, out: &mut Vec<Diagnostic>) {
     let needed: &[&str] = match &tool.kind {
         ToolKind::Smtp { .. } => &["to", "subject"],
         ToolKind::File(_) => &["name"],
-        ToolKind::Http { .. }
-        | ToolKind::Sql(_)
-        | ToolKind::Program { .. }
-        | ToolKind::Python { .. }
-        | ToolKind::Pipeline { .. }
-        | ToolKind::Server(_)
-        | ToolKind::Broken => return,
+        ToolKind::Http { .. } | ToolKind::Sql(_) | ToolKind::Knowledge(_) | ToolKind::Program { .. } | ToolKind::Python { .. } => return,
+        ToolKind::Pipeline { .. } | ToolKind::Server(_) | ToolKind::Broken => return,
     };
     let has = |list: &[(Spanned<String>, Filling)], name: &str| list.iter().any(|(given, _)| given.value == name);
     for name in needed.iter().filter(|name| !has(&send.with, name)) {

@@ -4,7 +4,7 @@ use strum::VariantNames;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, listed, quoted};
 use crate::diagnostic::{LONGEST_MESSAGE, cut, did_you_mean};
-use crate::model::{Approve, FilePart, StepKind, Tool, ToolKind, ToolName};
+use crate::model::{Approve, FilePart, Knowledge, StepKind, Tool, ToolKind, ToolName};
 use crate::policy::{may_mean, opens};
 use crate::source::Spanned;
 
@@ -19,6 +19,7 @@ fn of_lists(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     for (name, tool) in &pipeline.pipeline.tools {
         let parts: Vec<&str> = match &tool.kind {
             ToolKind::Server(_) | ToolKind::Broken => continue,
+            ToolKind::Knowledge(_) => vec![Knowledge::PART, name],
             ToolKind::File(_) => FilePart::VARIANTS.iter().copied().chain([name.as_str()]).collect(),
             ToolKind::Http { .. }
             | ToolKind::Sql(_)
@@ -75,6 +76,10 @@ fn of_parts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
                 let message = format!("{owner} tool \"{}\" without naming one of its parts", step.tool.value);
                 out.push(wrong(message, &format!("write {0}.list, {0}.read or {0}.write", step.tool.value)));
             }
+            (None, ToolKind::Knowledge(_)) => {
+                let message = format!("{owner} knowledge \"{}\" as a tool without saying what it does", step.tool.value);
+                out.push(wrong(message, &format!("write {}, or a search step", Knowledge::tool_name(&step.tool.value))));
+            }
             (None, ToolKind::Smtp { .. }) => {
                 let message = format!("{owner} tool \"{}\", which only send can use", step.tool.value);
                 out.push(wrong(message, "write a send step"));
@@ -113,6 +118,11 @@ fn open(owner: &str, name: &Spanned<String>, part: &str, tool: &Tool, out: &mut 
     }
     if tool.deny.iter().any(|denied| denied.value == part) {
         out.push(wrong(format!("{owner} {}, but tool \"{server}\" denies it", name.value)).help("remove it, or take it out of deny"));
+        return;
+    }
+    if tool.knowledge().is_some() && part != Knowledge::PART {
+        let message = format!("{owner} {}, but a knowledge can only {}", name.value, Knowledge::PART);
+        out.push(wrong(message).help(format!("write {}", Knowledge::tool_name(server))));
         return;
     }
     let file_part = tool.file_part(Some(part));

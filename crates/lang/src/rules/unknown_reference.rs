@@ -5,7 +5,7 @@ use strum::VariantNames;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, listed};
 use crate::diagnostic::{Hints, nearest};
-use crate::model::{DEFAULT_MODEL, FilePart, Form, PersonSource, Pipeline, STDOUT, ScorecardRef, StepKind, ToolKind, ToolName};
+use crate::model::{DEFAULT_MODEL, FilePart, Form, Knowledge, PersonSource, Pipeline, STDOUT, ScorecardRef, StepKind, ToolKind, ToolName};
 use crate::policy::may_mean;
 use crate::source::{Span, Spanned};
 
@@ -25,6 +25,9 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
         model.fallback.iter().filter(|other| other.value != DEFAULT_MODEL).for_each(|other| look.up("model", &owner, other, &file.models));
     }
     for (name, tool) in &file.tools {
+        if let Some(embed) = tool.knowledge().and_then(|knowledge| knowledge.embed.as_ref()) {
+            look.up("model", &format!("knowledge \"{name}\" is embedded by"), embed, &file.models);
+        }
         if let ToolKind::Sql(tables) = &tool.kind {
             tables.iter().for_each(|table| look.up("table", &format!("tool \"{name}\" opens"), table, &file.data));
         }
@@ -54,6 +57,10 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
         }
         if let StepKind::Tool(step) = kind {
             look.tool(&owner, &step.tool, &file.tools);
+        } else if let StepKind::Search(step) = kind {
+            let all = file.tools.iter().filter(|(_, tool)| tool.knowledge().is_some() || tool.kind == ToolKind::Broken);
+            let known: IndexMap<String, ()> = all.map(|(name, _)| (name.clone(), ())).collect();
+            look.up("knowledge", &format!("step \"{}\" searches", planned.step.id.value), &step.knowledge, &known);
         } else if let StepKind::Resource(step) = kind {
             look.up("tool", &owner, &step.server, &file.tools);
         } else if let StepKind::Plan(step) = kind {
@@ -98,6 +105,7 @@ impl ReferenceLook<'_> {
         let message = format!("{owner} {what} \"{}\", {problem}{near}", name.value);
         let help = match known.is_empty() {
             true if what == "table" => "add it under data".to_owned(),
+            true if what == "knowledge" => "add it under knowledge".to_owned(),
             true if what == "channel" => "add it to the channels of that pipeline".to_owned(),
             true if what == "agent or tool" => "add it under agents or tools".to_owned(),
             true if what == "policy" => "add it under policies".to_owned(),
@@ -144,12 +152,9 @@ impl ReferenceLook<'_> {
         let parts: &[&str] = match &tool.kind {
             ToolKind::Server(_) | ToolKind::Broken => return,
             ToolKind::File(_) => FilePart::VARIANTS,
-            ToolKind::Http { .. }
-            | ToolKind::Sql(_)
-            | ToolKind::Program { .. }
-            | ToolKind::Python { .. }
-            | ToolKind::Smtp { .. }
-            | ToolKind::Pipeline { .. } => &[],
+            ToolKind::Knowledge(_) => &[Knowledge::PART],
+            ToolKind::Http { .. } | ToolKind::Sql(_) | ToolKind::Program { .. } | ToolKind::Python { .. } => &[],
+            ToolKind::Smtp { .. } | ToolKind::Pipeline { .. } => &[],
         };
         if !parts.iter().any(|own| *own == part || is_generous && may_mean(part, own)) {
             let near = self.hints.did_you_mean(part, parts.iter().copied());

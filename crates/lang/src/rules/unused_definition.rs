@@ -16,6 +16,8 @@ pub(super) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) {
         used.tools.extend(agent.tools.iter().map(|tool| ToolName::of(&tool.value).tool));
         used.policies.extend(agent.policy.iter().map(Spanned::as_str));
     }
+    let embedding = file.tools.values().filter_map(|tool| tool.knowledge()?.embed.as_ref());
+    used.models.extend(embedding.map(Spanned::as_str));
     used.models.extend(file.models.values().flat_map(|model| &model.fallback).map(Spanned::as_str));
     used.agents.extend(file.scorecards.values().filter_map(|scorecard| scorecard.judge.as_ref()).map(Spanned::as_str));
     used.policies.extend(file.policy.iter().map(Spanned::as_str));
@@ -26,6 +28,9 @@ pub(super) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) {
         used.models.extend(fixed.map(|model| &*model.source));
         used.any_model |= kind.facts().model.is_some() && fixed.is_none();
         used.tools.extend(kind.facts().receiver.map(|name| if kind.facts().sends { &name.value } else { ToolName::of(&name.value).tool }));
+        if let StepKind::Search(step) = kind {
+            used.tools.insert(&step.knowledge.value);
+        }
         if let StepKind::Plan(step) = kind {
             for name in &step.may_use {
                 let server = ToolName::of(&name.value).tool;
@@ -56,7 +61,15 @@ pub(super) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) {
         let models = file.models.iter().filter(|(name, _)| *name != DEFAULT_MODEL);
         report("model", &used.models, models.map(|(name, model)| (name.as_str(), model.span)).collect());
     }
-    report("tool", &used.tools, file.tools.iter().map(|(name, tool)| (name.as_str(), tool.span)).collect());
+    let (knowledge, tools): (Vec<_>, Vec<_>) = file.tools.iter().partition(|(_, tool)| tool.knowledge().is_some());
+    // Both are named in one list, so a name that is neither keeps both quiet.
+    let known: HashSet<&str> = file.tools.keys().map(String::as_str).collect();
+    if used.tools.is_subset(&known) {
+        for (what, list) in [("tool", tools), ("knowledge", knowledge)] {
+            let of_kind = list.iter().filter(|(name, _)| used.tools.contains(name.as_str())).map(|(name, _)| name.as_str()).collect();
+            report(what, &of_kind, list.iter().map(|(name, tool)| (name.as_str(), tool.span)).collect());
+        }
+    }
     report("scorecard", &used.scorecards, file.scorecards.iter().map(|(name, scorecard)| (name.as_str(), scorecard.span)).collect());
     report("policy", &used.policies, file.policies.iter().map(|(name, policy)| (name.as_str(), policy.span)).collect());
 }

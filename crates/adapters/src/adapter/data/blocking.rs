@@ -13,16 +13,16 @@ use crate::port::Pending;
 
 /// Whether work was cancelled. Clones share the flag.
 #[derive(Debug, Clone, Default)]
-pub(super) struct CancelFlag(Arc<AtomicBool>);
+pub(in crate::adapter) struct CancelFlag(Arc<AtomicBool>);
 
 impl CancelFlag {
     /// Whether the caller has left or the time is up.
-    pub(super) fn is_cancelled(&self) -> bool {
+    pub(in crate::adapter) fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
     /// Fails if the work was cancelled, to end long loops. The message is never shown, because the caller has left.
-    pub(super) fn check(&self) -> Result<(), Failure> {
+    pub(in crate::adapter) fn check(&self) -> Result<(), Failure> {
         if self.is_cancelled() { Err(failure(FailureKind::Timeout, "The work was stopped.")) } else { Ok(()) }
     }
 
@@ -42,7 +42,7 @@ impl Drop for CancelOnDrop {
 }
 
 /// Runs work on a blocking thread. `what` begins the message of a timeout. Waiting for a permit counts towards the timeout.
-pub(super) fn on_thread<T: Send + 'static>(
+pub(in crate::adapter) fn on_thread<T: Send + 'static>(
     permits: &Arc<Semaphore>,
     timeout: Duration,
     what: &'static str,

@@ -44,11 +44,13 @@ use crate::model::{Data, SqlEngine};
 use crate::port::{FileContent, FileReader, Pending, QueryRequest, ReadRequest, Rows, SqlDatabase, TableSource};
 
 use super::own::OwnFiles;
-use blocking::on_thread;
 use database::DatabasePool;
 use query::Answers;
 
+pub(super) use blocking::{CancelFlag, on_thread};
 pub use header::header;
+pub(super) use read::searchable;
+pub(super) use sentence::{counted, failure, shown};
 
 /// Maximum number of queries and files that are processed at once; others wait. This limits threads and copies of tables in memory.
 const AT_ONCE: usize = 4;

@@ -46,6 +46,21 @@ pub(super) fn read(pool: &DatabasePool, request: &ReadRequest, cancel: &CancelFl
     Ok((content, tables))
 }
 
+/// The text of a document that is to be searched; of a PDF document with its pages.
+///
+/// # Errors
+/// Fails if it cannot be read, or is a table or a picture (`wrong_type`).
+pub(in crate::adapter) fn searchable(path: &Path, cancel: &CancelFlag) -> Result<FileContent, Failure> {
+    match kind_of(path, cancel)? {
+        ReadKind::Table(_) => Err(wrong_type("it is a table; describe it under data, and ask it with sql")),
+        ReadKind::Picture => Err(wrong_type("it is a picture")),
+        kind @ (ReadKind::Text | ReadKind::Pdf | ReadKind::Word) => {
+            let (content, _) = read_as(&DatabasePool::default(), path, kind, cancel)?;
+            Ok(content)
+        }
+    }
+}
+
 /// How a file is read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum ReadKind {

@@ -10,7 +10,7 @@ use crate::model::FailureKind;
 const MOST_BYTES: usize = 2048;
 
 /// Creates a failure with this message.
-pub(super) fn failure(kind: FailureKind, message: impl AsRef<str>) -> Failure {
+pub(in crate::adapter) fn failure(kind: FailureKind, message: impl AsRef<str>) -> Failure {
     Failure::new(kind, shown(message.as_ref(), MOST_BYTES))
 }
 
@@ -45,7 +45,7 @@ pub(super) fn wrong_type(message: impl AsRef<str>) -> Failure {
 }
 
 /// Escapes control characters and shortens the text to this many bytes. A cut is marked with `…`.
-pub(super) fn shown(text: &str, most_bytes: usize) -> String {
+pub(in crate::adapter) fn shown(text: &str, most_bytes: usize) -> String {
     let mut out = String::with_capacity(text.len().min(most_bytes));
     for character in text.chars() {
         let before = out.len();
@@ -84,7 +84,7 @@ pub(super) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 /// `1 row`, `2 rows`.
-pub(super) fn counted(count: u64, one: &str) -> String {
+pub(in crate::adapter) fn counted(count: u64, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }
 

@@ -8,6 +8,7 @@
 
 mod anthropic;
 mod draft;
+pub mod embeddings;
 mod in_words;
 mod openai;
 mod pictures;

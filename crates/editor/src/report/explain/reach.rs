@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{clause, listed, named, pipelines};
 use crate::model::{
-    DEFAULT_MODEL, DataKind, FilePart, Grant, Model, PermissionMode, ProgramCommand, PythonCode, STDOUT, SandboxMode, ServerKind, Step,
-    StepKind, Text, Tool, ToolKind,
+    DEFAULT_MODEL, DataKind, FilePart, FilePattern, Grant, Model, PermissionMode, Pipeline, ProgramCommand, PythonCode, STDOUT,
+    SandboxMode, SearchMode, ServerKind, Step, StepKind, Text, Tool, ToolKind,
 };
 use crate::plan::{PipelineBounds, PipelinePlan, Plan, users};
 use crate::report::graph::words::{filling, source};
@@ -57,6 +57,20 @@ pub(super) fn reads(plan: &Plan) -> Vec<String> {
                 ToolKind::Program { .. } => {
                     said.push(format!("all files of the project, but for those of flow and of secrets (program of tool {name}){whose}."));
                 }
+                ToolKind::Knowledge(knowledge) => {
+                    let files: Vec<String> = knowledge.files.iter().map(|file| shown(&file.value, pipeline)).collect();
+                    let by = match knowledge.search {
+                        SearchMode::Words => "by words",
+                        SearchMode::Meaning => "by meaning",
+                        SearchMode::Both => "by words and meaning",
+                    };
+                    let sent = knowledge.embed.iter().map(|model| format!("; their text is sent to model {}", model.value));
+                    said.push(format!(
+                        "documents {} (knowledge {name}, searched {by}{}){whose}.",
+                        files.join(", "),
+                        sent.collect::<String>()
+                    ));
+                }
                 ToolKind::Http { .. }
                 | ToolKind::Python { .. }
                 | ToolKind::File(_)
@@ -71,6 +85,12 @@ pub(super) fn reads(plan: &Plan) -> Vec<String> {
         true => vec!["Nothing but what it is given.".into()],
         false => [said, vec!["Nothing of this is changed by reading it.".into()]].concat(),
     }
+}
+
+/// Documents as their author wrote them, from the folder of the file where possible.
+fn shown(files: &FilePattern, pipeline: &Pipeline) -> String {
+    let whole = files.whole();
+    whole.strip_prefix(&pipeline.folder).unwrap_or(&whole).display().to_string()
 }
 
 /// What an agent is asked for.
@@ -220,7 +240,7 @@ fn tool(name: &str, tool: &Tool, sandbox: SandboxMode) -> Option<String> {
             })
         }
         ToolKind::File(folder) if tool.opens(FilePart::Write) => Some(format!("Tool {name}{about}: writes files in {}", folder.display())),
-        ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => None,
+        ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Knowledge(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => None,
     }
 }
 

@@ -43,6 +43,7 @@ pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
             said
         }
         StepKind::Read(read) => one(format!("reads {}", filling(&read.paths))),
+        StepKind::Search(search) => one(format!("searches {}", search.knowledge.value)),
         StepKind::Resource(step) => one(format!("reads {} from server {}", source(&step.uri), step.server.value)),
         StepKind::Plan(own) => {
             let names: Vec<&str> = own.may_use.iter().map(|name| name.as_str()).collect();

@@ -131,6 +131,12 @@ impl ToolServers for Outside {
     }
 }
 
+impl DocumentSearch for Outside {
+    fn search(&self, _: SearchRequest) -> Pending<FoundPieces> {
+        self.later(Ok(FoundPieces::default()))
+    }
+}
+
 impl Folder for Outside {
     fn list(&self, _: &Path) -> Pending<Vec<String>> {
         self.later(Ok(vec!["note.txt".into()]))
@@ -167,6 +173,7 @@ pub(super) fn ports(outside: &Arc<Outside>, clock: Arc<dyn Clock>) -> Ports {
         models: outside.clone(),
         database: outside.clone(),
         reader: outside.clone(),
+        documents: outside.clone(),
         http: outside.clone(),
         programs: outside.clone(),
         python: outside.clone(),

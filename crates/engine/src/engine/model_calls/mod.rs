@@ -289,7 +289,7 @@ impl Run {
             self.waiting_for_budget.insert(self.state.key(at));
             return Ok(());
         }
-        self.permit_model(at, &brief.agent, &request)?;
+        self.permit_model(at, Some(&brief.agent), &request)?;
         if fresh && brief.purpose == Purpose::Turn && self.recalls(at, &request) {
             return Ok(());
         }

@@ -110,6 +110,8 @@ fn key(request: &CallRequest, form: &str) -> Option<String> {
             add(&json!(variables).to_string());
             add(&format!("{returns:?} {tables:?} {venv:?} {requires:?}"));
         }
+        // What the documents hold is not known here.
+        CallRequest::Search(_) => return None,
         CallRequest::List { folder } => add(&format!("list {folder:?}")),
         CallRequest::Open { folder, name } => add(&format!("open {folder:?} {name:?}")),
         CallRequest::Scripted(_)

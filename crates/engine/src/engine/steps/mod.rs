@@ -12,6 +12,7 @@ mod read;
 mod replies;
 pub(crate) mod requests;
 mod resource;
+mod search;
 mod send;
 mod sql;
 mod tool;
@@ -25,7 +26,7 @@ use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::state::NodeRef;
 use crate::engine::words::kind_of;
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, SharedValue};
-use crate::model::{MOST_CALLED, MOST_STEP_RUNS, Mock, Step, StepKind, ToolKind};
+use crate::model::{Knowledge, MOST_CALLED, MOST_STEP_RUNS, Mock, Step, StepKind, ToolKind};
 
 /// Output and details of a step, or `None` when it continues.
 pub(crate) type Taken = Result<Option<(Value, Option<Value>)>, Failure>;
@@ -69,6 +70,7 @@ pub(crate) fn of<R>(kind: &StepKind, then: impl FnOnce(&dyn Kind) -> R) -> R {
         StepKind::Program(run) => then(run),
         StepKind::Python(step) => then(step),
         StepKind::Read(step) => then(step),
+        StepKind::Search(step) => then(step),
         StepKind::Resource(step) => then(step),
         StepKind::Tool(step) => then(step),
         StepKind::Plan(step) => then(step),
@@ -225,8 +227,14 @@ impl Run {
     fn mock(&self, at: NodeRef) -> Option<Mock> {
         let step = self.step(at);
         let is_whole = step.for_each.is_some() && !self.state.is_element(at);
-        let tool = if let StepKind::Tool(tool) = &step.kind { Some(tool.tool.as_str()).filter(|_| !is_whole) } else { None };
-        self.mock_named(&self.path(at)).or_else(|| self.mock_named(tool?))
+        let tool = if let StepKind::Tool(tool) = &step.kind {
+            Some(tool.tool.value.clone())
+        } else if let StepKind::Search(search) = &step.kind {
+            Some(Knowledge::tool_name(&search.knowledge.value))
+        } else {
+            None
+        };
+        self.mock_named(&self.path(at)).or_else(|| self.mock_named(&tool.filter(|_| !is_whole)?))
     }
 
     /// The mock with this name: a path, or a tool that an agent calls.

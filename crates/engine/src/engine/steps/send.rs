@@ -100,6 +100,7 @@ impl Run {
             ToolKind::Sql(_)
             | ToolKind::Program { .. }
             | ToolKind::Python { .. }
+            | ToolKind::Knowledge(_)
             | ToolKind::Pipeline { .. }
             | ToolKind::Server(_)
             | ToolKind::Broken => {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::http::HttpParts;
 use super::requests::RepeatKey;
+use super::search::search_output;
 use super::sql::sql_output;
 use super::{Kind, Taken, other, program};
 use crate::engine::Run;
@@ -14,7 +15,7 @@ use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::state::NodeRef;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind};
-use crate::model::{CONNECT_TIMEOUT, FilePart, Step, Tool, ToolKind, ToolName, ToolStep};
+use crate::model::{CONNECT_TIMEOUT, FilePart, Knowledge, Step, Tool, ToolKind, ToolName, ToolStep};
 use crate::template;
 
 impl Kind for ToolStep {
@@ -49,6 +50,7 @@ impl Kind for ToolStep {
             CallReply::Program(_) | CallReply::Python(_) => Ok(Some((run.started_result(at, &self.tool.value, reply)?, None))),
             CallReply::Value(value) => Ok(Some((value, None))),
             CallReply::Rows(rows) => Ok(Some(sql_output(rows, false))),
+            CallReply::Found(found) => search_output(found).map(Some),
             CallReply::Sent(id) => Ok(Some((json!({ "written": id }), None))),
             _ => other(),
         }
@@ -98,6 +100,11 @@ impl Run {
             ToolKind::Python { run, .. } => {
                 CallRequest::Python(Box::new(self.python_call(at, run, format!("tool \"{name}\""), with, timeout)))
             }
+            ToolKind::Knowledge(_) if part != Some(Knowledge::PART) => {
+                let message = format!("tool \"{name}\" does not exist: a knowledge can only {}", Knowledge::PART);
+                return Err(Failure::new(FailureKind::BadRequest, message));
+            }
+            ToolKind::Knowledge(_) => CallRequest::Search(self.search_of_tool(at, ToolName::of(name).tool, &with, timeout)?),
             ToolKind::File(folder) => {
                 let text = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
                 match tool.file_part(part).filter(|part| tool.opens(*part)) {

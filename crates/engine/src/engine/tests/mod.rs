@@ -19,6 +19,7 @@ mod questioned;
 mod refining;
 mod resuming;
 mod rounds;
+mod searching;
 mod second_rounds;
 mod secret_filter;
 mod servers;

@@ -11,7 +11,7 @@ use crate::event::{Canceller, Event, Failure, FailureKind, Happening, RunEnd, Ru
 use crate::load::WrittenRules;
 use crate::model::Limits;
 use crate::plan::Plan;
-use crate::port::{HttpReply, ModelReply, ModelRequest, ProgramCall, PythonCall, Rows, Secret, ServerCall, ToolServer};
+use crate::port::{HttpReply, ModelReply, ModelRequest, ProgramCall, PythonCall, Rows, SearchRequest, Secret, ServerCall, ToolServer};
 
 pub(super) fn start() -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000, 0).unwrap()
@@ -63,6 +63,8 @@ pub(super) struct World {
     pub(super) read: Vec<String>,
     /// Servers that started before anything needed them.
     pub(super) started: Vec<ToolServer>,
+    /// Searches that went out.
+    pub(super) searched: Vec<SearchRequest>,
     /// Calls of servers' tools that went out.
     pub(super) served: Vec<ServerCall>,
     /// Programs and code that went out.
@@ -118,6 +120,7 @@ impl World {
             held: vec![],
             asked: vec![],
             read: vec![],
+            searched: vec![],
             started: vec![],
             served: vec![],
             programs: vec![],
@@ -189,6 +192,9 @@ impl World {
                     }
                     if let CallRequest::Resource(request) = &*request {
                         self.read.push(request.uri.clone());
+                    }
+                    if let CallRequest::Search(request) = &*request {
+                        self.searched.push(request.clone());
                     }
                     if let CallRequest::Tool(request) = &*request {
                         self.served.push(request.clone());

@@ -56,6 +56,7 @@ impl Run {
             | ToolKind::Program { .. }
             | ToolKind::Python { .. }
             | ToolKind::File(_)
+            | ToolKind::Knowledge(_)
             | ToolKind::Smtp { .. }
             | ToolKind::Pipeline { .. }
             | ToolKind::Broken => false,

@@ -13,7 +13,7 @@ use crate::engine::tools::consent::not_allowed;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, HostSource, Policy, StepKind, Touch};
 use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, from_project, may_reach, opens_call};
-use crate::port::{ModelRequest, ServerTransport, ToolServer, plain_name};
+use crate::port::{Embedding, ModelRequest, SearchRequest, ServerTransport, ToolServer, plain_name};
 use crate::sql::mentions;
 
 /// An act of a request, as policies see it.
@@ -22,6 +22,8 @@ enum Deed {
     /// A server, and the URI of its resource as the only argument.
     Resource(String, Value),
     Read(String),
+    /// All files that fit a pattern.
+    ReadEach(String),
     Write(String, u64),
 }
 
@@ -44,6 +46,7 @@ impl Run {
                 self.record_decision(at, agent, (ActKind::Tool, name.to_owned()), decision, String::new())?;
             }
         }
+        self.permit_model(at, agent, request)?;
         let decided = self.decided(at, agent, tool, request)?;
         // A person is not asked about a request that is rejected anyway.
         let is_denied = decided.iter().any(|one| one.decision.is_denied());
@@ -113,6 +116,7 @@ impl Run {
                 of_act(Act::Resource { server, uri: Some((arguments, &shown)) }, format!("read the resource {shown}"))
             }
             Deed::Read(path) => of_act(Act::Read(path), format!("read {path}")),
+            Deed::ReadEach(pattern) => of_act(Act::ReadEach(pattern), format!("read the files {pattern}")),
             Deed::Write(path, size) => of_act(Act::Write(path, *size), format!("write {path}")),
         });
         Ok(of_tool.into_iter().chain(of_deeds).collect())
@@ -123,18 +127,24 @@ impl Run {
     /// # Errors
     /// Fails if the run's data named a host that is not in the file, or if an input or the data named a host that is not in a list of hosts
     /// (`denied`); also if the address cannot be read.
-    pub(crate) fn permit_model(&mut self, at: NodeRef, agent: &str, request: &CallRequest) -> Result<(), Failure> {
-        let CallRequest::Model(ModelRequest { base_url, host_from, .. }) = request else { return Ok(()) };
+    pub(crate) fn permit_model(&mut self, at: NodeRef, agent: Option<&str>, request: &CallRequest) -> Result<(), Failure> {
+        let (base_url, host_from) = if let CallRequest::Model(ModelRequest { base_url, host_from, .. }) = request {
+            (base_url, host_from)
+        } else if let CallRequest::Search(SearchRequest { embed: Some(Embedding::Endpoint(endpoint)), .. }) = request {
+            (&endpoint.base_url, &endpoint.host_from)
+        } else {
+            return Ok(());
+        };
         if *host_from < HostSource::Input {
             return Ok(());
         }
-        let (origin, policies) = (of_web(base_url)?, self.policies(at, Some(agent)));
+        let (origin, policies) = (of_web(base_url)?, self.policies(at, agent));
         // A host that a person named needs no record if no policy is in force.
         if *host_from == HostSource::Input && policies.is_empty() {
             return Ok(());
         }
         let decision = may_reach(&policies, *host_from, &origin, || self.knows(at, &origin));
-        self.record_decision(at, Some(agent), (ActKind::Host, origin.host), decision, String::new())
+        self.record_decision(at, agent, (ActKind::Host, origin.host), decision, String::new())
     }
 
     /// Checks, before its server starts, whether policies may allow a tool that a step names, perhaps after asking a person.
@@ -222,6 +232,14 @@ impl Run {
                 let network = call.network.then(|| Deed::Host(Origin::anywhere(), HostSource::Input));
                 reads.chain(writes).chain(network).collect()
             }
+            CallRequest::Search(search) => search
+                .files
+                .iter()
+                .map(|file| {
+                    let whole = inside(&file.whole());
+                    if file.rest.is_empty() { Deed::Read(whole) } else { Deed::ReadEach(whole) }
+                })
+                .collect(),
             // A list reveals all names in the folder, so it needs permission to read all of them.
             CallRequest::List { folder } => vec![Deed::Read(below(folder, "*"))],
             CallRequest::Write { folder, name, text } => vec![Deed::Write(inside(&folder.join(name)), text.len() as u64)],
@@ -284,6 +302,8 @@ fn touched(request: &CallRequest) -> (Touch, Vec<PathBuf>) {
         CallRequest::List { folder } => vec![folder.clone()],
         CallRequest::Open { folder, name } => vec![folder.join(name)],
         CallRequest::Write { folder, name, text: _ } => return (Touch::Write, vec![folder.join(name)]),
+        // Where the files of a search lie is looked at when they are found; links among them are not followed.
+        CallRequest::Search(_) => vec![],
         CallRequest::Python(call) => call.reads.iter().chain(call.tables.iter().map(|table| &table.file)).cloned().collect(),
         CallRequest::Program(_) | CallRequest::Http(_) | CallRequest::Mail(_) | CallRequest::Model(_) => vec![],
         CallRequest::Tools(_) | CallRequest::Tool(_) | CallRequest::Resource(_) => vec![],

@@ -100,7 +100,8 @@ pub static WORDS: KeyTable = KeyTable::of("words").keys(&[
 pub static REPLIES: KeyTable = KeyTable::of("scripted replies").keys(&[
     FLOW,
     key("description", Sentence, "what they are for"),
-    key("replies", Named(&Replies), "replies by step").required(),
+    key("replies", Named(&Replies), "replies by step"),
+    key("meanings", List(&List(&Name)), "groups of words that mean the same where its model makes vectors"),
 ]);
 
 /// One scripted reply that is more than a text.

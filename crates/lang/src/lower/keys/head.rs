@@ -3,14 +3,15 @@
 use strum::VariantNames;
 
 use super::Takes::*;
-use super::Thing::{Agent, Channel, Policy, StyleGuide, Table};
+use super::Thing::{Agent, Channel, Model, Policy, StyleGuide, Table};
 use super::files::TEST_CASE;
 use super::work::{AGENT, FLOW, LIMITS, MODEL, SCORECARD, TOOL};
 use super::{KeyRule, KeyTable, Takes, key};
-use crate::model::{FieldKind, PermissionMode, SandboxMode, SqlEngine};
+use crate::model::{FieldKind, PermissionMode, SandboxMode, SearchMode, SqlEngine};
 
 // A const that names a static inside another value is named itself.
 const EACH_TABLE: &Takes = &Keys(&DATA);
+const EACH_KNOWLEDGE: &Takes = &Keys(&KNOWLEDGE);
 const EACH_AGENT: &Takes = &Keys(&AGENT);
 const EACH_MODEL: &Takes = &Keys(&MODEL);
 const EACH_TOOL: &Takes = &Keys(&TOOL);
@@ -19,6 +20,7 @@ const EACH_POLICY: &Takes = &Keys(&POLICY);
 
 const IMPORTS: KeyRule = key("imports", List(&Path), "files whose definitions this one may use");
 const DATA_KEY: KeyRule = key("data", Defined(EACH_TABLE), "tables by name");
+const KNOWLEDGE_KEY: KeyRule = key("knowledge", Defined(EACH_KNOWLEDGE), "documents by name, to be searched by steps and agents");
 const SECRETS: KeyRule = key("secrets", Secrets, "names of secrets, each with one sentence for people");
 const AGENTS: KeyRule = key("agents", Defined(EACH_AGENT), "agents by name: a model with instructions");
 const MODELS: KeyRule = key("models", Defined(EACH_MODEL), "models by name; the one called default serves every agent without model");
@@ -34,6 +36,7 @@ pub static PIPELINE: KeyTable = KeyTable::of("pipeline").keys(&[
     key("inputs", Either(&[Keys(&SCHEMA_INPUTS), Defined(&Field)]), "what a run is given"),
     IMPORTS,
     DATA_KEY,
+    KNOWLEDGE_KEY,
     key("person", Keys(&PERSON), "who the run is for"),
     SECRETS,
     AGENTS,
@@ -59,6 +62,7 @@ pub static DEFINITIONS: KeyTable = KeyTable::of("shared definitions").keys(&[
     key("description", Sentence, "what the file is for"),
     IMPORTS,
     DATA_KEY,
+    KNOWLEDGE_KEY,
     SECRETS,
     AGENTS,
     MODELS,
@@ -98,6 +102,14 @@ pub static DATA: KeyTable = KeyTable::of("data").keys(&[
     key("pii", Many(&Name), "columns with personal data"),
     key("columns", Named(&Word(&["text", "number", "integer", "boolean", "date", "datetime"])), "types of columns where guessing is wrong"),
     key("engine", Word(SqlEngine::VARIANTS), "which program answers queries on it"),
+]);
+
+/// One entry of `knowledge`.
+pub static KNOWLEDGE: KeyTable = KeyTable::of("knowledge").keys(&[
+    key("files", Many(&Path), "documents of the project, by path or pattern: docs/**/*.md").required(),
+    key("search", Word(SearchMode::VARIANTS), "words, meaning, or both"),
+    key("embed", Of(Model), "the model that makes vectors, for meaning and both"),
+    key("description", Sentence, "what the documents hold, for models and people"),
 ]);
 
 /// `person`.

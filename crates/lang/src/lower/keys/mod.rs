@@ -12,7 +12,7 @@ mod work;
 
 pub(crate) use files::{BODIES, EMOJIS, EXPECT, FORMATTING, HUMOR, MARKUP, MOCK_ERROR, REPLY_CALL, REPLY_USAGE, SPLIT, TONE};
 pub use files::{CHANNEL, PAST_MESSAGE, REPLIES, REPLY, STYLE_GUIDE, TEST, TEST_CASE, WORDS};
-pub use head::{CONVERSATION, DATA, DEFINITIONS, FIELD, PERSON, PIPELINE, POLICY, SCHEMA_INPUTS};
+pub use head::{CONVERSATION, DATA, DEFINITIONS, FIELD, KNOWLEDGE, PERSON, PIPELINE, POLICY, SCHEMA_INPUTS};
 pub(crate) use head::{FILE_ACCESS, NETWORK_ACCESS, RESOURCE_LIMITS};
 pub use json_schema::json_schema;
 pub(crate) use settings::{LINT, LINT_PATH, PROJECT_JOURNAL, PROJECT_SETTINGS, SETTINGS_MODELS, USER_JOURNAL, USER_SETTINGS};
@@ -162,6 +162,8 @@ pub enum Thing {
     Policy,
     /// An entry of `data`.
     Table,
+    /// An entry of `knowledge`.
+    Knowledge,
 }
 
 /// A key that may be there.

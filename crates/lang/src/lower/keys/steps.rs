@@ -1,10 +1,10 @@
 //! Keys of steps: those of every step, then those of each kind.
 
 use super::Takes::*;
-use super::Thing::{Agent, Channel, Policy, Scorecard, Step, StyleGuide, Tool};
+use super::Thing::{Agent, Channel, Knowledge, Policy, Scorecard, Step, StyleGuide, Tool};
 use super::work::{
-    CRITERION, LIMITS, NETWORK, OK_EXITS, PRINTS, PRINTS_SCHEMA, PROGRAM_ENV, PROGRAM_INPUT, PROGRAM_KEY, PYTHON_KEY, READS_ONLY, RETRY,
-    WRITES,
+    CRITERION, FILE, LIMITS, NETWORK, OK_EXITS, PRINTS, PRINTS_SCHEMA, PROGRAM_ENV, PROGRAM_INPUT, PROGRAM_KEY, PYTHON_KEY, READS_ONLY,
+    RETRY, WRITES,
 };
 use super::{KeyRule, KeyTable, key};
 use crate::model::ArtefactKind;
@@ -45,8 +45,8 @@ const ATTACH: KeyRule = key("attach", Many(&Expression), "files the model sees")
 
 /// The kinds of steps. The first key of each is the kind itself.
 pub static KINDS: &[&KeyTable] = &[
-    &AGENT, &TOOL, &SET, &HTTP, &SQL, &PROGRAM, &PYTHON, &READ, &PLAN, &TASK, &DIALOGUE, &ROUTE, &CALL, &FORMAT, &GATE, &APPROVAL, &SEND,
-    &WAIT, &STOP,
+    &AGENT, &TOOL, &SET, &HTTP, &SQL, &PROGRAM, &PYTHON, &READ, &SEARCH, &PLAN, &TASK, &DIALOGUE, &ROUTE, &CALL, &FORMAT, &GATE, &APPROVAL,
+    &SEND, &WAIT, &STOP,
 ];
 
 static AGENT: KeyTable = KeyTable::of("agent").keys(&[
@@ -101,6 +101,12 @@ pub(crate) static RESOURCE: KeyTable = KeyTable::of("read").keys(&[
 static READ: KeyTable = KeyTable::of("read").keys(&[
     key("read", Either(&[Many(&Template), Keys(&RESOURCE)]), "reads a file, a list of files, or a resource of an MCP server"),
     key("type", Word(&["text", "table", "document", "image"]), "what the file is, when guessing is wrong"),
+]);
+
+static SEARCH: KeyTable = KeyTable::of("search").keys(&[
+    key("search", Of(Knowledge), "finds pieces of documents"),
+    key("for", Template, "what is looked for").required(),
+    key("top", Limit, "most pieces; left out: 5"),
 ]);
 
 static PLAN: KeyTable = KeyTable::of("plan").keys(&[

@@ -21,6 +21,8 @@ data:
   customers: { file: data/customers.csv, pii: [name], columns: { zip: text }, engine: sqlite }
   orders: { file: data/orders.xlsx, sheet: All }
   stock: { file: data/stock.sqlite, table: items }
+knowledge:
+  manual: { files: ["docs/**/*.md", terms.pdf], search: both, embed: third, description: How the desk works. }
 person: { id: "{{ inputs.customer }}", language: en, time_zone: UTC, name: Ana, email: a@x.org, phone: "+1" }
 secrets: { DESK_TOKEN: "Token of the desk, from its settings page" }
 conversation: { id: "{{ inputs.customer }}", message: inputs.question, keep: 10, max_tokens: 4000, summary: clerk, store: talks.db }
@@ -139,6 +141,7 @@ steps:
   - { id: files, read: ["{{ inputs.report }}"], type: table, needs: [] }
   - { id: build, program: [make, "{{ inputs.kind }}"], input: { a: 1 }, env: { CI: "1" }, output: lines, network: true, writes: out, ok_exits: 0 }
   - { id: sums, python: { file: sums.py }, with: { rows: "{{ inputs.amounts }}" }, returns: [total] }
+  - { id: found, search: manual, for: "{{ inputs.question }}", top: 3 }
   - { id: note, read: { server: clock, uri: "docs://{{ inputs.kind }}" } }
   - id: each
     needs: [facts, files]
@@ -200,6 +203,7 @@ words: { prefer: { purchase: order }, avoid: [utilise], banned: [cheap] }
 "#;
 
 const REPLIES: &str = r#"flow: 1
+meanings: [[order, purchase], [bill, invoice]]
 description: For demonstrations.
 replies:
   compose: "You asked {{ inputs.question }}"
@@ -261,6 +265,7 @@ fn places() -> Vec<&'static KeyTable> {
         &keys::DEFINITIONS,
         &keys::CHANNEL,
         &keys::STYLE_GUIDE,
+        &keys::KNOWLEDGE,
         &keys::REPLIES,
         &keys::TEST,
         &keys::FIELD,

@@ -273,7 +273,7 @@ fn loops_do_not_nest() {
 fn shared_texts_cannot_read_steps() {
     let text = "flow: 1\nagents: { w: { instructions: \"Use {{ steps.a.output }} and {{ inputs.b }}\" } }\n";
     assert_snapshot!(read(text, definitions).1, @r#"F208 2:38 "steps" exists only in a pipeline; this text is shared by several = pass the value in by the step that uses this"#);
-    assert_snapshot!(read("flow: 1\nsteps: []\nagents: {}\n", definitions).1, @r#"F002 2:1 unknown key "steps" in this file of shared definitions = use one of: flow, description, imports, data, secrets, agents, models, tools, scorecards, policies"#);
+    assert_snapshot!(read("flow: 1\nsteps: []\nagents: {}\n", definitions).1, @r#"F002 2:1 unknown key "steps" in this file of shared definitions = use one of: flow, description, imports, data, knowledge, secrets, agents, models, tools, scorecards, policies"#);
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn unknown_keys_are_named_with_what_was_meant_and_cause_nothing_else() {
     assert_snapshot!(head("inputs: { n: { type: number, min: 1, choices: [1] } }\nzzz: 1"), @r#"
     F002 3:30 unknown key "min" in input "n"; did you mean "minimum"? = write minimum
     F002 3:38 unknown key "choices" in input "n"; did you mean "enum"? = write enum
-    F002 4:1 unknown key "zzz" in this pipeline = use one of: flow, name, description, inputs, imports, data, person, secrets, agents, models, tools, scorecards, channels, style_guide, policies, policy, limits, conversation, steps, outputs, on_failure, finally, tests
+    F002 4:1 unknown key "zzz" in this pipeline = use one of: flow, name, description, inputs, imports, data, knowledge, person, secrets, agents, models, tools, scorecards, channels, style_guide, policies, policy, limits, conversation, steps, outputs, on_failure, finally, tests
     "#);
 }
 
@@ -106,7 +106,7 @@ fn missing_keys_are_told_at_the_first_key_of_their_owner() {
     "#);
     assert_snapshot!(with_steps("  - { id: a, agent: w }\n  - { id: b, needs: [a] }\n  - { id: c, set: 1, as: x }\n  - { id: d, route: inputs.x, cases: [{ id: e, set: 1 }] }"), @r#"
     F004 4:7 step "a" has no "prompt" = add prompt: what it is asked
-    F004 5:7 step "b" has no kind; give it one of: agent, tool, set, http, sql, program, python, read, plan, task, route, call, format, gate, approval, send, wait, stop = add the key of a kind with its value
+    F004 5:7 step "b" has no kind; give it one of: agent, tool, set, http, sql, program, python, read, search, plan, task, route, call, format, gate, approval, send, wait, stop = add the key of a kind with its value
     F004 6:22 step "c" has "as" but no "for_each" = add for_each, or remove as
     F004 7:41 case "d/e" has neither phrases nor when = add phrases: [words that occur in the text] or when: an expression
     "#);

@@ -1,0 +1,88 @@
+//! Which files are the documents of a knowledge.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use super::super::data::failure;
+use super::super::files;
+use super::super::folder::held;
+use super::super::own::OwnFiles;
+use super::index::FileStamp;
+use crate::diagnostic::visible;
+use crate::event::Failure;
+use crate::model::{FailureKind, FilePattern};
+use crate::port::SearchRequest;
+
+/// The most documents of a knowledge.
+const MOST_DOCUMENTS: usize = 20_000;
+
+/// A file that fits.
+#[derive(Debug, Clone)]
+pub(super) struct DocumentFile {
+    pub(super) path: PathBuf,
+    pub(super) stamp: FileStamp,
+}
+
+/// The documents, by their path from the project's folder. Links, hidden files and files that no step may read are left out; one that is named by
+/// its path itself is then a failure.
+pub(super) fn documents(request: &SearchRequest, own: &OwnFiles) -> Result<BTreeMap<String, DocumentFile>, Failure> {
+    let mut found = BTreeMap::new();
+    for pattern in &request.files {
+        match pattern.matcher() {
+            None => {
+                own.may_read(&pattern.root)?;
+                let shown = from_project(&request.project, &pattern.root);
+                held(&request.project, &pattern.root, &shown, false)?;
+                let stamp = stamp(&pattern.root).ok_or_else(|| missing(&pattern.root))?;
+                found.insert(shown, DocumentFile { path: pattern.root.clone(), stamp });
+            }
+            Some(matcher) => {
+                let inside = files::fitting(&pattern.root, &|path| matcher.fits(path), MOST_DOCUMENTS).ok_or_else(|| too_many(pattern))?;
+                let is_linked = held(&request.project, &pattern.root, &from_project(&request.project, &pattern.root), false).is_err();
+                for path in inside.into_iter().filter(|_| !is_linked).map(|inside| pattern.root.join(inside)) {
+                    if own.may_read(&path).is_ok()
+                        && let Some(stamp) = stamp(&path)
+                    {
+                        found.insert(from_project(&request.project, &path), DocumentFile { path, stamp });
+                    }
+                }
+            }
+        }
+        if found.len() > MOST_DOCUMENTS {
+            return Err(too_many(pattern));
+        }
+    }
+    if found.is_empty() {
+        let message = format!("knowledge {} has no documents: no file fits its files", request.knowledge);
+        return Err(failure(FailureKind::Unavailable, message));
+    }
+    Ok(found)
+}
+
+/// Whether the file is still where its path says, and no link leads elsewhere.
+pub(super) fn is_in_place(project: &Path, path: &Path, own: &OwnFiles) -> bool {
+    own.may_read(path).is_ok() && held(project, path, &from_project(project, path), false).is_ok()
+}
+
+/// The stamp of a regular file.
+pub(super) fn stamp(path: &Path) -> Option<FileStamp> {
+    let data = std::fs::symlink_metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    let modified = data.modified().ok()?.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
+    Some(FileStamp { size: i64::try_from(data.len()).unwrap_or(i64::MAX), modified: i64::try_from(modified).unwrap_or(i64::MAX) })
+}
+
+/// A path from the project's folder, with `/`; one outside stays whole.
+fn from_project(project: &Path, path: &Path) -> String {
+    path.strip_prefix(project).unwrap_or(path).to_string_lossy().into_owned()
+}
+
+fn missing(path: &Path) -> Failure {
+    failure(FailureKind::Unavailable, format!("the document {} does not exist, or is no file", visible(&path.display().to_string())))
+}
+
+fn too_many(pattern: &FilePattern) -> Failure {
+    let shown = pattern.whole().display().to_string();
+    let message = format!("more than {MOST_DOCUMENTS} files fit {}; write a narrower pattern, or split the knowledge", visible(&shown));
+    failure(FailureKind::TooLarge, message)
+}

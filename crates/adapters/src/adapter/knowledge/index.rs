@@ -1,0 +1,388 @@
+//! The index of a knowledge: a SQLite file with the documents, their pieces, the words in them (FTS5), and vectors.
+//!
+//! It holds nothing that the documents do not, so a file that is damaged is made anew. Every document is written in one transaction: a process that is
+//! killed leaves whole documents.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params};
+use sha2::{Digest, Sha256};
+
+use super::super::data::failure;
+use super::super::sqlite_file::{self, make_private_file, remove_whole};
+use super::pieces::Piece;
+use crate::diagnostic::visible;
+use crate::event::Failure;
+use crate::model::FailureKind;
+
+/// Changes whenever the tables or the cutting of pieces change; an index of another format is made anew.
+const FORMAT: i64 = 1;
+
+/// `porter` reduces English words to stems; `remove_diacritics 2` makes accents no difference (<https://www.sqlite.org/fts5.html#tokenizers>).
+const TABLES: &str = "
+    create table documents(id integer primary key, path text not null unique, size integer not null, modified integer not null,
+        checked integer not null, hash blob not null, problem text not null);
+    create table pieces(id integer primary key, document integer not null, page integer, heading text not null, text text not null,
+        hash blob not null);
+    create index pieces_of_document on pieces(document);
+    create index pieces_by_hash on pieces(hash);
+    create virtual table words using fts5(heading, text, content='pieces', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2');
+    create table vectors(hash blob primary key, vector blob not null) without rowid;
+    create table settings(name text primary key, value text not null);
+";
+
+/// What is known of a file without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileStamp {
+    pub(super) size: i64,
+    /// Nanoseconds since 1970.
+    pub(super) modified: i64,
+}
+
+/// A document as the index knows it.
+#[derive(Debug, Clone)]
+pub(super) struct KnownDocument {
+    pub(super) id: i64,
+    pub(super) stamp: FileStamp,
+    /// When the stamp was taken, in nanoseconds since 1970.
+    pub(super) checked: i64,
+    pub(super) hash: Vec<u8>,
+    /// Why it could not be read; empty if it was.
+    pub(super) problem: String,
+}
+
+/// A piece that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct StoredPiece {
+    pub(super) file: String,
+    pub(super) page: Option<u64>,
+    pub(super) heading: String,
+    pub(super) text: String,
+}
+
+/// Why an index cannot be used.
+#[derive(Debug)]
+pub(super) enum IndexError {
+    /// It is damaged or of another format, in words that follow "it"; made anew it can be used.
+    Damaged(String),
+    /// The disk or another process is against it.
+    Failed(Failure),
+}
+
+impl From<rusqlite::Error> for IndexError {
+    fn from(error: rusqlite::Error) -> IndexError {
+        let is_damage = match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => true,
+            Some(ErrorCode::Unknown) => error.to_string().contains("no such table") || error.to_string().contains("no such column"),
+            _ => matches!(error, rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..)),
+        };
+        match is_damage {
+            true => IndexError::Damaged(format!("was damaged ({error})")),
+            false => IndexError::Failed(of_sqlite(&error)),
+        }
+    }
+}
+
+fn of_sqlite(error: &rusqlite::Error) -> Failure {
+    let kind =
+        if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) { FailureKind::Timeout } else { FailureKind::Unavailable };
+    failure(kind, format!("the index of the documents cannot be used: {}", visible(&error.to_string())))
+}
+
+/// An open index.
+pub(super) struct DocumentIndex {
+    connection: Connection,
+}
+
+impl DocumentIndex {
+    /// Opens an index; `None` if there is none.
+    pub(super) fn open(file: &Path) -> Result<Option<DocumentIndex>, IndexError> {
+        sqlite_file::plain(file)?;
+        match std::fs::metadata(file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(IndexError::Failed(of_disk(file, &error))),
+            // A process that was killed may have left the file before its tables.
+            Ok(data) if data.len() == 0 => return Ok(None),
+            Ok(_) => {}
+        }
+        let connection = connect(file)?;
+        let format: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        match format {
+            FORMAT => Ok(Some(DocumentIndex { connection })),
+            0 => Ok(None),
+            _ => Err(IndexError::Damaged("was made by another version of flow".to_owned())),
+        }
+    }
+
+    /// Makes an empty index. The caller holds the lock.
+    pub(super) fn make(file: &Path) -> Result<DocumentIndex, IndexError> {
+        remove_whole(file).and_then(|()| make_private_file(file)).map_err(|error| IndexError::Failed(of_disk(file, &error)))?;
+        let mut connection = connect(file)?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute_batch(TABLES)?;
+        transaction.pragma_update(None, "user_version", FORMAT)?;
+        transaction.commit()?;
+        Ok(DocumentIndex { connection })
+    }
+
+    /// Documents, by path.
+    pub(super) fn documents(&self) -> Result<std::collections::HashMap<String, KnownDocument>, IndexError> {
+        let mut statement = self.connection.prepare("select path, id, size, modified, checked, hash, problem from documents")?;
+        let rows = statement.query_map([], |row| {
+            let stamp = FileStamp { size: row.get(2)?, modified: row.get(3)? };
+            let known = KnownDocument { id: row.get(1)?, stamp, checked: row.get(4)?, hash: row.get(5)?, problem: row.get(6)? };
+            Ok((row.get(0)?, known))
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Begins a change of several documents.
+    pub(super) fn change(&mut self) -> Result<IndexChange<'_>, IndexError> {
+        Ok(IndexChange(self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?))
+    }
+
+    /// The number of pieces.
+    pub(super) fn count(&self) -> Result<u64, IndexError> {
+        Ok(self.connection.query_row("select count(*) from pieces", [], |row| unsigned(row, 0))?)
+    }
+
+    /// Whether vectors of another maker are kept; they are then forgotten.
+    pub(super) fn use_vectors_of(&mut self, identity: &str) -> Result<(), IndexError> {
+        let known: Option<String> =
+            self.connection.query_row("select value from settings where name = 'embed'", [], |row| row.get(0)).optional()?;
+        if known.as_deref() == Some(identity) {
+            return Ok(());
+        }
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute("delete from vectors", [])?;
+        transaction.execute("insert or replace into settings values ('embed', ?)", [identity])?;
+        Ok(transaction.commit()?)
+    }
+
+    /// Whether the vectors that are kept are of this maker, and none is missing.
+    pub(super) fn has_vectors_of(&self, identity: &str) -> Result<bool, IndexError> {
+        let known: Option<String> =
+            self.connection.query_row("select value from settings where name = 'embed'", [], |row| row.get(0)).optional()?;
+        Ok(known.as_deref() == Some(identity) && self.without_vectors(1)?.is_empty())
+    }
+
+    /// Texts of pieces that have no vector yet, each once, with the hash under which it is kept.
+    pub(super) fn without_vectors(&self, most: usize) -> Result<Vec<(Vec<u8>, String)>, IndexError> {
+        let mut statement = self.connection.prepare_cached(
+            "select hash, min(heading), min(text) from pieces where not exists (select 1 from vectors where vectors.hash = pieces.hash) \
+             group by hash limit ?",
+        )?;
+        let rows = statement.query_map([most as i64], |row| {
+            let (heading, text): (String, String) = (row.get(1)?, row.get(2)?);
+            Ok((row.get(0)?, if heading.is_empty() { text } else { format!("{heading}\n{text}") }))
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// How many pieces have no vector yet.
+    pub(super) fn count_without_vectors(&self) -> Result<u64, IndexError> {
+        let count = "select count(distinct hash) from pieces where not exists (select 1 from vectors where vectors.hash = pieces.hash)";
+        Ok(self.connection.query_row(count, [], |row| unsigned(row, 0))?)
+    }
+
+    /// Keeps vectors.
+    ///
+    /// # Errors
+    /// Also fails with `bad_response` if they are not as long as those that are kept.
+    pub(super) fn keep_vectors(&mut self, vectors: &[(Vec<u8>, Vec<f32>)]) -> Result<(), IndexError> {
+        let kept: Option<i64> = self.connection.query_row("select length(vector) from vectors limit 1", [], |row| row.get(0)).optional()?;
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for (hash, vector) in vectors {
+            let bytes = bytes_of(vector);
+            if kept.is_some_and(|kept| kept != bytes.len() as i64) {
+                let message = format!("the model gave a vector of {} numbers, and {} before", vector.len(), kept.unwrap_or(0) / 4);
+                return Err(IndexError::Failed(failure(FailureKind::BadResponse, message)));
+            }
+            transaction.execute("insert or replace into vectors values (?, ?)", params![hash, bytes])?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// The pieces that hold some of these words, by BM25, the best first: the piece, and its score (more is better). A word of the heading counts
+    /// as [`HEADING_WEIGHT`] words of the text.
+    pub(super) fn by_words(&self, words: &[String], most: u64) -> Result<Vec<(i64, f64)>, IndexError> {
+        let chosen = self.telling(words)?;
+        if chosen.is_empty() {
+            return Ok(vec![]);
+        }
+        let mut statement = self.connection.prepare_cached(
+            "select rowid, -bm25(words, ?2, 1.0) as score from words where words match ?1 order by bm25(words, ?2, 1.0), rowid limit ?3",
+        )?;
+        let rows = statement.query_map(params![any_of(&chosen), HEADING_WEIGHT, most as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The words that tell pieces apart: not those that most pieces hold, such as articles. If all are like that, all of them.
+    fn telling(&self, words: &[String]) -> Result<Vec<String>, IndexError> {
+        let all = self.count()?;
+        let most = (all as f64 * MOST_COMMON) as u64;
+        let mut statement = self.connection.prepare_cached("select count(*) from (select 1 from words where words match ? limit ?)")?;
+        let mut chosen = vec![];
+        for word in words {
+            let held: u64 = statement.query_row(params![any_of(std::slice::from_ref(word)), (most + 1) as i64], |row| unsigned(row, 0))?;
+            if held > 0 && (held <= most || all < FEWEST_PIECES) {
+                chosen.push(word.clone());
+            }
+        }
+        Ok(if chosen.is_empty() { words.to_vec() } else { chosen })
+    }
+
+    /// The pieces whose vectors are nearest to this one, of length 1, the best first: the piece, and the cosine.
+    pub(super) fn by_vector(&self, vector: &[f32], most: u64) -> Result<Vec<(i64, f64)>, IndexError> {
+        let mut statement =
+            self.connection.prepare_cached("select pieces.id, vectors.vector from vectors join pieces on pieces.hash = vectors.hash")?;
+        let mut rows = statement.query([])?;
+        let mut best: Vec<(i64, f64)> = vec![];
+        let most = most as usize;
+        while let Some(row) = rows.next()? {
+            let bytes = row.get_ref(1)?.as_blob().map_err(|error| IndexError::Damaged(format!("was damaged ({error})")))?;
+            if bytes.len() != vector.len() * 4 {
+                return Err(IndexError::Damaged("was damaged (a vector has the wrong length)".to_owned()));
+            }
+            let (numbers, _) = bytes.as_chunks::<4>();
+            let cosine: f32 = numbers.iter().zip(vector).map(|(number, other)| f32::from_le_bytes(*number) * other).sum();
+            best.push((row.get(0)?, f64::from(cosine)));
+            if best.len() >= 4 * most.max(64) {
+                best_first(&mut best, most);
+            }
+        }
+        best_first(&mut best, most);
+        Ok(best)
+    }
+
+    /// A piece. Its text must be the one that was written.
+    pub(super) fn piece(&self, id: i64) -> Result<StoredPiece, IndexError> {
+        let mut statement = self.connection.prepare_cached(
+            "select documents.path, page, heading, text, pieces.hash from pieces join documents on documents.id = pieces.document where pieces.id = ?",
+        )?;
+        let found = statement.query_row([id], |row| {
+            let piece = StoredPiece {
+                file: row.get(0)?,
+                page: row.get::<_, Option<i64>>(1)?.map(i64::unsigned_abs),
+                heading: row.get(2)?,
+                text: row.get(3)?,
+            };
+            Ok((piece, row.get::<_, Vec<u8>>(4)?))
+        });
+        let (piece, hash) = found.optional()?.ok_or_else(|| IndexError::Damaged("was damaged (a piece has no document)".to_owned()))?;
+        if hash != piece_hash(&piece.heading, &piece.text) {
+            return Err(IndexError::Damaged("was damaged (a piece is not as it was written)".to_owned()));
+        }
+        Ok(piece)
+    }
+}
+
+/// How many words of a text a word of its headings counts as.
+const HEADING_WEIGHT: f64 = 1.5;
+/// A word that more of the pieces hold tells nothing.
+const MOST_COMMON: f64 = 0.2;
+/// With fewer pieces every word counts: the share of pieces that hold it says little, and there is little to read.
+const FEWEST_PIECES: u64 = 500;
+
+fn best_first(best: &mut Vec<(i64, f64)>, most: usize) {
+    best.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.cmp(b)));
+    best.truncate(most);
+}
+
+/// A query for any of these words. Each is a string of FTS5's query language, in which nothing but `"` means anything
+/// (<https://www.sqlite.org/fts5.html#full_text_query_syntax>), and words hold none.
+fn any_of(words: &[String]) -> String {
+    words.iter().map(|word| format!("\"{}\"", word.replace('"', ""))).collect::<Vec<_>>().join(" OR ")
+}
+
+/// A change of several documents; dropped without [`IndexChange::commit`] it is undone.
+pub(super) struct IndexChange<'c>(Transaction<'c>);
+
+impl IndexChange<'_> {
+    /// Removes a document.
+    pub(super) fn remove(&self, id: i64) -> Result<(), IndexError> {
+        let words = "insert into words(words, rowid, heading, text) select 'delete', id, heading, text from pieces where document = ?";
+        self.0.execute(words, [id])?;
+        self.0.execute("delete from pieces where document = ?", [id])?;
+        self.0.execute("delete from documents where id = ?", [id])?;
+        Ok(())
+    }
+
+    /// Adds a document that is not there.
+    pub(super) fn add(&self, path: &str, known: &KnownDocument, pieces: &[Piece]) -> Result<(), IndexError> {
+        self.0.execute(
+            "insert into documents(path, size, modified, checked, hash, problem) values (?, ?, ?, ?, ?, ?)",
+            params![path, known.stamp.size, known.stamp.modified, known.checked, known.hash, known.problem],
+        )?;
+        let document = self.0.last_insert_rowid();
+        let mut insert = self.0.prepare_cached("insert into pieces(document, page, heading, text, hash) values (?, ?, ?, ?, ?)")?;
+        let mut words = self.0.prepare_cached("insert into words(rowid, heading, text) values (?, ?, ?)")?;
+        for piece in pieces {
+            let page = piece.page.map(|page| page as i64);
+            insert.execute(params![document, page, piece.heading, piece.text, piece_hash(&piece.heading, &piece.text)])?;
+            words.execute(params![self.0.last_insert_rowid(), piece.heading, piece.text])?;
+        }
+        Ok(())
+    }
+
+    /// Notes that a document is as it was.
+    pub(super) fn is_unchanged(&self, id: i64, stamp: FileStamp, checked: i64) -> Result<(), IndexError> {
+        let update = "update documents set size = ?, modified = ?, checked = ? where id = ?";
+        self.0.execute(update, params![stamp.size, stamp.modified, checked, id])?;
+        Ok(())
+    }
+
+    /// Forgets the vectors of pieces that are no longer there.
+    pub(super) fn forget_vectors(&self) -> Result<(), IndexError> {
+        self.0.execute("delete from vectors where not exists (select 1 from pieces where pieces.hash = vectors.hash)", [])?;
+        Ok(())
+    }
+
+    /// Makes it last.
+    pub(super) fn commit(self) -> Result<(), IndexError> {
+        Ok(self.0.commit()?)
+    }
+}
+
+fn unsigned(row: &rusqlite::Row, column: usize) -> rusqlite::Result<u64> {
+    Ok(row.get::<_, i64>(column)?.unsigned_abs())
+}
+
+fn piece_hash(heading: &str, text: &str) -> Vec<u8> {
+    let mut hash = Sha256::new();
+    hash.update(heading);
+    hash.update([0]);
+    hash.update(text);
+    hash.finalize()[..16].to_vec()
+}
+
+fn bytes_of(vector: &[f32]) -> Vec<u8> {
+    vector.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+fn connect(file: &Path) -> Result<Connection, IndexError> {
+    let connection = Connection::open(file)?;
+    connection.busy_timeout(sqlite_file::PATIENCE)?;
+    sqlite_file::patiently(|| connection.pragma_update(None, "journal_mode", "wal"))?;
+    // The index can be made anew, so it need not survive a crash of the machine: only damage must be told.
+    connection.pragma_update(None, "synchronous", "normal")?;
+    connection.pragma_update(None, "cache_size", -32_768)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
+    Ok(connection)
+}
+
+pub(super) fn of_disk(file: &Path, error: &std::io::Error) -> Failure {
+    let message = format!("the index {} cannot be written: {error}", visible(&file.display().to_string()));
+    failure(FailureKind::Unavailable, message)
+}
+
+/// The file of an index: below the project, named by its knowledge and the place of its documents.
+pub(super) fn file_of(project: &Path, knowledge: &str, place: &str) -> PathBuf {
+    let mut hash = Sha256::new();
+    hash.update(place);
+    let short = hex::encode(&hash.finalize()[..4]);
+    project.join(".flow").join("knowledge").join(format!("{knowledge}-{short}.db"))
+}

@@ -1,0 +1,81 @@
+//! `knowledge`, and the step that searches it.
+
+use super::context::{Lower, quoted};
+use super::keys;
+use super::reader::KeyReader;
+use super::world::OtherFileError;
+use crate::diagnostic::Diagnostic;
+use crate::model::{FilePattern, Knowledge, MOST_FOUND, SearchMode, SearchStep, Tool, ToolKind};
+use crate::source::{Span, Spanned};
+use crate::syntax::Node;
+
+/// One entry, as the tool that it is for agents; one that cannot be read has the kind `Broken`.
+pub(super) fn knowledge(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
+    let mut tool = Tool { span, ..Tool::default() };
+    let Some(keys) = KeyReader::new(lower, owner, &[&keys::KNOWLEDGE], node) else { return tool };
+    tool.description = keys.get("description").and_then(|node| lower.description("description", node, "write the text itself"));
+    let search: Option<SearchMode> = if keys.has("search") { keys.choice("search") } else { Some(SearchMode::default()) };
+    let embed = keys.name("embed");
+    let written = keys.get("files").map(|node| lower.one_or_many("files", node)).unwrap_or_default();
+    let files: Vec<Spanned<FilePattern>> = written.iter().filter_map(|node| pattern(lower, node)).collect();
+    let Some(search) = search else { return tool };
+    if search.needs_vectors() && !keys.has("embed") {
+        let word: &str = search.into();
+        keys.missing(
+            &format!("searches by {} but has no embed", quoted(word)),
+            "add embed: with a model that makes vectors, or search: words",
+        );
+    }
+    if !search.needs_vectors() && embed.is_some() {
+        let help = "remove embed, or write search: both";
+        lower.report(
+            Diagnostic::bad_value(keys.key_span("embed"), format!("embed of {} is never asked: it searches by words", keys.owner))
+                .help(help),
+        );
+    }
+    if !files.is_empty() {
+        tool.kind = ToolKind::Knowledge(Knowledge { files, search, embed });
+    }
+    tool
+}
+
+/// A path or a pattern in the project (F604), which fits a file (F025).
+fn pattern(lower: &Lower, node: &Node) -> Option<Spanned<FilePattern>> {
+    let written = lower.name("files", node)?;
+    let (root, rest) = FilePattern::split(&written.value);
+    let is_pattern = !rest.is_empty();
+    let answer = if is_pattern { lower.world().path(lower.file, &root) } else { file(lower, &root) };
+    let root = lower.found(if is_pattern { "folder of the pattern" } else { "document" }, &written.value, written.span, answer)?;
+    let pattern = FilePattern { root, rest };
+    if let Some(problem) = pattern.problem() {
+        let help = "write * for a part of a name, ** for folders in folders: docs/**/*.md";
+        return lower.reject(written.span, format!("{} is no pattern of files: {problem}", quoted(&written.value)), help);
+    }
+    if is_pattern && !lower.world().has_fitting(&pattern) {
+        let message = format!("no file fits {}", quoted(&written.value));
+        lower.report(Diagnostic::missing_file(written.span, message).help("correct the pattern; hidden files and links do not count"));
+    }
+    Some(Spanned::new(pattern, written.span))
+}
+
+fn file(lower: &Lower, path: &str) -> Result<std::path::PathBuf, OtherFileError> {
+    let answer = lower.world().existing(lower.file, path);
+    let is_folder = answer.is_err() && lower.world().existing_folder(lower.file, path).is_ok();
+    if is_folder { Err(OtherFileError::Because("it is a folder".to_owned(), "write which files of it: docs/**/*.md")) } else { answer }
+}
+
+/// F013: one name for a tool and a knowledge.
+pub(super) fn clash(name: &str, first: Span, second: Span) -> Diagnostic {
+    let message = format!("there are a tool and a knowledge called {}", quoted(name));
+    Diagnostic::duplicate_id(second, message).related(first, "the tool").help("rename one of the two; agents list both by name")
+}
+
+/// `search: handbook, for: …, top: 5`.
+pub(super) fn search(keys: &KeyReader) -> Option<SearchStep> {
+    let (knowledge, query, top) = (keys.name("search"), keys.text("for"), keys.limit("top"));
+    if let Some(top) = top.filter(|top| *top > MOST_FOUND) {
+        let message = format!("top {top} is more than {MOST_FOUND}");
+        keys.lower.report(Diagnostic::bad_value(keys.value_span("top"), message).help(format!("write at most {MOST_FOUND}")));
+    }
+    Some(SearchStep { knowledge: knowledge?, query: query?, top: top.map(|top| top.min(MOST_FOUND)) })
+}
