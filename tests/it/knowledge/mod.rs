@@ -18,7 +18,7 @@ use asked::{meanings, quality};
 #[test]
 fn questions_find_the_page_that_answers_them() {
     let words = quality(SearchMode::Words, None);
-    assert!(words.questions >= 60 && words.recall >= 0.9 && words.mrr >= 0.8, "{} {} {:?}", words.recall, words.mrr, words.missed);
+    assert!(words.questions >= 60 && words.recall >= 0.85 && words.mrr >= 0.8, "{} {} {:?}", words.recall, words.mrr, words.missed);
     let both = quality(SearchMode::Both, Some(Embedding::Scripted { meanings: meanings() }));
     assert!(both.recall >= words.recall, "{} {:?}", both.recall, both.missed);
 }

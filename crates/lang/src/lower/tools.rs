@@ -73,13 +73,15 @@ pub(crate) fn one_kind<'a, 'w>(
         let fits =
             |kind: &&&'static KeyTable| !kind.keys.first().is_some_and(|key| key.is_later) && own.iter().all(|key| kind.key(key).is_some());
         let fitting: Vec<&str> = kinds.iter().filter(fits).map(|kind| kind.name).collect();
+        let now: Vec<&str> = kinds.iter().filter(|kind| !kind.keys.first().is_some_and(|key| key.is_later)).map(|kind| kind.name).collect();
+        // In the help: a message has no room for all of them.
+        let now = now.join(", ");
         let help = match (own.first(), fitting.as_slice()) {
             (Some(key), [kind]) => format!("add {kind}: and its value; {} belongs to that kind", quoted(key)),
-            _ if instead.is_some() => "add the key of a kind with its value, or steps: with several steps".to_owned(),
-            _ => "add the key of a kind with its value".to_owned(),
+            _ if instead.is_some() => format!("add steps: with several steps, or the key of a kind with its value: {now}"),
+            _ => format!("add the key of a kind with its value: {now}"),
         };
-        let now: Vec<&str> = kinds.iter().filter(|kind| !kind.keys.first().is_some_and(|key| key.is_later)).map(|kind| kind.name).collect();
-        keys.missing(&format!("has no kind; give it one of: {}", now.join(", ")), &help);
+        keys.missing("has no kind", &help);
     }
     (Some(keys), None)
 }

@@ -3,8 +3,8 @@
 use super::Takes::*;
 use super::Thing::{Agent, Channel, Knowledge, Policy, Scorecard, Step, StyleGuide, Tool};
 use super::work::{
-    CRITERION, FILE, LIMITS, NETWORK, OK_EXITS, PRINTS, PRINTS_SCHEMA, PROGRAM_ENV, PROGRAM_INPUT, PROGRAM_KEY, PYTHON_KEY, READS_ONLY,
-    RETRY, WRITES,
+    CRITERION, LIMITS, NETWORK, OK_EXITS, PRINTS, PRINTS_SCHEMA, PROGRAM_ENV, PROGRAM_INPUT, PROGRAM_KEY, PYTHON_KEY, READS_ONLY, RETRY,
+    WRITES,
 };
 use super::{KeyRule, KeyTable, key};
 use crate::model::ArtefactKind;
