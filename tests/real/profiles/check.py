@@ -39,7 +39,7 @@ outputs:
 """
 
 CHOICES = {
-    "distinct": "distinct values are a share of the cells that are not empty, as nunique() / count(), rounded to one decimal place",
+    "distinct": "distinct values are a share of the cells that are not empty, as nunique() / count(), rounded to one decimal place, near 0 and 100 to two digits",
     "empty": "only an empty cell is empty: NA and null are texts, so pandas reads with keep_default_na=False",
     "texts": "in a delimited file true, false and days are texts, and so is a column with leading zeros",
     "encodings": "a delimited file is UTF-8 or UTF-16; anything else is unreadable, and the sentence says what to do",
@@ -49,14 +49,7 @@ CHOICES = {
     "ties": "among values that are equally frequent the smaller ones come first; pandas leaves their order open",
     "pdf spaces": "blanks and line ends of a PDF's text are not compared: they are not in the file, each reader infers them from places",
 }
-MISSING = {
-    "small shares": "a column of few different values in many rows has the share 0.0, as one without values",
-    "password": "a PDF with a password is told as a document of no pages, without a word about the password",
-    "ten rows": "the sample has five rows, not ten",
-    "counts": "top_3 holds values without their counts",
-    "inside forms": "text and pictures in a form of a PDF (a drawing used like a stamp) and pictures written between its letters are not seen",
-    "document figures": "a PDF has no figures of all its pages: pages, images, total, longest and median length of text",
-}
+MISSING = {}
 
 found = {}
 

@@ -115,6 +115,8 @@ pub struct FileContent {
     pub pages: Vec<PageText>,
     pub width: Option<u64>,
     pub height: Option<u64>,
+    #[serde(flatten, default)]
+    pub figures: DocumentFigures,
     /// One sentence: `Table of 12 rows and 3 columns.`
     pub summary: String,
 }
@@ -140,8 +142,53 @@ pub struct ColumnSummary {
     pub pct_distinct: f64,
     pub min: Value,
     pub max: Value,
-    /// The three most frequent values.
-    pub top_3: Vec<Value>,
+    /// The three most frequent values; of equally frequent ones the smaller ones.
+    pub top_3: Vec<ValueCount>,
+}
+
+/// A value and how often it occurs.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the keys of the language page")]
+pub struct ValueCount {
+    pub value: Value,
+    pub count: u64,
+}
+
+/// Figures of all pages of a document together. Lengths are numbers of characters. `None` where the kind of file does not tell: a Word file stores no page
+/// breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the keys of the language page")]
+pub struct DocumentFigures {
+    pub page_count: Option<u64>,
+    pub image_count: Option<u64>,
+    pub text_length: Option<u64>,
+    pub longest_page: Option<u64>,
+    /// Between two pages, their mean.
+    pub median_page: Option<f64>,
+}
+
+impl DocumentFigures {
+    /// The figures of a document whose pages are pages.
+    pub fn of_pages(pages: &[PageText]) -> DocumentFigures {
+        let mut lengths: Vec<u64> = pages.iter().map(PageText::length).collect();
+        lengths.sort_unstable();
+        let middle = |from_end: usize| lengths.get(lengths.len().saturating_sub(from_end) / 2).copied().unwrap_or(0) as f64;
+        DocumentFigures {
+            page_count: Some(pages.len() as u64),
+            longest_page: Some(lengths.last().copied().unwrap_or(0)),
+            median_page: Some(f64::midpoint(middle(1), middle(0))),
+            ..DocumentFigures::of_text(pages)
+        }
+    }
+
+    /// The figures of a document that stores no page breaks.
+    pub fn of_text(pages: &[PageText]) -> DocumentFigures {
+        DocumentFigures {
+            image_count: Some(pages.iter().map(|page| page.images).sum()),
+            text_length: Some(pages.iter().map(PageText::length).sum()),
+            ..DocumentFigures::default()
+        }
+    }
 }
 
 /// A page of a document.
@@ -153,8 +200,44 @@ pub struct PageText {
     pub images: u64,
 }
 
+impl PageText {
+    /// The length of its text in characters.
+    fn length(&self) -> u64 {
+        self.text.chars().count() as u64
+    }
+}
+
 /// Reads files.
 pub trait FileReader: Send + Sync {
     /// Reads one file and says which tables it holds for later queries. Failures: `unavailable`, `too_large`, `wrong_type`, `timeout`.
     fn read(&self, request: ReadRequest) -> Pending<(FileContent, Vec<TableSource>)>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(texts: &[&str]) -> DocumentFigures {
+        let page = |text: &&str| PageText { text: (*text).to_owned(), images: 2, ..PageText::default() };
+        DocumentFigures::of_pages(&texts.iter().map(page).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn lengths_of_pages_are_counted_in_characters_and_their_median_may_lie_between_two() {
+        let of_three = figures(&["aä", "", "abcde"]);
+        assert_eq!((of_three.page_count, of_three.image_count, of_three.text_length), (Some(3), Some(6), Some(7)));
+        assert_eq!((of_three.longest_page, of_three.median_page), (Some(5), Some(2.0)));
+        assert_eq!(figures(&["abc", "a", "abcd", ""]).median_page, Some(2.0));
+        assert_eq!(figures(&["a", "ab"]).median_page, Some(1.5));
+        assert_eq!(
+            figures(&[]),
+            DocumentFigures {
+                page_count: Some(0),
+                image_count: Some(0),
+                text_length: Some(0),
+                longest_page: Some(0),
+                median_page: Some(0.0)
+            }
+        );
+    }
 }

@@ -26,7 +26,10 @@ pub use crate::model::{Data, DataKind, FieldKind, HostSource, Method, SqlEngine,
 pub use cache::Cache;
 pub use clock::Clock;
 pub use conversation::{ConversationRun, ConversationSummary, Conversations, EarlierMessages, KeptMessage, MessageThread};
-pub use data::{ColumnSummary, FileContent, FileReader, PageText, QueryRequest, ReadRequest, Rows, SqlDatabase, TableSource, TableSummary};
+pub use data::{
+    ColumnSummary, DocumentFigures, FileContent, FileReader, PageText, QueryRequest, ReadRequest, Rows, SqlDatabase, TableSource,
+    TableSummary, ValueCount,
+};
 pub use files::{Files, MemoryFiles, Overlay, ReadFileError};
 pub use http::{HttpClient, HttpReply, HttpRequest};
 pub use mail::{Mail, MailSender};

@@ -10,7 +10,7 @@ use crate::engine::{CallReply, Input};
 use crate::event::{ConversationSoFar, Failure, RunStart, ServerQuestion, ServerTool};
 use crate::port::{
     ColumnSummary, FileContent, FoundPiece, FoundPieces, HttpReply, ModelReply, PageText, ProgramReply, PythonError, PythonReply,
-    ResourceReply, Rows, ServerReply, TableSource, TableSummary, ToolCall, ToolList,
+    ResourceReply, Rows, ServerReply, TableSource, TableSummary, ToolCall, ToolList, ValueCount,
 };
 use crate::redact::Secrets;
 
@@ -174,13 +174,13 @@ impl Door {
     }
 
     fn file(&self, content: &mut FileContent) {
-        let FileContent { path, kind: _, text, tables, pages, width: _, height: _, summary } = content;
+        let FileContent { path, kind: _, text, tables, pages, width: _, height: _, figures: _, summary } = content;
         self.texts([path, text, summary]);
         for TableSummary { name, row_count: _, sample_markdown, columns } in tables {
             self.texts([name, sample_markdown]);
             for ColumnSummary { name, pct_distinct: _, min, max, top_3 } in columns {
                 self.text(name);
-                top_3.iter_mut().chain([min, max]).for_each(|value| self.value(value));
+                top_3.iter_mut().map(|ValueCount { value, count: _ }| value).chain([min, max]).for_each(|value| self.value(value));
             }
         }
         for PageText { number: _, text, images: _ } in pages {
@@ -207,7 +207,7 @@ mod tests {
             name: text(),
             min: json!(text()),
             max: json!([text()]),
-            top_3: vec![json!(text())],
+            top_3: vec![ValueCount { value: json!(text()), count: 1 }],
             ..ColumnSummary::default()
         };
         let table = TableSummary { name: text(), sample_markdown: text(), columns: vec![column], ..TableSummary::default() };

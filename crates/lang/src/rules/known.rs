@@ -200,7 +200,9 @@ pub(super) fn of_shape(shape: &Shape) -> Type {
 
 /// A file of a `read` step.
 pub(super) fn file() -> Type {
-    let column = ["name", "pct_distinct", "min", "max", "top_3"].map(|name| (name, Type::Any));
+    let frequent = Type::open_object([("value", Type::Any), ("count", Type::Number)]);
+    let column =
+        [("name", Type::Text), ("pct_distinct", Type::Number), ("min", Type::Any), ("max", Type::Any), ("top_3", Type::list(frequent))];
     let table = Type::open_object([
         ("name", Type::Text),
         ("row_count", Type::Number),
@@ -216,6 +218,11 @@ pub(super) fn file() -> Type {
         ("pages", Type::list(page)),
         ("width", Type::Number),
         ("height", Type::Number),
+        ("page_count", Type::Number),
+        ("image_count", Type::Number),
+        ("text_length", Type::Number),
+        ("longest_page", Type::Number),
+        ("median_page", Type::Number),
         ("summary", Type::Text),
     ])
 }

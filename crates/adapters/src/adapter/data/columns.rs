@@ -108,26 +108,41 @@ impl Guess {
         Guess { is_used: false, integer: true, point: true, comma: may_use_comma, clear_comma: false, boolean: true }
     }
 
-    /// Takes one more cell into account. Empty cells are ignored.
-    pub(super) fn see(&mut self, cell: &Cell<'_>) {
+    /// Takes one more cell into account. Empty cells are ignored. Returns the value of the cell if the column may still be one of numbers or booleans:
+    /// 1 and 0 are true and false.
+    pub(super) fn see(&mut self, cell: &Cell<'_>) -> Option<f64> {
         if *cell == Cell::Empty {
-            return;
+            return None;
         }
         self.is_used = true;
         self.boolean &= matches!(cell, Cell::Boolean(_));
         match cell {
+            Cell::Guess(_) if !(self.integer || self.point || self.comma) => None,
             Cell::Guess(text) => {
                 let text = text.trim();
-                self.integer = self.integer && integer(text).is_some();
-                self.point = self.point && number(text, '.').is_some();
-                self.comma = self.comma && number(text, ',').is_some();
+                if let Some(whole) = integer(text) {
+                    return Some(whole as f64);
+                }
+                self.integer = false;
+                let point = if self.point { number(text, '.') } else { None };
+                let comma = if self.comma { number(text, ',') } else { None };
+                (self.point, self.comma) = (point.is_some(), comma.is_some());
                 self.clear_comma |= has_clear_comma(text);
+                point.or(comma)
             }
             Cell::Number(value) => {
                 self.integer &= whole(*value).is_some();
                 self.comma = false;
+                self.point.then_some(*value)
             }
-            _ => (self.integer, self.point, self.comma) = (false, false, false),
+            Cell::Boolean(value) => {
+                (self.integer, self.point, self.comma) = (false, false, false);
+                self.boolean.then_some(f64::from(u8::from(*value)))
+            }
+            Cell::Empty | Cell::Text(_) => {
+                (self.integer, self.point, self.comma) = (false, false, false);
+                None
+            }
         }
     }
 
@@ -200,6 +215,17 @@ pub(super) enum Cell<'a> {
 }
 
 impl Cell<'_> {
+    /// The cell by itself. A text whose type is guessed becomes a text.
+    pub(super) fn owned(&self) -> Cell<'static> {
+        match self {
+            Cell::Empty => Cell::Empty,
+            Cell::Guess(text) => Cell::Text(Cow::Owned((*text).to_owned())),
+            Cell::Text(text) => Cell::Text(Cow::Owned(text.as_ref().to_owned())),
+            Cell::Number(number) => Cell::Number(*number),
+            Cell::Boolean(boolean) => Cell::Boolean(*boolean),
+        }
+    }
+
     /// The cell as text. Numbers have their shortest form, so whole numbers have no `.0`.
     pub(super) fn text(&self) -> Cow<'_, str> {
         match self {

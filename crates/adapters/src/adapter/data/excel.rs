@@ -11,7 +11,7 @@ use calamine::{Data, DataRef, ExcelDateTime, Reader, SheetType, Xlsx};
 use super::archive;
 use super::blocking::CancelFlag;
 use super::columns::{Cell, RowSource, SourceRow};
-use super::sentence::{bad_request, file_name, listed, too_large, wrong_type};
+use super::sentence::{bad_request, file_name, internal, listed, too_large, wrong_type};
 use super::source::Content;
 use crate::event::Failure;
 
@@ -69,7 +69,7 @@ impl Workbook {
             None => sheets.first(),
         };
         match name {
-            Some(name) => Ok(Sheet { name: name.clone(), workbook: self }),
+            Some(name) => Ok(Sheet { name: name.clone(), workbook: self, first_column: None }),
             None => Err(bad_request(format!("{file} has no sheet \"{}\"; its sheets are: {}.", table.unwrap_or_default(), have()))),
         }
     }
@@ -83,10 +83,41 @@ fn unreadable(name: &str, error: &dyn std::fmt::Display) -> Failure {
 pub(super) struct Sheet {
     name: String,
     workbook: Workbook,
+    /// The first column with a cell that is not empty, from 0. `None` until the sheet was read once.
+    first_column: Option<usize>,
 }
 
-impl RowSource for Sheet {
-    fn each_row(&mut self, cancel: &CancelFlag, show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
+impl Sheet {
+    /// The workbook, for another sheet.
+    pub(super) fn into_workbook(self) -> Workbook {
+        self.workbook
+    }
+
+    /// A table may begin anywhere in its sheet: columns before it that are wholly empty do not belong to it. They are known only at the end, so a
+    /// sheet is read once for them.
+    fn first_column(&mut self, cancel: &CancelFlag) -> Result<usize, Failure> {
+        if let Some(first) = self.first_column {
+            return Ok(first);
+        }
+        let mut first = usize::MAX;
+        self.each_row_from(0, cancel, &mut |row| {
+            first = first.min(row.cells.iter().position(|cell| *cell != Cell::Empty).unwrap_or(usize::MAX));
+            // Most tables begin in the first column; the failure only ends the loop.
+            if first == 0 { Err(internal("")) } else { Ok(()) }
+        })
+        .or_else(|failure| if first == 0 { Ok(()) } else { Err(failure) })?;
+        Ok(*self.first_column.insert(if first == usize::MAX { 0 } else { first }))
+    }
+}
+
+impl Sheet {
+    /// Shows all rows, without the cells before a column.
+    fn each_row_from(
+        &mut self,
+        first_column: usize,
+        cancel: &CancelFlag,
+        show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let file = file_name(&self.workbook.path);
         let wrong = |error: calamine::XlsxError| unreadable(&file, &error);
         let mut cells = self.workbook.xlsx.worksheet_cells_reader(&self.name).map_err(wrong)?;
@@ -104,7 +135,7 @@ impl RowSource for Sheet {
                 && at.is_none_or(|(row, _)| row != number)
             {
                 if row.iter().any(|cell| *cell != Cell::Empty) {
-                    show(&SourceRow { number: u64::from(number) + 1, cells: &row })?;
+                    show(&SourceRow { number: u64::from(number) + 1, cells: row.get(first_column..).unwrap_or_default() })?;
                 }
                 row.clear();
             }
@@ -124,6 +155,13 @@ impl RowSource for Sheet {
             }
         }
     }
+}
+
+impl RowSource for Sheet {
+    fn each_row(&mut self, cancel: &CancelFlag, show: &mut dyn FnMut(&SourceRow<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
+        let first_column = self.first_column(cancel)?;
+        self.each_row_from(first_column, cancel, show)
+    }
 
     fn place(&self, number: u64) -> String {
         format!("{}, sheet \"{}\", row {number}", file_name(&self.workbook.path), self.name)
@@ -136,7 +174,14 @@ fn from_excel(value: &DataRef<'_>) -> Cell<'static> {
         Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) if text.trim().is_empty() => Cell::Empty,
         Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) => Cell::Text(Cow::Owned(text)),
         Data::Int(number) => Cell::Number(number as f64),
-        Data::Float(number) => Cell::Number(number),
+        // No number is infinite or none in a file that a program wrote.
+        Data::Float(number) => {
+            if number.is_finite() {
+                Cell::Number(number)
+            } else {
+                Cell::Empty
+            }
+        }
         Data::Bool(boolean) => Cell::Boolean(boolean),
         Data::DateTime(time) => Cell::Text(Cow::Owned(shown_time(&time))),
     }

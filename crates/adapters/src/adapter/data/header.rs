@@ -6,8 +6,10 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rusqlite::{Connection, OpenFlags};
 
 use super::blocking::CancelFlag;
+use super::columns::RowSource;
 use super::database::{columns_of, tables_in, wanted_table};
-use super::load::rows_of;
+use super::delimited::Delimited;
+use super::excel::Workbook;
 use super::names::column_names;
 use super::sentence::internal;
 use super::source::{absolute, open, read_all};
@@ -23,13 +25,15 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_'
 
 /// The names of the columns. `None` if they cannot be read this way; an error is then reported when the table is read.
 pub fn header(table: &TableSource) -> Option<Vec<String>> {
-    let bytes = match table.kind {
-        DataKind::Csv | DataKind::Tsv => beginning(table)?,
-        DataKind::Excel => read_all(&table.file, MOST_WORKBOOK).ok()?.0,
+    let mut rows: Box<dyn RowSource> = match table.kind {
+        DataKind::Csv | DataKind::Tsv => Box::new(Delimited::of_bytes(&table.file, table.kind, beginning(table)?).ok()?),
+        DataKind::Excel => {
+            let bytes = read_all(&table.file, MOST_WORKBOOK).ok()?.0;
+            Box::new(Workbook::open(&table.file, bytes, &CancelFlag::default()).ok()?.sheet(table.table.as_deref()).ok()?)
+        }
         DataKind::Sqlite => return of_sqlite(table),
         DataKind::Parquet | DataKind::DuckDb => return None,
     };
-    let mut rows = rows_of(table, bytes, &CancelFlag::default()).ok()?;
     let mut header = None;
     // The first row is enough: the error only stops the iteration.
     let _ = rows.each_row(&CancelFlag::default(), &mut |row| {

@@ -12,7 +12,7 @@ use super::excel::{MOST_COLUMNS, Workbook};
 use super::names::column_names;
 use super::query::quoted;
 use super::sentence::{bad_request, failure, file_name, internal, listed, shown, too_large, wrong_type};
-use super::source::{Stamp, read_all};
+use super::source::{Stamp, larger_than, read_all};
 use crate::event::Failure;
 use crate::model::{DataKind, FailureKind, FieldKind};
 use crate::port::TableSource;
@@ -33,8 +33,10 @@ pub(super) struct OpenTable<'a> {
 impl<'a> OpenTable<'a> {
     /// Reads the file and determines the types of its columns.
     pub(super) fn new(table: &'a TableSource, cancel: &CancelFlag) -> Result<OpenTable<'a>, Failure> {
-        let (bytes, stamp) = read_all(&table.file, MOST_FILE_BYTES)?;
-        let mut rows = rows_of(table, bytes, cancel)?;
+        let (mut rows, stamp) = rows_of(table, cancel)?;
+        if stamp.size > MOST_FILE_BYTES {
+            return Err(larger_than(&table.file, MOST_FILE_BYTES));
+        }
         let columns = columns(rows.as_mut(), table, cancel)?;
         Ok(OpenTable { table, rows, columns, stamp })
     }
@@ -78,13 +80,14 @@ impl<'a> OpenTable<'a> {
     }
 }
 
-/// The rows of a file with this content.
-pub(super) fn rows_of(table: &TableSource, bytes: Vec<u8>, cancel: &CancelFlag) -> Result<Box<dyn RowSource>, Failure> {
-    Ok(match table.kind {
-        DataKind::Tsv => Box::new(Delimited::tsv(&table.file, bytes)?),
-        DataKind::Excel => Box::new(Workbook::open(&table.file, bytes, cancel)?.sheet(table.table.as_deref())?),
-        _ => Box::new(Delimited::csv(&table.file, bytes)?),
-    })
+/// The rows of a file.
+pub(super) fn rows_of(table: &TableSource, cancel: &CancelFlag) -> Result<(Box<dyn RowSource>, Stamp), Failure> {
+    if table.kind == DataKind::Excel {
+        let (bytes, stamp) = read_all(&table.file, MOST_FILE_BYTES)?;
+        return Ok((Box::new(Workbook::open(&table.file, bytes, cancel)?.sheet(table.table.as_deref())?), stamp));
+    }
+    let (delimited, stamp) = Delimited::open(&table.file, table.kind)?;
+    Ok((Box::new(delimited), stamp))
 }
 
 /// Reads the rows for the first time, to determine names and types.
@@ -101,18 +104,11 @@ fn columns(rows: &mut dyn RowSource, table: &TableSource, cancel: &CancelFlag) -
         if guesses.len() < row.cells.len() {
             guesses.resize(row.cells.len(), Guess::new(may_use_comma));
         }
-        guesses.iter_mut().zip(row.cells).for_each(|(guess, cell)| guess.see(cell));
+        guesses.iter_mut().zip(row.cells).for_each(|(guess, cell)| _ = guess.see(cell));
         Ok(())
     })?;
-    let file = file_name(&table.file);
-    let Some(mut header) = header else {
-        return Err(wrong_type(format!("{file} is empty. The first line must be the names of the columns.")));
-    };
-    if guesses.len() > MOST_COLUMNS {
-        return Err(too_large(format!("{file} has {} columns, more than {MOST_COLUMNS}.", guesses.len())));
-    }
-    header.resize(guesses.len(), String::new());
-    let names = column_names(header.iter().map(String::as_str));
+    let Some(header) = header else { return Err(no_header(table)) };
+    let names = named(table, header, guesses.len())?;
     let declared = declared(table, &names)?;
     let typed = names.into_iter().zip(&guesses).map(|(name, guess)| {
         let kind = declared.get(&name.to_lowercase());
@@ -120,6 +116,20 @@ fn columns(rows: &mut dyn RowSource, table: &TableSource, cancel: &CancelFlag) -
         (name, column_type)
     });
     Ok(typed.collect())
+}
+
+/// The names of the columns, one for each: `header` may be shorter than other rows.
+pub(super) fn named(table: &TableSource, mut header: Vec<String>, columns: usize) -> Result<Vec<String>, Failure> {
+    if columns > MOST_COLUMNS {
+        return Err(too_large(format!("{} has {columns} columns, more than {MOST_COLUMNS}.", file_name(&table.file))));
+    }
+    header.resize(columns, String::new());
+    Ok(column_names(header.iter().map(String::as_str)))
+}
+
+/// The failure of a file without rows.
+pub(super) fn no_header(table: &TableSource) -> Failure {
+    wrong_type(format!("{} is empty. The first line must be the names of the columns.", file_name(&table.file)))
 }
 
 /// The declared types by name in lower case. Fails if the file does not have a declared column.

@@ -3,7 +3,8 @@
 //!
 //! The steps of a table file: `source` (open, decode) → `delimited` or `excel` (rows of cells) → `columns` (names, types) → `load` (a table in
 //! memory) → `query` (behind `guard`). SQLite files are attached read-only instead of loaded. `database` keeps loaded tables between queries;
-//! `summary` describes a table with the same queries. `engines` decides which engine answers; `duck` is the second engine.
+//! For a `read` step, `profile` describes such a file from its rows alone, with the values of `counts`; `summary` describes a table of a database with
+//! queries. `engines` decides which engine answers; `duck` is the second engine.
 //!
 //! How to add a kind of table file: implement [`columns::RowSource`] and add it in `load`.
 //! How to add a kind of file to read: add a module here and use it in `read`.
@@ -11,6 +12,7 @@
 mod archive;
 mod blocking;
 mod columns;
+mod counts;
 mod database;
 mod delimited;
 mod document;
@@ -23,8 +25,10 @@ mod header;
 mod load;
 mod names;
 mod pdf;
+mod pdf_page;
 mod personal;
 mod picture;
+mod profile;
 mod query;
 mod read;
 mod sentence;

@@ -4,9 +4,10 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use lopdf::{Document, LoadOptions, Object};
+use lopdf::{Document, LoadOptions, Object, ObjectId};
 
 use super::blocking::CancelFlag;
+use super::pdf_page::{PageReader, Unread};
 use super::sentence::{file_name, too_large, wrong_type};
 use super::source::Content;
 use crate::event::Failure;
@@ -14,9 +15,10 @@ use crate::port::PageText;
 
 /// Maximum number of pages.
 const MOST_PAGES: usize = 2_000;
-/// Maximum unpacked size of all packed objects of a file together, and maximum size of a page's content, in bytes.
+/// Maximum unpacked size of all packed objects of a file together, in bytes.
 const MOST_UNPACKED: usize = 32 << 20;
-const MOST_PAGE_BYTES: usize = 8 << 20;
+/// The same for an encrypted file, in which each stream gets an equal share of it.
+const MOST_ENCRYPTED: usize = 256 << 20;
 
 thread_local! {
     /// How many bytes the packed objects of the current file may still unpack to. `LoadOptions::filter` is a plain function without state, so the
@@ -24,8 +26,16 @@ thread_local! {
     static LEFT: Cell<usize> = const { Cell::new(0) };
 }
 
+/// The pages of a document.
+#[derive(Debug)]
+pub(super) struct Pages {
+    pub(super) pages: Vec<PageText>,
+    /// The numbers of those whose content was not read, because it is too large.
+    pub(super) left_out: Vec<u64>,
+}
+
 /// Reads the pages of a document.
-pub(super) fn pages(path: &Path, bytes: &[u8], most_text: usize, cancel: &CancelFlag) -> Result<Vec<PageText>, Failure> {
+pub(super) fn pages(path: &Path, bytes: &[u8], most_text: usize, cancel: &CancelFlag) -> Result<Pages, Failure> {
     let name = file_name(path);
     if Content::of(bytes) != Content::Pdf {
         return Err(wrong_type(format!("{name} is not a PDF document. Correct its file extension.")));
@@ -35,37 +45,69 @@ pub(super) fn pages(path: &Path, bytes: &[u8], most_text: usize, cancel: &Cancel
         .unwrap_or_else(|_| Err(wrong_type(format!("{name} is damaged. Open it in its program and save it again."))))
 }
 
-fn read(name: &str, bytes: &[u8], most_text: usize, most_unpacked: usize, cancel: &CancelFlag) -> Result<Vec<PageText>, Failure> {
+fn read(name: &str, bytes: &[u8], most_text: usize, most_unpacked: usize, cancel: &CancelFlag) -> Result<Pages, Failure> {
     LEFT.set(most_unpacked);
-    let options = LoadOptions { filter: Some(within_budget), max_decompressed_size: Some(most_unpacked), ..LoadOptions::default() };
+    // The library applies no filter to the objects of an encrypted document, so each of its streams gets an equal share.
+    let most_of_one = if may_be_encrypted(bytes) { MOST_ENCRYPTED / (1 + count(bytes, b"stream")) } else { most_unpacked };
+    let options =
+        LoadOptions { filter: Some(within_budget), max_decompressed_size: Some(most_unpacked.min(most_of_one)), ..LoadOptions::default() };
     let loaded = Document::load_mem_with_options(bytes, options);
     let too_large = |what: &str| too_large(format!("{name} was not read: {what}. Save the pages you need as a smaller file."));
     if LEFT.get() == 0 {
         return Err(too_large("it unpacks to far more than its size"));
     }
-    let document = loaded.map_err(|error| {
-        let why =
-            if matches!(error, lopdf::Error::Decryption(_)) { "it has a password".to_owned() } else { format!("it is damaged ({error})") };
-        wrong_type(format!("{name} cannot be read: {why}. Save it again without a password."))
+    let unreadable = |why: &dyn std::fmt::Display| wrong_type(format!("{name} cannot be read: {why}."));
+    let with_password = || unreadable(&"it has a password. Save it again without one");
+    let document = loaded.map_err(|error| match error {
+        lopdf::Error::Decryption(_) | lopdf::Error::InvalidPassword => with_password(),
+        error => unreadable(&format!("it is damaged ({error}). Open it in its program and save it again")),
     })?;
-    let numbered = document.get_pages();
-    if numbered.len() > MOST_PAGES {
-        return Err(too_large(&format!("it has {} pages, more than {MOST_PAGES}", numbered.len())));
+    // Without its password, the library loads nothing but how the document is encrypted.
+    if document.trailer.has(b"Encrypt") && !document.was_encrypted() {
+        return Err(with_password());
+    }
+    let mut numbered = document.page_iter();
+    let ids: Vec<ObjectId> = numbered.by_ref().take(MOST_PAGES).collect();
+    if numbered.next().is_some() {
+        return Err(too_large(&format!("it has more than {MOST_PAGES} pages")));
+    }
+    if ids.is_empty() {
+        return Err(unreadable(&"it is damaged (it has no pages). Open it in its program and save it again"));
     }
     let mut total = 0;
-    let mut pages = Vec::with_capacity(numbered.len());
-    for (number, id) in numbered {
+    let mut read = Pages { pages: Vec::with_capacity(ids.len()), left_out: vec![] };
+    let mut reader = PageReader::new(&document, cancel);
+    for (number, id) in (1..).zip(ids) {
         cancel.check()?;
-        // Fonts without a character table produce no text; such a page is empty rather than wrong.
-        let text: String = document.extract_text_chunks_with_limit(&[number], MOST_PAGE_BYTES).into_iter().flatten().collect();
-        let images = document.get_page_images(id).map_or(0, |images| images.len() as u64);
-        total += text.len();
+        let page = match reader.page(number, id) {
+            Ok(page) => page,
+            Err(Unread::Page) => {
+                read.left_out.push(number);
+                PageText { number, ..PageText::default() }
+            }
+            Err(Unread::Document) => return Err(too_large("its pages draw too much")),
+            Err(Unread::Stopped(failure)) => return Err(failure),
+        };
+        total += page.text.len();
         if total > most_text {
             return Err(too_large(&format!("it contains more than {} MB of text", most_text >> 20)));
         }
-        pages.push(PageText { number: u64::from(number), text: text.trim().to_owned(), images });
+        read.pages.push(page);
     }
-    Ok(pages)
+    Ok(read)
+}
+
+/// Whether the document says that it is encrypted. A character of a name may be written as `#` and two digits.
+fn may_be_encrypted(bytes: &[u8]) -> bool {
+    count(bytes, b"/Encrypt") > 0 || bytes.windows(2).any(|pair| pair == b"/#") || {
+        let has_escape =
+            |name: &[u8]| name.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'#').any(|byte| *byte == b'#');
+        bytes.windows(12).any(|name| name.starts_with(b"/E") && has_escape(name.get(1..).unwrap_or_default()))
+    }
+}
+
+fn count(bytes: &[u8], word: &[u8]) -> usize {
+    bytes.windows(word.len()).filter(|window| *window == word).count()
 }
 
 /// Skips packed objects that would unpack to more than the remaining bytes, before the library unpacks them.
@@ -92,7 +134,7 @@ mod tests {
     use crate::model::FailureKind;
 
     fn read_pages(bytes: &[u8]) -> Result<Vec<PageText>, Failure> {
-        pages(Path::new("data/report.pdf"), bytes, 8 << 20, &CancelFlag::default())
+        pages(Path::new("data/report.pdf"), bytes, 8 << 20, &CancelFlag::default()).map(|read| read.pages)
     }
 
     #[test]
@@ -136,7 +178,43 @@ mod tests {
         assert!(bytes.len() < 10 << 10, "the bomb is small: {}", bytes.len());
         let within =
             |most_unpacked| read("report.pdf", &bytes, 8 << 20, most_unpacked, &CancelFlag::default()).map_err(|failure| failure.kind);
-        assert_eq!(within(500 << 10), Err(FailureKind::TooLarge));
-        assert_eq!(within(700 << 10).map(|pages| pages.len()), Ok(1));
+        assert_eq!(within(500 << 10).unwrap_err(), FailureKind::TooLarge);
+        assert_eq!(within(700 << 10).map(|read| read.pages.len()).ok(), Some(1));
+    }
+
+    #[test]
+    fn a_name_with_an_escape_may_say_that_a_document_is_encrypted() {
+        for (bytes, expected) in [
+            (&b"<< /Encrypt 3 0 R >>"[..], true),
+            (b"<< /Encr#79pt 3 0 R >>", true),
+            (b"<< /#45ncrypt 3 0 R >>", true),
+            (b"<< /Encoding /WinAnsiEncoding /Title (#1) >>", false),
+        ] {
+            assert_eq!(may_be_encrypted(bytes), expected, "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn a_document_with_a_password_is_unreadable_and_one_that_opens_without_is_read() {
+        let encrypted = |password: &str| {
+            let mut document = Document::load_mem(&pdf_of(&["Hours"])).unwrap();
+            document.trailer.set("ID", vec![Object::string_literal("one"), Object::string_literal("two")]);
+            let version = lopdf::EncryptionVersion::V2 {
+                document: &document,
+                owner_password: "owner",
+                user_password: password,
+                key_length: 128,
+                permissions: lopdf::Permissions::all(),
+            };
+            let state = lopdf::EncryptionState::try_from(version).unwrap();
+            document.encrypt(&state).unwrap();
+            let mut bytes = Vec::new();
+            document.save_to(&mut bytes).unwrap();
+            bytes
+        };
+        assert_eq!(read_pages(&encrypted("")).unwrap()[0].text, "Hours");
+        let failure = read_pages(&encrypted("secret")).unwrap_err();
+        assert_eq!(failure.message, "report.pdf cannot be read: it has a password. Save it again without one.");
+        assert_eq!(failure.kind, FailureKind::WrongType);
     }
 }

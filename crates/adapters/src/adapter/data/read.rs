@@ -5,16 +5,17 @@ use std::path::Path;
 
 use super::blocking::CancelFlag;
 use super::database::{DatabasePool, tables_of};
+use super::delimited::Delimited;
 use super::excel::Workbook;
 use super::names::{file_id, sheet_id, unique};
-use super::query::Answers;
+use super::profile::profile;
 use super::sentence::{counted, file_name, listed, too_large, wrong_type};
 use super::source::{Content, content_of, decode, read_all};
 use super::summary::summary;
 use super::{document, pdf, picture};
 use crate::event::Failure;
 use crate::model::{DataKind, FailureKind, SqlEngine};
-use crate::port::{FileContent, PageText, ReadRequest, TableSource};
+use crate::port::{DocumentFigures, FileContent, PageText, ReadRequest, TableSource, TableSummary};
 
 /// Maximum size of a text, and of the text of a document, in bytes (reliability.md, Y4).
 const MOST_TEXT: usize = 8 << 20;
@@ -114,7 +115,19 @@ fn read_as(pool: &DatabasePool, path: &Path, kind: ReadKind, cancel: &CancelFlag
     let content = match kind {
         ReadKind::Text => text(path)?,
         ReadKind::Table(kind) => return tables(pool, path, kind, cancel),
-        ReadKind::Pdf => pages("PDF document", pdf::pages(path, &read_all(path, MOST_FILE)?.0, MOST_TEXT, cancel)?),
+        ReadKind::Pdf => {
+            let pdf::Pages { pages: read, left_out } = pdf::pages(path, &read_all(path, MOST_FILE)?.0, MOST_TEXT, cancel)?;
+            let mut content = pages("PDF document", read);
+            if let [first, others @ ..] = left_out.as_slice() {
+                let pages = if others.is_empty() {
+                    format!("page {first}")
+                } else {
+                    format!("{} pages, the first of them page {first}", left_out.len())
+                };
+                content.summary.push_str(&format!(" Without the text of {pages}: too much is drawn there."));
+            }
+            content
+        }
         ReadKind::Word => pages("Word document", vec![document::word(path, &read_all(path, MOST_FILE)?.0, MOST_TEXT, cancel)?]),
         ReadKind::Picture => {
             let (kind, width, height) = picture::size(path, &read_all(path, MOST_FILE)?.0)?;
@@ -136,12 +149,13 @@ fn pages(what: &str, pages: Vec<PageText>) -> FileContent {
     let text = pages.iter().map(|page| page.text.as_str()).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
     let without = if text.is_empty() { " without readable text; perhaps its pages are pictures" } else { "" };
     let is_pdf = what.starts_with("PDF");
+    let figures = if is_pdf { DocumentFigures::of_pages(&pages) } else { DocumentFigures::of_text(&pages) };
     let length = if is_pdf { counted(pages.len() as u64, "page") } else { counted(text.lines().count() as u64, "line") };
     let summary = format!("{what} of {length}{without}.");
-    FileContent { kind: "document".to_owned(), text, pages, summary, ..FileContent::default() }
+    FileContent { kind: "document".to_owned(), text, pages, figures, summary, ..FileContent::default() }
 }
 
-/// Loads and describes every table of the file, and keeps it for the following queries.
+/// Describes every table of the file.
 fn tables(pool: &DatabasePool, path: &Path, kind: DataKind, cancel: &CancelFlag) -> Result<(FileContent, Vec<TableSource>), Failure> {
     let sources = sources(path, kind, cancel)?;
     if sources.len() > MOST_TABLES {
@@ -149,34 +163,49 @@ fn tables(pool: &DatabasePool, path: &Path, kind: DataKind, cancel: &CancelFlag)
         return Err(too_large(sentence));
     }
     match kind.engine() {
-        SqlEngine::Sqlite => {
+        SqlEngine::Sqlite if kind == DataKind::Sqlite => {
             let mut database = pool.take(&sources)?;
-            let content = described(&mut database, sources, cancel)?;
+            let content = described(sources, |source| summary(&mut database, source, cancel))?;
             pool.give_back(database);
             Ok(content)
         }
+        SqlEngine::Sqlite if kind == DataKind::Excel => {
+            let mut workbook = Some(open_workbook(path, cancel)?);
+            described(sources, |source| {
+                // It is lost only with a failure that ends the step.
+                let opened = workbook.take().map_or_else(|| open_workbook(path, cancel), Ok)?;
+                let mut sheet = opened.sheet(source.table.as_deref())?;
+                let summary = profile(&mut sheet, source, cancel);
+                workbook = Some(sheet.into_workbook());
+                summary
+            })
+        }
+        SqlEngine::Sqlite => described(sources, |source| profile(&mut Delimited::open(path, kind)?.0, source, cancel)),
         #[cfg(feature = "duckdb")]
         SqlEngine::DuckDb => {
             let mut database = super::duck::DuckSession::open(&sources.iter().collect::<Vec<_>>(), cancel)?;
-            described(&mut database, sources, cancel)
+            described(sources, |source| summary(&mut database, source, cancel))
         }
         #[cfg(not(feature = "duckdb"))]
         SqlEngine::DuckDb => Err(unreadable_here()),
     }
 }
 
+fn open_workbook(path: &Path, cancel: &CancelFlag) -> Result<Workbook, Failure> {
+    Workbook::open(path, read_all(path, MOST_FILE)?.0, cancel)
+}
+
 /// Describes the tables. Returns the content, and the tables that can be queried.
 fn described(
-    database: &mut dyn Answers,
     sources: Vec<TableSource>,
-    cancel: &CancelFlag,
+    mut summary: impl FnMut(&TableSource) -> Result<TableSummary, Failure>,
 ) -> Result<(FileContent, Vec<TableSource>), Failure> {
     let is_single = sources.len() == 1;
     let mut content = FileContent { kind: "table".to_owned(), ..FileContent::default() };
     let mut left_out = Vec::new();
     let mut kept = Vec::with_capacity(sources.len());
     for source in sources {
-        match summary(database, &source, cancel) {
+        match summary(&source) {
             Ok(summary) => {
                 content.tables.push(summary);
                 kept.push(source);
@@ -224,7 +253,7 @@ fn sources(path: &Path, kind: DataKind, cancel: &CancelFlag) -> Result<Vec<Table
         DataKind::Csv | DataKind::Tsv | DataKind::Parquet => {
             return Ok(vec![source(file_id(path), None)]);
         }
-        DataKind::Excel => Workbook::open(path, read_all(path, MOST_FILE)?.0, cancel)?.sheets(),
+        DataKind::Excel => open_workbook(path, cancel)?.sheets(),
         DataKind::Sqlite => tables_of(path)?,
         #[cfg(feature = "duckdb")]
         DataKind::DuckDb => super::duck::tables_of_file(&source(file_id(path), None))?,

@@ -27,6 +27,16 @@ impl Stamp {
     pub(super) fn now(path: &Path) -> Option<Stamp> {
         std::fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata))
     }
+
+    /// Fails if the open file has changed since.
+    pub(super) fn check(self, path: &Path, file: &File) -> Result<(), Failure> {
+        let now = file.metadata().map_err(|error| cannot_open(path, &error))?;
+        if Stamp::of(&now) == self {
+            Ok(())
+        } else {
+            Err(unavailable(format!("{} changed while it was read. Try again.", file_name(path))))
+        }
+    }
 }
 
 /// Opens a file. Only regular files are accepted, because a pipe or device could block or never end.
@@ -62,15 +72,21 @@ pub(super) fn absolute(path: &Path) -> Result<String, Failure> {
 /// Reads the whole file. Fails if it has more than this many bytes.
 pub(super) fn read_all(path: &Path, most_bytes: u64) -> Result<(Vec<u8>, Stamp), Failure> {
     let (file, stamp) = open(path)?;
+    Ok((read_rest(path, file, stamp, most_bytes)?, stamp))
+}
+
+/// Reads an open file to its end, like [`read_all`].
+pub(super) fn read_rest(path: &Path, file: File, stamp: Stamp, most_bytes: u64) -> Result<Vec<u8>, Failure> {
     if stamp.size > most_bytes {
         return Err(larger_than(path, most_bytes));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0));
     file.take(most_bytes + 1).read_to_end(&mut bytes).map_err(|error| cannot_open(path, &error))?;
-    if bytes.len() as u64 > most_bytes { Err(larger_than(path, most_bytes)) } else { Ok((bytes, stamp)) }
+    if bytes.len() as u64 > most_bytes { Err(larger_than(path, most_bytes)) } else { Ok(bytes) }
 }
 
-fn larger_than(path: &Path, most_bytes: u64) -> Failure {
+/// The failure of a file that is too large.
+pub(super) fn larger_than(path: &Path, most_bytes: u64) -> Failure {
     too_large(format!(
         "{} is larger than {} MB, the most that is read at once. Split it, or put the table into a SQLite file.",
         file_name(path),
@@ -78,7 +94,8 @@ fn larger_than(path: &Path, most_bytes: u64) -> Failure {
     ))
 }
 
-fn cannot_open(path: &Path, error: &std::io::Error) -> Failure {
+/// The failure of a file that cannot be opened or read.
+pub(super) fn cannot_open(path: &Path, error: &std::io::Error) -> Failure {
     let shown = path.display();
     let sentence = match error.kind() {
         ErrorKind::NotFound => format!("The file {shown} does not exist. Check the path, or put the file there."),
@@ -100,21 +117,38 @@ pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
         _ => {}
     }
     if let Some(what) = Content::of(&bytes).as_file_kind() {
-        return Err(wrong_type(format!("{name} is not a text: its content is {what}. Correct its file extension.")));
+        return Err(not_a_text(path, what));
     }
     let mut text = String::from_utf8(bytes).map_err(|error| {
         let good = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
         let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
-        wrong_type(format!("{name} is not UTF-8 text (first unreadable character in line {line}). Save it with the encoding UTF-8, in Excel as \"CSV UTF-8\"."),
-        )
+        not_utf8(path, line as u64)
     })?;
     if text.starts_with('\u{FEFF}') {
         text.drain(..'\u{FEFF}'.len_utf8());
     }
     if text.contains('\0') {
-        return Err(wrong_type(format!("{name} is not a text: it contains zero bytes. Save it with the encoding UTF-8.")));
+        return Err(with_zeros(path));
     }
     Ok(text)
+}
+
+/// The failure of a file that should be a text but has another kind of content.
+pub(super) fn not_a_text(path: &Path, what: &str) -> Failure {
+    wrong_type(format!("{} is not a text: its content is {what}. Correct its file extension.", file_name(path)))
+}
+
+/// The failure of a text in another encoding.
+pub(super) fn not_utf8(path: &Path, line: u64) -> Failure {
+    wrong_type(format!(
+        "{} is not UTF-8 text (first unreadable character in line {line}). Save it with the encoding UTF-8, in Excel as \"CSV UTF-8\".",
+        file_name(path)
+    ))
+}
+
+/// The failure of a text with zero bytes.
+pub(super) fn with_zeros(path: &Path) -> Failure {
+    wrong_type(format!("{} is not a text: it contains zero bytes. Save it with the encoding UTF-8.", file_name(path)))
 }
 
 fn decode_utf16(name: &str, bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, Failure> {

@@ -9,10 +9,10 @@ use super::blocking::CancelFlag;
 use super::query::{Answers, quoted};
 use super::sentence::shown;
 use crate::event::Failure;
-use crate::port::{ColumnSummary, QueryRequest, Rows, TableSource, TableSummary};
+use crate::port::{ColumnSummary, QueryRequest, Rows, TableSource, TableSummary, ValueCount};
 
 /// Number of rows in a sample.
-const SAMPLE_ROWS: u64 = 5;
+pub(super) const SAMPLE_ROWS: u64 = 10;
 /// Maximum length of a cell that is shown, in bytes.
 const MOST_SHOWN: usize = 200;
 
@@ -22,11 +22,12 @@ pub(super) fn summary(database: &mut dyn Answers, table: &TableSource, cancel: &
     let name = quoted(&table.name);
     let sample = asked.rows(format!("SELECT * FROM {name} LIMIT {SAMPLE_ROWS}"))?;
     let row_count = asked.first_row(format!("SELECT count(*) AS rows FROM {name}"))?.get("rows").and_then(Value::as_u64).unwrap_or(0);
+    let sample_markdown = markdown(sample.columns.iter().map(|(name, _)| name.as_str()), sample.rows.iter().map(Map::values));
     let mut columns = Vec::with_capacity(sample.columns.len());
     for (column, _) in &sample.columns {
         columns.push(column_summary(&mut asked, &name, column)?);
     }
-    Ok(TableSummary { name: table.name.clone(), row_count, sample_markdown: markdown(&sample), columns })
+    Ok(TableSummary { name: table.name.clone(), row_count, sample_markdown, columns })
 }
 
 /// Runs queries about one table.
@@ -55,22 +56,41 @@ fn column_summary(asked: &mut SummaryQueries<'_>, table: &str, column: &str) -> 
     let mut figures =
         asked.first_row(format!("SELECT count({quoted}) AS used, count(DISTINCT {quoted}) AS distinct_values, min({quoted}) AS least, max({quoted}) AS most FROM {table}"))?;
     let top = asked.rows(format!(
-        "SELECT {quoted} AS value FROM {table} WHERE {quoted} IS NOT NULL GROUP BY {quoted} ORDER BY count(*) DESC, {quoted} LIMIT 3"
+        "SELECT {quoted} AS value, count(*) AS count FROM {table} WHERE {quoted} IS NOT NULL GROUP BY {quoted} ORDER BY count(*) DESC, {quoted} LIMIT 3"
     ))?;
     let is_boolean = top.columns.iter().any(|(_, kind)| kind == "boolean");
     let count = |name: &str| figures.get(name).and_then(Value::as_f64).unwrap_or(0.0);
     let used = count("used");
-    let pct_distinct = if used > 0.0 { (count("distinct_values") / used * 1000.0).round() / 10.0 } else { 0.0 };
+    let pct_distinct = share(count("distinct_values"), used);
     let mut end = |name: &str| match figures.remove(name).unwrap_or_default() {
         Value::Number(number) if is_boolean => Value::Bool(number.as_i64() == Some(1)),
         other => short(other),
     };
     let (min, max) = (end("least"), end("most"));
-    let top_3 = top.rows.into_iter().filter_map(|mut row| row.remove("value")).map(short).collect();
+    let top_3 = top
+        .rows
+        .into_iter()
+        .filter_map(|mut row| Some(ValueCount { count: row.get("count")?.as_u64()?, value: short(row.remove("value")?) }));
+    let top_3 = top_3.collect();
     Ok(ColumnSummary { name: column.to_owned(), pct_distinct, min, max, top_3 })
 }
 
-fn short(value: Value) -> Value {
+/// `part` of `whole` in percent, with one decimal place; below 1 and above 99 with as many as two digits of the smaller part need. So the share is 0 or
+/// 100 only where nothing or everything is meant.
+pub(super) fn share(part: f64, whole: f64) -> f64 {
+    if whole <= 0.0 {
+        return 0.0;
+    }
+    let percent = part / whole * 100.0;
+    let smaller = percent.min((whole - part) / whole * 100.0);
+    // 0.038 has its first digit at the second place.
+    let places = if smaller > 0.0 && smaller < 1.0 { 1.0 - smaller.log10().floor() } else { 1.0 };
+    let scale = 10_f64.powf(places);
+    (percent * scale).round() / scale
+}
+
+/// A value as it is shown: a long text is cut.
+pub(super) fn short(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(shown(&text, MOST_SHOWN)),
         other => other,
@@ -78,17 +98,22 @@ fn short(value: Value) -> Value {
 }
 
 /// The rows as a Markdown table. Null values become empty cells.
-fn markdown(rows: &Rows) -> String {
+pub(super) fn markdown<'a, R: IntoIterator<Item = &'a Value>>(
+    columns: impl Iterator<Item = &'a str>,
+    rows: impl IntoIterator<Item = R>,
+) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let mut out = line(rows.columns.iter().map(|(name, _)| cell(name)).collect());
-    out.push_str(&line(vec!["---".to_owned(); rows.columns.len()]));
-    for row in &rows.rows {
+    let names: Vec<String> = columns.map(cell).collect();
+    let rule = line(vec!["---".to_owned(); names.len()]);
+    let mut out = line(names);
+    out.push_str(&rule);
+    for row in rows {
         let text = |value: &Value| match value {
             Value::Null => String::new(),
             Value::String(text) => cell(text),
             other => other.to_string(),
         };
-        out.push_str(&line(row.values().map(text).collect()));
+        out.push_str(&line(row.into_iter().map(text).collect()));
     }
     out
 }
@@ -117,9 +142,27 @@ mod tests {
         );
         let [person, hours, note] = summary.columns.as_slice() else { panic!("three columns") };
         assert_eq!((person.pct_distinct, &person.min, &person.max), (66.7, &json!("p1"), &json!("p7")));
-        assert_eq!(person.top_3, [json!("p7"), json!("p1")]);
-        assert_eq!((hours.min.clone(), hours.max.clone(), hours.top_3.clone()), (json!(7.5), json!(8.0), vec![json!(8.0), json!(7.5)]));
+        assert_eq!(json!(person.top_3), json!([{ "value": "p7", "count": 2 }, { "value": "p1", "count": 1 }]));
+        assert_eq!((&hours.min, &hours.max), (&json!(7.5), &json!(8.0)));
+        assert_eq!(json!(hours.top_3), json!([{ "value": 8.0, "count": 2 }, { "value": 7.5, "count": 1 }]));
         assert_eq!(note.pct_distinct, 100.0);
+    }
+
+    #[test]
+    fn a_share_is_0_or_100_only_where_nothing_or_everything_is_meant() {
+        for (part, whole, expected) in [
+            (4, 10_419, 0.038),
+            (1, 3, 33.3),
+            (2, 3, 66.7),
+            (1, 150, 0.67),
+            (10_418, 10_419, 99.9904),
+            (3, 3, 100.0),
+            (0, 3, 0.0),
+            (0, 0, 0.0),
+            (1, 1_000_000_000, 0.0000001),
+        ] {
+            assert_eq!(share(f64::from(part), f64::from(whole)), expected, "{part} of {whole}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use super::super::testing::{pdf_of, png_of, sheet_of, word_of, workbook, zip_of};
 use super::*;
+use crate::port::ValueCount;
 
 type Outcome = Result<(FileContent, Vec<TableSource>), Failure>;
 
@@ -52,7 +53,7 @@ fn a_table_is_summed_up_and_its_name_works_in_later_queries() {
     let (content, tables) = read_with(&data, &path, None).unwrap();
     assert_eq!((content.kind.as_str(), content.summary.as_str()), ("table", "Table of 2 rows and 2 columns."));
     assert_eq!(content.tables[0].name, "us_cities");
-    assert_eq!(content.tables[0].columns[1].top_3, [json!("TX")]);
+    assert_eq!(content.tables[0].columns[1].top_3, [ValueCount { value: json!("TX"), count: 2 }]);
     let request = QueryRequest {
         engine: SqlEngine::Sqlite,
         tables,
@@ -91,7 +92,8 @@ fn a_sqlite_file_gives_its_tables() {
     let (content, tables) = read_with(&DataFiles::default(), &path, None).unwrap();
     assert_eq!(content.summary, "2 tables: crm_a (3 rows), crm_b (0 rows).");
     let column = &content.tables[0].columns[0];
-    assert_eq!((&column.min, &column.max, &column.top_3), (&json!(false), &json!(true), &vec![json!(true), json!(false)]));
+    assert_eq!((&column.min, &column.max), (&json!(false), &json!(true)));
+    assert_eq!(json!(column.top_3), json!([{ "value": true, "count": 2 }, { "value": false, "count": 1 }]));
     assert_eq!(tables[1].table.as_deref(), Some("b"));
 }
 

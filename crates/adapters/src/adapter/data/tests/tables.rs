@@ -6,6 +6,10 @@ use super::super::testing::{sheet_of, table_of, workbook};
 use super::*;
 use crate::model::FieldKind;
 
+fn rows_of(table: &TableSource) -> Value {
+    rows(&[table], &format!("select * from {}", table.name))
+}
+
 #[test]
 fn a_csv_file_is_a_table_with_guessed_types() {
     let (_folder, table) = entries();
@@ -83,6 +87,24 @@ fn a_tsv_file_and_a_sheet_are_tables() {
         rows(&[&table], "select * from book order by id"),
         json!([{ "id": "p7", "hours": 8.0, "column_3": "late" }, { "id": "p8", "hours": 7.5, "column_3": null }])
     );
+}
+
+#[test]
+fn a_table_may_begin_anywhere_in_its_sheet() {
+    let row = |number: u32, cells: &str| format!("<row r=\"{number}\">{cells}</row>");
+    let text = |place: &str, text: &str| format!("<c r=\"{place}\" t=\"inlineStr\"><is><t>{text}</t></is></c>");
+    let rows = [
+        row(2, &text("A2", " ")),
+        row(4, &(text("C4", "id") + &text("E4", "note"))),
+        row(5, "<c r=\"C5\"><v>1</v></c><c r=\"D5\"><v>2</v></c>"),
+    ];
+    let sheet = format!("<worksheet><sheetData>{}</sheetData></worksheet>", rows.concat());
+    let (_folder, table) = table_of("book.xlsx", workbook(&[("S", &sheet)]));
+    assert_eq!(rows_of(&table), json!([{ "id": 1, "column_2": 2, "note": null }]));
+    // A cell left of the header belongs to the table: its column has no name.
+    let sheet = sheet.replace("<row r=\"5\">", &format!("<row r=\"5\">{}", text("B5", "total")));
+    let (_folder, table) = table_of("book.xlsx", workbook(&[("S", &sheet)]));
+    assert_eq!(rows_of(&table), json!([{ "column_1": "total", "id": 1, "column_3": 2, "note": null }]));
 }
 
 #[test]
