@@ -5,6 +5,8 @@
 use std::io::{Cursor, Read};
 use std::path::Path;
 
+use zip::result::ZipError;
+
 use super::blocking::CancelFlag;
 use super::sentence::{file_name, too_large, wrong_type};
 use crate::event::Failure;
@@ -24,11 +26,14 @@ pub(super) type Archive<'a> = zip::ZipArchive<Cursor<&'a [u8]>>;
 /// Checks an archive. Rejects one that is damaged, encrypted or a zip bomb.
 pub(super) fn checked<'a>(path: &Path, bytes: &'a [u8], cancel: &CancelFlag) -> Result<Archive<'a>, Failure> {
     let name = file_name(path);
-    let damaged = |error: &dyn std::fmt::Display| {
-        wrong_type(format!("{name} is damaged or packed in an unknown way ({error}). Save it again in its program."))
+    let damaged = |error: ZipError| match error {
+        ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) | ZipError::InvalidPassword => {
+            wrong_type(format!("{name} cannot be read: it has a password. Save it again without one."))
+        }
+        error => wrong_type(format!("{name} is damaged or packed in an unknown way ({error}). Save it again in its program.")),
     };
     let bomb = |why: String| too_large(format!("{name} was not opened: {why}. Save the parts you need as a smaller file."));
-    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|error| damaged(&error))?;
+    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
     if archive.len() > MOST_ENTRIES {
         return Err(bomb(format!("it packs {} files, more than {MOST_ENTRIES}", archive.len())));
     }
@@ -36,13 +41,13 @@ pub(super) fn checked<'a>(path: &Path, bytes: &'a [u8], cancel: &CancelFlag) -> 
     let mut total = 0_u64;
     let mut buffer = vec![0; 64 << 10];
     for index in 0..archive.len() {
-        let mut entry = archive.by_index(index).map_err(|error| damaged(&error))?;
+        let mut entry = archive.by_index(index).map_err(damaged)?;
         if entry.enclosed_name().is_none() {
             return Err(wrong_type(format!("{name} was not opened: it contains a file whose path leads out of the archive.")));
         }
         loop {
             cancel.check()?;
-            let read = entry.read(&mut buffer).map_err(|error| damaged(&error))?;
+            let read = entry.read(&mut buffer).map_err(|error| damaged(error.into()))?;
             if read == 0 {
                 break;
             }
@@ -101,6 +106,18 @@ mod tests {
         assert!(refusal(&zip_of(&[("../../etc/x", b"x")])).message.contains("leads out of the archive"));
         let good = zip_of(&[("a.xml", b"hello hello hello")]);
         assert_eq!(refusal(&good[..good.len() - 5]).kind, FailureKind::WrongType);
+    }
+
+    #[test]
+    fn an_archive_with_a_password_says_so() {
+        let mut bytes = zip_of(&[("a.xml", b"<a/>")]);
+        for (mark, place) in [(b"PK\x03\x04", 6), (b"PK\x01\x02", 8)] {
+            let at = bytes.windows(4).position(|window| window == mark).unwrap();
+            bytes[at + place] |= 1;
+        }
+        let failure = refusal(&bytes);
+        assert_eq!(failure.message, "book.xlsx cannot be read: it has a password. Save it again without one.");
+        assert_eq!(failure.kind, FailureKind::WrongType);
     }
 
     #[test]

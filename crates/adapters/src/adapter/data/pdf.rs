@@ -18,12 +18,16 @@ const MOST_PAGES: usize = 2_000;
 /// Maximum unpacked size of all packed objects of a file together, in bytes.
 const MOST_UNPACKED: usize = 32 << 20;
 /// The same for an encrypted file, in which each stream gets an equal share of it.
-const MOST_ENCRYPTED: usize = 256 << 20;
+const MOST_ENCRYPTED: usize = 64 << 20;
+/// Maximum number of words, numbers and names in a file and its packed objects. In memory each takes up to 80 bytes.
+const MOST_PARTS: usize = 6_000_000;
 
 thread_local! {
     /// How many bytes the packed objects of the current file may still unpack to. `LoadOptions::filter` is a plain function without state, so the
     /// count is kept here; one thread reads a file.
     static LEFT: Cell<usize> = const { Cell::new(0) };
+    /// How many parts they may still have.
+    static PARTS_LEFT: Cell<usize> = const { Cell::new(0) };
 }
 
 /// The pages of a document.
@@ -46,14 +50,18 @@ pub(super) fn pages(path: &Path, bytes: &[u8], most_text: usize, cancel: &Cancel
 }
 
 fn read(name: &str, bytes: &[u8], most_text: usize, most_unpacked: usize, cancel: &CancelFlag) -> Result<Pages, Failure> {
+    let too_large = |what: &str| too_large(format!("{name} was not read: {what}. Save the pages you need as a smaller file."));
     LEFT.set(most_unpacked);
+    PARTS_LEFT.set(MOST_PARTS.saturating_sub(parts(bytes)));
+    if PARTS_LEFT.get() == 0 {
+        return Err(too_large("it has too many parts"));
+    }
     // The library applies no filter to the objects of an encrypted document, so each of its streams gets an equal share.
     let most_of_one = if may_be_encrypted(bytes) { MOST_ENCRYPTED / (1 + count(bytes, b"stream")) } else { most_unpacked };
     let options =
         LoadOptions { filter: Some(within_budget), max_decompressed_size: Some(most_unpacked.min(most_of_one)), ..LoadOptions::default() };
     let loaded = Document::load_mem_with_options(bytes, options);
-    let too_large = |what: &str| too_large(format!("{name} was not read: {what}. Save the pages you need as a smaller file."));
-    if LEFT.get() == 0 {
+    if LEFT.get() == 0 || PARTS_LEFT.get() == 0 {
         return Err(too_large("it unpacks to far more than its size"));
     }
     let unreadable = |why: &dyn std::fmt::Display| wrong_type(format!("{name} cannot be read: {why}."));
@@ -106,6 +114,23 @@ fn may_be_encrypted(bytes: &[u8]) -> bool {
     }
 }
 
+/// How many words, numbers and names there are at most: each begins behind something else (ISO 32000-1, 7.2.2).
+fn parts(bytes: &[u8]) -> usize {
+    let is_apart = |byte: &u8| {
+        matches!(byte, b'\0' | b'\t' | b'\n' | b'\x0C' | b'\r' | b' ' | b'(' | b')' | b'<' | b'>' | b'[' | b']' | b'{' | b'}' | b'/' | b'%')
+    };
+    // An empty list, text or name is a part, too.
+    let opens = |byte: &u8| matches!(byte, b'(' | b'<' | b'[' | b'/');
+    let mut was_apart = true;
+    let mut found = 0;
+    for byte in bytes {
+        let is_apart = is_apart(byte);
+        found += usize::from(!is_apart && was_apart || opens(byte));
+        was_apart = is_apart;
+    }
+    found
+}
+
 fn count(bytes: &[u8], word: &[u8]) -> usize {
     bytes.windows(word.len()).filter(|window| *window == word).count()
 }
@@ -115,11 +140,14 @@ fn within_budget(id: (u32, u16), object: &mut Object) -> Option<((u32, u16), Obj
     let Object::Stream(stream) = object else { return Some((id, object.clone())) };
     if stream.dict.has_type(b"ObjStm") {
         let left = LEFT.get();
-        let unpacked = stream
-            .get_plain_content_with_limit(left)
-            .map_or_else(|error| if matches!(error, lopdf::Error::Decompress(_)) { left } else { 0 }, |content| content.len());
+        let (unpacked, parts) = match stream.get_plain_content_with_limit(left) {
+            Ok(content) => (content.len(), parts(&content)),
+            Err(lopdf::Error::Decompress(_)) => (left, 0),
+            Err(_) => (0, 0),
+        };
         LEFT.set(left.saturating_sub(unpacked));
-        if LEFT.get() == 0 {
+        PARTS_LEFT.set(PARTS_LEFT.get().saturating_sub(parts));
+        if LEFT.get() == 0 || PARTS_LEFT.get() == 0 {
             return None;
         }
     }
@@ -180,6 +208,15 @@ mod tests {
             |most_unpacked| read("report.pdf", &bytes, 8 << 20, most_unpacked, &CancelFlag::default()).map_err(|failure| failure.kind);
         assert_eq!(within(500 << 10).unwrap_err(), FailureKind::TooLarge);
         assert_eq!(within(700 << 10).map(|read| read.pages.len()).ok(), Some(1));
+    }
+
+    #[test]
+    fn a_file_of_too_many_parts_is_not_loaded() {
+        assert_eq!(parts(b"<< /Kids [3 0 R] /Name (a b) >>"), 13);
+        let bytes = [b"%PDF-1.5\n1 0 obj [".as_slice(), &b"0 ".repeat(MOST_PARTS)].concat();
+        let failure = read_pages(&bytes).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::TooLarge);
+        assert!(failure.message.contains("it has too many parts"), "{}", failure.message);
     }
 
     #[test]
