@@ -155,12 +155,12 @@ impl Counts {
         match &mut self.values {
             Values::Numbers(table) => {
                 let number = |known: &NumberCount| f64::from_bits(known.bits);
-                let found = |known: &NumberCount| Found::Number(number(known));
+                let found = |known: &NumberCount| CountedValue::Number(number(known));
                 merged.merge(table, |known| known.count, |one, other| number(one).total_cmp(&number(other)), found);
                 table.clear();
             }
             Values::Texts(table, bytes) => {
-                let found = |known: &TextCount| Found::Text(String::from_utf8_lossy(known.of(bytes)).into_owned());
+                let found = |known: &TextCount| CountedValue::Text(String::from_utf8_lossy(known.of(bytes)).into_owned());
                 merged.merge(table, |known| known.count, |one, other| known_order(one, other, bytes), found);
                 table.clear();
                 bytes.clear();
@@ -177,19 +177,19 @@ fn known_order(one: &TextCount, other: &TextCount, bytes: &[u8]) -> Ordering {
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Found {
+pub(super) enum CountedValue {
     Number(f64),
     Text(String),
 }
 
-impl Found {
-    fn order(&self, other: &Found) -> Ordering {
+impl CountedValue {
+    fn order(&self, other: &CountedValue) -> Ordering {
         match (self, other) {
-            (Found::Number(one), Found::Number(other)) => one.total_cmp(other),
-            (Found::Text(one), Found::Text(other)) => one.cmp(other),
+            (CountedValue::Number(one), CountedValue::Number(other)) => one.total_cmp(other),
+            (CountedValue::Text(one), CountedValue::Text(other)) => one.cmp(other),
             // A column has one kind.
-            (Found::Number(_), Found::Text(_)) => Ordering::Less,
-            (Found::Text(_), Found::Number(_)) => Ordering::Greater,
+            (CountedValue::Number(_), CountedValue::Text(_)) => Ordering::Less,
+            (CountedValue::Text(_), CountedValue::Number(_)) => Ordering::Greater,
         }
     }
 }
@@ -198,14 +198,20 @@ impl Found {
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Merged {
     pub(super) distinct: u64,
-    pub(super) min: Option<Found>,
-    pub(super) max: Option<Found>,
+    pub(super) min: Option<CountedValue>,
+    pub(super) max: Option<CountedValue>,
     /// The most frequent values, at most three; of equally frequent ones the smaller ones.
-    pub(super) top: Vec<(Found, u64)>,
+    pub(super) top: Vec<(CountedValue, u64)>,
 }
 
 impl Merged {
-    fn merge<T>(&mut self, table: &HashTable<T>, count: fn(&T) -> u64, order: impl Fn(&T, &T) -> Ordering, found: impl Fn(&T) -> Found) {
+    fn merge<T>(
+        &mut self,
+        table: &HashTable<T>,
+        count: fn(&T) -> u64,
+        order: impl Fn(&T, &T) -> Ordering,
+        found: impl Fn(&T) -> CountedValue,
+    ) {
         self.distinct += table.len() as u64;
         let (mut least, mut most): (Option<&T>, Option<&T>) = (None, None);
         // The best one first.
@@ -283,7 +289,7 @@ mod tests {
             counts.add_number(number);
         }
         assert!(!counts.merge_into(&mut merged));
-        assert_eq!(merged.top, [(Found::Number(0.0), 2), (Found::Number(7.0), 2), (Found::Number(-1.0), 1)]);
-        assert_eq!((merged.distinct, merged.min, merged.max), (5, Some(Found::Number(-1.0)), Some(Found::Number(7.0))));
+        assert_eq!(merged.top, [(CountedValue::Number(0.0), 2), (CountedValue::Number(7.0), 2), (CountedValue::Number(-1.0), 1)]);
+        assert_eq!((merged.distinct, merged.min, merged.max), (5, Some(CountedValue::Number(-1.0)), Some(CountedValue::Number(7.0))));
     }
 }

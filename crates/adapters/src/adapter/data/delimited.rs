@@ -131,7 +131,7 @@ impl Delimited {
 }
 
 /// The record that is being read.
-struct Record {
+struct DelimitedRow {
     /// All cells, without delimiters.
     text: Vec<u8>,
     /// Where each cell ends in `text`.
@@ -142,9 +142,9 @@ struct Record {
     size: usize,
 }
 
-impl Record {
-    fn new() -> Record {
-        Record { text: vec![0; 4 << 10], ends: vec![0; 64], filled: 0, cells: 0, size: 0 }
+impl DelimitedRow {
+    fn new() -> DelimitedRow {
+        DelimitedRow { text: vec![0; 4 << 10], ends: vec![0; 64], filled: 0, cells: 0, size: 0 }
     }
 
     fn clear(&mut self) {
@@ -185,7 +185,7 @@ impl RowSource for Delimited {
         let wrong = |error: std::io::Error| cannot_open(&self.path, &error);
         let mut reader = ReaderBuilder::new().delimiter(self.delimiter).build();
         let mut bytes = self.from(self.start)?;
-        let mut record = Record::new();
+        let mut record = DelimitedRow::new();
         let mut width = None;
         let mut place = self.start;
         let mut last = None;

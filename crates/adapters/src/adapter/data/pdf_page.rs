@@ -62,7 +62,7 @@ impl<'a> Resources<'a> {
 
 /// A page that is being read.
 #[derive(Default)]
-struct Shown {
+struct ShownObject {
     text: String,
     inline_images: u64,
     bytes_left: usize,
@@ -79,7 +79,7 @@ impl<'a> PageReader<'a> {
         let (direct, referenced) = self.document.get_page_resources(id).unwrap_or_default();
         let referenced = referenced.into_iter().filter_map(|id| self.document.get_dictionary(id).ok());
         let resources = Resources(direct.into_iter().chain(referenced).collect());
-        let mut shown = Shown { bytes_left: MOST_PAGE_BYTES, ..Shown::default() };
+        let mut shown = ShownObject { bytes_left: MOST_PAGE_BYTES, ..ShownObject::default() };
         match self.document.get_page_content_with_limit(id, MOST_PAGE_BYTES.min(self.bytes_left)) {
             Ok(content) => self.content(&content, &resources, &mut shown, 0, None)?,
             Err(Error::Decompress(_)) => return Err(self.too_much()),
@@ -94,7 +94,7 @@ impl<'a> PageReader<'a> {
     }
 
     /// Takes the size of a content off what may be drawn.
-    fn draw(&mut self, bytes: usize, shown: &mut Shown) -> Result<(), Unread> {
+    fn draw(&mut self, bytes: usize, shown: &mut ShownObject) -> Result<(), Unread> {
         match (self.bytes_left.checked_sub(bytes), shown.bytes_left.checked_sub(bytes)) {
             (Some(document), Some(page)) => (self.bytes_left, shown.bytes_left) = (document, page),
             (None, _) => return Err(Unread::Document),
@@ -108,7 +108,7 @@ impl<'a> PageReader<'a> {
         &mut self,
         content: &[u8],
         resources: &Resources<'a>,
-        shown: &mut Shown,
+        shown: &mut ShownObject,
         depth: usize,
         mut font: Option<*const Dictionary>,
     ) -> Result<(), Unread> {
@@ -153,7 +153,7 @@ impl<'a> PageReader<'a> {
         &mut self,
         form: &'a Stream,
         around: &Resources<'a>,
-        shown: &mut Shown,
+        shown: &mut ShownObject,
         depth: usize,
         font: Option<*const Dictionary>,
     ) -> Result<(), Unread> {
@@ -192,7 +192,7 @@ impl<'a> PageReader<'a> {
         }
     }
 
-    fn write(&self, font: Option<*const Dictionary>, operands: &[Object], shown: &mut Shown) {
+    fn write(&self, font: Option<*const Dictionary>, operands: &[Object], shown: &mut ShownObject) {
         if let Some(Some(encoding)) = font.and_then(|place| self.fonts.get(&place)) {
             write(encoding, operands, &mut shown.text);
         }

@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 
 use super::blocking::CancelFlag;
 use super::columns::{Cell, ColumnType, Datum, Guess, RowSource};
-use super::counts::{Counts, Found, Merged};
+use super::counts::{CountedValue, Counts, Merged};
 use super::load::{named, no_header};
 use super::sentence::internal;
 use super::summary::{SAMPLE_ROWS, markdown, share, short};
@@ -224,11 +224,11 @@ impl ColumnProfile {
 
     fn summary(self, name: String) -> ColumnSummary {
         let column_type = self.guess.column_type();
-        let value = |found: Found| match (found, column_type) {
-            (Found::Text(text), _) => short(Value::from(text)),
-            (Found::Number(number), ColumnType::Integer) => Value::from(number as i64),
-            (Found::Number(number), ColumnType::Boolean) => Value::from(number > 0.0),
-            (Found::Number(number), _) => of_number(number),
+        let value = |found: CountedValue| match (found, column_type) {
+            (CountedValue::Text(text), _) => short(Value::from(text)),
+            (CountedValue::Number(number), ColumnType::Integer) => Value::from(number as i64),
+            (CountedValue::Number(number), ColumnType::Boolean) => Value::from(number > 0.0),
+            (CountedValue::Number(number), _) => of_number(number),
         };
         let Merged { distinct, min, max, top } = self.merged;
         ColumnSummary {
