@@ -62,7 +62,7 @@ fn main() {
             let reply = runtime.block_on(sandbox.run(call(command, mode))).unwrap();
             assert_eq!(reply.end, ProgramEnd::Exited(0));
         };
-        let mut told = |name: &str, time: Duration| {
+        let told = |name: &str, time: Duration| {
             let more = time.saturating_sub(bare).as_secs_f64() * 1e3;
             println!("{:<14} {name:<12} {:>7.1} ms, {more:.1} ms more", "", time.as_secs_f64() * 1e3);
         };
