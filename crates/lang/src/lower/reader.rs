@@ -293,6 +293,14 @@ impl<'a, 'w> KeyReader<'a, 'w> {
         self.lower.report(diagnostic);
     }
 
+    /// F002 for a key of another kind that can only be a slip of `meant`.
+    pub(crate) fn report_slip(&self, key: &syntax::MapKey, meant: &str) {
+        let near = Near::new(&key.text, [meant]);
+        let message = format!("unknown key {} in {}{near}", quoted(&key.text), self.owner);
+        let found = unknown_key(key.span, message).near(near).help(format!("write {meant}"));
+        self.lower.report(found.proposed_fix(vec![(key.span, meant.to_owned())]));
+    }
+
     /// What another tool's key may be called here, by the type of a field: `max` of a text is `max_length`.
     fn keys_for(&self, alias: &Alias) -> Vec<&'static str> {
         if self.is_field() { rules_for(alias.key, self.written_type()) } else { vec![alias.key] }

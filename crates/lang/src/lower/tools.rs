@@ -10,10 +10,10 @@ use super::keys::{self, KeyTable, Tables};
 use super::reader::KeyReader;
 use super::started::{command_line, environment, program, python_code};
 use super::texts::place;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, nearest};
 use crate::model::{Approve, Grant, Method, PipelineId, ServerAuth, ServerKind, Text, Tool, ToolKind};
 use crate::source::{Span, Spanned};
-use crate::syntax::Node;
+use crate::syntax::{MapKey, Node};
 
 /// One tool; one that cannot be read or is not yet available has the kind `Broken`.
 pub fn tool(lower: &Lower, owner: &str, span: Span, node: &Node) -> Tool {
@@ -68,16 +68,26 @@ pub(crate) fn one_kind<'a, 'w>(
     if !given.is_empty() {
         keys.check_one_of(&given.iter().map(|kind| kind.name).collect::<Vec<_>>());
     } else if !keys.meant().any(|meant| kinds.iter().any(|kind| kind.name == meant) || instead.is_some() && meant == "steps") {
-        let own: Vec<&str> = node.as_map().into_iter().flat_map(|map| &map.entries).map(|(key, _)| key.text.as_str()).collect();
-        let own: Vec<&str> = own.into_iter().filter(|key| common.iter().all(|place| place.key(key).is_none())).collect();
-        let fits =
-            |kind: &&&'static KeyTable| !kind.keys.first().is_some_and(|key| key.is_later) && own.iter().all(|key| kind.key(key).is_some());
-        let fitting: Vec<&str> = kinds.iter().filter(fits).map(|kind| kind.name).collect();
-        let now: Vec<&str> = kinds.iter().filter(|kind| !kind.keys.first().is_some_and(|key| key.is_later)).map(|kind| kind.name).collect();
-        // In the help: a message has no room for all of them.
-        let now = now.join(", ");
+        let own: Vec<&MapKey> = node.as_map().into_iter().flat_map(|map| &map.entries).map(|(key, _)| key).collect();
+        let own: Vec<&MapKey> = own.into_iter().filter(|key| common.iter().all(|place| place.key(&key.text).is_none())).collect();
+        let now: Vec<&'static KeyTable> = kinds.iter().copied().filter(|kind| !kind.keys.first().is_some_and(|key| key.is_later)).collect();
+        let has_all = |kind: &KeyTable, without: Option<&MapKey>| {
+            own.iter().all(|key| kind.key(&key.text).is_some() || without.is_some_and(|without| std::ptr::eq(*key, without)))
+        };
+        let fitting: Vec<&str> = now.iter().filter(|kind| has_all(kind, None)).map(|kind| kind.name).collect();
+        let names: Vec<&str> = now.iter().map(|kind| kind.name).collect();
+        // A slip of the key of a kind can be a key of another one: `top` of a search for `stop`.
+        let slip = own.iter().find_map(|key| match nearest(&key.text, names.iter().copied()).as_slice() {
+            [kind] if fitting.is_empty() && now.iter().any(|table| table.name == *kind && has_all(table, Some(key))) => Some((*key, *kind)),
+            _ => None,
+        });
+        if let Some((key, kind)) = slip {
+            keys.report_slip(key, kind);
+            return (Some(keys), None);
+        }
+        let now = names.join(", ");
         let help = match (own.first(), fitting.as_slice()) {
-            (Some(key), [kind]) => format!("add {kind}: and its value; {} belongs to that kind", quoted(key)),
+            (Some(key), [kind]) => format!("add {kind}: and its value; {} belongs to that kind", quoted(&key.text)),
             _ if instead.is_some() => format!("add steps: with several steps, or the key of a kind with its value: {now}"),
             _ => format!("add the key of a kind with its value: {now}"),
         };

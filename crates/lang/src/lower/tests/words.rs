@@ -104,6 +104,11 @@ fn missing_keys_are_told_at_the_first_key_of_their_owner() {
     F004 1:1 this pipeline has no "name" = add name: id of the pipeline
     F004 2:11 step 1 has no "id" = add id: its id; others read its output as steps.ID.output
     "#);
+    // A slip of one kind's key that is a key of another kind.
+    assert_snapshot!(with_steps("  - { id: a, top: failed, reason: No. }\n  - { id: b, top: 5 }"), @r#"
+    F002 4:14 unknown key "top" in step "a"; did you mean "stop"? = write stop
+    F004 5:7 step "b" has no kind = add search: and its value; "top" belongs to that kind
+    "#);
     assert_snapshot!(with_steps("  - { id: a, agent: w }\n  - { id: b, needs: [a] }\n  - { id: c, set: 1, as: x }\n  - { id: d, route: inputs.x, cases: [{ id: e, set: 1 }] }"), @r#"
     F004 4:7 step "a" has no "prompt" = add prompt: what it is asked
     F004 5:7 step "b" has no kind = add the key of a kind with its value: agent, tool, set, http, sql, program, python, read, search, plan, task, route, call, format, gate, approval, send, wait, stop
