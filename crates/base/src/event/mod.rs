@@ -14,12 +14,12 @@ mod status;
 
 has_word!(Purpose, Bound, Canceller, RunStatus, StepStatus);
 
-pub use crate::model::MessageRole;
+pub use crate::model::{MessageRole, Purpose};
 pub use conversation::ConversationSoFar;
 pub use details::StepDetails;
 pub use failure::{Failure, FailureKind};
 pub use happening::{Event, Happening, RunEnd, RunOrigin, RunStart, SharedValue, Stage, StepFailure, StepPath, StyleUsed, TapeOf, VERSION};
 pub use limit::{Bound, Canceller, Limit};
 pub use marks::Marks;
-pub use parts::{FormRequest, Message, ModelAnswer, Purpose, ServerQuestion, ServerQuestions, ServerTool, ToolCall, Usage, Verdict};
+pub use parts::{FormRequest, Message, ModelAnswer, ServerQuestion, ServerQuestions, ServerTool, ToolCall, Usage, Verdict};
 pub use status::{RunStatus, StepStatus};

@@ -8,23 +8,6 @@ use serde_json::Value;
 use super::Failure;
 use crate::model::MessageRole;
 
-/// Why a model is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum Purpose {
-    /// The prompt, or tool results.
-    Turn,
-    /// The answer had the wrong shape.
-    Repair,
-    /// Criteria of a gate.
-    Judge,
-    /// A plan.
-    Plan,
-    /// Whether what a plan was for is done.
-    Check,
-}
-
 /// What a person is asked to fill in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormRequest {

@@ -64,7 +64,7 @@ pub use settings::{JournalSettings, Lint, LintPath, Settings};
 pub use step::{Backoff, FailureKind, ForEach, OnFailure, Retry, Step};
 pub use step_kind::*;
 pub use task::{Accept, AcceptItem, ArtefactKind, JudgingStep, TaskStep, WrittenArtefact, accept_id};
-pub use testing::{Channels, Expect, Layered, Mock, Replies, ReplyBody, ReplySet, ScriptedReply, TestCase, TestFile};
+pub use testing::{Channels, Expect, Layered, Mock, Purpose, Replies, ReplyBody, ReplySet, ScriptedReply, TestCase, TestFile};
 pub use text::{Filling, Form, Read, Text, TextPlace};
 pub use visit::{Authored, Leaf, TextKey, Visit, with_inner};
 pub use work::{

@@ -146,6 +146,7 @@ impl StepKind {
                 accept,
                 judge: _,
                 attach,
+                with,
                 max_attempts: _,
                 stop_on_identical_failures: _,
             }) => {
@@ -164,6 +165,7 @@ impl StepKind {
                     }
                 }
                 attach.iter().for_each(|value| filling(TextKey::Attach, "", owner, value, true, visit));
+                named(TextKey::Value, with, visit);
             }
             StepKind::Set(value) => filling(TextKey::Value, "", owner, value, true, visit),
             StepKind::Wait(value) => filling(TextKey::Wait, "", owner, value, true, visit),

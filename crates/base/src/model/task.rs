@@ -22,6 +22,8 @@ pub struct TaskStep {
     pub judge: Option<Spanned<String>>,
     /// Files beside the prompt.
     pub attach: Option<Filling>,
+    /// Variables that its code finds; a query and a text have none.
+    pub with: Vec<(Spanned<String>, Filling)>,
     /// Most tries. `None`: left out, which is reported.
     pub max_attempts: Option<u64>,
     /// Equal failures in a row after which it gives up (3).

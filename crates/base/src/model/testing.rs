@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Check, FailureKind, Filling, PastMessage, Text};
@@ -29,6 +30,23 @@ pub enum ReplySet {
     Matching(Vec<ScriptedReply>),
 }
 
+/// Why a model is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::EnumString, strum::VariantNames)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Purpose {
+    /// The prompt, or tool results.
+    Turn,
+    /// The answer had the wrong shape.
+    Repair,
+    /// Criteria of a gate.
+    Judge,
+    /// A plan.
+    Plan,
+    /// Whether what a plan was for is done.
+    Check,
+}
+
 /// One scripted reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptedReply {
@@ -36,6 +54,8 @@ pub struct ScriptedReply {
     pub span: Span,
     /// Answers only if true.
     pub when: Option<Text>,
+    /// Answers only calls of this purpose.
+    pub action: Option<Purpose>,
     /// What it says.
     pub body: ReplyBody,
     /// Tokens it claims: input, output.

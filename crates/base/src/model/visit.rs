@@ -307,7 +307,7 @@ impl ReplySet {
 impl ScriptedReply {
     /// Everything that its author wrote.
     pub fn each_text<'p>(&'p self, visit: Visit<'_, 'p>) {
-        let ScriptedReply { span, when, body, usage: _ } = self;
+        let ScriptedReply { span, when, action: _, body, usage: _ } = self;
         texts(TextKey::Reply, when, visit);
         match body {
             ReplyBody::Text(text) => texts(TextKey::Reply, [text], visit),

@@ -41,7 +41,7 @@ fn reply_set(lower: &Lower, step: &MapKey, node: &Node) -> Option<ReplySet> {
         return None;
     }
     let replies: Vec<ScriptedReply> = list.iter().filter_map(|node| reply(lower, step, node)).collect();
-    Some(match replies.iter().any(|reply| reply.when.is_some()) {
+    Some(match replies.iter().any(|reply| reply.when.is_some() || reply.action.is_some()) {
         true => ReplySet::Matching(replies),
         false => ReplySet::InTurn(replies),
     })
@@ -54,16 +54,16 @@ fn reply(lower: &Lower, step: &MapKey, node: &Node) -> Option<ScriptedReply> {
             true => ReplyBody::Passed,
             false => ReplyBody::Text(lower.text(&format!("reply of {}", step.text), node)?),
         };
-        return Some(ScriptedReply { span: step.span, when: None, body, usage: None });
+        return Some(ScriptedReply { span: step.span, when: None, action: None, body, usage: None });
     }
     let keys = KeyReader::new(lower, owner, &[&keys::REPLY], node)?;
-    let (when, usage) = (keys.expression("when"), usage(&keys));
+    let (when, action, usage) = (keys.expression("when"), keys.choice("action"), usage(&keys));
     keys.check_one_of(&keys::BODIES);
     let bodies: Vec<ReplyBody> = keys::BODIES.iter().filter(|key| keys.get(key).is_some()).filter_map(|key| body(&keys, key)).collect();
     if !keys::BODIES.iter().any(|key| keys.has(key)) {
         keys.missing("says nothing", &format!("add one of: {}", keys::BODIES.join(", ")));
     }
-    bodies.into_iter().next().map(|body| ScriptedReply { span: step.span, when, body, usage })
+    bodies.into_iter().next().map(|body| ScriptedReply { span: step.span, when, action, body, usage })
 }
 
 fn body(keys: &KeyReader, key: &str) -> Option<ReplyBody> {

@@ -131,6 +131,16 @@ fn ok_exits(keys: &KeyReader) -> Vec<i32> {
     exits
 }
 
+/// The names that code finds its values by must be names of variables.
+pub(super) fn check_variables(keys: &KeyReader) {
+    for (name, _) in ["with", "arguments"].into_iter().filter(|key| keys.allows(key)).flat_map(|key| keys.entries(key)) {
+        if !is_variable(&name.text) {
+            let found = Diagnostic::bad_value(name.span, format!("{} cannot be the name of a variable", quoted(&name.text)));
+            keys.lower.report(found.help(VARIABLE_HELP));
+        }
+    }
+}
+
 /// `python` and the keys beside it.
 pub fn python_code(keys: &KeyReader) -> Option<PythonCode> {
     let returns = keys.get("returns").map(|node| keys.lower.members("returns", node)).unwrap_or_default();
@@ -144,12 +154,7 @@ pub fn python_code(keys: &KeyReader) -> Option<PythonCode> {
         }
         is_new
     });
-    for (name, _) in ["with", "arguments"].into_iter().filter(|key| keys.allows(key)).flat_map(|key| keys.entries(key)) {
-        if !is_variable(&name.text) {
-            let found = Diagnostic::bad_value(name.span, format!("{} cannot be the name of a variable", quoted(&name.text)));
-            keys.lower.report(found.help(VARIABLE_HELP));
-        }
-    }
+    check_variables(keys);
     let node = keys.get("python")?;
     if node.as_map().is_none() {
         return Some(PythonCode { code: code(keys, "python", node)?, file: None, returns, venv: None, requires: vec![] });

@@ -5,6 +5,7 @@ use strum::VariantNames;
 use super::checks::{accept_items, scorecard_ref};
 use super::context::Lower;
 use super::reader::KeyReader;
+use super::started::check_variables;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Accept, ArtefactKind, MOST_TRIES, TaskStep, Text};
 use crate::syntax::Node;
@@ -14,6 +15,8 @@ pub(super) fn task(keys: &KeyReader) -> Option<TaskStep> {
     let artefact = keys.get("artefact").and_then(|node| artefact(keys.lower, node));
     let accept = keys.get("accept").and_then(|node| accept(keys, node));
     let attach = keys.read("attach", Lower::expressions);
+    let with = keys.pairs("with");
+    check_variables(keys);
     let (max_attempts, identical) = (max_attempts(keys), keys.limit("stop_on_identical_failures"));
     Some(TaskStep {
         agent: agent?,
@@ -22,6 +25,7 @@ pub(super) fn task(keys: &KeyReader) -> Option<TaskStep> {
         accept: accept?,
         judge,
         attach,
+        with,
         max_attempts,
         stop_on_identical_failures: identical,
     })

@@ -13,10 +13,11 @@ use crate::sql::{self, Name};
 fn inflow<'p>(sources: &PersonalSources, pipeline: &'p Pipeline, planned: &'p PlannedStep) -> Vec<&'p Text> {
     let kind = &planned.step.kind;
     match kind {
-        StepKind::Agent(AgentStep { prompt, attach, .. })
-        | StepKind::Plan(PlanStep { prompt, attach, .. })
-        | StepKind::Task(TaskStep { prompt, attach, .. }) => {
+        StepKind::Agent(AgentStep { prompt, attach, .. }) | StepKind::Plan(PlanStep { prompt, attach, .. }) => {
             std::iter::once(prompt).chain(attach.iter().flat_map(Filling::texts)).collect()
+        }
+        StepKind::Task(TaskStep { prompt, attach, with, .. }) => {
+            std::iter::once(prompt).chain(attach.iter().flat_map(Filling::texts)).chain(all(with)).collect()
         }
         StepKind::Set(value) => value.texts(),
         StepKind::Format(step) => vec![&step.text],

@@ -227,6 +227,7 @@ impl PipelineNames<'_> {
             ("errors", Type::list(Type::Text)),
             ("log", Type::list(Type::Text)),
             ("fulfilled", Type::Boolean),
+            ("progress", Type::Text),
         ])
     }
 

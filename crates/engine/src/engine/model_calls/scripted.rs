@@ -40,7 +40,7 @@ impl Run {
             ReplySet::InTurn(list) => list.get(used as usize).ok_or_else(none)?,
             ReplySet::Matching(list) => {
                 let mut fitting = None;
-                for reply in list {
+                for reply in list.iter().filter(|reply| reply.action.is_none_or(|action| action == brief.purpose)) {
                     if reply.when.as_ref().map_or(Ok(true), |when| self.condition(at, when))? {
                         fitting = Some(reply);
                         break;

@@ -225,7 +225,7 @@ fn output(planning: &Planning) -> Value {
         }
     }
     let errors: Vec<String> = planning.failed().map(PlanResult::told_error).collect();
-    let checked = planning.plans.last().and_then(|one| one.check.as_ref()).map(|(fulfilled, _)| *fulfilled);
+    let checked = planning.plans.last().and_then(|one| one.check.as_ref());
     let all_succeeded = planning.results().all(|result| result.status == StepStatus::Succeeded);
     json!({
         "strategy": first.map_or(PlanStrategy::Parallel, |plan| plan.strategy).word(),
@@ -235,6 +235,7 @@ fn output(planning: &Planning) -> Value {
         "invoked": invoked,
         "errors": errors,
         "log": planning.log,
-        "fulfilled": checked.unwrap_or(all_succeeded),
+        "fulfilled": checked.map_or(all_succeeded, |(fulfilled, _)| *fulfilled),
+        "progress": checked.map(|(_, progress)| progress.as_str()).unwrap_or_default(),
     })
 }

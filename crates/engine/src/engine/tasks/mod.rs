@@ -214,7 +214,7 @@ impl Run {
         let code = PythonCode { code: Text::plain(&artefact.code), file: None, returns, venv: None, requires: vec![] };
         let timeout = self.step(at).timeout.unwrap_or(CALL_TIMEOUT);
         let name = format!("step \"{}\"", self.path(at));
-        let mut call = self.python_call(at, &code, name, Map::new(), timeout);
+        let mut call = self.python_call(at, &code, name, self.arguments(at, &own.with)?, timeout);
         let can_read = |table: &TableSource| self.described(at).any(|(name, _)| *name == table.name);
         call.tables = self.tables_here(at).into_iter().filter(|table| can_read(table) && mentions(&artefact.code, &table.name)).collect();
         call.is_written_by_model = true;

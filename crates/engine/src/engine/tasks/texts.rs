@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Map;
+
 use crate::engine::Run;
 use crate::engine::model_calls::Brief;
 use crate::engine::state::{NodeRef, TaskTry};
-use crate::engine::words::plain;
+use crate::engine::words::{kind_of, plain};
 use crate::event::{Failure, Purpose};
 use crate::gate::wanted;
 use crate::model::{ArtefactKind, Criterion, MOST_ROWS, SqlEngine, TaskStep};
@@ -27,16 +29,16 @@ impl Run {
             self.attach(at, own.attach.as_ref(), asked)?;
             let cards = self.accept_cards(at, own)?;
             let criteria: Vec<&Criterion> = cards.iter().flat_map(|card| &card.criteria).collect();
-            let what = [self.what_to_make(at, kind), told_criteria(&criteria), told_tries(tries)];
+            let what = [self.what_to_make(at, own, kind)?, told_criteria(&criteria), told_tries(tries)];
             asked.text.truncate(asked.text.trim_end().len());
             what.iter().filter(|told| !told.is_empty()).for_each(|told| asked.text.push_str(&format!("\n\n{told}")));
         }
         self.brief(at, &own.agent.value, None, prompt, Some(wanted::artefact(kind, !tries.is_empty())), Purpose::Turn)
     }
 
-    fn what_to_make(&self, at: NodeRef, kind: ArtefactKind) -> String {
+    fn what_to_make(&self, at: NodeRef, own: &TaskStep, kind: ArtefactKind) -> Result<String, Failure> {
         let mut told = match kind {
-            ArtefactKind::Text => return "Give the work itself in \"result\".".to_owned(),
+            ArtefactKind::Text => return Ok("Give the work itself in \"result\".".to_owned()),
             ArtefactKind::Sql => {
                 let tables = self.tables_here(at);
                 let engine = |engine| tables.iter().any(|table| table.engine == engine);
@@ -63,10 +65,14 @@ impl Run {
                 columns.iter().map(|(name, kind)| format!("\"{name}\" {}", if kind.is_empty() { "any" } else { kind })).collect();
             let _ = write!(told, "\n- {name}{rows}: {}", columns.join(", "));
         }
-        if self.described(at).next().is_none() {
+        let variables = if kind == ArtefactKind::Python { self.arguments(at, &own.with)? } else { Map::new() };
+        for (name, value) in &variables {
+            let _ = write!(told, "\n- {name}, {}: {}", kind_of(value), cut(&plain(value), LONGEST_RESULT));
+        }
+        if self.described(at).next().is_none() && variables.is_empty() {
             told.push_str(" none");
         }
-        told
+        Ok(told)
     }
 }
 

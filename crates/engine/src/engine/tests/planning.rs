@@ -150,6 +150,7 @@ fn steps_of_a_plan_run_at_the_same_time_and_their_results_are_data() {
             "rome succeeded.",
         ],
         "fulfilled": true,
+        "progress": "",
     });
     assert_eq!(world.output("work"), Some(expected));
     assert_eq!(world.details("work")["model"], "default");
@@ -392,6 +393,7 @@ fn one_more_plan_is_asked_for_as_long_as_the_work_is_not_done() {
     assert_eq!(world.status(), RunStatus::Succeeded);
     let output = world.output("work").unwrap();
     assert_eq!((&output["fulfilled"], output["steps"].as_array().map(Vec::len)), (&json!(false), Some(2)));
+    assert_eq!(output["progress"], "Oslo is still missing.");
     assert_eq!((world.count("plan_accepted"), world.count("plan_checked")), (2, 2));
     world.check();
 }

@@ -6,7 +6,7 @@ use super::Takes::*;
 use super::Thing::{Channel, Tool};
 use super::work::FLOW;
 use super::{KeyTable, key};
-use crate::model::{Body, FailureKind, Features, LengthUnit, MessageRole, SplitAt};
+use crate::model::{Body, FailureKind, Features, LengthUnit, MessageRole, Purpose, SplitAt};
 
 /// A channel file.
 pub static CHANNEL: KeyTable = KeyTable::of("channel").keys(&[
@@ -107,6 +107,7 @@ pub static REPLIES: KeyTable = KeyTable::of("scripted replies").keys(&[
 /// One scripted reply that is more than a text.
 pub static REPLY: KeyTable = KeyTable::of("reply").keys(&[
     key("when", Expression, "it answers only if this is true"),
+    key("action", Word(Purpose::VARIANTS), "it answers only calls for this, by the word of the record"),
     key("text", Template, "what it says"),
     key("data", Value, "structured data"),
     key("calls", Filled(&Keys(&REPLY_CALL)), "tools it calls"),

@@ -127,6 +127,7 @@ static TASK: KeyTable = KeyTable::of("task").keys(&[
     key("accept", Either(&[Of(Scorecard), List(&Either(&[Template, Keys(&CRITERION)]))]), "what its work must meet").required(),
     key("judge", Of(Agent), "the agent that judges"),
     ATTACH,
+    key("with", Named(&Value), "variables of its code, by name"),
     key("max_attempts", Limit, "most tries"),
     key("stop_on_identical_failures", Limit, "gives up after so many equal failures"),
 ]);
