@@ -97,8 +97,13 @@ fn tokens_of_a_conversation_are_bounded() {
     assert_eq!(said(folder.path(), "maria", "three").out, "three after 2\n");
 }
 
-/// An endpoint that keeps what it is sent, and answers in the form of its address.
+/// An endpoint that keeps what it is sent, and answers "Fine." in the form of its address.
 pub(crate) fn endpoint() -> (String, Arc<Mutex<Vec<Value>>>) {
+    endpoint_that(|_| "Fine.".to_owned())
+}
+
+/// An endpoint that keeps what it is sent, and answers a text that follows from it in the form of its address.
+pub(crate) fn endpoint_that(says: impl Fn(&Value) -> String + Send + 'static) -> (String, Arc<Mutex<Vec<Value>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (url, heard) = (format!("http://{}/v1", listener.local_addr().unwrap()), Arc::<Mutex<Vec<Value>>>::default());
     let kept = heard.clone();
@@ -119,14 +124,16 @@ pub(crate) fn endpoint() -> (String, Arc<Mutex<Vec<Value>>>) {
             }
             let mut body = vec![0; length];
             reader.read_exact(&mut body).unwrap();
-            kept.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
+            let request: Value = serde_json::from_slice(&body).unwrap();
+            let text = says(&request);
+            kept.lock().unwrap().push(request);
             let answer = if first.contains("/messages") {
-                json!({ "type": "message", "role": "assistant", "content": [{ "type": "text", "text": "Fine." }], "stop_reason": "end_turn" })
+                json!({ "type": "message", "role": "assistant", "content": [{ "type": "text", "text": text }], "stop_reason": "end_turn" })
             } else if first.contains("/responses") {
-                let output = json!([{ "type": "message", "content": [{ "type": "output_text", "text": "Fine." }] }]);
+                let output = json!([{ "type": "message", "content": [{ "type": "output_text", "text": text }] }]);
                 json!({ "object": "response", "status": "completed", "output": output })
             } else {
-                json!({ "choices": [{ "message": { "content": "Fine." }, "finish_reason": "stop" }] })
+                json!({ "choices": [{ "message": { "content": text }, "finish_reason": "stop" }] })
             };
             let answer = answer.to_string();
             let head = format!(

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::golden::copy;
 use crate::program::flow;
 
+mod analyst;
 mod chat;
 mod city_facts;
 mod replies;
@@ -27,7 +28,7 @@ const SYSTEMS: [System; 4] = [
     System { heading: "Conversation replies", folder: "pipelines/timesheet", least: 100, runs: replies::all },
     System { heading: "City facts", folder: "pipelines/city_facts", least: 100, runs: city_facts::all },
     System { heading: "Interactive chat", folder: "pipelines", least: 50, runs: chat::all },
-    System { heading: "Messages of the data analyst", folder: "pipelines", least: 15, runs: chat::analyst },
+    System { heading: "Data analyst", folder: "pipelines/analyst", least: 90, runs: analyst::all },
 ];
 
 /// One row of a table of the page.

@@ -105,6 +105,7 @@ fn files(keys: &KeyReader) -> Option<ReadStep> {
     let kind = keys.word("type").and(keys.fixed("type"));
     let node = keys.get("read")?;
     for node in node.as_list().unwrap_or(std::slice::from_ref(node)) {
+        keys.lower.text("read", node)?;
         stays_inside(keys.lower, node);
     }
     Some(ReadStep { paths: keys.lower.filling(node), kind })

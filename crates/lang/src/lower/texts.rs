@@ -73,6 +73,10 @@ impl Lower<'_> {
     pub fn expressions(&self, label: &str, node: &Node) -> Option<Filling> {
         match node.as_list() {
             Some(list) => Some(Filling::List(list.iter().filter_map(|node| self.expression(label, node)).map(Filling::Text).collect())),
+            None if node.as_map().is_some() => {
+                self.wrong(label, node, "an expression such as inputs.name, or a list of them");
+                None
+            }
             None => self.expression(label, node).map(Filling::Text),
         }
     }

@@ -286,7 +286,9 @@ impl Run {
 
     /// The details of every step, and those that its kind adds.
     fn details(&self, at: NodeRef, own: Option<Value>) -> Value {
-        let duration_ms = self.now.ms.saturating_sub(self.state.node(at).started_ms);
+        // A list without elements ends without a start.
+        let node = self.state.node(at);
+        let duration_ms = if node.attempt == 0 { 0 } else { self.now.ms.saturating_sub(node.started_ms) };
         let mut details = json!({ "attempts": self.attempts(at), "duration_ms": duration_ms });
         if let (Value::Object(details), Some(Value::Object(own))) = (&mut details, own) {
             details.extend(own);

@@ -227,6 +227,17 @@ fn what_is_not_in_this_version_is_known_but_refused() {
 }
 
 #[test]
+fn what_is_read_is_a_path_or_a_list_of_paths() {
+    assert_snapshot!(with_steps("  - { id: a, read: }\n  - { id: b, read: 7 }\n  - { id: c, read: [a.csv, 7] }\n  - { id: d, read: true }"), @r#"
+    F005 4:19 "read" must be text, found nothing = write a text
+    F005 5:20 "read" must be text, found the number 7 = write "7"
+    F005 6:28 "read" must be text, found the number 7 = write "7"
+    F005 7:20 "read" must be text, found true = write "true"
+    "#);
+    assert_snapshot!(with_steps("  - { id: a, task: w, prompt: Go., artefact: python, accept: [It is true enough.], judge: w, max_attempts: 2, with: { two-words: 1 } }"), @r#"F007 4:119 "two-words" cannot be the name of a variable = use letters, digits and "_", a letter first, and no word that Python keeps for itself"#);
+}
+
+#[test]
 fn a_task_says_what_it_makes_what_it_must_meet_and_how_often_it_is_tried() {
     let task = |keys: &str| with_steps(&format!("  - {{ id: a, set: 5 }}\n  - {{ id: b, task: w, prompt: Go., {keys} }}"));
     assert_snapshot!(task("artefact: sqll, accept: [], stop_on_identical_failures: 0"), @r#"
