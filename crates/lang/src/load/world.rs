@@ -134,7 +134,7 @@ impl<'f> Loader<'f> {
         let mut found = vec![];
         let value = read(&tree, file, self, &mut found);
         if self.cut_off.contains(&file) {
-            let of_absence = [Code::MissingKey, Code::LanguageVersion, Code::EmptySection, Code::CriterionUnchecked];
+            let of_absence = [Code::MissingKey, Code::LanguageVersion, Code::EmptySection, Code::CriterionUnchecked, Code::NoEnd];
             found.retain(|diagnostic| diagnostic.span.file != file || !of_absence.contains(&diagnostic.code));
         }
         self.diagnostics.append(&mut found);

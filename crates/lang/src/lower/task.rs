@@ -33,7 +33,8 @@ pub(super) fn task(keys: &KeyReader) -> Option<TaskStep> {
 
 /// One of the words, or a text with `{{ … }}` that gives one.
 fn artefact(lower: &Lower, node: &Node) -> Option<Text> {
-    let is_template = node.as_scalar().is_some_and(|scalar| scalar.text.contains("{{") || scalar.text.contains("{%"));
+    // Half of a template is told as such.
+    let is_template = node.as_scalar().is_some_and(|scalar| ["{{", "{%", "}}", "%}"].iter().any(|mark| scalar.text.contains(mark)));
     if !is_template {
         lower.word("artefact", node, ArtefactKind::VARIANTS)?;
     }

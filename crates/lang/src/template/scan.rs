@@ -217,9 +217,18 @@ impl<'s> Scan<'s> {
         }
     }
 
-    /// A `)` or `]` where nothing is open. Most often it is the bracket behind the name of a filter that was lost.
+    /// A `)` or `]` where nothing is open. Most often it is the bracket behind the name of a filter that was lost; where the text around
+    /// the template has a bracket open on this line, as in `({{ a )`, it is the end of the template.
     fn never_opened(&self, expected: char, at: SourceRange) -> TemplateProblem {
         let close = excerpt(self.source, at);
+        if let Some((start, opened)) = self.open {
+            let line = self.source.get(..start).unwrap_or_default().rsplit('\n').next().unwrap_or_default();
+            if line.matches(expected).count() > line.matches(&*close).count() {
+                let shown = excerpt(self.source, (start, at.0));
+                let problem = TemplateProblem::syntax((start, at.0), format!("\"{}\" is not closed", shown.trim_end()));
+                return problem.help(format!("write {} before \"{close}\"", opened.end()));
+            }
+        }
         let problem = TemplateProblem::syntax(at, format!("\"{close}\" closes nothing here"));
         let inner = self.source.get(self.open.map_or(0, |(start, _)| start)..at.0).unwrap_or_default();
         let piped = inner.rsplit_once('|').map(|(_, filter)| filter.trim_start()).filter(|_| expected == '(');

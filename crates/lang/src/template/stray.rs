@@ -50,7 +50,8 @@ impl Stray {
             let before = part.get(..first).unwrap_or_default();
             let line = before.rsplit(['\n', '}']).next().unwrap_or_default();
             let is_expression = line.trim_end().ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ')' | ']' | '"' | '\''));
-            if is_expression && (uses_templates || reads(line)) {
+            let is_all = line.len() == before.len() && source.trim_end().len() == start + first + 2;
+            if is_expression && (uses_templates || reads(line) || start == 0 && is_all && is_name(line)) {
                 let begin = if mark == "}}" { "{{" } else { "{%" };
                 let found = TemplateProblem::syntax(
                     (start + first, start + first + 2),
@@ -70,6 +71,12 @@ fn reads(line: &str) -> bool {
         let mut places = line.match_indices(root);
         places.any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.')))
     })
+}
+
+/// Whether a text is one name, perhaps behind half of `{{`.
+fn is_name(text: &str) -> bool {
+    let name = text.trim().trim_start_matches('{').trim();
+    name.starts_with(|c: char| c.is_alphabetic()) && name.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]
@@ -92,6 +99,8 @@ mod tests {
             "{ steps.a.output }}",
             "{{ a }} and day }}",
             "{% if a %}x{% endif %} { b }}",
+            " item }}",
+            "{ item }}\n",
         ] {
             assert_eq!(found(text), [missing], "{text}");
         }
@@ -109,6 +118,8 @@ mod tests {
             "{\"a\": {\"b\": {{ 1 }}}}",
             "{\"a\": {{ 1 }}}",
             "a list ends with }} there",
+            "it ends with }}",
+            "x }} y",
             "{{ 1 }} fn f() { if x { y() }}",
             "{{ \"}}\" }} ends it",
             "{% raw %}steps.a.output }}{% endraw %}",

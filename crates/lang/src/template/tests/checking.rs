@@ -66,6 +66,7 @@ fn braces_that_are_not_closed_are_shown_with_what_to_add() {
 #[test]
 fn a_bracket_that_was_lost_is_put_back_where_the_name_of_a_filter_ends() {
     for (source, message, help) in [
+        ("of {{ b }} ({{ a ), {{ b }}", "\"{{ a\" is not closed", "write }} before \")\""),
         ("{{ a | defaultnone) }}", "\")\" closes nothing here", "write default(none)"),
         ("{{ a | replace'!', ' ') | trim }}", "\")\" closes nothing here", "write replace('!', ' ')"),
         ("{{ a | default([]) | default[]) }}", "\")\" closes nothing here", "write default([])"),
