@@ -170,7 +170,7 @@ fn a_model_that_sees_is_sent_the_picture_itself_and_only_where_it_is_needed() {
     let says = |request: &Value| {
         let schema = request["response_format"].to_string();
         let answer = if schema.contains("\"needs_files\"") {
-            json!({ "needs_files": true, "request_type": "single", "reply": null })
+            json!({ "needs_files": true, "request_type": "single", "answer": null })
         } else if schema.contains("\"elements\"") {
             let chart = json!({ "element_desc": "Bars", "element_location": "all", "element_type": "chart", "required": true });
             json!({ "unreadable": false, "image_quality": "Sharp.", "elements": [chart] })

@@ -198,6 +198,8 @@ impl Gaps {
         let loses_shape = |diagnostic: &Diagnostic| {
             loses_arguments(diagnostic)
                 || diagnostic.about == About::Missing("cases")
+                // With it a list has what each element gave, or what went wrong.
+                || is_value(diagnostic, &["on_failure"])
                 || diagnostic.code == Code::WrongType && is_value(diagnostic, &["one", "output", "fields", "items", "type"])
         };
         let loses_id = |diagnostic: &Diagnostic| match diagnostic.code {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::reach::{EdgeFilter, Reach};
 use super::{StepIx, cycle};
-use crate::diagnostic::{Code, Diagnostic, Hints};
+use crate::diagnostic::{About, Code, Diagnostic, Hints};
 use crate::model::{SUMMARY_STEP, Step};
 
 /// Number of a block within its pipeline.
@@ -181,6 +181,7 @@ impl Block {
                         diagnostics.push(
                             Diagnostic::unknown_step(target.span, format!("{names}, which does not exist{hint}"))
                                 .near(hint)
+                                .about(About::Value(key.to_owned()))
                                 .help(format!("write {}, or the id of a step below it in the same list", words.join(", "))),
                         );
                     }
