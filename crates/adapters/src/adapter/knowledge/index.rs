@@ -3,7 +3,7 @@
 //! It holds nothing that the documents do not, so a file that is damaged is made anew. Every document is written in one transaction: a process that is
 //! killed leaves whole documents.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::data::failure;
 use super::super::sqlite_file::{self, make_private_file, remove_whole};
+use super::kept::of_disk;
 use super::pieces::Piece;
 use crate::diagnostic::visible;
 use crate::event::Failure;
@@ -372,17 +373,4 @@ fn connect(file: &Path) -> Result<Connection, IndexError> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
     Ok(connection)
-}
-
-pub(super) fn of_disk(file: &Path, error: &std::io::Error) -> Failure {
-    let message = format!("the index {} cannot be written: {error}", visible(&file.display().to_string()));
-    failure(FailureKind::Unavailable, message)
-}
-
-/// The file of an index: below the project, named by its knowledge and the place of its documents.
-pub(super) fn file_of(project: &Path, knowledge: &str, place: &str) -> PathBuf {
-    let mut hash = Sha256::new();
-    hash.update(place);
-    let short = hex::encode(&hash.finalize()[..4]);
-    project.join(".flow").join("knowledge").join(format!("{knowledge}-{short}.db"))
 }
