@@ -104,8 +104,8 @@ impl Documents {
                     Some(vector)
                 }
             };
-            let asked = Arc::clone(&request);
-            match self.on_index(&request, &index, move |index| Ok(best(index, &asked, vector.as_deref()))).await? {
+            let (asked, all_pieces) = (Arc::clone(&request), report.all_pieces);
+            match self.on_index(&request, &index, move |index| Ok(best(index, &asked, all_pieces, vector.as_deref()))).await? {
                 Ok(pieces) => return Ok(FoundPieces { pieces, ..report }),
                 // Only a look at its pages shows that they are damaged.
                 Err(IndexError::Damaged(why)) if !is_second => damage = Some(why),
@@ -230,12 +230,12 @@ fn of_length_one(mut vector: Vec<f32>) -> Vec<f32> {
 }
 
 /// The best pieces of an index that is up to date.
-fn best(index: &mut DocumentIndex, request: &SearchRequest, vector: Option<&[f32]>) -> Result<Vec<FoundPiece>, IndexError> {
+fn best(index: &mut DocumentIndex, request: &SearchRequest, all: u64, vector: Option<&[f32]>) -> Result<Vec<FoundPiece>, IndexError> {
     let is_both = request.mode.needs_words() && request.mode.needs_vectors();
     let most = if is_both { FUSED.max(request.top) } else { request.top };
     let mut lists = vec![];
     if request.mode.needs_words() {
-        lists.push(index.by_words(&words::of_question(&request.query), most)?);
+        lists.push(index.by_words(&words::of_question(&request.query), all, most)?);
     }
     if request.mode.needs_vectors()
         && let Some(vector) = vector

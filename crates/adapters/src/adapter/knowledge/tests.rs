@@ -359,6 +359,30 @@ fn scripted_vectors_find_what_is_declared_to_mean_the_same() {
 }
 
 #[test]
+fn of_words_that_many_pieces_hold_the_rarest_are_ranked() {
+    let rarest = |counts: &[u64], most| {
+        let words = counts.iter().map(|count| (*count, format!("w{count}"))).collect();
+        super::index::rarest(words, most)
+    };
+    assert_eq!(rarest(&[30, 5, 20], 100), ["w5", "w20", "w30"]);
+    assert_eq!(rarest(&[30, 5, 20], 54), ["w5", "w20"]);
+    assert_eq!(rarest(&[30, 20], 3), ["w20"], "one is always looked for");
+    assert_eq!(rarest(&[], 3), Vec::<String>::new());
+}
+
+#[test]
+fn words_that_most_pieces_hold_count_only_where_there_are_no_others() {
+    let text: String =
+        (0..600).map(|n| format!("## Part {n}\n\nThe fruit number{n} is {}.\n\n", if n % 3 == 0 { "ripe" } else { "green" })).collect();
+    let project = Project::with(&[("a.md", &text)]);
+    let ask = |query: &str| found(project.request(&["*.md"], query)).unwrap();
+    assert_eq!(ask("the number77 of fruit").pieces.len(), 1);
+    let ripe = ask("ripe or green fruit");
+    assert!(ripe.all_pieces >= 600 && ripe.pieces.len() == 5, "all are common: {}", ripe.all_pieces);
+    assert!(texts(&ripe)[0].contains("ripe"), "the rarer word counts more: {:?}", texts(&ripe));
+}
+
+#[test]
 fn lists_are_fused_by_rank() {
     let fused = fused(&[vec![(1, 9.0), (2, 8.0), (3, 7.0)], vec![(3, 0.9), (2, 0.8), (4, 0.1)]]);
     assert_eq!(fused.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [3, 2, 1, 4]);
