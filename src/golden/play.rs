@@ -17,7 +17,7 @@ use crate::engine::{CallReply, CallRequest, Noted, PersonFrom, RunMessage, check
 use crate::event::{ConversationSoFar, Event, Failure, FailureKind, Happening, RunEnd};
 use crate::journal::{Record, record};
 use crate::model::{Field, FieldKind, HistoryBounds, Mock, PastMessage, Pipeline, SandboxMode, TestCase, newest};
-use crate::port::{Embedding, ProgramCall, Tape, WireFormat};
+use crate::port::{Embedding, ProgramCall, SearchRequest, Tape, WireFormat};
 use crate::runtime::{VirtualRun, first_event};
 
 /// The time of a test that has no `now`: a Monday morning.
@@ -189,6 +189,15 @@ struct TrialStage<'a> {
 }
 
 impl TrialStage<'_> {
+    /// Whether a search may be made: it may ask for vectors.
+    fn searched(&self, search: &SearchRequest) -> Result<(), Failure> {
+        if self.goes_live || !matches!(search.embed, Some(Embedding::Endpoint(_))) {
+            return Ok(());
+        }
+        let message = "a test asks no model for vectors; add a mock of the step, or give it a model with provider: scripted";
+        Err(Failure::new(FailureKind::Denied, message))
+    }
+
     fn answer(&mut self, events: &[Event], call: u64, request: CallRequest) -> CallResult {
         let world = self.world;
         match request {
@@ -208,15 +217,12 @@ impl TrialStage<'_> {
                 let shut_in = ProgramCall { sandbox: SandboxMode::Required, network: false, ..*program };
                 world.carry_out(call, CallRequest::Program(Box::new(shut_in)), None)
             }
+            CallRequest::Search(ref search) => self.searched(search).and_then(|()| world.carry_out(call, request, None)),
             CallRequest::Held { request: ref held, .. } if !matches!(**held, CallRequest::Write { .. }) => {
+                if let CallRequest::Search(search) = &**held {
+                    self.searched(search)?;
+                }
                 world.carry_out(call, request, None)
-            }
-            CallRequest::Search(ref search) if self.goes_live || !matches!(search.embed, Some(Embedding::Endpoint(_))) => {
-                world.carry_out(call, request, None)
-            }
-            CallRequest::Search(_) => {
-                let message = "a test asks no model for vectors; add a mock of the step, or give it a model with provider: scripted";
-                Err(Failure::new(FailureKind::Denied, message))
             }
             CallRequest::Model(request) if self.goes_live || request.wire == WireFormat::Recorded => {
                 world.carry_out(call, CallRequest::Model(request), Some(&self.tape))

@@ -42,6 +42,7 @@ impl Searches {
             knowledge: "pages".to_owned(),
             project: self.project.clone(),
             files: vec![self.pattern.clone()],
+            given: None,
             mode,
             embed,
             query: query.to_owned(),

@@ -71,6 +71,52 @@ fn a_pipeline_searches_the_documents_of_its_project() {
     assert_eq!(ask()["found"], first["found"], "a damaged index is made anew");
 }
 
+const BROUGHT: &str = "flow: 1
+name: ask
+inputs: { question: text, files: { type: list, items: file } }
+knowledge: { documents: { files: '{{ inputs.files }}', description: What the user brought. } }
+models: { default: { provider: scripted, replies: replies.yaml } }
+agents: { helper: { tools: [documents], instructions: Search first. } }
+steps:
+  - { id: found, search: documents, for: '{{ inputs.question }}', top: 1 }
+  - { id: asked, agent: helper, prompt: '{{ inputs.question }}' }
+outputs: { found: '{{ steps.found.output }}', calls: '{{ steps.asked.details.tool_calls }}', answer: '{{ steps.asked.output }}' }
+tests:
+  - { id: brought, inputs: { question: quinces, files: [more/quinces.md] }, expect: { outputs: { answer: Done. } } }
+";
+
+#[test]
+fn a_run_brings_the_documents_that_are_searched() {
+    let folder = project(&[
+        ("ask.yaml", BROUGHT),
+        ("replies.yaml", "flow: 1\nreplies:\n  asked: [{ calls: [{ tool: documents.search, with: { query: quinces } }] }, Done.]\n"),
+        ("more/quinces.md", "# Fruit\n\nQuinces are yellow.\n"),
+        ("more/plums.md", "Plums are blue.\n"),
+        (".env", "KEY=quinces\n"),
+    ]);
+    let outside = project(&[("report.md", "Quinces from elsewhere.\n")]);
+    let ask = |files: &[&str]| {
+        let files = format!("files={}", serde_json::to_string(files).unwrap());
+        flow(folder.path(), &["run", "ask.yaml", "--input", "question=quinces", "--input", &files])
+    };
+    let one = ask(&["more/quinces.md", "more/plums.md"]);
+    assert!(one.status.success(), "{}", String::from_utf8_lossy(&one.stderr));
+    let one = serde_json::from_slice::<Value>(&one.stdout).unwrap();
+    assert_eq!((&one["found"][0]["file"], &one["answer"]), (&"more/quinces.md".into(), &"Done.".into()));
+    let calls = one["calls"].to_string();
+    assert!(calls.contains("documents.search") && calls.contains("Quinces are yellow."), "{calls}");
+    let report = outside.path().join("report.md");
+    let elsewhere = serde_json::from_slice::<Value>(&ask(&[report.to_str().unwrap()]).stdout).unwrap();
+    assert_eq!(elsewhere["found"][0]["text"], "Quinces from elsewhere.");
+    for (file, why) in [(".env", "it holds secrets"), ("more", "is a folder"), ("more/*.md", "does not exist")] {
+        let denied = ask(&[file]);
+        let told = String::from_utf8_lossy(&denied.stderr).into_owned();
+        assert!(!denied.status.success() && told.contains(why), "{told}");
+    }
+    let tested = flow(folder.path(), &["test", "ask.yaml"]);
+    assert!(tested.status.success(), "{}", String::from_utf8_lossy(&tested.stdout));
+}
+
 #[test]
 fn a_test_searches_the_documents_or_has_a_mock() {
     let with = |provider: &str, mock: &str| {

@@ -53,6 +53,11 @@ impl OwnFiles {
         self.allowed(&PathTarget::of(path), path, Touch::Read)
     }
 
+    /// The same check for many files: what the rules need of this machine is looked up once.
+    pub(super) fn for_many(&self) -> ManyReads<'_> {
+        ManyReads { own: self, places: OwnPlaces::of(self) }
+    }
+
     /// Opens a regular file for a step. The opened file must be the one that was checked. `open` is the function that opens it.
     ///
     /// # Errors
@@ -175,21 +180,19 @@ impl OwnFiles {
     }
 
     fn allowed(&self, spot: &PathTarget, path: &Path, touch: Touch) -> Result<(), Failure> {
-        let why = self.by_name(&spot.path, touch).or_else(|| self.by_place(spot, touch)).or_else(|| self.by_other_name(spot, touch));
-        why.map_or(Ok(()), |why| Err(denied(path, touch, why)))
+        self.allowed_in(&OwnPlaces::of(self), spot, path, touch)
     }
 
-    fn by_name(&self, place: &Path, touch: Touch) -> Option<&'static str> {
-        let project = files::here(&self.project).canonicalize().ok();
-        let inside = project.and_then(|project| place.strip_prefix(project).ok().map(Path::to_path_buf));
-        own_by_name(inside.as_deref().unwrap_or(place), touch)
+    fn allowed_in(&self, own: &OwnPlaces, spot: &PathTarget, path: &Path, touch: Touch) -> Result<(), Failure> {
+        let why = own.by_name(&spot.path, touch).or_else(|| self.by_place(own, spot, touch));
+        why.or_else(|| self.by_other_name(own, spot, touch)).map_or(Ok(()), |why| Err(denied(path, touch, why)))
     }
 
-    fn by_place(&self, spot: &PathTarget, touch: Touch) -> Option<&'static str> {
-        if SYSTEM.iter().any(|folder| spot.is_in(Path::new(folder))) {
+    fn by_place(&self, own: &OwnPlaces, spot: &PathTarget, touch: Touch) -> Option<&'static str> {
+        if own.system.iter().any(|own| spot.is_in_place(own)) {
             return Some("is no file of a disk");
         }
-        if self.hidden.iter().any(|own| spot.is_in(own)) {
+        if own.hidden.iter().any(|own| spot.is_in_place(own)) {
             return Some("is private to flow or its user");
         }
         if touch == Touch::Read {
@@ -203,7 +206,7 @@ impl OwnFiles {
     }
 
     /// A file with several names (hard links) is protected if any of its names in these folders is.
-    fn by_other_name(&self, spot: &PathTarget, touch: Touch) -> Option<&'static str> {
+    fn by_other_name(&self, own: &OwnPlaces, spot: &PathTarget, touch: Touch) -> Option<&'static str> {
         let id = spot.ids.first().filter(|_| spot.has_names)?;
         let of_project = [self.project.clone(), self.project.join(".flow")];
         let beside = spot.path.parent().map(Path::to_path_buf);
@@ -211,7 +214,7 @@ impl OwnFiles {
             for entry in fs::read_dir(files::here(folder)).into_iter().flatten().flatten().take(MOST_COMPARED) {
                 let place = PathTarget::of_entry(&entry.path());
                 if place.ids.first() == Some(id)
-                    && let Some(why) = self.by_name(&place.path, touch).or_else(|| self.by_place(&place, touch))
+                    && let Some(why) = own.by_name(&place.path, touch).or_else(|| self.by_place(own, &place, touch))
                 {
                     return Some(why);
                 }
@@ -219,6 +222,51 @@ impl OwnFiles {
         }
         None
     }
+}
+
+/// Checks files for a step, see [`OwnFiles::for_many`].
+pub(super) struct ManyReads<'o> {
+    own: &'o OwnFiles,
+    places: OwnPlaces,
+}
+
+impl ManyReads<'_> {
+    /// Like [`OwnFiles::may_read`].
+    ///
+    /// # Errors
+    /// Fails with `denied` if the file may not be read.
+    pub(super) fn may_read(&self, path: &Path) -> Result<(), Failure> {
+        self.own.allowed_in(&self.places, &PathTarget::of(path), path, Touch::Read)
+    }
+}
+
+/// Where on this machine the places are that no step may read.
+struct OwnPlaces {
+    project: Option<PathBuf>,
+    system: Vec<OwnPlace>,
+    hidden: Vec<OwnPlace>,
+}
+
+/// A place as it is written, and with links in its last part resolved.
+type OwnPlace = [PathTarget; 2];
+
+impl OwnPlaces {
+    fn of(own: &OwnFiles) -> OwnPlaces {
+        OwnPlaces {
+            project: files::here(&own.project).canonicalize().ok(),
+            system: SYSTEM.iter().map(|folder| own_place(Path::new(folder))).collect(),
+            hidden: own.hidden.iter().map(|own| own_place(own)).collect(),
+        }
+    }
+
+    fn by_name(&self, place: &Path, touch: Touch) -> Option<&'static str> {
+        let inside = self.project.as_ref().and_then(|project| place.strip_prefix(project).ok());
+        own_by_name(inside.unwrap_or(place), touch)
+    }
+}
+
+fn own_place(own: &Path) -> OwnPlace {
+    [PathTarget::of_entry(own), PathTarget::of(own)]
 }
 
 /// A folder or file without links in its path.
@@ -306,7 +354,11 @@ impl PathTarget {
 
     /// Whether it is this file or folder, or is inside it. If `own` is a link, both the link and its target count.
     fn is_in(&self, own: &Path) -> bool {
-        [PathTarget::of_entry(own), PathTarget::of(own)].iter().any(|own| match own.ids.first() {
+        self.is_in_place(&own_place(own))
+    }
+
+    fn is_in_place(&self, own: &OwnPlace) -> bool {
+        own.iter().any(|own| match own.ids.first() {
             Some(id) if own.rest.is_empty() => self.ids.contains(id),
             Some(id) => self.ids.first() == Some(id) && self.rest.starts_with(&own.rest),
             None => false,

@@ -10,8 +10,10 @@ use crate::source::Spanned;
 /// The documents under one name of `knowledge`, and how they are searched.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Knowledge {
-    /// The files.
+    /// The files that are written out.
     pub files: Vec<Spanned<FilePattern>>,
+    /// Entries of `files` that the run fills in: each gives a path, a list of paths, or nothing. What they give is never a pattern.
+    pub given: Vec<Text>,
     /// How they are searched.
     pub search: SearchMode,
     /// The model that makes vectors; needed where [`SearchMode::needs_vectors`].

@@ -45,6 +45,8 @@ pub enum TextKey {
     /// An argument of an MCP server.
     ProgramArgument,
     Env,
+    /// An entry of `files` of a knowledge.
+    Documents,
     // Of scorecards.
     CriterionWhen,
     Check,
@@ -100,7 +102,7 @@ impl TextKey {
         match self {
             ModelName | BaseUrl | ApiKey | Url | Header | Query | Body | Fixed | FixedInput | MailServer | Sender | User | Password
             | ClientSecret | ProgramArgument | Env => true,
-            Reply | Instructions | CriterionWhen | Check | CheckExpression | PersonId | PersonField | ConversationId
+            Reply | Instructions | Documents | CriterionWhen | Check | CheckExpression | PersonId | PersonField | ConversationId
             | ConversationMessage | Name | When | ForEach | Prompt | StepModel | Attach | Argument | IdempotencyKey | Value | Wait
             | Sql | Code | Route | CaseWhen | Format | Gate | WrittenScorecard | Accept | Questions | GateValue | Otherwise | Send
             | SendValue | StopReason | Output => false,
@@ -390,11 +392,8 @@ impl Tool {
             ToolKind::Python { run: PythonCode { code, file: _, returns: _, venv: _, requires: _ }, arguments: _ } => {
                 texts(TextKey::Code, [code], visit);
             }
-            ToolKind::Sql(_)
-            | ToolKind::File(_)
-            | ToolKind::Knowledge(Knowledge { files: _, search: _, embed: _ })
-            | ToolKind::Pipeline { file: _, pipeline: _ }
-            | ToolKind::Broken => {}
+            ToolKind::Knowledge(Knowledge { files: _, given, search: _, embed: _ }) => texts(TextKey::Documents, given, visit),
+            ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { file: _, pipeline: _ } | ToolKind::Broken => {}
         }
     }
 }

@@ -14,10 +14,12 @@ use crate::model::{FilePattern, HostSource, Retry, SearchMode};
 pub struct SearchRequest {
     /// The name in `knowledge`.
     pub knowledge: String,
-    /// The project's folder, in which the index is kept. All files must be in it.
+    /// The project's folder, in which the index is kept.
     pub project: PathBuf,
-    /// The documents.
+    /// The documents that are written out, which must be in the project.
     pub files: Vec<FilePattern>,
+    /// The documents that the run fills in; `None`: the knowledge has no such entry. An index of these is not kept for ever.
+    pub given: Option<Vec<PathBuf>>,
     /// How they are searched.
     pub mode: SearchMode,
     /// Who makes vectors, where `mode` needs them.

@@ -123,8 +123,10 @@ pub fn about(thing: Thing, name: &str, pipeline: &Pipeline) -> Option<String> {
         Thing::Tool => pipeline.tool(name)?.0.description.clone().unwrap_or_default(),
         Thing::Knowledge => {
             let tool = pipeline.tools.get(name)?;
-            let files = tool.knowledge()?.files.iter().map(|file| file.value.whole());
-            let files = files.map(|path| path.strip_prefix(&pipeline.folder).unwrap_or(&path).display().to_string()).collect::<Vec<_>>();
+            let knowledge = tool.knowledge()?;
+            let files = knowledge.files.iter().map(|file| file.value.whole());
+            let files = files.map(|path| path.strip_prefix(&pipeline.folder).unwrap_or(&path).display().to_string());
+            let files = files.chain(knowledge.given.iter().map(|text| text.source.to_string())).collect::<Vec<_>>();
             [tool.description.clone().unwrap_or_default(), files.join(", ")].join("\n\n").trim().to_owned()
         }
         Thing::Scorecard => {

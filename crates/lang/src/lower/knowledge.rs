@@ -5,7 +5,7 @@ use super::keys;
 use super::reader::KeyReader;
 use super::world::OtherFileError;
 use crate::diagnostic::Diagnostic;
-use crate::model::{FilePattern, Knowledge, MOST_FOUND, SearchMode, SearchStep, Tool, ToolKind};
+use crate::model::{FilePattern, Knowledge, MOST_FOUND, SearchMode, SearchStep, Text, Tool, ToolKind};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
 
@@ -17,7 +17,9 @@ pub(super) fn knowledge(lower: &Lower, owner: &str, span: Span, node: &Node) -> 
     let search: Option<SearchMode> = if keys.has("search") { keys.choice("search") } else { Some(SearchMode::default()) };
     let embed = keys.name("embed");
     let written = keys.get("files").map(|node| lower.one_or_many("files", node)).unwrap_or_default();
-    let files: Vec<Spanned<FilePattern>> = written.iter().filter_map(|node| pattern(lower, node)).collect();
+    let (filled, written): (Vec<&Node>, Vec<&Node>) = written.iter().partition(|node| is_filled(node));
+    let files: Vec<Spanned<FilePattern>> = written.into_iter().filter_map(|node| pattern(lower, node)).collect();
+    let given: Vec<Text> = filled.into_iter().filter_map(|node| lower.text("files", node)).collect();
     let Some(search) = search else { return tool };
     if search.needs_vectors() && !keys.has("embed") {
         let word: &str = search.into();
@@ -33,10 +35,15 @@ pub(super) fn knowledge(lower: &Lower, owner: &str, span: Span, node: &Node) -> 
                 .help(help),
         );
     }
-    if !files.is_empty() {
-        tool.kind = ToolKind::Knowledge(Knowledge { files, search, embed });
+    if !files.is_empty() || !given.is_empty() {
+        tool.kind = ToolKind::Knowledge(Knowledge { files, given, search, embed });
     }
     tool
+}
+
+/// Whether an entry of `files` is filled in by the run.
+fn is_filled(node: &Node) -> bool {
+    node.as_scalar().is_some_and(|scalar| scalar.text.contains("{{") || scalar.text.contains("{%"))
 }
 
 /// A path or a pattern in the project (F604), which fits a file (F025).

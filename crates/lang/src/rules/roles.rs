@@ -37,7 +37,7 @@ impl SinkRole {
             Name | IdempotencyKey | StopReason => SinkRole::Log,
             Format | Gate | Otherwise | Send | SendValue | Output => SinkRole::Output,
             FixedInput | PersonId | PersonField | ConversationId | ConversationMessage | ForEach | StepModel | Argument | Value | Wait
-            | Questions | Code => SinkRole::Record,
+            | Questions | Code | Documents => SinkRole::Record,
             Sql => SinkRole::Code,
             ProgramArgument => SinkRole::CommandLine,
             Reply => return None,

@@ -87,6 +87,8 @@ pub enum TextRole {
     Time,
     /// What a person typed.
     Message,
+    /// A path, or a list of paths.
+    Paths,
     /// Anything.
     Value,
 }
@@ -169,6 +171,7 @@ impl<'a> Texts<'a> {
             TextKey::Questions => TextRole::Questions,
             TextKey::Wait => TextRole::Time,
             TextKey::ConversationMessage => TextRole::Message,
+            TextKey::Documents => TextRole::Paths,
             // Replies read what the step reads that they are for: see `replies`.
             TextKey::Reply => return,
             _ => TextRole::Value,
@@ -205,7 +208,7 @@ impl<'a> Texts<'a> {
             ToolKind::Pipeline { .. } | ToolKind::Broken => None,
         };
         let fixed = self.seat(at.clone(), More { secrets: true, ..More::default() });
-        let sent = self.seat(at, More { secrets: true, with, ..More::default() });
+        let sent = self.seat(at, More { secrets: tool.knowledge().is_none(), with, ..More::default() });
         tool.each_text(&mut |authored| {
             let is_fixed = matches!(authored.key, TextKey::Fixed | TextKey::FixedInput);
             self.add(authored, if is_fixed { fixed } else { sent });

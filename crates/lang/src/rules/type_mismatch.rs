@@ -16,6 +16,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             TextRole::Questions => ("form needs a list of questions, each with id and question", lists_objects),
             TextRole::Scorecard => ("gate needs a scorecard", |kind| matches!(kind, Type::Object(_))),
             TextRole::Message => ("message of conversation must be a text", |kind| matches!(kind, Type::Text)),
+            TextRole::Paths => ("files needs a path or a list of paths", names_files),
             TextRole::Time => ("wait needs a text such as 5m", |kind| matches!(kind, Type::Text)),
         };
         let (kind, path) = match sole_path(placed.text) {
@@ -36,11 +37,15 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             (TextRole::List, Type::Object(_)) => format!("take its pairs, as in: {path} | items"),
             (TextRole::Questions, _) => "name a list that a step gives, such as steps.design.output.questions".to_owned(),
             (TextRole::Message, _) => "name the input that holds what the person typed".to_owned(),
+            (TextRole::Paths, _) => "name an input of type file, or a list with items: file".to_owned(),
             (TextRole::Time, _) => "write a text with a unit".to_owned(),
             _ => "name another value".to_owned(),
         };
-        let of_what =
-            if let (TextRole::Questions, Type::List(of)) = (placed.role, &kind) { format!(" of {}", of.words()) } else { String::new() };
+        let of_what = if let (TextRole::Questions | TextRole::Paths, Type::List(of)) = (placed.role, &kind) {
+            format!(" of {}", of.words())
+        } else {
+            String::new()
+        };
         let message = format!("{needs}; {path} is {}{of_what}", kind.words());
         out.push(Diagnostic::new(Code::TypeMismatch, placed.text.place.span, message).help(help));
     }
@@ -49,6 +54,11 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
 /// A list whose elements are objects, as far as is known.
 fn lists_objects(kind: &Type) -> bool {
     matches!(kind, Type::List(of) if matches!(&**of, Type::Object(_) | Type::Any | Type::Empty))
+}
+
+/// A text or a list of texts, as far as is known.
+fn names_files(kind: &Type) -> bool {
+    matches!(kind, Type::Text) || matches!(kind, Type::List(of) if matches!(&**of, Type::Text | Type::Any | Type::Empty))
 }
 
 /// The type of an expression that reads nothing.

@@ -23,9 +23,16 @@ pub(super) fn in_settings(model: Option<&Model>, out: &mut Vec<Diagnostic>) {
     }
 }
 
-/// F208: a server that would be another one for each step.
+/// F208: a server or documents that would be others for each step.
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
-    for (name, tool) in pipeline.pipeline.tools.iter().filter(|(_, tool)| tool.is_server()) {
+    for (name, tool) in &pipeline.pipeline.tools {
+        let (what, help) = if tool.is_server() {
+            ("server", "use inputs, env or secrets, or pass the value to the tool through with")
+        } else if tool.knowledge().is_some() {
+            ("knowledge", "use inputs; a called pipeline gets the files as an input of its own")
+        } else {
+            continue;
+        };
         let mut texts = vec![];
         tool.each_text(&mut |authored| texts.extend(authored.text().filter(|_| authored.key != TextKey::Fixed)));
         for read in texts.into_iter().flat_map(|text| &text.reads) {
@@ -36,8 +43,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             {
                 continue;
             }
-            let message = format!("\"{root}\" cannot be used here: server {} is shared by the whole pipeline", quoted(name));
-            let help = "use inputs, env or secrets, or pass the value to the tool through with";
+            let message = format!("\"{root}\" cannot be used here: {what} {} is shared by the whole pipeline", quoted(name));
             out.push(Diagnostic::wrong_place(read.span, cut(&message, LONGEST_MESSAGE)).help(help));
         }
     }
@@ -45,7 +51,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::with_server;
+    use super::super::testing::{says, with_server};
     use super::*;
 
     #[test]
@@ -55,5 +61,20 @@ mod tests {
         for fine in ["command: srv, args: ['{{ inputs.dir }}'], env: { A: '{{ env.A }}' }", "url: 'https://example.com/{{ inputs.dir }}'"] {
             assert_eq!(with_server(check, fine, ""), "", "{fine}");
         }
+    }
+
+    #[test]
+    fn documents_are_the_same_for_the_whole_pipeline() {
+        let with = |files: &str| {
+            says(
+                check,
+                &format!(
+                    "inputs: {{ files: {{ type: list, items: file }} }}\nknowledge: {{ k: {{ files: \"{files}\" }} }}\nsteps: [{{ id: a, search: k, for: x }}]\n"
+                ),
+            )
+        };
+        assert_eq!(with("{{ inputs.files }}"), "");
+        let found = "F208 4:30 \"steps\" cannot be used here: knowledge \"k\" is shared by the whole pipeline\n";
+        assert_eq!(with("{{ steps.a.output }}"), found);
     }
 }

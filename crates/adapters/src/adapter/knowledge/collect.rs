@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 use super::super::data::failure;
 use super::super::files;
 use super::super::folder::held;
-use super::super::own::OwnFiles;
+use super::super::own::ManyReads;
 use super::index::FileStamp;
 use crate::diagnostic::visible;
 use crate::event::Failure;
@@ -22,12 +22,45 @@ const MOST_DOCUMENTS: usize = 20_000;
 pub(super) struct DocumentFile {
     pub(super) path: PathBuf,
     pub(super) stamp: FileStamp,
+    pub(super) origin: DocumentOrigin,
+}
+
+/// Who named a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DocumentOrigin {
+    /// The author of the pipeline; it is in the project, and no link leads to it.
+    Written,
+    /// The run; its path is the place that links lead to.
+    Given,
 }
 
 /// The documents, by their path from the project's folder. Links, hidden files and files that no step may read are left out; one that is named by
-/// its path itself is then a failure.
-pub(super) fn documents(request: &SearchRequest, own: &OwnFiles) -> Result<BTreeMap<String, DocumentFile>, Failure> {
+/// its path itself is then a failure. Of the files that a run fills in, the engine has decided like of those that a `read` step names.
+pub(super) fn documents(request: &SearchRequest, own: &ManyReads) -> Result<BTreeMap<String, DocumentFile>, Failure> {
+    let mut found = written(request, own)?;
+    let given = request.given.as_deref().unwrap_or_default();
+    if found.len() + given.len() > MOST_DOCUMENTS {
+        let message = format!("knowledge {} has more than {MOST_DOCUMENTS} documents; give it fewer files", request.knowledge);
+        return Err(failure(FailureKind::TooLarge, message));
+    }
+    let home = files::here(&request.project).canonicalize().unwrap_or_else(|_| request.project.clone());
+    for path in given {
+        own.may_read(path)?;
+        let place = files::here(path).canonicalize().map_err(|_| missing(path))?;
+        let stamp = stamp(&place).ok_or_else(|| missing(path))?;
+        found.insert(from_project(&home, &place), DocumentFile { path: place, stamp, origin: DocumentOrigin::Given });
+    }
+    if found.is_empty() {
+        let why = if request.given.is_some() { "the run gave it no files" } else { "no file fits its files" };
+        return Err(failure(FailureKind::Unavailable, format!("knowledge {} has no documents: {why}", request.knowledge)));
+    }
+    Ok(found)
+}
+
+/// The documents that are written out.
+fn written(request: &SearchRequest, own: &ManyReads) -> Result<BTreeMap<String, DocumentFile>, Failure> {
     let mut found = BTreeMap::new();
+    let origin = DocumentOrigin::Written;
     for pattern in &request.files {
         match pattern.matcher() {
             None => {
@@ -35,7 +68,7 @@ pub(super) fn documents(request: &SearchRequest, own: &OwnFiles) -> Result<BTree
                 let shown = from_project(&request.project, &pattern.root);
                 held(&request.project, &pattern.root, &shown, false)?;
                 let stamp = stamp(&pattern.root).ok_or_else(|| missing(&pattern.root))?;
-                found.insert(shown, DocumentFile { path: pattern.root.clone(), stamp });
+                found.insert(shown, DocumentFile { path: pattern.root.clone(), stamp, origin });
             }
             Some(matcher) => {
                 let inside = files::fitting(&pattern.root, &|path| matcher.fits(path), MOST_DOCUMENTS).ok_or_else(|| too_many(pattern))?;
@@ -44,7 +77,7 @@ pub(super) fn documents(request: &SearchRequest, own: &OwnFiles) -> Result<BTree
                     if own.may_read(&path).is_ok()
                         && let Some(stamp) = stamp(&path)
                     {
-                        found.insert(from_project(&request.project, &path), DocumentFile { path, stamp });
+                        found.insert(from_project(&request.project, &path), DocumentFile { path, stamp, origin });
                     }
                 }
             }
@@ -53,16 +86,17 @@ pub(super) fn documents(request: &SearchRequest, own: &OwnFiles) -> Result<BTree
             return Err(too_many(pattern));
         }
     }
-    if found.is_empty() {
-        let message = format!("knowledge {} has no documents: no file fits its files", request.knowledge);
-        return Err(failure(FailureKind::Unavailable, message));
-    }
     Ok(found)
 }
 
 /// Whether the file is still where its path says, and no link leads elsewhere.
-pub(super) fn is_in_place(project: &Path, path: &Path, own: &OwnFiles) -> bool {
-    own.may_read(path).is_ok() && held(project, path, &from_project(project, path), false).is_ok()
+pub(super) fn is_in_place(project: &Path, document: &DocumentFile, own: &ManyReads) -> bool {
+    let path = &document.path;
+    own.may_read(path).is_ok()
+        && match document.origin {
+            DocumentOrigin::Written => held(project, path, &from_project(project, path), false).is_ok(),
+            DocumentOrigin::Given => path.canonicalize().is_ok_and(|place| place == *path),
+        }
 }
 
 /// The stamp of a regular file.
@@ -78,7 +112,12 @@ fn from_project(project: &Path, path: &Path) -> String {
 }
 
 fn missing(path: &Path) -> Failure {
-    failure(FailureKind::Unavailable, format!("the document {} does not exist, or is no file", visible(&path.display().to_string())))
+    let shown = files::shown(path);
+    let message = match path.is_dir() {
+        true => format!("the document {shown} is a folder; name the files in it"),
+        false => format!("the document {shown} does not exist, or is no file"),
+    };
+    failure(FailureKind::Unavailable, message)
 }
 
 fn too_many(pattern: &FilePattern) -> Failure {

@@ -3,7 +3,7 @@
 //! It holds nothing that the documents do not, so a file that is damaged is made anew. Every document is written in one transaction: a process that is
 //! killed leaves whole documents.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::data::failure;
 use super::super::sqlite_file::{self, make_private_file, remove_whole};
+use super::kept::of_disk;
 use super::pieces::Piece;
 use crate::diagnostic::visible;
 use crate::event::Failure;
@@ -206,38 +207,49 @@ impl DocumentIndex {
     }
 
     /// The pieces that hold some of these words, by BM25, the best first: the piece, and its score (more is better). A word of the heading counts
-    /// as [`HEADING_WEIGHT`] words of the text.
-    pub(super) fn by_words(&self, words: &[String], most: u64) -> Result<Vec<(i64, f64)>, IndexError> {
-        let chosen = self.telling(words)?;
+    /// as [`HEADING_WEIGHT`] words of the text. `all`: the number of pieces.
+    pub(super) fn by_words(&self, words: &[String], all: u64, most: u64) -> Result<Vec<(i64, f64)>, IndexError> {
+        let chosen = self.telling(words, all)?;
         if chosen.is_empty() {
             return Ok(vec![]);
         }
-        let mut statement = self.connection.prepare_cached(
-            "select rowid, -bm25(words, ?2, 1.0) as score from words where words match ?1 order by bm25(words, ?2, 1.0), rowid limit ?3",
-        )?;
-        let rows = statement.query_map(params![any_of(&chosen), HEADING_WEIGHT, most as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        // Ordered by the name of the score, and not by the score: SQLite would work it out twice for each piece.
+        let mut statement = self
+            .connection
+            .prepare_cached("select rowid, bm25(words, ?2, 1.0) as score from words where words match ?1 order by score, rowid limit ?3")?;
+        let rows = statement.query_map(params![any_of(&chosen), HEADING_WEIGHT, most as i64], |row| {
+            let score: f64 = row.get(1)?;
+            Ok((row.get(0)?, -score))
+        })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// The words that tell pieces apart: not those that most pieces hold, such as articles. If all are like that, all of them.
-    fn telling(&self, words: &[String]) -> Result<Vec<String>, IndexError> {
-        let all = self.count()?;
-        let most = (all as f64 * MOST_COMMON) as u64;
+    /// The words that tell pieces apart: not those that most pieces hold, such as articles. If all are like that, the rarest of them. Where they are
+    /// many in a large index, the most frequent are left out: they cost most, and tell least.
+    fn telling(&self, words: &[String], all: u64) -> Result<Vec<String>, IndexError> {
+        let common = if all < FEWEST_PIECES { all } else { (all as f64 * MOST_COMMON) as u64 };
         let mut statement = self.connection.prepare_cached("select count(*) from (select 1 from words where words match ? limit ?)")?;
-        let mut chosen = vec![];
-        for word in words {
-            let held: u64 = statement.query_row(params![any_of(std::slice::from_ref(word)), (most + 1) as i64], |row| unsigned(row, 0))?;
-            if held > 0 && (held <= most || all < FEWEST_PIECES) {
-                chosen.push(word.clone());
+        let mut held = |most: u64| -> rusqlite::Result<Vec<(u64, String)>> {
+            let mut held = vec![];
+            for word in words {
+                let count = statement.query_row(params![any_of(std::slice::from_ref(word)), (most + 1) as i64], |row| unsigned(row, 0))?;
+                held.extend((1..=most).contains(&count).then(|| (count, word.clone())));
             }
+            Ok(held)
+        };
+        let mut chosen = held(common)?;
+        if chosen.is_empty() {
+            chosen = held(all)?;
         }
-        Ok(if chosen.is_empty() { words.to_vec() } else { chosen })
+        Ok(rarest(chosen, MOST_RANKED))
     }
 
     /// The pieces whose vectors are nearest to this one, of length 1, the best first: the piece, and the cosine.
     pub(super) fn by_vector(&self, vector: &[f32], most: u64) -> Result<Vec<(i64, f64)>, IndexError> {
-        let mut statement =
-            self.connection.prepare_cached("select pieces.id, vectors.vector from vectors join pieces on pieces.hash = vectors.hash")?;
+        // `cross`: SQLite would go through the pieces and look each vector up, where all are read anyway (half as much time again).
+        let mut statement = self
+            .connection
+            .prepare_cached("select pieces.id, vectors.vector from vectors cross join pieces on pieces.hash = vectors.hash")?;
         let mut rows = statement.query([])?;
         let mut best: Vec<(i64, f64)> = vec![];
         let most = most as usize;
@@ -285,6 +297,22 @@ const HEADING_WEIGHT: f64 = 1.5;
 const MOST_COMMON: f64 = 0.2;
 /// With fewer pieces every word counts: the share of pieces that hold it says little, and there is little to read.
 const FEWEST_PIECES: u64 = 500;
+/// How many pieces are ranked, each as often as a word of the question is in it.
+const MOST_RANKED: u64 = 50_000;
+
+/// Of words with the number of pieces that hold each: the rarest, together held by at most so many pieces, but at least one.
+pub(super) fn rarest(mut words: Vec<(u64, String)>, most: u64) -> Vec<String> {
+    words.sort_by_key(|(count, _)| *count);
+    let mut sum: u64 = 0;
+    let mut rarest = vec![];
+    for (count, word) in words {
+        sum = sum.saturating_add(count);
+        if rarest.is_empty() || sum <= most {
+            rarest.push(word);
+        }
+    }
+    rarest
+}
 
 fn best_first(best: &mut Vec<(i64, f64)>, most: usize) {
     best.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.cmp(b)));
@@ -372,17 +400,4 @@ fn connect(file: &Path) -> Result<Connection, IndexError> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
     Ok(connection)
-}
-
-pub(super) fn of_disk(file: &Path, error: &std::io::Error) -> Failure {
-    let message = format!("the index {} cannot be written: {error}", visible(&file.display().to_string()));
-    failure(FailureKind::Unavailable, message)
-}
-
-/// The file of an index: below the project, named by its knowledge and the place of its documents.
-pub(super) fn file_of(project: &Path, knowledge: &str, place: &str) -> PathBuf {
-    let mut hash = Sha256::new();
-    hash.update(place);
-    let short = hex::encode(&hash.finalize()[..4]);
-    project.join(".flow").join("knowledge").join(format!("{knowledge}-{short}.db"))
 }

@@ -3,6 +3,8 @@
 //! The steps of a search: `collect` (which files) → `update` (read what changed; `pieces` cuts it, `index` keeps it) → vectors of new pieces, from an
 //! [`Embedder`] or `scripted` → `index` again: the best pieces by words (BM25), by vectors, or both fused by rank.
 //!
+//! `kept` says where an index is, and clears away those of files that runs have filled in.
+//!
 //! One process at a time changes an index, which a lock beside it sees to; those that only search wait for nobody. An index that is damaged is made
 //! anew, and the result says so.
 //!
@@ -10,6 +12,7 @@
 
 mod collect;
 mod index;
+mod kept;
 mod pieces;
 mod scripted;
 #[cfg(test)]
@@ -26,6 +29,7 @@ use tokio::sync::Semaphore;
 use super::data::{failure, on_thread};
 use super::held;
 use super::own::OwnFiles;
+use crate::diagnostic::visible;
 use crate::event::Failure;
 use crate::model::{Backoff, FailureKind, Retry};
 use crate::port::{
@@ -86,7 +90,7 @@ impl Documents {
         let mut damage = None;
         loop {
             let is_second = damage.is_some();
-            let UpToDate { index, mut report, lock } = self.brought(&request, damage.take()).await?;
+            let UpToDate { index, mut report, lock, in_use: _in_use } = self.brought(&request, damage.take()).await?;
             let index = Arc::new(std::sync::Mutex::new(index));
             let vector = match &request.embed {
                 None => None,
@@ -100,8 +104,8 @@ impl Documents {
                     Some(vector)
                 }
             };
-            let asked = Arc::clone(&request);
-            match self.on_index(&request, &index, move |index| Ok(best(index, &asked, vector.as_deref()))).await? {
+            let (asked, all_pieces) = (Arc::clone(&request), report.all_pieces);
+            match self.on_index(&request, &index, move |index| Ok(best(index, &asked, all_pieces, vector.as_deref()))).await? {
                 Ok(pieces) => return Ok(FoundPieces { pieces, ..report }),
                 // Only a look at its pages shows that they are damaged.
                 Err(IndexError::Damaged(why)) if !is_second => damage = Some(why),
@@ -112,10 +116,18 @@ impl Documents {
 
     async fn brought(&self, request: &Arc<SearchRequest>, damage: Option<String>) -> Result<UpToDate, Failure> {
         let (asked, own, clock) = (Arc::clone(request), Arc::clone(&self.own), Arc::clone(&self.clock));
-        on_thread(&self.permits, request.timeout, "Reading the documents", move |cancel| {
-            up_to_date(&asked, UpdateWorld { own: &own, clock: &*clock, cancel }, damage)
+        let brought = on_thread(&self.permits, request.timeout, "Reading the documents", move |cancel| {
+            up_to_date(&asked, UpdateWorld { own: &own.for_many(), clock: &*clock, cancel }, damage)
         })
-        .await
+        .await?;
+        match brought.report.left_out.first() {
+            // An empty list would say that the documents do not hold the answer.
+            Some(first) if brought.report.all_pieces == 0 => {
+                let message = format!("none of the documents of knowledge {} can be searched: {}", request.knowledge, visible(first));
+                Err(failure(FailureKind::Unavailable, message))
+            }
+            _ => Ok(brought),
+        }
     }
 
     async fn on_index<T: Send + 'static>(
@@ -218,12 +230,12 @@ fn of_length_one(mut vector: Vec<f32>) -> Vec<f32> {
 }
 
 /// The best pieces of an index that is up to date.
-fn best(index: &mut DocumentIndex, request: &SearchRequest, vector: Option<&[f32]>) -> Result<Vec<FoundPiece>, IndexError> {
+fn best(index: &mut DocumentIndex, request: &SearchRequest, all: u64, vector: Option<&[f32]>) -> Result<Vec<FoundPiece>, IndexError> {
     let is_both = request.mode.needs_words() && request.mode.needs_vectors();
     let most = if is_both { FUSED.max(request.top) } else { request.top };
     let mut lists = vec![];
     if request.mode.needs_words() {
-        lists.push(index.by_words(&words::of_question(&request.query), most)?);
+        lists.push(index.by_words(&words::of_question(&request.query), all, most)?);
     }
     if request.mode.needs_vectors()
         && let Some(vector) = vector

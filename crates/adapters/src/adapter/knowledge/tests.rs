@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::UNIX_EPOCH;
 
 use super::super::clock::SystemClock;
-use super::super::data::failure;
+use super::super::data::{CancelFlag, failure};
 use super::*;
 use crate::model::{FilePattern, HostSource, Retry, SearchMode};
 
@@ -42,6 +42,7 @@ impl Project {
             knowledge: "handbook".to_owned(),
             project: self.0.path().to_path_buf(),
             files: files.iter().map(pattern).collect(),
+            given: None,
             mode: SearchMode::Words,
             embed: None,
             query: query.to_owned(),
@@ -52,8 +53,17 @@ impl Project {
         }
     }
 
+    /// A search in files that a run filled in.
+    fn given(&self, files: &[PathBuf], query: &str) -> SearchRequest {
+        SearchRequest { given: Some(files.to_vec()), ..self.request(&[], query) }
+    }
+
     fn indexes(&self) -> Vec<PathBuf> {
-        let names = fs::read_dir(self.path(".flow/knowledge")).unwrap().flatten().map(|entry| entry.path());
+        self.indexes_in(".flow/knowledge")
+    }
+
+    fn indexes_in(&self, folder: &str) -> Vec<PathBuf> {
+        let names = fs::read_dir(self.path(folder)).unwrap().flatten().map(|entry| entry.path());
         names.filter(|path| path.extension().is_some_and(|end| end == "db")).collect()
     }
 }
@@ -349,7 +359,114 @@ fn scripted_vectors_find_what_is_declared_to_mean_the_same() {
 }
 
 #[test]
+fn of_words_that_many_pieces_hold_the_rarest_are_ranked() {
+    let rarest = |counts: &[u64], most| {
+        let words = counts.iter().map(|count| (*count, format!("w{count}"))).collect();
+        super::index::rarest(words, most)
+    };
+    assert_eq!(rarest(&[30, 5, 20], 100), ["w5", "w20", "w30"]);
+    assert_eq!(rarest(&[30, 5, 20], 54), ["w5", "w20"]);
+    assert_eq!(rarest(&[30, 20], 3), ["w20"], "one is always looked for");
+    assert_eq!(rarest(&[], 3), Vec::<String>::new());
+}
+
+#[test]
+fn words_that_most_pieces_hold_count_only_where_there_are_no_others() {
+    let text: String =
+        (0..600).map(|n| format!("## Part {n}\n\nThe fruit number{n} is {}.\n\n", if n % 3 == 0 { "ripe" } else { "green" })).collect();
+    let project = Project::with(&[("a.md", &text)]);
+    let ask = |query: &str| found(project.request(&["*.md"], query)).unwrap();
+    assert_eq!(ask("the number77 of fruit").pieces.len(), 1);
+    let ripe = ask("ripe or green fruit");
+    assert!(ripe.all_pieces >= 600 && ripe.pieces.len() == 5, "all are common: {}", ripe.all_pieces);
+    assert!(texts(&ripe)[0].contains("ripe"), "the rarer word counts more: {:?}", texts(&ripe));
+}
+
+#[test]
 fn lists_are_fused_by_rank() {
     let fused = fused(&[vec![(1, 9.0), (2, 8.0), (3, 7.0)], vec![(3, 0.9), (2, 0.8), (4, 0.1)]]);
     assert_eq!(fused.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [3, 2, 1, 4]);
+}
+
+#[test]
+fn files_of_a_run_have_an_index_for_each_set_of_them() {
+    let project = Project::with(&[("a.md", "apples"), ("docs/b.md", "bananas")]);
+    let outside = Project::with(&[("report.md", "# Report\n\nRaspberries sold well.\n")]);
+    let (a, report) = (project.path("a.md"), outside.path("report.md"));
+    let ask = |files: &[&PathBuf], query: &str| {
+        found(project.given(&files.iter().map(|path| PathBuf::clone(path)).collect::<Vec<_>>(), query)).unwrap()
+    };
+    let both = ask(&[&a, &report], "raspberry");
+    assert_eq!((texts(&both), both.files, both.read), (vec!["Raspberries sold well."], 2, 2));
+    assert_eq!(both.pieces[0].file, report.canonicalize().unwrap().to_string_lossy());
+    let turned = ask(&[&report, &a, &report], "apples");
+    assert_eq!((texts(&turned), turned.read, turned.files), (vec!["apples"], 0, 2), "the order does not matter");
+    assert_eq!(turned.pieces[0].file, "a.md");
+    let one = ask(&[&report], "apples");
+    assert_eq!((texts(&one), one.files), (vec![], 1), "what another run was given is not found");
+    let mixed =
+        found(SearchRequest { given: Some(vec![report.clone()]), ..project.request(&["docs/*.md"], "bananas raspberries") }).unwrap();
+    assert_eq!(mixed.files, 2);
+    assert_eq!(project.indexes_in(".flow/knowledge/runs").len(), 3);
+    assert!(project.indexes().is_empty());
+    outside.write("report.md", "Quinces.");
+    assert_eq!((texts(&ask(&[&report], "raspberries")), texts(&ask(&[&report], "quince"))), (vec![], vec!["Quinces."]));
+}
+
+#[test]
+fn a_file_of_a_run_is_one_that_a_step_may_read() {
+    let project =
+        Project::with(&[(".env", "KEY=1"), (".flow/x.md", "apples"), ("docs/a.md", "apples"), ("a[1]*?.md", "pears"), ("k.csv", "a\n1\n")]);
+    symlink(project.path(".env"), project.path("docs/link.md")).unwrap();
+    symlink(project.path("docs/a.md"), project.path("docs/fine.md")).unwrap();
+    let fails = |file: &str| {
+        let failure = found(project.given(&[project.path("docs/a.md"), project.path(file)], "apples")).unwrap_err();
+        (failure.kind, failure.message.rsplit('/').next().unwrap_or_default().to_owned())
+    };
+    for own in [".env", ".flow/x.md", "docs/link.md", "docs/../.env"] {
+        assert_eq!(fails(own).0, FailureKind::Denied, "{own}");
+    }
+    assert_eq!(fails("docs"), (FailureKind::Unavailable, "docs is a folder; name the files in it".to_owned()));
+    assert_eq!(fails("docs/*.md"), (FailureKind::Unavailable, "*.md does not exist, or is no file".to_owned()), "no pattern");
+    assert_eq!(fails("no\u{1b}[31m"), (FailureKind::Unavailable, "no\\x1B[31m does not exist, or is no file".to_owned()));
+    let of = |files: &[&str], query: &str| found(project.given(&files.iter().map(|file| project.path(file)).collect::<Vec<_>>(), query));
+    assert_eq!(of(&["docs/fine.md"], "apples").unwrap().pieces[0].file, "docs/a.md");
+    assert_eq!(texts(&of(&["a[1]*?.md"], "pears").unwrap()), ["pears"]);
+    assert_eq!(of(&[], "apples").unwrap_err().message, "knowledge handbook has no documents: the run gave it no files");
+    let table = of(&["k.csv"], "apples").unwrap_err();
+    assert_eq!(
+        table.message,
+        "none of the documents of knowledge handbook can be searched: k.csv: it is a table; describe it under data, and ask it with sql"
+    );
+    let many = vec![project.path("docs/a.md"); 20_001];
+    assert_eq!(found(project.given(&many, "apples")).unwrap_err().kind, FailureKind::TooLarge);
+}
+
+#[test]
+fn indexes_of_runs_do_not_pile_up() {
+    let project = Project::with(&[("a.md", "apples"), ("kept.md", "kept")]);
+    let file = |n: usize| project.path(&format!("f{n}.md"));
+    (0..30).for_each(|n| project.write(&format!("f{n}.md"), &format!("fruit number{n}")));
+    let ask = |files: &[PathBuf], query: &str| found(project.given(files, query)).unwrap();
+    found(project.request(&["a.md"], "apples")).unwrap();
+    ask(&[project.path("kept.md")], "kept");
+    let [kept] = project.indexes_in(".flow/knowledge/runs").try_into().unwrap();
+    let in_use = super::kept::IndexUse::begin(&kept, std::time::SystemTime::UNIX_EPOCH, &CancelFlag::default()).unwrap();
+    for n in 0..30 {
+        assert_eq!(texts(&ask(&[file(n)], "fruit")).len(), 1);
+    }
+    let left = project.indexes_in(".flow/knowledge/runs");
+    assert!(left.len() == 21 && left.contains(&kept), "20, and one that is used: {}", left.len());
+    assert_eq!((ask(&[file(29)], "fruit").read, ask(&[file(0)], "fruit").read), (0, 1), "the last ones are kept");
+    drop(in_use);
+    // A month later.
+    for mark in fs::read_dir(project.path(".flow/knowledge/runs")).unwrap().flatten().map(|entry| entry.path()) {
+        let of_another = mark.extension().is_some_and(|end| end == "use");
+        if of_another {
+            fs::File::options().write(true).open(&mark).unwrap().set_modified(UNIX_EPOCH).unwrap();
+        }
+    }
+    ask(&[file(1), file(2)], "fruit");
+    assert_eq!(fs::read_dir(project.path(".flow/knowledge/runs")).unwrap().count(), 3, "an index, its lock, and the mark of its use");
+    assert_eq!(project.indexes().len(), 1, "that of written files stays");
 }

@@ -10,9 +10,10 @@ use sha2::{Digest, Sha256};
 
 use super::super::data::{CancelFlag, counted, failure, searchable, shown};
 use super::super::files;
-use super::super::own::OwnFiles;
-use super::collect::{DocumentFile, documents, is_in_place, stamp};
-use super::index::{DocumentIndex, IndexError, KnownDocument, file_of, of_disk};
+use super::super::own::ManyReads;
+use super::collect::{DocumentFile, DocumentOrigin, documents, is_in_place, stamp};
+use super::index::{DocumentIndex, IndexError, KnownDocument};
+use super::kept::{IndexUse, file_of, file_of_run, of_disk};
 use super::pieces::pieces;
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -34,7 +35,7 @@ const LONGEST_REASON: usize = 300;
 /// What an update needs of this machine.
 #[derive(Clone, Copy)]
 pub(super) struct UpdateWorld<'w> {
-    pub(super) own: &'w OwnFiles,
+    pub(super) own: &'w ManyReads<'w>,
     pub(super) clock: &'w dyn Clock,
     pub(super) cancel: &'w CancelFlag,
 }
@@ -46,12 +47,18 @@ pub(super) struct UpToDate {
     pub(super) report: FoundPieces,
     /// The lock, where vectors are missing.
     pub(super) lock: Option<File>,
+    /// Keeps an index of files of a run from being cleared away.
+    pub(super) in_use: Option<IndexUse>,
 }
 
 /// Opens the index of a knowledge, and brings it up to date. `damage`: it was found to be damaged, and is made anew.
 pub(super) fn up_to_date(request: &SearchRequest, world: UpdateWorld, damage: Option<String>) -> Result<UpToDate, Failure> {
     let found = documents(request, world.own)?;
-    let file = place(request);
+    let file = place(request, &found);
+    let in_use = match &request.given {
+        Some(_) => Some(IndexUse::begin(&file, world.clock.now().into(), world.cancel)?),
+        None => None,
+    };
     let identity = request.embed.as_ref().map(|embed| embed.identity());
     let mut report = FoundPieces { rebuilt: damage.clone().unwrap_or_default(), ..FoundPieces::default() };
     if damage.is_none()
@@ -62,7 +69,7 @@ pub(super) fn up_to_date(request: &SearchRequest, world: UpdateWorld, damage: Op
         && identity.as_deref().is_none_or(|identity| index.has_vectors_of(identity).unwrap_or(false))
     {
         report.left_out = left_out(known.iter().map(|(path, known)| (path.as_str(), known.problem.as_str())));
-        return counts(index, report, found.len(), None).map_err(of_index);
+        return counts(index, report, found.len()).map(|(index, report)| UpToDate { index, report, lock: None, in_use }).map_err(of_index);
     }
     let lock = lock(&file, request, world.cancel)?;
     let mut index = match (damage.is_some(), DocumentIndex::open(&file)) {
@@ -92,21 +99,24 @@ pub(super) fn up_to_date(request: &SearchRequest, world: UpdateWorld, damage: Op
             Some(lock)
         }
     };
-    let brought = counts(index, report, found.len(), lock).map_err(of_index)?;
-    if identity.is_some() && brought.report.all_pieces > MOST_VECTORS {
-        let pieces = brought.report.all_pieces;
+    let (index, report) = counts(index, report, found.len()).map_err(of_index)?;
+    if let Some(in_use) = &in_use {
+        in_use.clear_others(world.clock.now().into());
+    }
+    if identity.is_some() && report.all_pieces > MOST_VECTORS {
+        let pieces = report.all_pieces;
         let message = format!(
             "knowledge {} has {pieces} pieces of text, more than the {MOST_VECTORS} whose vectors are compared; search it by words, or split it",
             request.knowledge
         );
         return Err(failure(FailureKind::TooLarge, message));
     }
-    Ok(brought)
+    Ok(UpToDate { index, report, lock, in_use })
 }
 
-/// The file of the index of a request.
-fn place(request: &SearchRequest) -> PathBuf {
-    let files: Vec<String> = request
+/// The file of the index of a request: one for the patterns of a knowledge, and where a run fills files in, one for each set of them.
+fn place(request: &SearchRequest, found: &BTreeMap<String, DocumentFile>) -> PathBuf {
+    let mut files: Vec<String> = request
         .files
         .iter()
         .map(|pattern| {
@@ -114,12 +124,17 @@ fn place(request: &SearchRequest) -> PathBuf {
             whole.strip_prefix(&request.project).unwrap_or(&whole).to_string_lossy().into_owned()
         })
         .collect();
-    file_of(&request.project, &request.knowledge, &files.join("\n"))
+    if request.given.is_none() {
+        return file_of(&request.project, &request.knowledge, &files.join("\n"));
+    }
+    let given = found.iter().filter(|(_, document)| document.origin == DocumentOrigin::Given);
+    files.extend(given.map(|(path, _)| format!("\0{path}")));
+    file_of_run(&request.project, &request.knowledge, &files.join("\n"))
 }
 
-fn counts(index: DocumentIndex, report: FoundPieces, files: usize, lock: Option<File>) -> Result<UpToDate, IndexError> {
+fn counts(index: DocumentIndex, report: FoundPieces, files: usize) -> Result<(DocumentIndex, FoundPieces), IndexError> {
     let all_pieces = index.count()?;
-    Ok(UpToDate { index, report: FoundPieces { files: files as u64, all_pieces, ..report }, lock })
+    Ok((index, FoundPieces { files: files as u64, all_pieces, ..report }))
 }
 
 fn is_fresh(known: &KnownDocument, document: &DocumentFile) -> bool {
@@ -173,7 +188,7 @@ fn update(
             continue;
         }
         let read = hash.and_then(|hash| Ok((hash, document_of(&document.path, world.cancel)?)));
-        if !is_in_place(&request.project, &document.path, world.own) {
+        if !is_in_place(&request.project, document, world.own) {
             // It was replaced by a link meanwhile: what was read may be another file's.
             continue;
         }
@@ -181,7 +196,10 @@ fn update(
             change.remove(before.id)?;
         }
         let (hash, pieces, problem) = match read {
-            Ok((hash, pieces)) => (hash, pieces, String::new()),
+            Ok((hash, pieces)) => {
+                let problem = if pieces.is_empty() && stamp.size > 0 { "there is no text in it" } else { "" };
+                (hash, pieces, problem.to_owned())
+            }
             Err(failure) if failure.kind == FailureKind::Timeout => return Err(IndexError::Failed(failure)),
             Err(failure) => (vec![], vec![], shown(&failure.message, LONGEST_REASON)),
         };

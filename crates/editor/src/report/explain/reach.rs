@@ -58,7 +58,8 @@ pub(super) fn reads(plan: &Plan) -> Vec<String> {
                     said.push(format!("all files of the project, but for those of flow and of secrets (program of tool {name}){whose}."));
                 }
                 ToolKind::Knowledge(knowledge) => {
-                    let files: Vec<String> = knowledge.files.iter().map(|file| shown(&file.value, pipeline)).collect();
+                    let given = knowledge.given.iter().map(|text| text.source.to_string());
+                    let files: Vec<String> = knowledge.files.iter().map(|file| shown(&file.value, pipeline)).chain(given).collect();
                     let by = match knowledge.search {
                         SearchMode::Words => "by words",
                         SearchMode::Meaning => "by meaning",

@@ -23,23 +23,12 @@ impl Kind for ReadStep {
         let timeout = step.timeout.unwrap_or(QUERY_TIMEOUT);
         let from_file = !matches!(&self.paths, Filling::Text(t) if !t.reads.is_empty());
         let told_by_data = run.told_by_data(at, step, self);
-        let (folder, project) = (run.planned_of(at).pipeline.folder.clone(), run.planned_of(at).pipeline.project.clone());
         let mut requests = vec![];
         for path in &paths {
             let Some(path) = path.as_str() else {
                 return Err(Failure::new(FailureKind::WrongType, "read needs a path or a list of paths"));
             };
-            // A path in the file is relative to that file, a path from data to the project, and a path from an input to the current folder.
-            let path = match (from_file, told_by_data) {
-                (true, _) => folder.join(path),
-                (false, true) => project.join(path),
-                (false, false) => PathBuf::from(path),
-            };
-            if told_by_data && !run.is_in_project(at, &path) {
-                let message =
-                    format!("read \"{}\" is not allowed: a path from a step, a model or a client must be in the project", path.display());
-                return Err(Failure::new(FailureKind::Denied, message));
-            }
+            let path = run.told_path(at, "read", path, from_file, told_by_data)?;
             requests.push(ReadRequest { path, kind: self.kind.as_ref().map(|k| k.value.clone()), timeout });
         }
         let request = CallRequest::Read(requests);
@@ -69,6 +58,26 @@ impl Kind for ReadStep {
 }
 
 impl Run {
+    /// The file at a path that the file gives, or the run. `word`: what is done with it.
+    ///
+    /// # Errors
+    /// Fails with `denied` if data named a file outside the project.
+    pub(super) fn told_path(&self, at: NodeRef, word: &str, path: &str, from_file: bool, by_data: bool) -> Result<PathBuf, Failure> {
+        let pipeline = &self.planned_of(at).pipeline;
+        // A path in the file is relative to that file, a path from data to the project, and a path from an input to the current folder.
+        let path = match (from_file, by_data) {
+            (true, _) => pipeline.folder.join(path),
+            (false, true) => pipeline.project.join(path),
+            (false, false) => PathBuf::from(path),
+        };
+        if by_data && !self.is_in_project(at, &path) {
+            let shown = path.display();
+            let message = format!("{word} \"{shown}\" is not allowed: a path from a step, a model or a client must be in the project");
+            return Err(Failure::new(FailureKind::Denied, message));
+        }
+        Ok(path)
+    }
+
     /// Whether data chose the path of a `read` step: a step of its pipeline, or the inputs of a called or served pipeline.
     pub(crate) fn told_by_data(&self, at: NodeRef, step: &Step, read: &ReadStep) -> bool {
         let is_data = |text| self.text_named_by(at, text, Giver::NOBODY) == HostSource::Data;

@@ -1,5 +1,6 @@
 //! `search`: finds pieces of documents; also as the tool of a knowledge.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -8,11 +9,12 @@ use super::{Kind, Taken, other};
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
-use crate::engine::words::ms;
+use crate::engine::words::{kind_of, ms};
 use crate::engine::{Run, Unscripted};
 use crate::event::{Failure, FailureKind};
 use crate::model::{
-    CONNECT_TIMEOUT, FOUND_PIECES, Knowledge, MODEL_TIMEOUT, MOST_FOUND, Provider, Retry, SEARCH_TIMEOUT, SearchStep, Step, Text,
+    CONNECT_TIMEOUT, FOUND_PIECES, HostSource, Knowledge, MODEL_TIMEOUT, MOST_FOUND, Provider, Retry, SEARCH_TIMEOUT, SearchStep, Step,
+    Text,
 };
 use crate::port::{EmbedEndpoint, Embedding, FoundPieces, SearchRequest, Secret};
 
@@ -77,6 +79,7 @@ impl Run {
             knowledge: name.to_owned(),
             project: self.planned_of(at).pipeline.project.clone(),
             files: knowledge.files.iter().map(|file| file.value.clone()).collect(),
+            given: self.documents_given(at, name, knowledge)?,
             mode: knowledge.search,
             embed,
             query,
@@ -85,6 +88,39 @@ impl Run {
             mask: None,
             listener: None,
         })
+    }
+
+    /// The files that the run fills in; `None`: all are written out.
+    fn documents_given(&self, at: NodeRef, name: &str, knowledge: &Knowledge) -> Result<Option<Vec<PathBuf>>, Failure> {
+        let mut given = vec![];
+        for text in &knowledge.given {
+            let by_data = self.is_told_by_data(at, text);
+            let paths = match self.fill(at, text)? {
+                Value::Array(list) => list,
+                // An input that may be left out.
+                Value::Null => vec![],
+                one => vec![one],
+            };
+            for path in &paths {
+                let Some(path) = path.as_str().filter(|path| !path.is_empty()) else {
+                    let found = if path.is_string() { "an empty text" } else { kind_of(path) };
+                    let message = format!("the files of knowledge \"{name}\" must be a path or a list of paths, found {found}");
+                    return Err(Failure::new(FailureKind::WrongType, message));
+                };
+                given.push(self.told_path(at, "search in", path, text.reads.is_empty(), by_data)?);
+            }
+        }
+        Ok((!knowledge.given.is_empty()).then_some(given))
+    }
+
+    /// Whether data chose a file of this knowledge: a step, a model or a client.
+    pub(crate) fn documents_told_by_data(&self, at: NodeRef, name: &str) -> bool {
+        let given = self.tool(at, name).ok().and_then(|tool| tool.knowledge()).map(|knowledge| &knowledge.given);
+        given.into_iter().flatten().any(|text| self.is_told_by_data(at, text))
+    }
+
+    fn is_told_by_data(&self, at: NodeRef, text: &Text) -> bool {
+        self.text_named_by(at, text, Giver::NOBODY) == HostSource::Data
     }
 
     /// Who makes the vectors of a knowledge.
@@ -104,7 +140,7 @@ impl Run {
         let text = |text: &Option<Text>| text.as_ref().map(|t| self.fill_text_with(at, t, &secrets)).transpose();
         let (base_url, host_from) = match &model.base_url {
             Some(own) => self.address(at, own, Giver::NOBODY, &secrets)?,
-            None => (preset.base_url.to_owned(), crate::model::HostSource::File),
+            None => (preset.base_url.to_owned(), HostSource::File),
         };
         Ok(Embedding::Endpoint(EmbedEndpoint {
             base_url: base_url.trim_end_matches('/').to_owned(),

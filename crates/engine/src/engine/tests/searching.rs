@@ -14,7 +14,7 @@ fn handbook(search: SearchMode) -> Tool {
     let pattern = |root: &str, rest: &str| Spanned::new(FilePattern { root: root.into(), rest: rest.to_owned() }, Default::default());
     let embed = search.needs_vectors().then(|| named("default"));
     let files = vec![pattern("docs", "**/*.md"), pattern("terms.pdf", "")];
-    Tool { description: None, ..tool(ToolKind::Knowledge(Knowledge { files, search, embed })) }
+    Tool { description: None, ..tool(ToolKind::Knowledge(Knowledge { files, given: vec![], search, embed })) }
 }
 
 use crate::source::Spanned;
@@ -158,6 +158,92 @@ fn a_mock_stands_for_the_step_or_for_the_tool() {
     for name in ["found", "handbook.search"] {
         let world = mocked(name);
         assert_eq!(*world.end().outputs, json!({ "first": "Mocked." }), "{name}");
+        assert!(world.searched.is_empty());
+    }
+}
+
+/// A pipeline that searches the files of its input.
+fn of_a_run(files: &str) -> Pipeline {
+    with_given(files, search("x", None))
+}
+
+fn with_given(files: &str, step: Step) -> Pipeline {
+    let given = vec![text(files)];
+    let documents = tool(ToolKind::Knowledge(Knowledge { given, ..Knowledge::default() }));
+    let mut pipeline = with_tools(vec![step], vec![("handbook", documents)]);
+    pipeline.inputs = Shape::Fields(vec![Field { is_required: false, ..Field::new("files", FieldKind::List) }]);
+    pipeline
+}
+
+fn given(world: &World) -> Vec<&str> {
+    let [request] = world.searched.as_slice() else { panic!("one search is out") };
+    request.given.iter().flatten().filter_map(|path| path.to_str()).collect()
+}
+
+#[test]
+fn the_run_fills_in_the_files_and_they_are_never_patterns() {
+    let of = |inputs: Value| World::given(planned(vec![of_a_run("{{ inputs.files }}")]), options(), inputs);
+    let world = of(json!({ "files": ["/tmp/a[1].pdf", "docs/**"] }));
+    assert_eq!((given(&world), world.searched[0].files.len()), (vec!["/tmp/a[1].pdf", "docs/**"], 0));
+    assert_eq!(world.held, [], "a person named them");
+    assert_eq!(given(&of(json!({ "files": [] }))), Vec::<&str>::new());
+    assert_eq!(given(&of(json!({ "files": null }))), Vec::<&str>::new());
+    let one = World::given(planned(vec![of_a_run("{{ inputs.files[0] }}")]), options(), json!({ "files": ["a.pdf"] }));
+    assert_eq!(given(&one), ["a.pdf"]);
+    for (files, found) in [(json!([1]), "a number"), (json!([""]), "an empty text"), (json!([["a"]]), "a list")] {
+        let world = of(json!({ "files": files }));
+        let failure = &world.end().failure.as_ref().unwrap().failure;
+        let expected = format!("the files of knowledge \"handbook\" must be a path or a list of paths, found {found}");
+        assert_eq!((failure.kind, &failure.message), (FailureKind::WrongType, &expected));
+        assert!(world.searched.is_empty());
+    }
+}
+
+#[test]
+fn an_agent_searches_the_files_of_the_run_and_cannot_name_others() {
+    let pipeline = with_given("{{ inputs.files }}", agent("a", "Go."));
+    let mut world = World::given(planned(vec![pipeline]), options(), json!({ "files": ["a.pdf"] }));
+    let call = |id: &str, arguments: Value| asks(&[(id, "handbook-search", arguments)]);
+    world.reply_with(call("c1", json!({ "query": "x", "files": ["/etc/passwd"] })));
+    assert!(world.searched.is_empty(), "no such argument");
+    world.reply_with(call("c2", json!({ "query": "x" })));
+    assert_eq!(given(&world), ["a.pdf"]);
+}
+
+#[test]
+fn a_policy_and_the_project_bound_the_files_of_a_run() {
+    let inputs = || json!({ "files": ["docs/a.pdf", "b.pdf"] });
+    let under_policy =
+        |patterns: &[&str]| World::given(planned(vec![under(of_a_run("{{ inputs.files }}"), reading(patterns))]), options(), inputs());
+    let allowed = under_policy(&["docs/**", "b.pdf"]);
+    assert_eq!(given(&allowed), ["docs/a.pdf", "b.pdf"]);
+    assert_eq!(allowed.held, [("docs/a.pdf".to_owned(), false), ("b.pdf".to_owned(), false)], "no link leads elsewhere");
+    let denied = under_policy(&["docs/**"]);
+    assert_eq!(denied.end().failure.as_ref().unwrap().failure.kind, FailureKind::Denied);
+    assert!(denied.searched.is_empty());
+    // A model chose the file: it must be in the project.
+    let called = |file: &str| {
+        let with = vec![(named("files"), Filling::Text(text("{{ steps.chosen.output }}")))];
+        let call = StepKind::Call(CallStep { file: named("x.yaml"), pipeline: Some(PipelineId(1)), with, channel: None });
+        let outer = pipeline("test", vec![agent("chosen", "Choose a file."), step("call", call)]);
+        let mut inner = of_a_run("{{ inputs.files }}");
+        inner.inputs = Shape::Fields(vec![Field::new("files", FieldKind::Text)]);
+        let mut world = World::new(planned(vec![outer, inner]));
+        world.reply_with(says(file));
+        world
+    };
+    let inside = called("docs/a.pdf");
+    assert_eq!((given(&inside), inside.held.clone()), (vec!["./docs/a.pdf"], vec![("docs/a.pdf".to_owned(), true)]));
+    for outside in ["/etc/passwd", "../b.pdf", "docs/../../b.pdf"] {
+        let world = called(outside);
+        let failure = &world.end().failure.as_ref().unwrap().failure;
+        let inner = world.events.iter().find_map(|event| match &event.happening {
+            Happening::StepFailed { failure, .. } => Some(failure.clone()),
+            _ => None,
+        });
+        let inner = inner.unwrap_or_else(|| failure.clone());
+        assert_eq!(inner.kind, FailureKind::Denied, "{outside}");
+        assert!(inner.message.starts_with("search in \""), "{}", inner.message);
         assert!(world.searched.is_empty());
     }
 }

@@ -193,7 +193,8 @@ impl World {
                     if let CallRequest::Resource(request) = &*request {
                         self.read.push(request.uri.clone());
                     }
-                    if let CallRequest::Search(request) = &*request {
+                    let held = if let CallRequest::Held { request, .. } = &*request { request } else { &request };
+                    if let CallRequest::Search(request) = &**held {
                         self.searched.push(request.clone());
                     }
                     if let CallRequest::Tool(request) = &*request {

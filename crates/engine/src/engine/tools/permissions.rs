@@ -232,14 +232,14 @@ impl Run {
                 let network = call.network.then(|| Deed::Host(Origin::anywhere(), HostSource::Input));
                 reads.chain(writes).chain(network).collect()
             }
-            CallRequest::Search(search) => search
-                .files
-                .iter()
-                .map(|file| {
+            CallRequest::Search(search) => {
+                let written = search.files.iter().map(|file| {
                     let whole = inside(&file.whole());
                     if file.rest.is_empty() { Deed::Read(whole) } else { Deed::ReadEach(whole) }
-                })
-                .collect(),
+                });
+                let given = search.given.iter().flatten().map(|path| Deed::Read(inside(path)));
+                written.chain(given).collect()
+            }
             // A list reveals all names in the folder, so it needs permission to read all of them.
             CallRequest::List { folder } => vec![Deed::Read(below(folder, "*"))],
             CallRequest::Write { folder, name, text } => vec![Deed::Write(inside(&folder.join(name)), text.len() as u64)],
@@ -259,7 +259,11 @@ impl Run {
             Touch::Write => policy.write.is_some(),
             Touch::Read => policy.read.is_some(),
         });
-        let told_by_data = matches!(&self.step(at).kind, StepKind::Read(read) if self.told_by_data(at, &self.step(at), read));
+        let told_by_data = if let CallRequest::Search(search) = &request {
+            self.documents_told_by_data(at, &search.knowledge)
+        } else {
+            matches!(&self.step(at).kind, StepKind::Read(read) if self.told_by_data(at, &self.step(at), read))
+        };
         if paths.is_empty() || !(by_policy || told_by_data) {
             return request;
         }
@@ -302,8 +306,8 @@ fn touched(request: &CallRequest) -> (Touch, Vec<PathBuf>) {
         CallRequest::List { folder } => vec![folder.clone()],
         CallRequest::Open { folder, name } => vec![folder.join(name)],
         CallRequest::Write { folder, name, text: _ } => return (Touch::Write, vec![folder.join(name)]),
-        // Where the files of a search lie is looked at when they are found; links among them are not followed.
-        CallRequest::Search(_) => vec![],
+        // Where the files lie that fit a pattern is looked at when they are found; links among them are not followed.
+        CallRequest::Search(search) => search.given.clone().unwrap_or_default(),
         CallRequest::Python(call) => call.reads.iter().chain(call.tables.iter().map(|table| &table.file)).cloned().collect(),
         CallRequest::Program(_) | CallRequest::Http(_) | CallRequest::Mail(_) | CallRequest::Model(_) => vec![],
         CallRequest::Tools(_) | CallRequest::Tool(_) | CallRequest::Resource(_) => vec![],

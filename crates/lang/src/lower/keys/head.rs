@@ -106,7 +106,7 @@ pub static DATA: KeyTable = KeyTable::of("data").keys(&[
 
 /// One entry of `knowledge`.
 pub static KNOWLEDGE: KeyTable = KeyTable::of("knowledge").keys(&[
-    key("files", Many(&Path), "documents of the project, by path or pattern: docs/**/*.md").required(),
+    key("files", Many(&Either(&[Path, Template])), "documents: a path, a pattern such as docs/**/*.md, or {{ inputs.files }}").required(),
     key("search", Word(SearchMode::VARIANTS), "words, meaning, or both"),
     key("embed", Of(Model), "the model that makes vectors, for meaning and both"),
     key("description", Sentence, "what the documents hold, for models and people"),

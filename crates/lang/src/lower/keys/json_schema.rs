@@ -200,8 +200,8 @@ impl SchemaBuilder {
             Takes::Filled(_) => json!({ "type": "array", "items": each, "minItems": 1 }),
             Takes::Many(_) => json!({ "anyOf": [each, { "type": "array", "items": each }] }),
             Takes::Either(several) => {
-                // Beside words, a template is only a text that fills something in.
-                let has_words = several.iter().any(|takes| matches!(takes, Takes::Word(_)));
+                // Beside words and paths, a template is only a text that fills something in.
+                let has_words = several.iter().any(|takes| matches!(takes, Takes::Word(_) | Takes::Path));
                 let one = |takes: &'static Takes, schemas: &mut Self| match takes {
                     Takes::Template if has_words => {
                         json!({ "type": "string", "not": { "type": "string", "minLength": 1, "pattern": WITHOUT_BRACES } })
