@@ -156,7 +156,8 @@ pub(crate) fn printed(run: &ProgramCommand, reply: ProgramReply) -> Result<Value
         ProgramEnd::Signaled(signal) => Some(format!("was ended by signal {signal}")),
     };
     if let Some(how) = how {
-        return Err(Failure::new(FailureKind::Program, format!("the program \"{name}\" {how}{}", said(&reply.stderr))));
+        let help = reply.help.map(|help| format!("; {help}")).unwrap_or_default();
+        return Err(Failure::new(FailureKind::Program, format!("the program \"{name}\" {how}{}{help}", said(&reply.stderr))));
     }
     let text = String::from_utf8(reply.stdout).map_err(|error| {
         let place = error.utf8_error().valid_up_to() + 1;
