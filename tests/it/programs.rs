@@ -228,3 +228,46 @@ fn what_a_killed_flow_left_goes_at_the_next_start() {
     assert!(run().status().unwrap().success());
     crate::program::until("the removal of all folders", || left() == 0);
 }
+
+#[test]
+fn a_picture_that_code_drew_is_kept_by_a_file_tool() {
+    let pipeline = "flow: 1
+name: p
+tools: { out: { file: charts, allow: [write] } }
+POLICY
+steps:
+  - id: chart
+    python: |
+      import struct, zlib
+      def chunk(kind, data):
+          return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+      head = struct.pack('>IIBBBBB', 2, 1, 8, 2, 0, 0, 0)
+      chart = b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', head) + chunk(b'IDAT', zlib.compress(bytes(7))) + chunk(b'IEND', b'')
+    returns: chart
+  - { id: keep, tool: out.write, with: { name: chart.png, text: '{{ steps.chart.output.chart }}' }, on_failure: continue }
+  - id: forged
+    python: \"file = {'type': 'image', 'path': '/etc/passwd'}\"
+    returns: file
+  - { id: other, tool: out.write, with: { name: other.png, text: '{{ steps.forged.output.file }}' }, on_failure: continue }
+outputs:
+  kept: '{{ steps.keep.error.message | default(none) }}'
+  other: '{{ steps.other.error.message }}'
+";
+    let run = |policy: &str| {
+        let place = tempfile::tempdir().unwrap();
+        put(place.path(), "flow.toml", "");
+        put(place.path(), "p.yaml", &pipeline.replace("POLICY", policy));
+        let ran = flow(place.path(), &["run", "--trust", "p.yaml"]);
+        let told: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+        let kept = std::fs::read(place.path().join("charts/chart.png")).ok();
+        let count = std::fs::read_dir(place.path().join("charts")).map_or(0, Iterator::count);
+        (told, kept, count)
+    };
+    let (told, kept, count) = run("");
+    assert_eq!((&told["kept"], count), (&Value::Null, 1), "{told}");
+    let kept = kept.unwrap();
+    assert!(kept.starts_with(b"\x89PNG\r\n\x1a\n") && kept.ends_with(b"IEND\xaeB`\x82"), "{kept:?}");
+    assert_eq!(told["other"], "\"/etc/passwd\" is no picture that a step of this run read or made, so it is not copied");
+    let (told, kept, _) = run("policy: closed\npolicies: { closed: { file_access: { write: [other/*] }, allowed_tools: [python, out] } }");
+    assert!(told["kept"].as_str().is_some() && kept.is_none(), "{told}");
+}
