@@ -25,6 +25,8 @@ fn refused(engine: &str, query: &str, timeout: &str) -> Refusal {
     let folder = place.path().canonicalize().unwrap();
     let secret = outside.path().join("secret.csv");
     std::fs::write(&secret, format!("x\n{CANARY}\n")).unwrap();
+    // A query goes to the engine of the tables whose names stand in it.
+    let query = if engine == "duckdb" { format!("{query} /* entries */") } else { query.to_owned() };
     let query = query.replace("OUTSIDE", &secret.display().to_string()).replace("HERE", &folder.display().to_string());
     let write = |name: &str, value: &Value| std::fs::write(folder.join(name), value.to_string()).unwrap();
     std::fs::write(folder.join("flow.toml"), "").unwrap();
@@ -63,6 +65,7 @@ fn refused(engine: &str, query: &str, timeout: &str) -> Refusal {
         assert!(of_task.message.contains(": denied: ") || of_task.message.contains(": bad_request: "), "{engine}: {of_task:?}");
         return Refusal { kind: "denied".to_owned(), ..of_task };
     };
+    assert!(engine == "sqlite" || !of_step.message.contains("SQLite"), "{query}: {of_step:?}");
     let is_alike = of_task.message.ends_with(&format!("{}: {}", of_step.kind, of_step.message));
     assert!(is_alike || (of_step.kind.as_str(), of_task.kind.as_str()) == ("timeout", "timeout"), "{engine}: {of_step:?} {of_task:?}");
     assert_eq!(names(&folder), [".flow", "entries.csv", "flow.toml", "r.yaml", "step.yaml", "task.yaml"], "{engine}: {query}");
@@ -162,7 +165,7 @@ fn a_query_without_end_is_stopped() {
     for engine in ENGINES {
         for query in [
             "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) as c from n",
-            "with recursive n(i) as (select 1 union all select i + 1 from n limit 100000) select count(*) as c from n a, n b, n c where a.i + b.i + c.i > 5",
+            "with recursive n(i) as (select 1 union all select i + 1 from n where i < 100000) select count(*) as c from n a, n b, n c where a.i + b.i + c.i > 5",
         ] {
             let refusal = refused(engine, query, "2s");
             // An engine may run into its bound on memory first.
@@ -182,7 +185,7 @@ fn a_query_that_fills_the_memory_is_stopped() {
     ];
     let of_duckdb = [
         ("select repeat('x', 4000000000) as x", "repeat"),
-        ("select a.range as a, b.range as b from range(100000) a, range(100000) b order by hash(a.range * b.range)", ""),
+        ("select list(a.hours) as x from entries a, range(100000000) b", "more than 512 MB of memory"),
     ];
     for engine in ENGINES {
         for (query, why) in if *engine == "sqlite" { of_sqlite } else { of_duckdb } {
