@@ -11,6 +11,7 @@
 //! | `virtual_time`, `replay` | a run with a virtual clock, for tests; a run replayed against its own record |
 //! | `fork` | a new run that reuses the finished steps of another one |
 //! | `world`, `own` | what a run uses of this machine; what no step may touch |
+//! | `unset` | variables that a file reads and that are not set |
 //! | `settings` | what the project and the user have set |
 //! | `kept`, `tape` | the record of runs; recordings |
 //! | `project` | the project of a file; files of this language in a folder |
@@ -34,6 +35,7 @@ pub(crate) mod settings;
 mod stored;
 mod surroundings;
 mod tape;
+mod unset;
 mod virtual_time;
 mod workflow;
 pub(crate) mod world;
@@ -59,6 +61,7 @@ pub(crate) use stored::{StoredRun, asked_to_end, changed_since};
 pub(crate) use surroundings::{Surroundings, inputs_of_file, start_of, unrecognised};
 pub(crate) use tape::Taping;
 pub use tape::{Recorded, TapingError};
+pub(crate) use unset::unset;
 pub(crate) use virtual_time::VirtualRun;
 pub(crate) use workflow::place;
 pub use workflow::{CheckError, Workflow};

@@ -25,6 +25,8 @@ pub(crate) struct Settled {
     pub(crate) policy: Option<Policy>,
     /// Hosts in private networks that the user named.
     pub(crate) private_hosts: Vec<String>,
+    /// Folders that the user made readable for programs in the sandbox, as they are written.
+    pub(crate) readable: Vec<String>,
     /// Runs are kept encrypted.
     pub(crate) encrypt: bool,
     /// The file of the key, if the user names one.
@@ -81,6 +83,7 @@ fn of_files(files: Vec<(PathBuf, SettingsOf)>) -> Result<Settled, RunError> {
             SettingsOf::User => {
                 let named = settings.default_model.as_ref().and_then(|model| model.base_url.as_ref());
                 settled.private_hosts.extend(named.and_then(|url| host(&url.source)));
+                settled.readable = settings.readable.into_iter().map(|folder| folder.value).collect();
                 settled.state_dir = settings.state_dir.map(|folder| PathBuf::from(folder.value));
             }
         }

@@ -13,6 +13,7 @@ use super::kept::{self, Storage};
 use super::own::own_files;
 use super::settings::{self, Settled};
 use super::tape::reads_clock;
+use super::unset::unset;
 use super::world::{self, is_file, is_scripted, know_prices};
 use super::{RunError, Runner, Taping, Workflow};
 use crate::adapter::cassette::{Cassette, Head};
@@ -95,7 +96,7 @@ impl Runner {
         let tape = Cassette::new(runner.taping.mode(), hidden.iter().map(Secret::reveal));
         let printed = Arc::new(KeptPrinter::default());
         let logins = if self.takes_user_settings { world::logins() } else { None };
-        let mut ports = world::ports(printed.clone(), own, settled.hosts_with(env), agreed, logins, command);
+        let mut ports = world::ports(printed.clone(), own, settled.hosts_with(env), agreed, logins, command, &settled.readable);
         self.changes.iter().for_each(|change| change(&mut ports));
         // Without recordings, old or new, nobody needs to know which call is which.
         if scripted || !matches!(runner.taping, Taping::None) || runner.default_model.as_ref().is_some_and(is_file) {
@@ -200,11 +201,14 @@ impl Surroundings {
         know_prices(&workflow.checked, default_model.as_ref().map(|model| (model, *default_model_from)), limits)
     }
 
-    /// What to tell about declared secrets that cannot be told from ordinary text.
+    /// What to tell before a run: declared secrets that cannot be told from ordinary text, and what is read and not set.
     pub(crate) fn unrecognised(&self) -> Vec<String> {
         let declared = self.runner.workflow.checked.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.secrets.keys());
         let unique: BTreeSet<&String> = declared.collect();
-        unique.into_iter().filter_map(|name| unrecognised(name, &self.runner.env)).collect()
+        let lines = unique.into_iter().filter_map(|name| unrecognised(name, &self.runner.env));
+        // A replay needs none.
+        let of_env = if self.runner.taping.is_replay() { vec![] } else { unset(&self.runner.workflow.checked, &self.runner.env) };
+        lines.chain(of_env.iter().map(ToString::to_string)).collect()
     }
 
     pub(super) fn options(&self, limits: Limits) -> RunSettings {

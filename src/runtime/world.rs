@@ -33,7 +33,7 @@ use crate::plan::PipelinePlan;
 use crate::port::{Clock, Printer, Programs, Secret};
 
 /// Everything outside, for real, without a cache. `own`: what no step may read or write; `private_hosts`: hosts in private networks that the user
-/// named; `agreed`: what servers may be started; `logins`: where the user's logins are kept; `command`: how a person makes one.
+/// named; `agreed`: what servers may be started; `logins`: where the user's logins are kept; `command`: how a person makes one; `readable`: folders that the user lets programs read.
 pub(crate) fn ports(
     printer: Arc<dyn Printer>,
     own: Arc<OwnFiles>,
@@ -41,12 +41,13 @@ pub(crate) fn ports(
     agreed: Arc<Agreed>,
     logins: Option<PathBuf>,
     command: LoginCommand,
+    readable: &[String],
 ) -> Ports {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let http = Http::new(HttpSettings { private_hosts: private_hosts.clone(), ..HttpSettings::default() }, clock.clone());
     let data = Arc::new(DataFiles::keeping(own.clone()));
     let programs: Arc<dyn Programs> =
-        Arc::new(AgreedPrograms::new(agreed.clone(), Arc::new(Sandbox::new(own.clone(), FirstStage::here()))));
+        Arc::new(AgreedPrograms::new(agreed.clone(), Arc::new(Sandbox::new(own.clone(), FirstStage::here()).with_readable(readable))));
     Ports {
         python: Arc::new(PythonRuns::new(programs.clone(), data.clone())),
         programs,

@@ -112,3 +112,143 @@ fn servers_may_stand_where_the_variables_put_the_model_as_in_a_run() {
         assert!(shown.contains("crm") && !shown.contains("must begin with https"), "{shown}");
     }
 }
+
+/// A program behind a version manager in a home: a shim that starts what lies in another folder there.
+fn home_with_a_shim(home: &Path) {
+    for (name, text) in [
+        (".manager/shims/told", "#!/bin/sh\nexec \"${0%/shims/*}/versions/1.2/told\" \"$@\"\n"),
+        (".manager/versions/1.2/told", "#!/bin/sh\necho told 1.2; cat \"${0%/*}\"/* \"${0%/versions/*}/credentials\" 2>&1; true\n"),
+        (".manager/credentials", "canary-of-the-manager\n"),
+        (".ssh/id", "canary-of-ssh\n"),
+    ] {
+        let path = home.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    }
+}
+
+#[test]
+fn a_program_behind_a_version_manager_starts_once_its_folder_is_readable() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path().canonicalize().unwrap();
+    home_with_a_shim(&home);
+    let folder = tempfile::tempdir().unwrap();
+    let pipeline = "flow: 1\nname: p\nsteps: [{ id: a, program: [told], reads_only: true }]\noutputs: '{{ steps.a.output }}'\n";
+    std::fs::write(folder.path().join("p.yaml"), pipeline).unwrap();
+    let settings = folder.path().join("user.toml");
+    let path = format!("{}:/usr/bin:/bin", home.join(".manager/shims").display());
+    let call = |kind: &str, arguments: &[&str]| {
+        let mut command = command(folder.path(), arguments);
+        command.env("HOME", &home).env("PATH", &path).env("FLOW_SANDBOX", kind);
+        ran(command.env("FLOW_CONFIG", if settings.exists() { settings.as_os_str() } else { "".as_ref() }))
+    };
+    let hint = "write readable = [\"~/.manager\"] under [sandbox] in your own settings";
+    for kind in ["bubblewrap", "landlock"] {
+        let _ = std::fs::remove_file(&settings);
+        let doctor = call(kind, &["doctor", "--trust", "p.yaml"]);
+        assert_eq!(doctor.exit, 1, "{}", doctor.out);
+        assert!(doctor.out.contains("fault  program told does not start in the sandbox") && doctor.out.contains(hint), "{}", doctor.out);
+        let run = call(kind, &["run", "--trust", "p.yaml"]);
+        assert!(run.err.contains("the program \"told\"") && run.err.contains(hint), "{}", run.err);
+        std::fs::write(&settings, "[sandbox]\nreadable = [\"~/.manager\", \"~/none\"]\n").unwrap();
+        let doctor = call(kind, &["doctor", "--trust", "p.yaml"]);
+        assert_eq!(doctor.exit, 0, "{}", doctor.out);
+        for part in [
+            "ok     program told starts in the sandbox (step a): told 1.2",
+            "ok     programs in the sandbox may read ~/.manager (",
+            "note   programs in the sandbox cannot read ~/none",
+        ] {
+            assert!(doctor.out.contains(part), "{part}: {}", doctor.out);
+        }
+        let run = call(kind, &["run", "--trust", "p.yaml"]);
+        assert!(run.exit == 0 && run.out.starts_with("told 1.2\n") && !run.out.contains("canary"), "{}{}", run.out, run.err);
+    }
+    // What a link puts in the place of the folder is looked at, too.
+    std::os::unix::fs::symlink(home.join(".ssh"), home.join("tools")).unwrap();
+    std::fs::write(&settings, "[sandbox]\nreadable = [\"~/tools\"]\n").unwrap();
+    let doctor = call("landlock", &["doctor", "--trust", "p.yaml"]);
+    assert!(doctor.out.contains("cannot read ~/tools, which your settings name: it leads to"), "{}", doctor.out);
+    std::fs::write(&settings, "[sandbox]\nreadable = [\"~\", \"~/.ssh\", \"~/.local/share\", \"/etc\", \"tools\", \"~/a/.env\"]\n")
+        .unwrap();
+    let refused = call("landlock", &["run", "--trust", "p.yaml"]);
+    assert_eq!((refused.exit, refused.err.matches("cannot be made readable for programs").count()), (1, 6), "{}", refused.err);
+    let origins = {
+        std::fs::write(&settings, "[sandbox]\nreadable = [\"~/.manager\"]\n").unwrap();
+        call("landlock", &["doctor", "--config"])
+    };
+    assert!(origins.out.contains("sandbox.readable = ~/.manager  ("), "{}", origins.out);
+    std::fs::write(folder.path().join("flow.toml"), "[sandbox]\nreadable = [\"~/.manager\"]\n").unwrap();
+    let of_project = call("landlock", &["run", "--trust", "p.yaml"]);
+    assert!(of_project.exit == 1 && of_project.err.contains("unknown key \"sandbox\""), "{}", of_project.err);
+}
+
+#[test]
+fn programs_code_and_variables_are_looked_at_before_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipeline = "flow: 1
+name: p
+secrets: { TOKEN: A token. }
+tools:
+  lint: { description: Lints., program: [no-such-linter, x], reads_only: true }
+steps:
+  - { id: there, program: [sh, -c, 'echo $A $B'], env: { A: '{{ secrets.TOKEN }}', B: '{{ env.OTHER_NAME }}' }, reads_only: true }
+  - { id: guarded, program: [sh, -c, 'echo $A'], env: { A: '{{ env.THIRD_NAME | default(1) }}' }, reads_only: true }
+  - { id: data, program: [/etc/passwd], reads_only: true, on_failure: continue }
+  - { id: script, program: [sh, scripts/none.sh], reads_only: true }
+  - { id: plain, python: 'x = 1', returns: x }
+  - { id: pip, python: { code: 'x = 1', requires: [no-such-package-anywhere] }, returns: x }
+  - { id: venv, python: { code: 'x = 1', venv: .venv }, returns: x }
+  - { id: use, tool: lint }
+outputs: '{{ steps.there.output }}'
+";
+    std::fs::write(folder.path().join("p.yaml"), pipeline).unwrap();
+    let (exit, out, _) = doctor(folder.path(), &["p.yaml"], &[]);
+    assert_eq!(exit, 1);
+    for part in [
+        "fault  secret TOKEN is not set",
+        "fault  variable OTHER_NAME is not set, and is read by step there",
+        "fault  program no-such-linter was not found in PATH (tool lint)",
+        "ok     program sh starts in the sandbox (step guarded, step script, step there)",
+        "fault  program /etc/passwd is not executable (chmod +x makes a script so) (step data)",
+        "fault  the script scripts/none.sh of step script does not exist",
+        "starts in the sandbox (step plain)",
+        "`no-such-package-anywhere` is not installed",
+        "fault  there is no virtual environment in",
+    ] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    assert!(!out.contains("THIRD_NAME"), "{out}");
+    // Nothing of a file that nobody trusts is started.
+    let untrusted = ran(&mut command(folder.path(), &["doctor", "p.yaml"]));
+    assert!(untrusted.exit == 1 && !untrusted.out.contains("starts in the sandbox"), "{}", untrusted.out);
+    let run = ran(command(folder.path(), &["run", "--trust", "p.yaml"]).env_remove("TOKEN"));
+    let first = |text: &str| run.err.lines().position(|line| line.starts_with(text));
+    assert!(first("secret TOKEN is not set (A token.), and is read by step there") < first("there: failed"), "{}", run.err);
+    assert!(first("variable OTHER_NAME is not set").is_some(), "{}", run.err);
+}
+
+#[test]
+fn packages_are_imported_and_not_only_found() {
+    let folder = tempfile::tempdir().unwrap();
+    // A virtual environment as `python3 -m venv` makes it, with one package that is well and one that is not.
+    let venv = folder.path().join(".venv");
+    assert!(std::process::Command::new("/usr/bin/python3").args(["-m", "venv", "--without-pip"]).arg(&venv).status().unwrap().success());
+    let packages = std::fs::read_dir(venv.join("lib")).unwrap().next().unwrap().unwrap().path().join("site-packages");
+    for (name, code) in [("well", "x = 1\n"), ("broken", "import no_such_module\n")] {
+        let told = packages.join(format!("{name}-1.0.dist-info"));
+        std::fs::create_dir_all(&told).unwrap();
+        std::fs::write(told.join("METADATA"), format!("Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")).unwrap();
+        std::fs::write(told.join("RECORD"), format!("{name}.py,,\n")).unwrap();
+        std::fs::write(packages.join(format!("{name}.py")), code).unwrap();
+    }
+    let pipeline = "flow: 1\nname: p\nsteps:\n\
+        \x20 - { id: a, python: { code: 'x = 1', venv: .venv, requires: [well] }, returns: x }\n\
+        \x20 - { id: b, python: { code: 'x = 1', venv: .venv, requires: [broken] }, returns: x }\n\
+        outputs: { a: '{{ steps.a.output.x }}', b: '{{ steps.b.output.x }}' }\n";
+    std::fs::write(folder.path().join("p.yaml"), pipeline).unwrap();
+    let (exit, out, _) = doctor(folder.path(), &["p.yaml"], &[]);
+    assert_eq!(exit, 1, "{out}");
+    assert!(out.contains("starts in the sandbox and imports well (step a)"), "{out}");
+    assert!(out.contains("broken: import broken: ModuleNotFoundError: No module named 'no_such_module' (step b)"), "{out}");
+}

@@ -64,6 +64,7 @@ mod sign_in;
 mod slips;
 mod spans;
 mod sql_engines;
+mod sql_engines_hostile;
 mod store;
 mod tasks;
 mod terminal;

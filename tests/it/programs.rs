@@ -161,3 +161,113 @@ fn a_virtual_environment_that_is_missing_says_how_to_make_it() {
     let ran = flow(place.path(), &["run", "--trust", "p.yaml"]);
     assert!(ran.exit == 6 && ran.err.contains("no-such-package-anywhere"), "{}", ran.err);
 }
+
+#[test]
+fn what_cannot_be_started_or_takes_too_long_is_named() {
+    let pipeline = "flow: 1
+name: p
+tools:
+  slow: { description: Sleeps., program: [sleep, '20'], reads_only: true }
+steps:
+  - { id: data, program: [/etc/passwd], reads_only: true, on_failure: continue }
+  - { id: folder, program: [/etc], reads_only: true, on_failure: continue }
+  - { id: none, program: [/nowhere/x], reads_only: true, on_failure: continue }
+  - { id: slow, program: [sleep, '20'], timeout: 1s, reads_only: true, on_failure: continue }
+  - { id: code, python: 'while True: pass', returns: x, timeout: 1s, on_failure: continue }
+  - { id: tool, tool: slow, timeout: 1s, on_failure: continue }
+  - { id: word, program: [echo, \"a\\0b\"], reads_only: true, on_failure: continue }
+  - { id: value, program: [env], env: { A: \"x\\0\" }, reads_only: true, on_failure: continue }
+outputs:
+  all:
+    - '{{ steps.data.error.message }}'
+    - '{{ steps.folder.error.message }}'
+    - '{{ steps.none.error.message }}'
+    - '{{ steps.slow.error.message }}'
+    - '{{ steps.code.error.message }}'
+    - '{{ steps.tool.error.message }}'
+    - '{{ steps.word.error.message }}'
+    - '{{ steps.value.error.message }}'
+";
+    let told = outputs(&[("p.yaml", pipeline)], &[], 0);
+    assert_eq!(
+        told,
+        json!([
+            "the program \"/etc/passwd\" is not executable (chmod +x makes a script so)",
+            "the program \"/etc\" is a folder, and not a program",
+            "the program \"/nowhere/x\" was not found",
+            "the program \"sleep\" did not end within 1s, and was ended",
+            "the Python code did not end within 1s, and was ended",
+            "the program \"sleep\" did not end within 1s, and was ended",
+            "the program \"echo\" cannot be started: argument 1 contains a NUL character",
+            "the program \"env\" cannot be started: the variable A contains a NUL character",
+        ])
+    );
+}
+
+#[test]
+fn what_a_killed_flow_left_goes_at_the_next_start() {
+    let (place, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    put(
+        place.path(),
+        "p.yaml",
+        "flow: 1\nname: p\nsteps: [{ id: a, program: ['true'], reads_only: true }]\noutputs: '{{ steps.a.output }}'\n",
+    );
+    let left = || std::fs::read_dir(temporary.path()).unwrap().count();
+    let run = || {
+        let mut run = command(place.path(), &["run", "--trust", "p.yaml"]);
+        run.env("TMPDIR", temporary.path()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+        run
+    };
+    // Killed as soon as there is a folder, before anybody could be there to remove it.
+    for _ in 0..20 {
+        let mut child = run().spawn().unwrap();
+        crate::program::until("a folder", || left() > 0 || child.try_wait().unwrap().is_some());
+        let _ = child.kill();
+        child.wait().unwrap();
+    }
+    assert!(run().status().unwrap().success());
+    crate::program::until("the removal of all folders", || left() == 0);
+}
+
+#[test]
+fn a_picture_that_code_drew_is_kept_by_a_file_tool() {
+    let pipeline = "flow: 1
+name: p
+tools: { out: { file: charts, allow: [write] } }
+POLICY
+steps:
+  - id: chart
+    python: |
+      import struct, zlib
+      def chunk(kind, data):
+          return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+      head = struct.pack('>IIBBBBB', 2, 1, 8, 2, 0, 0, 0)
+      chart = b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', head) + chunk(b'IDAT', zlib.compress(bytes(7))) + chunk(b'IEND', b'')
+    returns: chart
+  - { id: keep, tool: out.write, with: { name: chart.png, text: '{{ steps.chart.output.chart }}' }, on_failure: continue }
+  - id: forged
+    python: \"file = {'type': 'image', 'path': '/etc/passwd'}\"
+    returns: file
+  - { id: other, tool: out.write, with: { name: other.png, text: '{{ steps.forged.output.file }}' }, on_failure: continue }
+outputs:
+  kept: '{{ steps.keep.error.message | default(none) }}'
+  other: '{{ steps.other.error.message }}'
+";
+    let run = |policy: &str| {
+        let place = tempfile::tempdir().unwrap();
+        put(place.path(), "flow.toml", "");
+        put(place.path(), "p.yaml", &pipeline.replace("POLICY", policy));
+        let ran = flow(place.path(), &["run", "--trust", "p.yaml"]);
+        let told: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+        let kept = std::fs::read(place.path().join("charts/chart.png")).ok();
+        let count = std::fs::read_dir(place.path().join("charts")).map_or(0, Iterator::count);
+        (told, kept, count)
+    };
+    let (told, kept, count) = run("");
+    assert_eq!((&told["kept"], count), (&Value::Null, 1), "{told}");
+    let kept = kept.unwrap();
+    assert!(kept.starts_with(b"\x89PNG\r\n\x1a\n") && kept.ends_with(b"IEND\xaeB`\x82"), "{kept:?}");
+    assert_eq!(told["other"], "\"/etc/passwd\" is no picture that a step of this run read or made, so it is not copied");
+    let (told, kept, _) = run("policy: closed\npolicies: { closed: { file_access: { write: [other/*] }, allowed_tools: [python, out] } }");
+    assert!(told["kept"].as_str().is_some() && kept.is_none(), "{told}");
+}

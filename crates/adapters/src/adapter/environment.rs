@@ -172,6 +172,11 @@ fn kept_folder() -> Result<PathBuf, EnvironmentError> {
     state.map(|folder| folder.join("flow")).ok_or(EnvironmentError::NoHome)
 }
 
+/// The user's home, if `HOME` holds an absolute path.
+pub(crate) fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+}
+
 /// The folders in which programs are searched, as the value of `PATH`: the user's own, without relative ones.
 pub(crate) fn program_path() -> OsString {
     let own = std::env::var_os("PATH").unwrap_or_default();

@@ -5,7 +5,7 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::files::{self, real};
+use super::files::{self, real, shown};
 use super::own::OwnFiles;
 use crate::event::{Failure, FailureKind};
 use crate::port::{Folder, Pending, plain_name};
@@ -76,6 +76,32 @@ impl Folder for DiskFolder {
             Ok(path.display().to_string())
         })
     }
+
+    fn copy(&self, picture: &Path, most: u64, folder: &Path, name: &str) -> Pending<String> {
+        let (own, path, picture) = (Arc::clone(&self.own), inside(folder, name), picture.to_path_buf());
+        on_disk(move || copy(&own, &picture, most, &path?))
+    }
+}
+
+/// Copies a picture. What is written is held to the same rules as a text.
+fn copy(own: &OwnFiles, picture: &Path, most: u64, path: &Path) -> Result<String, Failure> {
+    let read = own.open(picture, files::open_unlinked)?.and_then(|file| files::within(file, most));
+    let bytes = read.map_err(|e| match e.kind() {
+        std::io::ErrorKind::FileTooLarge => {
+            Failure::new(FailureKind::TooLarge, format!("the picture {} is larger than {most} bytes", shown(picture)))
+        }
+        std::io::ErrorKind::NotFound => {
+            let message = format!(
+                "the picture {} is gone; pictures of code are kept until flow ends: run the step that made it again",
+                shown(picture)
+            );
+            Failure::new(FailureKind::Unavailable, message)
+        }
+        _ => failed("read", picture, &e),
+    })?;
+    own.may_write(path, &String::from_utf8_lossy(&bytes))?;
+    files::put_private(path, &bytes).map_err(|e| failed("write", path, &e))?;
+    Ok(path.display().to_string())
 }
 
 /// Runs work that may wait for a disk. Dropping the future stops waiting.
@@ -205,6 +231,33 @@ mod tests {
         let refused = held(&at("project"), &at("project/open/out.md"), "open/out.md", false).unwrap_err();
         assert_eq!(refused.kind, FailureKind::Denied);
         assert!(refused.message.contains("it is a link to"), "{}", refused.message);
+    }
+
+    #[test]
+    fn a_picture_is_copied_within_its_bound_and_to_no_place_of_flow() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        std::fs::write(at("chart.png"), b"\x89PNG\r\n\x1a\n\xff\x00").unwrap();
+        std::fs::write(at("pipeline.png"), "flow: 1\n").unwrap();
+        std::fs::write(at(".env"), "canary").unwrap();
+        let own = OwnFiles { is_program: Some(|text| text.contains("flow:")), ..OwnFiles::default() };
+        let copied = |from: &str, most: u64, inner: &str, name: &str| {
+            inside(&at(inner), name).and_then(|path| copy(&own, &at(from), most, &path)).map_err(|failure| failure.kind)
+        };
+        copied("chart.png", 10, "out", "a.png").unwrap();
+        assert_eq!(std::fs::read(at("out/a.png")).unwrap(), std::fs::read(at("chart.png")).unwrap());
+        assert_eq!(copied("chart.png", 9, "out", "b.png"), Err(FailureKind::TooLarge));
+        assert_eq!(copied("gone.png", 9, "out", "b.png"), Err(FailureKind::Unavailable));
+        for (from, inner, name) in [
+            (".env", "out", "b.png"),
+            ("chart.png", "out", "../b.png"),
+            ("chart.png", ".flow", "b.png"),
+            ("chart.png", "", "flow.toml"),
+            ("pipeline.png", "out", "p.yaml"),
+        ] {
+            assert_eq!(copied(from, 100, inner, name), Err(FailureKind::Denied), "{from} {inner}/{name}");
+        }
+        assert_eq!(std::fs::read_dir(at("out")).unwrap().count(), 1);
     }
 
     #[test]

@@ -60,6 +60,8 @@ mod store_list;
 #[cfg(feature = "store")]
 mod store_tables;
 pub mod trusted;
+#[cfg(feature = "sandbox")]
+mod walked;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

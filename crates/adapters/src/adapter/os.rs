@@ -42,6 +42,13 @@ pub(super) fn permissions(mode: u32) -> Permissions {
     Permissions::from_mode(mode)
 }
 
+/// When it last changed, with its rights, names and entries: since 1970, and never set by a program.
+#[cfg(feature = "sandbox")]
+pub(super) fn changed(what: &Metadata) -> std::time::Duration {
+    let (seconds, rest) = (u64::try_from(what.ctime()).unwrap_or_default(), u32::try_from(what.ctime_nsec()).unwrap_or_default());
+    std::time::Duration::new(seconds, rest)
+}
+
 /// Whether it is a file that someone may execute.
 pub(super) fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|what| what.is_file() && mode(&what) & 0o111 != 0)

@@ -13,6 +13,8 @@ use std::sync::{Arc, OnceLock};
 use super::files::{self, real, shown};
 use super::os::{self, FileId, file_id};
 use super::started::is_code_file;
+#[cfg(feature = "sandbox")]
+use super::walked::{HiddenNames, WalkedFolders};
 use crate::event::{Failure, FailureKind};
 use crate::model::{Touch, is_code, is_data, own_by_name};
 
@@ -40,6 +42,9 @@ pub struct OwnFiles {
     pub others: Option<fn(&Path) -> OwnFiles>,
     /// The result of `others`, once it was called.
     pub looked: Arc<OnceLock<Box<OwnFiles>>>,
+    /// What was read of folders that programs are given.
+    #[cfg(feature = "sandbox")]
+    pub walked: Arc<WalkedFolders>,
     /// Whether a text is written in the workflow language. As a file it could be a pipeline, or be imported by one.
     pub is_program: Option<fn(&str) -> bool>,
 }
@@ -105,6 +110,20 @@ impl OwnFiles {
     /// much to look at.
     #[cfg(feature = "sandbox")]
     pub(crate) fn hidden_in(&self, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+        self.hidden_by(folder, HiddenNames::Own)
+    }
+
+    /// The same of a folder that the user made readable for programs: what holds keys stays hidden in it, too.
+    ///
+    /// # Errors
+    /// See [`OwnFiles::hidden_in`].
+    #[cfg(feature = "sandbox")]
+    pub(crate) fn hidden_in_installation(&self, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+        self.hidden_by(folder, HiddenNames::Keys)
+    }
+
+    #[cfg(feature = "sandbox")]
+    fn hidden_by(&self, folder: &Path, names: HiddenNames) -> Result<Vec<PathBuf>, Failure> {
         self.may_read(folder)?;
         let place = real_place(folder)?;
         if SYSTEM.iter().any(|system| Path::new(system).starts_with(&place)) {
@@ -113,15 +132,20 @@ impl OwnFiles {
         let mut hidden: Vec<PathBuf> = self.hidden.iter().filter_map(|own| own.canonicalize().ok()).collect();
         let linked = linked(&hidden);
         hidden.retain(|own| own.starts_with(&place));
-        below(&place, folder, |path, kind| {
-            let is_hidden = || linked.contains(&file_id(&fs::symlink_metadata(path).ok()?)).then_some(());
-            let is_own = path.file_name().is_some_and(|name| own_by_name(Path::new(name), Touch::Read).is_some());
-            let is_own = is_own || kind.is_file() && !linked.is_empty() && is_hidden().is_some();
-            if is_own {
-                hidden.push(path.to_path_buf());
-            }
-            Ok(!is_own)
-        })?;
+        if linked.is_empty() {
+            let found = self.walked.hidden(&place, names, MOST_GIVEN).ok_or_else(|| too_much(folder))?;
+            hidden.extend(found.paths);
+        } else {
+            // Another name of a hidden file changes no folder that was walked: each file is looked at.
+            below(&place, folder, |path, kind| {
+                let is_hidden = || linked.contains(&file_id(&fs::symlink_metadata(path).ok()?)).then_some(());
+                let is_own = path.file_name().is_some_and(|name| names.has(name)) || kind.is_file() && is_hidden().is_some();
+                if is_own {
+                    hidden.push(path.to_path_buf());
+                }
+                Ok(!is_own)
+            })?;
+        }
         hidden.sort();
         // A folder comes before what is in it.
         let mut outermost: Vec<PathBuf> = vec![];
@@ -298,12 +322,17 @@ fn below(folder: &Path, named: &Path, mut look: impl FnMut(&Path, &fs::FileType)
             }
             seen += 1;
             if seen > MOST_GIVEN {
-                let message = format!("{} holds more than {MOST_GIVEN} files; name a folder below it", shown(named));
-                return Err(Failure::new(FailureKind::Limit, message));
+                return Err(too_much(named));
             }
         }
     }
     Ok(())
+}
+
+#[cfg(feature = "sandbox")]
+fn too_much(folder: &Path) -> Failure {
+    let message = format!("{} holds more than {MOST_GIVEN} files; name a folder below it", shown(folder));
+    Failure::new(FailureKind::Limit, message)
 }
 
 fn denied(path: &Path, touch: Touch, why: &str) -> Failure {

@@ -47,14 +47,51 @@ pub(super) fn keep_end(end: &mut Vec<u8>, piece: &[u8]) {
     end.drain(..over);
 }
 
+/// Why there is no such program, in words that follow its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoProgramError {
+    /// Nothing is at its path.
+    #[error("was not found")]
+    NotThere,
+    /// No folder of `PATH` has it.
+    #[error("was not found in PATH")]
+    NotInPath,
+    /// It is neither a name nor an absolute path.
+    #[error("was not found; write a name, or a whole path")]
+    Relative,
+    /// Its path is a folder.
+    #[error("is a folder, and not a program")]
+    IsFolder,
+    /// A file that may not be executed; in `PATH`, there is no other of this name.
+    #[error("is not executable (chmod +x makes a script so)")]
+    NotExecutable,
+}
+
 /// The absolute path of a program.
-pub(super) fn find(command: &str) -> Option<PathBuf> {
+///
+/// # Errors
+/// Says why there is none.
+pub fn found(command: &str) -> Result<PathBuf, NoProgramError> {
     let is_program = |path: &PathBuf| os::is_executable(path);
     if command.starts_with('/') {
-        return Some(PathBuf::from(command)).filter(is_program);
+        let path = PathBuf::from(command);
+        return match std::fs::metadata(&path) {
+            Ok(what) if what.is_dir() => Err(NoProgramError::IsFolder),
+            Ok(_) if is_program(&path) => Ok(path),
+            Ok(_) => Err(NoProgramError::NotExecutable),
+            Err(_) => Err(NoProgramError::NotThere),
+        };
     }
-    if command.is_empty() || command.contains('/') {
-        return None;
+    if command.contains('/') {
+        return Err(NoProgramError::Relative);
     }
-    std::env::split_paths(&program_path()).map(|folder| folder.join(command)).find(is_program)
+    let path = program_path();
+    let all = || std::env::split_paths(&path).map(|folder| folder.join(command)).filter(|path| !command.is_empty() && path.is_file());
+    let why = if all().next().is_some() { NoProgramError::NotExecutable } else { NoProgramError::NotInPath };
+    all().find(is_program).ok_or(why)
+}
+
+/// The same, where it does not matter why.
+pub(super) fn find(command: &str) -> Option<PathBuf> {
+    found(command).ok()
 }

@@ -95,6 +95,13 @@ impl Started {
     }
 }
 
+/// The script among the words of a command, if its program is an interpreter and the first word is surely a file: by its folder or its ending.
+pub fn script_of<'w>(command: &str, words: &[&'w str]) -> Option<&'w str> {
+    let started = Started { command: command.to_owned(), ..Started::default() };
+    let first = words.first().copied().filter(|word| !word.starts_with('-') && !word.contains(char::is_whitespace))?;
+    (started.is_interpreter() && is_code(Path::new(first)) == Some(true)).then_some(first)
+}
+
 /// The parts of the project that a command names, as canonical paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MayRun {

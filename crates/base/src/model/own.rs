@@ -76,6 +76,51 @@ pub fn own_by_name(path: &Path, touch: Touch) -> Option<&'static str> {
     }
 }
 
+/// Folders and files in a home that hold keys, logins and mail.
+const PRIVATE: [&str; 20] = [
+    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud", ".password-store", ".mozilla", ".thunderbird", ".netrc", ".npmrc",
+    ".pypirc", ".git-credentials", ".pgpass", ".my.cnf", ".vault-token", "keyrings", "Keychains", ".flow",
+];
+/// Folders in a home that hold what many programs keep: too wide to be named as a whole.
+const SHARED: [&str; 9] = [".config", ".local", ".local/share", ".local/state", ".cache", ".var", "Library", "Documents", "Desktop"];
+/// Folders of the system that hold settings, keys, devices or what other programs work with.
+const OF_SYSTEM: [&str; 7] = ["/etc", "/proc", "/sys", "/dev", "/run", "/var", "/boot"];
+/// Files in the folder of an installation that hold keys of their owner.
+const KEYS: [&str; 9] =
+    [".netrc", ".npmrc", ".pypirc", ".git-credentials", "credentials", "credentials.toml", "credentials.json", "auth.json", "auth.toml"];
+
+/// Why the user cannot make a folder readable for programs in the sandbox, as far as its name tells: it begins with `/` or, in the home, with `~/`. In
+/// words that follow a colon; `None`: nothing is against it.
+pub fn unreadable(folder: &str) -> Option<String> {
+    let in_home = folder.strip_prefix("~/").map(|inner| inner.trim_matches('/'));
+    if folder == "~" || in_home.is_some_and(|inner| inner.is_empty() || inner == ".") {
+        return Some("it is the home, with all that is in it".to_owned());
+    }
+    if in_home.is_none() && !folder.starts_with('/') {
+        return Some("it begins neither with / nor with ~/".to_owned());
+    }
+    let parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    if parts.contains(&"..") {
+        return Some("it has .. in it".to_owned());
+    }
+    if in_home.is_some_and(|inner| SHARED.contains(&inner)) {
+        return Some("it holds what many programs keep; name a folder below it".to_owned());
+    }
+    if in_home.is_none() && (parts.len() < 2 || OF_SYSTEM.iter().any(|system| Path::new(folder).starts_with(system))) {
+        return Some("it is a folder of the system, or of everybody".to_owned());
+    }
+    parts.iter().find(|part| is_private(part)).map(|part| format!("{part} holds secrets"))
+}
+
+fn is_private(name: &str) -> bool {
+    PRIVATE.iter().any(|private| name.eq_ignore_ascii_case(private)) || own_by_name(Path::new(name), Touch::Read).is_some()
+}
+
+/// Whether a file or folder of this name, in a folder that the user made readable, stays hidden all the same.
+pub fn stays_hidden(name: &str) -> bool {
+    is_private(name) || KEYS.iter().any(|keys| name.eq_ignore_ascii_case(keys))
+}
+
 fn lower(part: Option<&std::ffi::OsStr>) -> String {
     part.map(|part| part.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
 }

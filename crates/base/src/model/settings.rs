@@ -16,6 +16,8 @@ pub struct Settings {
     pub private_hosts: Vec<Spanned<String>>,
     /// Where runs of all projects are kept; only in the user's own file.
     pub state_dir: Option<Spanned<String>>,
+    /// Folders that programs in the sandbox may read, beginning with `/` or `~/`; only in the user's own file.
+    pub readable: Vec<Spanned<String>>,
     /// How findings are judged; only in `flow.toml`.
     pub lint: Lint,
     /// How runs are kept.

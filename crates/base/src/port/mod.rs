@@ -34,7 +34,7 @@ pub use files::{Files, MemoryFiles, Overlay, ReadFileError};
 pub use http::{HttpClient, HttpReply, HttpRequest};
 pub use mail::{Mail, MailSender};
 pub use model::{Listener, ModelClient, ModelReply, ModelRequest, Secret, ToolDescription};
-pub use output::{Folder, PrintError, Printer, plain_name};
+pub use output::{FileToWrite, Folder, PrintError, Printer, plain_name};
 pub use program::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs, Python, PythonCall, PythonError, PythonReply};
 pub use search::{DocumentSearch, EmbedEndpoint, Embedded, Embedder, Embedding, FoundPiece, FoundPieces, SearchRequest, TextMask};
 pub use server::{

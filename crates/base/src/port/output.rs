@@ -1,6 +1,6 @@
 //! What a run writes for people and programs beside it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Pending;
 use crate::diagnostic::visible;
@@ -33,6 +33,20 @@ pub fn plain_name(name: &str) -> Result<(), Failure> {
     Err(Failure::new(FailureKind::Denied, message))
 }
 
+/// What is written into a file of a `file` tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileToWrite {
+    /// A text.
+    Text(String),
+    /// A copy of a picture that the run has: one that it read, or that its code made.
+    Picture {
+        /// Where it is.
+        path: PathBuf,
+        /// The most bytes that it may have.
+        most: u64,
+    },
+}
+
 /// The folder of a `file` tool.
 pub trait Folder: Send + Sync {
     /// Names of the files in it, sorted.
@@ -43,6 +57,9 @@ pub trait Folder: Send + Sync {
 
     /// Writes a file in it, whole or not at all, and gives its path.
     fn write(&self, folder: &Path, name: &str, text: &str) -> Pending<String>;
+
+    /// Copies a picture of at most `most` bytes into it, whole or not at all, and gives the path of the copy.
+    fn copy(&self, picture: &Path, most: u64, folder: &Path, name: &str) -> Pending<String>;
 
     /// Whether a path leads where it seems to: no link takes it from `told` (seen from the project) elsewhere; with `within`, not out of
     /// the project. A link that does is `denied`.

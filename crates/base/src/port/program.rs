@@ -78,6 +78,9 @@ pub struct ProgramReply {
     pub files: Vec<(String, Vec<u8>)>,
     /// What shut it in (`bubblewrap`, `landlock`); `None`: nothing did.
     pub sandbox: Option<String>,
+    /// What to do if it failed since it could not read what it is made of; a sentence without a full stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
 }
 
 /// How a program ended.

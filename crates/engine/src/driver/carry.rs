@@ -11,8 +11,8 @@ use super::{CallResult, Door};
 use crate::engine::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::port::{
-    Cache, Clock, DocumentSearch, FileReader, Folder, HttpClient, Listener, MailSender, ModelClient, ModelRequest, Pending, Printer,
-    Programs, Python, ReadRequest, SearchRequest, SqlDatabase, Tape, TextMask, ToolServer, ToolServers,
+    Cache, Clock, DocumentSearch, FileReader, FileToWrite, Folder, HttpClient, Listener, MailSender, ModelClient, ModelRequest, Pending,
+    Printer, Programs, Python, ReadRequest, SearchRequest, SqlDatabase, Tape, TextMask, ToolServer, ToolServers,
 };
 
 /// Receives answers of models as they stream.
@@ -149,9 +149,13 @@ async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
             };
             aside(print).await.map(|()| CallReply::Sent(String::new()))
         }
-        CallRequest::Write { folder, name, text } => {
+        CallRequest::Write { folder, name, content } => {
             let port = ports.folder.clone();
-            aside(move || port.write(&folder, &name, &text)).await.map(CallReply::Sent)
+            let write = move || match content {
+                FileToWrite::Text(text) => port.write(&folder, &name, &text),
+                FileToWrite::Picture { path, most } => port.copy(&path, most, &folder, &name),
+            };
+            aside(write).await.map(CallReply::Sent)
         }
         CallRequest::List { folder } => {
             let port = ports.folder.clone();

@@ -120,7 +120,7 @@ impl Door {
                 self.texts(headers.iter_mut().flat_map(|(name, value)| [name, value]));
                 self.value(body);
             }
-            CallReply::Program(ProgramReply { end: _, stdout, stderr, files: _, sandbox: _ }) => {
+            CallReply::Program(ProgramReply { end: _, stdout, stderr, files: _, sandbox: _, help: _ }) => {
                 [stdout, stderr].into_iter().for_each(|bytes| self.bytes(bytes));
             }
             CallReply::Python(PythonReply { returns, printed, notes, files: _, error }) => {

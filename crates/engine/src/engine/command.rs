@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::event::{Canceller, Failure, RunStart};
 use crate::port::{
-    Embedding, FileContent, FoundPieces, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, ProgramCall, ProgramReply, PythonCall,
-    PythonReply, QueryRequest, ReadRequest, ResourceCall, ResourceReply, Rows, SearchRequest, ServerAnswers, ServerCall, ServerReply,
-    TableSource, ToolList, ToolServer,
+    Embedding, FileContent, FileToWrite, FoundPieces, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, ProgramCall, ProgramReply,
+    PythonCall, PythonReply, QueryRequest, ReadRequest, ResourceCall, ResourceReply, Rows, SearchRequest, ServerAnswers, ServerCall,
+    ServerReply, TableSource, ToolList, ToolServer,
 };
 
 /// An input of a run.
@@ -120,14 +120,14 @@ pub enum CallRequest {
     Mail(Mail),
     /// Print parts on standard output, separated by an empty line.
     Print(Vec<String>),
-    /// Write a text file of a `file` tool atomically.
+    /// Write a file of a `file` tool atomically.
     Write {
         /// The tool's folder.
         folder: PathBuf,
         /// Name of the file in the folder.
         name: String,
-        /// Its text.
-        text: String,
+        /// What is written into it.
+        content: FileToWrite,
     },
     /// List the files of a `file` tool.
     List {

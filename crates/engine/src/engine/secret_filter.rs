@@ -13,7 +13,7 @@ use crate::engine::state::NodeRef;
 use crate::engine::tools::servers::reads;
 use crate::event::{Failure, FormRequest, Happening, Message, RunEnd, ServerQuestion, ServerQuestions, SharedValue, Verdict};
 use crate::model::{Text, WrittenArtefact};
-use crate::port::{HttpRequest, Mail, ProgramCall, PythonCall, QueryRequest, ResourceCall, SearchRequest, Secret, ServerCall};
+use crate::port::{FileToWrite, HttpRequest, Mail, ProgramCall, PythonCall, QueryRequest, ResourceCall, SearchRequest, Secret, ServerCall};
 use crate::redact::Secrets;
 
 impl Run {
@@ -233,7 +233,8 @@ fn hide_in_request<'s>(secrets: &dyn Fn() -> Cow<'s, Secrets>, request: &mut Cal
         CallRequest::Resource(ResourceCall { server: _, uri, timeout: _ }) => secrets().hide_in(uri),
         CallRequest::Mail(Mail { to, subject, text, html, key, .. }) => hidden_in(&mut [to, subject, text, key].into_iter().chain(html)),
         CallRequest::Print(parts) => hidden_in(&mut parts.iter_mut()),
-        CallRequest::Write { folder: _, name, text } => hidden_in(&mut [name, text].into_iter()),
+        CallRequest::Write { folder: _, name, content: FileToWrite::Text(text) } => hidden_in(&mut [name, text].into_iter()),
+        CallRequest::Write { folder: _, name, content: FileToWrite::Picture { .. } } => secrets().hide_in(name),
         CallRequest::Open { folder: _, name } => secrets().hide_in(name),
         CallRequest::Held { request, .. } => hide_in_request(secrets, request),
         // Messages were checked when they were added; paths and servers are the author's, or were decided on as they are; a scripted reply passes the

@@ -76,6 +76,7 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
     let mut found = std::mem::take(&mut loaded.diagnostics);
     let mut later = vec![];
     let plan = plan::plan(&loaded.program, &mut later);
+    let of_plan = later.len();
     rules::check(&plan, &mut later);
     if let Some(tests) = &loaded.tests {
         rules::check_tests(tests, &plan, &mut later);
@@ -90,7 +91,7 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
         goldens::orphans(path, tests, loaded.program.pipelines.first().map(|pipeline| &**pipeline), files, &mut later);
     }
     later.extend(untested(&loaded));
-    let gaps = Gaps::of(&found, &loaded);
+    let gaps = Gaps::of(&found, later.get(..of_plan).unwrap_or_default(), &loaded);
     let (mut later, held_back) = later.into_iter().partition::<Vec<_>, _>(|diagnostic| gaps.allow(diagnostic, &loaded.sources));
     load::add_ways(&loaded.imported_at, &mut later);
     found.append(&mut later);
@@ -189,7 +190,8 @@ struct Gaps {
 const SECTIONS: [&str; 9] = ["inputs", "steps", "agents", "models", "tools", "scorecards", "policies", "data", "imports"];
 
 impl Gaps {
-    fn of(found: &[Diagnostic], loaded: &Loaded) -> Gaps {
+    /// What was found by reading the files, and in their plan.
+    fn of(found: &[Diagnostic], of_plan: &[Diagnostic], loaded: &Loaded) -> Gaps {
         let any = |codes: &[Code]| found.iter().any(|diagnostic| codes.contains(&diagnostic.code));
         let is_value = |diagnostic: &Diagnostic, keys: &[&str]| matches!(&diagnostic.about, About::Value(key) if keys.contains(&&**key));
         let is_shape = |code| matches!(code, Code::WrongType | Code::EmptySection | Code::DuplicateKey);
@@ -236,7 +238,7 @@ impl Gaps {
             manners_are_lost: slid || any(&[Code::MissingFile]) || in_folder("channels") || in_folder("style_guides"),
             parts_are_lost: is_cut || slid || any(&[Code::WrongType, Code::EmptySection, Code::MissingKey, Code::NotYetAvailable]),
             filters_are_lost: any(&[Code::UnknownFilter]),
-            shapes_are_lost: any(&[Code::SchemaInvalid, Code::MissingFile]) || found.iter().any(loses_shape),
+            shapes_are_lost: any(&[Code::SchemaInvalid, Code::MissingFile]) || found.iter().chain(of_plan).any(loses_shape),
             arguments_are_lost: found.iter().any(loses_arguments),
             repeats_are_lost: found.iter().any(|found| is_shape(found.code) && is_value(found, &["for_each"])),
             ids_are_lost: found.iter().any(loses_id),

@@ -6,7 +6,7 @@ use super::keys::{self, KeyTable};
 use super::reader::KeyReader;
 use super::world::World;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{JournalSettings, Lint, LintPath, Settings};
+use crate::model::{JournalSettings, Lint, LintPath, Settings, unreadable};
 use crate::source::{FileId, Spanned};
 use crate::syntax::Node;
 
@@ -46,7 +46,26 @@ fn settings(
         encrypt: journal.boolean("encrypt").unwrap_or_default(),
         key_file: if journal.allows("key_file") { journal.fixed("key_file") } else { None },
     });
-    Settings { default_model, limits: agents::limits(&keys), policy, private_hosts, state_dir, lint, journal: journal.unwrap_or_default() }
+    let sandbox = if has("sandbox") { keys.section("sandbox", &keys::USER_SANDBOX) } else { None };
+    let readable = sandbox.map(|sandbox| readable_folders(&lower, &sandbox)).unwrap_or_default();
+    let journal = journal.unwrap_or_default();
+    Settings { default_model, limits: agents::limits(&keys), policy, private_hosts, state_dir, readable, lint, journal }
+}
+
+/// Folders that programs may read: those that no sandbox gives, whoever asks, are reported here; where links lead is looked at when a program starts.
+fn readable_folders(lower: &Lower, keys: &KeyReader) -> Vec<Spanned<String>> {
+    let mut kept = vec![];
+    for folder in keys.names("readable").unwrap_or_default() {
+        match unreadable(&folder.value) {
+            None => kept.push(folder),
+            Some(why) => {
+                let message = format!("{} cannot be made readable for programs: {why}", quoted(&folder.value));
+                let help = "name the folder that the program is installed in, such as ~/.pyenv";
+                lower.report(Diagnostic::bad_value(folder.span, message).help(help));
+            }
+        }
+    }
+    kept
 }
 
 fn read_lint(lower: &Lower, keys: &KeyReader) -> Lint {

@@ -193,14 +193,19 @@ fn refused(needs: FilterNeeds) -> Result<Rules, seccompiler::BackendError> {
     for bit in [S_ISUID, S_ISGID] {
         let makes = |index| argument(index, MaskedEq(bit), bit);
         let (creates, creat) = (|index| argument(index, MaskedEq(CREATES), CREATES), u64::from(libc::O_TMPFILE.unsigned_abs()));
-        refuse(libc::SYS_fchmod, vec![makes(1)?])?;
-        refuse(libc::SYS_fchmodat, vec![makes(2)?])?;
-        refuse(libc::SYS_fchmodat2, vec![makes(2)?])?;
+        // Where changing a mode is only pretended, it sets no such bit either.
+        if !needs.shares_system {
+            refuse(libc::SYS_fchmod, vec![makes(1)?])?;
+            refuse(libc::SYS_fchmodat, vec![makes(2)?])?;
+            refuse(libc::SYS_fchmodat2, vec![makes(2)?])?;
+            #[cfg(target_arch = "x86_64")]
+            refuse(libc::SYS_chmod, vec![makes(1)?])?;
+        }
         refuse(libc::SYS_mknodat, vec![makes(2)?])?;
         refuse(libc::SYS_openat, vec![creates(2)?, makes(3)?])?;
         refuse(libc::SYS_openat, vec![argument(2, MaskedEq(creat), creat)?, makes(3)?])?;
         #[cfg(target_arch = "x86_64")]
-        for (call, mode) in [(libc::SYS_chmod, 1), (libc::SYS_mknod, 1), (libc::SYS_creat, 1)] {
+        for (call, mode) in [(libc::SYS_mknod, 1), (libc::SYS_creat, 1)] {
             refuse(call, vec![makes(mode)?])?;
         }
         #[cfg(target_arch = "x86_64")]

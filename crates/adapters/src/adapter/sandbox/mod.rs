@@ -1,11 +1,13 @@
 //! Programs in a sandbox: [`Sandbox`] is [`Programs`]. Only Linux has one so far; elsewhere nothing is started. Files other than
-//! `mod`, `kind` and `elsewhere` are for Linux alone.
+//! `mod`, `kind`, `probe`, `readable` and `elsewhere` are for Linux alone.
 //!
 //! | file | what |
 //! |---|---|
 //! | `trial` | whether a kind works here |
 //! | `run` | one program from its start to its end: bounds, output, time |
 //! | `kind` | kinds of sandboxes; which program is the first stage |
+//! | `probe` | whether a program starts, for `flow doctor` |
+//! | `readable` | folders that the user made readable for programs |
 //! | `enter`, `spec` | the first stage: flow restricts itself and then becomes the program; what it is told |
 //! | `rules`, `filter` | files by Landlock; system calls |
 //! | `bubblewrap`, `places` | the command line of `bwrap`; what a program may open |
@@ -26,6 +28,8 @@ mod filter;
 mod kind;
 #[cfg(target_os = "linux")]
 mod places;
+mod probe;
+mod readable;
 #[cfg(target_os = "linux")]
 mod rules;
 #[cfg(target_os = "linux")]
@@ -51,6 +55,8 @@ use elsewhere::{run_in, tried};
 #[cfg(target_os = "linux")]
 pub use enter::stage;
 pub use kind::{FirstStage, SandboxKind, SandboxTrial};
+pub use probe::ProgramTrial;
+pub use readable::ReadableFolder;
 #[cfg(target_os = "linux")]
 use trial::{run_in, tried};
 
@@ -77,6 +83,8 @@ static WORKING: LazyLock<Mutex<HashSet<TriedWith>>> = LazyLock::new(Mutex::defau
 pub struct Sandbox {
     own: Arc<OwnFiles>,
     stage: FirstStage,
+    /// Folders that the user made readable, whole and without links.
+    readable: Arc<[PathBuf]>,
     /// What is in force here, found out at the first call.
     chosen: Arc<OnceLock<Result<SandboxKind, String>>>,
 }
@@ -84,7 +92,13 @@ pub struct Sandbox {
 impl Sandbox {
     /// Programs are kept from `own`; each begins as `stage`.
     pub fn new(own: Arc<OwnFiles>, stage: FirstStage) -> Sandbox {
-        Sandbox { own, stage, chosen: Arc::default() }
+        Sandbox { own, stage, readable: Arc::default(), chosen: Arc::default() }
+    }
+
+    /// Lets programs read these folders of the user's settings, too, as far as they are there and may be given.
+    #[must_use]
+    pub fn with_readable(self, written: &[String]) -> Sandbox {
+        Sandbox { readable: written.iter().filter_map(|written| ReadableFolder::of(written).place.ok()).collect(), ..self }
     }
 
     /// The same with one kind, for those who compare them. It cannot be none.
@@ -140,7 +154,7 @@ impl Sandbox {
             SandboxMode::Preferred => self.kind().or_else(|_| self.first_of(&SandboxKind::ALL)).ok(),
             SandboxMode::Required => Some(self.kind().map_err(|why| Failure::new(FailureKind::Unavailable, why))?),
         };
-        let reply = run_in(&self.own, &self.stage, call, kind, is_dropped)?;
+        let reply = run_in(ProgramPlaces { own: &self.own, readable: &self.readable }, &self.stage, call, kind, is_dropped)?;
         // What it may write is known by folders; what it wrote there is looked at afterwards.
         for folder in &call.writes {
             let told =
@@ -149,6 +163,13 @@ impl Sandbox {
         }
         Ok(reply)
     }
+}
+
+/// What says which places a program gets, beside its call.
+#[derive(Debug, Clone, Copy)]
+struct ProgramPlaces<'a> {
+    own: &'a OwnFiles,
+    readable: &'a [PathBuf],
 }
 
 /// Tells the thread of a program that nobody waits for it any more.

@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::ProgramPlaces;
 use super::spec::PathRules;
 use crate::adapter::files::{here, shown};
-use crate::adapter::own::OwnFiles;
 use crate::event::Failure;
 use crate::model::{FailureKind, Touch};
 use crate::port::ProgramCall;
@@ -71,7 +71,8 @@ impl GivenPlaces {
     ///
     /// # Errors
     /// Fails with `denied` for places that belong to flow, and with `unavailable` for those that are missing.
-    pub(super) fn of(call: &ProgramCall, program: &Path, own: &OwnFiles) -> Result<GivenPlaces, Failure> {
+    pub(super) fn of(call: &ProgramCall, program: &Path, from: ProgramPlaces<'_>) -> Result<GivenPlaces, Failure> {
+        let own = from.own;
         let mut places = GivenPlaces { network: call.network, ..GivenPlaces::default() };
         // What lies in another one was looked at with it.
         let mut wanted: Vec<&Path> = call.folder.iter().chain(&call.reads).map(|folder| here(folder)).collect();
@@ -105,15 +106,22 @@ impl GivenPlaces {
             own.may_change_all_in(folder)?;
             places.writes.push(given);
         }
+        for folder in from.readable.iter().filter(|folder| folder.is_dir()) {
+            let given = given(folder)?;
+            places.hidden.extend(own.hidden_in_installation(folder)?);
+            places.reads.push(given);
+        }
         let program = given(program)?;
-        let is_there = |place: &Path| {
-            SYSTEM.iter().any(|system| place.starts_with(system) || real(system).is_some_and(|real| place.starts_with(real)))
-        };
-        if !is_there(&program.real) && !places.reads.iter().chain(&places.writes).any(|given| program.real.starts_with(&given.real)) {
+        if !is_of_system(&program.real) && !places.reads.iter().chain(&places.writes).any(|given| program.real.starts_with(&given.real)) {
             own.may_read(&program.real)?;
             places.reads.push(program);
         }
         Ok(places)
+    }
+
+    /// Whether a place, without links, lies in a folder that it may read.
+    pub(super) fn has(&self, place: &Path) -> bool {
+        self.reads.iter().chain(&self.writes).any(|given| given.real.is_dir() && place.starts_with(&given.real))
     }
 
     /// The system's files and folders that it may read.
@@ -147,6 +155,11 @@ impl GivenPlaces {
             }
         }
     }
+}
+
+/// Whether every program may read a place without links.
+pub(super) fn is_of_system(place: &Path) -> bool {
+    SYSTEM.iter().any(|system| place.starts_with(system) || real(system).is_some_and(|real| place.starts_with(real)))
 }
 
 fn real(path: &str) -> Option<PathBuf> {

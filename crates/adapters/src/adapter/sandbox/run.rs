@@ -12,10 +12,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, waitid};
 use tokio::time::Instant;
 
+use super::ProgramPlaces;
 use super::bubblewrap;
 use super::cgroup::ControlGroups;
 use super::kind::SandboxKind;
-use super::places::GivenPlaces;
+use super::places::{GivenPlaces, is_of_system};
+use super::readable::help;
 use super::scratch::Scratch;
 use super::spec::{ENTERED, ENV_PREFIX, GO, STAGE, StageLimits, StageSpec, spec_file, status_file};
 use super::tree;
@@ -24,8 +26,7 @@ use crate::adapter::files::here;
 use crate::adapter::files::within;
 use crate::adapter::held;
 use crate::adapter::os::ProcessGroup;
-use crate::adapter::own::OwnFiles;
-use crate::adapter::program::{TERM_TIME, becoming, find, keep_end, watching};
+use crate::adapter::program::{NoProgramError, TERM_TIME, becoming, found, keep_end, watching};
 use crate::diagnostic::{cut, visible};
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -42,6 +43,9 @@ const MEASURE: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// How long to wait for processes that were killed, and for the end of their output.
 const LAST_WORDS: Duration = Duration::from_secs(5);
+/// The exit codes with which shells say that a file may not be executed, or is not there.
+const NOT_EXECUTED: i32 = 126;
+const NOT_FOUND: i32 = 127;
 /// Joins control groups, then becomes the program: the number of files to write to, these files, the program and its arguments.
 const JOIN: &str = "n=$1; shift; while [ \"$n\" -gt 0 ]; do echo $$ > \"$1\" || exit 125; shift; n=$((n - 1)); done; exec \"$@\"";
 
@@ -54,7 +58,7 @@ pub(super) struct ProgramRun<'a> {
     pub(super) stage: &'a Path,
     /// `bwrap`.
     pub(super) bwrap: Option<&'a Path>,
-    pub(super) own: &'a OwnFiles,
+    pub(super) places: ProgramPlaces<'a>,
     /// Set when nobody waits for the answer any more.
     pub(super) is_dropped: &'a AtomicBool,
 }
@@ -79,20 +83,16 @@ impl ProgramRun<'_> {
         let until = Instant::now() + self.call.timeout.min(LONGEST);
         let scratch = Scratch::new(&self.call.files)?;
         let name = self.shown();
-        let program = find(self.call.command.first().map_or("", String::as_str)).ok_or_else(|| {
-            unavailable(format!(
-                "the program \"{name}\" was not found{}",
-                if name.starts_with('/') {
-                    ""
-                } else if name.contains('/') {
-                    "; write a name, or a whole path"
-                } else {
-                    " in PATH"
-                }
-            ))
-        })?;
+        if let Some(what) = self.impossible() {
+            return Err(Failure::new(
+                FailureKind::BadRequest,
+                format!("the program \"{name}\" cannot be started: {what} contains a NUL character"),
+            ));
+        }
+        let program = found(self.call.command.first().map_or("", String::as_str))
+            .map_err(|why: NoProgramError| unavailable(format!("the program \"{name}\" {why}")))?;
         let places = match self.kind {
-            Some(_) => GivenPlaces::of(self.call, &program, self.own)?,
+            Some(_) => GivenPlaces::of(self.call, &program, self.places)?,
             None => GivenPlaces::default(),
         };
         let groups = ControlGroups::new(&self.call.bounds);
@@ -117,9 +117,20 @@ impl ProgramRun<'_> {
         if let Some(breach) = breach {
             return Err(self.failure(&breach));
         }
-        let end = self.end(how, &stage, &stderr)?;
+        // Only what lies outside of all that the program may read can be missing for it.
+        let is_given = |real: &Path| is_of_system(real) || places.has(real);
+        let help = || if self.kind.is_none() || program.canonicalize().is_ok_and(|real| is_given(&real)) { None } else { help(&program) };
+        let end = self.end(how, &stage, &stderr, &help)?;
+        let help = if matches!(end, ProgramEnd::Exited(NOT_EXECUTED | NOT_FOUND)) { help() } else { None };
         let files = if self.call.keeps_files { scratch.files()? } else { vec![] };
-        Ok(ProgramReply { end, stdout, stderr, files, sandbox: self.kind.map(|kind| kind.name().to_owned()) })
+        Ok(ProgramReply { end, stdout, stderr, files, sandbox: self.kind.map(|kind| kind.name().to_owned()), help })
+    }
+
+    /// What the system takes for no program, in words; it would say so without the place.
+    fn impossible(&self) -> Option<String> {
+        let arguments = self.call.command.iter().enumerate().map(|(at, word)| (format!("argument {at}"), word.as_str()));
+        let variables = self.call.env.iter().map(|(name, value)| (format!("the variable {name}"), value.reveal()));
+        arguments.chain(variables).find(|(_, text)| text.contains('\0')).map(|(what, _)| what)
     }
 
     /// The name of the program, for a message.
@@ -215,10 +226,11 @@ impl ProgramRun<'_> {
     }
 
     /// How the program ended, from how its process did and what the first stage told.
-    fn end(&self, how: Option<ProgramEnd>, stage: &str, stderr: &[u8]) -> Result<ProgramEnd, Failure> {
+    fn end(&self, how: Option<ProgramEnd>, stage: &str, stderr: &[u8], help: &dyn Fn() -> Option<String>) -> Result<ProgramEnd, Failure> {
         let name = self.shown();
         if let Some(message) = stage.lines().find_map(|line| line.strip_prefix("failed ")) {
-            return Err(unavailable(format!("the program \"{name}\" was not started: {}", visible(message))));
+            let help = help().map(|help| format!("; {help}")).unwrap_or_default();
+            return Err(unavailable(format!("the program \"{name}\" was not started: {}{help}", visible(message))));
         }
         let is_entered = stage.lines().any(|line| line == ENTERED);
         let told = stage.lines().find_map(|line| {

@@ -5,9 +5,12 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::time::Duration;
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, RawMode, ResolveFlags, Stat, chmodat, fstat, mkdirat, openat, openat2, renameat, statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, RawMode, ResolveFlags, Stat, chmodat, fstat, mkdirat, openat, openat2, renameat, statat,
+    unlinkat,
 };
 use rustix::io::Errno;
 
@@ -18,6 +21,16 @@ use crate::port::plain_name;
 
 /// The folder in the scratch folder whose files come back.
 const OUT: &CStr = c"out";
+/// How the names of scratch folders begin, and the file in each that is locked while it is in use; it is made under another name, so that nobody finds
+/// it before it is locked.
+const PREFIX: &str = "flow-";
+const LOCK: &CStr = c"flow-scratch.lock";
+const LOCK_FILE: &str = "flow-scratch.lock";
+const NEW_LOCK: &str = "flow-scratch.new";
+/// Maximum number of entries of the folder for temporary files that are looked at for folders that were left, and how old an empty one must be to be no
+/// folder that is just being made.
+const MOST_LOOKED_AT: usize = 20_000;
+const AGE_OF_EMPTY: Duration = Duration::from_secs(600);
 /// Maximum number of files that come back, and of their bytes together.
 const MOST_FILES: usize = 1_000;
 const MOST_BYTES: u64 = 100 << 20;
@@ -33,6 +46,8 @@ pub(super) struct Scratch {
     folder: PathBuf,
     root: OwnedFd,
     work: OwnedFd,
+    /// Held as long as the folder is in use.
+    _lock: File,
 }
 
 impl Scratch {
@@ -42,14 +57,20 @@ impl Scratch {
     /// Fails with `denied` if a name is not a plain one, and with `unavailable` if the folder cannot be written.
     pub(super) fn new(files: &[(String, Vec<u8>)]) -> Result<Scratch, Failure> {
         let cannot = |e: std::io::Error| Failure::new(FailureKind::Unavailable, format!("a scratch folder cannot be made: {e}"));
-        let made = tempfile::Builder::new().prefix("flow-").permissions(os::permissions(0o700)).tempdir().map_err(cannot)?;
+        let made = tempfile::Builder::new().prefix(PREFIX).permissions(os::permissions(0o700)).tempdir().map_err(cannot)?;
         let folder = made.path().canonicalize().map_err(cannot)?;
+        let lock = File::create_new(folder.join(NEW_LOCK)).map_err(cannot)?;
+        lock.try_lock().map_err(|e| cannot(e.into()))?;
+        std::fs::rename(folder.join(NEW_LOCK), folder.join(LOCK_FILE)).map_err(cannot)?;
+        // Once is enough: what this process leaves, the next one removes.
+        static LEFT: Once = Once::new();
+        LEFT.call_once(|| folder.parent().into_iter().for_each(remove_left));
         let open = |from: &OwnedFd, name: &CStr| -> Result<OwnedFd, Errno> {
             mkdirat(from, name, Mode::RWXU)?;
             folder_at(from, name)
         };
         let root = OwnedFd::from(File::open(&folder).map_err(cannot)?);
-        let scratch = Scratch { work: open(&root, c"work").map_err(|e| cannot(e.into()))?, folder, root };
+        let scratch = Scratch { work: open(&root, c"work").map_err(|e| cannot(e.into()))?, folder, root, _lock: lock };
         let _removed_by_scratch = made.keep();
         open(&scratch.root, c"stage")
             .and_then(|_| open(&scratch.work, c"tmp"))
@@ -153,6 +174,26 @@ impl Drop for Scratch {
         // What cannot be removed stays: there is nobody left to be told.
         if emptied(&self.root).is_ok() {
             let _ = std::fs::remove_dir(&self.folder);
+        }
+    }
+}
+
+/// Removes scratch folders of this user that nobody uses: of a process that was killed before there was anybody to remove its folder.
+fn remove_left(folder: &Path) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_LOOKED_AT);
+    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(left) = openat(CWD, entry.path(), flags, Mode::empty()) else { continue };
+        if !fstat(&left).is_ok_and(|what| what.st_uid == os::this_user() && what.st_mode & 0o077 == 0) {
+            continue;
+        }
+        let is_left = match regular_at(&left, LOCK) {
+            Some(lock) => lock.try_lock().is_ok() && emptied(&left).is_ok(),
+            // It may just be being made. Only an empty folder can be removed.
+            None => entry.metadata().and_then(|what| what.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age > AGE_OF_EMPTY)),
+        };
+        if is_left {
+            let _ = std::fs::remove_dir(entry.path());
         }
     }
 }
@@ -329,6 +370,44 @@ mod tests {
         }
         stop.store(true, Ordering::Relaxed);
         swaps.join().unwrap();
+    }
+
+    #[test]
+    fn what_a_killed_process_left_goes_and_what_is_in_use_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let made = |name: &str, mode: u32| {
+            let folder = place.path().join(name);
+            fs::create_dir_all(folder.join("work/deep")).unwrap();
+            fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+            folder
+        };
+        let [left, used, new, others, another] =
+            [("flow-left", 0o700), ("flow-used", 0o700), ("flow-new", 0o700), ("flow-open", 0o755), ("left", 0o700)]
+                .map(|(name, mode)| made(name, mode));
+        [&left, &used, &others, &another].iter().for_each(|folder| drop(File::create(folder.join(LOCK_FILE)).unwrap()));
+        symlink(&another, place.path().join("flow-link")).unwrap();
+        let lock = File::open(used.join(LOCK_FILE)).unwrap();
+        lock.try_lock().unwrap();
+        remove_left(place.path());
+        assert_eq!(
+            [&left, &used, &new, &others, &another].map(|folder| folder.join("work/deep").exists()),
+            [false, true, true, true, true]
+        );
+        assert!(!left.exists());
+        drop(lock);
+        remove_left(place.path());
+        assert!(!used.exists() && another.exists());
+        // Without the file it goes only if it is empty and old.
+        let [empty, old] = ["flow-empty", "flow-old"].map(|name| place.path().join(name));
+        for folder in [&empty, &old, &new] {
+            fs::create_dir_all(folder).unwrap();
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
+        }
+        for folder in [&old, &new] {
+            File::open(folder).unwrap().set_modified(std::time::SystemTime::now() - 2 * AGE_OF_EMPTY).unwrap();
+        }
+        remove_left(place.path());
+        assert_eq!([&empty, &old, &new].map(|folder| folder.exists()), [true, false, true]);
     }
 
     #[test]

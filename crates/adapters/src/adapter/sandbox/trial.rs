@@ -3,9 +3,11 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use super::ProgramPlaces;
 use super::kind::{FirstStage, SandboxKind};
 use super::rules::{LandlockSupport, support};
 use super::run::ProgramRun;
+use super::scratch::Scratch;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::program::find;
 use crate::event::Failure;
@@ -34,12 +36,12 @@ pub(super) fn tried(stage: &FirstStage, kind: SandboxKind) -> Result<String, Str
             LandlockSupport::Signals => "landlock".to_owned(),
         },
     };
-    let cannot = |e: std::io::Error| format!("no file can be made for the trial: {e}");
-    let outside = tempfile::NamedTempFile::new().map_err(cannot)?;
-    std::fs::write(outside.path(), "outside").map_err(cannot)?;
+    // In the scratch folder of another program: what is left of it if flow is killed goes with it.
+    let other = Scratch::new(&[("outside".to_owned(), b"outside".to_vec())]).map_err(|failure| failure.message)?;
+    let outside = other.work().join("outside");
     let call = ProgramCall {
         name: "the trial of the sandbox".to_owned(),
-        command: ["/bin/sh", "-c", SCRIPT, "sh"].map(str::to_owned).into_iter().chain([outside.path().display().to_string()]).collect(),
+        command: ["/bin/sh", "-c", SCRIPT, "sh"].map(str::to_owned).into_iter().chain([outside.display().to_string()]).collect(),
         named: vec![],
         project: std::path::PathBuf::new(),
         input: vec![],
@@ -54,7 +56,9 @@ pub(super) fn tried(stage: &FirstStage, kind: SandboxKind) -> Result<String, Str
         bounds: ProgramBounds::default(),
         timeout: TRIAL_TIME,
     };
-    let reply = run_in(&OwnFiles::default(), stage, &call, Some(kind), &AtomicBool::new(false)).map_err(|failure| failure.message)?;
+    let own = OwnFiles::default();
+    let places = ProgramPlaces { own: &own, readable: &[] };
+    let reply = run_in(places, stage, &call, Some(kind), &AtomicBool::new(false)).map_err(|failure| failure.message)?;
     match reply.end {
         ProgramEnd::Exited(0) => Ok(version),
         ProgramEnd::Exited(3) => Err("a program in it could read a file outside".to_owned()),
@@ -69,7 +73,7 @@ pub(super) fn tried(stage: &FirstStage, kind: SandboxKind) -> Result<String, Str
 /// # Errors
 /// See [`crate::port::Programs::run`].
 pub(super) fn run_in(
-    own: &OwnFiles,
+    places: ProgramPlaces<'_>,
     stage: &FirstStage,
     call: &ProgramCall,
     kind: Option<SandboxKind>,
@@ -82,5 +86,5 @@ pub(super) fn run_in(
     if kind == Some(SandboxKind::Bubblewrap) && bwrap.is_none() {
         return Err(unavailable("the program bwrap was not found in PATH"));
     }
-    ProgramRun { call, kind, stage, bwrap: bwrap.as_deref(), own, is_dropped }.run()
+    ProgramRun { call, kind, stage, bwrap: bwrap.as_deref(), places, is_dropped }.run()
 }

@@ -46,6 +46,9 @@ impl Folder for Hangs {
     fn write(&self, _: &Path, _: &str, _: &str) -> Pending<String> {
         Box::pin(async { hang() })
     }
+    fn copy(&self, _: &Path, _: u64, _: &Path, _: &str) -> Pending<String> {
+        Box::pin(async { hang() })
+    }
     fn held(&self, _: &Path, _: &Path, _: &str, _: bool) -> Pending<()> {
         hang()
     }

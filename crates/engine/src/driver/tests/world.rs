@@ -147,6 +147,9 @@ impl Folder for Outside {
     fn write(&self, _: &Path, name: &str, _: &str) -> Pending<String> {
         self.later(Ok(name.into()))
     }
+    fn copy(&self, _: &Path, _: u64, _: &Path, name: &str) -> Pending<String> {
+        self.later(Ok(name.into()))
+    }
     fn held(&self, _: &Path, _: &Path, _: &str, _: bool) -> Pending<()> {
         self.later(Ok(()))
     }

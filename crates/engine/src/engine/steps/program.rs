@@ -13,7 +13,7 @@ use crate::engine::state::NodeRef;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind};
 use crate::gate::result;
-use crate::model::{CALL_TIMEOUT, Filling, Form, OutputWord, Policy, ProgramCommand, ProgramOutput, SandboxMode, Step, Text};
+use crate::model::{CALL_TIMEOUT, Filling, Form, OutputWord, Policy, ProgramCommand, ProgramOutput, SandboxMode, Step, Text, read_json};
 use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Secret};
 
 /// The most characters of standard error in a failure.
@@ -156,7 +156,8 @@ pub(crate) fn printed(run: &ProgramCommand, reply: ProgramReply) -> Result<Value
         ProgramEnd::Signaled(signal) => Some(format!("was ended by signal {signal}")),
     };
     if let Some(how) = how {
-        return Err(Failure::new(FailureKind::Program, format!("the program \"{name}\" {how}{}", said(&reply.stderr))));
+        let help = reply.help.map(|help| format!("; {help}")).unwrap_or_default();
+        return Err(Failure::new(FailureKind::Program, format!("the program \"{name}\" {how}{}{help}", said(&reply.stderr))));
     }
     let text = String::from_utf8(reply.stdout).map_err(|error| {
         let place = error.utf8_error().valid_up_to() + 1;
@@ -173,7 +174,7 @@ pub(crate) fn printed(run: &ProgramCommand, reply: ProgramReply) -> Result<Value
             return Err(wrong("is empty, and not JSON".to_owned()));
         }
         ProgramOutput::Word(OutputWord::Json) | ProgramOutput::Fields(_) => {
-            serde_json::from_str(text).map_err(|error| wrong(format!("is not JSON: {error}")))?
+            read_json(text).map_err(|error| wrong(format!("is not taken as JSON: {error}")))?
         }
     };
     result::printed(&run.gives, value).map_err(|problems| wrong(format!("does not fit: {}", problems.join("; "))))
@@ -251,6 +252,9 @@ mod tests {
         assert_eq!(read(OutputWord::Lines, well, b"a\n\nb\n").unwrap(), json!(["a", "", "b"]));
         assert_eq!(read(OutputWord::Json, well, b" {\"a\": 1}\n").unwrap(), json!({ "a": 1 }));
         assert_eq!(read(OutputWord::Json, well, b"oops").unwrap_err().0, FailureKind::BadShape);
+        assert_eq!(read(OutputWord::Json, well, b"18446744073709551615").unwrap(), json!(u64::MAX));
+        let long = read(OutputWord::Json, well, b"{\"x\": 18446744073709551616}").unwrap_err();
+        assert!(long.0 == FailureKind::BadShape && long.1.contains("more than 64 bits; write it as a text"), "{}", long.1);
         assert_eq!(read(OutputWord::Text, well, b"a\xff").unwrap_err().0, FailureKind::BadResponse);
         let failed = read(OutputWord::Text, ProgramEnd::Exited(2), b"").unwrap_err();
         assert_eq!(failed, (FailureKind::Program, "the program \"git\" ended with exit code 2: no such thing".to_owned()));

@@ -7,7 +7,7 @@ use crate::engine::command::{CallReply, Command};
 use crate::engine::state::{CacheStage, NodeRef};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::gate::result::{self, ResultContext};
-use crate::model::StepKind;
+use crate::model::{StepKind, ToolKind};
 
 impl Run {
     /// Handles a reply. A reply to a call that has ended is recorded and ignored.
@@ -106,15 +106,28 @@ impl Run {
     pub(crate) fn call_timed_out(&mut self, call: u64) {
         let Some(open) = self.state.calls.get(&call) else { return };
         let seconds = crate::engine::words::duration(std::time::Duration::from_millis(open.timeout_at.saturating_sub(open.started_ms)));
+        let open_at = open.node;
         let has_gone_out = self.unsent.remove(&call).is_none();
         let kind = if has_gone_out && self.call_acts(call) { FailureKind::UnknownOutcome } else { FailureKind::Timeout };
         self.commands.push_back(Command::Cancel { call });
         let message = match self.state.listing(call).filter(|_| has_gone_out) {
             Some(server) => format!("server \"{server}\" did not start and list its tools within {seconds} (connect_timeout)"),
-            None if has_gone_out => format!("no answer after {seconds}"),
+            None if has_gone_out => match self.code_at(open_at) {
+                Some(code) => format!("{code} did not end within {seconds}, and was ended"),
+                None => format!("no answer after {seconds}"),
+            },
             None => format!("not sent, since the record of the run could not be written within {seconds}"),
         };
         self.replied(call, Err(Failure::new(kind, message)));
+    }
+
+    /// What a step starts, as messages name it; `None`: it starts neither a program nor code.
+    fn code_at(&self, at: NodeRef) -> Option<String> {
+        let step = self.step(at);
+        let of_tool = if let StepKind::Tool(used) = &step.kind { self.planned_of(at).pipeline.tools.get(&used.tool.value) } else { None };
+        let program = step.kind.facts().starts.or_else(|| of_tool?.kind.starts());
+        let is_code = matches!(step.kind, StepKind::Python(_)) || of_tool.is_some_and(|tool| matches!(tool.kind, ToolKind::Python { .. }));
+        program.map(|run| format!("the program \"{}\"", run.short_name())).or_else(|| is_code.then(|| "the Python code".to_owned()))
     }
 
     /// Output and details of a step, or `None` when it continues.

@@ -13,7 +13,7 @@ use crate::engine::state::NodeRef;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{Body, CALL_TIMEOUT, CONNECT_TIMEOUT, STDOUT, SendStep, Step, Text, ToolKind};
-use crate::port::{Mail, Secret};
+use crate::port::{FileToWrite, Mail, Secret};
 use crate::template;
 
 impl Kind for SendStep {
@@ -70,7 +70,7 @@ impl Run {
             }
             ToolKind::File(folder) => {
                 let name = text("name").ok_or_else(|| Failure::new(FailureKind::BadRequest, "send to a file needs with: { name: … }"))?;
-                CallRequest::Write { folder: folder.clone(), name, text: contents().join("\n\n") }
+                CallRequest::Write { folder: folder.clone(), name, content: FileToWrite::Text(contents().join("\n\n")) }
             }
             ToolKind::Smtp { address, from, user, password } => {
                 let secrets = self.secret_names();

@@ -16,7 +16,11 @@ use crate::engine::state::NodeRef;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind};
 use crate::model::{CONNECT_TIMEOUT, FilePart, Knowledge, Step, Tool, ToolKind, ToolName, ToolStep};
+use crate::port::FileToWrite;
 use crate::template;
+
+/// Most bytes of a picture that a `file` tool writes.
+const MOST_PICTURE: u64 = 32 << 20;
 
 impl Kind for ToolStep {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
@@ -115,7 +119,10 @@ impl Run {
                     }
                     Some(FilePart::List) => CallRequest::List { folder: folder.clone() },
                     Some(FilePart::Read) => CallRequest::Open { folder: folder.clone(), name: text("name") },
-                    Some(FilePart::Write) => CallRequest::Write { folder: folder.clone(), name: text("name"), text: plain(&with["text"]) },
+                    Some(FilePart::Write) => {
+                        let content = self.file_to_write(at, &with["text"])?;
+                        CallRequest::Write { folder: folder.clone(), name: text("name"), content }
+                    }
                 }
             }
             ToolKind::Smtp { .. } => {
@@ -128,6 +135,17 @@ impl Run {
             }
         };
         Ok((request, Value::Object(shown)))
+    }
+
+    /// What a `file` tool writes: a text, or a picture of the run.
+    fn file_to_write(&self, at: NodeRef, value: &Value) -> Result<FileToWrite, Failure> {
+        let path = value.get("path").and_then(Value::as_str).filter(|_| value["type"] == "image");
+        let Some(path) = path else { return Ok(FileToWrite::Text(plain(value))) };
+        if !self.was_read(path) {
+            let message = format!("\"{path}\" is no picture that a step of this run read or made, so it is not copied");
+            return Err(Failure::new(FailureKind::Denied, message));
+        }
+        Ok(FileToWrite::Picture { path: path.into(), most: self.program_bounds(at).file_size.min(MOST_PICTURE) })
     }
 
     /// The result of a tool that is a program or code.

@@ -13,7 +13,7 @@ use crate::engine::tools::consent::not_allowed;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, HostSource, Policy, StepKind, Touch};
 use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, from_project, may_reach, opens_call};
-use crate::port::{Embedding, ModelRequest, SearchRequest, ServerTransport, ToolServer, plain_name};
+use crate::port::{Embedding, FileToWrite, ModelRequest, SearchRequest, ServerTransport, ToolServer, plain_name};
 use crate::sql::mentions;
 
 /// An act of a request, as policies see it.
@@ -242,7 +242,14 @@ impl Run {
             }
             // A list reveals all names in the folder, so it needs permission to read all of them.
             CallRequest::List { folder } => vec![Deed::Read(below(folder, "*"))],
-            CallRequest::Write { folder, name, text } => vec![Deed::Write(inside(&folder.join(name)), text.len() as u64)],
+            CallRequest::Write { folder, name, content } => {
+                // The size of a picture is looked at when it is copied; that it may be read was decided when it was.
+                let size = match content {
+                    FileToWrite::Text(text) => text.len() as u64,
+                    FileToWrite::Picture { .. } => 0,
+                };
+                vec![Deed::Write(inside(&folder.join(name)), size)]
+            }
             CallRequest::Model(_)
             | CallRequest::Scripted(_)
             | CallRequest::Recall { .. }
@@ -305,7 +312,7 @@ fn touched(request: &CallRequest) -> (Touch, Vec<PathBuf>) {
         CallRequest::Read(files) => files.iter().map(|file| file.path.clone()).collect(),
         CallRequest::List { folder } => vec![folder.clone()],
         CallRequest::Open { folder, name } => vec![folder.join(name)],
-        CallRequest::Write { folder, name, text: _ } => return (Touch::Write, vec![folder.join(name)]),
+        CallRequest::Write { folder, name, content: _ } => return (Touch::Write, vec![folder.join(name)]),
         // Where the files lie that fit a pattern is looked at when they are found; links among them are not followed.
         CallRequest::Search(search) => search.given.clone().unwrap_or_default(),
         CallRequest::Python(call) => call.reads.iter().chain(call.tables.iter().map(|table| &table.file)).cloned().collect(),

@@ -21,8 +21,16 @@ pub(crate) static USER_SETTINGS: KeyTable = KeyTable::of("user settings").keys(&
     key("policy", Keys(&POLICY), "what every run of this user may do at most"),
     key("private_hosts", List(&Fixed), "hosts in private networks that runs of this user may reach"),
     key("state_dir", Path, "the folder where runs of all projects are kept, in place of .flow in each"),
+    key("sandbox", Keys(&USER_SANDBOX), "what the sandbox gives to programs on this machine"),
     key("journal", Keys(&USER_JOURNAL), "how runs of this user are kept"),
 ]);
+
+/// `sandbox` of a user.
+pub(crate) static USER_SANDBOX: KeyTable = KeyTable::of("sandbox").keys(&[key(
+    "readable",
+    List(&Fixed),
+    "folders that every program in the sandbox may read, such as ~/.pyenv: where programs are installed",
+)]);
 
 const ENCRYPT: KeyRule = key("encrypt", Boolean, "whether what is kept of runs is encrypted, with the key in FLOW_JOURNAL_KEY");
 

@@ -1,5 +1,7 @@
 //! `flow doctor`: is everything here that the project needs? The only command that tests the surroundings.
 
+mod programs;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -7,10 +9,6 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::arguments::{DoctorOptions, SharedOptions};
-use super::refusal::Refusal;
-use super::tools::{Seen, look, pipelines};
-use super::{Exit, stdout, tell, trust};
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::encryption::Sealing;
 use crate::adapter::environment::{self, JOURNAL_KEY};
@@ -21,6 +19,10 @@ use crate::adapter::sqlite_conversations::SqliteConversations;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
 use crate::check::Checked;
+use crate::cli::arguments::{DoctorOptions, SharedOptions};
+use crate::cli::refusal::Refusal;
+use crate::cli::tools::{Seen, look, pipelines};
+use crate::cli::{Exit, stdout, tell, trust};
 use crate::diagnostic::{counted, cut, has_errors, shell_path, visible};
 use crate::engine::secret_values;
 use crate::load::{SettingsOf, load_settings};
@@ -30,7 +32,7 @@ use crate::policy::opens;
 use crate::port::{INSTRUCTIONS, Secret, ToolServer};
 use crate::redact::Secrets;
 use crate::runtime::settings::{self, Settled};
-use crate::runtime::{conversations_file, drawn, kept, lacking, unrecognised, world};
+use crate::runtime::{conversations_file, drawn, kept, lacking, own_files, unrecognised, unset, world};
 
 /// How long a host may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -86,7 +88,12 @@ pub(super) fn run(options: &DoctorOptions, shared: &SharedOptions) -> Result<Exi
                 let project = shared.project_of(path);
                 looked.command = world::login_command(path, &project, shared.env_file.as_deref());
                 looked.own_conversations(checked, &project);
-                looked.pipeline(checked, trust::consent(checked, path, options.trust.is_given, shared));
+                let trusted = trust::consent(checked, path, options.trust.is_given, shared);
+                let is_trusted = trusted.is_ok();
+                looked.pipeline(checked, trusted);
+                if is_trusted {
+                    looked.programs(checked, &project, shared.env_file.as_deref());
+                }
             }
             errors => looked.fault(format!("it has {}; run flow validate {}", counted(errors, "error", "errors"), shell_path(&looked.of))),
         }
@@ -161,6 +168,8 @@ impl Examination {
         if let Err(why) = used {
             self.sign("note", format!("sandbox: programs cannot be started: {why}"));
         }
+        let readable = programs::readable(&self.settled.readable);
+        readable.into_iter().for_each(|(is, what)| self.sign(is, what));
     }
 
     /// The record of runs, and whether it can be written.
@@ -208,11 +217,26 @@ impl Examination {
         }
     }
 
+    /// Programs and code of a trusted file, each started in the sandbox.
+    fn programs(&mut self, checked: &Checked, project: &Path, env_file: Option<&Path>) {
+        // Settings that cannot be used are told of the project, and no run would start.
+        let Ok(own) = own_files(project, Some((checked, &self.env)), env_file) else { return };
+        for pipeline in &checked.loaded.program.pipelines {
+            let of_user = self.settled.policy.as_ref().map(|policy| policy.sandbox.unwrap_or_default());
+            let mode = of_user.into_iter().fold(pipeline.least_sandbox(), Ord::max);
+            let found = programs::look(pipeline, own.clone(), mode, &self.settled.readable);
+            found.into_iter().for_each(|(is, what)| self.sign(is, what));
+        }
+    }
+
     /// A file without errors.
     fn pipeline(&mut self, checked: &Checked, trusted: Result<Arc<Agreed>, Refusal>) {
         checked.missing_data().for_each(|found| self.fault(&*found.message));
         lacking(checked).into_iter().for_each(|failure| self.fault(failure.message));
         let agreed = trusted.map_err(|Refusal(_, lines)| self.fault(lines.join("\n"))).ok();
+        for line in unset(checked, &self.env).into_iter().filter(|unset| !unset.is_secret) {
+            self.fault(line.to_string());
+        }
         for pipeline in &checked.loaded.program.pipelines {
             for (name, about) in &pipeline.secrets {
                 match (self.env.get(name).is_some_and(|value| !value.reveal().is_empty()), unrecognised(name, &self.env)) {
@@ -400,7 +424,7 @@ fn of_variables(env: &BTreeMap<String, Secret>) -> Vec<SettingOrigin> {
 
 /// What a file sets. `has_model`: overridden by a stronger setting.
 fn of_settings(settings: &Settings, from: &str, has_model: bool) -> Vec<SettingOrigin> {
-    let Settings { default_model, limits, policy, private_hosts, state_dir, journal, lint, .. } = settings;
+    let Settings { default_model, limits, policy, private_hosts, state_dir, readable, journal, lint } = settings;
     let mut origins = vec![];
     let mut set = |name: &str, value: String, unless: Option<&str>| {
         let unless = unless.map(|why| format!(" (not used: {why})")).unwrap_or_default();
@@ -414,6 +438,7 @@ fn of_settings(settings: &Settings, from: &str, has_model: bool) -> Vec<SettingO
         set("policy", policy.description.clone().unwrap_or_else(|| "in force".into()), None);
     }
     private_hosts.iter().for_each(|host| set("private_hosts", host.value.clone(), None));
+    readable.iter().for_each(|folder| set("sandbox.readable", folder.value.clone(), None));
     if let Some(folder) = state_dir {
         set("state_dir", folder.value.clone(), environment::state_folder().map(|_| "FLOW_STATE_DIR is set"));
     }

@@ -1,0 +1,74 @@
+//! Whether a program starts in the sandbox, for those who want to know before a run.
+
+use std::time::Duration;
+
+use super::Sandbox;
+use crate::adapter::program::found;
+use crate::diagnostic::{cut, visible};
+use crate::model::SandboxMode;
+use crate::port::{Pending, ProgramBounds, ProgramCall, ProgramEnd, Programs};
+
+/// How long a program has to tell its version.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Most characters of what it printed that are told.
+const MOST_SAID: usize = 120;
+
+/// What a trial of a program showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProgramTrial {
+    /// It ran; the first line that it printed, if it told its version.
+    Starts(Option<String>),
+    /// It is there, and was not started: it would have run without a sandbox.
+    IsThere,
+    /// It cannot be started, and why.
+    Fails(String),
+}
+
+impl Sandbox {
+    /// Starts a program with `--version`, without a network and with nothing that it may change. `place` says where steps start it and what it may read
+    /// there; the rest of it is not used.
+    pub fn probe(&self, program: &str, place: ProgramCall) -> Pending<ProgramTrial> {
+        let shown = visible(program).into_owned();
+        if let Err(why) = found(program) {
+            return Box::pin(std::future::ready(Ok(ProgramTrial::Fails(format!("program {shown} {why}")))));
+        }
+        if place.sandbox != SandboxMode::Required {
+            return Box::pin(std::future::ready(Ok(ProgramTrial::IsThere)));
+        }
+        let call = ProgramCall {
+            command: vec![program.to_owned(), "--version".to_owned()],
+            named: vec![],
+            input: vec![],
+            env: vec![],
+            writes: vec![],
+            files: vec![],
+            keeps_files: false,
+            network: false,
+            bounds: ProgramBounds::default(),
+            timeout: PATIENCE,
+            ..place
+        };
+        let waiting = self.run(call);
+        Box::pin(async move {
+            Ok(match waiting.await {
+                Err(failure) => ProgramTrial::Fails(failure.message),
+                Ok(reply) => {
+                    let first = |bytes: &[u8]| {
+                        let text = String::from_utf8_lossy(bytes);
+                        let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+                        Some(visible(&cut(line, MOST_SAID)).into_owned())
+                    };
+                    match (reply.end, reply.help) {
+                        (ProgramEnd::Exited(_), Some(help)) => {
+                            let said = first(&reply.stderr).map(|said| format!(" ({said})")).unwrap_or_default();
+                            ProgramTrial::Fails(format!("program {shown} does not start in the sandbox{said}: {help}"))
+                        }
+                        (ProgramEnd::Exited(0), None) => ProgramTrial::Starts(first(&reply.stdout)),
+                        // Many a program has no `--version`.
+                        (ProgramEnd::Exited(_) | ProgramEnd::Signaled(_), _) => ProgramTrial::Starts(None),
+                    }
+                }
+            })
+        })
+    }
+}

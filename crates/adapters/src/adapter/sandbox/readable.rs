@@ -1,0 +1,115 @@
+//! Folders that the user made readable for all programs in the sandbox: where programs are installed that lie in a home.
+
+use std::path::{Path, PathBuf};
+
+use crate::adapter::environment::{home, user_settings};
+use crate::adapter::files::shown;
+use crate::model::unreadable;
+
+/// One of these folders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadableFolder {
+    /// As it is written in the settings.
+    pub written: String,
+    /// Where it is, without links; or why no program gets it.
+    pub place: Result<PathBuf, String>,
+}
+
+impl ReadableFolder {
+    /// Looks a folder of the settings up. It is given neither the home nor what holds it, nor a place whose real name is against it.
+    pub fn of(written: &str) -> ReadableFolder {
+        ReadableFolder { written: written.to_owned(), place: place(written, home().as_deref()) }
+    }
+}
+
+fn place(written: &str, home: Option<&Path>) -> Result<PathBuf, String> {
+    unreadable(written).map_or(Ok(()), Err)?;
+    let named = match (written.strip_prefix("~/"), home) {
+        (Some(inner), Some(home)) => home.join(inner),
+        (Some(_), None) => return Err("HOME is not an absolute path".to_owned()),
+        (None, _) => PathBuf::from(written),
+    };
+    let place = named.canonicalize().map_err(|e| e.to_string())?;
+    if !place.is_dir() {
+        return Err("it is no folder".to_owned());
+    }
+    let home = home.and_then(|home| home.canonicalize().ok());
+    if home.as_ref().is_some_and(|home| home.starts_with(&place)) {
+        return Err("it is the home, or holds it".to_owned());
+    }
+    // A link may lead to a place that could not be written.
+    let in_home = home.and_then(|home| place.strip_prefix(home).ok().map(|inner| format!("~/{}", inner.display())));
+    match unreadable(&in_home.unwrap_or_else(|| place.display().to_string())) {
+        Some(why) => Err(format!("it leads to {}: {why}", shown(&place))),
+        None => Ok(place),
+    }
+}
+
+/// What to do for a program that did not start, or ended since it found nothing to run, and lies outside of what every program may read.
+pub(super) fn help(program: &Path) -> Option<String> {
+    let written = proposed(program).or_else(|| proposed(&program.canonicalize().ok()?))?;
+    let file = user_settings().ok().flatten().map(|file| format!(" ({})", file.display())).unwrap_or_default();
+    Some(format!(
+        "it is {}, and what it loads from there is not there for programs in the sandbox; to make it readable for them, write \
+         readable = [\"{written}\"] under [sandbox] in your own settings{file}",
+        shown(program)
+    ))
+}
+
+/// The folder to make readable for a program, as the user would write it. `None`: no name can be proposed.
+fn proposed(program: &Path) -> Option<String> {
+    let folder = program.parent()?;
+    let Some(inner) = home().and_then(|home| folder.strip_prefix(home).ok().map(Path::to_path_buf)) else {
+        let installation = if folder.ends_with("bin") { folder.parent()? } else { folder };
+        return Some(installation.display().to_string()).filter(|written| unreadable(written).is_none());
+    };
+    // The widest folder that may be named: the whole installation is below it.
+    let mut wider: Vec<&Path> = inner.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
+    wider.reverse();
+    wider.into_iter().map(|part| format!("~/{}", part.display())).find(|written| unreadable(written).is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_the_home_nor_its_secrets_can_be_made_readable_also_through_a_link() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        for name in [".pyenv/shims", ".ssh/deep", ".local/share/mise", "work"] {
+            std::fs::create_dir_all(home.join(name)).unwrap();
+        }
+        std::fs::write(home.join("file"), "").unwrap();
+        for (to, from) in [(".ssh", "work/a"), ("", "work/b"), ("/etc", "work/c"), (".pyenv", "work/d")] {
+            std::os::unix::fs::symlink(home.join(to), home.join(from)).unwrap();
+        }
+        let of = |written: &str| place(written, Some(&home));
+        assert_eq!(of("~/.pyenv"), Ok(home.join(".pyenv")));
+        assert_eq!(of("~/work/d"), Ok(home.join(".pyenv")));
+        assert_eq!(of("~/.local/share/mise/"), Ok(home.join(".local/share/mise")));
+        for (written, why) in [
+            ("~", "the home"),
+            ("~/", "the home"),
+            ("~/.ssh", ".ssh holds secrets"),
+            ("~/.ssh/deep", ".ssh holds secrets"),
+            ("~/work/a", "it leads to"),
+            ("~/work/b", "the home, or holds it"),
+            ("~/work/c", "folder of the system"),
+            ("~/.local/share", "what many programs keep"),
+            ("~/../x", "it has .."),
+            ("/", "folder of the system"),
+            ("/home", "folder of the system"),
+            ("/etc/ssl", "folder of the system"),
+            (".pyenv", "neither with / nor with ~/"),
+            ("~/work/.env", ".env holds secrets"),
+            ("~/file", "no folder"),
+            ("~/none", "No such file"),
+        ] {
+            assert!(of(written).is_err_and(|told| told.contains(why)), "{written}: {:?}", of(written));
+        }
+        let above = home.parent().unwrap().display().to_string();
+        assert!(of(&above).is_err() && place("~/.pyenv", None).is_err());
+        assert!(of(&home.display().to_string()).unwrap_err().contains("the home, or holds it"));
+    }
+}

@@ -1,0 +1,201 @@
+//! Programs and Python code of a pipeline: whether each would start, in the sandbox that a run would give it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::adapter::data::DataFiles;
+use crate::adapter::own::OwnFiles;
+use crate::adapter::python::{PythonRuns, interpreter};
+use crate::adapter::sandbox::{FirstStage, ProgramTrial, ReadableFolder, Sandbox};
+use crate::adapter::started::script_of;
+use crate::diagnostic::visible;
+use crate::driver::Runtime;
+use crate::model::{Form, Pipeline, PythonCode, SandboxMode, StepKind, ToolKind};
+use crate::port::{ProgramBounds, ProgramCall, Python, PythonCall};
+
+/// How long packages may take to be imported: large ones do not hurry.
+const IMPORT_TIME: Duration = Duration::from_secs(120);
+/// Imports what packages bring, by the names of their folders and files.
+const IMPORT: &str = "\
+import importlib
+from importlib import metadata
+
+failed = []
+for package in packages:
+    names = set()
+    for file in metadata.distribution(package).files or []:
+        first, _, rest = str(file).replace('\\\\', '/').partition('/')
+        name = first if rest == '__init__.py' else first[:-3] if first.endswith('.py') and not rest else ''
+        if name.isidentifier() and not name.startswith('_'):
+            names.add(name)
+    for name in sorted(names):
+        try:
+            importlib.import_module(name)
+        except BaseException as error:
+            failed.append('%s: import %s: %s: %s' % (package, name, type(error).__name__, str(error)[:200]))
+";
+
+/// Whether something is well (`ok`, `note`, `fault`), and what was found.
+pub(super) type Found = (&'static str, String);
+
+/// The folders that the user made readable for programs.
+pub(super) fn readable(written: &[String]) -> Vec<Found> {
+    let told = |written: &String| match ReadableFolder::of(written) {
+        ReadableFolder { place: Ok(place), .. } => ("ok", format!("programs in the sandbox may read {written} ({})", place.display())),
+        ReadableFolder { place: Err(why), .. } => {
+            ("note", format!("programs in the sandbox cannot read {written}, which your settings name: {why}"))
+        }
+    };
+    written.iter().map(told).collect()
+}
+
+/// Looks at all programs and all Python code of a pipeline. Nothing is installed, and what is started may change nothing and reaches no network.
+/// `mode`: how the policies in force shut programs in; `readable`: see [`readable`].
+pub(super) fn look(pipeline: &Pipeline, own: Arc<OwnFiles>, mode: SandboxMode, readable: &[String]) -> Vec<Found> {
+    let (programs, codes) = (programs_of(pipeline), codes_of(pipeline));
+    if programs.is_empty() && codes.is_empty() {
+        return vec![];
+    }
+    let runtime = match Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => return vec![("fault", error.to_string())],
+    };
+    let sandbox = Sandbox::new(own.clone(), FirstStage::here()).with_readable(readable);
+    let mut found = vec![];
+    // Without a sandbox each of them would fail for that reason, which is said of the project.
+    let has_sandbox = sandbox.kind().is_ok();
+    for (program, who) in programs {
+        let who = list(&who);
+        let is_tried = has_sandbox || mode == SandboxMode::None;
+        let place = place(pipeline, if is_tried { mode } else { SandboxMode::None });
+        found.push(match runtime.block_on(sandbox.probe(program, place)) {
+            Ok(ProgramTrial::Starts(said)) => {
+                let said = said.map(|said| format!(": {said}")).unwrap_or_default();
+                ("ok", format!("program {} starts in the sandbox ({who}){said}", visible(program)))
+            }
+            Ok(ProgramTrial::IsThere) => ("ok", format!("program {} is there ({who}); it was not started", visible(program))),
+            Ok(ProgramTrial::Fails(why)) => ("fault", format!("{why} ({who})")),
+            Err(failure) => ("fault", format!("{} ({who})", failure.message)),
+        });
+    }
+    found.extend(scripts(pipeline));
+    if has_sandbox {
+        let python = PythonRuns::new(Arc::new(sandbox), Arc::new(DataFiles::keeping(own)));
+        found.extend(codes.into_iter().map(|(code, who)| runtime.block_on(python_found(pipeline, &python, code, &list(&who)))));
+    }
+    found
+}
+
+fn list(who: &BTreeSet<String>) -> String {
+    who.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// Programs of steps and tools, each with who starts it.
+fn programs_of(pipeline: &Pipeline) -> BTreeMap<&str, BTreeSet<String>> {
+    let mut found: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for command in pipeline.commands().into_iter().filter(|command| !command.is_server) {
+        let kind = if command.is_step { "step" } else { "tool" };
+        found.entry(&command.program.value).or_default().insert(format!("{kind} {}", command.who));
+    }
+    found
+}
+
+/// The scripts that programs are given, as far as they are written out and are not there.
+fn scripts(pipeline: &Pipeline) -> Vec<Found> {
+    let missing = pipeline.commands().into_iter().filter_map(|command| {
+        let words: Vec<&str> = command.args.iter().map_while(|text| (text.form == Form::Plain).then_some(&*text.source)).collect();
+        let script = script_of(&command.program.value, &words)?;
+        let kind = if command.is_server {
+            "server"
+        } else if command.is_step {
+            "step"
+        } else {
+            "tool"
+        };
+        let path = pipeline.folder.join(script);
+        (!path.exists()).then(|| ("fault", format!("the script {} of {kind} {} does not exist", path.display(), command.who)))
+    });
+    missing.collect()
+}
+
+/// An interpreter and the packages that must be there.
+type CodeNeeds<'p> = (Option<&'p PathBuf>, BTreeSet<&'p str>);
+
+/// What Python code of steps and tools needs, each with who needs it.
+fn codes_of(pipeline: &Pipeline) -> BTreeMap<CodeNeeds<'_>, BTreeSet<String>> {
+    let steps = pipeline.all_steps().into_iter().filter_map(|step| {
+        let StepKind::Python(python) = &step.kind else { return None };
+        Some((&python.run, format!("step {}", step.id.value)))
+    });
+    let tools = pipeline.tools.iter().filter_map(|(name, tool)| {
+        let ToolKind::Python { run, .. } = &tool.kind else { return None };
+        Some((run, format!("tool {name}")))
+    });
+    let mut found: BTreeMap<CodeNeeds, BTreeSet<String>> = BTreeMap::new();
+    for (PythonCode { venv, requires, .. }, who) in steps.chain(tools) {
+        let needs = (venv.as_ref().map(|venv| &venv.value), requires.iter().map(|name| name.value.as_str()).collect());
+        found.entry(needs).or_default().insert(who);
+    }
+    found
+}
+
+async fn python_found(pipeline: &Pipeline, python: &PythonRuns, (venv, requires): CodeNeeds<'_>, who: &str) -> Found {
+    let fault = |why: String| ("fault", format!("{why} ({who})"));
+    let what = match interpreter(venv.map(PathBuf::as_path)).await {
+        Ok(found) => format!("Python {} ({})", found.version, found.program.display()),
+        Err(failure) => return fault(failure.message),
+    };
+    let names: Vec<String> = requires.into_iter().map(str::to_owned).collect();
+    let call = PythonCall {
+        name: "flow doctor".to_owned(),
+        project: pipeline.project.clone(),
+        file: "flow doctor".to_owned(),
+        code: IMPORT.to_owned(),
+        variables: [("packages".to_owned(), serde_json::json!(names))].into_iter().collect(),
+        returns: vec!["failed".to_owned()],
+        tables: vec![],
+        reads: vec![],
+        is_written_by_model: false,
+        venv: venv.cloned(),
+        requires: names.clone(),
+        bounds: ProgramBounds::default(),
+        timeout: IMPORT_TIME,
+    };
+    let reply = match python.run(call).await {
+        Ok(reply) => reply,
+        Err(failure) => return fault(format!("{what}: {}", failure.message)),
+    };
+    if let Some(error) = reply.error {
+        return fault(format!("{what}: {}", error.message));
+    }
+    let failed: Vec<String> =
+        reply.returns.get("failed").and_then(|failed| serde_json::from_value(failed.clone()).ok()).unwrap_or_default();
+    match (failed.first(), names.is_empty()) {
+        (Some(_), _) => fault(format!("{what}: {}", visible(&failed.join("; ")))),
+        (None, true) => ("ok", format!("{what} starts in the sandbox ({who})")),
+        (None, false) => ("ok", format!("{what} starts in the sandbox and imports {} ({who})", names.join(", "))),
+    }
+}
+
+/// What a program of a step may use: it reads the project, and starts in the folder of the file.
+fn place(pipeline: &Pipeline, sandbox: SandboxMode) -> ProgramCall {
+    ProgramCall {
+        name: "flow doctor".to_owned(),
+        command: vec![],
+        named: vec![],
+        project: pipeline.project.clone(),
+        input: vec![],
+        env: vec![],
+        folder: Some(pipeline.folder.clone()),
+        reads: vec![pipeline.project.clone()],
+        writes: vec![],
+        files: vec![],
+        keeps_files: false,
+        network: false,
+        sandbox,
+        bounds: ProgramBounds::default(),
+        timeout: Duration::ZERO,
+    }
+}

@@ -1,0 +1,61 @@
+//! Variables and secrets that a file reads and that are not set: the step that reads one would fail.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::check::Checked;
+use crate::model::{DEFAULT_MODEL, SecretReader, is_own_variable};
+use crate::port::Secret;
+use crate::runtime::world;
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unset {
+    /// Whether it is declared under `secrets`.
+    pub(crate) is_secret: bool,
+    name: String,
+    /// What its author says of it.
+    about: Option<String>,
+    /// Who reads it, each once.
+    readers: Vec<String>,
+}
+
+impl fmt::Display for Unset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.is_secret { "secret" } else { "variable" };
+        let about = self.about.as_ref().map(|about| format!(" ({about})")).unwrap_or_default();
+        let readers = self.readers.join(", ");
+        write!(f, "{kind} {} is not set{about}, and is read by {readers}; set the variable, or name a file with --env-file", self.name)
+    }
+}
+
+/// Those that somebody reads without `default(…)`, in the order of the files. What the variables put in the place of the model `default` reads nothing.
+pub(crate) fn unset(checked: &Checked, env: &BTreeMap<String, Secret>) -> Vec<Unset> {
+    let is_replaced = matches!(world::default_model(env), Ok(Some(_)));
+    let mut found: Vec<Unset> = vec![];
+    for pipeline in &checked.loaded.program.pipelines {
+        for (who, texts) in pipeline.texts_with_secrets() {
+            if is_replaced && matches!(who, SecretReader::Model(DEFAULT_MODEL)) {
+                continue;
+            }
+            for read in texts.iter().flat_map(|text| &text.reads).filter(|read| !read.is_guarded) {
+                let [root, name, ..] = read.path.as_slice() else { continue };
+                let is_secret = root == "secrets";
+                // A name that is no secret of the file is an error of the check.
+                if !is_secret && root != "env" || is_own_variable(name) || env.contains_key(name) {
+                    continue;
+                }
+                let at = found.iter().position(|unset| unset.is_secret == is_secret && unset.name == *name).unwrap_or_else(|| {
+                    let about = pipeline.secrets.get(name).filter(|_| is_secret).map(|about| about.value.clone());
+                    found.push(Unset { is_secret, name: name.clone(), about, readers: vec![] });
+                    found.len() - 1
+                });
+                let who = who.to_string();
+                if let Some(unset) = found.get_mut(at).filter(|unset| !unset.readers.contains(&who)) {
+                    unset.readers.push(who);
+                }
+            }
+        }
+    }
+    found
+}
