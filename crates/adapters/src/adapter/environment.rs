@@ -173,6 +173,7 @@ fn kept_folder() -> Result<PathBuf, EnvironmentError> {
 }
 
 /// The user's home, if `HOME` holds an absolute path.
+#[cfg(feature = "sandbox")]
 pub(crate) fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
 }

@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use super::os::{self, FileId, file_id};
 use crate::model::{Touch, own_by_name, stays_hidden};
@@ -80,7 +80,7 @@ impl WalkedFolders {
             if known.get(&key).is_none_or(|folder| (&folder.id, folder.changed) != (&id, changed)) {
                 found.read += 1;
                 let read = read(&key.1, names, id, changed, most)?;
-                let is_settled = SystemTime::now().duration_since(UNIX_EPOCH).is_ok_and(|now| now > changed + self.settled);
+                let is_settled = UNIX_EPOCH.checked_add(changed).and_then(|at| at.elapsed().ok()).is_some_and(|age| age > self.settled);
                 match is_settled {
                     true => _ = known.insert(key.clone(), read),
                     false => {

@@ -393,9 +393,7 @@ fn files_of_a_run_have_an_index_for_each_set_of_them() {
     let project = Project::with(&[("a.md", "apples"), ("docs/b.md", "bananas")]);
     let outside = Project::with(&[("report.md", "# Report\n\nRaspberries sold well.\n")]);
     let (a, report) = (project.path("a.md"), outside.path("report.md"));
-    let ask = |files: &[&PathBuf], query: &str| {
-        found(project.given(&files.iter().map(|path| PathBuf::clone(path)).collect::<Vec<_>>(), query)).unwrap()
-    };
+    let ask = |files: &[&PathBuf], query: &str| found(project.given(&files.iter().copied().cloned().collect::<Vec<_>>(), query)).unwrap();
     let both = ask(&[&a, &report], "raspberry");
     assert_eq!((texts(&both), both.files, both.read), (vec!["Raspberries sold well."], 2, 2));
     assert_eq!(both.pieces[0].file, report.canonicalize().unwrap().to_string_lossy());
