@@ -60,6 +60,33 @@ fn run(question: &str, instead: &[(&str, &str)]) -> Ran {
     Ran::of(project.path(), exit, out)
 }
 
+/// A document of more than 20,000 characters, with one sentence that matters.
+#[test]
+fn of_a_long_document_a_task_sees_the_pieces_that_fit_it() {
+    let project = project();
+    let filler = |number: usize| format!("Paragraph {number} describes how the office keeps its cupboards, keys and plants in order.\n\n");
+    let pages: String = (0..600).map(filler).collect();
+    let (before, after) = pages.split_at(pages.find("Paragraph 300").unwrap());
+    std::fs::write(
+        project.path().join("long.md"),
+        format!("{before}The planned growth for 2026 is 8 percent, in East 12 percent.\n\n{after}"),
+    )
+    .unwrap();
+    let files = "files=[\"pipelines/analyst/data/orders.csv\", \"long.md\"]";
+    let (exit, out) = super::program(
+        project.path(),
+        &["run", PIPELINE, "--trust", "--input", "question=What revenue is planned for 2026?", "--input", files],
+    );
+    let ran = Ran::of(project.path(), exit, out);
+    assert_eq!(ran.exit, 0, "{}", ran.out);
+    let step = "answer/otherwise/work/growth/work";
+    let prompt = ran.events_of("model_called").find(|event| event["step"] == step).map(|event| event["messages"].to_string());
+    let prompt = prompt.expect("the worker is asked");
+    assert!(prompt.contains("The planned growth for 2026 is 8 percent, in East 12 percent."), "{prompt}");
+    assert!(prompt.len() < 30_000 && !prompt.contains("Paragraph 555"), "{}", prompt.len());
+    assert_eq!(ran.step("answer/otherwise/work/growth/pieces")["output"][0]["file"], "long.md");
+}
+
 fn outputs(ran: &Ran) -> Value {
     serde_json::from_str(&ran.out).expect("the outputs are JSON")
 }
