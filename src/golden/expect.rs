@@ -8,6 +8,7 @@ use super::play::{NOT_STARTED, Played, TrialEnding};
 use super::suite::{Suite, Trial};
 use crate::channel::Output;
 use crate::diagnostic::{did_you_mean, visible};
+use crate::engine::MissingReply;
 use crate::event::{RunEnd, RunStatus};
 use crate::gate::{self, Fill, FilledCheck, JudgedText};
 use crate::model::{Check, Expect, Filling, Text};
@@ -60,11 +61,10 @@ fn wanted_status(expect: &Expect) -> &str {
 
 /// What the engine lacked: replies and mocks.
 fn noted(played: &Played) -> Vec<Complaint> {
-    let missing = played
-        .noted
-        .missing_replies
-        .iter()
-        .map(|(step, call)| Complaint::new(format!("no reply for call {call} of step \"{step}\"; add one to replies")));
+    let missing = played.noted.missing_replies.iter().map(|MissingReply { step, call, after }| match after {
+        None => Complaint::new(format!("no reply for call {call} of step \"{step}\"; add one to replies")),
+        Some(after) => Complaint::new(format!("no reply for call {call} of step \"{step}\", after {after}; correct that, or add a reply")),
+    });
     let refused =
         played.noted.refused.iter().map(|step| Complaint::new(format!("step \"{step}\" has side effects and no mock; add one to mocks")));
     let unanswered = played

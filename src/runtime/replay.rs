@@ -89,7 +89,7 @@ pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun,
     };
     let end = run.play(start, &mut answer).map_err(|error| refused(&error.to_string()))?;
     let unscripted = run.run.noted().missing_replies;
-    missing.extend(unscripted.iter().map(|(step, _)| format!("step \"{step}\" asks its model more often than it did then")));
+    missing.extend(unscripted.iter().map(|missing| format!("step \"{}\" asks its model more often than it did then", missing.step)));
     missing.extend(run.run.noted().refused.iter().map(|step| format!("step \"{step}\" acts outside, and did not get there then")));
     missing.extend(run.run.noted().unanswered.iter().map(|(step, _)| format!("step \"{step}\" asks a person, and has no answer")));
     let now = record(&run.events).ok_or_else(|| refused("it did not begin"))?;

@@ -83,12 +83,23 @@ pub struct Noted {
     pub mocks_used: BTreeSet<String>,
     /// How many scripted replies were used, by key.
     pub replies_used: BTreeMap<String, u64>,
-    /// Calls without a scripted reply: the step and the number of the call.
-    pub missing_replies: Vec<(StepPath, u64)>,
+    /// Calls without a scripted reply.
+    pub missing_replies: Vec<MissingReply>,
     /// Steps that have side effects and no mock.
     pub refused: Vec<StepPath>,
     /// Steps that ask a person and have no mock, each with the tool that the question was about, or an empty string if it was about the step itself.
     pub unanswered: Vec<(StepPath, String)>,
+}
+
+/// A call without a scripted reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingReply {
+    /// The step.
+    pub step: StepPath,
+    /// The number of the call, from 1.
+    pub call: u64,
+    /// Of a task that had to try again: what was wrong with the last try.
+    pub after: Option<String>,
 }
 
 /// Why a run cannot continue.

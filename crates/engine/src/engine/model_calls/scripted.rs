@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::engine::Run;
 use crate::engine::model_calls::Brief;
 use crate::engine::state::NodeRef;
+use crate::engine::{MissingReply, Run};
 use crate::event::{Failure, FailureKind, ToolCall, Usage};
 use crate::model::{Replies, ReplyBody, ReplySet, step_path};
 use crate::port::ModelReply;
@@ -32,8 +32,12 @@ impl Run {
         let found = replies_of(replies, path);
         let used = self.replies_used(replies, found.map_or(path, |(key, _)| key));
         let none = || {
-            self.noted.borrow_mut().missing_replies.push((path.into(), used + 1));
-            Failure::new(FailureKind::NoAnswer, format!("no scripted reply for call {} of step \"{path}\"", used + 1))
+            let tries = self.tries(at);
+            let after = tries.last().and_then(|last| last.failure()).map(|failure| format!("try {} failed: {failure}", tries.len()));
+            let because = after.as_ref().map(|after| format!("; {after}")).unwrap_or_default();
+            let missing = MissingReply { step: path.into(), call: used + 1, after };
+            self.noted.borrow_mut().missing_replies.push(missing);
+            Failure::new(FailureKind::NoAnswer, format!("no scripted reply for call {} of step \"{path}\"{because}", used + 1))
         };
         let reply = match found.ok_or_else(none)?.1 {
             ReplySet::Every(reply) => reply,
