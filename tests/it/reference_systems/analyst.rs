@@ -186,7 +186,7 @@ fn files_are_described_with_the_figures_of_their_kind() {
 
 #[test]
 fn a_picture_is_described_by_its_elements_and_its_values_are_read() {
-    let seen = &RUNS.chart.step("answer/otherwise/pictures")["output"][0]["output"];
+    let seen = &RUNS.chart.step("answer/otherwise/pictures")["output"][0];
     assert_eq!(
         (&seen["unreadable"], &seen["elements"][0]["element_type"], &seen["elements"][0]["required"]),
         (&json!(false), &json!("chart"), &json!(true))

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::model::MOST_ROWS;
 pub(crate) use crate::model::{duration_words as duration, json_kind as kind_of};
 
 /// A value as text, as it prints.
@@ -20,6 +21,19 @@ pub(crate) fn ms(duration: Duration) -> u64 {
     duration.as_millis() as u64
 }
 
+/// The most bytes of a result, or of what a gate gives beside the text, that judges are shown.
+pub(crate) const MOST_SHOWN: usize = 20_000;
+
+/// A text as judges are shown it: of a long one the beginning.
+pub(crate) fn shown(text: &str, is_cut: bool, most: usize) -> String {
+    let rows = if is_cut { format!("\n(There were more rows; only the first {MOST_ROWS} are in the result.)") } else { String::new() };
+    if text.len() <= most {
+        return format!("{text}{rows}");
+    }
+    let beginning = &text[..text.floor_char_boundary(most)];
+    format!("{beginning}…\n(This is the beginning; the whole result has {} characters.){rows}", text.chars().count())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -29,5 +43,12 @@ mod tests {
         assert_eq!(duration(Duration::from_millis(500)), "500ms");
         assert_eq!(duration(Duration::from_secs(120)), "2m");
         assert_eq!(duration(Duration::from_secs(90)), "90s");
+    }
+
+    #[test]
+    fn judges_see_the_beginning_of_a_long_result() {
+        assert_eq!(shown("abc", false, 10), "abc");
+        assert_eq!(shown("ééééé", false, 3), "é…\n(This is the beginning; the whole result has 5 characters.)");
+        assert!(shown("abc", true, 10).ends_with("only the first 1000 are in the result.)"));
     }
 }

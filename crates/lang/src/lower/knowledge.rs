@@ -3,6 +3,7 @@
 use super::context::{Lower, quoted};
 use super::keys;
 use super::reader::KeyReader;
+use super::texts::is_filled;
 use super::world::OtherFileError;
 use crate::diagnostic::Diagnostic;
 use crate::model::{FilePattern, Knowledge, MOST_FOUND, SearchMode, SearchStep, Text, Tool, ToolKind};
@@ -39,11 +40,6 @@ pub(super) fn knowledge(lower: &Lower, owner: &str, span: Span, node: &Node) -> 
         tool.kind = ToolKind::Knowledge(Knowledge { files, given, search, embed });
     }
     tool
-}
-
-/// Whether an entry of `files` is filled in by the run.
-fn is_filled(node: &Node) -> bool {
-    node.as_scalar().is_some_and(|scalar| scalar.text.contains("{{") || scalar.text.contains("{%"))
 }
 
 /// A path or a pattern in the project (F604), which fits a file (F025).

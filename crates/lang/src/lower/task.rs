@@ -6,6 +6,7 @@ use super::checks::{accept_items, scorecard_ref};
 use super::context::Lower;
 use super::reader::KeyReader;
 use super::started::check_variables;
+use super::texts::is_filled;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Accept, ArtefactKind, MOST_TRIES, TaskStep, Text};
 use crate::syntax::Node;
@@ -33,9 +34,7 @@ pub(super) fn task(keys: &KeyReader) -> Option<TaskStep> {
 
 /// One of the words, or a text with `{{ … }}` that gives one.
 fn artefact(lower: &Lower, node: &Node) -> Option<Text> {
-    // Half of a template is told as such.
-    let is_template = node.as_scalar().is_some_and(|scalar| ["{{", "{%", "}}", "%}"].iter().any(|mark| scalar.text.contains(mark)));
-    if !is_template {
+    if !is_filled(node) {
         lower.word("artefact", node, ArtefactKind::VARIANTS)?;
     }
     lower.text("artefact", node)

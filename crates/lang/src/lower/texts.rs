@@ -156,6 +156,11 @@ pub fn place(scalar: &Scalar, span: Span, start: usize) -> TextPlace {
     TextPlace { span, offsets }
 }
 
+/// Whether a value is filled in by the run, or was meant to be: half of a template is told as such.
+pub(super) fn is_filled(node: &Node) -> bool {
+    node.as_scalar().is_some_and(|scalar| ["{{", "{%", "}}", "%}"].iter().any(|mark| scalar.text.contains(mark)))
+}
+
 fn is_constant(filling: &Filling) -> bool {
     matches!(filling, Filling::Constant(_))
 }

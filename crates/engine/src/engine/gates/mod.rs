@@ -11,6 +11,7 @@ use crate::engine::names::Extra;
 use crate::engine::state::talk::TalkStage;
 use crate::engine::state::{Mood, NodeRef};
 use crate::engine::steps::Kind;
+use crate::engine::words::{MOST_SHOWN, shown};
 use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Purpose, SharedValue, StepStatus, Verdict};
 use crate::gate::{self, Fill, JudgedText, reading, wanted};
@@ -250,7 +251,9 @@ impl Run {
             let is_told = |(_, value): &(&String, &Value)| question.shown.is_none() || **value != "";
             let with = question.with.as_object().into_iter().flatten().filter(is_told);
             let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
-            let with: String = with.map(|(name, value)| format!("\n{name}: {}\n", plain(value))).collect();
+            // A result of a megabyte would leave no tokens for anything else.
+            let told = |value: &Value| shown(&plain(value), false, MOST_SHOWN);
+            let with: String = with.map(|(name, value)| format!("\n{name}: {}\n", told(value))).collect();
             format!(
                 "Judge the text between the lines of equals signs.\n=====\n{}\n=====\n{with}\nCriteria:\n{criteria}\n\n\
                  For each criterion say whether the text passes it, what to do better, and the place it rests on. \

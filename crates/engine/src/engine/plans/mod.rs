@@ -157,7 +157,7 @@ impl Run {
         let output = output(planning);
         let failed: Vec<&PlanResult> = planning.failed().collect();
         let has_any = planning.results().any(|result| result.status == StepStatus::Succeeded);
-        let mut details = self.model_details(at);
+        let details = self.model_details(at);
         if failed.is_empty() || has_any && step.on_failure != OnFailure::Stop {
             return self.succeed(at, output, Some(details));
         }
@@ -167,8 +167,15 @@ impl Run {
         let kind = kinds().find(|kind| *kind != FailureKind::Quality).or_else(|| kinds().next()).unwrap_or(FailureKind::Internal);
         let errors: Vec<String> = failed.iter().map(|result| result.told_error()).collect();
         let message = format!("{} of {count} steps of the plan failed: {}", failed.len(), errors.join("; "));
-        details["plan"] = output;
         self.fail_attempt_told(at, Failure::new(kind, message), Some(details));
+    }
+
+    /// The details of a failed `plan` step: what would have been its output, if steps of a plan have ended.
+    pub(crate) fn with_plan_details(&self, at: NodeRef, details: Option<Value>) -> Option<Value> {
+        let Some(planning) = self.state.planning(at).filter(|planning| planning.results().next().is_some()) else { return details };
+        let mut details = details.unwrap_or_else(|| self.model_details(at));
+        details["plan"] = output(planning);
+        Some(details)
     }
 
     /// The number of the step's current conversation, from 0: a `plan` step requests plans, and after each asks whether the work is done; a `task` step asks for

@@ -13,16 +13,13 @@ use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::gates::Question;
 use crate::engine::state::{NodeRef, StepWork, TaskTry};
 use crate::engine::steps::{Kind, Taken};
-use crate::engine::words::ms;
+use crate::engine::words::{MOST_SHOWN, ms, shown};
 use crate::event::{Failure, FailureKind, Happening};
 use crate::gate::{self, ReadArtefact};
 use crate::model::{ArtefactKind, CALL_TIMEOUT, JudgingStep, MOST_REPAIRS, PythonCode, QUERY_TIMEOUT, TaskStep, Text, WrittenArtefact};
 use crate::port::{PythonError, PythonReply, Rows, TableSource};
 use crate::source::{Span, Spanned};
 use crate::sql::mentions;
-
-/// The most bytes of a result that judges are shown.
-const MOST_SHOWN: usize = 20_000;
 
 /// The next action of a `task` step.
 enum NextOfTask {
@@ -281,7 +278,7 @@ impl Run {
         let with = json!({ "task": asked.trim(), "code": last.artefact.code, "printed": last.printed });
         let cards = self.accept_cards(at, own)?;
         let mut question = self.question_by(at, JudgingStep::Task(own), cards, with, Output::Plain(result))?;
-        question.shown = Some(texts::shown(&question.text, last.cut, MOST_SHOWN));
+        question.shown = Some(shown(&question.text, last.cut, MOST_SHOWN));
         Ok(question)
     }
 

@@ -117,16 +117,6 @@ fn told_tries(tries: &[TaskTry]) -> String {
     told
 }
 
-/// A result as judges are shown it: of a long one the beginning.
-pub(super) fn shown(text: &str, is_cut: bool, most: usize) -> String {
-    let rows = if is_cut { format!("\n(There were more rows; only the first {MOST_ROWS} are in the result.)") } else { String::new() };
-    if text.len() <= most {
-        return format!("{text}{rows}");
-    }
-    let beginning = &text[..text.floor_char_boundary(most)];
-    format!("{beginning}…\n(This is the beginning; the whole result has {} characters.){rows}", text.chars().count())
-}
-
 fn cut(text: &str, most: usize) -> String {
     let mut characters = text.chars();
     let beginning: String = characters.by_ref().take(most).collect();
@@ -178,12 +168,5 @@ mod tests {
         };
         let one = TaskTry { result: Some(Arc::new(json!([{ "n": 3 }]))), verdicts: Some(vec![verdict]), ..TaskTry::default() };
         assert!(told_tries(&[one]).ends_with("Try 1:\nResult: [{\"n\":3}]\nNot met, c1: No city."));
-    }
-
-    #[test]
-    fn judges_see_the_beginning_of_a_long_result() {
-        assert_eq!(shown("abc", false, 10), "abc");
-        assert_eq!(shown("ééééé", false, 3), "é…\n(This is the beginning; the whole result has 5 characters.)");
-        assert!(shown("abc", true, 10).ends_with("only the first 1000 are in the result.)"));
     }
 }

@@ -399,6 +399,27 @@ fn one_more_plan_is_asked_for_as_long_as_the_work_is_not_done() {
 }
 
 #[test]
+fn what_a_plan_gave_can_be_read_when_its_check_or_a_second_plan_fails() {
+    for second in [false, true] {
+        let step = with(work(), |plan| (plan.rounds, plan.check) = (Some(2), Some(named("checker"))));
+        let mut world = world(continues(step));
+        world.say("work", &plan("parallel", json!([get("rome", &[])])));
+        world.answer("work/rome/get", Says::Text("warm"));
+        if second {
+            world.say("work", r#"{"fulfilled": false, "progress": "Oslo is missing."}"#);
+        }
+        (0..3).for_each(|_| {
+            if world.step("work").is_none_or(|status| !status.is_final()) {
+                world.say("work", "garbage");
+            }
+        });
+        assert_eq!(world.step("work"), Some(StepStatus::Failed), "{second}");
+        assert_eq!(world.details("work")["plan"]["steps"][0]["output"]["said"], "warm", "{second}");
+        world.check();
+    }
+}
+
+#[test]
 fn work_that_is_done_needs_no_second_plan() {
     let step = with(work(), |plan| (plan.rounds, plan.check) = (Some(5), Some(named("checker"))));
     let mut world = world(step);
