@@ -41,7 +41,7 @@ def seconds(command, folder, **environment):
 
 def each(folder, kind, **environment):
     """Milliseconds of one step, and of a run with one step."""
-    one, many = (seconds([FLOW, "run", "%s_%d.yaml" % (kind, n), "-q", "--yes"], folder, **environment) for n in (1, STEPS + 1))
+    one, many = (seconds([FLOW, "run", "%s_%d.yaml" % (kind, n), "-q", "--trust"], folder, **environment) for n in (1, STEPS + 1))
     return 1000 * (many - one) / STEPS, 1000 * one
 
 
