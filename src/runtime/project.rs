@@ -21,7 +21,12 @@ pub(crate) fn project(path: &Path, named: Option<&Path>) -> PathBuf {
     match found.strip_prefix(&current) {
         Ok(rest) if rest.as_os_str().is_empty() => PathBuf::from("."),
         Ok(rest) => rest.to_path_buf(),
-        Err(_) => found,
+        // `../shop.yaml` is in the project `..`.
+        Err(_) => {
+            let place = |folder: &Path| folder.canonicalize().ok();
+            let above = |folder: &&Path| !folder.as_os_str().is_empty() && place(folder).is_some_and(|own| Some(own) == place(&found));
+            path.ancestors().skip(1).find(above).map_or_else(|| found.clone(), Path::to_path_buf)
+        }
     }
 }
 

@@ -95,3 +95,54 @@ fn a_file_that_is_named_twice_is_checked_and_tested_once() {
         assert_eq!((ran.exit, ran.err.as_str()), (0, "1 passed, 0 failed\n"), "{paths:?}: {}{}", ran.out, ran.err);
     }
 }
+
+const READS: &str = "flow: 1
+name: reads
+imports: [lib/notes.yaml]
+policies: { only_notes: { file_access: { read: ['deep/**'], write: [] } } }
+policy: only_notes
+steps:
+  - { id: all, read: notes/a.md }
+  - { id: found, search: notes, for: apples }
+outputs: { all: '{{ steps.all.output.text }}', found: '{{ steps.found.output[0].file }}' }
+";
+
+/// The folder from which a command is called, and the words that name a file.
+fn ways(shop: &std::path::Path, file: &str) -> Vec<(std::path::PathBuf, String)> {
+    let home = shop.parent().unwrap();
+    let link = home.join("link");
+    let (parent, name) = file.rsplit_once('/').unwrap_or(("", file));
+    vec![
+        (shop.to_path_buf(), file.to_owned()),
+        (home.to_path_buf(), format!("my shop/{file}")),
+        (home.to_path_buf(), format!("link/{file}")),
+        (home.to_path_buf(), format!("my shop/deep/../{file}")),
+        (home.to_path_buf(), shop.join(file).display().to_string()),
+        (home.to_path_buf(), link.join(file).display().to_string()),
+        (link.clone(), file.to_owned()),
+        (link.clone(), link.join(file).display().to_string()),
+        (shop.join("deep/er"), format!("../../{file}")),
+        (shop.join("deep/er"), shop.join(file).display().to_string()),
+        (shop.join("deep/er"), link.join(file).display().to_string()),
+        (link.join("deep"), format!("../{file}")),
+        (shop.join(parent), name.to_owned()),
+    ]
+}
+
+#[test]
+fn a_pipeline_finds_the_same_files_from_every_folder() {
+    let home = home();
+    let shop = home.path().canonicalize().unwrap().join("my shop");
+    std::os::unix::fs::symlink(&shop, shop.parent().unwrap().join("link")).unwrap();
+    std::fs::create_dir_all(shop.join("deep/notes")).unwrap();
+    std::fs::create_dir_all(shop.join("deep/lib")).unwrap();
+    std::fs::write(shop.join("deep/notes/a.md"), "Apples are red.\n").unwrap();
+    std::fs::write(shop.join("deep/reads.yaml"), READS).unwrap();
+    std::fs::write(shop.join("deep/lib/notes.yaml"), "flow: 1\nknowledge: { notes: { files: ../notes/*.md } }\n").unwrap();
+    for (folder, file) in ways(&shop, "deep/reads.yaml") {
+        let ran = flow(&folder, &["run", &file]);
+        let outputs: serde_json::Value = serde_json::from_str(&ran.out).unwrap_or_default();
+        let wanted = serde_json::json!({ "all": "Apples are red.\n", "found": "deep/notes/a.md" });
+        assert_eq!(outputs, wanted, "{}: flow run {file}: {}", folder.display(), ran.err);
+    }
+}
