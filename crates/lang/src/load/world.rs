@@ -285,7 +285,12 @@ impl World for Loader<'_> {
         // Reached in another way (`..`, a link, a whole path): named from the project all the same, so that what is in it is found there.
         let place = real(&normalised(folder), self.files);
         let inside = self.roots.first().and_then(|project| place.strip_prefix(project).ok());
-        inside.map_or_else(|| folder.to_path_buf(), |inside| self.project.join(inside))
+        match inside {
+            Some(inside) => self.project.join(inside),
+            // Paths of a whole project and others would not be comparable.
+            None if self.project.is_absolute() => place,
+            None => folder.to_path_buf(),
+        }
     }
 
     fn project(&self) -> PathBuf {

@@ -123,7 +123,7 @@ fn missing(path: &Path) -> Failure {
     let shown = files::shown(path);
     let message = match path.is_dir() {
         true => format!("the document {shown} is a folder; name the files in it"),
-        false => format!("the document {shown} does not exist, or is no file"),
+        false => format!("the document {shown} does not exist{}, or is no file", files::looked_in(path)),
     };
     failure(FailureKind::Unavailable, message)
 }
