@@ -207,7 +207,7 @@ impl ServedPipeline {
             on.unrecognised().iter().for_each(|line| tell!("{}: {line}", tool.name));
         }
         if on.scripted && !shared.quiet {
-            tell!("{}: models are scripted: replies come from a file, no model is called", tool.name);
+            tell!("{}: {}", tool.name, run::SCRIPTED);
         }
         Ok(ServedPipeline { runner, tool, is_quiet: shared.quiet, reach, arrivals: Arrivals::default() })
     }

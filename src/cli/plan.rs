@@ -1,6 +1,8 @@
 //! `flow plan`, and `flow run --dry-run`: what would run, and the most it can take. Nothing is started and no socket is opened; of
 //! files only the pipeline's own and the table of its person are read.
 
+use std::path::Path;
+
 use serde_json::{Map, Value};
 
 use super::arguments::{RunRequest, SharedOptions};
@@ -16,7 +18,7 @@ use crate::plan::{self, AgentPart, AgentUse, BlockIx, Elements, PipelineBounds, 
 use crate::port::Clock;
 use crate::report::graph::words;
 use crate::report::planned::{Ask, PlanEntry, PlannedRun, PlannedStage, planned};
-use crate::runtime::{Workflow, channel, know_prices, lacking, own_files, settings, world};
+use crate::runtime::{Workflow, channel, know_prices, lacking, own_files, settings, told_from_project, world};
 use crate::template::{self, KnownNames};
 
 /// Shows what would run.
@@ -46,6 +48,7 @@ pub(super) fn run(wanted: &RunRequest, as_json: bool, shared: &SharedOptions) ->
 /// What the command line gives. An input that is missing is not known; one that breaks its rules is rejected, as by a run.
 fn given(pipeline: &Pipeline, wanted: &RunRequest) -> Result<PreviewInputs, Refusal> {
     let (read, beside) = inputs::read(pipeline, wanted.inputs_file.as_deref(), &wanted.inputs)?;
+    let read = told_from_project(pipeline, Path::new(""), read);
     let channel = channel(pipeline, wanted.channel.as_deref().or(beside.as_deref()))?;
     let now = wanted.now.as_deref().map(inputs::time).transpose()?.unwrap_or_else(|| SystemClock::new().now());
     let mut lenient = pipeline.clone();

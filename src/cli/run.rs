@@ -23,6 +23,9 @@ use crate::runtime::{
     Attend, PlayedRun, RunError, RunOutcome, RunSession, Runner, Storage, Surroundings, Taping, Workflow, channel, settings, start_of,
 };
 
+/// What is told where replies come from a file.
+pub(super) const SCRIPTED: &str = "models are scripted: replies come from a file, no model is called";
+
 /// Runs a pipeline.
 pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let taping = match (&options.record, &options.replay) {
@@ -151,7 +154,7 @@ pub(super) fn watched<'a, T>(
         on.unrecognised().iter().for_each(|line| tell!("{line}"));
         match &on.runner.taping {
             Taping::Replay(folder) => tell!("replay: answers come from {}, no model or service is called", folder.display()),
-            _ if on.scripted => tell!("models are scripted: replies come from a file, no model is called"),
+            _ if on.scripted => tell!("{SCRIPTED}"),
             _ => {}
         }
     }

@@ -16,9 +16,9 @@ use crate::driver::{Blocking, CallResult, FoundPerson, PersonError};
 use crate::engine::{CallReply, CallRequest, Noted, PersonFrom, RunMessage, check_inputs, person, run_message};
 use crate::event::{ConversationSoFar, Event, Failure, FailureKind, Happening, RunEnd};
 use crate::journal::{Record, record};
-use crate::model::{Field, FieldKind, HistoryBounds, Mock, PastMessage, Pipeline, SandboxMode, TestCase, newest};
+use crate::model::{HistoryBounds, Mock, PastMessage, Pipeline, SandboxMode, TestCase, newest};
 use crate::port::{Embedding, ProgramCall, SearchRequest, Tape, WireFormat};
-use crate::runtime::{VirtualRun, first_event};
+use crate::runtime::{VirtualRun, first_event, told_from_project};
 
 /// The time of a test that has no `now`: a Monday morning.
 const NOW: &str = "2026-01-05T09:00:00Z";
@@ -68,7 +68,9 @@ pub(super) fn play(suite: &Suite, trial: &Trial, world: &Blocking, how: &TrialOp
         return not_started(vec![format!("the pipeline has no channel \"{name}\"")]);
     }
     let home = suite.path.parent().unwrap_or(Path::new(""));
-    let inputs = match check_inputs(pipeline, given(case, pipeline.input_fields(), home)) {
+    // A path in a test file is relative to that file.
+    let given = case.inputs.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect();
+    let inputs = match check_inputs(pipeline, told_from_project(pipeline, home, given)) {
         Ok(inputs) => inputs,
         Err(problems) => return not_started(problems),
     };
@@ -156,27 +158,6 @@ fn find_person(
         Mock::Output(_) => return (Err(CasePersonError::Mock), used),
     };
     (found.map_err(CasePersonError::from), used)
-}
-
-/// The inputs of a case. A path in a test file is relative to that file.
-fn given(case: &TestCase, fields: &[Field], home: &Path) -> Map<String, Value> {
-    let mut given = Map::new();
-    for (name, value) in &case.inputs {
-        let field = fields.iter().find(|field| field.name == *name);
-        let kind = |field: &Field| matches!(field.kind, FieldKind::File | FieldKind::Folder);
-        let is_path = field.is_some_and(|field| kind(field) || field.items.as_deref().is_some_and(kind));
-        let value = if is_path { placed(&value.value, home) } else { value.value.clone() };
-        given.insert(name.clone(), value);
-    }
-    given
-}
-
-fn placed(value: &Value, home: &Path) -> Value {
-    match value {
-        Value::String(path) => home.join(path).to_string_lossy().into_owned().into(),
-        Value::Array(list) => list.iter().map(|value| placed(value, home)).collect(),
-        other => other.clone(),
-    }
 }
 
 /// What a trial may reach.

@@ -1,13 +1,14 @@
 //! A new run that begins with what another one has done.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde_json::{Map, Value};
 
 use super::changed::{ChangedFiles, Touched};
 use super::session::{RunSession, begun};
 use super::surroundings::{Surroundings, start_of};
-use super::{RunError, settings};
+use super::{RunError, settings, told_from_project};
 use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_store::SqliteStore;
@@ -131,7 +132,7 @@ fn unchanged(on: &Surroundings, run: &str, start: &RunStart, store: &SqliteStore
 fn merged(pipeline: &Pipeline, start: &RunStart, given: Map<String, Value>) -> Result<(Map<String, Value>, BTreeSet<String>), RunError> {
     let mut all: Map<String, Value> = start.inputs.as_object().cloned().unwrap_or_default();
     all.retain(|_, value| !value.is_null());
-    all.extend(given);
+    all.extend(told_from_project(pipeline, Path::new(""), given));
     let inputs = check_inputs(pipeline, all).map_err(RunError::Inputs)?;
     let is_other = |(name, value): &(&String, &Value)| start.inputs.get(*name).unwrap_or(&Value::Null) != *value;
     let changed = inputs.iter().filter(is_other).map(|(name, _)| name.clone()).collect();

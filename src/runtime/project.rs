@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
+use serde_json::{Map, Value};
+
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::files::{read, yaml_files};
 use crate::load::{in_our_folder, project_of, says_flow};
+use crate::model::Pipeline;
 use crate::port::Files;
-use crate::source::{FileId, SourceFile};
+use crate::source::{FileId, SourceFile, from_folder};
 use crate::syntax;
 
 /// The project of a file: as named, else the nearest folder upwards with `flow.toml`, else the current one. Below the current folder it is named from
@@ -18,11 +21,42 @@ pub(crate) fn project(path: &Path, named: Option<&Path>) -> PathBuf {
     if path.is_absolute() {
         return std::path::absolute(&found).unwrap_or(found);
     }
+    // Of a file outside a whole path tells both: `../shop.yaml` in a project that has no `..`.
+    let is_outside =
+        || place_of(path).parent().is_some_and(|folder| !folder.starts_with(found.canonicalize().unwrap_or_else(|_| found.clone())));
+    if found == current && is_outside() {
+        return found;
+    }
     match found.strip_prefix(&current) {
         Ok(rest) if rest.as_os_str().is_empty() => PathBuf::from("."),
         Ok(rest) => rest.to_path_buf(),
-        Err(_) => found,
+        // `../shop.yaml` is in the project `..`.
+        Err(_) => {
+            let place = |folder: &Path| folder.canonicalize().ok();
+            let above = |folder: &&Path| !folder.as_os_str().is_empty() && place(folder).is_some_and(|own| Some(own) == place(&found));
+            path.ancestors().skip(1).find(above).map_or_else(|| found.clone(), Path::to_path_buf)
+        }
     }
+}
+
+/// The inputs of a run that a person gives in this folder, or a test in its own: their paths are told from the project, so that each names one file,
+/// whoever opens it. One that is outside is whole.
+pub(crate) fn told_from_project(pipeline: &Pipeline, from: &Path, mut inputs: Map<String, Value>) -> Map<String, Value> {
+    let place = |folder: &Path| if folder.as_os_str().is_empty() { Path::new(".") } else { folder }.canonicalize().ok();
+    let (Some(project), Some(from)) = (place(&pipeline.project), place(from)) else { return inputs };
+    if project == from {
+        return inputs;
+    }
+    let tell = |path: &str| match Path::new(path).is_absolute() {
+        true => path.to_owned(),
+        false => from_folder(&project, &from.join(path)).to_string_lossy().into_owned(),
+    };
+    for field in pipeline.input_fields() {
+        if let Some(value) = inputs.get_mut(&field.name) {
+            *value = field.with_paths(value, &tell);
+        }
+    }
+    inputs
 }
 
 /// Whether a YAML text has these keys at its outermost level, however they are written.

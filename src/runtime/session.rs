@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::convert::Infallible;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::asking::{AskingRun, Decide, OpenQuestions, ask_each};
 use super::conversation::{ConversationTurn, Waited};
 use super::stored::StoredRun;
 use super::surroundings::{Surroundings, start_of};
-use super::{RunEnding, RunError, RunOutcome, Workflow, kept, lacking};
+use super::{RunEnding, RunError, RunOutcome, Workflow, kept, lacking, told_from_project};
 use crate::adapter::environment;
 use crate::adapter::run_lock::RunLock;
 use crate::diagnostic::visible;
@@ -79,6 +79,8 @@ impl RunSession {
         let Workflow { checked, pipeline, file, project } = on.runner.workflow.clone();
         let limits = on.runner.limits.clone();
         let channel = channel(&pipeline, on.runner.channel.as_deref())?;
+        // A client of a server does not stand in a folder.
+        let inputs = if on.runner.is_served { inputs } else { told_from_project(&pipeline, Path::new(""), inputs) };
         let inputs = check_inputs(&pipeline, inputs).map_err(RunError::Inputs)?;
         if let Some(failure) = lacking(&checked) {
             return Err(RunError::Lacking(failure));

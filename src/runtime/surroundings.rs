@@ -283,7 +283,7 @@ pub(crate) fn start_of(events: &[Event]) -> Option<&RunStart> {
 /// Values of inputs as far as the file gives them.
 pub(crate) fn inputs_of_file(pipeline: &Pipeline) -> Map<String, Value> {
     let given = pipeline.input_fields().iter().filter_map(|field| {
-        let value = field.default.clone().or_else(|| field.example.clone())?;
+        let value = pipeline.default_of(field).or_else(|| field.example.clone())?;
         Some((field.name.clone(), value))
     });
     given.collect()

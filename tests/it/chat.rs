@@ -204,6 +204,7 @@ fn a_pipeline_and_each_of_its_agents_are_talked_with() {
     assert_eq!(ran.exit, 2, "{}", ran.err);
     assert!(ran.out.contains("On Saturday we are open from") && ran.err.contains("has no channel \"fax\""), "{} {}", ran.out, ran.err);
     assert!(ran.err.contains("each message is answered by itself"), "{}", ran.err);
+    assert_eq!(ran.err.matches("models are scripted: replies come from a file, no model is called").count(), 1, "{}", ran.err);
 }
 
 #[test]

@@ -324,7 +324,11 @@ fn a_data_file_that_is_not_there_fails_only_the_tests_that_read_it() {
     std::fs::remove_file(bench.at("hours.csv")).unwrap();
     let ran = bench.run(&["--filter", "missing_hours/note"]);
     assert_eq!(ran.exit, 1);
-    assert!(ran.out.contains("hours.csv does not exist. Check the path, or put the file there. (unavailable)"), "{}", ran.out);
+    assert!(
+        ran.out.contains("hours.csv does not exist in /") && ran.out.contains(". Check the path, or put the file there. (unavailable)"),
+        "{}",
+        ran.out
+    );
     bench.edit(TEST, "  - id: missing_hours\n", "  - id: missing_hours\n    mocks: { logged: { hours: 32 } }\n");
     let ran = bench.run(&["--filter", "missing_hours/note"]);
     assert_eq!((ran.exit, ran.err.as_str()), (0, "1 passed, 0 failed\n"), "{}", ran.out);

@@ -95,3 +95,181 @@ fn a_file_that_is_named_twice_is_checked_and_tested_once() {
         assert_eq!((ran.exit, ran.err.as_str()), (0, "1 passed, 0 failed\n"), "{paths:?}: {}{}", ran.out, ran.err);
     }
 }
+
+const READS: &str = "flow: 1
+name: reads
+imports: [lib/notes.yaml]
+policies: { only_notes: { file_access: { read: ['deep/**'], write: [] } } }
+policy: only_notes
+steps:
+  - { id: all, read: notes/a.md }
+  - { id: found, search: notes, for: apples }
+outputs: { all: '{{ steps.all.output.text }}', found: '{{ steps.found.output[0].file }}' }
+";
+
+fn link_to(shop: &std::path::Path) {
+    std::os::unix::fs::symlink(shop, shop.parent().unwrap().join("link")).unwrap();
+}
+
+/// The folder from which a command is called, and the words that name a file.
+fn ways(shop: &std::path::Path, file: &str) -> Vec<(std::path::PathBuf, String)> {
+    let home = shop.parent().unwrap();
+    let link = home.join("link");
+    let (parent, name) = file.rsplit_once('/').unwrap_or(("", file));
+    vec![
+        (shop.to_path_buf(), file.to_owned()),
+        (home.to_path_buf(), format!("my shop/{file}")),
+        (home.to_path_buf(), format!("link/{file}")),
+        (home.to_path_buf(), format!("my shop/deep/../{file}")),
+        (home.to_path_buf(), shop.join(file).display().to_string()),
+        (home.to_path_buf(), link.join(file).display().to_string()),
+        (link.clone(), file.to_owned()),
+        (link.clone(), link.join(file).display().to_string()),
+        (shop.join("deep/er"), format!("../../{file}")),
+        (shop.join("deep/er"), shop.join(file).display().to_string()),
+        (shop.join("deep/er"), link.join(file).display().to_string()),
+        (link.join("deep"), format!("../{file}")),
+        (shop.join(parent), name.to_owned()),
+    ]
+}
+
+#[test]
+fn a_pipeline_finds_the_same_files_from_every_folder() {
+    let home = home();
+    let shop = home.path().canonicalize().unwrap().join("my shop");
+    link_to(&shop);
+    std::fs::create_dir_all(shop.join("deep/notes")).unwrap();
+    std::fs::create_dir_all(shop.join("deep/lib")).unwrap();
+    std::fs::write(shop.join("deep/notes/a.md"), "Apples are red.\n").unwrap();
+    std::fs::write(shop.join("deep/reads.yaml"), READS).unwrap();
+    std::fs::write(shop.join("deep/lib/notes.yaml"), "flow: 1\nknowledge: { notes: { files: ../notes/*.md } }\n").unwrap();
+    for (folder, file) in ways(&shop, "deep/reads.yaml") {
+        let ran = flow(&folder, &["run", &file]);
+        let outputs: serde_json::Value = serde_json::from_str(&ran.out).unwrap_or_default();
+        let wanted = serde_json::json!({ "all": "Apples are red.\n", "found": "deep/notes/a.md" });
+        assert_eq!(outputs, wanted, "{}: flow run {file}: {}", folder.display(), ran.err);
+    }
+}
+
+/// Reads a file, lets a program read it, and does the same with each of a list.
+const ONE_FILE: &str = "flow: 1
+name: one
+inputs:
+  file: file
+  files: { type: list, items: file, default: [] }
+  usual: { type: file, default: ../data/usual.txt }
+steps:
+  - { id: read, read: '{{ inputs.file }}' }
+  - { id: ran, program: [cat, '{{ inputs.file }}'], reads_only: true }
+  - { id: usual, read: '{{ inputs.usual }}' }
+  - { id: usual_ran, program: [cat, '{{ inputs.usual }}'], reads_only: true }
+  - { id: all, program: [cat, '{{ inputs.files }}'], when: inputs.files | length > 0, reads_only: true }
+  - { id: each, for_each: inputs.files, as: one, when: inputs.files | length > 0, program: [cat, '{{ one }}'], reads_only: true }
+outputs:
+  file: '{{ inputs.file }}'
+  told: ['{{ steps.read.output.text }}', '{{ steps.ran.output }}']
+  usual: ['{{ steps.usual.output.text }}', '{{ steps.usual_ran.output }}']
+  list: ['{{ steps.all.output }}', '{{ steps.each.output }}']
+";
+
+const CALLS: &str = "flow: 1
+name: calls
+inputs: { file: file }
+steps: [{ id: one, call: deep/one.yaml, with: { file: '{{ inputs.file }}' } }]
+outputs: { told: '{{ steps.one.output.told }}' }
+";
+
+/// A project with files of the same name in several folders, and a folder beside it.
+fn files_of_one_name() -> (TempDir, std::path::PathBuf) {
+    let home = home();
+    let shop = home.path().canonicalize().unwrap().join("my shop");
+    for folder in ["my shop/data", "my shop/deep/data", "my shop/deep/er/data", "data"] {
+        let folder = shop.parent().unwrap().join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("sales.txt"), folder.strip_prefix(shop.parent().unwrap()).unwrap().display().to_string()).unwrap();
+    }
+    std::fs::write(shop.join("data/usual.txt"), "usual").unwrap();
+    std::fs::write(shop.join("deep/one.yaml"), ONE_FILE).unwrap();
+    std::fs::write(shop.join("calls.yaml"), CALLS).unwrap();
+    (home, shop)
+}
+
+#[test]
+fn an_input_of_type_file_is_one_file_from_every_folder() {
+    let (_home, shop) = files_of_one_name();
+    let home = shop.parent().unwrap();
+    for (folder, file, path, inside) in [
+        (shop.clone(), "deep/one.yaml", "data/sales.txt", "data/sales.txt"),
+        (home.to_path_buf(), "my shop/deep/one.yaml", "my shop/data/sales.txt", "data/sales.txt"),
+        (shop.join("deep"), "one.yaml", "../data/sales.txt", "data/sales.txt"),
+        (shop.join("deep"), "one.yaml", "data/sales.txt", "deep/data/sales.txt"),
+        (shop.join("deep/er"), "../one.yaml", "data/sales.txt", "deep/er/data/sales.txt"),
+        (shop.join("deep/er"), "../one.yaml", "../../data/sales.txt", "data/sales.txt"),
+        (shop.join("data"), "../deep/one.yaml", "./sales.txt", "data/sales.txt"),
+    ] {
+        let call = ["run", "--trust", file, "--input", &format!("file={path}"), "--input", &format!("files={path},{path}")];
+        let ran = flow(&folder, &call);
+        let told: serde_json::Value = serde_json::from_str(&ran.out).unwrap_or_default();
+        let text = format!("my shop/{}", inside.strip_suffix("/sales.txt").unwrap());
+        let wanted = serde_json::json!({
+            "file": inside, "told": [text, text], "usual": ["usual", "usual"], "list": [format!("{text}{text}"), [text, text]],
+        });
+        assert_eq!(told, wanted, "{}: {path}: {}", folder.display(), ran.err);
+        let calls = shop.join("calls.yaml");
+        let call = ["run", "--trust", &calls.display().to_string(), "--input", &format!("file={path}")];
+        let ran = flow(&folder, &call);
+        let told: serde_json::Value = serde_json::from_str(&ran.out).unwrap_or_default();
+        assert_eq!(told, serde_json::json!([text, text]), "{}: {call:?}: {}", folder.display(), ran.err);
+    }
+    // A text is no path until a step reads it, and means the project.
+    std::fs::write(shop.join("text.yaml"), "flow: 1\nname: text\ninputs: { path: text }\nsteps: [{ id: read, read: '{{ inputs.path }}' }]\noutputs: '{{ steps.read.output.text }}'\n").unwrap();
+    let ran = flow(&shop.join("deep"), &["run", "../text.yaml", "--input", "path=data/sales.txt"]);
+    assert!(ran.out.contains("my shop/data"), "{}", ran.err);
+    let ran = flow(&shop.join("deep"), &["run", "../text.yaml", "--input", "path=data/none.txt"]);
+    let looked_in = format!("does not exist in {}", shop.join("deep").display());
+    assert!(ran.err.contains("The file ../data/none.txt ") && ran.err.contains(&looked_in), "{}", ran.err);
+}
+
+#[test]
+fn an_input_of_a_test_is_relative_to_its_file_from_every_folder() {
+    let (_home, shop) = files_of_one_name();
+    link_to(&shop);
+    let test = "flow: 1
+test: one.yaml
+cases:
+  - id: a
+    inputs: { file: data/sales.txt, files: [../data/sales.txt] }
+    expect:
+      outputs:
+        file: deep/data/sales.txt
+        told: ['my shop/deep/data', 'my shop/deep/data']
+        list: ['my shop/data', ['my shop/data']]
+";
+    std::fs::write(shop.join("deep/one.test.yaml"), test).unwrap();
+    for (folder, file) in ways(&shop, "deep/one.test.yaml") {
+        let ran = flow(&folder, &["test", &file]);
+        assert_eq!(ran.exit, 0, "{}: flow test {file}: {}{}", folder.display(), ran.out, ran.err);
+    }
+}
+
+#[test]
+fn without_a_flow_toml_a_step_and_a_program_still_mean_one_file() {
+    let (_home, shop) = files_of_one_name();
+    let home = shop.parent().unwrap();
+    std::fs::remove_file(shop.join("flow.toml")).unwrap();
+    // A program sees the project and the folder of its file.
+    std::fs::write(shop.join("deep/one.yaml"), ONE_FILE.replace("../data/usual.txt", "usual.txt")).unwrap();
+    std::fs::write(shop.join("deep/usual.txt"), "usual").unwrap();
+    for folder in ["data", "my shop", "my shop/data", "my shop/deep"] {
+        let folder = home.join(folder);
+        let up = if folder.parent() == Some(home) { ".." } else { "../.." };
+        for file in [shop.join("deep/one.yaml"), std::path::Path::new(up).join("my shop/deep/one.yaml")] {
+            let path = if folder.ends_with("data") { "sales.txt" } else { "data/sales.txt" };
+            let ran = flow(&folder, &["run", "--trust", &file.display().to_string(), "--input", &format!("file={path}")]);
+            let told: serde_json::Value = serde_json::from_str(&ran.out).unwrap_or_default();
+            let text = std::fs::read_to_string(folder.join(path)).unwrap();
+            assert_eq!(told["told"], serde_json::json!([text, text]), "{}: {}: {}", folder.display(), file.display(), ran.err);
+            assert_eq!(told["usual"], serde_json::json!(["usual", "usual"]), "{}", ran.err);
+        }
+    }
+}

@@ -113,3 +113,21 @@ fn the_example_of_the_manual_runs_as_it_says() {
     let tries = format!("task work{tries}");
     tries.lines().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
 }
+
+#[test]
+fn a_scripted_judge_that_is_misspelled_is_told_what_to_write() {
+    let project = tempfile::tempdir().unwrap();
+    let folder = project.path();
+    std::fs::write(
+        folder.join("p.yaml"),
+        "flow: 1\nname: p\nmodels: { default: { provider: scripted, replies: r.yaml } }\nagents: { w: {}, j: {} }\n\
+         steps:\n  - { id: work, task: w, prompt: Go., artefact: text, accept: [It is short.], judge: j, max_attempts: 2 }\n\
+         outputs: { text: \"{{ steps.work.output.result }}\" }\n",
+    )
+    .unwrap();
+    let tried = "{ data: { thought: Try., result: Short. } }";
+    std::fs::write(folder.join("r.yaml"), format!("flow: 1\nreplies:\n  work:\n    - {tried}\n    - pased\n")).unwrap();
+    let (exit, _, err) = flow(folder, &["run", "p.yaml"]);
+    assert_eq!(exit, 6, "{err}");
+    assert!(err.contains("as a scripted reply write passed, or failed: { c1: feedback }"), "{err}");
+}

@@ -4,6 +4,7 @@ use super::Chat;
 use super::opened::Opened;
 use super::typed::{ChatLines, CommandWord};
 use crate::cli::arguments::MOST_MESSAGES;
+use crate::cli::run::{SCRIPTED, ready};
 use crate::cli::tell;
 use crate::diagnostic::{counted, shell_path, shell_word, visible};
 use crate::event::Usage;
@@ -89,6 +90,10 @@ impl Chat<'_> {
         });
         let help = if lines.is_script() { "" } else { "; /help lists commands, Ctrl-D ends the chat" };
         self.line(&format!("chat with {}{}{help}", self.opened.name(), model.unwrap_or_default()));
+        // Of an agent the line above says so. What is wrong with the surroundings is told with the first message.
+        if self.opened.agent.is_none() && ready(&self.runner).is_ok_and(|on| on.scripted) {
+            self.line(SCRIPTED);
+        }
         if self.opened.agent.is_none() && pipeline.conversation.is_none() {
             self.line("this pipeline has no conversation: each message is answered by itself");
         }

@@ -28,6 +28,12 @@ pub fn shown(path: &Path) -> String {
     visible(&path.display().to_string()).into_owned()
 }
 
+/// Where a path that is not whole was looked for: ` in FOLDER`.
+pub(super) fn looked_in(path: &Path) -> String {
+    let folder = std::env::current_dir().ok().filter(|_| path.is_relative());
+    folder.map(|folder| format!(" in {}", shown(&folder))).unwrap_or_default()
+}
+
 /// A path that can be opened: an empty path refers to the current folder.
 pub(super) fn here(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }

@@ -65,6 +65,40 @@ impl Field {
     pub fn new(name: impl Into<String>, kind: FieldKind) -> Field {
         Field { name: name.into(), kind, is_required: true, ..Field::default() }
     }
+
+    /// A value of this field with each path of a `file` or `folder` in it told in another way.
+    pub fn with_paths(&self, value: &Value, tell: &dyn Fn(&str) -> String) -> Value {
+        match (self.kind, value) {
+            (FieldKind::File | FieldKind::Folder, Value::String(path)) if !path.is_empty() => tell(path).into(),
+            (FieldKind::List, Value::Array(list)) => match &self.items {
+                Some(items) => list.iter().map(|value| items.with_paths(value, tell)).collect(),
+                None => value.clone(),
+            },
+            (FieldKind::Object, Value::Object(fields)) => {
+                let of = |name: &str| self.fields.iter().find(|field| field.name == name);
+                let told = fields
+                    .iter()
+                    .map(|(name, value)| (name.clone(), of(name).map_or_else(|| value.clone(), |field| field.with_paths(value, tell))));
+                Value::Object(told.collect())
+            }
+            (
+                FieldKind::File
+                | FieldKind::Folder
+                | FieldKind::List
+                | FieldKind::Object
+                | FieldKind::Text
+                | FieldKind::Number
+                | FieldKind::Integer
+                | FieldKind::Boolean
+                | FieldKind::Date
+                | FieldKind::Datetime
+                | FieldKind::Any
+                | FieldKind::Plan
+                | FieldKind::Scorecard,
+                value,
+            ) => value.clone(),
+        }
+    }
 }
 
 /// The types of fields.
@@ -87,9 +121,9 @@ pub enum FieldKind {
     List,
     /// An object.
     Object,
-    /// A path of a file; relative to the current folder.
+    /// A path of a file; relative to the project's folder. Who gives one at the command line tells it from the current folder.
     File,
-    /// A path of a folder; relative to the current folder.
+    /// A path of a folder, like that of a file.
     Folder,
     /// Anything.
     #[default]

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use serde_json::Value;
 
 use super::{Agent, Channel, Conversation, Field, Filling, Model, Scorecard, Shape, Step, StyleGuide, Text, Tool};
-use crate::source::{Span, Spanned};
+use crate::source::{Span, Spanned, from_folder};
 
 /// A pipeline and all pipelines it calls.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -87,6 +88,12 @@ impl Pipeline {
             Shape::Fields(fields) => fields,
             Shape::Schema(_) => &[],
         }
+    }
+
+    /// The default of an input as a run has it. A path in a file is relative to that file; that of an input to the project's folder.
+    pub fn default_of(&self, field: &Field) -> Option<Value> {
+        let tell = |path: &str| from_folder(&self.project, &self.folder.join(path)).to_string_lossy().into_owned();
+        field.default.as_ref().map(|default| field.with_paths(default, &tell))
     }
 
     /// Its `limits`, narrowed by the policy in force for the file.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use characters::{is_invisible, is_unseen};
-pub use paths::normalised;
+pub use paths::{from_folder, normalised};
 
 /// Which file of a [`Sources`] a span lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]

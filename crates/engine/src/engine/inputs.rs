@@ -15,7 +15,7 @@ pub fn inputs_schema(pipeline: &Pipeline) -> Value {
     let mut schema = shape::object_schema(fields);
     for field in fields {
         let Some(Value::Object(of_field)) = schema.pointer_mut("/properties").and_then(|all| all.get_mut(&field.name)) else { continue };
-        of_field.extend(field.default.clone().map(|default| ("default".to_owned(), default)));
+        of_field.extend(pipeline.default_of(field).map(|default| ("default".to_owned(), default)));
         of_field.extend(field.example.clone().map(|example| ("examples".to_owned(), Value::Array(vec![example]))));
     }
     if let Some(Value::Array(required)) = schema.get_mut("required") {
@@ -48,7 +48,7 @@ pub fn check_inputs(pipeline: &Pipeline, given: Map<String, Value>) -> Result<Ma
     let mut checked = Map::new();
     let mut missing = vec![];
     for field in fields {
-        let Some(value) = given.get(&field.name).or(field.default.as_ref()) else {
+        let Some(value) = given.get(&field.name).cloned().or_else(|| pipeline.default_of(field)) else {
             if field.is_required {
                 let example = field.example.as_ref().map(|e| format!(", for example {e}")).unwrap_or_default();
                 missing.push(format!("input \"{}\" is missing{example}", field.name));
@@ -57,13 +57,13 @@ pub fn check_inputs(pipeline: &Pipeline, given: Map<String, Value>) -> Result<Ma
             continue;
         };
         // A default was checked against its field when the file was checked.
-        let is_checked = field.default.as_ref() == Some(value);
-        let found = if is_checked { vec![] } else { shape::problems(&shape::field_schema(field), value) };
+        let is_checked = !given.contains_key(&field.name) || field.default.as_ref() == Some(&value);
+        let found = if is_checked { vec![] } else { shape::problems(&shape::field_schema(field), &value) };
         if !found.is_empty() {
             let what = if field.is_pii { "does not satisfy its rules".to_string() } else { found.join("; ") };
             problems.push(format!("input \"{}\": {what}", field.name));
         }
-        checked.insert(field.name.clone(), value.clone());
+        checked.insert(field.name.clone(), value);
     }
     missing.extend(problems);
     if missing.is_empty() { Ok(checked) } else { Err(missing) }

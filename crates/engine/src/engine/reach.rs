@@ -109,9 +109,10 @@ impl Run {
         let Some(parent) = self.state.instance(instance).parent else {
             let is_served = self.state.start.as_ref().is_some_and(|start| start.served);
             // A value equal to the default in the file does not count as data, whoever provided it.
-            let (fields, inputs) = (self.planned(instance).pipeline.input_fields(), &self.state.instance(instance).inputs);
-            let default = |name: &String| fields.iter().find(|field| field.name == *name).and_then(|field| field.default.as_ref());
-            let is_default = names.iter().all(|name| default(name).is_some_and(|default| inputs.get(name) == Some(default)));
+            let (pipeline, inputs) = (&self.planned(instance).pipeline, &self.state.instance(instance).inputs);
+            let field = |name: &String| pipeline.input_fields().iter().find(|field| field.name == *name);
+            let default = |name: &String| field(name).and_then(|field| pipeline.default_of(field));
+            let is_default = names.iter().all(|name| default(name).is_some_and(|default| inputs.get(name) == Some(&default)));
             return if is_served && !is_default { HostSource::Data } else { HostSource::Input };
         };
         let step = self.step(parent);

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::hash::{hash, texts};
@@ -38,6 +38,8 @@ pub(crate) struct Loader<'f> {
     /// Folders that were listed for "did you mean".
     listings: Cell<usize>,
     bytes: usize,
+    /// The current folder, where the first file is named from there: so all are, for people.
+    here: Option<PathBuf>,
     /// By file id: the path as it was reached.
     paths: Vec<PathBuf>,
     /// By file id: the name that counts for the hash, from the project's folder where possible.
@@ -64,6 +66,7 @@ impl<'f> Loader<'f> {
             files,
             project: normalised(project),
             roots: vec![real(&normalised(project), files), real(&home, files)],
+            here: path.is_relative().then(|| files.real_path(Path::new(""))).flatten(),
             sources: Sources::default(),
             diagnostics: vec![],
             imported_at: BTreeMap::new(),
@@ -98,7 +101,8 @@ impl<'f> Loader<'f> {
         if self.bytes > MOST_BYTES {
             return Err(ReadFileError::Refused("the files brought in are larger than 8 MiB together".to_owned()));
         }
-        let file = self.sources.add(shown(path), text);
+        let told = self.here.as_ref().and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path);
+        let file = self.sources.add(shown(told), text);
         let name = self.roots.iter().find_map(|root| place.strip_prefix(root).ok()).unwrap_or(&place);
         self.names.push(shown(name));
         self.paths.push(path.to_path_buf());
@@ -273,7 +277,20 @@ impl<'f> Loader<'f> {
 
 impl World for Loader<'_> {
     fn folder(&self, file: FileId) -> PathBuf {
-        self.path_of(file).parent().map(Path::to_path_buf).unwrap_or_default()
+        let folder = self.path_of(file).parent().unwrap_or(Path::new(""));
+        let is_below = |rest: &Path| rest.components().all(|part| matches!(part, Component::Normal(_)));
+        if normalised(folder).strip_prefix(&self.project).is_ok_and(is_below) {
+            return folder.to_path_buf();
+        }
+        // Reached in another way (`..`, a link, a whole path): named from the project all the same, so that what is in it is found there.
+        let place = real(&normalised(folder), self.files);
+        let inside = self.roots.first().and_then(|project| place.strip_prefix(project).ok());
+        match inside {
+            Some(inside) => self.project.join(inside),
+            // Paths of a whole project and others would not be comparable.
+            None if self.project.is_absolute() => place,
+            None => folder.to_path_buf(),
+        }
     }
 
     fn project(&self) -> PathBuf {

@@ -39,7 +39,7 @@ pub fn command_line(keys: &KeyReader) -> Option<ProgramCommand> {
 fn words(keys: &KeyReader) -> Option<Vec<Text>> {
     let node = keys.get("program")?;
     if let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string()) {
-        let words: Vec<String> = scalar.text.split_whitespace().map(as_item).collect();
+        let words: Vec<String> = words_of(&scalar.text).iter().map(|word| as_item(word)).collect();
         let message = format!("program {} is a text; it takes a list: the program, then each argument", quoted(&scalar.text));
         keys.lower.report(wrong_type(node, message).help(format!("write program: [{}]", words.join(", "))));
         return None;
@@ -54,10 +54,42 @@ fn words(keys: &KeyReader) -> Option<Vec<Text>> {
 }
 
 /// A word as an item of a list in brackets.
+/// The words of a command line: what stands in quotes or in a template is in one word.
+fn words_of(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut rest) = (vec![], None::<String>, line);
+    while let Some(first) = rest.chars().next() {
+        let template = [("{{", "}}"), ("{%", "%}"), ("{#", "#}")].into_iter().find(|(open, _)| rest.starts_with(open));
+        let end_of = |close: &str| rest.get(close.len()..).and_then(|inner| Some((inner.find(close)? + close.len(), close.len())));
+        let quote = ["'", "\""].into_iter().find(|quote| rest.starts_with(quote));
+        let taken = if let Some((end, length)) = template.and_then(|(_, close)| end_of(close)) {
+            word.get_or_insert_default().push_str(rest.get(..end + length).unwrap_or_default());
+            end + length
+        } else if let Some((end, length)) = quote.and_then(end_of) {
+            word.get_or_insert_default().push_str(rest.get(length..end).unwrap_or_default());
+            end + length
+        } else {
+            match first.is_whitespace() {
+                true => words.extend(word.take()),
+                false => word.get_or_insert_default().push(first),
+            }
+            first.len_utf8()
+        };
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    words.extend(word);
+    words
+}
+
+/// A word as an item of a list in YAML.
 fn as_item(word: &str) -> String {
-    let is_plain = word.starts_with(|c: char| c.is_ascii_alphanumeric() || "./_".contains(c))
+    let is_plain = word.starts_with(|c: char| c.is_ascii_alphanumeric() || "./_-".contains(c))
+        && word.trim_matches('-') != ""
         && word.chars().all(|c| c.is_ascii_alphanumeric() || "./_-=@%+~".contains(c));
-    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "''")) }
+    match word.contains(['"', '\\']) {
+        _ if is_plain => word.to_owned(),
+        false if word.contains("{{") || word.contains('\'') => format!("\"{word}\""),
+        false | true => format!("'{}'", word.replace('\'', "''")),
+    }
 }
 
 /// A program: a name, or an absolute path. One from the folder of the file would run whatever lies there.
@@ -222,4 +254,24 @@ pub fn is_variable(name: &str) -> bool {
 fn path_of(keys: &KeyReader, what: &str, written: &Spanned<String>) -> Option<PathBuf> {
     let answer = keys.lower.world().path(keys.lower.file, &written.value);
     keys.lower.found(what, &written.value, written.span, answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_is_told_as_a_list() {
+        let list = |line: &str| words_of(line).iter().map(|word| as_item(word)).collect::<Vec<_>>().join(", ");
+        for (line, told) in [
+            ("wc -l {{ inputs.file }}", r#"wc, -l, "{{ inputs.file }}""#),
+            ("sort --key={{ inputs.key | default('a b') }} x.txt", r#"sort, "--key={{ inputs.key | default('a b') }}", x.txt"#),
+            (r#"grep {{ inputs.what | default("x y") }}"#, r#"grep, '{{ inputs.what | default("x y") }}'"#),
+            ("grep  'two words' \"it's\" a.txt", r#"grep, 'two words', "it's", a.txt"#),
+            ("echo {{ open it's --", r#"echo, "{{", open, "it's", '--'"#),
+            ("cat < a.txt", "cat, '<', a.txt"),
+        ] {
+            assert_eq!(list(line), told, "{line}");
+        }
+    }
 }

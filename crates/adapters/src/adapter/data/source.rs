@@ -98,7 +98,9 @@ pub(super) fn larger_than(path: &Path, most_bytes: u64) -> Failure {
 pub(super) fn cannot_open(path: &Path, error: &std::io::Error) -> Failure {
     let shown = path.display();
     let sentence = match error.kind() {
-        ErrorKind::NotFound => format!("The file {shown} does not exist. Check the path, or put the file there."),
+        ErrorKind::NotFound => {
+            format!("The file {shown} does not exist{}. Check the path, or put the file there.", super::super::files::looked_in(path))
+        }
         ErrorKind::IsADirectory => format!("{shown} is a folder, not a file."),
         ErrorKind::InvalidInput => format!("{shown} is not a regular file."),
         ErrorKind::PermissionDenied => format!("You are not allowed to read the file {shown}. Change its permissions."),

@@ -51,7 +51,15 @@ pub(super) fn documents(request: &SearchRequest, own: &ManyReads) -> Result<BTre
         found.insert(from_project(&home, &place), DocumentFile { path: place, stamp, origin: DocumentOrigin::Given });
     }
     if found.is_empty() {
-        let why = if request.given.is_some() { "the run gave it no files" } else { "no file fits its files" };
+        let patterns: Vec<String> = request.files.iter().map(|pattern| from_project(&request.project, &pattern.whole())).collect();
+        let why = match patterns.is_empty() {
+            true => "the run gave it no files".to_owned(),
+            false => {
+                let given = if request.given.is_some() { ", and the run gave it no files" } else { "" };
+                let (patterns, folder) = (patterns.join(" or "), files::shown(&home));
+                format!("no file in {folder} fits {}{given}; hidden files and links do not count", visible(&patterns))
+            }
+        };
         return Err(failure(FailureKind::Unavailable, format!("knowledge {} has no documents: {why}", request.knowledge)));
     }
     Ok(found)
@@ -115,7 +123,7 @@ fn missing(path: &Path) -> Failure {
     let shown = files::shown(path);
     let message = match path.is_dir() {
         true => format!("the document {shown} is a folder; name the files in it"),
-        false => format!("the document {shown} does not exist, or is no file"),
+        false => format!("the document {shown} does not exist{}, or is no file", files::looked_in(path)),
     };
     failure(FailureKind::Unavailable, message)
 }

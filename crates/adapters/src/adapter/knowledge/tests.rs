@@ -223,11 +223,13 @@ fn a_document_that_cannot_be_read_is_told_and_the_others_are_searched() {
 #[test]
 fn no_file_that_fits_is_a_failure_that_says_so() {
     let project = Project::with(&[("a.txt", "apples")]);
-    let none = found(project.request(&["*.md"], "apples")).unwrap_err();
-    assert_eq!(
-        (none.kind, none.message.as_str()),
-        (FailureKind::Unavailable, "knowledge handbook has no documents: no file fits its files")
+    let none = found(project.request(&["*.md", "b/**/*.pdf"], "apples")).unwrap_err();
+    let folder = project.path("").canonicalize().unwrap();
+    let wanted = format!(
+        "knowledge handbook has no documents: no file in {} fits *.md or b/**/*.pdf; hidden files and links do not count",
+        folder.display()
     );
+    assert_eq!((none.kind, none.message), (FailureKind::Unavailable, wanted));
 }
 
 fn damage(path: &Path, from: u64) {

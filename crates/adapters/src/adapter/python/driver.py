@@ -41,6 +41,7 @@ STOP_SECONDS = 1.0
 MAX_MESSAGE = 500
 MAX_TRACEBACK = 8000
 MAX_FRAMES = 40
+MAX_NAMES = 20
 
 
 class Stopped(BaseException):
@@ -326,7 +327,7 @@ def run(request, encode):
     kept = dict(builtins.__dict__)
     replaced = sys.modules["__main__"]
     sys.modules["__main__"] = module
-    report = Report(name)
+    report = Report(name, request["variables"])
     any_error, raised = BaseException, None
     try:
         exec(compiled, module.__dict__)
@@ -465,10 +466,11 @@ def syntax_failure(error):
 class Report:
     """Failures of the code. What it needs is loaded before the code runs."""
 
-    def __init__(self, name):
+    def __init__(self, name, given=()):
         import traceback
 
         self.name = name
+        self.given = sorted(name for name in given)
         self.traceback = traceback
         places = {place.rstrip("/") + "/" for place in sys.path + [sys.prefix, sys.base_prefix] if place.strip("/")}
         self.places = sorted(places, key=len, reverse=True)
@@ -496,7 +498,19 @@ class Report:
         if isinstance(error, ModuleNotFoundError) and error.name and _is_top_level(error.name):
             message = "The code imports `%s`, which is not installed in this environment." % _cut(error.name, 60)
             return failure("missing_package", message, kind, line, self.text(error, shown))
-        return failure("exception", _message(error), kind, line, self.text(error, shown))
+        return failure("exception", _message(error, self.help(error)), kind, line, self.text(error, shown))
+
+    def help(self, error):
+        """What there is where the code looked for something else: the variables that it is given, and no files."""
+        if isinstance(error, FileNotFoundError):
+            begin = "; the code sees no files of the project, only what it is given: "
+        elif isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
+            begin = "; the code is given "
+        else:
+            return ""
+        names = self.given[:MAX_NAMES]
+        more = len(self.given) - len(names)
+        return begin + (", ".join(names) or "no variables") + (" and %d more" % more if more else "")
 
     def text(self, error, shown):
         """The traceback as Python prints it, from the first line of the author's code on, without the machine's folders."""
@@ -530,10 +544,10 @@ def _is_top_level(name):
     return name.split(".")[0] not in sys.modules
 
 
-def _message(error):
+def _message(error, help=""):
     text = " ".join(_safely(str, error).split())
     name = type(error).__name__
-    return _cut("%s: %s" % (name, text) if text else name, MAX_MESSAGE).encode("utf-8", "replace").decode("utf-8")
+    return (_cut("%s: %s" % (name, text) if text else name, MAX_MESSAGE) + _cut(help, MAX_MESSAGE)).encode("utf-8", "replace").decode("utf-8")
 
 
 def _safely(show, value):

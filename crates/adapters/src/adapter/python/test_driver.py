@@ -113,6 +113,19 @@ class Failures(StepTest):
         expected += ['  File "steps.chart", line 2, in share', "    return a / b", "ZeroDivisionError: division by zero"]
         self.assertEqual(lines, expected)
 
+    def test_a_name_or_a_file_that_is_not_there_tells_what_is(self):
+        def told(code, **variables):
+            return self.error(code, kind="exception", variables=variables)["message"]
+
+        self.assertEqual(told("x = orders", sales=1, region="a"), "NameError: name 'orders' is not defined; the code is given region, sales")
+        self.assertEqual(told("x = orders"), "NameError: name 'orders' is not defined; the code is given no variables")
+        many = {"v%02d" % number: 1 for number in range(25)}
+        self.assertTrue(told("x = orders", **many).endswith("v18, v19 and 5 more"))
+        message = told("open('data/sales.csv')", sales=1)
+        self.assertTrue(message.startswith("FileNotFoundError: "), message)
+        self.assertTrue(message.endswith("; the code sees no files of the project, only what it is given: sales"), message)
+        self.assertNotIn("given", told("def f():\n    x += 1\nf()", sales=1))
+
     def test_below_the_authors_lines_are_those_of_libraries_without_folders(self):
         error = self.error("import json\nx = json.loads('{')", kind="exception", name="parse.py")
         self.assertEqual((error["type"], error["line"]), ("JSONDecodeError", 2))

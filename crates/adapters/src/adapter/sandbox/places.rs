@@ -2,11 +2,11 @@
 //! flow. Everything else of the disk is not there for it: no home, no `/etc/passwd`, no other program's files.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::ProgramPlaces;
 use super::spec::PathRules;
-use crate::adapter::files::{here, shown};
+use crate::adapter::files::{here, real as real_path, shown};
 use crate::event::Failure;
 use crate::model::{FailureKind, Touch};
 use crate::port::ProgramCall;
@@ -176,7 +176,10 @@ fn given(path: &Path) -> Result<GivenPlace, Failure> {
 fn stays_in(project: &Path, given: &GivenPlace, touch: Touch) -> Result<(), Failure> {
     let Ok(real) = here(project).canonicalize() else { return Ok(()) };
     let named = std::path::absolute(here(project)).unwrap_or_else(|_| project.to_path_buf());
-    let is_named_inside = touch == Touch::Write || given.named.starts_with(&named) || given.named.starts_with(&real);
+    // `PROJECT/../other` is not in the project; a person named it so, since paths of files are tidied.
+    let has_steps_up = given.named.components().any(|part| part == Component::ParentDir);
+    let named_at = if has_steps_up { real_path(&given.named) } else { given.named.clone() };
+    let is_named_inside = touch == Touch::Write || named_at.starts_with(&named) || named_at.starts_with(&real);
     if !is_named_inside || given.real.starts_with(&real) {
         return Ok(());
     }

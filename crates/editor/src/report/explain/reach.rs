@@ -196,6 +196,11 @@ pub(super) fn outside(plan: &Plan) -> Vec<String> {
                 said.push(format!("Step {id} {}{whose}.", starts(run, sandbox)));
             } else if let StepKind::Python(own) = &step.kind {
                 said.push(format!("Step {id} {}{whose}.", runs(&own.run)));
+            } else if let StepKind::Task(task) = &step.kind
+                && task.may_run_code()
+            {
+                let may = if task.fixed_artefact().is_some() { "runs" } else { "may run" };
+                said.push(format!("Step {id} {may} code that agent {} writes in a sandbox, without a network{whose}.", task.agent.value));
             }
             if step.is_once {
                 said.push(format!("After a crash a person decides whether step {id} runs again{whose}."));

@@ -222,11 +222,20 @@ impl Run {
                 }
                 if let Err(problem) = &answer {
                     let brief = self.judge_brief(at, question, place, false)?;
+                    let is_scripted = self.is_scripted(at, &brief);
                     if self.repair(at, brief, std::slice::from_ref(&problem.message)).is_ok() {
                         return Ok(None);
                     }
+                    let id = ids.first().copied().unwrap_or("criterion");
+                    let help = if is_scripted {
+                        format!("; as a scripted reply write passed, or failed: {{ {id}: feedback }}")
+                    } else {
+                        String::new()
+                    };
+                    Err(Failure { message: format!("{}{help}", problem.message), ..problem.clone() })
+                } else {
+                    answer
                 }
-                answer
             }
         };
         said.push(answer);

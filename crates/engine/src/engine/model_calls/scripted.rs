@@ -21,6 +21,13 @@ impl Run {
         used.get(key).copied().unwrap_or(0) + elements.map(|(_, used)| used).sum::<u64>()
     }
 
+    /// Whether the last answer of a step's model was a scripted reply.
+    pub(crate) fn is_scripted(&self, at: NodeRef, brief: &Brief) -> bool {
+        let of_test = self.options.replies.as_ref().is_some_and(|replies| replies_of(replies, &self.state.node(at).path).is_some());
+        let fallback = self.state.talk(at).map_or(0, |talk| talk.fallbacks);
+        of_test || self.models(at, brief).get(fallback).is_some_and(|(_, model)| model.provider.scripted().is_some())
+    }
+
     /// The scripted reply to a call: a template of an author, filled in with the names of its step.
     pub(crate) fn scripted_reply(
         &self,

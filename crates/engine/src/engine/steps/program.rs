@@ -15,6 +15,8 @@ use crate::event::{Failure, FailureKind};
 use crate::gate::result;
 use crate::model::{CALL_TIMEOUT, Filling, Form, OutputWord, Policy, ProgramCommand, ProgramOutput, SandboxMode, Step, Text, read_json};
 use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Secret};
+use crate::source::{from_folder, normalised};
+use crate::template;
 
 /// The most characters of standard error in a failure.
 const MOST_SAID: usize = 600;
@@ -55,7 +57,9 @@ impl Run {
         timeout: Duration,
     ) -> Result<ProgramCall, Failure> {
         let secrets = self.secret_names();
-        let all: Vec<(&str, crate::template::Value)> = extra.iter().cloned().chain(secrets).collect();
+        let inputs = self.inputs_from_its_folder(at);
+        let inputs = inputs.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        let all: Vec<(&str, template::Value)> = extra.iter().cloned().chain(secrets).chain(inputs).collect();
         let fill = |text: &Text| self.filling_with(at, &Filling::Text(text.clone()), &all);
         let mut command = vec![run.program.value.clone()];
         let (filled, named) = arguments(run, &fill)?;
@@ -87,6 +91,40 @@ impl Run {
             bounds: self.program_bounds(at),
             timeout,
         })
+    }
+
+    /// The inputs of a pipeline that is not in the project's folder, as a program that starts in the pipeline's folder finds their files; with the
+    /// elements of a list of files.
+    fn inputs_from_its_folder(&self, at: NodeRef) -> Vec<(String, template::Value)> {
+        let pipeline = &self.planned_of(at).pipeline;
+        if normalised(&pipeline.folder) == normalised(&pipeline.project) {
+            return vec![];
+        }
+        let tell = |path: &str| from_folder(&pipeline.folder, &pipeline.project.join(path)).to_string_lossy().into_owned();
+        let fields = pipeline.input_fields();
+        let mut inputs = (*self.state.instance_around(at).inputs).clone();
+        for field in fields {
+            if let Some(value) = inputs.get_mut(&field.name) {
+                *value = field.with_paths(value, &tell);
+            }
+        }
+        let mut told = vec![("inputs".to_owned(), template::from_json(&inputs))];
+        // The innermost first: the first of a name counts.
+        for holder in self.state.holders(at) {
+            let step = self.step(holder);
+            let (Some(item), Some(list)) = (self.state.node(holder).item.as_deref(), &step.for_each) else { continue };
+            let of_list = |text: &&Text| matches!(text.form, Form::Sole | Form::Bare) && text.reads.len() == 1;
+            let read = list.list.texts().into_iter().find(of_list).and_then(|text| text.reads.first());
+            let field = read.and_then(|read| match read.path.as_slice() {
+                [root, name] if root == "inputs" => fields.iter().find(|field| field.name == *name),
+                _ => None,
+            });
+            let items = field.and_then(|field| field.items.as_deref());
+            let item = items.map_or_else(|| item.clone(), |items| items.with_paths(item, &tell));
+            let names = list.name.iter().map(|name| name.value.as_str()).chain(["item"]);
+            told.extend(names.map(|name| (name.to_owned(), template::from_json(&item))));
+        }
+        told
     }
 
     /// The policies in force for what a step starts, or its agent.

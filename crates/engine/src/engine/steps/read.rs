@@ -64,12 +64,8 @@ impl Run {
     /// Fails with `denied` if data named a file outside the project.
     pub(super) fn told_path(&self, at: NodeRef, word: &str, path: &str, from_file: bool, by_data: bool) -> Result<PathBuf, Failure> {
         let pipeline = &self.planned_of(at).pipeline;
-        // A path in the file is relative to that file, a path from data to the project, and a path from an input to the current folder.
-        let path = match (from_file, by_data) {
-            (true, _) => pipeline.folder.join(path),
-            (false, true) => pipeline.project.join(path),
-            (false, false) => PathBuf::from(path),
-        };
+        // A path in the file is relative to that file, every other one to the project: the inputs of a run are told from there.
+        let path = if from_file { pipeline.folder.join(path) } else { pipeline.project.join(path) };
         if by_data && !self.is_in_project(at, &path) {
             let shown = path.display();
             let message = format!("{word} \"{shown}\" is not allowed: a path from a step, a model or a client must be in the project");

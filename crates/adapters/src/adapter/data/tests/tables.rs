@@ -187,9 +187,13 @@ fn only_the_tables_a_query_names_are_opened() {
     let missing = TableSource { name: "gone".to_owned(), file: Path::new("nowhere/gone.csv").to_owned(), ..table.clone() };
     assert_eq!(rows(&[&table, &missing], "select count(*) as n from Entries"), json!([{ "n": 3 }]));
     let failure = refusal(&[&table, &missing], "select * from entries join gone");
+    let here = std::env::current_dir().unwrap().display().to_string();
     assert_eq!(
         (failure.kind, failure.message.as_str()),
-        (FailureKind::Unavailable, "The file nowhere/gone.csv does not exist. Check the path, or put the file there.")
+        (
+            FailureKind::Unavailable,
+            format!("The file nowhere/gone.csv does not exist in {here}. Check the path, or put the file there.").as_str()
+        )
     );
 }
 
