@@ -108,8 +108,8 @@ fn grown(bytes: usize, mode: SearchMode) {
     let first = searches.found(mode, embed(), "koten masver").unwrap();
     println!("first search, with the index: {:.1} s ({} pieces)", started.elapsed().as_secs_f64(), first.all_pieces);
     println!("index: {:.1} MB", size(&folder.path().join(".flow/knowledge")) as f64 / 1e6);
-    let index = std::fs::read_dir(folder.path().join(".flow/knowledge")).unwrap().flatten().map(|entry| entry.path());
-    let index = index.filter(|path| path.extension().is_some_and(|end| end == "db")).next().unwrap();
+    let mut index = std::fs::read_dir(folder.path().join(".flow/knowledge")).unwrap().flatten().map(|entry| entry.path());
+    let index = index.find(|path| path.extension().is_some_and(|end| end == "db")).unwrap();
     let questions: Vec<Vec<String>> = (0..60).map(|n| (0..3 + n % 6).map(|_| words.word()).collect()).collect();
     let frequent: Vec<Vec<String>> =
         (0..60).map(|n| (0..3 + n % 6).map(|word| Words::of_rank(1 + (n + word * 7) % 60)).collect()).collect();

@@ -1,5 +1,6 @@
 //! Gates: checks first, then judges, then the one refinement or `otherwise`.
 
+mod fence;
 pub(crate) mod rejudged;
 
 use serde_json::{Value, json};
@@ -11,7 +12,6 @@ use crate::engine::names::Extra;
 use crate::engine::state::talk::TalkStage;
 use crate::engine::state::{Mood, NodeRef};
 use crate::engine::steps::Kind;
-use crate::engine::words::{MOST_SHOWN, shown};
 use crate::engine::{Run, shape};
 use crate::event::{Failure, FailureKind, Happening, Purpose, SharedValue, StepStatus, Verdict};
 use crate::gate::{self, Fill, JudgedText, reading, wanted};
@@ -259,18 +259,14 @@ impl Run {
             // Of a task some are empty, such as the code of a text.
             let is_told = |(_, value): &(&String, &Value)| question.shown.is_none() || **value != "";
             let with = question.with.as_object().into_iter().flatten().filter(is_told);
-            let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
-            // A result of a megabyte would leave no tokens for anything else.
-            let told = |value: &Value| shown(&plain(value), false, MOST_SHOWN);
-            let with: String = with.map(|(name, value)| format!("\n{name}: {}\n", told(value))).collect();
-            format!(
-                "Judge the text between the lines of equals signs.\n=====\n{}\n=====\n{with}\nCriteria:\n{criteria}\n\n\
-                 For each criterion say whether the text passes it, what to do better, and the place it rests on. \
-                 Answer with one JSON object and nothing else: \
-                 {{\"verdicts\": {{{}}}}}",
-                question.shown.as_ref().unwrap_or(&question.text),
-                asked.iter().map(|c| format!("\"{}\": {VERDICT}", c.id.value)).collect::<Vec<_>>().join(", ")
-            )
+            let with: Vec<(&str, &Value)> = with.map(|(name, value)| (name.as_str(), value)).collect();
+            fence::judged_parts(question.shown.as_ref().unwrap_or(&question.text), &with, &criteria)
+                + &format!(
+                    "\nFor each criterion say whether the text passes it, what to do better, and the place it rests on. \
+                     Answer with one JSON object and nothing else: \
+                     {{\"verdicts\": {{{}}}}}",
+                    asked.iter().map(|c| format!("\"{}\": {VERDICT}", c.id.value)).collect::<Vec<_>>().join(", ")
+                )
         };
         let ids: Vec<&str> = asked.iter().map(|c| c.id.as_str()).collect();
         let schema = Some(wanted::verdicts(&ids));

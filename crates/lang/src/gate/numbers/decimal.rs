@@ -54,6 +54,38 @@ pub(super) fn times_ten(number: &str, times: usize) -> String {
     canonical(&format!("{whole}{more}"), rest)
 }
 
+/// A number in its one form, multiplied by a whole number and so many times by ten. `None`: it has too many digits.
+pub(super) fn times(number: &str, factor: u128, tens: usize) -> Option<String> {
+    if factor == 1 {
+        return Some(times_ten(number, tens));
+    }
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
+    let product = format!("{:0>width$}", digits.checked_mul(factor)?, width = fraction.len() + 1);
+    let (whole, fraction) = product.split_at(product.len() - fraction.len());
+    Some(times_ten(&canonical(whole, fraction), tens))
+}
+
+/// A number in its one form, times ten to this power. `None`: no number of data is that large or small (a float ends at 308).
+pub(super) fn shifted(number: &str, power: i32) -> Option<String> {
+    let by = usize::try_from(power.unsigned_abs()).ok().filter(|by| *by <= 330)?;
+    if power >= 0 {
+        return Some(times_ten(number, by));
+    }
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let whole = format!("{whole:0>width$}", width = by + 1);
+    let (whole, more) = whole.split_at(whole.len() - by);
+    Some(canonical(whole, &format!("{more}{fraction}")))
+}
+
+/// A number in its one form to this power. `None`: it has too many digits, or is no whole number.
+pub(super) fn raised(base: &str, power: i32) -> Option<String> {
+    if base == "10" {
+        return shifted("1", power);
+    }
+    base.parse::<u128>().ok()?.checked_pow(u32::try_from(power).ok()?).map(|number| number.to_string())
+}
+
 /// Thousands: groups of three after the first, or of two as in India (12,34,567).
 fn is_grouped(groups: &[&str]) -> bool {
     match groups {
@@ -93,6 +125,18 @@ mod tests {
         ] {
             assert_eq!(readings(written), meant, "{written}");
         }
+    }
+
+    #[test]
+    fn numbers_are_multiplied_and_raised_in_decimals() {
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!((times("1.5", 12, 0), times("0.25", 12, 2), times("1.5", 1, 3)), (some("18"), some("300"), some("1500")));
+        assert_eq!((shifted("1.5", 6), shifted("1.5", -2), shifted("12", -1)), (some("1500000"), some("0.015"), some("1.2")));
+        assert_eq!((shifted("1", i32::MIN), shifted("1", 999)), (None, None));
+        assert_eq!(
+            (raised("10", 3), raised("2", 10), raised("10", -1), raised("9", 99), raised("1.5", 2)),
+            (some("1000"), some("1024"), some("0.1"), None, None)
+        );
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use super::calendar::is_day;
-use super::decimal::{readings, times_ten};
+use super::decimal::{raised, readings, shifted, times};
+use super::scale::multipliers;
 
 /// One meaning of a figure.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -68,18 +69,32 @@ impl FigureMeaning {
         FigureMeaning::one(vec![word], or, gives)
     }
 
-    /// A number with what multiplies it: `3k` is 3000, `1.2 million` is 1200000, and neither is the number that is written; `4K` may also be a word.
+    /// A number with what multiplies it: `3k` is 3000, `1.2 million` is 1200000, and neither is the number that is written. `4K` and `10B` may
+    /// also be words.
     pub(crate) fn scaled(number: &str, scale: &str) -> FigureMeaning {
-        let name = scale.trim_start_matches(|c: char| c.is_whitespace() || c == '-').to_lowercase();
-        let zeros = match name.as_str() {
-            "k" | "thousand" | "tausend" => 3,
-            "billion" | "billions" | "bn" | "mrd" => 9,
-            name if name.starts_with("milliard") => 9,
-            _ => 6,
-        };
-        let number = number.replace(' ', "");
-        let mut keys: Vec<FigureKey> = readings(&number).iter().map(|reading| FigureKey::Number(times_ten(reading, zeros))).collect();
-        keys.extend((name == "k").then(|| FigureKey::Word(format!("{number}k"))));
+        let plain = number.replace(' ', "");
+        let by = multipliers(scale);
+        let product = |reading: &String| by.iter().filter_map(|(factor, tens)| times(reading, *factor, *tens)).collect::<Vec<_>>();
+        FigureMeaning::of_numbers(readings(&plain).iter().flat_map(product), &format!("{plain}{scale}"))
+    }
+
+    /// `1.5 × 10^6` and `1.5e6`; `written` is all of it.
+    pub(crate) fn times_power_of_ten(number: &str, power: &str, written: &str) -> FigureMeaning {
+        let power = power.parse().ok();
+        let shift = |reading: &String| power.and_then(|power| shifted(reading, power));
+        FigureMeaning::of_numbers(readings(&number.replace(' ', "")).iter().filter_map(shift), written)
+    }
+
+    /// `10^6`; `written` is all of it.
+    pub(crate) fn power(base: &str, power: &str, written: &str) -> FigureMeaning {
+        let power = power.parse().ok();
+        let raise = |reading: &String| power.and_then(|power| raised(reading, power));
+        FigureMeaning::of_numbers(readings(&base.replace(' ', "")).iter().filter_map(raise), written)
+    }
+
+    /// Any of these numbers, or the same characters.
+    fn of_numbers(numbers: impl Iterator<Item = String>, written: &str) -> FigureMeaning {
+        let keys: Vec<FigureKey> = numbers.map(FigureKey::Number).chain([FigureKey::Word(written.to_lowercase())]).collect();
         FigureMeaning::one(keys.clone(), vec![], keys)
     }
 

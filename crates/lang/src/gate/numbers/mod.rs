@@ -4,21 +4,25 @@
 //! for (in the text) or gives (in the value), and what is asked for but not given is reported. What counts:
 //! - A number is its value: `32`, `32.0`, `"32"`; `1,250.5`, `1.250,5` and `1 250.5`. A single mark before three digits may part
 //!   thousands or a fraction; either will do. A minus must be there in both; a number without one also fits its negative ("5 hours
-//!   less"). A percentage occurs only if it is in the value. What multiplies a number belongs to it: `3k` is 3000 and no 3, and `1.2 million`
-//!   is 1200000, in text and value.
+//!   less"), and after `minus` or `negative` it needs the minus, too. A percentage occurs only if it is in the value. What multiplies a number belongs to it: `3k` is 3000 and no 3, `1.2 million`
+//!   is 1200000, and `1.5 × 10^6` is 1500000, in text and value. The words are in [`scale`].
 //! - A date is a date, however written: `16 November`, `Nov 16th`, `16.11.2026` and `11/16` are `2026-11-16`; months are known in
 //!   English, German, French, Spanish and Italian. So is a time: `9:30 pm` is `21:30`. The day of such a date also counts beside a
 //!   weekday (`Mon 16`) and as `16th`, but `16 hours` needs a 16 of its own. A date or time that does not occur passes if each of its
 //!   figures does.
 //! - Digits inside a word (`p7`, `40h`) count if that word occurs, else as figures.
-//! - No figures are: the numbers of a list (`1.`, `2.` at the start of lines), raised digits (`m²`), the person's name in the greeting,
+//! - The text is read twice: as it is, and [`joined`](joined::joined) as it is shown where its marks have an effect. Numbers in words are not read.
+//! - No figures are: the numbers of a list (`1.`, `2.` at the start of lines), raised and lowered digits behind a word (`m²`, `CO₂`), the person's name in the greeting,
 //!   and what the channel and the style guide add themselves (greeting, sign-off, the sentence of a text cut short).
 
 mod calendar;
 mod decimal;
+mod joined;
 mod key;
 mod normal;
+mod scale;
 mod scan;
+mod signs;
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -27,22 +31,36 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
+use self::joined::joined;
 use self::key::FigureKey;
 use self::normal::normal;
 use self::scan::figures;
 use super::verdict::{CheckResult, JudgedText, all_occur, listed, place, shortened};
 use crate::channel::{Phrases, format, greeting, greets, sign_off};
 
-/// Every figure of the text occurs in the value.
+/// Every figure of the text occurs in the value: of the text as it is, and of what a reader sees where marks and addresses of links are not shown.
 pub(super) fn numbers_from(value: &Value, judged: &JudgedText) -> CheckResult {
-    let text = normal(judged.text);
+    let mut known = None;
+    let result = all_known(judged.text, value, judged, &mut known);
+    // Of a text that nothing formatted, `joined` knows the links.
+    let unlinked = judged.formatted.and_then(|_| judged.unlinked());
+    let texts = [joined(judged.text), unlinked.as_deref().and_then(joined), unlinked.as_deref().map(str::to_owned)];
+    texts
+        .into_iter()
+        .flatten()
+        .fold(result, |result, text| if result.passed { all_known(&text, value, judged, &mut known) } else { result })
+}
+
+/// Every figure of this text is one of those of the value, which are read once.
+fn all_known(text: &str, value: &Value, judged: &JudgedText, read: &mut Option<HashSet<FigureKey>>) -> CheckResult {
+    let text = normal(text);
     let ignored = [added(&text, judged), list_numbers(&text)].concat();
     let mut figures = figures(&without(&text, &ignored));
     if figures.is_empty() {
         return CheckResult::passed();
     }
-    let known = known(value);
-    figures.retain(|figure| !figure.meaning.needs.iter().all(|need| need.is_met(&known)));
+    let known = read.get_or_insert_with(|| known(value));
+    figures.retain(|figure| !figure.meaning.needs.iter().all(|need| need.is_met(known)));
     let Some(first) = figures.first() else { return CheckResult::passed() };
     let mut missing: Vec<String> = vec![];
     let mut told: HashSet<&str> = HashSet::new();
@@ -107,7 +125,8 @@ fn known(value: &Value) -> HashSet<FigureKey> {
 
 fn read(text: &str, known: &mut HashSet<FigureKey>) {
     if text.contains(char::is_numeric) {
-        known.extend(figures(&normal(text)).into_iter().flat_map(|figure| figure.meaning.gives));
+        let texts = [Some(normal(text)), joined(text).map(|text| normal(&text))];
+        known.extend(texts.into_iter().flatten().flat_map(|text| figures(&text)).flat_map(|figure| figure.meaning.gives));
     }
 }
 

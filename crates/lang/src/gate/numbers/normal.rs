@@ -5,21 +5,28 @@ use std::sync::LazyLock;
 use regex::Regex;
 use unicode_normalization::UnicodeNormalization;
 
+use super::signs::{exponent, is_lowered, is_raised, plain_digit, ringed, roman};
 use crate::channel::clean;
 
-/// The zeros of the decimal digits of other scripts (Unicode, category Nd), each followed by its one to nine.
-const ZEROS: [char; 18] = [
-    '\u{660}', '\u{6F0}', '\u{7C0}', '\u{966}', '\u{9E6}', '\u{A66}', '\u{AE6}', '\u{B66}', '\u{BE6}', '\u{C66}', '\u{CE6}', '\u{D66}',
-    '\u{E50}', '\u{ED0}', '\u{F20}', '\u{1040}', '\u{17E0}', '\u{1810}',
-];
-
-/// Takes out hidden characters, writes digits of any script and form as `0` to `9`, `7½` as `7.5`, all spaces and minus signs as one
-/// kind, and the `T` between a date and a time as a space. Raised and lowered digits (`m²`) are units or notes, not figures.
+/// Takes out hidden characters, writes digits of any script and form as `0` to `9`, `7½` as `7.5`, `10²` as `10^2`, all spaces and minus signs as
+/// one kind, and the `T` between a date and a time as a space. One or two raised digits behind a word (`m²`) are a unit or a note and no figure, and so
+/// are lowered ones (`CO₂`); others are.
 pub(super) fn normal(text: &str) -> String {
     static DATE_AND_TIME: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}:[0-9]{2})").ok());
     let (text, _) = clean(text);
     let mut plain = String::with_capacity(text.len());
-    for character in text.chars() {
+    let mut rest = text.as_ref();
+    while let Some(character) = rest.chars().next() {
+        let run = [is_raised as fn(char) -> bool, is_lowered, |c| roman(c).is_some()].into_iter().find_map(|is_of| {
+            let end = rest.find(|c| !is_of(c)).unwrap_or(rest.len());
+            rest.get(..end).filter(|run| !run.is_empty())
+        });
+        if let Some(run) = run {
+            small(run, &mut plain);
+            rest = rest.get(run.len()..).unwrap_or_default();
+            continue;
+        }
+        rest = rest.get(character.len_utf8()..).unwrap_or_default();
         match character {
             '½' | '¼' | '¾' => {
                 let follows_digit = plain.ends_with(|c: char| c.is_ascii_digit());
@@ -32,13 +39,17 @@ pub(super) fn normal(text: &str) -> String {
                     (_, false) => "0.75",
                 });
             }
-            '²' | '³' | '¹' | '\u{2070}'..='\u{2089}' => plain.push(' '),
             '\u{2212}' => plain.push('-'),
             '\u{2019}' => plain.push('\''),
             '\u{66B}' => plain.push('.'),
             '\u{66C}' => plain.push('\''),
+            // A digit and these two are drawn as a key.
+            '\u{FE0F}' | '\u{20E3}' => {}
             _ if character.is_ascii() => plain.push(character),
-            _ => plain.extend(std::iter::once(character).nfkc().map(|c| digit(c).unwrap_or(c))),
+            _ => match ringed(character) {
+                Some(number) => plain.push_str(&number.to_string()),
+                None => plain.extend(std::iter::once(character).nfkc().map(|c| plain_digit(c).unwrap_or(c))),
+            },
         }
     }
     let plain: String = if plain.is_ascii() { plain } else { plain.nfc().collect() };
@@ -48,9 +59,37 @@ pub(super) fn normal(text: &str) -> String {
     }
 }
 
-fn digit(character: char) -> Option<char> {
-    let value = ZEROS.iter().find_map(|zero| (character as u32).checked_sub(*zero as u32).filter(|value| *value < 10))?;
-    char::from_digit(value, 10)
+/// Writes raised or lowered digits, or Roman ones, behind what is there.
+fn small(run: &str, plain: &mut String) {
+    if let Some(number) = roman_number(run) {
+        plain.push_str(&number.to_string());
+        return;
+    }
+    let digits = exponent(run);
+    let count = digits.chars().filter(char::is_ascii_digit).count();
+    let mut before = plain.chars().rev();
+    let is_note = match before.next() {
+        None | Some('\n') => count == 1,
+        Some('.' | ',') if before.next().is_some_and(|c| c.is_ascii_digit()) => false,
+        Some(c) => count <= 2 && !c.is_ascii_digit() && !c.is_whitespace() && !"$€£¥+-^".contains(c),
+    };
+    if is_note || count == 0 {
+        plain.extend(run.chars().map(|_| ' '));
+    } else if plain.ends_with(|c: char| c.is_ascii_digit()) && run.starts_with(is_raised) {
+        plain.push('^');
+        plain.push_str(&digits);
+    } else {
+        plain.push_str(&digits);
+    }
+}
+
+/// What Roman digits mean together. `None`: they are none.
+fn roman_number(run: &str) -> Option<u64> {
+    let values: Vec<u64> = run.chars().map(roman).collect::<Option<_>>()?;
+    let is_less = |at: usize| values.get(at) < values.get(at + 1) && at + 1 < values.len();
+    let (less, more): (Vec<usize>, Vec<usize>) = (0..values.len()).partition(|at| is_less(*at));
+    let sum = |places: &[usize]| places.iter().filter_map(|at| values.get(*at)).sum::<u64>();
+    Some(sum(&more).saturating_sub(sum(&less)))
 }
 
 #[cfg(test)]
@@ -62,6 +101,10 @@ mod tests {
         for (text, plain) in [
             ("3\u{200B}5 h", "35 h"),
             ("３２ und ٣٢ und ३२ und ㉜", "32 und 32 und 32 und 32"),
+            ("⁹⁹⁸⁷¹, ₉₉₈₇₁, x⁹⁹⁸⁷¹, 10¹⁰, 10⁻³, 10₁₀", "99871, 99871, x99871, 10^10, 10^-3, 1010"),
+            ("¹ Note. Word¹² CO₂ 5 m⁻², done.³", "  Note. Word   CO  5 m  , done. "),
+            ("Ⅻ, ⅩⅣ, ⅯⅭⅯ", "12, 14, 1900"),
+            ("❾⑩⓫, 9\u{FE0F}\u{20E3}8\u{FE0F}\u{20E3}, ᮳᠑𑁧", "91011, 98, 311"),
             ("7½ h, ½ h", "7.5 h, 0.5 h"),
             ("12 m² (−5 °C)", "12 m  (-5 °C)"),
             ("1\u{202F}250", "1 250"),

@@ -7,6 +7,7 @@ use regex::{Captures, Regex};
 
 use super::calendar::{WEEKDAYS, month, months};
 use super::key::FigureMeaning;
+use super::scale::{signs, words};
 
 /// A figure and where it stands.
 #[derive(Debug)]
@@ -31,21 +32,31 @@ const TWO: &str = "[0-9]{1,2}";
 const YEAR: &str = "[0-9]{4}";
 /// Minute, second.
 const SIXTY: &str = "[0-5][0-9]";
-/// Words that multiply the number before them; see [`FigureMeaning::scaled`].
-const SCALES: &str = "thousand|millions?|billions?|bn|tausend|millionen|milliarden?|mio|mrd|millones|millón|milioni|milione|milliards?";
 /// A little space; bounded, so that no text makes the search go far for nothing.
 const GAP: &str = r"\s{0,3}";
 
 /// What may stand between a sign and its number.
 const CURRENCIES: [char; 4] = ['$', '€', '£', '¥'];
 
-/// Numbers and words.
+/// Numbers and words. A letter multiplies where it cannot be a unit: `10B` (but not `10b`), `10 M users`, `$10m`, `10 m €`.
 fn plain() -> String {
+    let number = r"(?:[0-9]{1,3}(?:\x20[0-9]{3})+(?:[.,][0-9]+)?|[0-9]+(?:[.,'][0-9]+)*)";
+    let (words, signs) = (words(), signs());
+    let money = r"(?:[$€£¥]|(?:eur|usd|chf|gbp)\b)";
+    let letter = r"(?:[kmbt]|mm)\b";
+    let power = r"\(?(?<sign>[+-]?)(?<POWER>[0-9]+)\)?";
+    let power = |name: &str| power.replace("sign>", &format!("{name}_sign>")).replace("POWER", name);
     format!(
-        r"(?<scaled>[0-9]{{1,3}}(?:\x20[0-9]{{3}})+(?:[.,][0-9]+)?|[0-9]+(?:[.,'][0-9]+)*)(?<scale>k|(?:{GAP}|-)(?:{SCALES}))\b
+        r"(?<mantissa>{number})\x20?[×x·⋅*]\x20?10\x20?(?:\^|\*\*)\x20?{} | (?<mantissa_e>{number})e{}{END} | (?<base>{number})\x20?(?:\^|\*\*)\x20?{}
+        | {money}\x20?(?<money>{number})\x20?(?<money_scale>{letter}) | (?<paid>{number})\x20?(?<paid_scale>{letter})\x20?{money}
+        | (?<scaled>{number})(?<scale>(?:k|kk|(?-i:[MBT]))\b|(?:(?:{GAP}|-)(?:{words})\b){{1,3}}|\x20?[{signs}]{{1,3}})
+        | (?<spelled>{number})\x20(?<letter>k|(?-i:[MBT]))(?:[\s.,;:!?)*_]|$)
         | (?<spaced>[0-9]{{1,3}}(?:\x20[0-9]{{3}})+{END}(?:[.,][0-9]+)?)
         | (?<word>[{LETTER}]+[0-9][{LETTER}0-9]*|[0-9]+[{LETTER}][{LETTER}0-9]*)
-        | (?<number>[0-9]+(?:[.,'][0-9]+)*)"
+        | (?<number>[0-9]+(?:[.,'][0-9]+)*)",
+        power("shift"),
+        power("shift_e"),
+        power("raise")
     )
 }
 
@@ -118,8 +129,22 @@ fn meaning(text: &str, range: &mut Range<usize>, found: &Captures) -> FigureMean
     if let Some(number) = group("number") {
         return number_at(text, range, number);
     }
-    if let (Some(number), Some(scale)) = (group("scaled"), group("scale")) {
-        return signed(text, range, FigureMeaning::scaled(number, scale));
+    let scaled = [("scaled", "scale"), ("spelled", "letter"), ("money", "money_scale"), ("paid", "paid_scale")];
+    for (number, scale) in scaled {
+        if let (Some(number), Some(scale)) = (found.name(number), found.name(scale)) {
+            *range = number.start()..scale.end();
+            return signed(text, range, FigureMeaning::scaled(number.as_str(), scale.as_str()));
+        }
+    }
+    let power = |name: &str| Some(format!("{}{}", group(&format!("{name}_sign"))?, group(name)?));
+    let written = text.get(range.clone()).unwrap_or_default();
+    for (number, shift) in [("mantissa", "shift"), ("mantissa_e", "shift_e")] {
+        if let (Some(number), Some(power)) = (group(number), power(shift)) {
+            return signed(text, range, FigureMeaning::times_power_of_ten(number, &power, written));
+        }
+    }
+    if let (Some(base), Some(power)) = (group("base"), power("raise")) {
+        return signed(text, range, FigureMeaning::power(base, &power, written));
     }
     if let Some(written) = group("spaced") {
         return signed(text, range, FigureMeaning::spaced(written));
@@ -219,6 +244,10 @@ fn number_at(text: &str, range: &mut Range<usize>, number: &str) -> FigureMeanin
 
 /// The meaning with the minus that is before it, if there is one.
 fn signed(text: &str, range: &mut Range<usize>, meaning: FigureMeaning) -> FigureMeaning {
+    if let Some(start) = minus_in_words(text, range.start) {
+        range.start = start;
+        return meaning.negative(false);
+    }
     if !sign(text, range.start) {
         return meaning;
     }
@@ -227,6 +256,19 @@ fn signed(text: &str, range: &mut Range<usize>, meaning: FigureMeaning) -> Figur
         range.start = before.rfind('-').unwrap_or(range.start);
     }
     meaning.negative(may_be_dash)
+}
+
+/// Where a minus in words begins that is before this place. After a figure and at most one word it takes away from that: "30 minus 10", "30 hours
+/// minus 10".
+fn minus_in_words(text: &str, at: usize) -> Option<usize> {
+    static MINUS: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"(?i)([0-9][^\s]*\s+(?:[^\s.;:!?]+\s+)?)?\b(minus|negative)\s{1,3}$").ok());
+    // What counts is close by; a bounded part keeps a long text cheap.
+    let before = text.get(..at)?.trim_end_matches(CURRENCIES);
+    let near = before.char_indices().rev().nth(79).map_or(0, |(start, _)| start);
+    let found = MINUS.as_ref()?.captures(before.get(near..)?)?;
+    let minus = found.get(2)?;
+    (found.get(1).is_none() || minus.as_str().eq_ignore_ascii_case("negative")).then_some(near + minus.start())
 }
 
 /// Whether a minus is before this place, and no dash between two things.

@@ -130,6 +130,89 @@ fn a_figure_that_does_not_occur_is_told() {
 }
 
 #[test]
+fn no_way_to_write_a_number_hides_that_it_is_another() {
+    for text in [
+        "10 trillion",
+        "10 quadrillion",
+        "10 crore",
+        "10 lakh",
+        "10 hundred",
+        "10 dozen",
+        "10 mil.",
+        "10 billones",
+        "10万",
+        "10億円",
+        "10 million million",
+        "10B",
+        "10T",
+        "10 M users",
+        "10M",
+        "1.5M",
+        "$10m",
+        "$10 b",
+        "10 m €",
+        "10 **million**",
+        "10 thousand",
+        "10&nbsp;million",
+        "10 × 10^10",
+        "10 x 10^10",
+        "10·10¹⁰",
+        "10<sup>10</sup>",
+        "10¹⁰",
+        "10^10",
+        "10**10",
+        "10e10",
+        "1.5E10",
+        "10 * 10**10",
+        "10^(10)",
+        "⁹⁹⁸⁷¹",
+        "₉₉₈₇₁",
+        "x⁹⁹⁸⁷¹",
+        "10₁₀",
+        "Ⅻ",
+        "❿❿",
+        "1️⃣0️⃣1️⃣0️⃣",
+        "10**10**",
+        "10<span>10</span>",
+        "10<!-- -->10",
+        "10~~10~~",
+        "10*10*",
+        "10<wbr>10",
+        "10`10`",
+        "10[10](https://acme.example)",
+        "10&shy;10",
+        "it is minus 10",
+        "a negative 10",
+        "it is minus $10",
+        "**minus** 10",
+    ] {
+        assert!(!passes(&of_text(&from(json!({ "a": 10, "b": 1.5 })), text)), "{text}");
+    }
+    for (text, value) in [
+        ("10 %, Q2, 2025-Q2, 10 km, 10 kg, 10 m, 10m, 10 t, 10 GB, P02", json!([10, "2025-Q2", "Q2", "P02"])),
+        ("1.5 million, 1.5M, 1.5 M, $1.5m, 1.5 Mio. €, 1.5 × 10^6, 1.5×10⁶, 1.5e6, 15 lakh", json!(1_500_000)),
+        ("10 trillion, 10T, 10 Billionen", json!(10_000_000_000_000_i64)),
+        ("10万人, 100千, 100 mil", json!(100_000)),
+        ("2 dozen", json!(24)),
+        ("1.5e6", json!("1.5e6")),
+        ("seat 10B, 4K", json!("seat 10b, 4k")),
+        ("30 minus 10 is 20, 30 hours minus 10", json!([30, 10, 20])),
+        ("minus 10, negative 10", json!(-10)),
+        ("**10** of *15*, `10`, ~~15~~, <b>10</b>, 8~10, 3*4", json!([10, 15, 8, 3, 4])),
+        ("| 10 | 15 |\n|---|---|\n<td>10</td><td>15</td>, 10<br>15", json!([10, 15])),
+        ("* 10 hours\n* 15 hours", json!([10, 15])),
+        ("10 T-shirts, 10 B-sides", json!(10)),
+        ("CO₂: 10 m², done.¹\n¹ As of 2026", json!([10, 2026])),
+        ("3 × 4 m", json!([3, 4])),
+        ("3*4 = 12", json!("3*4 = 12")),
+        ("Ⅻ", json!(12)),
+    ] {
+        let result = of_text(&from(value.clone()), text);
+        assert!(passes(&result), "{text} from {value}: {}", result.feedback);
+    }
+}
+
+#[test]
 fn several_missing_figures_are_told_together() {
     let judge = |text: &str| of_text(&from(json!(32)), text);
     assert_eq!(judge("35 and 12, 35 again, of 32").feedback, "The figures 35 and 12 do not occur in the data.");

@@ -1,0 +1,70 @@
+//! A text as it is read where its marks are shown as what they mean: `10<span>10</span>` and `1**0**` are one figure each.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+/// Tags between which a text is parted; all others stand in a line (HTML, "phrasing content").
+const PARTS: [&str; 24] = [
+    "address", "article", "blockquote", "br", "dd", "div", "dl", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p",
+    "section", "table", "td", "th", "tr", "ul",
+];
+
+/// Takes out the marks of Markdown and HTML, of links all but the words, and writes raised parts as powers (`10^6`). `None`: there are none. Figures
+/// may not occur in the text as it is either, so this only makes a check stricter.
+pub(super) fn joined(text: &str) -> Option<String> {
+    static TAG: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r#"(?s)<!--.*?-->|</?(?<tag>[A-Za-z][A-Za-z0-9-]*)(?:"[^"]*"|'[^']*'|[^<>"'])*>|&(?<entity>[A-Za-z]{2,20});"#).ok()
+    });
+    static MARKS: LazyLock<Option<[Regex; 4]>> = LazyLock::new(|| {
+        let of = |pattern| Regex::new(pattern).ok();
+        Some([
+            of(r"!?\[([^\[\]\n]*)\]\([^()\n]*\)")?,
+            of(r"\*+([^*\n]+(?:\n[^*\n]+)*)\*+")?,
+            of(r"`+([^`\n]+(?:\n[^`\n]+)*)`+")?,
+            of(r"~~([^~\n]+(?:\n[^~\n]+)*)~~|~([0-9.,']+)~")?,
+        ])
+    });
+    if !text.contains(['<', '&', '*', '~', '`', '[']) {
+        return None;
+    }
+    let plain = TAG.as_ref()?.replace_all(text, |found: &Captures| {
+        let tag = found.name("tag").map(|tag| tag.as_str().to_ascii_lowercase());
+        let is_end = found.get(0).is_some_and(|all| all.as_str().starts_with("</"));
+        match (tag.as_deref(), found.name("entity").map(|entity| entity.as_str())) {
+            (Some("sup"), _) if !is_end => "^",
+            (Some(tag), _) if PARTS.contains(&tag) => " ",
+            (None, Some("nbsp" | "ensp" | "emsp" | "thinsp")) => " ",
+            (None, Some("times")) => "×",
+            (None, Some("minus")) => "-",
+            (None, Some("lt")) => "<",
+            (None, Some("gt")) => ">",
+            (None, Some("amp")) => "&",
+            _ => "",
+        }
+        .to_owned()
+    });
+    let mut plain = plain.into_owned();
+    for pattern in MARKS.as_ref()? {
+        plain = pattern.replace_all(&plain, "$1$2").into_owned();
+    }
+    (plain != text).then_some(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_a_line_join_and_parts_do_not() {
+        for (text, plain) in [
+            ("10<span title=\"a>b\">10</span>, 10<!-- > -->10, 10<wbr>10", "1010, 1010, 1010"),
+            ("<td>10</td><td>10</td>, 10<br/>10, 10<sup>3</sup>", " 10  10 , 10 10, 10^3"),
+            ("10**10** 10*10*, 10~~10~~ 10~10~ 10`10`", "1010 1010, 1010 1010 1010"),
+            ("1[0](https://acme.example)0, 10&shy;10, 10&nbsp;km", "100, 1010, 10 km"),
+            ("3*4, 8~10 hours, 10 < 20 > 5", "3*4, 8~10 hours, 10 < 20 > 5"),
+        ] {
+            assert_eq!(joined(text).as_deref().unwrap_or(text), plain, "{text}");
+        }
+    }
+}
