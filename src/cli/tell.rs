@@ -13,6 +13,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 
 use crate::adapter::environment;
+use crate::adapter::guarded::is_guarded;
 use crate::diagnostic::{visible, visible_drawn, visible_lines};
 use crate::port::Secret;
 use crate::redact::{Redactor, Secrets};
@@ -117,8 +118,11 @@ pub(super) fn drawn(text: &str) {
     write(&(visible_drawn(without_secrets(text).trim_end()) + "\n"));
 }
 
-/// Tells of a fault of the program as of everything else.
+/// Tells of a fault of the program as of everything else. One in a library that reads a damaged file is told as a failure of that file.
 pub(super) fn panicked(fault: &std::panic::PanicHookInfo<'_>) {
+    if is_guarded() {
+        return;
+    }
     let payload = fault.payload();
     let why = payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason");
     let place = fault.location().map(ToString::to_string).unwrap_or_default();

@@ -11,6 +11,7 @@ pub mod disk_files;
 pub mod environment;
 pub mod files;
 pub mod folder;
+pub mod guarded;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "knowledge")]

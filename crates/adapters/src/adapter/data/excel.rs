@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use calamine::{Data, DataRef, ExcelDateTime, Reader, SheetType, Xlsx};
 
+use super::super::guarded::guarded;
 use super::archive;
 use super::blocking::CancelFlag;
 use super::columns::{Cell, RowSource, SourceRow};
-use super::sentence::{bad_request, file_name, internal, listed, too_large, wrong_type};
+use super::sentence::{bad_request, damaged, file_name, internal, listed, too_large, wrong_type};
 use super::source::Content;
 use crate::event::Failure;
 
@@ -42,8 +43,11 @@ impl Workbook {
                 )));
             }
         }
-        archive::checked(path, &bytes, cancel)?;
-        let xlsx = Xlsx::new(Cursor::new(bytes)).map_err(|error| unreadable(&name, &error))?;
+        let opened = guarded(|| {
+            archive::checked(path, &bytes, cancel)?;
+            Xlsx::new(Cursor::new(bytes)).map_err(|error| unreadable(&name, &error))
+        });
+        let xlsx = opened.unwrap_or_else(|| Err(damaged(&name)))?;
         Ok(Workbook { path: path.to_owned(), xlsx })
     }
 
@@ -120,7 +124,9 @@ impl Sheet {
     ) -> Result<(), Failure> {
         let file = file_name(&self.workbook.path);
         let wrong = |error: calamine::XlsxError| unreadable(&file, &error);
-        let mut cells = self.workbook.xlsx.worksheet_cells_reader(&self.name).map_err(wrong)?;
+        // The library computes with the rows and columns that a file claims, and panics where they overflow.
+        let xlsx = &mut self.workbook.xlsx;
+        let mut cells = guarded(|| xlsx.worksheet_cells_reader(&self.name)).ok_or_else(|| damaged(&file))?.map_err(wrong)?;
         let mut row: Vec<Cell<'_>> = Vec::new();
         let mut current = None;
         let mut seen = 0_u64;
@@ -129,8 +135,9 @@ impl Sheet {
                 cancel.check()?;
             }
             seen += 1;
-            let next = cells.next_cell().map_err(wrong)?;
-            let at = next.as_ref().map(calamine::Cell::get_position);
+            let mut next_cell = || cells.next_cell().map(|next| next.map(|cell| (cell.get_position(), from_excel(cell.get_value()))));
+            let next = guarded(&mut next_cell).ok_or_else(|| damaged(&file))?.map_err(wrong)?;
+            let at = next.as_ref().map(|(at, _)| *at);
             if let Some(number) = current
                 && at.is_none_or(|(row, _)| row != number)
             {
@@ -139,7 +146,7 @@ impl Sheet {
                 }
                 row.clear();
             }
-            let (Some(cell), Some((number, column))) = (next, at) else { return Ok(()) };
+            let Some(((number, column), cell)) = next else { return Ok(()) };
             current = Some(number);
             let column = column as usize;
             if column >= MOST_COLUMNS {
@@ -151,7 +158,7 @@ impl Sheet {
                 row.resize(column + 1, Cell::Empty);
             }
             if let Some(place) = row.get_mut(column) {
-                *place = from_excel(cell.get_value());
+                *place = cell;
             }
         }
     }
@@ -269,6 +276,35 @@ mod tests {
         assert!(open(b"id,name\n").starts_with("book.xlsx is not an Excel file."));
         let good = workbook(&[("Hours", "<worksheet><sheetData/></worksheet>")]);
         assert!(open(&good[..good.len() / 2]).contains("damaged"));
+    }
+
+    #[test]
+    fn cells_outside_of_any_sheet_are_a_sentence() {
+        let cells = |row: &str, cell: &str| {
+            sheet_xml(&[r#"<c r="A1"><v>1</v></c>"#])
+                .replace("</row>", &format!(r#"</row><row r="{row}"><c r="{cell}" s="1"><v>2</v></c><c><v>3</v></c></row>"#))
+        };
+        for (row, cell) in [
+            ("2", "A99999999999"),
+            ("99999999999", "A2"),
+            ("4294967295", "A4294967295"),
+            ("4294967296", "A4294967296"),
+            ("2", "ZZZZZZZ2"),
+            ("2", "ZZZZZZZZZZZZZZZZZZZZ2"),
+            ("-1", "A-1"),
+            ("0", "A0"),
+            ("", ""),
+        ] {
+            let read = rows(&cells(row, cell));
+            assert!(read.is_ok() || read.as_ref().is_err_and(|failure| failure.message.contains("book.xlsx")), "{row} {cell}: {read:?}");
+        }
+        let failure = rows(&cells("99999999999", "A99999999999")).unwrap_err();
+        assert_eq!((failure.kind, failure.message.starts_with("book.xlsx ")), (FailureKind::WrongType, true), "{}", failure.message);
+        for date in ["1e300", "-1e300", "9999999999", "NaN", "inf"] {
+            let xml = sheet_xml(&[&format!(r#"<c r="A1" s="1"><v>{date}</v></c><c r="B1"><v>1</v></c>"#)]);
+            let read = rows(&xml);
+            assert!(read.is_ok() || read.as_ref().is_err_and(|failure| failure.kind == FailureKind::WrongType), "{date}: {read:?}");
+        }
     }
 
     #[test]

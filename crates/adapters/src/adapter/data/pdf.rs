@@ -1,14 +1,14 @@
 //! The text of PDF files, page by page.
 
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use lopdf::{Document, LoadOptions, Object, ObjectId};
 
+use super::super::guarded::guarded;
 use super::blocking::CancelFlag;
 use super::pdf_page::{PageReader, Unread};
-use super::sentence::{file_name, too_large, wrong_type};
+use super::sentence::{damaged, file_name, too_large, wrong_type};
 use super::source::Content;
 use crate::event::Failure;
 use crate::port::PageText;
@@ -45,8 +45,7 @@ pub(super) fn pages(path: &Path, bytes: &[u8], most_text: usize, cancel: &Cancel
         return Err(wrong_type(format!("{name} is not a PDF document. Correct its file extension.")));
     }
     // A damaged file may trigger a bug in the PDF library. A panic then only affects this file.
-    catch_unwind(AssertUnwindSafe(|| read(&name, bytes, most_text, MOST_UNPACKED, cancel)))
-        .unwrap_or_else(|_| Err(wrong_type(format!("{name} is damaged. Open it in its program and save it again."))))
+    guarded(|| read(&name, bytes, most_text, MOST_UNPACKED, cancel)).unwrap_or_else(|| Err(damaged(&name)))
 }
 
 fn read(name: &str, bytes: &[u8], most_text: usize, most_unpacked: usize, cancel: &CancelFlag) -> Result<Pages, Failure> {

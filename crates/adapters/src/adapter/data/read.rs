@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
+use super::super::guarded::guarded;
 use super::blocking::CancelFlag;
 use super::database::{DatabasePool, tables_of};
 use super::delimited::Delimited;
 use super::excel::Workbook;
 use super::names::{file_id, sheet_id, unique};
 use super::profile::profile;
-use super::sentence::{counted, file_name, listed, too_large, wrong_type};
+use super::sentence::{counted, damaged, file_name, listed, too_large, wrong_type};
 use super::source::{Content, content_of, decode, read_all};
 use super::summary::summary;
 use super::{document, pdf, picture};
@@ -86,7 +87,8 @@ fn kind_of(path: &Path, cancel: &CancelFlag) -> Result<ReadKind, Failure> {
 }
 
 fn by_content(path: &Path, cancel: &CancelFlag) -> Result<ReadKind, Failure> {
-    let holds = |entry| read_all(path, MOST_FILE).map(|(bytes, _)| document::holds(path, &bytes, entry, cancel));
+    let holds =
+        |entry| read_all(path, MOST_FILE).map(|(bytes, _)| guarded(|| document::holds(path, &bytes, entry, cancel)).unwrap_or(false));
     Ok(match content_of(path)?.0 {
         Content::Sqlite => ReadKind::Table(DataKind::Sqlite),
         Content::Parquet => ReadKind::Table(DataKind::Parquet),
@@ -128,9 +130,15 @@ fn read_as(pool: &DatabasePool, path: &Path, kind: ReadKind, cancel: &CancelFlag
             }
             content
         }
-        ReadKind::Word => pages("Word document", vec![document::word(path, &read_all(path, MOST_FILE)?.0, MOST_TEXT, cancel)?]),
+        ReadKind::Word => {
+            let bytes = read_all(path, MOST_FILE)?.0;
+            let read = guarded(|| document::word(path, &bytes, MOST_TEXT, cancel)).unwrap_or_else(|| Err(damaged(&file_name(path))));
+            pages("Word document", vec![read?])
+        }
         ReadKind::Picture => {
-            let (kind, width, height) = picture::size(path, &read_all(path, MOST_FILE)?.0)?;
+            let bytes = read_all(path, MOST_FILE)?.0;
+            let size = guarded(|| picture::size(path, &bytes)).unwrap_or_else(|| Err(damaged(&file_name(path))));
+            let (kind, width, height) = size?;
             let summary = format!("{kind} picture, {width} × {height} pixels.");
             FileContent { kind: "image".to_owned(), width: Some(width), height: Some(height), summary, ..FileContent::default() }
         }

@@ -39,6 +39,11 @@ pub(super) fn unavailable(message: impl AsRef<str>) -> Failure {
     failure(FailureKind::Unavailable, message)
 }
 
+/// A file whose reader panicked.
+pub(super) fn damaged(name: &str) -> Failure {
+    wrong_type(format!("{name} is damaged. Open it in its program and save it again."))
+}
+
 /// A file or value that does not have the expected type.
 pub(super) fn wrong_type(message: impl AsRef<str>) -> Failure {
     failure(FailureKind::WrongType, message)

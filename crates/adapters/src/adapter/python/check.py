@@ -138,6 +138,23 @@ _QUERY_ESCAPE = re.compile(r"__|@\s*\w+\s*[.(\[]|\bimport\b|\blambda\b")
 # Functions that read a field by its name. They must be called where they are named, so that the name can be seen.
 _READERS = ("getattr", "attrgetter", "methodcaller")
 
+# What hands out the fields that a text names: `string.Formatter`, which `logging` has under another name. `.format` of a text makes a text
+# of them, and nothing that could be used.
+_FIELD_READERS = ("get_field", "vformat", "StrFormatter")
+_NAME_IT = "name the field itself, or use an f-string"
+
+# Of INNER_MODULES those that hardly are the name of a column (`df.os` is one): they are rejected whatever they are read from.
+_NEVER_FIELDS = {
+    "sys", "posix", "subprocess", "pty", "multiprocessing", "builtins", "importlib", "ctypes", "pickle", "shutil", "pkgutil", "runpy",
+}  # fmt: skip
+
+
+def _leads_out(field):
+    """Whether a name of a field, or of fields below each other (`a.b`), leads to an inner part of a package or the interpreter."""
+    rejected = (REJECTED_ATTRIBUTES, REJECTED_METHODS, INNER_MODULES)
+    return any(part.startswith("_") or any(part in names for names in rejected) for part in field.split("."))
+
+
 MAX_FINDINGS = 20
 
 
@@ -146,6 +163,8 @@ def check_tree(tree, packages=()):
 
     `packages` are names of modules that may be imported besides ALLOWED_MODULES."""
     reader = _Reader(set(packages))
+    imports = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    reader.has_string = "string" in imports
     reader.visit(tree)
     return sorted(reader.findings, key=lambda finding: finding[0])[:MAX_FINDINGS]
 
@@ -156,6 +175,8 @@ class _Reader(ast.NodeVisitor):
         self.findings = []
         # Names that stand for a module, or for a part of one: `pd`, `plt`, `x` after `x = pd.io`.
         self.modules = set()
+        # Whether the code imports `string`, in whatever place and under whatever name.
+        self.has_string = False
 
     def reject(self, node, sentence):
         finding = (getattr(node, "lineno", 1), sentence)
@@ -203,6 +224,8 @@ class _Reader(ast.NodeVisitor):
                 self.module(node, "%s.%s" % (name, alias.name))
             elif alias.name in REJECTED_METHODS:
                 self.reject(node, "`%s` is not allowed: %s." % (alias.name, REJECTED_METHODS[alias.name]))
+            elif alias.name in _FIELD_READERS or name == "string" and alias.name in ("Formatter", "*"):
+                self.reject(node, "`from %s import %s` is not allowed: %s." % (name, alias.name, _NAME_IT))
             elif alias.name in _READERS and alias.asname:
                 self.reject(node, "`%s` under another name is not allowed: %s." % (alias.name, _INTERPRETER))
             self.modules.add(alias.asname or alias.name)
@@ -212,6 +235,12 @@ class _Reader(ast.NodeVisitor):
         root, _ = _chain(node.value)
         if isinstance(node.value, (ast.Name, ast.Attribute)) and root in self.modules:
             self.modules.update(target.id for target in node.targets if isinstance(target, ast.Name))
+        self.generic_visit(node)
+
+    def visit_NamedExpr(self, node):
+        root, _ = _chain(node.value)
+        if root in self.modules:
+            self.modules.add(node.target.id)
         self.generic_visit(node)
 
     # Names and attributes
@@ -246,6 +275,10 @@ class _Reader(ast.NodeVisitor):
             self.reject(node, "`.%s` is not allowed: it is an inner part of a package." % name)
         elif name in _READERS:
             self.uncalled(node, name)
+        elif name in _FIELD_READERS or name == "Formatter" and self.has_string:
+            self.reject(node, "`.%s` is not allowed: %s." % (name, _NAME_IT))
+        elif name in _NEVER_FIELDS:
+            self.reject(node, "`.%s` is not allowed: it may be an inner part of a package; a column is `[%r]`." % (name, name))
         elif name in REJECTED_METHODS:
             self.reject(node, "`.%s` is not allowed: %s." % (name, REJECTED_METHODS[name]))
         self.generic_visit(node)
@@ -253,7 +286,7 @@ class _Reader(ast.NodeVisitor):
     def visit_MatchClass(self, node):
         # `case object(__class__=kind)` reads the field.
         for name in node.kwd_attrs:
-            if name.startswith("__") or name in REJECTED_ATTRIBUTES:
+            if _leads_out(name):
                 self.reject(node, "`%s=` in a pattern is not allowed: %s." % (name, _INTERPRETER))
         self.generic_visit(node)
 
@@ -266,12 +299,12 @@ class _Reader(ast.NodeVisitor):
             field = _text(node.args[1]) if len(node.args) > 1 else None
             if field is None:
                 self.reject(node, "`getattr` with a name that is worked out is not allowed: name the field itself, or use `.agg(name)`.")
-            elif field.startswith("_") or field in REJECTED_ATTRIBUTES or field in REJECTED_METHODS or field in REJECTED_MODULES:
+            elif _leads_out(field) or field in REJECTED_MODULES:
                 self.reject(node, "`getattr(…, %r)` is not allowed: %s." % (field, _INTERPRETER))
         elif name in ("attrgetter", "methodcaller"):
             for argument in node.args[: None if name == "attrgetter" else 1]:
                 field = _text(argument)
-                if field is None or any(part.startswith("_") for part in field.split(".")):
+                if field is None or _leads_out(field):
                     self.reject(node, "`%s` takes only a plain name here: %s." % (name, _INTERPRETER))
         elif name in ("query", "eval") and isinstance(node.func, ast.Attribute):
             self.query(node, name)

@@ -54,8 +54,10 @@ class Check(unittest.TestCase):
     @unittest.skipIf(sys.version_info < (3, 10), "skipped: match is a statement from Python 3.10 on")
     def test_patterns_read_fields_too(self):
         self.assertTrue(findings("match x:\n    case object(__class__=kind):\n        pass"))
+        for field in ("os", "_os", "mro", "subprocess", "popen"):
+            self.assertTrue(findings("import pathlib\nmatch pathlib:\n    case object(%s=found):\n        pass" % field), field)
         self.assertEqual(
-            findings("match row:\n    case {'region': 'North', 'amount': amount}:\n        pass\n    case Point(x=0, y=0):\n        pass"), []
+            findings("match row:\n    case {'region': 'North', 'amount': amount}:\n        pass\n    case Point(x=0, code=0):\n        pass"), []
         )
 
     def test_a_package_that_the_author_requires_may_be_imported(self):

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::super::testing::{pdf_of, png_of, sheet_of, word_of, workbook, zip_of};
+use super::super::testing::{pdf_of, png_of, sheet_of, sheet_xml, word_of, workbook, zip_of};
 use super::*;
 use crate::port::ValueCount;
 
@@ -64,6 +64,13 @@ fn a_table_is_summed_up_and_its_name_works_in_later_queries() {
     };
     let rows = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(data.query(request)).unwrap();
     assert_eq!(json!(rows.rows), json!([{ "n": 2 }]));
+}
+
+#[test]
+fn a_workbook_with_cells_outside_of_any_sheet_is_unreadable() {
+    let xml = sheet_xml(&[r#"<c r="A1"><v>1</v></c>"#]).replace("<row r=\"1\">", "<row r=\"99999999999\">");
+    let (kind, summary) = summary("rows.xlsx", workbook(&[("Hours", &xml)]));
+    assert_eq!((kind.as_str(), summary.as_str()), ("unreadable", "rows.xlsx is damaged. Open it in its program and save it again."));
 }
 
 #[test]
