@@ -100,6 +100,7 @@ tools:
   lint: { program: [lint, '{{ with.x }}'], arguments: { x: text }, input: '{{ with.x }}', env: { E: '{{ secrets.K }}' } }
   price: { python: p = x, arguments: { x: text }, returns: [p] }
   inner: { pipeline: q.yaml, with: { a: '{{ inputs.a }}' } }
+knowledge: { docs: { files: '{{ inputs.l }}' } }
 scorecards:
   card:
     criteria:

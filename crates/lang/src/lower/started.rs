@@ -82,8 +82,9 @@ fn words_of(line: &str) -> Vec<String> {
 
 /// A word as an item of a list in YAML.
 fn as_item(word: &str) -> String {
-    let is_plain = word.starts_with(|c: char| c.is_ascii_alphanumeric() || "./_-".contains(c))
-        && word.trim_matches('-') != ""
+    // `-l`; without quotes `-3` is a number.
+    let is_option = word.trim_start_matches('-').starts_with(|c: char| c.is_ascii_alphabetic());
+    let is_plain = (is_option || word.starts_with(|c: char| c.is_ascii_alphanumeric() || "./_".contains(c)))
         && word.chars().all(|c| c.is_ascii_alphanumeric() || "./_-=@%+~".contains(c));
     match word.contains(['"', '\\']) {
         _ if is_plain => word.to_owned(),

@@ -13,6 +13,7 @@ use crate::engine::words::ms;
 use crate::event::{Failure, FailureKind};
 use crate::model::{Filling, HostSource, QUERY_TIMEOUT, ReadStep, Step};
 use crate::port::ReadRequest;
+use crate::source::normalised;
 
 impl Kind for ReadStep {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
@@ -65,7 +66,7 @@ impl Run {
     pub(super) fn told_path(&self, at: NodeRef, word: &str, path: &str, from_file: bool, by_data: bool) -> Result<PathBuf, Failure> {
         let pipeline = &self.planned_of(at).pipeline;
         // A path in the file is relative to that file, every other one to the project: the inputs of a run are told from there.
-        let path = if from_file { pipeline.folder.join(path) } else { pipeline.project.join(path) };
+        let path = if from_file { pipeline.folder.join(path) } else { normalised(&pipeline.project).join(path) };
         if by_data && !self.is_in_project(at, &path) {
             let shown = path.display();
             let message = format!("{word} \"{shown}\" is not allowed: a path from a step, a model or a client must be in the project");

@@ -233,7 +233,7 @@ fn a_policy_and_the_project_bound_the_files_of_a_run() {
         world
     };
     let inside = called("docs/a.pdf");
-    assert_eq!((given(&inside), inside.held.clone()), (vec!["./docs/a.pdf"], vec![("docs/a.pdf".to_owned(), true)]));
+    assert_eq!((given(&inside), inside.held.clone()), (vec!["docs/a.pdf"], vec![("docs/a.pdf".to_owned(), true)]));
     for outside in ["/etc/passwd", "../b.pdf", "docs/../../b.pdf"] {
         let world = called(outside);
         let failure = &world.end().failure.as_ref().unwrap().failure;
