@@ -20,9 +20,10 @@ pub(super) fn joined(text: &str) -> Option<String> {
         let of = |pattern| Regex::new(pattern).ok();
         Some([
             of(r"!?\[([^\[\]\n]*)\]\([^()\n]*\)")?,
-            of(r"\*+([^*\n]+(?:\n[^*\n]+)*)\*+")?,
-            of(r"`+([^`\n]+(?:\n[^`\n]+)*)`+")?,
-            of(r"~~([^~\n]+(?:\n[^~\n]+)*)~~|~([0-9.,']+)~")?,
+            // A figure stands in one line, and so do marks that part it; others may be signs of their own (`7*7`).
+            of(r"\*+([^*\s](?:[^*\n]*[^*\s])?)\*+")?,
+            of(r"`+([^`\n]+)`+")?,
+            of(r"~~([^~\n]+)~~|~([0-9.,']+)~")?,
         ])
     });
     if !text.contains(['<', '&', '*', '~', '`', '[']) {
@@ -63,6 +64,7 @@ mod tests {
             ("10**10** 10*10*, 10~~10~~ 10~10~ 10`10`", "1010 1010, 1010 1010 1010"),
             ("1[0](https://acme.example)0, 10&shy;10, 10&nbsp;km", "100, 1010, 10 km"),
             ("3*4, 8~10 hours, 10 < 20 > 5", "3*4, 8~10 hours, 10 < 20 > 5"),
+            ("7*7 of a\n***b***", "7*7 of a\nb"),
         ] {
             assert_eq!(joined(text).as_deref().unwrap_or(text), plain, "{text}");
         }
