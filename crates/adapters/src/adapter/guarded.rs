@@ -26,7 +26,7 @@ mod tests {
 
     #[test]
     fn a_panic_ends_the_guarded_work_alone() {
-        assert_eq!(guarded(|| guarded(|| u8::from_str_radix("x", 10).expect("no number"))), Some(None));
+        assert_eq!(guarded(|| guarded(|| "x".parse::<u8>().expect("no number"))), Some(None));
         assert_eq!((guarded(is_guarded), is_guarded()), (Some(true), false));
     }
 }
