@@ -131,3 +131,12 @@ fn a_scripted_judge_that_is_misspelled_is_told_what_to_write() {
     assert_eq!(exit, 6, "{err}");
     assert!(err.contains("as a scripted reply write passed, or failed: { c1: feedback }"), "{err}");
 }
+
+#[test]
+fn code_that_an_agent_may_write_is_told_by_explain() {
+    let (exit, told, err) = flow(root(), &["-q", "explain", "pipelines/analyst/one_task.yaml"]);
+    assert_eq!(exit, 0, "{err}");
+    assert!(told.contains("Step work may run code that agent worker writes in a sandbox, without a network."), "{told}");
+    let (_, told, _) = flow(root(), &["-q", "explain", "tests/golden/hours/pipeline.yaml"]);
+    assert!(!told.contains("run code"), "a query is no code: {told}");
+}
