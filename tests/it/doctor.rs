@@ -245,10 +245,12 @@ fn packages_are_imported_and_not_only_found() {
     let pipeline = "flow: 1\nname: p\nsteps:\n\
         \x20 - { id: a, python: { code: 'x = 1', venv: .venv, requires: [well] }, returns: x }\n\
         \x20 - { id: b, python: { code: 'x = 1', venv: .venv, requires: [broken] }, returns: x }\n\
-        outputs: { a: '{{ steps.a.output.x }}', b: '{{ steps.b.output.x }}' }\n";
+        \x20 - { id: c, task: w, prompt: Go., artefact: python, accept: [It is a whole number.], judge: j, max_attempts: 2, venv: .venv, requires: [well] }\n\
+        agents: { w: { instructions: You write code. }, j: { instructions: You judge. } }\n\
+        outputs: { a: '{{ steps.a.output.x }}', b: '{{ steps.b.output.x }}', c: '{{ steps.c.output.result }}' }\n";
     std::fs::write(folder.path().join("p.yaml"), pipeline).unwrap();
     let (exit, out, _) = doctor(folder.path(), &["p.yaml"], &[]);
     assert_eq!(exit, 1, "{out}");
-    assert!(out.contains("starts in the sandbox and imports well (step a)"), "{out}");
+    assert!(out.contains("starts in the sandbox and imports well (step a, step c)"), "{out}");
     assert!(out.contains("broken: import broken: ModuleNotFoundError: No module named 'no_such_module' (step b)"), "{out}");
 }

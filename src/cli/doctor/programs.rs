@@ -12,7 +12,7 @@ use crate::adapter::sandbox::{FirstStage, ProgramTrial, ReadableFolder, Sandbox}
 use crate::adapter::started::script_of;
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
-use crate::model::{Form, Pipeline, PythonCode, SandboxMode, StepKind, ToolKind};
+use crate::model::{Form, Pipeline, PythonNeeds, SandboxMode, StepKind, ToolKind};
 use crate::port::{ProgramBounds, ProgramCall, Python, PythonCall};
 
 /// How long packages may take to be imported: large ones do not hurry.
@@ -126,15 +126,23 @@ type CodeNeeds<'p> = (Option<&'p PathBuf>, BTreeSet<&'p str>);
 /// What Python code of steps and tools needs, each with who needs it.
 fn codes_of(pipeline: &Pipeline) -> BTreeMap<CodeNeeds<'_>, BTreeSet<String>> {
     let steps = pipeline.all_steps().into_iter().filter_map(|step| {
-        let StepKind::Python(python) = &step.kind else { return None };
-        Some((&python.run, format!("step {}", step.id.value)))
+        let needs = if let StepKind::Python(python) = &step.kind {
+            &python.run.needs
+        } else if let StepKind::Task(task) = &step.kind
+            && task.may_run_code()
+        {
+            &task.needs
+        } else {
+            return None;
+        };
+        Some((needs, format!("step {}", step.id.value)))
     });
     let tools = pipeline.tools.iter().filter_map(|(name, tool)| {
         let ToolKind::Python { run, .. } = &tool.kind else { return None };
-        Some((run, format!("tool {name}")))
+        Some((&run.needs, format!("tool {name}")))
     });
     let mut found: BTreeMap<CodeNeeds, BTreeSet<String>> = BTreeMap::new();
-    for (PythonCode { venv, requires, .. }, who) in steps.chain(tools) {
+    for (PythonNeeds { venv, requires }, who) in steps.chain(tools) {
         let needs = (venv.as_ref().map(|venv| &venv.value), requires.iter().map(|name| name.value.as_str()).collect());
         found.entry(needs).or_default().insert(who);
     }

@@ -59,7 +59,7 @@ pub use pipeline::{
     SandboxMode, SecretReader, SqlEngine, VARIABLES, is_own_variable,
 };
 pub use planning::{PlanRules, PlanStep, PlanStrategy, ToolParameters, Usable, WrittenPlan, WrittenStep};
-pub use program::{OutputWord, ProgramCommand, ProgramOutput, PythonCode, StartedCommand};
+pub use program::{OutputWord, ProgramCommand, ProgramOutput, PythonCode, PythonNeeds, StartedCommand};
 pub use settings::{JournalSettings, Lint, LintPath, Settings};
 pub use step::{Backoff, FailureKind, ForEach, OnFailure, Retry, Step};
 pub use step_kind::*;

@@ -160,8 +160,15 @@ pub struct PythonCode {
     pub file: Option<Spanned<String>>,
     /// Names of the variables that it gives.
     pub returns: Vec<Spanned<String>>,
+    /// What it needs.
+    pub needs: PythonNeeds,
+}
+
+/// What Python code needs to run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PythonNeeds {
     /// The folder of the virtual environment whose interpreter runs it, joined to the folder of the file; `None`: `python3` in `PATH`.
     pub venv: Option<Spanned<PathBuf>>,
-    /// Packages that it needs.
+    /// Packages.
     pub requires: Vec<Spanned<String>>,
 }

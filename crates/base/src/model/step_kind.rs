@@ -147,6 +147,7 @@ impl StepKind {
                 judge: _,
                 attach,
                 with,
+                needs: _,
                 max_attempts: _,
                 stop_on_identical_failures: _,
             }) => {
@@ -178,7 +179,7 @@ impl StepKind {
                 named(TextKey::Value, with, visit);
             }
             StepKind::Program(run) => command_line(owner, run, visit),
-            StepKind::Python(PythonStep { run: PythonCode { code, file: _, returns: _, venv: _, requires: _ }, with }) => {
+            StepKind::Python(PythonStep { run: PythonCode { code, file: _, returns: _, needs: _ }, with }) => {
                 texts(TextKey::Code, [code], visit);
                 named(TextKey::Value, with, visit);
             }

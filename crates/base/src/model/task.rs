@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
-use super::{Criterion, Filling, GateStep, IDENTICAL_FAILURES, Judging, Scorecard, ScorecardRef, Text};
+use super::{Criterion, Filling, GateStep, IDENTICAL_FAILURES, Judging, PythonNeeds, Scorecard, ScorecardRef, Text};
 use crate::source::Spanned;
 
 /// `task`: an agent tries until its work is accepted.
@@ -24,6 +24,8 @@ pub struct TaskStep {
     pub attach: Option<Filling>,
     /// Variables that its code finds; a query and a text have none.
     pub with: Vec<(Spanned<String>, Filling)>,
+    /// What its code needs.
+    pub needs: PythonNeeds,
     /// Most tries. `None`: left out, which is reported.
     pub max_attempts: Option<u64>,
     /// Equal failures in a row after which it gives up (3).

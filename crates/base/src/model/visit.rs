@@ -389,7 +389,7 @@ impl Tool {
                 }
             }
             ToolKind::Program { run, arguments: _ } => command_line(*span, run, visit),
-            ToolKind::Python { run: PythonCode { code, file: _, returns: _, venv: _, requires: _ }, arguments: _ } => {
+            ToolKind::Python { run: PythonCode { code, file: _, returns: _, needs: _ }, arguments: _ } => {
                 texts(TextKey::Code, [code], visit);
             }
             ToolKind::Knowledge(Knowledge { files: _, given, search: _, embed: _ }) => texts(TextKey::Documents, given, visit),

@@ -8,7 +8,7 @@ use super::reader::KeyReader;
 use super::texts::{place, plain};
 use super::values::wrong_type;
 use crate::diagnostic::Diagnostic;
-use crate::model::{Form, OutputWord, ProgramCommand, ProgramOutput, PythonCode, Text};
+use crate::model::{Form, OutputWord, ProgramCommand, ProgramOutput, PythonCode, PythonNeeds, Text};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
 
@@ -174,6 +174,12 @@ pub(super) fn check_variables(keys: &KeyReader) {
     }
 }
 
+/// `venv` and `requires`.
+pub(super) fn needs(keys: &KeyReader) -> PythonNeeds {
+    let venv = keys.name("venv").and_then(|path| Some(Spanned::new(path_of(keys, "folder", &path)?, path.span)));
+    PythonNeeds { venv, requires: keys.names("requires").unwrap_or_default() }
+}
+
 /// `python` and the keys beside it.
 pub fn python_code(keys: &KeyReader) -> Option<PythonCode> {
     let returns = keys.get("returns").map(|node| keys.lower.members("returns", node)).unwrap_or_default();
@@ -190,12 +196,10 @@ pub fn python_code(keys: &KeyReader) -> Option<PythonCode> {
     check_variables(keys);
     let node = keys.get("python")?;
     if node.as_map().is_none() {
-        return Some(PythonCode { code: code(keys, "python", node)?, file: None, returns, venv: None, requires: vec![] });
+        return Some(PythonCode { code: code(keys, "python", node)?, file: None, returns, needs: PythonNeeds::default() });
     }
     let own = KeyReader::of_key(keys.lower, ("python", format!("\"python\" of {}", keys.owner)), &[&keys::PYTHON_CODE], node)?;
     own.check_one_of(&["file", "code"]);
-    let requires = own.names("requires").unwrap_or_default();
-    let venv = own.name("venv").and_then(|path| Some(Spanned::new(path_of(&own, "folder", &path)?, path.span)));
     let file = own.name("file");
     let code = match (&file, own.get("code")) {
         (Some(path), _) => {
@@ -211,7 +215,7 @@ pub fn python_code(keys: &KeyReader) -> Option<PythonCode> {
             return None;
         }
     };
-    Some(PythonCode { code, file, returns, venv, requires })
+    Some(PythonCode { code, file, returns, needs: needs(&own) })
 }
 
 /// Code is no template; where it has names in braces all the same, F603 tells.

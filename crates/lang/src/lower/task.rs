@@ -5,7 +5,7 @@ use strum::VariantNames;
 use super::checks::{accept_items, scorecard_ref};
 use super::context::Lower;
 use super::reader::KeyReader;
-use super::started::check_variables;
+use super::started::{check_variables, needs};
 use super::texts::is_filled;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Accept, ArtefactKind, MOST_TRIES, TaskStep, Text};
@@ -27,6 +27,7 @@ pub(super) fn task(keys: &KeyReader) -> Option<TaskStep> {
         judge,
         attach,
         with,
+        needs: needs(keys),
         max_attempts,
         stop_on_identical_failures: identical,
     })

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{PipelinePlan, Plan};
-use crate::model::{DEFAULT_MODEL, Model, Pipeline, PythonCode, ServerKind, StartedCommand, StepKind, Text, ToolKind};
+use crate::model::{DEFAULT_MODEL, Model, Pipeline, PythonNeeds, ServerKind, StartedCommand, StepKind, Text, ToolKind};
 
 /// Everything that pipelines want, also those they call. Each once, in the order of the files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -70,7 +70,7 @@ impl Wishes {
                     add(&mut self.hosts, address(&url.source), by);
                 }
                 ToolKind::Smtp { address, .. } => add(&mut self.hosts, format!("smtp://{}", written(&address.source)), by),
-                ToolKind::Python { run, .. } => add(&mut self.programs, python(run), by),
+                ToolKind::Python { run, .. } => add(&mut self.programs, python(&run.needs), by),
                 ToolKind::Server(ServerKind::Program { .. })
                 | ToolKind::Program { .. }
                 | ToolKind::Sql(_)
@@ -93,11 +93,11 @@ impl Wishes {
             if let StepKind::Task(task) = &step.kind
                 && task.may_run_code()
             {
-                let words = format!("python3 (in a sandbox), with code that agent {} writes", task.agent.value);
+                let words = format!("{}, with code that agent {} writes", python(&task.needs), task.agent.value);
                 add(&mut self.programs, words, format!("step {}{whose}", step.id.value));
             }
             if let StepKind::Python(own) = &step.kind {
-                add(&mut self.programs, python(&own.run), format!("step {}{whose}", step.id.value));
+                add(&mut self.programs, python(&own.run.needs), format!("step {}{whose}", step.id.value));
             }
         }
     }
@@ -132,8 +132,8 @@ pub fn asks_default(pipeline: &Pipeline) -> bool {
 }
 
 /// The interpreter that runs code, always in a sandbox.
-fn python(run: &PythonCode) -> String {
-    match &run.venv {
+fn python(needs: &PythonNeeds) -> String {
+    match &needs.venv {
         Some(venv) => format!("python3 of {} (in a sandbox)", word(&venv.value.to_string_lossy())),
         None => "python3 (in a sandbox)".to_owned(),
     }

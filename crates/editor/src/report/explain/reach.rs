@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{clause, listed, named, pipelines};
 use crate::model::{
-    DEFAULT_MODEL, DataKind, FilePart, FilePattern, Grant, Model, PermissionMode, Pipeline, ProgramCommand, PythonCode, STDOUT,
-    SandboxMode, SearchMode, ServerKind, Step, StepKind, Text, Tool, ToolKind,
+    DEFAULT_MODEL, DataKind, FilePart, FilePattern, Grant, Model, PermissionMode, Pipeline, ProgramCommand, PythonCode, PythonNeeds,
+    STDOUT, SandboxMode, SearchMode, ServerKind, Step, StepKind, Text, Tool, ToolKind,
 };
 use crate::plan::{PipelineBounds, PipelinePlan, Plan, users};
 use crate::report::graph::words::{filling, source};
@@ -200,7 +200,11 @@ pub(super) fn outside(plan: &Plan) -> Vec<String> {
                 && task.may_run_code()
             {
                 let may = if task.fixed_artefact().is_some() { "runs" } else { "may run" };
-                said.push(format!("Step {id} {may} code that agent {} writes in a sandbox, without a network{whose}.", task.agent.value));
+                said.push(format!(
+                    "Step {id} {may} code that agent {} writes{} in a sandbox, without a network{whose}.",
+                    task.agent.value,
+                    by(&task.needs)
+                ));
             }
             if step.is_once {
                 said.push(format!("After a crash a person decides whether step {id} runs again{whose}."));
@@ -263,8 +267,12 @@ fn starts(run: &ProgramCommand, sandbox: SandboxMode) -> String {
 /// Which code is run, and by what.
 fn runs(run: &PythonCode) -> String {
     let code = run.file.as_ref().map_or_else(|| "code of this file".to_owned(), |file| file.value.clone());
-    let by = run.venv.as_ref().map(|venv| format!(" with the Python of {}", venv.value.display())).unwrap_or_default();
-    format!("runs {code}{by} in a sandbox, without a network")
+    format!("runs {code}{} in a sandbox, without a network", by(&run.needs))
+}
+
+/// The interpreter, where it is not that of `PATH`.
+fn by(needs: &PythonNeeds) -> String {
+    needs.venv.as_ref().map(|venv| format!(" with the Python of {}", venv.value.display())).unwrap_or_default()
 }
 
 /// What policies allow and forbid.

@@ -208,7 +208,7 @@ impl Run {
         }
         let named = |name: &String| Spanned::new(name.clone(), Span::default());
         let returns = artefact.output_variables.iter().map(named).collect();
-        let code = PythonCode { code: Text::plain(&artefact.code), file: None, returns, venv: None, requires: vec![] };
+        let code = PythonCode { code: Text::plain(&artefact.code), file: None, returns, needs: own.needs.clone() };
         let timeout = self.step(at).timeout.unwrap_or(CALL_TIMEOUT);
         let name = format!("step \"{}\"", self.path(at));
         let mut call = self.python_call(at, &code, name, self.arguments(at, &own.with)?, timeout);

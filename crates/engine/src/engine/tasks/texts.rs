@@ -10,7 +10,7 @@ use crate::engine::state::{NodeRef, TaskTry};
 use crate::engine::words::{kind_of, plain};
 use crate::event::{Failure, Purpose};
 use crate::gate::wanted;
-use crate::model::{ArtefactKind, Criterion, MOST_ROWS, SqlEngine, TaskStep};
+use crate::model::{ArtefactKind, Criterion, MOST_ROWS, PythonNeeds, SqlEngine, TaskStep};
 
 /// Failed tries that the next one is told in full; of the earlier ones it is told what the agent made of them.
 pub(super) const TOLD_TRIES: usize = 3;
@@ -53,11 +53,11 @@ impl Run {
                      \"reason_code_not_created\".\nTables:"
                 )
             }
-            ArtefactKind::Python => "Write code in Python with the standard library. It reaches no network, and only files in its own folder. It sets \
+            ArtefactKind::Python => "Write code in Python with the standard library{PACKAGES}. It reaches no network, and only files in its own folder. It sets \
                  the variables that you name in \"output_variables\" to what is asked for: texts, numbers, lists, dicts, or rows of a table as a \
                  list of dicts. If the work needs no code, give it in \"result\" and leave \"python_code\" empty. Say in \"is_malicious\" whether \
                  the code does harm: then it is not run.\nVariables that are there:"
-                .to_owned(),
+                .replace("{PACKAGES}", &packages(&own.needs)),
         };
         let rows = if kind == ArtefactKind::Python { ", a list of rows, each a dict with" } else { "" };
         for (name, columns) in self.described(at) {
@@ -74,6 +74,12 @@ impl Run {
         }
         Ok(told)
     }
+}
+
+/// The packages that code may use besides the standard library.
+fn packages(needs: &PythonNeeds) -> String {
+    let names: Vec<&str> = needs.requires.iter().map(|name| name.value.as_str()).collect();
+    if names.is_empty() { String::new() } else { format!(" and these packages: {}", names.join(", ")) }
 }
 
 fn told_criteria(criteria: &[&Criterion]) -> String {

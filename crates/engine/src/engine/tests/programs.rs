@@ -26,7 +26,7 @@ fn git(args: &[&str]) -> ProgramCommand {
 }
 
 fn code(code: &str) -> PythonCode {
-    PythonCode { code: Text::plain(code), file: None, returns: vec![named("x")], venv: None, requires: vec![] }
+    PythonCode { code: Text::plain(code), file: None, returns: vec![named("x")], needs: PythonNeeds::default() }
 }
 
 fn with_policy(run: ProgramCommand, policy: Policy) -> World {

@@ -12,8 +12,8 @@ use super::world::{Says, World, options};
 use crate::engine::{CallReply, Input, RunSettings};
 use crate::event::{Event, Failure, FailureKind, Happening, RunStatus, StepStatus, Usage};
 use crate::model::{
-    Accept, AcceptItem, Agent, Data, DataKind, Filling, Judging, Limits, OnFailure, Outputs, Pipeline, Policy, ScorecardRef, Step,
-    StepKind, TaskStep, ToolKind,
+    Accept, AcceptItem, Agent, Data, DataKind, Filling, Judging, Limits, OnFailure, Outputs, Pipeline, Policy, PythonNeeds, ScorecardRef,
+    Step, StepKind, TaskStep, ToolKind,
 };
 use crate::plan::Plan;
 use crate::port::{ModelReply, PythonError, PythonReply, Rows, Secret};
@@ -29,6 +29,7 @@ pub(super) fn task(id: &str, artefact: &str) -> Step {
         judge: Some(named("checker")),
         attach: None,
         with: vec![],
+        needs: PythonNeeds::default(),
         max_attempts: Some(4),
         stop_on_identical_failures: None,
     };
@@ -229,13 +230,16 @@ fn code_that_its_agent_calls_malicious_never_runs() {
 #[test]
 fn code_finds_the_tables_that_it_names_and_gives_what_it_sets() {
     let variables = vec![(named("before"), Filling::Constant(json!([7, 8])))];
-    let mut p = with_tables(pipeline("p", vec![with(task("work", "python"), |task| task.with = variables)]), &["hours", "people"]);
+    let mut p = with_tables(
+        pipeline("p", vec![with(task("work", "python"), |task| (task.with, task.needs.requires) = (variables, vec![named("pandas")]))]),
+        &["hours", "people"],
+    );
     p.outputs = Outputs::None;
     let mut world = World::new(planned(vec![p]));
     world.give("work", Ok(rows(json!([]))));
     world.give("work", Ok(rows(json!([]))));
     let prompt = world.prompt("work");
-    assert!(prompt.contains("Write code in Python"), "{prompt}");
+    assert!(prompt.contains("Write code in Python with the standard library and these packages: pandas. It reaches"), "{prompt}");
     assert!(prompt.contains("\n- hours, a list of rows, each a dict with: \"city\" text, \"hours\" any\n- people"), "{prompt}");
     assert!(prompt.contains("\n- before, a list: [7,8]"), "{prompt}");
     let code = |code: &str, names: &[&str]| {
@@ -248,7 +252,7 @@ fn code_finds_the_tables_that_it_names_and_gives_what_it_sets() {
     world.say("work", &code("total = sum(hours)", &["total"]));
     let call = world.coded.pop().unwrap();
     assert_eq!((call.is_written_by_model, call.returns, call.code), (true, vec!["total".to_owned()], "total = sum(hours)".to_owned()));
-    assert_eq!(call.variables["before"], json!([7, 8]));
+    assert_eq!((&call.variables["before"], call.requires.as_slice()), (&json!([7, 8]), &["pandas".to_owned()][..]));
     assert_eq!(call.tables.iter().map(|table| table.name.as_str()).collect::<Vec<_>>(), ["hours"]);
     let error = PythonError { message: "line 1: TypeError".into(), traceback: "line 1, in <module>".into(), ..PythonError::default() };
     reply(&mut world, PythonReply { printed: "so far".into(), error: Some(error), ..PythonReply::default() });

@@ -3,8 +3,8 @@
 use super::Takes::*;
 use super::Thing::{Agent, Channel, Knowledge, Policy, Scorecard, Step, StyleGuide, Tool};
 use super::work::{
-    CRITERION, LIMITS, NETWORK, OK_EXITS, PRINTS, PRINTS_SCHEMA, PROGRAM_ENV, PROGRAM_INPUT, PROGRAM_KEY, PYTHON_KEY, READS_ONLY, RETRY,
-    WRITES,
+    CRITERION, LIMITS, NETWORK, OK_EXITS, PRINTS, PRINTS_SCHEMA, PROGRAM_ENV, PROGRAM_INPUT, PROGRAM_KEY, PYTHON_KEY, READS_ONLY, REQUIRES,
+    RETRY, VENV, WRITES,
 };
 use super::{KeyRule, KeyTable, key};
 use crate::model::ArtefactKind;
@@ -128,6 +128,8 @@ static TASK: KeyTable = KeyTable::of("task").keys(&[
     key("judge", Of(Agent), "the agent that judges"),
     ATTACH,
     key("with", Named(&Value), "variables of its code, by name"),
+    VENV,
+    REQUIRES,
     key("max_attempts", Limit, "most tries"),
     key("stop_on_identical_failures", Limit, "gives up after so many equal failures"),
 ]);

@@ -114,14 +114,17 @@ pub(crate) const WRITES: KeyRule = key("writes", Many(&Path), "folders that it m
 /// `python` of a step or a tool.
 pub(crate) const PYTHON_KEY: KeyRule = key("python", Either(CODE), "runs code in a sandbox");
 
+pub(super) const VENV: KeyRule = key("venv", Path, "the folder of the virtual environment whose Python runs it");
+pub(super) const REQUIRES: KeyRule = key("requires", Many(&Fixed), "packages that it needs");
+
 const CODE: &[Takes] = &[Sentence, Keys(&PYTHON_CODE)];
 
 /// Python code, with what it needs.
 pub(crate) static PYTHON_CODE: KeyTable = KeyTable::of("python").keys(&[
     key("file", Path, "the file that holds the code"),
     key("code", Sentence, "the code, in place of file"),
-    key("venv", Path, "the folder of the virtual environment whose Python runs it"),
-    key("requires", Many(&Fixed), "packages that it needs"),
+    VENV,
+    REQUIRES,
 ]);
 
 /// The kinds of tools. The first key of each is the kind itself.
