@@ -261,6 +261,10 @@ const PATHS: &[(&str, &str)] = &[
     ("program.writes", "name: a\nsteps: [{ id: s, program: [x], writes: OUT }]"),
     ("python.python", "name: a\nsteps: [{ id: s, python: { file: OUT.py }, returns: x }]"),
     ("python.python", "name: a\nsteps: [{ id: s, python: { code: x = 1, venv: OUT }, returns: x }]"),
+    (
+        "task.venv",
+        "name: a\nsteps: [{ id: s, task: w, prompt: Go., artefact: python, accept: [It is true enough.], max_attempts: 2, venv: OUT }]",
+    ),
     ("scripted.replies", "models: { m: { provider: scripted, replies: OUT.yaml } }"),
     ("file.file", "tools: { t: { file: OUT } }"),
     ("pipeline.pipeline", "tools: { t: { pipeline: OUT.yaml } }"),
