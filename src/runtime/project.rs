@@ -44,12 +44,16 @@ pub(crate) fn project(path: &Path, named: Option<&Path>) -> PathBuf {
 pub(crate) fn told_from_project(pipeline: &Pipeline, from: &Path, mut inputs: Map<String, Value>) -> Map<String, Value> {
     let place = |folder: &Path| if folder.as_os_str().is_empty() { Path::new(".") } else { folder }.canonicalize().ok();
     let (Some(project), Some(from)) = (place(&pipeline.project), place(from)) else { return inputs };
-    if project == from {
-        return inputs;
-    }
-    let tell = |path: &str| match Path::new(path).is_absolute() {
-        true => path.to_owned(),
-        false => from_folder(&project, &from.join(path)).to_string_lossy().into_owned(),
+    let tell = |path: &str| {
+        // Behind a name, `..` is above the folder that the name leads to, which may be a link.
+        let mut parts = Path::new(path).components();
+        let turns_back = parts.by_ref().any(|part| matches!(part, Component::Normal(_))) && parts.any(|part| part == Component::ParentDir);
+        if !turns_back && (project == from || Path::new(path).is_absolute()) {
+            return path.to_owned();
+        }
+        let whole = from.join(path);
+        let whole = if turns_back { place_of(&whole) } else { whole };
+        from_folder(&project, &whole).to_string_lossy().into_owned()
     };
     for field in pipeline.input_fields() {
         if let Some(value) = inputs.get_mut(&field.name) {

@@ -231,6 +231,34 @@ fn an_input_of_type_file_is_one_file_from_every_folder() {
 }
 
 #[test]
+fn the_project_as_a_folder_and_a_way_back_behind_a_link_mean_what_they_say() {
+    let (_home, shop) = files_of_one_name();
+    let here = "flow: 1\nname: here\ninputs: { d: { type: folder, default: . } }\nsteps: [{ id: read, read: '{{ inputs.d }}/data/sales.txt' }]\n\
+        outputs: { d: '{{ inputs.d }}', text: '{{ steps.read.output.text }}' }\n";
+    std::fs::write(shop.join("here.yaml"), here).unwrap();
+    for (folder, call) in [
+        (shop.clone(), &["run", "here.yaml"][..]),
+        (shop.join("deep"), &["run", "../here.yaml"]),
+        (shop.join("deep"), &["run", "../here.yaml", "--input", "d=.."]),
+    ] {
+        let ran = flow(&folder, call);
+        let told: serde_json::Value = serde_json::from_str(&ran.out).unwrap_or_default();
+        assert_eq!(told, serde_json::json!({ "d": ".", "text": "my shop/data" }), "{call:?}: {}", ran.err);
+    }
+    let away = shop.parent().unwrap().join("away");
+    std::fs::create_dir_all(away.join("in")).unwrap();
+    std::fs::write(away.join("x.txt"), "away").unwrap();
+    std::fs::write(shop.join("x.txt"), "at home").unwrap();
+    std::os::unix::fs::symlink(away.join("in"), shop.join("up")).unwrap();
+    let back = "flow: 1\nname: back\ninputs: { f: file }\nsteps: [{ id: read, read: '{{ inputs.f }}' }]\noutputs: '{{ steps.read.output.text }}'\n";
+    std::fs::write(shop.join("back.yaml"), back).unwrap();
+    for (folder, file, path) in [(shop.clone(), "back.yaml", "f=up/../x.txt"), (shop.join("deep"), "../back.yaml", "f=../up/../x.txt")] {
+        let ran = flow(&folder, &["run", file, "--input", path]);
+        assert!(ran.out.contains("away"), "{path}: {}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
 fn an_input_of_a_test_is_relative_to_its_file_from_every_folder() {
     let (_home, shop) = files_of_one_name();
     link_to(&shop);

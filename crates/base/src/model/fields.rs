@@ -69,7 +69,11 @@ impl Field {
     /// A value of this field with each path of a `file` or `folder` in it told in another way.
     pub fn with_paths(&self, value: &Value, tell: &dyn Fn(&str) -> String) -> Value {
         match (self.kind, value) {
-            (FieldKind::File | FieldKind::Folder, Value::String(path)) if !path.is_empty() => tell(path).into(),
+            (FieldKind::File | FieldKind::Folder, Value::String(path)) if !path.is_empty() => match tell(path) {
+                // The folder itself: with nothing before it, `/x` would be read from the root of the disk.
+                here if here.is_empty() => ".".into(),
+                told => told.into(),
+            },
             (FieldKind::List, Value::Array(list)) => match &self.items {
                 Some(items) => list.iter().map(|value| items.with_paths(value, tell)).collect(),
                 None => value.clone(),
