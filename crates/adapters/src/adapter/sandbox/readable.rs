@@ -77,32 +77,32 @@ mod tests {
     fn neither_the_home_nor_its_secrets_can_be_made_readable_also_through_a_link() {
         let home = tempfile::tempdir().unwrap();
         let home = home.path().canonicalize().unwrap();
-        for name in [".pyenv/shims", ".ssh/deep", ".local/share/mise", "work"] {
+        for name in [".pyenv/shims", ".ssh/deep", ".local/share/mise", "code"] {
             std::fs::create_dir_all(home.join(name)).unwrap();
         }
         std::fs::write(home.join("file"), "").unwrap();
-        for (to, from) in [(".ssh", "work/a"), ("", "work/b"), ("/etc", "work/c"), (".pyenv", "work/d")] {
+        for (to, from) in [(".ssh", "code/a"), ("", "code/b"), ("/etc", "code/c"), (".pyenv", "code/d")] {
             std::os::unix::fs::symlink(home.join(to), home.join(from)).unwrap();
         }
         let of = |written: &str| place(written, Some(&home));
         assert_eq!(of("~/.pyenv"), Ok(home.join(".pyenv")));
-        assert_eq!(of("~/work/d"), Ok(home.join(".pyenv")));
+        assert_eq!(of("~/code/d"), Ok(home.join(".pyenv")));
         assert_eq!(of("~/.local/share/mise/"), Ok(home.join(".local/share/mise")));
         for (written, why) in [
             ("~", "the home"),
             ("~/", "the home"),
             ("~/.ssh", ".ssh holds secrets"),
             ("~/.ssh/deep", ".ssh holds secrets"),
-            ("~/work/a", "it leads to"),
-            ("~/work/b", "the home, or holds it"),
-            ("~/work/c", "folder of the system"),
+            ("~/code/a", "it leads to"),
+            ("~/code/b", "the home, or holds it"),
+            ("~/code/c", "folder of the system"),
             ("~/.local/share", "what many programs keep"),
             ("~/../x", "it has .."),
             ("/", "folder of the system"),
             ("/home", "folder of the system"),
             ("/etc/ssl", "folder of the system"),
             (".pyenv", "neither with / nor with ~/"),
-            ("~/work/.env", ".env holds secrets"),
+            ("~/code/.env", ".env holds secrets"),
             ("~/file", "no folder"),
             ("~/none", "No such file"),
         ] {
