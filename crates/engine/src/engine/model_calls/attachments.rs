@@ -43,7 +43,7 @@ impl Run {
                 return Err(Failure::new(FailureKind::Denied, format!("attach: no read step of this run has read \"{path}\"")));
             }
             match kind {
-                "image" => prompt.pictures.push(path.into()),
+                "image" => prompt.pictures.push(self.opened_at(at, path)),
                 "unreadable" => return Err(wrong(format!("attach: \"{path}\" could not be read"))),
                 _ => prompt.text.push_str(&as_text(path, &file)),
             }
