@@ -29,6 +29,7 @@ pub(super) fn task(id: &str, artefact: &str) -> Step {
         judge: Some(named("checker")),
         attach: None,
         with: vec![],
+        pictures: false,
         needs: PythonNeeds::default(),
         max_attempts: Some(4),
         stop_on_identical_failures: None,
@@ -273,6 +274,32 @@ fn code_finds_the_tables_that_it_names_and_gives_what_it_sets() {
     bare.give("work", Err(Failure::new(FailureKind::Unavailable, "there is no sandbox")));
     assert_eq!(bare.failed_with("work").kind, FailureKind::Unavailable);
     bare.check();
+}
+
+#[test]
+fn a_judge_sees_the_pictures_that_code_drew_and_later_steps_have_them() {
+    for sees in [true, false] {
+        let mut look = agent("look", "Look.");
+        let StepKind::Agent(own) = &mut look.kind else { panic!("no agent") };
+        own.attach = Some(Filling::Text(bare("steps.work.output.result.chart")));
+        let work = with(task("work", "python"), |task| task.pictures = sees);
+        let mut p = with_tables(pipeline("p", vec![work, look]), &["hours"]);
+        p.outputs = Outputs::None;
+        let mut world = World::new(planned(vec![p]));
+        world.give("work", Ok(rows(json!([]))));
+        let code = json!({ "thought": "x", "python_code": "draw()", "output_variables": ["chart"], "is_malicious": false, "result": null });
+        world.say("work", &code.to_string());
+        let (call, _) = world.out.remove(0);
+        let chart = json!({ "path": "/kept/1.png", "type": "image", "width": 3, "height": 2 });
+        let returns = Map::from_iter([("chart".to_owned(), chart)]);
+        let reply = PythonReply { returns, files: vec!["/kept/1.png".into()], ..PythonReply::default() };
+        world.handle(Input::Reply { call, result: Ok(CallReply::Python(reply)) });
+        let seen = |world: &World| world.asked.last().unwrap().messages.last().unwrap().pictures.clone();
+        assert_eq!(seen(&world), if sees { vec![std::path::PathBuf::from("/kept/1.png")] } else { vec![] });
+        world.say("work", &judged(true, ""));
+        assert_eq!(seen(&world), [std::path::PathBuf::from("/kept/1.png")], "the agent after it sees the chart");
+        world.check();
+    }
 }
 
 #[test]
