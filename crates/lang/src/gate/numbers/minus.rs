@@ -72,8 +72,10 @@ fn in_brackets(text: &str, range: &Range<usize>) -> Option<Range<usize>> {
     let is_short = head.get(outside.len()..).is_some_and(|money| (1..=3).contains(&money.trim_end().chars().count()));
     let is_other = outside.trim_end().ends_with(|c: char| c.is_ascii_digit());
     let has_money_outside = is_short && !is_other || after_money(after).len() < after.len();
-    let stands_alone =
-        || STANDS_FOR_ITSELF.as_ref().is_some_and(|before| before.is_match(head)) && CLOSED.as_ref().is_some_and(|end| end.is_match(after));
+    let stands_alone = || {
+        STANDS_FOR_ITSELF.as_ref().is_some_and(|before| before.is_match(near(head).0))
+            && CLOSED.as_ref().is_some_and(|end| end.is_match(after))
+    };
     let is_negative = has_money_outside || (is_money || has_marks(text, range)) && stands_alone();
     is_negative.then(|| head.len()..text.len() - after.len())
 }
