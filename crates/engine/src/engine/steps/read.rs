@@ -1,5 +1,6 @@
 //! `read`: reads files.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use crate::engine::state::NodeRef;
 use crate::engine::words::ms;
 use crate::event::{Failure, FailureKind};
 use crate::model::{Filling, HostSource, QUERY_TIMEOUT, ReadStep, Step};
-use crate::port::ReadRequest;
+use crate::port::{FileContent, ReadRequest, TableSource};
 use crate::source::{from_folder, normalised};
 
 impl Kind for ReadStep {
@@ -45,7 +46,8 @@ impl Kind for ReadStep {
     }
 
     fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
-        let CallReply::Files(files) = reply else { return other() };
+        let CallReply::Files(mut files) = reply else { return other() };
+        name_once(&mut files);
         let tables: Vec<Value> = files
             .iter()
             .flat_map(|(_, tables)| tables)
@@ -116,6 +118,31 @@ impl Run {
     pub(crate) fn told_by_data(&self, at: NodeRef, step: &Step, read: &ReadStep) -> bool {
         let is_data = |text| self.text_named_by(at, text, Giver::NOBODY) == HostSource::Data;
         told_by_step(step, read) || read.paths.texts().into_iter().any(is_data)
+    }
+}
+
+/// Gives each table of a list of files a name of its own: of two files `sales.csv` the second is `sales_2`, and its summary says so. Case is ignored,
+/// as in SQLite.
+fn name_once(files: &mut [(FileContent, Vec<TableSource>)]) {
+    let mut taken: Vec<String> = vec![];
+    // A file's own name goes before one that another file is given.
+    let named: HashSet<String> = files.iter().flat_map(|(_, tables)| tables).map(|table| table.name.to_lowercase()).collect();
+    for (content, tables) in files {
+        for (table, told) in tables.iter_mut().zip(&mut content.tables) {
+            let own = table.name.to_lowercase();
+            if taken.contains(&own) {
+                let mut numbered = (2..).map(|number| format!("{}_{number}", table.name));
+                let is_free = |name: &String| !taken.contains(&name.to_lowercase()) && !named.contains(&name.to_lowercase());
+                let name = numbered.find(is_free).unwrap_or_default();
+                content.summary.push_str(&format!(
+                    " Its table \"{}\" is called \"{name}\" here, since another file has one of that name.",
+                    table.name
+                ));
+                told.name.clone_from(&name);
+                table.name = name;
+            }
+            taken.push(table.name.to_lowercase());
+        }
     }
 }
 

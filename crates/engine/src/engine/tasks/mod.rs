@@ -11,6 +11,7 @@ use crate::channel::Output;
 use crate::engine::Run;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::gates::Question;
+use crate::engine::model_calls::conversation::CallOutcome;
 use crate::engine::state::talk::MOST_PICTURES;
 use crate::engine::state::{NodeRef, StepWork, TaskTry};
 use crate::engine::steps::{Kind, Taken};
@@ -159,10 +160,22 @@ impl Run {
         if self.state.talk(at).is_none() {
             self.check_accept(at, own)?;
         }
-        let Some(text) = self.converse(at, &own.agent.value, &|run, opens| run.task_brief(at, own, kind, opens))? else {
-            return Ok(false);
-        };
+        let nothing = || WrittenArtefact { kind, ..WrittenArtefact::default() };
         let number = self.tries(at).len() as u32 + 1;
+        let text = match self.said_by(at, &own.agent.value, &|run, opens| run.task_brief(at, own, kind, opens))? {
+            CallOutcome::Said(text) => text,
+            CallOutcome::Waiting => return Ok(false),
+            // A shorter answer may do.
+            CallOutcome::Failed(failure) if failure.kind == FailureKind::Truncated => {
+                let error = Some(format!("{}: {}\nThe answer did not end: write less.", failure.kind.word(), failure.message));
+                self.emit(Happening::TaskTried { step: self.path(at), number, artefact: nothing().into(), result: None, error });
+                return Ok(true);
+            }
+            CallOutcome::Failed(failure) => {
+                self.fail_asking(at, failure);
+                return Ok(false);
+            }
+        };
         let (artefact, result, error) = match gate::read_artefact(&text, kind) {
             Ok(ReadArtefact { artefact, result, notes }) => {
                 self.note_reading(at, notes);
@@ -177,7 +190,7 @@ impl Run {
             }
             Err(problems) => {
                 let message = format!("the answer has the wrong shape after {MOST_REPAIRS} repairs: {}", problems.join("; "));
-                (WrittenArtefact { kind, ..WrittenArtefact::default() }, None, Some(message))
+                (nothing(), None, Some(message))
             }
         };
         self.emit(Happening::TaskTried { step: self.path(at), number, artefact: artefact.into(), result, error });

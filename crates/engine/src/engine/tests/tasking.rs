@@ -318,6 +318,36 @@ fn an_answer_of_the_wrong_shape_is_repaired_and_then_a_failed_try() {
 }
 
 #[test]
+fn an_answer_that_was_cut_is_a_failed_try_and_the_next_one_is_told() {
+    let mut world = world(with(task("work", "text"), |task| task.max_attempts = Some(2)));
+    world.answer("work", Says::No(FailureKind::Truncated));
+    let prompt = world.prompt("work");
+    assert!(prompt.contains("Failed: truncated: the test says no\nThe answer did not end: write less."), "{prompt}");
+    world.say("work", &wrote("Rome"));
+    world.say("work", &judged(true, ""));
+    assert_eq!((world.status(), world.output("work").unwrap()["attempts"].clone()), (RunStatus::Succeeded, json!(2)));
+    world.check();
+
+    let mut always = super::tasking::world(with(task("work", "text"), |task| task.max_attempts = Some(2)));
+    always.answer("work", Says::No(FailureKind::Truncated));
+    always.answer("work", Says::No(FailureKind::Truncated));
+    let failure = always.failed_with("work");
+    assert!(failure.message.starts_with("not accepted after 2 tries (max_attempts): truncated: the test says no"), "{failure:?}");
+    always.check();
+}
+
+#[test]
+fn a_judge_that_says_two_things_is_asked_again() {
+    let mut world = world(task("work", "text"));
+    world.say("work", &wrote("Rome"));
+    world.say("work", &format!("It reads {} but I say {}", judged(true, ""), judged(false, "No.")));
+    assert!(world.prompt("work").contains("several JSON values that differ"), "{}", world.prompt("work"));
+    world.say("work", &format!("My verdict: {}", judged(true, "")));
+    assert_eq!(world.status(), RunStatus::Succeeded);
+    world.check();
+}
+
+#[test]
 fn work_that_nobody_could_judge_is_not_begun() {
     let no_judge = world(with(task("work", "text"), |task| task.judge = None));
     assert_eq!(no_judge.failed_with("work").message, "criterion \"c1\" needs a judge, but none is set; add judge: to the step");
