@@ -70,9 +70,8 @@ impl Exit {
         match error {
             StoreError::Locked { .. } | StoreError::Held { .. } | StoreError::NoKey { .. } | StoreError::OtherKey { .. } => Exit::Usage,
             StoreError::Unusable { .. } | StoreError::Damaged { .. } | StoreError::Cut { .. } | StoreError::Newer { .. } => Exit::Failed,
-            StoreError::Empty { .. } | StoreError::Lost { .. } | StoreError::Unerased { .. } | StoreError::Conversations { .. } => {
-                Exit::Failed
-            }
+            StoreError::Audit { .. } | StoreError::Empty { .. } | StoreError::Lost { .. } => Exit::Failed,
+            StoreError::Unerased { .. } | StoreError::Conversations { .. } => Exit::Failed,
         }
     }
 

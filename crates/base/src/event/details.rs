@@ -75,6 +75,11 @@ impl<'d> StepDetails<'d> {
         self.list("files").filter_map(Value::as_str)
     }
 
+    /// Of a program: the sandbox that it ran in, or `none`.
+    pub fn sandbox(self) -> Option<&'d str> {
+        self.0["sandbox"].as_str()
+    }
+
     /// Of a query: the columns whose values are personal.
     pub fn personal(self) -> impl Iterator<Item = &'d str> {
         self.list("personal").filter_map(Value::as_str)

@@ -11,6 +11,7 @@ mod limit;
 mod marks;
 mod parts;
 mod status;
+mod trace;
 
 has_word!(Purpose, Bound, Canceller, RunStatus, StepStatus);
 
@@ -23,3 +24,4 @@ pub use limit::{Bound, Canceller, Limit};
 pub use marks::Marks;
 pub use parts::{FormRequest, Message, ModelAnswer, ServerQuestion, ServerQuestions, ServerTool, ToolCall, Usage, Verdict};
 pub use status::{RunStatus, StepStatus};
+pub use trace::trace_id;

@@ -3,6 +3,8 @@
 //! How to add something to the record: derive it from the events in `record.rs`; never store it a second time.
 
 mod asked;
+mod audit;
+mod audit_chain;
 mod brief;
 mod content;
 mod course;
@@ -13,6 +15,8 @@ mod spoken;
 mod tasks;
 
 pub use asked::{AnswerRecord, QuestionRecord, answer_until, ends_question, is_ending_after};
+pub use audit::{AuditAction, AuditContext, AuditKind, AuditRecord, AuditResult, AuditTrail, AuditUsage};
+pub use audit_chain::{AuditCheck, AuditDamage, AuditFault, AuditHead};
 pub use brief::RunBrief;
 pub use content::public_line;
 pub use course::{ConversationRecord, SentRecord, ToolCallRecord, TryRecord};
@@ -40,12 +44,13 @@ impl Journal {
         Journal { log, waiting: vec![], commit: None, loss: None }
     }
 
-    /// Takes events. A log that is gone ([`Journal::into_loss`]) takes nothing more, and the run continues: no later process can.
+    /// Takes events. If the log is gone ([`Journal::into_loss`]), the run continues, and no later process can; the log still gets its events, since
+    /// the audit beside it must have them.
     ///
     /// # Errors
     /// The log cannot take them.
     pub fn take(&mut self, events: Vec<Event>) -> Result<(), StoreError> {
-        if self.loss.is_none() && !events.is_empty() {
+        if !events.is_empty() {
             self.log.append(&events)?;
         }
         self.waiting.extend(events);
@@ -57,7 +62,7 @@ impl Journal {
         if self.commit.is_some() {
             return false;
         }
-        let synced = if self.loss.is_none() && self.is_dirty() { self.log.sync() } else { Box::pin(std::future::ready(Ok(()))) };
+        let synced = if self.is_dirty() { self.log.sync() } else { Box::pin(std::future::ready(Ok(()))) };
         self.commit = Some((self.waiting.len(), synced));
         true
     }
@@ -72,7 +77,7 @@ impl Journal {
         let (done, count) = (synced.await, *count);
         self.commit = None;
         match done {
-            Err(error @ StoreError::Lost { .. }) => self.loss = Some(error),
+            Err(error @ StoreError::Lost { .. }) => drop(self.loss.get_or_insert(error)),
             done => done?,
         }
         Ok(self.waiting.drain(..count).collect())

@@ -55,6 +55,18 @@ impl PersonalMask {
         is_new
     }
 
+    /// Learns the personal values of one event, for texts that get no marker with a number ([`PersonalMask::holds`]).
+    pub(super) fn learn(&mut self, event: &Event) {
+        let new = self.personal.take(event);
+        self.personal.placed.clear();
+        self.redactor.learn(&new);
+    }
+
+    /// Whether a text holds a secret or something personal, as far as that is known or can be seen.
+    pub(super) fn holds(&self, text: &str) -> bool {
+        self.redactor.redact(text) != text
+    }
+
     /// With all events of the run.
     pub fn of<'a>(&'a self, events: &'a [Event]) -> RunMask<'a> {
         RunMask { mask: self, events }

@@ -34,6 +34,13 @@ pub enum StoreError {
     /// A newer program wrote this run.
     #[error("run {run} in the journal {file} was written by a newer version of flow (row {seq})")]
     Newer { file: String, run: String, seq: u64 },
+    /// The audit beside the journal cannot be written; without it nothing may happen.
+    #[error("the audit log {file} cannot be written: {message}; nothing is done without it")]
+    Audit {
+        file: String,
+        /// What the system says, or what is wrong with the file.
+        message: String,
+    },
     /// Nothing is in it: nothing was ever kept, or it was emptied.
     #[error("the journal {file} is empty: nothing was ever kept in it, or its runs are lost; the next flow run begins a new one")]
     Empty { file: String },

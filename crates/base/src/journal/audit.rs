@@ -1,0 +1,523 @@
+//! What a run did, for auditors: each event as the records that it is worth. Names, kinds and numbers only; what people, models and tools said stays in
+//! the journal, where [`AuditRecord::event`] says.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::PersonalMask;
+use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, RunStatus, StepDetails, StepPath, Usage, trace_id};
+
+/// What a record is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum AuditKind {
+    /// Something was done.
+    Action,
+    /// A policy, a person or the check of a plan decided.
+    Decision,
+    /// A try, a step or a run failed.
+    Error,
+    /// Something was blocked, or a protection was missing.
+    Security,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum AuditResult {
+    Success,
+    Failure,
+    Blocked,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub enum AuditAction {
+    /// A run began; target: the pipeline.
+    RunStarted,
+    /// It continues in another process, or after an answer.
+    RunResumed,
+    /// Somebody asked it to end.
+    RunCancelled,
+    /// It ended.
+    RunFinished,
+    /// A model was called; target: its name in the file.
+    ModelCall,
+    /// A tool, a program, code, a query, a request, a mail or a file; target: its name in the file, or its kind.
+    ToolCall,
+    /// A server was started or asked for its tools; target: the server.
+    ServerTools,
+    /// A part was delivered; target: where to.
+    Delivery,
+    /// A policy, or the rule that holds without one, decided; target: kind and tool, host or path.
+    PolicyDecision,
+    /// A person, or nobody, answered.
+    Approval,
+    /// The plan of an agent was checked.
+    PlanCheck,
+    /// A try of a step failed, and another follows.
+    TryFailed,
+    /// A step failed.
+    StepFailed,
+    /// A bound was reached.
+    LimitReached,
+    /// A call was given up before it answered.
+    OutcomeUnknown,
+    /// A server did something else than answering.
+    ServerNoted,
+    /// A server has tools that are not pinned, and are not used.
+    ToolsUnpinned,
+    /// A program ran without a sandbox.
+    NoSandbox,
+    /// The end of the audit was torn: its last line was cut to whole records.
+    AuditRepaired,
+}
+
+has_word!(AuditKind, AuditResult, AuditAction);
+
+/// What was used.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct AuditUsage {
+    /// Milliseconds.
+    pub duration_ms: u64,
+    /// Tokens read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub input_tokens: u64,
+    /// Tokens written.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub output_tokens: u64,
+    /// US dollars; `None`: unpriced or unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// What else matters for security.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct AuditContext {
+    /// SHA-256 of the definition that runs.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub pipeline_hash: String,
+    /// The run whose finished steps it begins with.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub origin: String,
+    /// A client of `flow mcp` gave the inputs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub served: bool,
+    /// Models are scripted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scripted: bool,
+    /// Who decided, where it was no rule: `person` or `nobody`. The name of a person stands in the journal alone.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub decided_by: String,
+}
+
+/// One record, before it has its place in the chain ([`super::AuditHead`]). Empty fields are left out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AuditRecord {
+    /// When.
+    pub timestamp: DateTime<Utc>,
+    /// What it is about.
+    pub event_type: AuditKind,
+    /// The run.
+    pub session_id: String,
+    /// [`trace_id`] of the run.
+    pub trace_id: String,
+    /// Number of the event in the run's journal, where the texts are.
+    pub event: u64,
+    /// The step; empty: the run.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub step: String,
+    /// The agent; empty: the step itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub agent_id: String,
+    /// What was done.
+    pub action: AuditAction,
+    /// To what; `(masked)` if it holds a secret or something personal.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub target: String,
+    /// How it ended; `None`: it has begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<AuditResult>,
+    /// Why, as a word of flow: the kind of a failure, a bound, a status.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// The policy and the rule of it that decided.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub policy_applied: String,
+    /// What was used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_usage: Option<AuditUsage>,
+    /// What else matters for security.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub security_context: Option<AuditContext>,
+}
+
+/// What stands in place of a name that holds a secret or something personal.
+const MASKED: &str = "(masked)";
+
+/// Makes the records of one run from its events, in their order.
+#[derive(Debug, Default)]
+pub struct AuditTrail {
+    mask: PersonalMask,
+    trace: String,
+    /// The agent that asked a model last, by step.
+    agents: HashMap<StepPath, String>,
+    /// Calls that are out: what was done, to what, for which agent.
+    calls: HashMap<u64, (AuditAction, String, String)>,
+    /// The events that come are copies of another run's, in which they were recorded.
+    is_copied: bool,
+}
+
+impl AuditTrail {
+    /// Of a run that may know these secrets.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> AuditTrail {
+        AuditTrail { mask: PersonalMask::new(secrets), ..AuditTrail::default() }
+    }
+
+    /// Takes in events that were recorded before.
+    #[must_use]
+    pub fn after(mut self, events: &[Event]) -> AuditTrail {
+        events.iter().for_each(|event| drop(self.take(event)));
+        self
+    }
+
+    /// The records of the next event.
+    pub fn take(&mut self, event: &Event) -> Vec<AuditRecord> {
+        self.mask.learn(event);
+        if self.trace.is_empty() {
+            self.trace = trace_id(&event.run);
+        }
+        let was_copied = self.is_copied;
+        match &event.happening {
+            // A forked run begins with events of the other one, then continues.
+            Happening::RunStarted(start) => self.is_copied = start.origin.is_some(),
+            Happening::RunResumed { .. } => self.is_copied = false,
+            _ => {}
+        }
+        let records = self.records(event);
+        if was_copied && self.is_copied { vec![] } else { records }
+    }
+
+    fn records(&mut self, event: &Event) -> Vec<AuditRecord> {
+        use AuditAction as Done;
+        use AuditKind::{Action, Decision, Error, Security};
+        use AuditResult::{Blocked, Failure, Success};
+        let step = event.happening.step().cloned().unwrap_or_default();
+        let record = |event_type, action| AuditRecord {
+            timestamp: event.time,
+            event_type,
+            session_id: event.run.to_string(),
+            trace_id: self.trace.clone(),
+            event: event.seq,
+            step: step.to_string(),
+            agent_id: String::new(),
+            action,
+            target: String::new(),
+            result: None,
+            reason: String::new(),
+            policy_applied: String::new(),
+            resource_usage: None,
+            security_context: None,
+        };
+        let failed = |event_type, action, why: FailureKind| {
+            let (event_type, result) = weight(event_type, why);
+            AuditRecord { result: Some(result), reason: why.word().to_owned(), ..record(event_type, action) }
+        };
+        let named = |name: &str| if self.mask.holds(name) { MASKED.to_owned() } else { name.to_owned() };
+        let decided = |result: bool| Some(if result { Success } else { Blocked });
+        let one = match &event.happening {
+            Happening::RunStarted(start) => {
+                let context = AuditContext {
+                    pipeline_hash: start.hash.clone(),
+                    origin: start.origin.as_ref().map(|origin| origin.run.clone()).unwrap_or_default(),
+                    served: start.served,
+                    scripted: start.scripted,
+                    ..AuditContext::default()
+                };
+                AuditRecord { target: start.pipeline.clone(), security_context: Some(context), ..record(Action, Done::RunStarted) }
+            }
+            Happening::RunResumed { .. } => record(Action, Done::RunResumed),
+            Happening::CancelRequested { by, .. } => {
+                AuditRecord { result: Some(Success), reason: by.word().to_owned(), ..record(Decision, Done::RunCancelled) }
+            }
+            Happening::RunFinished(end) => {
+                let is_well = matches!(end.status, RunStatus::Succeeded | RunStatus::Partial);
+                let ended = match (&end.failure, is_well) {
+                    (_, true) => AuditRecord { result: Some(Success), ..record(Action, Done::RunFinished) },
+                    (Some(why), false) => failed(Error, Done::RunFinished, why.failure.kind),
+                    (None, false) => AuditRecord { result: Some(Failure), ..record(Error, Done::RunFinished) },
+                };
+                AuditRecord { reason: end.status.word().to_owned(), resource_usage: used(event.at_ms, &end.usage), ..ended }
+            }
+            Happening::ModelCalled { call, agent, model, .. } => {
+                let begun = AuditRecord { agent_id: agent.clone(), target: model.clone(), ..record(Action, Done::ModelCall) };
+                self.agents.insert(step, agent.clone());
+                return self.called(*call, begun);
+            }
+            Happening::ModelReplied { call, reply, duration_ms, usage, .. } => {
+                let ended = match reply {
+                    ModelAnswer::Said { .. } => AuditRecord { result: Some(Success), ..record(Action, Done::ModelCall) },
+                    ModelAnswer::Failed(why) => failed(Action, Done::ModelCall, why.kind),
+                };
+                return self.replied(*call, AuditRecord { resource_usage: used(*duration_ms, usage), ..ended });
+            }
+            Happening::ToolCalled { call, tool, .. } => {
+                let agent_id = self.agents.get(&step).cloned().unwrap_or_default();
+                let begun = AuditRecord { agent_id, target: named(tool), ..record(Action, Done::ToolCall) };
+                return self.called(*call, begun);
+            }
+            Happening::ToolReplied { call, failure, duration_ms, .. } => {
+                let ended = ended(failure.as_ref(), record, failed, Done::ToolCall);
+                let agent_id = self.agents.get(&step).cloned().unwrap_or_default();
+                return self.replied(*call, AuditRecord { agent_id, resource_usage: used(*duration_ms, &Usage::default()), ..ended });
+            }
+            // The call has ended; it is made again with the answers.
+            Happening::ServerAsked { call, .. } => {
+                let asked = AuditRecord { result: Some(Success), reason: "server_asked".to_owned(), ..record(Action, Done::ToolCall) };
+                return self.replied(*call, asked);
+            }
+            Happening::ToolsAsked { call, server, .. } => {
+                let begun = AuditRecord { target: server.clone(), ..record(Action, Done::ServerTools) };
+                return self.called(*call, begun);
+            }
+            Happening::ToolsListed { call, server, absent, unpinned, duration_ms, .. } => {
+                let ended = ended(absent.as_ref(), record, failed, Done::ServerTools);
+                let ended = AuditRecord { target: server.clone(), resource_usage: used(*duration_ms, &Usage::default()), ..ended };
+                let unused = AuditRecord { target: server.clone(), result: Some(Blocked), ..record(Security, Done::ToolsUnpinned) };
+                let mut both = self.replied(*call, ended);
+                both.extend((!unpinned.is_empty()).then_some(unused));
+                return both;
+            }
+            Happening::OutcomeUnknown { call, .. } => {
+                let unknown = failed(Error, Done::OutcomeUnknown, FailureKind::UnknownOutcome);
+                let (_, target, agent_id) = self.calls.remove(call).unwrap_or((Done::ToolCall, String::new(), String::new()));
+                AuditRecord { target, agent_id, ..unknown }
+            }
+            Happening::OutputWritten { to, .. } => {
+                AuditRecord { target: named(to), result: Some(Success), ..record(Action, Done::Delivery) }
+            }
+            Happening::PolicyDecided { agent, act, target, allowed, rule, by, .. } => AuditRecord {
+                agent_id: agent.clone(),
+                target: format!("{} {}", act.word(), named(target)),
+                result: decided(*allowed),
+                policy_applied: named(rule),
+                security_context: (!by.is_empty()).then(|| by_whom("person")),
+                ..record(Decision, Done::PolicyDecision)
+            },
+            Happening::ApprovalAnswered { approved, nobody, .. } => AuditRecord {
+                result: decided(*approved),
+                security_context: Some(by_whom(if *nobody { "nobody" } else { "person" })),
+                ..record(Decision, Done::Approval)
+            },
+            Happening::PlanAccepted { .. } => AuditRecord { result: Some(Success), ..record(Decision, Done::PlanCheck) },
+            Happening::PlanRefused { .. } => AuditRecord { result: Some(Blocked), ..record(Decision, Done::PlanCheck) },
+            Happening::AttemptFailed { failure, .. } => failed(Error, Done::TryFailed, failure.kind),
+            Happening::StepFailed { failure, .. } => {
+                let failed = failed(Error, Done::StepFailed, failure.kind);
+                AuditRecord { agent_id: self.agents.remove(&step).unwrap_or_default(), ..failed }
+            }
+            Happening::LimitReached { limit, .. } => {
+                AuditRecord { result: Some(Failure), reason: limit.to_string(), ..record(Error, Done::LimitReached) }
+            }
+            Happening::ServerNoted { server, .. } => AuditRecord { target: server.clone(), ..record(Security, Done::ServerNoted) },
+            Happening::StepSucceeded { details, .. } => {
+                let bare = AuditRecord { result: Some(Success), ..record(Security, Done::NoSandbox) };
+                self.agents.remove(&step);
+                return Vec::from_iter((StepDetails::of(details).sandbox() == Some("none")).then_some(bare));
+            }
+            // Calls of flow's own, how steps are ordered, and what stands in another record.
+            Happening::StepStarted { .. }
+            | Happening::CallOpened { .. }
+            | Happening::StepPaused { .. }
+            | Happening::StepSkipped { .. }
+            | Happening::StepBlocked { .. }
+            | Happening::StepCancelled { .. }
+            | Happening::CacheAsked { .. }
+            | Happening::CacheMissed { .. }
+            | Happening::CaseChosen { .. }
+            | Happening::PlanEnded { .. }
+            | Happening::PlanChecked { .. }
+            | Happening::TableDescribed { .. }
+            | Happening::TaskTried { .. }
+            | Happening::TaskExecuted { .. }
+            | Happening::TaskJudged { .. }
+            | Happening::AnswerRead { .. }
+            | Happening::GatePassed { .. }
+            | Happening::GateFailed { .. }
+            | Happening::RefinementStarted { .. }
+            | Happening::StageStarted { .. }
+            | Happening::GraceEnded
+            | Happening::ApprovalRequested { .. }
+            | Happening::RunPaused
+            | Happening::ReplyIgnored { .. } => return vec![],
+        };
+        vec![one]
+    }
+
+    fn called(&mut self, call: u64, begun: AuditRecord) -> Vec<AuditRecord> {
+        self.calls.insert(call, (begun.action, begun.target.clone(), begun.agent_id.clone()));
+        vec![begun]
+    }
+
+    /// The end of a call, with what its beginning told; a call that was not made has only an end.
+    fn replied(&mut self, call: u64, mut ended: AuditRecord) -> Vec<AuditRecord> {
+        if let Some((action, target, agent)) = self.calls.remove(&call) {
+            (ended.action, ended.target, ended.agent_id) = (action, target, agent);
+        }
+        vec![ended]
+    }
+}
+
+fn ended(
+    failure: Option<&Failure>,
+    record: impl Fn(AuditKind, AuditAction) -> AuditRecord,
+    failed: impl Fn(AuditKind, AuditAction, FailureKind) -> AuditRecord,
+    action: AuditAction,
+) -> AuditRecord {
+    match failure {
+        None => AuditRecord { result: Some(AuditResult::Success), ..record(AuditKind::Action, action) },
+        Some(why) => failed(AuditKind::Action, action, why.kind),
+    }
+}
+
+fn by_whom(who: &str) -> AuditContext {
+    AuditContext { decided_by: who.to_owned(), ..AuditContext::default() }
+}
+
+fn used(duration_ms: u64, usage: &Usage) -> Option<AuditUsage> {
+    let Usage { input_tokens, output_tokens, cost_usd, unknown_tokens: _ } = *usage;
+    Some(AuditUsage { duration_ms, input_tokens, output_tokens, cost_usd })
+}
+
+/// What a failure is to an auditor; `own`: what the record would be about otherwise.
+fn weight(own: AuditKind, why: FailureKind) -> (AuditKind, AuditResult) {
+    match why {
+        FailureKind::Denied | FailureKind::Blocked => (AuditKind::Security, AuditResult::Blocked),
+        FailureKind::Auth => (AuditKind::Security, AuditResult::Failure),
+        FailureKind::Rejected => (own, AuditResult::Blocked),
+        FailureKind::RateLimited
+        | FailureKind::ServerError
+        | FailureKind::Connection
+        | FailureKind::Timeout
+        | FailureKind::BadResponse
+        | FailureKind::UnknownOutcome
+        | FailureKind::BadRequest
+        | FailureKind::BadShape
+        | FailureKind::Limit
+        | FailureKind::NoAnswer
+        | FailureKind::NoCase
+        | FailureKind::NotAccepted
+        | FailureKind::Program
+        | FailureKind::Quality
+        | FailureKind::Refused
+        | FailureKind::TooLarge
+        | FailureKind::Truncated
+        | FailureKind::Unavailable
+        | FailureKind::WrongType
+        | FailureKind::Internal => (own, AuditResult::Failure),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn event(seq: u64, mut fields: Value) -> Event {
+        for (name, value) in [("v", json!(1)), ("seq", json!(seq)), ("time", json!("2026-01-01T00:00:00Z")), ("run", json!("r"))] {
+            fields[name] = value;
+        }
+        fields["at_ms"] = json!(0);
+        serde_json::from_value(fields).unwrap()
+    }
+
+    fn start(more: Value) -> Value {
+        let mut start = json!({
+            "type": "run_started", "pipeline": "p", "hash": "h", "inputs": { "who": "Quendolin Brackwater" }, "channel": null, "person": {},
+            "now": "2026-01-01T00:00:00Z", "seed": 0, "marks": { "inputs": ["who"], "columns": [], "steps": [] },
+        });
+        start.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+        start
+    }
+
+    fn told(trail: &mut AuditTrail, events: &[Value]) -> Vec<AuditRecord> {
+        (1..).zip(events).flat_map(|(seq, fields)| trail.take(&event(seq, fields.clone()))).collect()
+    }
+
+    #[test]
+    fn a_call_has_a_beginning_and_an_end_with_its_agent() {
+        let denied = json!({ "kind": "denied", "message": "secret words" });
+        let records = told(
+            &mut AuditTrail::default(),
+            &[
+                start(json!({})),
+                json!({ "type": "model_called", "step": "a", "call": 1, "agent": "writer", "model": "m", "purpose": "turn", "attempt": 1,
+                    "timeout_at_ms": 1, "messages": [{ "role": "user", "text": "secret words" }], "reserved_tokens": 0 }),
+                json!({ "type": "model_replied", "step": "a", "call": 1, "duration_ms": 7, "reply": { "said": { "text": "secret words" } },
+                    "usage": { "input_tokens": 3, "output_tokens": 4, "cost_usd": 0.5 } }),
+                json!({ "type": "tool_called", "step": "a", "call": 2, "tool": "crm.find", "with": { "q": "secret words" }, "timeout_at_ms": 1,
+                    "attempt": 1, "asked": 0 }),
+                json!({ "type": "tool_replied", "step": "a", "call": 2, "duration_ms": 1, "failure": denied, "asked": 0 }),
+            ],
+        );
+        let row = |record: &AuditRecord| {
+            let result = record.result.map(AuditResult::word).unwrap_or_default();
+            format!(
+                "{} {} {} {} {result} {}",
+                record.event_type.word(),
+                record.action.word(),
+                record.target,
+                record.agent_id,
+                record.reason
+            )
+        };
+        assert_eq!(
+            records.iter().map(row).collect::<Vec<_>>(),
+            [
+                "action run_started p   ",
+                "action model_call m writer  ",
+                "action model_call m writer success ",
+                "action tool_call crm.find writer  ",
+                "security tool_call crm.find writer blocked denied",
+            ]
+        );
+        assert_eq!(records[2].resource_usage, Some(AuditUsage { duration_ms: 7, input_tokens: 3, output_tokens: 4, cost_usd: Some(0.5) }));
+        assert!(!serde_json::to_string(&records).unwrap().contains("secret words"));
+    }
+
+    #[test]
+    fn what_is_secret_or_personal_in_a_name_is_masked() {
+        let decided = |target: &str| {
+            json!({ "type": "policy_decided", "step": "a", "act": "read", "target": target, "allowed": false, "rule": "guests.read.deny",
+                "by": "Quendolin Brackwater" })
+        };
+        let mut trail = AuditTrail::new(["tok-81QZw47xKd9"]);
+        let targets = ["letters/tok-81QZw47xKd9.md", "letters/brackwater.md", "mails/ana@example.com/1", "letters/a.md"];
+        let records = told(&mut trail, &[&[start(json!({}))][..], &targets.map(decided)].concat());
+        let shown: Vec<&str> = records[1..].iter().map(|record| record.target.as_str()).collect();
+        assert_eq!(shown, ["read (masked)", "read (masked)", "read (masked)", "read letters/a.md"]);
+        let context = records[4].security_context.as_ref().unwrap();
+        assert_eq!((context.decided_by.as_str(), records[4].policy_applied.as_str()), ("person", "guests.read.deny"));
+    }
+
+    #[test]
+    fn events_that_a_fork_begins_with_are_recorded_in_the_other_run_alone() {
+        let skipped = |step: &str| json!({ "type": "output_written", "step": step, "to": "stdout", "part": 1 });
+        let origin = json!({ "origin": { "run": "r_0", "from": "b" } });
+        let events = [start(origin), skipped("a"), json!({ "type": "run_resumed", "away_ms": 0 }), skipped("b")];
+        let steps: Vec<String> = told(&mut AuditTrail::default(), &events).into_iter().map(|record| record.step).collect();
+        assert_eq!(steps, ["", "", "b"]);
+    }
+}

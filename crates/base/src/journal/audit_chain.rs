@@ -1,0 +1,320 @@
+//! The chain of audit records: each line has a running number, the hash of the line before and its own, so that nothing can be changed, left out, moved
+//! or added between two lines unnoticed. Who keeps the hash of the last line also notices a cut end.
+//!
+//! A line is `{"record_id":N,…,"previous":"H"` and then `,"hash":"H"}`; its hash is the SHA-256 of what stands before `,"hash":`. The bytes count, not
+//! the values, so every flipped bit is found.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::AuditRecord;
+
+const BEFORE: &str = ",\"hash\":\"";
+const AFTER: &str = "\"}";
+/// Hexadecimal digits of a hash.
+const DIGITS: usize = 64;
+
+/// The last record of a chain. The default: there is none yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditHead {
+    /// Its number, from 1; 0: there is none.
+    pub record_id: u64,
+    /// Its hash, 64 hexadecimal digits.
+    pub hash: String,
+}
+
+impl Default for AuditHead {
+    fn default() -> AuditHead {
+        AuditHead { record_id: 0, hash: "0".repeat(DIGITS) }
+    }
+}
+
+#[derive(Serialize)]
+struct NewLine<'r> {
+    record_id: u64,
+    #[serde(flatten)]
+    record: &'r AuditRecord,
+    previous: &'r str,
+}
+
+#[derive(Deserialize)]
+struct KeptLine {
+    record_id: u64,
+    previous: String,
+}
+
+impl AuditHead {
+    /// The line of the next record, without its line end; it is the head then.
+    ///
+    /// # Errors
+    /// The record cannot be written as JSON.
+    pub fn line(&mut self, record: &AuditRecord) -> serde_json::Result<String> {
+        let record_id = self.record_id + 1;
+        let mut line = serde_json::to_string(&NewLine { record_id, record, previous: &self.hash })?;
+        line.pop();
+        let hash = hex::encode(Sha256::digest(&line));
+        line.extend([BEFORE, &hash, AFTER]);
+        *self = AuditHead { record_id, hash };
+        Ok(line)
+    }
+
+    /// The head of a chain that ends with this line; `None`: it is not as it was written.
+    pub fn of(line: &[u8]) -> Option<AuditHead> {
+        read(line).ok().map(|(head, _)| head)
+    }
+}
+
+/// What a line says of itself and of the line before.
+fn read(line: &[u8]) -> Result<(AuditHead, String), AuditDamage> {
+    let text = std::str::from_utf8(line).map_err(|_| AuditDamage::NoRecord)?;
+    let (told, end) = text.rsplit_once(BEFORE).ok_or(AuditDamage::NoRecord)?;
+    let hash = hex::encode(Sha256::digest(told));
+    if end.strip_suffix(AFTER) != Some(&hash) {
+        return Err(AuditDamage::Changed);
+    }
+    let kept: KeptLine = serde_json::from_str(text).map_err(|_| AuditDamage::NoRecord)?;
+    Ok((AuditHead { record_id: kept.record_id, hash }, kept.previous))
+}
+
+/// What is wrong with an audit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuditDamage {
+    /// The line is no record.
+    NoRecord,
+    /// The line is not what was written.
+    Changed,
+    /// The file ends in the middle of the line.
+    Torn,
+    /// These records are not there.
+    Missing {
+        /// The first.
+        first: u64,
+        /// The last.
+        last: u64,
+    },
+    /// The record stands before one that precedes it.
+    OutOfOrder {
+        /// Its number.
+        found: u64,
+        /// The number of the one that belongs here.
+        expected: u64,
+    },
+    /// The record was there before, or belongs further up.
+    Again {
+        /// Its number.
+        found: u64,
+    },
+    /// The record follows another one than the line before.
+    OtherChain,
+    /// The record of the saved hash is not there: the end was cut off, or written anew.
+    Cut,
+}
+
+impl fmt::Display for AuditDamage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AuditDamage::NoRecord => f.write_str("it is no record of an audit"),
+            AuditDamage::Changed => f.write_str("it was changed"),
+            AuditDamage::Torn => {
+                f.write_str("the file ends in the middle of it: a process was killed while it wrote, or the end was cut off")
+            }
+            AuditDamage::Missing { first, last } if first == last => write!(f, "record {first} is missing before it"),
+            AuditDamage::Missing { first, last } => write!(f, "records {first} to {last} are missing before it"),
+            AuditDamage::OutOfOrder { found, expected } => write!(f, "it is record {found}, out of order: record {expected} belongs here"),
+            AuditDamage::Again { found } => write!(f, "it is record {found} again: it was inserted here, or moved down"),
+            AuditDamage::OtherChain => f.write_str("it does not follow the line before: one of the two was replaced"),
+            AuditDamage::Cut => f.write_str("the record of the saved hash is not in the file: the end was cut off, or written anew"),
+        }
+    }
+}
+
+/// The first damage of an audit, and where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {damage}")]
+pub struct AuditFault {
+    /// The line, from 1; of a cut end the first that is not there.
+    pub line: u64,
+    /// What is wrong.
+    pub damage: AuditDamage,
+}
+
+/// Verifies an audit line by line.
+#[derive(Debug, Default)]
+pub struct AuditCheck {
+    head: AuditHead,
+    /// A hash that somebody saved, until the record with it is met.
+    saved: Option<String>,
+    lines: u64,
+    fault: Option<AuditFault>,
+}
+
+impl AuditCheck {
+    /// With the hash of a record that was once the last, in lower case, if one was saved.
+    pub fn new(saved: Option<String>) -> AuditCheck {
+        AuditCheck { saved, ..AuditCheck::default() }
+    }
+
+    /// Takes the next line, without its line end; `is_whole`: it had one.
+    pub fn take(&mut self, line: &[u8], is_whole: bool) {
+        self.lines += 1;
+        let found = if is_whole { read(line) } else { Err(AuditDamage::Torn) };
+        match (&mut self.fault, found) {
+            (None, found) => {
+                if let Err(damage) = found.and_then(|(head, previous)| self.follow(head, &previous)) {
+                    self.fault = Some(AuditFault { line: self.lines, damage });
+                }
+            }
+            // What seemed to be missing comes later.
+            (Some(AuditFault { damage, .. }), Ok((head, _))) => {
+                if let AuditDamage::Missing { first, last } = *damage
+                    && head.record_id == first
+                {
+                    *damage = AuditDamage::OutOfOrder { found: last + 1, expected: first };
+                }
+            }
+            (Some(_), Err(_)) => {}
+        }
+    }
+
+    fn follow(&mut self, head: AuditHead, previous: &str) -> Result<(), AuditDamage> {
+        let (found, expected) = (head.record_id, self.head.record_id + 1);
+        if found > expected {
+            return Err(AuditDamage::Missing { first: expected, last: found - 1 });
+        }
+        if found < expected {
+            return Err(AuditDamage::Again { found });
+        }
+        if previous != self.head.hash {
+            return Err(AuditDamage::OtherChain);
+        }
+        self.saved.take_if(|saved| *saved == head.hash);
+        self.head = head;
+        Ok(())
+    }
+
+    /// The last record, after the last line.
+    ///
+    /// # Errors
+    /// The first damage.
+    pub fn end(self) -> Result<AuditHead, AuditFault> {
+        match (self.fault, self.saved) {
+            (Some(fault), _) => Err(fault),
+            (None, Some(_)) => Err(AuditFault { line: self.lines + 1, damage: AuditDamage::Cut }),
+            (None, None) => Ok(self.head),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{AuditAction, AuditKind};
+
+    fn lines(count: u64) -> (Vec<String>, AuditHead) {
+        let mut head = AuditHead::default();
+        let lines = (1..=count).map(|number| {
+            let fields = serde_json::json!({ "timestamp": "2026-01-01T00:00:00Z", "event_type": AuditKind::Action, "session_id": "r_1",
+                "trace_id": "t", "event": number, "action": AuditAction::ToolCall, "target": "a \"quoted\",\"hash\":\"name" });
+            head.line(&serde_json::from_value(fields).unwrap()).unwrap()
+        });
+        (lines.collect(), head)
+    }
+
+    fn verified(bytes: &[u8], saved: Option<&str>) -> Result<AuditHead, AuditFault> {
+        let mut check = AuditCheck::new(saved.map(str::to_owned));
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let whole = line.strip_suffix(b"\n");
+            check.take(whole.unwrap_or(line), whole.is_some());
+        }
+        check.end()
+    }
+
+    fn text<L: AsRef<str>>(lines: &[L]) -> Vec<u8> {
+        lines.iter().flat_map(|line| [line.as_ref(), "\n"]).collect::<String>().into_bytes()
+    }
+
+    fn damage(lines: &[String]) -> (u64, AuditDamage) {
+        let fault = verified(&text(lines), None).unwrap_err();
+        (fault.line, fault.damage)
+    }
+
+    #[test]
+    fn every_flipped_bit_is_found_in_its_line() {
+        let (lines, head) = lines(4);
+        let mut bytes = text(&lines);
+        assert_eq!(verified(&bytes, None), Ok(head));
+        for place in 0..bytes.len() {
+            let line = 1 + bytes[..place].iter().filter(|byte| **byte == b'\n').count() as u64;
+            for bit in 0..8 {
+                bytes[place] ^= 1 << bit;
+                let found = verified(&bytes, None).unwrap_err();
+                assert_eq!(found.line, line, "byte {place}, bit {bit}: {found}");
+                bytes[place] ^= 1 << bit;
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_dropped_moved_or_added_is_found_and_said_where() {
+        let (all, _) = lines(6);
+        for place in 0..all.len() - 1 {
+            let mut less = all.clone();
+            less.remove(place);
+            let number = place as u64 + 1;
+            assert_eq!(damage(&less), (number, AuditDamage::Missing { first: number, last: number }));
+        }
+        for (one, other) in (0..all.len()).flat_map(|one| (one + 1..all.len()).map(move |other| (one, other))) {
+            let mut moved = all.clone();
+            moved.swap(one, other);
+            let (expected, found) = (one as u64 + 1, other as u64 + 1);
+            assert_eq!(damage(&moved), (expected, AuditDamage::OutOfOrder { found, expected }), "{one} {other}");
+        }
+        for (from, to) in (0..all.len()).flat_map(|from| (from + 1..=all.len()).map(move |to| (from, to))) {
+            let mut more = all.clone();
+            more.insert(to, all[from].clone());
+            assert_eq!(damage(&more), (to as u64 + 1, AuditDamage::Again { found: from as u64 + 1 }), "{from} {to}");
+        }
+        // A chain that begins in the middle, and one that was joined of two.
+        assert_eq!(damage(&all[3..]), (1, AuditDamage::Missing { first: 1, last: 3 }));
+        let mut head = AuditHead::default();
+        let other: Vec<String> = all
+            .iter()
+            .map(|line| {
+                let mut record: AuditRecord = serde_json::from_str(line).unwrap();
+                record.target = "other".to_owned();
+                head.line(&record).unwrap()
+            })
+            .collect();
+        assert_eq!(damage(&[&all[..3], &other[3..]].concat()), (4, AuditDamage::OtherChain));
+    }
+
+    #[test]
+    fn a_cut_end_is_found_with_a_saved_hash() {
+        let (all, head) = lines(5);
+        for count in 0..5 {
+            let rest = text(&all[..count]);
+            assert_eq!(verified(&rest, None).unwrap().record_id, count as u64);
+            assert_eq!(verified(&rest, Some(&head.hash)), Err(AuditFault { line: count as u64 + 1, damage: AuditDamage::Cut }));
+        }
+        let earlier = AuditHead::of(all[2].as_bytes()).unwrap();
+        assert_eq!(verified(&text(&all), Some(&earlier.hash)), Ok(head), "what was added since is no damage");
+        let whole = text(&all);
+        for length in 1..whole.len() {
+            let is_between = whole[length - 1] == b'\n';
+            let found = verified(&whole[..length], None);
+            assert_eq!(found.is_ok(), is_between, "{length}");
+            assert!(is_between || found.unwrap_err().damage == AuditDamage::Torn);
+        }
+    }
+
+    #[test]
+    fn a_line_is_as_the_manual_says() {
+        let (all, _) = lines(2);
+        let (told, rest) = all[1].rsplit_once(",\"hash\":").unwrap();
+        assert_eq!(rest, format!("\"{}\"}}", hex::encode(Sha256::digest(told))));
+        let value: serde_json::Value = serde_json::from_str(&all[1]).unwrap();
+        assert_eq!(value["previous"], AuditHead::of(all[0].as_bytes()).unwrap().hash);
+    }
+}
