@@ -8,6 +8,7 @@ mod tell;
 mod approve;
 mod arguments;
 mod asking;
+mod audit;
 mod chat;
 mod conversations;
 mod doctor;
@@ -110,6 +111,7 @@ fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> 
         FlowCommand::Completions { shell } => Ok(explain::completions(*shell)),
         FlowCommand::Conversations(command) => conversations::done(command, shared),
         FlowCommand::Runs(command) => runs::done(command, shared),
+        FlowCommand::Audit(command) => audit::done(command, shared),
         FlowCommand::Approve(options) => approve::run(options, shared),
     }
 }

@@ -68,7 +68,7 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
         exit_of: |status| Exit::of(status, false).number(),
         ports: world::ports(
             Arc::new(Silent),
-            own_files(Path::new("."), None, shared.env_file.as_deref())?,
+            own_files(Path::new("."), None, shared.env_file.as_deref(), None)?,
             private_hosts,
             Arc::default(),
             None,

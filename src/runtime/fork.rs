@@ -78,7 +78,7 @@ impl RunSession {
         let id = environment::run_id();
         let file = on.runner.storage.journal(&on.runner.workflow.project)?.ok_or_else(|| refused("runs are not kept".into()))?;
         let sealing = on.sealing.clone();
-        let mut log = on.runner.journals.log(&file, &sealing)?.with_files(&id, &on.texts());
+        let mut log = on.runner.journals.log(&file, &sealing)?.with_files(&id, &on.texts()).audited(on.trail())?;
         let lock = RunLock::take(&file, &id)?;
         on.keep_results_of(&id, &file, &sealing);
         let before = renamed(&id, first, events_of(&taken, &events), on.ports.clock.now());

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::consent::{named, real as real_folder};
-use super::{RunError, find, has_keys, kept, settings};
+use super::{RunError, conversations_file, find, has_keys, kept, settings};
+use crate::adapter::audit_file::AuditFile;
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::environment;
 use crate::adapter::own::OwnFiles;
@@ -16,12 +17,14 @@ use crate::load::load;
 use crate::model::{Program, is_code, is_data, is_table};
 use crate::port::Secret;
 
-/// The places of a project and, if there is one, of the program that runs with this environment. `env_file`: where variables of it stand.
+/// The places of a project and, if there is one, of the program that runs with this environment. `env_file`: where variables of it stand; `journal`: where the run
+/// is recorded.
 /// Errors: the user's settings have mistakes.
 pub(crate) fn own_files(
     project: &Path,
     checked: Option<(&Checked, &BTreeMap<String, Secret>)>,
     env_file: Option<&Path>,
+    journal: Option<&Path>,
 ) -> Result<Arc<OwnFiles>, RunError> {
     let of_user = [
         environment::user_settings().ok().flatten(),
@@ -33,16 +36,24 @@ pub(crate) fn own_files(
     let env_file = env_file.map(Path::to_path_buf);
     let hidden = of_user.into_iter().flatten().chain(env_file).chain([project.join(".flow"), project.join(".env")]).collect();
     let mut own = OwnFiles { project: project.to_path_buf(), hidden, is_program: Some(is_of_the_language), ..OwnFiles::default() };
+    if let Some(file) = journal {
+        own.hidden.extend([file.to_path_buf(), kept::cache_file(file), conversations_file(file)].iter().flat_map(|file| parts(file)));
+        own.hidden.push(AuditFile::beside(file).path().to_path_buf());
+    }
     if let Some((checked, env)) = checked {
         own.fixed.extend(checked.loaded.sources.files().map(|(_, file)| PathBuf::from(&file.name)));
         let program = &checked.loaded.program;
         let stores = program.pipelines.iter().filter_map(|pipeline| pipeline.conversation.as_ref()?.store.as_ref());
-        let parts = stores.flat_map(|file| ["", "-wal", "-shm"].map(|end| PathBuf::from(format!("{}{end}", file.display()))));
-        own.hidden.extend(parts);
+        own.hidden.extend(stores.flat_map(|file| parts(file)));
         of_servers(named(program, env), program, &mut own);
         own.others = Some(of_others);
     }
     Ok(Arc::new(own))
+}
+
+/// A file of SQLite, and those that it keeps beside it.
+fn parts(file: &Path) -> [PathBuf; 3] {
+    ["", "-wal", "-shm"].map(|end| PathBuf::from(format!("{}{end}", file.display())))
 }
 
 /// What servers of all pipelines of a project run.

@@ -120,7 +120,8 @@ impl RunSession {
             None => (Box::new(kept::Unkept), None, None),
             Some(file) => {
                 let sealing = on.sealing.clone();
-                let opened = on.runner.journals.log(&file, &sealing).and_then(|log| Ok((log, RunLock::take(&file, &id)?)));
+                let opened =
+                    on.runner.journals.log(&file, &sealing).and_then(|log| Ok((log.audited(on.trail())?, RunLock::take(&file, &id)?)));
                 let (log, lock) = opened.map_err(|error| kept::with_help(error, &project))?;
                 on.keep_results_of(&id, &file, &sealing);
                 let log = log.with_files(&id, &on.texts());
@@ -143,7 +144,7 @@ impl RunSession {
         drop(store);
         on.keep_results_of(&id, &file, &sealing);
         let away = events.last().map_or(0, |last| (on.ports.clock.now() - last.time).num_milliseconds().max(0) as u64);
-        let log = Box::new(on.runner.journals.log(&file, &sealing)?);
+        let log = Box::new(on.runner.journals.log(&file, &sealing)?.audited(on.trail().after(&events))?);
         let own = start_of(&events).and_then(|start| start.conversation.as_deref()).filter(|_| !on.runner.taping.is_replay());
         let turn = own.map(|own| ConversationTurn::arrive(&on.runner.journals, own, &id, &file, &sealing)).transpose()?;
         Ok(RunSession { id, on, run, begin: Input::Resume { away_ms: away }, before: events, log, lock: Some(lock), turn })

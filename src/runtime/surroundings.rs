@@ -25,7 +25,7 @@ use crate::diagnostic::visible;
 use crate::driver::{Door, Ports, Runtime};
 use crate::engine::{Mocks, Moment, ResumeError, Run, RunSettings, secret_values};
 use crate::event::{ConversationSoFar, Event, Happening, RunStart};
-use crate::journal::PersonalMask;
+use crate::journal::{AuditTrail, PersonalMask};
 use crate::load::WrittenRules;
 use crate::model::{History, Limits, PastMessage, Pipeline, Step, StepKind};
 use crate::plan::Plan;
@@ -87,7 +87,8 @@ impl Runner {
         runner.default_model.iter_mut().for_each(|model| model.price = runner.model_price.or(model.price));
         let given = recordings(|head| head.default_model_given).or_else(|| settled.model.clone());
         let command = world::login_command(file, project, self.env_file.as_deref());
-        let own = own_files(project, Some((checked, env)), self.env_file.as_deref())?;
+        let journal = self.storage.journal(project)?;
+        let own = own_files(project, Some((checked, env)), self.env_file.as_deref(), journal.as_deref())?;
         let is_given = runner.workflow.give_model(given.as_ref()) && !given.as_ref().is_some_and(is_file);
         let program = &runner.workflow.checked.loaded.program;
         let scripted = runner.taping.is_replay() || is_scripted(program, runner.default_model.is_some());
@@ -116,6 +117,11 @@ impl Runner {
 }
 
 impl Surroundings {
+    /// Makes the records for the audit of a new run.
+    pub(super) fn trail(&self) -> AuditTrail {
+        AuditTrail::new(self.hidden.iter().map(Secret::reveal))
+    }
+
     /// A run as its events tell it, to be gone on with. Errors: which.
     pub(crate) fn as_its_events_tell(&self, events: &[Event]) -> Result<Run, RunError> {
         let (Some(start), Some(first)) = (start_of(events), events.first()) else {

@@ -38,6 +38,9 @@ examples! {
     REPLAY: "runs replay r_3f2a";
     RM: "runs rm r_3f2a" "runs rm --all --yes";
     PRUNE: "runs prune --older-than 30d" "runs prune";
+    AUDIT: "audit verify" "audit export --format csv";
+    AUDIT_VERIFY: "audit verify";
+    AUDIT_EXPORT: "audit export --run r_3f2a" "audit export --since 7d --format csv";
     CONVERSATIONS: "conversations list" "conversations show maria" "conversations erase maria";
     CONVERSATIONS_LIST: "conversations list" "conversations list --json";
     CONVERSATION_SHOW: "conversations show maria";

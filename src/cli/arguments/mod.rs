@@ -22,8 +22,8 @@ pub use checking::{
     ValidateOptions,
 };
 pub use running::{
-    AgentOption, ApproveOptions, ChatOptions, ConversationsCommand, ForkOptions, MOST_MESSAGES, McpOptions, OutputOptions, PlanOptions,
-    RunOptions, RunRequest, RunsCommand, RunsListOptions, StoreOption, TrustOptions,
+    AgentOption, ApproveOptions, AuditCommand, AuditFormat, ChatOptions, ConversationsCommand, ForkOptions, MOST_MESSAGES, McpOptions,
+    OutputOptions, PlanOptions, RunOptions, RunRequest, RunsCommand, RunsListOptions, StoreOption, TrustOptions,
 };
 
 /// Multi-agent workflows from YAML: checked like a compiler, run as a graph.
@@ -182,6 +182,9 @@ pub enum FlowCommand {
     /// Works with past runs: list, show, export, resume, rm, prune
     #[command(subcommand, after_help = examples::RUNS)]
     Runs(RunsCommand),
+    /// Verifies and exports the audit: what runs did, what was allowed and blocked
+    #[command(subcommand, after_help = examples::AUDIT)]
+    Audit(AuditCommand),
     /// Works with stored conversations: list, show, export, erase
     #[command(subcommand, after_help = examples::CONVERSATIONS)]
     Conversations(ConversationsCommand),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use strum::VariantNames;
 
 use super::examples;
@@ -281,6 +281,42 @@ pub enum RunsCommand {
         #[arg(long, value_name = "TIME")]
         older_than: Option<String>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// Looks for changed, missing, moved and added records, and says where (exit 1)
+    #[command(after_help = examples::AUDIT_VERIFY)]
+    Verify {
+        /// The hash of a record that was once the last, as this command printed it: finds an end that was cut off
+        #[arg(long, value_name = "HASH")]
+        head: Option<String>,
+    },
+    /// Prints records
+    #[command(after_help = examples::AUDIT_EXPORT)]
+    Export {
+        /// Only those of this run: its id, or its beginning
+        #[arg(long, value_name = "ID")]
+        run: Option<String>,
+        /// Only since then: 2026-11-18, 2026-11-18T09:00:00Z, or how long ago: 2h, 7d
+        #[arg(long, value_name = "TIME")]
+        since: Option<String>,
+        /// Only before then
+        #[arg(long, value_name = "TIME")]
+        until: Option<String>,
+        /// How they are printed
+        #[arg(long, value_enum, default_value_t = AuditFormat::Jsonl)]
+        format: AuditFormat,
+    },
+}
+
+/// How records of the audit are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AuditFormat {
+    /// The lines as they are in the file.
+    Jsonl,
+    /// A table.
+    Csv,
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::adapter::audit_file::AuditFile;
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::encryption::Sealing;
 use crate::adapter::environment::{self, JOURNAL_KEY};
@@ -20,6 +21,7 @@ use crate::adapter::sqlite_store::SqliteStore;
 use crate::adapter::started::Agreed;
 use crate::check::Checked;
 use crate::cli::arguments::{DoctorOptions, SharedOptions};
+use crate::cli::audit::records;
 use crate::cli::refusal::Refusal;
 use crate::cli::tools::{Seen, look, pipelines};
 use crate::cli::{Exit, stdout, tell, trust};
@@ -183,11 +185,22 @@ impl Examination {
             }
             Some(Err(problem)) => self.fault(format!("runs: {problem}")),
         }
+        self.audit(&AuditFile::beside(file));
         self.conversations(&conversations_file(file), &sealing);
         let folder = file.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(project);
         if let Err(problem) = tempfile::tempfile_in(folder) {
             let help = "set FLOW_STATE_DIR to a writable folder, and runs are stored there";
             self.fault(format!("cannot write in {}: {problem}; {help}", folder.display()));
+        }
+    }
+
+    /// The audit of runs, by its end: all of it is verified by a command of its own.
+    fn audit(&mut self, audit: &AuditFile) {
+        let place = audit.path().display();
+        match audit.head() {
+            Ok(None) => {}
+            Ok(Some(head)) => self.ok(format!("audit: {} in {place}; flow audit verify checks all of them", records(head.record_id))),
+            Err(problem) => self.fault(format!("audit: {problem}")),
         }
     }
 
@@ -220,7 +233,7 @@ impl Examination {
     /// Programs and code of a trusted file, each started in the sandbox.
     fn programs(&mut self, checked: &Checked, project: &Path, env_file: Option<&Path>) {
         // Settings that cannot be used are told of the project, and no run would start.
-        let Ok(own) = own_files(project, Some((checked, &self.env)), env_file) else { return };
+        let Ok(own) = own_files(project, Some((checked, &self.env)), env_file, None) else { return };
         for pipeline in &checked.loaded.program.pipelines {
             let of_user = self.settled.policy.as_ref().map(|policy| policy.sandbox.unwrap_or_default());
             let mode = of_user.into_iter().fold(pipeline.least_sandbox(), Ord::max);

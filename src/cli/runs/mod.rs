@@ -125,7 +125,7 @@ fn list(options: &RunsListOptions, project: &Path, shared: &SharedOptions) -> Re
     let page = store.list(&RunFilter {
         pipeline: options.pipeline.clone(),
         state: options.status.clone(),
-        since: options.since.as_deref().map(since).transpose()?,
+        since: options.since.as_deref().map(|text| time_of("--since", text)).transpose()?,
         limit: Some(options.limit as usize),
         running: RunLock::held_beside(&file),
         ..RunFilter::default()
@@ -231,15 +231,15 @@ fn ago(time: &str, option: &str) -> Result<DateTime<Utc>, Refusal> {
     Ok(SystemClock::new().now().checked_sub_signed(time).unwrap_or(DateTime::<Utc>::MIN_UTC))
 }
 
-/// A day, a time, or so long ago.
-fn since(text: &str) -> Result<DateTime<Utc>, Refusal> {
+/// The value of an option: a day, a time, or so long ago.
+pub(super) fn time_of(option: &str, text: &str) -> Result<DateTime<Utc>, Refusal> {
     let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().map(|day| day.and_time(NaiveTime::MIN).and_utc());
     let time = || DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc());
     match day.or_else(time) {
         Some(time) => Ok(time),
-        None => ago(text, "--since").map_err(|_| {
+        None => ago(text, option).map_err(|_| {
             let shown = visible(text);
-            Refusal::usage(format!("--since {shown}: write a day (2026-11-18), a time (2026-11-18T09:00:00Z), or how long ago (2h, 7d)"))
+            Refusal::usage(format!("{option} {shown}: write a day (2026-11-18), a time (2026-11-18T09:00:00Z), or how long ago (2h, 7d)"))
         }),
     }
 }

@@ -63,7 +63,11 @@ fn has_printed(event: &Event) -> bool {
 /// cannot continue keeps no other from it; a signal ends the run that is under way, and no other begins.
 pub(super) fn all(since: Option<&str>, output: &OutputOptions, is_allowed: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
     let (mut store, file) = super::open(shared)?;
-    let filter = RunFilter { since: since.map(super::since).transpose()?, running: RunLock::held_beside(&file), ..RunFilter::default() };
+    let filter = RunFilter {
+        since: since.map(|text: &str| super::time_of("--since", text)).transpose()?,
+        running: RunLock::held_beside(&file),
+        ..RunFilter::default()
+    };
     let listed = store.list(&filter)?.runs;
     let reach = shared.reach(&shared.current_project());
     let (mut worst, mut count) = (Exit::Ok, 0);

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
+use super::audit_file::AuditFile;
 use super::encryption::Sealing;
 use super::held;
 use super::sqlite_conversations::SqliteConversations;
@@ -16,6 +17,7 @@ use super::sqlite_store::SqliteStore;
 use super::store_block::Unwritten;
 use super::store_files::{FileTexts, RunFiles};
 use crate::event::Event;
+use crate::journal::{AuditRecord, AuditTrail};
 use crate::port::{EventLog, StoreError, Synced};
 
 /// Maximum number of requests that share a commit. It limits how much is in memory twice, and how much is retried after a failure.
@@ -73,6 +75,7 @@ struct StoreWriter {
 /// Events of one run to be written, and the channel that receives the result.
 struct WriteRequest {
     events: Unwritten,
+    records: Vec<AuditRecord>,
     files: Option<Box<(Arc<str>, RunFiles)>>,
     sealing: Sealing,
     done: oneshot::Sender<Result<(), StoreError>>,
@@ -93,7 +96,8 @@ impl SharedStores {
                 writer
             }
         };
-        Ok(SharedLog { file: file.to_path_buf(), unwritten: Unwritten::default(), files: None, sealing: sealing.clone(), writer })
+        let (file, sealing) = (file.to_path_buf(), sealing.clone());
+        Ok(SharedLog { file, unwritten: Unwritten::default(), trail: None, records: vec![], files: None, sealing, writer })
     }
 }
 
@@ -103,7 +107,8 @@ impl StoreWriter {
         let store = SqliteStore::open_sealed(file, sealing)?;
         let identity = Identity::of(file).map_err(unusable)?;
         let (sender, requests) = channel();
-        let thread = std::thread::Builder::new().name("journal".into()).spawn(move || write(store, &requests)).map_err(unusable)?;
+        let audit = AuditFile::beside(file);
+        let thread = std::thread::Builder::new().name("journal".into()).spawn(move || write(store, audit, &requests)).map_err(unusable)?;
         Ok(StoreWriter { identity, sender: Some(sender), thread: Some(thread) })
     }
 }
@@ -117,10 +122,29 @@ impl Drop for StoreWriter {
     }
 }
 
-fn write(mut store: SqliteStore, requests: &Receiver<WriteRequest>) {
+/// Appends the records of requests to the audit, before the journal has their events: what is in the journal is surely in the audit. Requests whose records
+/// cannot be written are answered and left out.
+fn audited(audit: &mut AuditFile, mut requests: Vec<WriteRequest>) -> Vec<WriteRequest> {
+    let records: Vec<AuditRecord> = requests.iter().flat_map(|request| request.records.iter().cloned()).collect();
+    if audit.append(&records).is_err() {
+        // Each again, for an error of its own; nothing of them is in the file.
+        let mut kept = vec![];
+        for request in requests {
+            match audit.append(&request.records) {
+                Ok(()) => kept.push(request),
+                Err(error) => drop(request.done.send(Err(error))),
+            }
+        }
+        requests = kept;
+    }
+    requests
+}
+
+fn write(mut store: SqliteStore, mut audit: AuditFile, requests: &Receiver<WriteRequest>) {
     while let Ok(first) = requests.recv() {
         let (mut all, mut waiting) = (vec![], vec![]);
-        for WriteRequest { mut events, files, sealing, done } in std::iter::once(first).chain(requests.try_iter().take(MOST - 1)) {
+        let requests = audited(&mut audit, std::iter::once(first).chain(requests.try_iter().take(MOST - 1)).collect());
+        for WriteRequest { mut events, records: _, files, sealing, done } in requests {
             match events.blocks(&sealing) {
                 Ok(blocks) => {
                     waiting.push((all.len()..all.len() + blocks.len(), files, done));
@@ -147,12 +171,25 @@ fn write(mut store: SqliteStore, requests: &Receiver<WriteRequest>) {
 pub struct SharedLog {
     file: PathBuf,
     unwritten: Unwritten,
+    /// Makes the records for the audit; `None`: there is none.
+    trail: Option<AuditTrail>,
+    records: Vec<AuditRecord>,
     files: Option<Box<(Arc<str>, RunFiles)>>,
     sealing: Sealing,
     writer: Arc<StoreWriter>,
 }
 
 impl SharedLog {
+    /// Appends what the events are worth to the audit beside the journal, before each commit: what acts outside waits for both.
+    ///
+    /// # Errors
+    /// Fails if the audit cannot be written now.
+    pub fn audited(mut self, trail: AuditTrail) -> Result<SharedLog, StoreError> {
+        AuditFile::beside(&self.file).check()?;
+        self.trail = Some(trail);
+        Ok(self)
+    }
+
     /// Stores the files that a run starts with, in the commit of its first events. Files that are too large are not stored.
     #[must_use]
     pub fn with_files(mut self, run: &str, texts: &FileTexts) -> SharedLog {
@@ -163,13 +200,14 @@ impl SharedLog {
 
 impl EventLog for SharedLog {
     fn append(&mut self, events: &[Event]) -> Result<(), StoreError> {
+        self.records.extend(self.trail.iter_mut().flat_map(|trail| events.iter().flat_map(|event| trail.take(event))));
         self.unwritten.take(events)
     }
 
     fn sync(&mut self) -> Synced {
         let (done, answer) = oneshot::channel();
-        let request =
-            WriteRequest { events: std::mem::take(&mut self.unwritten), files: self.files.take(), sealing: self.sealing.clone(), done };
+        let (events, records) = (std::mem::take(&mut self.unwritten), std::mem::take(&mut self.records));
+        let request = WriteRequest { events, records, files: self.files.take(), sealing: self.sealing.clone(), done };
         // If the thread has ended, the request is dropped, and the answer fails.
         let _ = self.writer.sender.as_ref().map(|sender| sender.send(request));
         let file = self.file.clone();

@@ -1,0 +1,339 @@
+//! The audit beside a journal: a file of lines, each a record with its place in the chain. Several processes may append; nobody changes what is there, but
+//! a last line that was torn is cut off, which is a record of its own.
+
+use std::fs::{File, TryLockError};
+use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::files;
+use super::os::{self, FileId};
+use crate::event::Event;
+use crate::journal::{AuditAction, AuditCheck, AuditFault, AuditHead, AuditKind, AuditRecord, AuditTrail};
+use crate::port::StoreError;
+
+/// The file's name.
+const NAME: &str = "audit.jsonl";
+/// How long to wait for other processes that append.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(1);
+/// The longest line, in bytes.
+const LONGEST: u64 = 256 * 1024;
+
+/// The audit of the runs of a journal.
+pub struct AuditFile {
+    path: PathBuf,
+    /// How long the file was after the last append, and its last record.
+    known: Option<(FileId, u64, AuditHead)>,
+}
+
+/// How a file ends.
+struct Tail {
+    /// Its last record.
+    head: AuditHead,
+    /// Where that ends.
+    end: u64,
+}
+
+impl AuditFile {
+    /// The audit beside a journal. Nothing is opened.
+    pub fn beside(journal: &Path) -> AuditFile {
+        AuditFile { path: journal.with_file_name(NAME), known: None }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends records durably, all or none. The file, and a folder created for it, are accessible to their owner only.
+    ///
+    /// # Errors
+    /// Fails with [`StoreError::Audit`] if the file cannot be written, or its last whole line is no record.
+    pub fn append(&mut self, records: &[AuditRecord]) -> std::result::Result<(), StoreError> {
+        let Some(first) = records.first() else { return Ok(()) };
+        let known = self.known.take();
+        let appended = self.opened().and_then(|file| append(&file, known, first, records));
+        self.known = Some(appended.map_err(|error| self.unwritten(&error))?);
+        Ok(())
+    }
+
+    /// Appends the records of events that no log writes.
+    ///
+    /// # Errors
+    /// See [`AuditFile::append`].
+    pub fn append_events(&mut self, trail: &mut AuditTrail, events: &[Event]) -> std::result::Result<(), StoreError> {
+        let records: Vec<AuditRecord> = events.iter().flat_map(|event| trail.take(event)).collect();
+        self.append(&records)
+    }
+
+    /// Checks that records could be appended.
+    ///
+    /// # Errors
+    /// See [`AuditFile::append`].
+    pub fn check(&self) -> std::result::Result<(), StoreError> {
+        self.opened().and_then(|file| tail(&file, file.metadata()?.len())).map(drop).map_err(|error| self.unwritten(&error))
+    }
+
+    /// The last record, of which a torn line is none; `None`: there is no file.
+    ///
+    /// # Errors
+    /// Fails with [`StoreError::Unusable`] if the file cannot be read, or its last whole line is no record.
+    pub fn head(&self) -> std::result::Result<Option<AuditHead>, StoreError> {
+        let unusable = |error: Error| StoreError::unusable(&self.path, error);
+        let Some(file) = files::open_if_there(&self.path).map_err(unusable)? else { return Ok(None) };
+        let length = settled_length(&file).map_err(unusable)?;
+        tail(&file, length).map(|tail| Some(tail.head)).map_err(unusable)
+    }
+
+    /// Verifies the whole file. `saved`: the hash of a record that was once the last. `None`: there is no file.
+    ///
+    /// # Errors
+    /// Fails with [`StoreError::Unusable`] if the file cannot be read.
+    pub fn verify(&self, saved: Option<String>) -> std::result::Result<Option<std::result::Result<AuditHead, AuditFault>>, StoreError> {
+        let mut check = AuditCheck::new(saved);
+        let found = self.each_line(|line, is_whole| {
+            check.take(line, is_whole);
+            true
+        });
+        Ok(found?.then(|| check.end()))
+    }
+
+    /// Gives each line without its line end, and whether it had one, until `take` returns false. Whether there is a file.
+    ///
+    /// # Errors
+    /// Fails with [`StoreError::Unusable`] if the file cannot be read.
+    pub fn each_line(&self, mut take: impl FnMut(&[u8], bool) -> bool) -> std::result::Result<bool, StoreError> {
+        let unusable = |error: Error| StoreError::unusable(&self.path, error);
+        let Some(file) = files::open_if_there(&self.path).map_err(unusable)? else { return Ok(false) };
+        let length = settled_length(&file).map_err(unusable)?;
+        let (mut rest, mut line) = (BufReader::new(file).take(length), vec![]);
+        loop {
+            line.clear();
+            // What is longer is no record, and the rest of it none either.
+            (&mut rest).take(LONGEST).read_until(b'\n', &mut line).map_err(unusable)?;
+            if line.is_empty() {
+                return Ok(true);
+            }
+            let whole = line.strip_suffix(b"\n");
+            let is_whole = whole.is_some() || line.len() as u64 == LONGEST;
+            if !take(whole.unwrap_or(&line), is_whole) {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Opened to append, and locked.
+    fn opened(&self) -> Result<File> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        files::private_folder(folder)?;
+        let is_new = !self.path.exists();
+        let file = files::open_private(&self.path)?;
+        locked(&file, File::try_lock)?;
+        if is_new {
+            File::open(files::here(folder))?.sync_all()?;
+        }
+        Ok(file)
+    }
+
+    fn unwritten(&self, error: &Error) -> StoreError {
+        StoreError::Audit { file: self.path.display().to_string(), message: error.to_string() }
+    }
+}
+
+/// Takes a lock, which ends when the file is closed, in any way.
+fn locked(file: &File, lock: fn(&File) -> std::result::Result<(), TryLockError>) -> Result<()> {
+    let began = Instant::now();
+    loop {
+        match lock(file) {
+            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => return Err(Error::new(ErrorKind::WouldBlock, "another process holds its lock")),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Ok(()) => return Ok(()),
+        }
+    }
+}
+
+/// The length of a file that nobody is in the middle of appending to.
+fn settled_length(file: &File) -> Result<u64> {
+    locked(file, File::try_lock_shared)?;
+    let length = file.metadata()?.len();
+    file.unlock()?;
+    Ok(length)
+}
+
+fn append(
+    mut file: &File,
+    known: Option<(FileId, u64, AuditHead)>,
+    first: &AuditRecord,
+    records: &[AuditRecord],
+) -> Result<(FileId, u64, AuditHead)> {
+    let about = file.metadata()?;
+    let (id, length) = (os::file_id(&about), about.len());
+    let Tail { mut head, end } = match known {
+        Some((known, end, head)) if known == id && end == length => Tail { head, end },
+        _ => tail(file, length)?,
+    };
+    let repaired = (end < length).then(|| AuditRecord {
+        event_type: AuditKind::Security,
+        step: String::new(),
+        agent_id: String::new(),
+        action: AuditAction::AuditRepaired,
+        target: String::new(),
+        result: None,
+        reason: format!("a torn line of {} bytes was cut off", length - end),
+        policy_applied: String::new(),
+        resource_usage: None,
+        security_context: None,
+        ..first.clone()
+    });
+    let mut text = String::new();
+    for record in repaired.iter().chain(records) {
+        text.push_str(&head.line(record)?);
+        text.push('\n');
+    }
+    let mut write = || {
+        file.set_len(end)?;
+        file.seek(SeekFrom::Start(end))?;
+        file.write_all(text.as_bytes())?;
+        file.sync_data()
+    };
+    if let Err(error) = write() {
+        // Half a batch would be records of what does not happen.
+        let _ = file.set_len(end).and_then(|()| file.sync_data());
+        return Err(error);
+    }
+    Ok((id, end + text.len() as u64, head))
+}
+
+/// The last record of so many bytes of a file; where a torn line follows it, that is behind its end.
+fn tail(mut file: &File, length: u64) -> Result<Tail> {
+    let from = length.saturating_sub(2 * LONGEST);
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = vec![];
+    file.take(length - from).read_to_end(&mut bytes)?;
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
+    if end == 0 && from == 0 {
+        return Ok(Tail { head: AuditHead::default(), end: 0 });
+    }
+    let whole = &bytes[..end.saturating_sub(1)];
+    let last = &whole[whole.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1)..];
+    let head = AuditHead::of(last).ok_or_else(|| {
+        let message =
+            "its last line is not as it was written; flow audit verify says what is wrong; move the file away, and a new one begins";
+        Error::new(ErrorKind::InvalidData, message)
+    })?;
+    Ok(Tail { head, end: from + end as u64 })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::journal::{AuditDamage, AuditResult};
+
+    fn record(event: u64) -> AuditRecord {
+        let fields = serde_json::json!({ "timestamp": "2026-01-01T00:00:00Z", "event_type": "action", "session_id": "r_1", "trace_id": "t",
+            "event": event, "action": "tool_call" });
+        AuditRecord { result: Some(AuditResult::Success), ..serde_json::from_value(fields).unwrap() }
+    }
+
+    fn audit(folder: &Path) -> AuditFile {
+        AuditFile::beside(&folder.join("kept/runs.db"))
+    }
+
+    fn verified(audit: &AuditFile) -> std::result::Result<AuditHead, AuditFault> {
+        audit.verify(None).unwrap().unwrap()
+    }
+
+    #[test]
+    fn the_chain_continues_whoever_appends_and_is_its_owners_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut one, mut other) = (audit(folder.path()), audit(folder.path()));
+        assert_eq!(one.verify(None).unwrap(), None);
+        assert_eq!(one.head().unwrap(), None);
+        for round in 0..5 {
+            one.append(&[record(round), record(round)]).unwrap();
+            other.append(&[record(round)]).unwrap();
+        }
+        let head = verified(&one).unwrap();
+        assert_eq!((head.record_id, one.head().unwrap()), (15, Some(head)));
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(one.path()), mode(one.path().parent().unwrap())), (0o600, 0o700));
+    }
+
+    #[test]
+    fn threads_that_append_at_once_make_one_chain() {
+        let folder = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let mut own = audit(folder.path());
+                    (0..25).for_each(|event| own.append(&[record(event)]).unwrap());
+                });
+            }
+        });
+        assert_eq!(verified(&audit(folder.path())).unwrap().record_id, 100);
+    }
+
+    #[test]
+    fn a_torn_line_is_cut_off_and_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut own = audit(folder.path());
+        own.append(&[record(1), record(2), record(3)]).unwrap();
+        let whole = std::fs::read(own.path()).unwrap();
+        let ends: Vec<usize> = (0..whole.len()).filter(|place| whole[*place] == b'\n').map(|place| place + 1).collect();
+        for length in 1..whole.len() {
+            std::fs::write(own.path(), &whole[..length]).unwrap();
+            let kept = ends.iter().filter(|end| **end <= length).count() as u64;
+            let is_torn = !ends.contains(&length);
+            assert_eq!(verified(&own).err().map(|fault| fault.damage), is_torn.then_some(AuditDamage::Torn));
+            own.append(&[record(4)]).unwrap();
+            assert_eq!(verified(&own).unwrap().record_id, kept + 1 + u64::from(is_torn), "{length}");
+            let text = std::fs::read_to_string(own.path()).unwrap();
+            assert_eq!(text.contains("audit_repaired") && text.contains("a torn line of"), is_torn);
+        }
+    }
+
+    #[test]
+    fn nothing_is_appended_to_what_is_no_audit() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut own = audit(folder.path());
+        own.append(&[record(1), record(2)]).unwrap();
+        let mut bytes = std::fs::read(own.path()).unwrap();
+        *bytes.iter_mut().rfind(|byte| **byte == b'r').unwrap() = b'x';
+        bytes.extend(b"\n");
+        std::fs::write(own.path(), &bytes).unwrap();
+        assert!(matches!(own.check(), Err(StoreError::Audit { .. })));
+        assert!(own.append(&[record(3)]).unwrap_err().to_string().contains("flow audit verify"));
+        assert_eq!(std::fs::read(own.path()).unwrap(), bytes);
+        assert!(own.head().is_err());
+        std::fs::remove_file(own.path()).unwrap();
+        std::fs::create_dir(own.path()).unwrap();
+        assert!(own.append(&[record(3)]).unwrap_err().to_string().contains("directory"));
+    }
+
+    #[test]
+    fn a_file_that_grows_too_little_keeps_what_it_had() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut own = audit(folder.path());
+        own.append(&[record(1)]).unwrap();
+        let before = std::fs::read(own.path()).unwrap();
+        let read_only = File::open(own.path()).unwrap();
+        assert!(append(&read_only, None, &record(2), &[record(2)]).is_err());
+        assert_eq!(std::fs::read(own.path()).unwrap(), before);
+    }
+
+    #[test]
+    fn a_line_that_never_ends_is_no_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut own = audit(folder.path());
+        own.append(&[record(1)]).unwrap();
+        let mut bytes = std::fs::read(own.path()).unwrap();
+        bytes.extend(std::iter::repeat_n(b'x', 3 * LONGEST as usize));
+        std::fs::write(own.path(), bytes).unwrap();
+        assert_eq!(verified(&own), Err(AuditFault { line: 2, damage: AuditDamage::NoRecord }));
+        assert!(own.append(&[record(2)]).is_err());
+    }
+}

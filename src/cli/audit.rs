@@ -1,0 +1,156 @@
+//! `flow audit`: verifies and exports what runs did.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use super::arguments::{AuditCommand, AuditFormat, SharedOptions};
+use super::refusal::Refusal;
+use super::runs::time_of;
+use super::{Exit, stdout};
+use crate::adapter::audit_file::AuditFile;
+use crate::diagnostic::{counted, grouped};
+use crate::runtime::kept;
+
+/// Columns of a table, each with its place in a record.
+const COLUMNS: [(&str, &str); 24] = [
+    ("record_id", "/record_id"),
+    ("timestamp", "/timestamp"),
+    ("event_type", "/event_type"),
+    ("session_id", "/session_id"),
+    ("trace_id", "/trace_id"),
+    ("event", "/event"),
+    ("step", "/step"),
+    ("agent_id", "/agent_id"),
+    ("action", "/action"),
+    ("target", "/target"),
+    ("result", "/result"),
+    ("reason", "/reason"),
+    ("policy_applied", "/policy_applied"),
+    ("duration_ms", "/resource_usage/duration_ms"),
+    ("input_tokens", "/resource_usage/input_tokens"),
+    ("output_tokens", "/resource_usage/output_tokens"),
+    ("cost_usd", "/resource_usage/cost_usd"),
+    ("decided_by", "/security_context/decided_by"),
+    ("pipeline_hash", "/security_context/pipeline_hash"),
+    ("origin", "/security_context/origin"),
+    ("served", "/security_context/served"),
+    ("scripted", "/security_context/scripted"),
+    ("previous", "/previous"),
+    ("hash", "/hash"),
+];
+/// Bytes that are printed at once.
+const AT_ONCE: usize = 1 << 16;
+
+/// How many records, in words.
+pub(super) fn records(count: u64) -> String {
+    format!("{} {}", grouped(count), if count == 1 { "record" } else { "records" })
+}
+
+/// Verifies or exports the audit of the project.
+pub(super) fn done(command: &AuditCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let audit = AuditFile::beside(&kept::journal_file(&shared.current_project())?);
+    match command {
+        AuditCommand::Verify { head } => verify(&audit, head.as_deref()),
+        AuditCommand::Export { run, since, until, format } => {
+            let time = |option, text: &Option<String>| text.as_deref().map(|text| time_of(option, text)).transpose();
+            let wanted = Wanted { run: run.as_deref(), since: time("--since", since)?, until: time("--until", until)? };
+            export(&audit, &wanted, *format)
+        }
+    }
+}
+
+fn none(audit: &AuditFile) -> Refusal {
+    Refusal::new(Exit::NothingRan, format!("no audit yet: {} does not exist", audit.path().display()))
+}
+
+fn verify(audit: &AuditFile, saved: Option<&str>) -> Result<Exit, Refusal> {
+    let saved = saved.map(str::to_ascii_lowercase);
+    if saved.as_ref().is_some_and(|hash| hash.len() != 64 || !hash.bytes().all(|digit| digit.is_ascii_hexdigit())) {
+        return Err(Refusal::usage("--head is no hash: write the 64 digits that flow audit verify printed"));
+    }
+    match audit.verify(saved)?.ok_or_else(|| none(audit))? {
+        Ok(head) => Ok(stdout::print(&format!("{}, nothing changed; head {}\n", records(head.record_id), head.hash))),
+        Err(fault) => Err(Refusal::new(Exit::Findings, format!("{}: {fault}", audit.path().display()))),
+    }
+}
+
+/// Which records are wanted.
+struct Wanted<'a> {
+    run: Option<&'a str>,
+    since: Option<DateTime<Utc>>,
+    until: Option<DateTime<Utc>>,
+}
+
+impl Wanted<'_> {
+    fn fits(&self, record: &Value) -> bool {
+        let is_of_run = |run: &str| record["session_id"].as_str().is_some_and(|id| id.starts_with(run));
+        let time = record["timestamp"].as_str().and_then(|text| text.parse::<DateTime<Utc>>().ok());
+        self.run.is_none_or(is_of_run)
+            && self.since.is_none_or(|since| time.is_some_and(|time| time >= since))
+            && self.until.is_none_or(|until| time.is_some_and(|time| time < until))
+    }
+}
+
+fn export(audit: &AuditFile, wanted: &Wanted<'_>, format: AuditFormat) -> Result<Exit, Refusal> {
+    let (mut text, mut printed, mut unread) = (vec![], Exit::Ok, 0);
+    if format == AuditFormat::Csv {
+        row(&mut text, COLUMNS.map(|(name, _)| name.to_owned()));
+    }
+    let mut print = |text: &mut Vec<u8>| {
+        printed = printed.or(stdout::print_file(&String::from_utf8_lossy(text)));
+        text.clear();
+        printed == Exit::Ok
+    };
+    let is_there = audit.each_line(|line, _| {
+        match serde_json::from_slice::<Value>(line) {
+            Ok(record) if !wanted.fits(&record) => {}
+            Ok(record) => match format {
+                AuditFormat::Jsonl => text.extend([line, b"\n"].concat()),
+                AuditFormat::Csv => row(&mut text, COLUMNS.map(|(_, place)| cell(record.pointer(place)))),
+            },
+            Err(_) => unread += 1,
+        }
+        text.len() < AT_ONCE || print(&mut text)
+    })?;
+    if !is_there {
+        return Err(none(audit));
+    }
+    print(&mut text);
+    if unread > 0 {
+        tell!("{} left out: no record; flow audit verify says where", counted(unread, "line is", "lines are"));
+        printed = printed.or(Exit::Findings);
+    }
+    Ok(printed)
+}
+
+/// A cell that no program for tables takes for a formula.
+fn cell(value: Option<&Value>) -> String {
+    let text = match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) { format!("'{text}") } else { text }
+}
+
+fn row<const N: usize>(text: &mut Vec<u8>, cells: [String; N]) {
+    // A vector takes everything.
+    let _ = csv::Writer::from_writer(text).write_record(cells);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_never_a_formula() {
+        for (value, shown) in [("=1+1", "'=1+1"), ("+1", "'+1"), ("-1", "'-1"), ("@a", "'@a"), ("\t=1", "'\t=1"), ("a=1", "a=1"), ("", "")]
+        {
+            assert_eq!(cell(Some(&Value::from(value))), shown);
+        }
+        assert_eq!((cell(None), cell(Some(&Value::from(7)))), (String::new(), "7".to_owned()));
+        let mut text = vec![];
+        row(&mut text, ["a,b".to_owned(), "say \"no\"\n".to_owned()]);
+        assert_eq!(String::from_utf8(text).unwrap(), "\"a,b\",\"say \"\"no\"\"\n\"\n");
+    }
+}
