@@ -312,3 +312,15 @@ async fn a_bound_on_money_holds_for_an_own_model_whose_price_is_known() {
     let priced = runner.model_price(Price { input: 1.0, output: 2.0 });
     assert!(priced.run(json!({ "who": "Ana" })).outcome().await.unwrap().is_good());
 }
+
+#[tokio::test]
+async fn no_step_touches_what_a_program_keeps_its_runs_in() {
+    for name in ["audit.jsonl", "runs.db", "runs.db-wal", "cache.db", "conversations.db"] {
+        let text = NOTES.replace("approve: true", "deny: [read]").replace("file: .,", "file: kept,").replace("note.txt", name);
+        let place = Place::with(&text);
+        std::fs::create_dir(place.0.path().join("kept")).unwrap();
+        let outcome = place.runner().storage(Storage::Folder(place.0.path().join("kept"))).run(json!(null)).outcome().await.unwrap();
+        let failure = outcome.failure.as_ref().map(|failure| failure.failure.kind.word());
+        assert_eq!(failure, Some("denied"), "{name}: {outcome:?}");
+    }
+}

@@ -6,6 +6,7 @@ mod agents;
 mod asking;
 mod asking_told;
 mod asking_written;
+mod audit;
 mod canaries;
 mod cassette;
 mod channel_texts;

@@ -28,7 +28,7 @@ pub struct AuditFile {
 }
 
 /// How a file ends.
-struct Tail {
+struct AuditTail {
     /// Its last record.
     head: AuditHead,
     /// Where that ends.
@@ -170,8 +170,8 @@ fn append(
 ) -> Result<(FileId, u64, AuditHead)> {
     let about = file.metadata()?;
     let (id, length) = (os::file_id(&about), about.len());
-    let Tail { mut head, end } = match known {
-        Some((known, end, head)) if known == id && end == length => Tail { head, end },
+    let AuditTail { mut head, end } = match known {
+        Some((known, end, head)) if known == id && end == length => AuditTail { head, end },
         _ => tail(file, length)?,
     };
     let repaired = (end < length).then(|| AuditRecord {
@@ -207,14 +207,14 @@ fn append(
 }
 
 /// The last record of so many bytes of a file; where a torn line follows it, that is behind its end.
-fn tail(mut file: &File, length: u64) -> Result<Tail> {
+fn tail(mut file: &File, length: u64) -> Result<AuditTail> {
     let from = length.saturating_sub(2 * LONGEST);
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = vec![];
     file.take(length - from).read_to_end(&mut bytes)?;
     let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
     if end == 0 && from == 0 {
-        return Ok(Tail { head: AuditHead::default(), end: 0 });
+        return Ok(AuditTail { head: AuditHead::default(), end: 0 });
     }
     let whole = &bytes[..end.saturating_sub(1)];
     let last = &whole[whole.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1)..];
@@ -223,7 +223,7 @@ fn tail(mut file: &File, length: u64) -> Result<Tail> {
             "its last line is not as it was written; flow audit verify says what is wrong; move the file away, and a new one begins";
         Error::new(ErrorKind::InvalidData, message)
     })?;
-    Ok(Tail { head, end: from + end as u64 })
+    Ok(AuditTail { head, end: from + end as u64 })
 }
 
 #[cfg(test)]

@@ -253,11 +253,8 @@ impl AuditTrail {
             }
             Happening::RunFinished(end) => {
                 let is_well = matches!(end.status, RunStatus::Succeeded | RunStatus::Partial);
-                let ended = match (&end.failure, is_well) {
-                    (_, true) => AuditRecord { result: Some(Success), ..record(Action, Done::RunFinished) },
-                    (Some(why), false) => failed(Error, Done::RunFinished, why.failure.kind),
-                    (None, false) => AuditRecord { result: Some(Failure), ..record(Error, Done::RunFinished) },
-                };
+                let (event_type, result) = if is_well { (Action, Success) } else { (Error, Failure) };
+                let ended = AuditRecord { result: Some(result), ..record(event_type, Done::RunFinished) };
                 AuditRecord { reason: end.status.word().to_owned(), resource_usage: used(event.at_ms, &end.usage), ..ended }
             }
             Happening::ModelCalled { call, agent, model, .. } => {
@@ -322,7 +319,10 @@ impl AuditTrail {
             },
             Happening::PlanAccepted { .. } => AuditRecord { result: Some(Success), ..record(Decision, Done::PlanCheck) },
             Happening::PlanRefused { .. } => AuditRecord { result: Some(Blocked), ..record(Decision, Done::PlanCheck) },
-            Happening::AttemptFailed { failure, .. } => failed(Error, Done::TryFailed, failure.kind),
+            Happening::AttemptFailed { failure, .. } => {
+                let agent_id = self.agents.get(&step).cloned().unwrap_or_default();
+                AuditRecord { agent_id, ..failed(Error, Done::TryFailed, failure.kind) }
+            }
             Happening::StepFailed { failure, .. } => {
                 let failed = failed(Error, Done::StepFailed, failure.kind);
                 AuditRecord { agent_id: self.agents.remove(&step).unwrap_or_default(), ..failed }
