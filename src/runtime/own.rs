@@ -18,7 +18,7 @@ use crate::model::{Program, is_code, is_data, is_table};
 use crate::port::Secret;
 
 /// The places of a project and, if there is one, of the program that runs with this environment. `env_file`: where variables of it stand; `journal`: where the run
-/// is recorded.
+/// is recorded, if that is no folder of flow's own.
 /// Errors: the user's settings have mistakes.
 pub(crate) fn own_files(
     project: &Path,

@@ -87,7 +87,11 @@ impl Runner {
         runner.default_model.iter_mut().for_each(|model| model.price = runner.model_price.or(model.price));
         let given = recordings(|head| head.default_model_given).or_else(|| settled.model.clone());
         let command = world::login_command(file, project, self.env_file.as_deref());
-        let journal = self.storage.journal(project)?;
+        // The folder of a project's runs is hidden as a whole.
+        let journal = match &self.storage {
+            Storage::Folder(_) => self.storage.journal(project)?,
+            Storage::Memory | Storage::Project => None,
+        };
         let own = own_files(project, Some((checked, env)), self.env_file.as_deref(), journal.as_deref())?;
         let is_given = runner.workflow.give_model(given.as_ref()) && !given.as_ref().is_some_and(is_file);
         let program = &runner.workflow.checked.loaded.program;

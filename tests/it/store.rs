@@ -167,10 +167,10 @@ fn a_run_that_has_ended_reports_its_outcome_and_one_whose_file_is_gone_can_be_re
     assert!(again.err.contains(first.err.lines().last().unwrap()), "{}{}", first.err, again.err);
 }
 
-/// Everything that is kept in the project, but what runs continue with.
+/// Everything that is kept in the project of runs, but the audit, which stays.
 fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = std::fs::read_dir(state(folder)).unwrap().map(|entry| entry.unwrap().path());
-    entries.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+    entries.filter(|path| !path.ends_with("audit.jsonl")).map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
 }
 
 /// The files in which one of the pieces stands.
@@ -205,6 +205,8 @@ fn a_removed_run_is_in_no_file_also_while_another_process_has_the_store_open() {
     let removed = flow(folder.path(), &["runs", "rm", &run]);
     assert_eq!(removed.exit, 0, "{}", removed.err);
     assert_eq!(with(folder.path(), &gone), Vec::<PathBuf>::new());
+    let audit = std::fs::read_to_string(state(folder.path()).join("audit.jsonl")).unwrap();
+    assert!(audit.contains(&run) && ![CANARY, "Canary-Town88"].iter().any(|said| audit.contains(said)));
     let other = ended(other);
     assert_eq!((other.exit, other.out.as_str()), (0, "Hello, Ben\n"), "{}", other.err);
     assert_eq!(flow(folder.path(), &["runs", "list"]).out.lines().count(), 1);
