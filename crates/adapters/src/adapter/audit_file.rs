@@ -4,7 +4,7 @@
 use std::fs::{File, TryLockError};
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::files;
 use super::os::{self, FileId};
@@ -14,8 +14,8 @@ use crate::port::StoreError;
 
 /// The file's name.
 const NAME: &str = "audit.jsonl";
-/// How long to wait for other processes that append.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How often to look whether other processes have appended, and how long to wait in between: about 5 seconds.
+const TRIES: u32 = 5_000;
 const PAUSE: Duration = Duration::from_millis(1);
 /// The longest line, in bytes.
 const LONGEST: u64 = 256 * 1024;
@@ -143,15 +143,14 @@ impl AuditFile {
 
 /// Takes a lock, which ends when the file is closed, in any way.
 fn locked(file: &File, lock: fn(&File) -> std::result::Result<(), TryLockError>) -> Result<()> {
-    let began = Instant::now();
-    loop {
+    for _ in 0..TRIES {
         match lock(file) {
-            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
-            Err(TryLockError::WouldBlock) => return Err(Error::new(ErrorKind::WouldBlock, "another process holds its lock")),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
             Err(TryLockError::Error(error)) => return Err(error),
             Ok(()) => return Ok(()),
         }
     }
+    Err(Error::new(ErrorKind::WouldBlock, "another process holds its lock"))
 }
 
 /// The length of a file that nobody is in the middle of appending to.
