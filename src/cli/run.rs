@@ -151,7 +151,7 @@ pub(super) fn watched<'a, T>(
 ) -> T {
     let on = &mut session.on;
     if !shared.quiet {
-        on.unrecognised().iter().for_each(|line| tell!("{line}"));
+        on.unrecognised().iter().chain(&on.unreadable_folders()).for_each(|line| tell!("{line}"));
         match &on.runner.taping {
             Taping::Replay(folder) => tell!("replay: answers come from {}, no model or service is called", folder.display()),
             _ if on.scripted => tell!("{SCRIPTED}"),

@@ -52,7 +52,7 @@ pub use html::html_character;
 pub use json::{JsonError, json_kind, read_json, read_own};
 pub use knowledge::{FilePattern, Knowledge, PathMatcher, SearchMode, SearchStep};
 pub use method::Method;
-pub use own::{Named, Touch, is_code, is_data, is_table, loads_code, named_by_commands, own_by_name, stays_hidden, unreadable};
+pub use own::{Named, Touch, is_code, is_data, is_table, loads_code, logins, named_by_commands, own_by_name, stays_hidden, unreadable};
 pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{
     ActKind, Data, DataKind, Limits, Outputs, PERSONAL, PermissionMode, Person, PersonSource, Pipeline, PipelineId, Policy, Program,
