@@ -45,6 +45,7 @@ mod plans;
 mod program;
 mod programs;
 mod reach;
+mod read_apart;
 mod readme;
 mod real_answers;
 mod real_model;

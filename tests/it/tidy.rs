@@ -239,6 +239,7 @@ const DOORS: &[(&str, &str)] = &[
     ("cli/outcome.rs", "--events -"),
     ("cli/lsp.rs", "messages to an editor"),
     ("cli/mcp.rs", "messages to a client"),
+    ("adapter/data/child.rs", "what a child read in a file"),
 ];
 
 #[test]

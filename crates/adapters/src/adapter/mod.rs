@@ -29,6 +29,8 @@ pub mod encryption;
 #[cfg(any(feature = "mcp", feature = "sandbox"))]
 mod kept_files;
 pub mod own;
+#[cfg(any(feature = "model", feature = "sandbox"))]
+mod picture_kind;
 #[cfg(any(feature = "mcp", feature = "sandbox"))]
 mod program;
 #[cfg(feature = "sandbox")]

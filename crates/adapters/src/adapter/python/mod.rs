@@ -15,12 +15,13 @@ mod interpreter;
 use std::path::Path;
 use std::sync::Arc;
 
-use imagesize::{ImageType, blob_size, image_type};
+use imagesize::ImageType;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 pub use self::interpreter::{Interpreter, interpreter};
 use super::kept_files::KeptFiles;
+use super::picture_kind::{picture_kind, picture_size};
 use crate::event::Failure;
 use crate::model::{FailureKind, SandboxMode};
 use crate::port::{
@@ -184,14 +185,14 @@ fn rename(value: &mut Value, from: &Path, to: &Path) {
 
 /// The ending of a picture's file, its width and its height in pixels. `None`: it is no picture that models take.
 fn picture_of(bytes: &[u8]) -> Option<(&'static str, usize, usize)> {
-    let ending = match image_type(bytes).ok()? {
+    let ending = match picture_kind(bytes)? {
         ImageType::Png => "png",
         ImageType::Jpeg => "jpg",
         ImageType::Gif => "gif",
         ImageType::Webp => "webp",
         _ => return None,
     };
-    let size = blob_size(bytes).ok()?;
+    let size = picture_size(bytes)?;
     Some((ending, size.width, size.height))
 }
 
