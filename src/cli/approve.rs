@@ -14,7 +14,7 @@ use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::files;
 use crate::adapter::run_lock::RunLock;
 use crate::check::check_file;
-use crate::diagnostic::{all_visible, did_you_mean, visible};
+use crate::diagnostic::{all_visible, did_you_mean, shell_word, visible};
 use crate::driver::Door;
 use crate::engine::secret_values;
 use crate::event::{Event, Happening, VERSION};
@@ -22,7 +22,7 @@ use crate::gate::form::answered;
 use crate::journal::{QuestionRecord, record};
 use crate::model::{read_json, step_path};
 use crate::port::{Clock, Secret, Store};
-use crate::report::{shell_word, show_command};
+use crate::report::show_command;
 use crate::runtime::{RunQuestion, changed_since, start_of};
 
 /// Most bytes of an output that a person gives.

@@ -86,7 +86,7 @@ pub(super) fn checked(file: &Path, shared: &SharedOptions) -> Result<Checked, Re
     let project = shared.project_of(file);
     let mut checked = check_file(file, &project, &DiskFiles);
     if checked.loaded.kind == FileKind::Test {
-        return Err(Refusal::usage(format!("{shown} is a test file, not a pipeline: run flow test {shown}")));
+        return Err(Refusal::usage(format!("{shown} is a test file, not a pipeline: run flow test {}", shell_path(&shown))));
     }
     if checked.has_errors() {
         add_edits(&mut checked, file, &project, &DiskFiles);

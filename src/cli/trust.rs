@@ -13,7 +13,7 @@ use super::typing::{Said, Typing, is_at_terminal};
 use super::{Exit, stdout};
 use crate::adapter::started::Agreed;
 use crate::check::Checked;
-use crate::diagnostic::visible;
+use crate::diagnostic::{shell_path, visible};
 use crate::report::wish_lines;
 use crate::runtime::consent::{ConsentRequest, Standing, allowed, place, trusted};
 use crate::runtime::{RunError, settings, shown};
@@ -59,7 +59,7 @@ pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: 
         refused.lines().for_each(|line| tell_as_written!("{line}"));
         return ask(&wanted, &standing).map(|()| wanted.agreed());
     }
-    let file = shown(file);
+    let file = shell_path(&shown(file));
     let help = "nothing was started; review the file, then trust it until any of it changes:";
     let ways = [help.to_owned(), format!("  flow trust {file}"), "or add --trust to the command to allow it once".to_owned()];
     Err(Refusal(Exit::Failed, refused.lines().map(str::to_owned).chain(ways).collect()))
@@ -97,7 +97,7 @@ fn trust(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal
         }
         if !shared.quiet {
             let now = if standing.is_known { "is trusted already" } else { "is trusted until any of it changes" };
-            tell!("{} {now}; to undo: flow trust --remove {}", shown(file), shown(file));
+            tell!("{} {now}; to undo: flow trust --remove {}", shown(file), shell_path(&shown(file)));
         }
         all.push(json!({ "file": shown(file), "wants": wanted.wishes, "sha256": standing.content }));
     }

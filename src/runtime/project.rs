@@ -48,12 +48,16 @@ pub(crate) fn told_from_project(pipeline: &Pipeline, from: &Path, mut inputs: Ma
         // Behind a name, `..` is above the folder that the name leads to, which may be a link.
         let mut parts = Path::new(path).components();
         let turns_back = parts.by_ref().any(|part| matches!(part, Component::Normal(_))) && parts.any(|part| part == Component::ParentDir);
-        if !turns_back && (project == from || Path::new(path).is_absolute()) {
+        let is_whole = Path::new(path).is_absolute();
+        if !turns_back && !is_whole && project == from {
             return path.to_owned();
         }
         let whole = from.join(path);
-        let whole = if turns_back { place_of(&whole) } else { whole };
-        from_folder(&project, &whole).to_string_lossy().into_owned()
+        let place = if turns_back || is_whole { place_of(&whole) } else { whole };
+        match from_folder(&project, &place) {
+            outside if outside.is_absolute() && is_whole && !turns_back => path.to_owned(),
+            told => told.to_string_lossy().into_owned(),
+        }
     };
     for field in pipeline.input_fields() {
         if let Some(value) = inputs.get_mut(&field.name) {

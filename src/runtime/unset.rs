@@ -29,6 +29,11 @@ impl fmt::Display for Unset {
     }
 }
 
+/// Whether a secret is set. A blank value is none.
+pub(crate) fn is_secret_set(secret: &str, env: &BTreeMap<String, Secret>) -> bool {
+    env.get(secret).is_some_and(|value| !value.reveal().trim().is_empty())
+}
+
 /// Those that somebody reads without `default(…)`, in the order of the files. What the variables put in the place of the model `default` reads nothing.
 pub(crate) fn unset(checked: &Checked, env: &BTreeMap<String, Secret>) -> Vec<Unset> {
     let is_replaced = matches!(world::default_model(env), Ok(Some(_)));
@@ -42,7 +47,10 @@ pub(crate) fn unset(checked: &Checked, env: &BTreeMap<String, Secret>) -> Vec<Un
                 let [root, name, ..] = read.path.as_slice() else { continue };
                 let is_secret = root == "secrets";
                 // A name that is no secret of the file is an error of the check.
-                if !is_secret && root != "env" || is_own_variable(name) || env.contains_key(name) {
+                if !is_secret && root != "env"
+                    || is_own_variable(name)
+                    || if is_secret { is_secret_set(name, env) } else { env.contains_key(name) }
+                {
                     continue;
                 }
                 let at = found.iter().position(|unset| unset.is_secret == is_secret && unset.name == *name).unwrap_or_else(|| {

@@ -53,6 +53,12 @@ fn what_a_pipeline_needs_and_is_not_here_is_found() {
     assert_eq!((exit, told.as_str()), (0, "all is well\n"), "{out}");
     assert!(!out.contains("canary"), "{out}");
     drop(listener);
+    for blank in ["", " \t"] {
+        let (_, out, _) = doctor(folder.path(), &["p.yaml"], &[("CRM_TOKEN", blank)]);
+        assert!(out.contains("fault  secret CRM_TOKEN is not set (Token of the CRM)"), "{out}");
+        let run = ran(command(folder.path(), &["run", "--trust", "p.yaml"]).env("CRM_TOKEN", blank));
+        assert!(run.err.contains("secret CRM_TOKEN is not set (Token of the CRM), and is read by step ask"), "{}", run.err);
+    }
     std::fs::create_dir_all(folder.path().join(".flow")).unwrap();
     std::fs::write(folder.path().join(".flow/runs.db"), "this is no database, and long enough to be looked at as one".repeat(20)).unwrap();
     std::fs::write(folder.path().join("user.toml"), "[polcy]\n").unwrap();

@@ -198,6 +198,7 @@ fn files_of_one_name() -> (TempDir, std::path::PathBuf) {
 fn an_input_of_type_file_is_one_file_from_every_folder() {
     let (_home, shop) = files_of_one_name();
     let home = shop.parent().unwrap();
+    link_to(&shop);
     for (folder, file, path, inside) in [
         (shop.clone(), "deep/one.yaml", "data/sales.txt", "data/sales.txt"),
         (home.to_path_buf(), "my shop/deep/one.yaml", "my shop/data/sales.txt", "data/sales.txt"),
@@ -206,6 +207,8 @@ fn an_input_of_type_file_is_one_file_from_every_folder() {
         (shop.join("deep/er"), "../one.yaml", "data/sales.txt", "deep/er/data/sales.txt"),
         (shop.join("deep/er"), "../one.yaml", "../../data/sales.txt", "data/sales.txt"),
         (shop.join("data"), "../deep/one.yaml", "./sales.txt", "data/sales.txt"),
+        (shop.join("deep"), "one.yaml", &shop.join("data/sales.txt").display().to_string(), "data/sales.txt"),
+        (shop.join("deep"), "one.yaml", &home.join("link/data/sales.txt").display().to_string(), "data/sales.txt"),
     ] {
         let call = ["run", "--trust", file, "--input", &format!("file={path}"), "--input", &format!("files={path},{path}")];
         let ran = flow(&folder, &call);
@@ -299,5 +302,69 @@ fn without_a_flow_toml_a_step_and_a_program_still_mean_one_file() {
             assert_eq!(told["told"], serde_json::json!([text, text]), "{}: {}: {}", folder.display(), file.display(), ran.err);
             assert_eq!(told["usual"], serde_json::json!(["usual", "usual"]), "{}", ran.err);
         }
+    }
+}
+
+/// Reads a table and a picture, waits for a person, and goes on with both.
+const GOES_ON: &str = "flow: 1
+name: goes_on
+inputs: { picture: file, table: file }
+tools: { kept: { file: out, allow: [write] }, notes: { file: out, allow: [write], approve: true } }
+steps:
+  - { id: picture, read: '{{ inputs.picture }}' }
+  - { id: files, read: ['{{ inputs.table }}', note.txt] }
+  - { id: wait, tool: notes.write, with: { name: note.txt, text: Hello }, needs: [picture, files] }
+  - { id: rows, sql: 'select sum(n) as n from sales', one: true, needs: [wait] }
+  - { id: again, read: '{{ steps.files.output[0].path }}', needs: [wait] }
+  - { id: ran, program: [cat, '{{ steps.files.output[0].path }}'], reads_only: true, needs: [wait] }
+  - { id: each, for_each: steps.files.output, as: one, program: [cat, '{{ one.path }}'], reads_only: true, needs: [wait] }
+  - { id: code, python: \"size = len(open(picture['path'], 'rb').read())\", with: { picture: '{{ steps.picture.output }}' }, returns: [size], needs: [wait] }
+  - { id: keep, tool: kept.write, with: { name: copy.png, text: '{{ steps.picture.output }}' }, needs: [wait] }
+outputs:
+  paths: ['{{ steps.picture.output.path }}', '{{ steps.files.output[0].path }}', '{{ steps.files.output[1].path }}', '{{ steps.again.output.path }}']
+  sum: '{{ steps.rows.output.n }}'
+  ran: '{{ steps.ran.output }}'
+  each: '{{ steps.each.output }}'
+  size: '{{ steps.code.output.size }}'
+";
+
+#[test]
+fn a_run_goes_on_from_another_folder_with_the_files_that_it_read() {
+    let (_home, shop) = files_of_one_name();
+    let picture = include_bytes!("../../pipelines/analyst/data/chart.png");
+    for (folder, n) in [(shop.join("data"), 1), (shop.join("deep/data"), 2), (shop.join("deep/er/data"), 3), (shop.join("../data"), 4)] {
+        std::fs::write(folder.join("sales.csv"), format!("n\n{n}\n")).unwrap();
+        // Whoever opens another file is told by its size.
+        std::fs::write(folder.join("dot.png"), [picture, vec![0; n].as_slice()].concat()).unwrap();
+    }
+    std::fs::create_dir_all(shop.join("deep/out")).unwrap();
+    std::fs::write(shop.join("deep/goes_on.yaml"), GOES_ON).unwrap();
+    std::fs::write(shop.join("deep/note.txt"), "of deep").unwrap();
+    let ways = [
+        (shop.clone(), "deep/goes_on.yaml", "data/", 1),
+        (shop.join("deep"), "goes_on.yaml", "data/", 2),
+        (shop.join("deep/er"), "../goes_on.yaml", "../../data/", 1),
+        (shop.parent().unwrap().to_path_buf(), "my shop/deep/goes_on.yaml", "my shop/data/", 1),
+    ];
+    for (from, (folder, file, data, n)) in ways.iter().enumerate() {
+        let (picture_input, table) = (format!("picture={data}dot.png"), format!("table={data}sales.csv"));
+        let paused = flow(folder, &["run", "--trust", file, "--input", &picture_input, "--input", &table]);
+        assert_eq!(paused.exit, 8, "{}", paused.err);
+        let (on, ..) = &ways[(from + 1) % ways.len()];
+        let project = shop.display().to_string();
+        let id = &told(&paused.err, "flow approve")[1];
+        assert_eq!(flow(on, &["approve", id, "wait", "--project", &project]).exit, 0);
+        let ran = flow(on, &["runs", "resume", id, "--trust", "--project", &project]);
+        let told: serde_json::Value = serde_json::from_str(&ran.out).unwrap_or_default();
+        let inside = if *n == 1 { "data/" } else { "deep/data/" };
+        let text = format!("n\n{n}");
+        let wanted = serde_json::json!({
+            "paths": [format!("{inside}dot.png"), format!("{inside}sales.csv"), "deep/note.txt", format!("{inside}sales.csv")],
+            "sum": n, "ran": text, "each": [text, "of deep"], "size": picture.len() + n,
+        });
+        assert_eq!(told, wanted, "{} → {}: {}", folder.display(), on.display(), ran.err);
+        assert_eq!(std::fs::read(shop.join("deep/out/copy.png")).unwrap().len(), picture.len() + n);
+        std::fs::remove_file(shop.join("deep/out/copy.png")).unwrap();
+        std::fs::remove_file(shop.join("deep/out/note.txt")).unwrap();
     }
 }

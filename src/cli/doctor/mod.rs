@@ -32,7 +32,7 @@ use crate::policy::opens;
 use crate::port::{INSTRUCTIONS, Secret, ToolServer};
 use crate::redact::Secrets;
 use crate::runtime::settings::{self, Settled};
-use crate::runtime::{conversations_file, drawn, kept, lacking, own_files, unrecognised, unset, world};
+use crate::runtime::{conversations_file, drawn, is_secret_set, kept, lacking, own_files, unrecognised, unset, world};
 
 /// How long a host may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -239,7 +239,7 @@ impl Examination {
         }
         for pipeline in &checked.loaded.program.pipelines {
             for (name, about) in &pipeline.secrets {
-                match (self.env.get(name).is_some_and(|value| !value.reveal().is_empty()), unrecognised(name, &self.env)) {
+                match (is_secret_set(name, &self.env), unrecognised(name, &self.env)) {
                     (true, Some(line)) => self.sign("note", format!("secret {line}")),
                     (true, None) => self.ok(format!("secret {name} is set")),
                     (false, _) => {

@@ -21,6 +21,7 @@ use sha2::{Digest, Sha256};
 use super::environment::program_path;
 use super::files::{self, FileError, cannot, shown};
 use super::os;
+use crate::diagnostic::shell_path;
 use crate::event::{Failure, FailureKind};
 use crate::model::{is_code, is_table, loads_code};
 use crate::port::{Pending, ProgramCall, ProgramReply, Programs};
@@ -378,7 +379,7 @@ impl Agreed {
         let denied = |why: String| {
             let help = match self.file.as_str() {
                 "" => String::new(),
-                file => format!("; review it, run flow trust {file}, then run it again"),
+                file => format!("; review it, run flow trust {}, then run it again", shell_path(file)),
             };
             Err(Failure::new(FailureKind::Denied, format!("{} was not started: {why}{help}", started.who)))
         };

@@ -185,6 +185,9 @@ pub enum Happening {
         /// Columns of its rows that it made of personal ones.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         personal: Vec<String>,
+        /// Pictures that its code made.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<PathBuf>,
     },
     /// The result of a try of a `task` step was judged. It is accepted if all criteria passed.
     TaskJudged { step: StepPath, number: u32, verdicts: Vec<Verdict> },

@@ -147,6 +147,7 @@ impl StepKind {
                 judge: _,
                 attach,
                 with,
+                pictures: _,
                 needs: _,
                 max_attempts: _,
                 stop_on_identical_failures: _,

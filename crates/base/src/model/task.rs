@@ -24,6 +24,8 @@ pub struct TaskStep {
     pub attach: Option<Filling>,
     /// Variables that its code finds; a query and a text have none.
     pub with: Vec<(Spanned<String>, Filling)>,
+    /// Whether the judge sees the pictures that its code made.
+    pub pictures: bool,
     /// What its code needs.
     pub needs: PythonNeeds,
     /// Most tries. `None`: left out, which is reported.

@@ -26,7 +26,7 @@ pub use human::human;
 pub use json::{json, jsonl};
 pub use junit::{JunitCase, JunitFailure, JunitSuite, junit, junit_suites};
 pub use look::{Look, fit};
-pub use record::{how_to_decide, record, shell_word, show_command, utc};
+pub use record::{how_to_decide, record, show_command, utc};
 pub use runs::{RunRow, runs};
 pub use sarif::sarif;
 pub use wishes::wish_lines;

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use super::look::{Look, columns};
-use crate::diagnostic::{all_visible, counted, ends, visible};
+use crate::diagnostic::{all_visible, counted, ends, shell_word, visible};
 use crate::journal::{Record, SentRecord, StepRecord};
 
 /// Most characters of a question in a line.
@@ -58,12 +58,6 @@ pub fn how_to_decide(record: &Record, reach: &str) -> Vec<String> {
         lines.push(format!("then: flow runs resume {}{reach}", record.run));
     }
     lines
-}
-
-/// A step's path as a shell takes it: elements have brackets.
-pub fn shell_word(path: &str) -> String {
-    let is_plain = path.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
-    if is_plain { path.to_string() } else { format!("'{}'", visible(path)) }
 }
 
 /// Most characters of a prompt or reply.

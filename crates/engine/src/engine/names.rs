@@ -102,7 +102,7 @@ impl Run {
         let mut reads_all_steps = false;
         for read in &text.reads {
             let Some(root) = read.path.first() else { continue };
-            if root == "steps" {
+            if root == "steps" && !extra.iter().any(|(name, _)| name == root) {
                 match read.path.get(1) {
                     Some(id) if !steps.iter().any(|(known, _)| known == id) => {
                         if let Some(found) = self.look_up(instance_ix, at, id) {
@@ -223,13 +223,17 @@ impl Run {
 
     fn step_value(&self, at: NodeRef) -> Named {
         let node = self.state.node(at);
-        let make = || {
-            let output = node.output.as_ref().filter(|_| node.status == StepStatus::Succeeded).map(|output| template::from_json(output));
-            let (error, details) =
-                (template::from_json(&json!(node.error())), template::from_json(node.details.as_deref().unwrap_or(&Value::Null)));
-            template::step_value(&self.own_plan(at).step(node.step).id, node.status.word(), output, error, details)
-        };
+        let make = || self.step_value_of(at, node.output.as_deref());
         if node.status.is_final() { node.cached.get(make) } else { make() }
+    }
+
+    /// A step as texts see it, with this output if it succeeded.
+    pub(crate) fn step_value_of(&self, at: NodeRef, output: Option<&Value>) -> Named {
+        let node = self.state.node(at);
+        let output = output.filter(|_| node.status == StepStatus::Succeeded).map(template::from_json);
+        let (error, details) =
+            (template::from_json(&json!(node.error())), template::from_json(node.details.as_deref().unwrap_or(&Value::Null)));
+        template::step_value(&self.own_plan(at).step(node.step).id, node.status.word(), output, error, details)
     }
 
     /// Makes `secrets` and `env` available to the few texts that may read them; each text sees only what it names.

@@ -67,7 +67,13 @@ pub fn read_artefact(text: &str, kind: ArtefactKind) -> Result<ReadArtefact, Vec
         ArtefactKind::Python if has_nothing => {
             problems.push("write the code in \"python_code\", or what needs no code in \"result\"".to_owned());
         }
-        ArtefactKind::Python if !artefact.code.is_empty() => problems.extend(wrong_names(&artefact.output_variables)),
+        ArtefactKind::Python if !artefact.code.is_empty() => {
+            problems.extend(wrong_names(&artefact.output_variables));
+            // What is not said is no "false".
+            if !value["is_malicious"].is_boolean() {
+                problems.push("say in \"is_malicious\" whether the code does harm: true or false".to_owned());
+            }
+        }
         ArtefactKind::Text | ArtefactKind::Sql | ArtefactKind::Python => {}
     }
     if problems.is_empty() { Ok(ReadArtefact { artefact, result, notes }) } else { Err(problems) }
@@ -160,6 +166,13 @@ mod tests {
         assert_eq!((no_code.artefact.code.as_str(), no_code.result.as_deref()), ("", Some("It is a chart.")));
         let flagged = r#"{"python_code": "x = 1", "output_variables": ["x"], "is_malicious": true}"#;
         assert!(read_artefact(flagged, ArtefactKind::Python).unwrap().artefact.is_malicious);
+        let code = |flag: &str| format!(r#"{{"python_code": "x = 1", "output_variables": ["x"]{flag}}}"#);
+        assert!(read_artefact(&code(r#", "is_malicious": "true""#), ArtefactKind::Python).unwrap().artefact.is_malicious);
+        for flag in ["", r#", "is_malicious": null"#, r#", "is_malicious": """#] {
+            let told = "say in \"is_malicious\" whether the code does harm: true or false";
+            assert_eq!(problems(&code(flag), ArtefactKind::Python), [told], "{flag}");
+        }
+        assert_eq!(problems(&code(r#", "is_malicious": "maybe""#), ArtefactKind::Python).len(), 1);
     }
 
     #[test]
@@ -170,11 +183,11 @@ mod tests {
             ["write the query in \"sql_code\", or say in \"reason_code_not_created\" why there is none"]
         );
         assert_eq!(
-            problems(r#"{"python_code": "x = 1", "output_variables": []}"#, ArtefactKind::Python),
+            problems(r#"{"python_code": "x = 1", "output_variables": [], "is_malicious": false}"#, ArtefactKind::Python),
             ["\"output_variables\" is empty: name the variables that hold what was asked for"]
         );
         assert_eq!(
-            problems(r#"{"python_code": "x = 1", "output_variables": ["x", "os.system"]}"#, ArtefactKind::Python),
+            problems(r#"{"python_code": "x = 1", "output_variables": ["x", "os.system"], "is_malicious": false}"#, ArtefactKind::Python),
             ["\"output_variables\" takes names of variables, found os.system"]
         );
         assert_eq!(problems(r#"{"python_code": ["x"], "output_variables": ["x"]}"#, ArtefactKind::Python).len(), 1, "a list is no code");

@@ -31,10 +31,16 @@ pub struct Reading {
     pub notes: Vec<String>,
 }
 
-/// A model's answer is no JSON.
+/// A model's answer has no JSON that counts.
 #[derive(Debug, thiserror::Error)]
-#[error("the answer is not JSON: {0}")]
-pub struct NotJsonError(#[from] serde_json::Error);
+pub enum NotJsonError {
+    /// There is none.
+    #[error("the answer is not JSON: {0}")]
+    None(#[from] serde_json::Error),
+    /// There is more than one.
+    #[error("the answer holds several JSON values that differ, so it is not clear which one counts; give one")]
+    Several,
+}
 
 /// The value that an answer means, for what is wanted. It need not fit: what is wrong with it is for the caller to say.
 ///
@@ -227,14 +233,16 @@ fn found_in(text: &str, schema: &Value) -> Result<(Value, Option<&'static str>),
     }
     let Some(mut found) = embedded(text).filter(|_| !text.contains("<think>")) else { return Err(error.into()) };
     found.dedup();
-    // A list may be part of the prose; of two objects it is not certain which is meant, whichever of them fits.
-    if found.iter().filter(|value| value.is_object()).count() < 2 && found.len() > 1 {
+    // A list may be part of the prose (`[1]`); of two objects, or lists of them, it is not certain which is meant, whichever of them fits.
+    let has_objects = |value: &&Value| value.is_object() || value.as_array().is_some_and(|list| list.iter().any(Value::is_object));
+    if found.len() > 1 && found.iter().filter(has_objects).count() < 2 {
         found.retain(|value| schema_problems(schema, value).is_empty());
     }
     match found.as_slice() {
         [value] if has_nothing_of(value, schema) => Err(error.into()),
         [value] => Ok((value.clone(), Some("taken out of the text around it"))),
-        _ => Err(error.into()),
+        [] => Err(error.into()),
+        _ => Err(NotJsonError::Several),
     }
 }
 

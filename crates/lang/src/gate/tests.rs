@@ -1,6 +1,7 @@
 //! Every check, with a text that passes all of them and one that fails only it.
 
 mod checks;
+mod figures;
 mod filling;
 mod hostile;
 mod numbers;
@@ -40,7 +41,7 @@ fn style() -> StyleGuide {
         name: "acme".into(),
         span: Span::default(),
         version: None,
-        brand_name: Some("Acme 24/7".into()),
+        brand_name: Some("Acme 36/5".into()),
         personality: None,
         tone: Tone::default(),
         emojis: Emojis { enabled: true, success: None, warning: None, error: None, info: None },

@@ -27,6 +27,7 @@ pub(super) fn task(keys: &KeyReader) -> Option<TaskStep> {
         judge,
         attach,
         with,
+        pictures: keys.boolean("pictures").unwrap_or(false),
         needs: needs(keys),
         max_attempts,
         stop_on_identical_failures: identical,

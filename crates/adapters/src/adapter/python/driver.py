@@ -370,13 +370,28 @@ def missing_packages(packages):
             metadata.distribution(package)
         except (metadata.PackageNotFoundError, ValueError):
             missing.append(package)
-    if not missing:
-        return None
-    names = ", ".join("`%s`" % _cut(package, 60) for package in missing)
-    does = "is" if len(missing) == 1 else "are"
+    # From Python 3.10 on it is known what is part of it.
+    own = [package for package in missing if package in getattr(sys, "stdlib_module_names", ())]
+    missing = [package for package in missing if package not in own]
+    return " ".join(filter(None, [_part_of_python(own), _not_installed(missing)])) or None
+
+
+def _part_of_python(modules):
+    are, them = ("is", "it") if len(modules) == 1 else ("are", "them")
+    return modules and "%s %s part of Python itself: leave %s out of `requires`." % (_quoted(modules), are, them)
+
+
+def _not_installed(packages):
+    are = "is" if len(packages) == 1 else "are"
     if sys.prefix == sys.base_prefix:
-        return "%s %s not installed: make a virtual environment with %s, and let the step use its Python." % (names, does, " ".join(missing))
-    return "%s %s not installed in this environment: run `%s -m pip install %s`." % (names, does, sys.executable, " ".join(missing))
+        advice = ": make a virtual environment with %s, and let the step use its Python." % " ".join(packages)
+    else:
+        advice = " in this environment: run `%s -m pip install %s`." % (sys.executable, " ".join(packages))
+    return packages and "%s %s not installed%s" % (_quoted(packages), are, advice)
+
+
+def _quoted(packages):
+    return ", ".join("`%s`" % _cut(package, 60) for package in packages)
 
 
 def modules_of(packages):

@@ -194,6 +194,10 @@ class Failures(StepTest):
         self.assertIn("nowhere-one nowhere_two", error["message"])
         self.assertEqual(self.reply("print('ran')", [], requires=["nowhere"])["printed"], "")
         self.assertEqual(self.value("x = 1", requires=["pip"]), 1)
+        error = self.error("print('ran')\nx = 1", kind="missing_package", requires=["json", "pip", "os"])
+        self.assertEqual(error["message"], "`json`, `os` are part of Python itself: leave them out of `requires`.")
+        error = self.error("x = 1", kind="missing_package", requires=["nowhere", "json"])
+        self.assertTrue(error["message"].startswith("`json` is part of Python itself: leave it out of `requires`. `nowhere` is not"), error)
 
 
 class Ends(StepTest):

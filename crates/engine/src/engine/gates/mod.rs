@@ -3,9 +3,12 @@
 mod fence;
 pub(crate) mod rejudged;
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
 use crate::channel::Output;
+use crate::engine::model_calls::attachments::Prompt;
 use crate::engine::model_calls::conversation::CallOutcome;
 use crate::engine::model_calls::{Brief, TalkTurn};
 use crate::engine::names::Extra;
@@ -28,6 +31,8 @@ pub(crate) struct Question {
     pub(crate) text: String,
     /// What judges are shown in its place; `None`: all of it.
     pub(crate) shown: Option<String>,
+    /// Pictures that judges see beside it.
+    pub(crate) pictures: Vec<PathBuf>,
     pub(crate) with: Value,
     pub(crate) criteria: Vec<JudgeQuestion>,
     judges: Vec<String>,
@@ -167,7 +172,7 @@ impl Run {
                 }
             }
         }
-        Ok(Question { text, shown: None, output, with, criteria, judges })
+        Ok(Question { text, shown: None, pictures: vec![], output, with, criteria, judges })
     }
 
     fn first_judge(&self, at: NodeRef, step: JudgingStep) -> Option<String> {
@@ -270,7 +275,14 @@ impl Run {
         };
         let ids: Vec<&str> = asked.iter().map(|c| c.id.as_str()).collect();
         let schema = Some(wanted::verdicts(&ids));
-        let mut brief = self.brief(at, &question.judges[place], None, opens.then(|| prompt().into()), schema, Purpose::Judge)?;
+        let mut brief = self.brief(
+            at,
+            &question.judges[place],
+            None,
+            opens.then(|| Prompt { text: prompt(), pictures: question.pictures.clone() }),
+            schema,
+            Purpose::Judge,
+        )?;
         brief.criteria = ids.into_iter().map(str::to_string).collect();
         Ok(brief)
     }

@@ -43,7 +43,7 @@ impl Run {
                 return Err(Failure::new(FailureKind::Denied, format!("attach: no read step of this run has read \"{path}\"")));
             }
             match kind {
-                "image" => prompt.pictures.push(path.into()),
+                "image" => prompt.pictures.push(self.opened_at(at, path)),
                 "unreadable" => return Err(wrong(format!("attach: \"{path}\" could not be read"))),
                 _ => prompt.text.push_str(&as_text(path, &file)),
             }
@@ -55,7 +55,7 @@ impl Run {
         Ok(())
     }
 
-    /// Whether a `read` step of this run returned a file with this path, or a `python` step made a picture there.
+    /// Whether a `read` step of this run returned a file with this path, or the code of a step made a picture there.
     pub(crate) fn was_read(&self, path: &str) -> bool {
         // Steps of a plan read no files.
         let is_of_file = |frame: &Frame| !matches!(frame.kind, FrameKind::Written(_));
@@ -65,7 +65,7 @@ impl Run {
                 let kind = &steps.step(node.step).step.kind;
                 let is_read = matches!(kind, StepKind::Read(_) | StepKind::Resource(_));
                 is_read && node.output.as_deref().is_some_and(|output| names(output, path))
-                    || matches!(kind, StepKind::Python(_)) && node.details().files().any(|file| file == path)
+                    || matches!(kind, StepKind::Python(_) | StepKind::Task(_)) && node.details().files().any(|file| file == path)
             })
         })
     }

@@ -29,28 +29,7 @@ impl Run {
     /// # Errors
     /// Fails if a bound is exceeded, or if a text cannot be filled in. The step then fails.
     pub(crate) fn converse(&mut self, at: NodeRef, agent: &str, brief: BriefMaker) -> Result<Option<String>, Failure> {
-        let talk = self.state.talk(at);
-        let is_asking = talk.is_some();
-        if talk.is_some_and(|talk| !talk.asked().is_empty()) {
-            let agent = self.agent(at, agent)?.clone();
-            let Some(results) = self.use_tools(at, &agent)? else { return Ok(None) };
-            if !self.waits_for_permit(at) {
-                self.send(at, brief(self, false)?, TalkTurn::Results(results))?;
-            }
-            return Ok(None);
-        }
-        if self.waits_for_permit(at) {
-            return Ok(None);
-        }
-        if !is_asking {
-            let mut listed = self.agent(at, agent)?.tools.clone();
-            listed.extend_from_slice(self.step(at).kind.facts().may_use);
-            if !self.lists_tools(at, &self.servers_among(at, Some(agent), &listed))? {
-                self.send(at, brief(self, true)?, TalkTurn::First)?;
-            }
-            return Ok(None);
-        }
-        Ok(match self.hear(at, brief)? {
+        Ok(match self.said_by(at, agent, brief)? {
             CallOutcome::Waiting => None,
             CallOutcome::Said(text) => Some(text),
             CallOutcome::Failed(failure) => {
@@ -58,6 +37,35 @@ impl Run {
                 None
             }
         })
+    }
+
+    /// The same, for a step that need not end when its conversation failed.
+    ///
+    /// # Errors
+    /// See [`Run::converse`].
+    pub(crate) fn said_by(&mut self, at: NodeRef, agent: &str, brief: BriefMaker) -> Result<CallOutcome, Failure> {
+        let talk = self.state.talk(at);
+        let is_asking = talk.is_some();
+        if talk.is_some_and(|talk| !talk.asked().is_empty()) {
+            let agent = self.agent(at, agent)?.clone();
+            let Some(results) = self.use_tools(at, &agent)? else { return Ok(CallOutcome::Waiting) };
+            if !self.waits_for_permit(at) {
+                self.send(at, brief(self, false)?, TalkTurn::Results(results))?;
+            }
+            return Ok(CallOutcome::Waiting);
+        }
+        if self.waits_for_permit(at) {
+            return Ok(CallOutcome::Waiting);
+        }
+        if !is_asking {
+            let mut listed = self.agent(at, agent)?.tools.clone();
+            listed.extend_from_slice(self.step(at).kind.facts().may_use);
+            if !self.lists_tools(at, &self.servers_among(at, Some(agent), &listed))? {
+                self.send(at, brief(self, true)?, TalkTurn::First)?;
+            }
+            return Ok(CallOutcome::Waiting);
+        }
+        self.hear(at, brief)
     }
 
     /// Ends a step whose conversation with a model failed, with the details of the conversation.

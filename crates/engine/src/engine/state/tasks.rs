@@ -1,5 +1,6 @@
 //! How events change a `task` step: the tables it knows, and its tries.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,8 @@ pub(crate) struct TaskTry {
     pub(crate) printed: String,
     pub(crate) cut: bool,
     pub(crate) personal: Vec<String>,
+    /// Pictures that its code made.
+    pub(crate) files: Vec<PathBuf>,
     /// One per criterion, once it was judged.
     pub(crate) verdicts: Option<Vec<Verdict>>,
 }
@@ -94,11 +97,12 @@ impl RunState {
                 let one = TaskTry { artefact, result, error, ..TaskTry::default() };
                 self.node_mut(at).tasking.get_or_insert_default().tries.push(one);
             }
-            Happening::TaskExecuted { step, result, error, printed, cut, personal, .. } => {
+            Happening::TaskExecuted { step, result, error, printed, cut, personal, files, .. } => {
                 let at = self.find(step)?;
                 let last = self.node_mut(at).tasking.as_mut()?.tries.last_mut()?;
                 (last.result, last.error) = (result.clone(), error.clone());
                 (last.printed, last.cut, last.personal) = (printed.clone(), *cut, personal.clone());
+                last.files.clone_from(files);
             }
             Happening::TaskJudged { step, verdicts, .. } => {
                 let at = self.find(step)?;

@@ -1,5 +1,6 @@
 //! `program`: starts a program, for a step or for a tool.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -57,9 +58,9 @@ impl Run {
         timeout: Duration,
     ) -> Result<ProgramCall, Failure> {
         let secrets = self.secret_names();
-        let inputs = self.inputs_from_its_folder(at);
-        let inputs = inputs.iter().map(|(name, value)| (name.as_str(), value.clone()));
-        let all: Vec<(&str, template::Value)> = extra.iter().cloned().chain(secrets).chain(inputs).collect();
+        let files = self.files_from_its_folder(at, run);
+        let files = files.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        let all: Vec<(&str, template::Value)> = extra.iter().cloned().chain(secrets).chain(files).collect();
         let fill = |text: &Text| self.filling_with(at, &Filling::Text(text.clone()), &all);
         let mut command = vec![run.program.value.clone()];
         let (filled, named) = arguments(run, &fill)?;
@@ -93,9 +94,9 @@ impl Run {
         })
     }
 
-    /// The inputs of a pipeline that is not in the project's folder, as a program that starts in the pipeline's folder finds their files; with the
-    /// elements of a list of files.
-    fn inputs_from_its_folder(&self, at: NodeRef) -> Vec<(String, template::Value)> {
+    /// Inputs, steps and the elements of a `for_each`, if the pipeline is not in the project's folder: as a program that starts in the pipeline's folder
+    /// finds their files.
+    fn files_from_its_folder(&self, at: NodeRef, run: &ProgramCommand) -> Vec<(String, template::Value)> {
         let pipeline = &self.planned_of(at).pipeline;
         if normalised(&pipeline.folder) == normalised(&pipeline.project) {
             return vec![];
@@ -109,6 +110,18 @@ impl Run {
             }
         }
         let mut told = vec![("inputs".to_owned(), template::from_json(&inputs))];
+        let reads = || run.texts().flat_map(|text| &text.reads).map(|read| read.path.as_slice());
+        let ids: BTreeSet<&str> = reads().filter(|path| path[0] == "steps").filter_map(|path| path.get(1)).map(String::as_str).collect();
+        // A text that reads all steps as one value sees them as every other text does.
+        if !ids.is_empty() && !reads().any(|path| *path == ["steps"]) {
+            let found = ids.into_iter().filter_map(|id| Some((id, self.look_up(self.state.instance_of(at), Some(at), id)?)));
+            let steps = found.map(|(id, found)| {
+                let mut output = self.state.node(found).output.as_deref().cloned();
+                output.iter_mut().for_each(|output| self.tell_files(output, &mut |path| tell(path)));
+                (id, self.step_value_of(found, output.as_ref()))
+            });
+            told.push(("steps".to_owned(), template::object(steps.collect::<Vec<_>>())));
+        }
         // The innermost first: the first of a name counts.
         for holder in self.state.holders(at) {
             let step = self.step(holder);
@@ -120,7 +133,8 @@ impl Run {
                 _ => None,
             });
             let items = field.and_then(|field| field.items.as_deref());
-            let item = items.map_or_else(|| item.clone(), |items| items.with_paths(item, &tell));
+            let mut item = items.map_or_else(|| item.clone(), |items| items.with_paths(item, &tell));
+            self.tell_files(&mut item, &mut |path| tell(path));
             let names = list.name.iter().map(|name| name.value.as_str()).chain(["item"]);
             told.extend(names.map(|name| (name.to_owned(), template::from_json(&item))));
         }

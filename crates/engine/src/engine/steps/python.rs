@@ -1,6 +1,5 @@
 //! `python`: runs code in a sandbox, for a step or for a tool.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -46,14 +45,24 @@ impl Run {
         at: NodeRef,
         run: &PythonCode,
         name: String,
-        variables: Map<String, Value>,
+        mut variables: Map<String, Value>,
         timeout: Duration,
     ) -> PythonCall {
+        // Files of `read` steps among the variables are opened; other paths, whoever wrote them, are not.
+        let mut reads = vec![];
+        for value in variables.values_mut() {
+            self.tell_files(value, &mut |told| {
+                let path = self.opened_at(at, told);
+                let shown = path.to_string_lossy().into_owned();
+                reads.push(path);
+                shown
+            });
+        }
         PythonCall {
             file: self.code_name(at, run),
             code: run.code.source.to_string(),
             returns: run.returns.iter().map(|name| name.value.clone()).collect(),
-            reads: self.files_in(&variables),
+            reads,
             tables: vec![],
             is_written_by_model: false,
             project: self.planned_of(at).pipeline.project.clone(),
@@ -74,25 +83,6 @@ impl Run {
     /// The result of a tool that is code.
     pub(crate) fn code_result(&self, at: NodeRef, run: &PythonCode, reply: PythonReply) -> Result<Value, Failure> {
         returned(run, &self.code_name(at, run), reply)
-    }
-
-    /// The paths of files of `read` steps among the variables. Other paths, whoever wrote them, are not opened.
-    pub(crate) fn files_in(&self, variables: &Map<String, Value>) -> Vec<PathBuf> {
-        let mut found = vec![];
-        variables.values().for_each(|value| paths(value, &mut found));
-        found.retain(|path| self.was_read(path));
-        found.into_iter().map(PathBuf::from).collect()
-    }
-}
-
-fn paths<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
-    match value {
-        Value::Array(list) => list.iter().for_each(|value| paths(value, found)),
-        Value::Object(map) => {
-            found.extend(map.get("path").and_then(Value::as_str).filter(|_| map.contains_key("type")));
-            map.values().for_each(|value| paths(value, found));
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

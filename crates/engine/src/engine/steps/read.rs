@@ -1,6 +1,7 @@
 //! `read`: reads files.
 
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -12,8 +13,8 @@ use crate::engine::state::NodeRef;
 use crate::engine::words::ms;
 use crate::event::{Failure, FailureKind};
 use crate::model::{Filling, HostSource, QUERY_TIMEOUT, ReadStep, Step};
-use crate::port::ReadRequest;
-use crate::source::normalised;
+use crate::port::{FileContent, ReadRequest, TableSource};
+use crate::source::{from_folder, normalised};
 
 impl Kind for ReadStep {
     fn start(&self, run: &mut Run, at: NodeRef, step: &Step) -> Result<(), Failure> {
@@ -22,10 +23,14 @@ impl Kind for ReadStep {
             one => vec![one],
         };
         let timeout = step.timeout.unwrap_or(QUERY_TIMEOUT);
-        let from_file = !matches!(&self.paths, Filling::Text(t) if !t.reads.is_empty());
+        let is_written = |paths: &Filling| paths.texts().iter().all(|text| text.reads.is_empty());
         let told_by_data = run.told_by_data(at, step, self);
         let mut requests = vec![];
-        for path in &paths {
+        for (ix, path) in paths.iter().enumerate() {
+            let from_file = is_written(match &self.paths {
+                Filling::List(list) => &list[ix],
+                one => one,
+            });
             let Some(path) = path.as_str() else {
                 return Err(Failure::new(FailureKind::WrongType, "read needs a path or a list of paths"));
             };
@@ -41,11 +46,16 @@ impl Kind for ReadStep {
     }
 
     fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
-        let CallReply::Files(files) = reply else { return other() };
-        let tables: Vec<Value> =
-            files.iter().flat_map(|(_, tables)| tables).map(|t| json!({ "name": t.name, "file": t.file, "table": t.table })).collect();
+        let CallReply::Files(mut files) = reply else { return other() };
+        name_once(&mut files);
+        let tables: Vec<Value> = files
+            .iter()
+            .flat_map(|(_, tables)| tables)
+            .map(|t| json!({ "name": t.name, "file": run.told_from_project(at, &t.file), "table": t.table }))
+            .collect();
         let mut contents = vec![];
-        for (content, _) in files {
+        for (mut content, _) in files {
+            content.path = run.told_from_project(at, Path::new(&content.path));
             contents.push(serde_json::to_value(content).map_err(|e| Failure::new(FailureKind::Internal, e.to_string()))?);
         }
         let is_list = matches!(run.filling(at, &self.paths)?, Value::Array(_));
@@ -75,10 +85,64 @@ impl Run {
         Ok(path)
     }
 
+    /// A path as outputs and the record tell it: from the project, so that it means the same file wherever the run goes on. One outside is whole
+    /// where it was.
+    fn told_from_project(&self, at: NodeRef, path: &Path) -> String {
+        from_folder(&self.planned_of(at).pipeline.project, path).to_string_lossy().into_owned()
+    }
+
+    /// Where a path that outputs or the record tell is opened.
+    pub(crate) fn opened_at(&self, at: NodeRef, told: &str) -> PathBuf {
+        normalised(&self.planned_of(at).pipeline.project).join(told)
+    }
+
+    /// Tells the paths of the files in a value in another way: those that `read` steps returned, and pictures of `python` steps. Other paths, whoever
+    /// wrote them, stay.
+    pub(super) fn tell_files(&self, value: &mut Value, tell: &mut dyn FnMut(&str) -> String) {
+        match value {
+            Value::Array(list) => list.iter_mut().for_each(|value| self.tell_files(value, tell)),
+            Value::Object(map) => {
+                let is_file = map.contains_key("type");
+                if let Some(Value::String(path)) = map.get_mut("path").filter(|_| is_file)
+                    && self.was_read(path)
+                {
+                    *path = tell(path);
+                }
+                map.values_mut().for_each(|value| self.tell_files(value, tell));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
     /// Whether data chose the path of a `read` step: a step of its pipeline, or the inputs of a called or served pipeline.
     pub(crate) fn told_by_data(&self, at: NodeRef, step: &Step, read: &ReadStep) -> bool {
         let is_data = |text| self.text_named_by(at, text, Giver::NOBODY) == HostSource::Data;
         told_by_step(step, read) || read.paths.texts().into_iter().any(is_data)
+    }
+}
+
+/// Gives each table of a list of files a name of its own: of two files `sales.csv` the second is `sales_2`, and its summary says so. Case is ignored,
+/// as in SQLite.
+fn name_once(files: &mut [(FileContent, Vec<TableSource>)]) {
+    let mut taken: Vec<String> = vec![];
+    // A file's own name goes before one that another file is given.
+    let named: HashSet<String> = files.iter().flat_map(|(_, tables)| tables).map(|table| table.name.to_lowercase()).collect();
+    for (content, tables) in files {
+        for (table, told) in tables.iter_mut().zip(&mut content.tables) {
+            let own = table.name.to_lowercase();
+            if taken.contains(&own) {
+                let mut numbered = (2..).map(|number| format!("{}_{number}", table.name));
+                let is_free = |name: &String| !taken.contains(&name.to_lowercase()) && !named.contains(&name.to_lowercase());
+                let name = numbered.find(is_free).unwrap_or_default();
+                content.summary.push_str(&format!(
+                    " Its table \"{}\" is called \"{name}\" here, since another file has one of that name.",
+                    table.name
+                ));
+                told.name.clone_from(&name);
+                table.name = name;
+            }
+            taken.push(table.name.to_lowercase());
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `sql`: a query over the tables of `data` and of `read` steps.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -76,16 +76,19 @@ impl Run {
         let lists = self.state.holders(at).map(|at| self.state.frame(at.frame)).filter(|frame| matches!(frame.kind, FrameKind::Block(_)));
         let nodes = lists.flat_map(|frame| frame.nodes.iter().map(|node| (self.planned(frame.instance).step(node.step), node)));
         let reads = nodes.filter(|(planned, node)| node.status == StepStatus::Succeeded && matches!(planned.step.kind, StepKind::Read(_)));
-        reads.flat_map(|(_, node)| node.details().tables()).filter_map(table_source).collect()
+        reads
+            .flat_map(|(_, node)| node.details().tables())
+            .filter_map(|table| table_source(table, &|told| self.opened_at(at, told)))
+            .collect()
     }
 }
 
-fn table_source(value: &Value) -> Option<TableSource> {
-    let file = Path::new(value.get("file")?.as_str()?);
+fn table_source(value: &Value, opened_at: &dyn Fn(&str) -> PathBuf) -> Option<TableSource> {
+    let file = opened_at(value.get("file")?.as_str()?);
     let kind = DataKind::of_ending(file.extension()?.to_str()?).unwrap_or(DataKind::Sqlite);
     Some(TableSource {
         name: value.get("name")?.as_str()?.to_string(),
-        file: file.to_path_buf(),
+        file,
         kind,
         table: value.get("table").and_then(Value::as_str).map(str::to_string),
         columns: BTreeMap::new(),
@@ -111,7 +114,9 @@ mod tests {
 
     #[test]
     fn a_file_that_was_read_is_asked_as_what_it_is() {
-        let kind = |file: &str| table_source(&json!({ "name": "book", "file": file, "table": null })).map(|source| source.kind);
+        let kind = |file: &str| {
+            table_source(&json!({ "name": "book", "file": file, "table": null }), &|told| told.into()).map(|source| source.kind)
+        };
         assert_eq!(kind("a/book.XLSM"), Some(DataKind::Excel));
         assert_eq!((kind("book.sqlite3"), kind("book.parquet")), (Some(DataKind::Sqlite), Some(DataKind::Parquet)));
     }

@@ -145,7 +145,7 @@ impl Run {
             let message = format!("\"{path}\" is no picture that a step of this run read or made, so it is not copied");
             return Err(Failure::new(FailureKind::Denied, message));
         }
-        Ok(FileToWrite::Picture { path: path.into(), most: self.program_bounds(at).file_size.min(MOST_PICTURE) })
+        Ok(FileToWrite::Picture { path: self.opened_at(at, path), most: self.program_bounds(at).file_size.min(MOST_PICTURE) })
     }
 
     /// The result of a tool that is a program or code.

@@ -11,6 +11,8 @@ use crate::channel::Output;
 use crate::engine::Run;
 use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::gates::Question;
+use crate::engine::model_calls::conversation::CallOutcome;
+use crate::engine::state::talk::MOST_PICTURES;
 use crate::engine::state::{NodeRef, StepWork, TaskTry};
 use crate::engine::steps::{Kind, Taken};
 use crate::engine::words::{MOST_SHOWN, ms, shown};
@@ -158,10 +160,22 @@ impl Run {
         if self.state.talk(at).is_none() {
             self.check_accept(at, own)?;
         }
-        let Some(text) = self.converse(at, &own.agent.value, &|run, opens| run.task_brief(at, own, kind, opens))? else {
-            return Ok(false);
-        };
+        let nothing = || WrittenArtefact { kind, ..WrittenArtefact::default() };
         let number = self.tries(at).len() as u32 + 1;
+        let text = match self.said_by(at, &own.agent.value, &|run, opens| run.task_brief(at, own, kind, opens))? {
+            CallOutcome::Said(text) => text,
+            CallOutcome::Waiting => return Ok(false),
+            // A shorter answer may do.
+            CallOutcome::Failed(failure) if failure.kind == FailureKind::Truncated => {
+                let error = Some(format!("{}: {}\nThe answer did not end: write less.", failure.kind.word(), failure.message));
+                self.emit(Happening::TaskTried { step: self.path(at), number, artefact: nothing().into(), result: None, error });
+                return Ok(true);
+            }
+            CallOutcome::Failed(failure) => {
+                self.fail_asking(at, failure);
+                return Ok(false);
+            }
+        };
         let (artefact, result, error) = match gate::read_artefact(&text, kind) {
             Ok(ReadArtefact { artefact, result, notes }) => {
                 self.note_reading(at, notes);
@@ -176,7 +190,7 @@ impl Run {
             }
             Err(problems) => {
                 let message = format!("the answer has the wrong shape after {MOST_REPAIRS} repairs: {}", problems.join("; "));
-                (WrittenArtefact { kind, ..WrittenArtefact::default() }, None, Some(message))
+                (nothing(), None, Some(message))
             }
         };
         self.emit(Happening::TaskTried { step: self.path(at), number, artefact: artefact.into(), result, error });
@@ -230,11 +244,11 @@ impl Run {
 
     /// Takes what code gave. The agent is told the traceback, which its author would be spared.
     fn code_replied(&mut self, at: NodeRef, reply: PythonReply) {
-        let PythonReply { returns, printed, notes, files: _, error } = reply;
+        let PythonReply { returns, printed, notes, files, error } = reply;
         let printed = notes.into_iter().fold(printed, |printed, note| format!("{printed}\n{note}")).trim().to_owned();
         let Some(PythonError { message, traceback, line: _, is_refused }) = error else {
             let (step, number, result) = (self.path(at), self.tries(at).len() as u32, Some(Value::Object(returns).into()));
-            return self.emit(Happening::TaskExecuted { step, number, result, error: None, printed, cut: false, personal: vec![] });
+            return self.emit(Happening::TaskExecuted { step, number, result, error: None, printed, cut: false, personal: vec![], files });
         };
         let kind = if is_refused { FailureKind::Denied } else { FailureKind::Program };
         // A traceback ends with the message.
@@ -248,13 +262,13 @@ impl Run {
         let result: Value = rows.into_iter().map(Value::Object).collect();
         let number = self.tries(at).len() as u32;
         let (step, result, printed) = (self.path(at), Some(result.into()), String::new());
-        self.emit(Happening::TaskExecuted { step, number, result, error: None, printed, cut, personal });
+        self.emit(Happening::TaskExecuted { step, number, result, error: None, printed, cut, personal, files: vec![] });
     }
 
     fn not_executed(&mut self, at: NodeRef, error: String, printed: String) {
         let number = self.tries(at).len() as u32;
         let (step, error) = (self.path(at), Some(error));
-        self.emit(Happening::TaskExecuted { step, number, result: None, error, printed, cut: false, personal: vec![] });
+        self.emit(Happening::TaskExecuted { step, number, result: None, error, printed, cut: false, personal: vec![], files: vec![] });
     }
 
     /// Judges the result of the last try; returns whether the step continues at once.
@@ -279,6 +293,7 @@ impl Run {
         let cards = self.accept_cards(at, own)?;
         let mut question = self.question_by(at, JudgingStep::Task(own), cards, with, Output::Plain(result))?;
         question.shown = Some(shown(&question.text, last.cut, MOST_SHOWN));
+        question.pictures = if own.pictures { last.files.iter().take(MOST_PICTURES).cloned().collect() } else { vec![] };
         Ok(question)
     }
 
@@ -331,6 +346,9 @@ impl Run {
         if let Some(last) = tries.last().filter(|last| is_accepted && (last.cut || !last.personal.is_empty())) {
             details["cut"] = last.cut.into();
             details["personal"] = json!(last.personal);
+        }
+        if let Some(last) = tries.last().filter(|last| !last.files.is_empty()) {
+            details["files"] = json!(last.files);
         }
         if let (Value::Object(own), Value::Object(model)) = (&mut details, self.model_details(at)) {
             own.extend(model);

@@ -54,8 +54,8 @@ impl Run {
                 )
             }
             ArtefactKind::Python => "Write code in Python with the standard library{PACKAGES}. It reaches no network, and only files in its own folder. It sets \
-                 the variables that you name in \"output_variables\" to what is asked for: texts, numbers, lists, dicts, or rows of a table as a \
-                 list of dicts. If the work needs no code, give it in \"result\" and leave \"python_code\" empty. Say in \"is_malicious\" whether \
+                 the variables that you name in \"output_variables\" to what is asked for: texts, numbers, lists, dicts, rows of a table as a list \
+                 of dicts, or a picture as the bytes of a PNG or JPEG. If the work needs no code, give it in \"result\" and leave \"python_code\" empty. Say in \"is_malicious\" whether \
                  the code does harm: then it is not run.\nVariables that are there:"
                 .replace("{PACKAGES}", &packages(&own.needs)),
         };

@@ -1,5 +1,6 @@
 //! Files beside a prompt, and results that are used again.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -8,8 +9,8 @@ use super::build::*;
 use super::world::{Says, World};
 use crate::engine::{CallReply, Input};
 use crate::event::{FailureKind, Happening, RunStatus};
-use crate::model::{Filling, Outputs, ReadStep, Step, StepKind};
-use crate::port::{FileContent, PageText};
+use crate::model::{DataKind, Filling, Outputs, ReadStep, SqlEngine, Step, StepKind};
+use crate::port::{FileContent, PageText, TableSource, TableSummary};
 
 fn cached(mut step: Step) -> Step {
     step.cache = Some(std::time::Duration::from_secs(86_400));
@@ -112,6 +113,37 @@ fn attached(attach: &str) -> Result<(String, Vec<PathBuf>), (FailureKind, String
         _ => None,
     });
     sent.map(|message| (message.text.clone(), message.pictures.clone())).ok_or((FailureKind::Internal, "nothing was sent".into()))
+}
+
+#[test]
+fn tables_of_files_with_one_name_are_told_apart() {
+    let mut world = world(vec![read("files"), agent("a", "Go.")]);
+    let file = |path: &str, name: &str| {
+        let tables = vec![TableSummary { name: name.into(), ..TableSummary::default() }];
+        let summary = "Table of 1 row and 1 column.".into();
+        let source = TableSource {
+            name: name.into(),
+            file: path.into(),
+            kind: DataKind::Csv,
+            table: None,
+            columns: BTreeMap::new(),
+            pii: vec![],
+            engine: SqlEngine::Sqlite,
+        };
+        (FileContent { path: path.into(), kind: "table".into(), tables, summary, ..FileContent::default() }, vec![source])
+    };
+    let files = vec![file("a/sales.csv", "sales"), file("b/Sales.csv", "Sales"), file("c/sales_2.csv", "sales_2")];
+    let (call, _) = world.out.pop().unwrap();
+    world.handle(Input::Reply { call, result: Ok(CallReply::Files(files)) });
+    let read = world.output("files").unwrap();
+    let names = [0, 1, 2].map(|at| read[at]["tables"][0]["name"].as_str().unwrap().to_owned());
+    assert_eq!(names, ["sales", "Sales_3", "sales_2"]);
+    assert_eq!(
+        read[1]["summary"],
+        "Table of 1 row and 1 column. Its table \"Sales\" is called \"Sales_3\" here, since another file has one of that name."
+    );
+    assert_eq!(world.details("files")["tables"][1], json!({ "name": "Sales_3", "file": "b/Sales.csv", "table": null }));
+    world.check();
 }
 
 #[test]

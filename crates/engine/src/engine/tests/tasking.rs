@@ -29,6 +29,7 @@ pub(super) fn task(id: &str, artefact: &str) -> Step {
         judge: Some(named("checker")),
         attach: None,
         with: vec![],
+        pictures: false,
         needs: PythonNeeds::default(),
         max_attempts: Some(4),
         stop_on_identical_failures: None,
@@ -276,6 +277,32 @@ fn code_finds_the_tables_that_it_names_and_gives_what_it_sets() {
 }
 
 #[test]
+fn a_judge_sees_the_pictures_that_code_drew_and_later_steps_have_them() {
+    for sees in [true, false] {
+        let mut look = agent("look", "Look.");
+        let StepKind::Agent(own) = &mut look.kind else { panic!("no agent") };
+        own.attach = Some(Filling::Text(bare("steps.work.output.result.chart")));
+        let work = with(task("work", "python"), |task| task.pictures = sees);
+        let mut p = with_tables(pipeline("p", vec![work, look]), &["hours"]);
+        p.outputs = Outputs::None;
+        let mut world = World::new(planned(vec![p]));
+        world.give("work", Ok(rows(json!([]))));
+        let code = json!({ "thought": "x", "python_code": "draw()", "output_variables": ["chart"], "is_malicious": false, "result": null });
+        world.say("work", &code.to_string());
+        let (call, _) = world.out.remove(0);
+        let chart = json!({ "path": "/kept/1.png", "type": "image", "width": 3, "height": 2 });
+        let returns = Map::from_iter([("chart".to_owned(), chart)]);
+        let reply = PythonReply { returns, files: vec!["/kept/1.png".into()], ..PythonReply::default() };
+        world.handle(Input::Reply { call, result: Ok(CallReply::Python(reply)) });
+        let seen = |world: &World| world.asked.last().unwrap().messages.last().unwrap().pictures.clone();
+        assert_eq!(seen(&world), if sees { vec![std::path::PathBuf::from("/kept/1.png")] } else { vec![] });
+        world.say("work", &judged(true, ""));
+        assert_eq!(seen(&world), [std::path::PathBuf::from("/kept/1.png")], "the agent after it sees the chart");
+        world.check();
+    }
+}
+
+#[test]
 fn an_answer_of_the_wrong_shape_is_repaired_and_then_a_failed_try() {
     let mut world = world(with(task("work", "text"), |task| task.max_attempts = Some(2)));
     world.say("work", "no JSON");
@@ -287,6 +314,36 @@ fn an_answer_of_the_wrong_shape_is_repaired_and_then_a_failed_try() {
     world.say("work", "no verdict");
     world.say("work", &judged(true, ""));
     assert_eq!((world.status(), world.output("work").unwrap()["attempts"].clone()), (RunStatus::Succeeded, json!(2)));
+    world.check();
+}
+
+#[test]
+fn an_answer_that_was_cut_is_a_failed_try_and_the_next_one_is_told() {
+    let mut world = world(with(task("work", "text"), |task| task.max_attempts = Some(2)));
+    world.answer("work", Says::No(FailureKind::Truncated));
+    let prompt = world.prompt("work");
+    assert!(prompt.contains("Failed: truncated: the test says no\nThe answer did not end: write less."), "{prompt}");
+    world.say("work", &wrote("Rome"));
+    world.say("work", &judged(true, ""));
+    assert_eq!((world.status(), world.output("work").unwrap()["attempts"].clone()), (RunStatus::Succeeded, json!(2)));
+    world.check();
+
+    let mut always = super::tasking::world(with(task("work", "text"), |task| task.max_attempts = Some(2)));
+    always.answer("work", Says::No(FailureKind::Truncated));
+    always.answer("work", Says::No(FailureKind::Truncated));
+    let failure = always.failed_with("work");
+    assert!(failure.message.starts_with("not accepted after 2 tries (max_attempts): truncated: the test says no"), "{failure:?}");
+    always.check();
+}
+
+#[test]
+fn a_judge_that_says_two_things_is_asked_again() {
+    let mut world = world(task("work", "text"));
+    world.say("work", &wrote("Rome"));
+    world.say("work", &format!("It reads {} but I say {}", judged(true, ""), judged(false, "No.")));
+    assert!(world.prompt("work").contains("several JSON values that differ"), "{}", world.prompt("work"));
+    world.say("work", &format!("My verdict: {}", judged(true, "")));
+    assert_eq!(world.status(), RunStatus::Succeeded);
     world.check();
 }
 

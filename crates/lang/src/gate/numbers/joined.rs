@@ -16,17 +16,19 @@ pub(super) fn joined(text: &str) -> Option<String> {
     static TAG: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r#"(?s)<!--.*?-->|</?(?<tag>[A-Za-z][A-Za-z0-9-]*)(?:"[^"]*"|'[^']*'|[^<>"'])*>|&(?<entity>[A-Za-z]{2,20});"#).ok()
     });
-    static MARKS: LazyLock<Option<[Regex; 4]>> = LazyLock::new(|| {
+    static MARKS: LazyLock<Option<[Regex; 5]>> = LazyLock::new(|| {
         let of = |pattern| Regex::new(pattern).ok();
         Some([
             of(r"!?\[([^\[\]\n]*)\]\([^()\n]*\)")?,
             // A figure stands in one line, and so do marks that part it; others may be signs of their own (`7*7`).
             of(r"\*+([^*\s](?:[^*\n]*[^*\s])?)\*+")?,
+            // Inside a word these are no marks.
+            of(r"\b{start-half}_+([^_\s](?:[^_\n]*[^_\s])?)_+\b{end-half}")?,
             of(r"`+([^`\n]+)`+")?,
             of(r"~~([^~\n]+)~~|~([0-9.,']+)~")?,
         ])
     });
-    if !text.contains(['<', '&', '*', '~', '`', '[']) {
+    if !text.contains(['<', '&', '*', '_', '~', '`', '[']) {
         return None;
     }
     let plain = TAG.as_ref()?.replace_all(text, |found: &Captures| {
@@ -65,6 +67,7 @@ mod tests {
             ("1[0](https://acme.example)0, 10&shy;10, 10&nbsp;km", "100, 1010, 10 km"),
             ("3*4, 8~10 hours, 10 < 20 > 5", "3*4, 8~10 hours, 10 < 20 > 5"),
             ("7*7 of a\n***b***", "7*7 of a\nb"),
+            ("_10_ __million__, col_17_a, a_10_", "10 million, col_17_a, a_10_"),
         ] {
             assert_eq!(joined(text).as_deref().unwrap_or(text), plain, "{text}");
         }

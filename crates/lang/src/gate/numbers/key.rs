@@ -25,6 +25,19 @@ pub(super) enum FigureKey {
     Time(u32, u32, Option<u32>),
     /// Hour and minute of a time in the afternoon, as a clock with twelve hours shows them.
     Face(u32, u32),
+    /// The digits of a phone number: behind `+` with those of its country, behind `0` without.
+    Phone(String),
+    /// Two words side by side in the name of a field, one of them a figure.
+    Named(String, String),
+}
+
+impl FigureKey {
+    /// A number multiplied by a whole number and so many times by ten.
+    pub(super) fn times(&self, factor: u128, tens: usize) -> Option<FigureKey> {
+        let FigureKey::Number(number) = self else { return None };
+        let (sign, number) = number.strip_prefix('-').map_or(("", number.as_str()), |number| ("-", number));
+        times(number, factor, tens).map(|product| FigureKey::Number(format!("{sign}{product}")))
+    }
 }
 
 /// What a figure of a text asks for: one of `any`, or of each of `or` one.
@@ -98,17 +111,34 @@ impl FigureMeaning {
         FigureMeaning::one(keys.clone(), vec![], keys)
     }
 
-    /// The same with a minus before it. At the start of a line that may be the dash of a list.
-    pub fn negative(self, may_be_dash: bool) -> FigureMeaning {
+    /// The same with a minus, which of several figures belongs to the first.
+    pub(crate) fn negative(self) -> FigureMeaning {
         let minus = |key: &FigureKey| match key {
             FigureKey::Number(number) if number != "0" => FigureKey::Number(format!("-{number}")),
+            FigureKey::Word(word) => FigureKey::Word(format!("-{word}")),
             other => other.clone(),
         };
-        let needs = self.needs.iter().map(|need| Need {
-            any: need.any.iter().map(minus).chain(need.any.iter().filter(|_| may_be_dash).cloned()).collect(),
-            or: if may_be_dash { need.or.clone() } else { vec![] },
-        });
-        FigureMeaning { needs: needs.collect(), gives: self.gives.iter().map(minus).chain(self.gives.iter().cloned()).collect() }
+        let all = |keys: &Vec<FigureKey>| keys.iter().map(minus).collect::<Vec<_>>();
+        let negative = |need: &Need| Need {
+            any: all(&need.any),
+            or: need.or.iter().take(1).map(all).chain(need.or.iter().skip(1).cloned()).collect(),
+        };
+        FigureMeaning { needs: self.needs.iter().map(negative).collect(), gives: all(&self.gives).into_iter().chain(self.gives).collect() }
+    }
+
+    /// This number, or else the same digits as they are, without what multiplies them.
+    pub(crate) fn or_plain(mut self, number: &str) -> FigureMeaning {
+        let plain = numbers(&number.replace(' ', ""));
+        self.needs.iter_mut().for_each(|need| need.any.extend(plain.clone()));
+        self.gives.extend(plain);
+        self
+    }
+
+    /// Both figures.
+    pub(crate) fn and(mut self, other: FigureMeaning) -> FigureMeaning {
+        self.needs.extend(other.needs);
+        self.gives.extend(other.gives);
+        self
     }
 
     /// Groups of three digits with spaces between them: one number, or several.
@@ -172,6 +202,32 @@ impl FigureMeaning {
             }
         }
         FigureMeaning::one(any, or, gives)
+    }
+
+    /// A business year, `2025/26`: both years. `None`: the second does not follow the first.
+    pub(crate) fn years(written: &str) -> Option<FigureMeaning> {
+        let (first, short) = (written.get(..4)?, written.get(written.len() - 2..)?);
+        let next = (first.parse::<u32>().ok()? + 1).to_string();
+        let word = FigureKey::Word(format!("{first}/{short}"));
+        let second = [numbers(&next), numbers(short)].concat();
+        let gives = [numbers(first), second.clone(), vec![word.clone()]].concat();
+        next.ends_with(short).then(|| FigureMeaning::one(vec![word], vec![numbers(first), second], gives))
+    }
+
+    /// A phone number, or else all its groups of digits. How the groups are parted does not count; one with its country is also given without.
+    pub(crate) fn phone(written: &str) -> FigureMeaning {
+        let number = written.replace("(0)", " ");
+        let groups: Vec<&str> = number.split(|c: char| !c.is_ascii_digit()).filter(|group| !group.is_empty()).collect();
+        let plain = FigureMeaning::spaced(&groups.join(" "));
+        let all = groups.concat();
+        let digits = all.trim_start_matches('0');
+        let is_abroad = written.starts_with('+') || all.starts_with("00");
+        let own = FigureKey::Phone(format!("{}{digits}", if is_abroad { '+' } else { '0' }));
+        let without_country =
+            (1..=3).filter(|_| is_abroad).filter_map(|country| digits.get(country..)).map(|rest| FigureKey::Phone(format!("0{rest}")));
+        let gives = plain.gives.into_iter().chain([own.clone()]).chain(without_country).collect();
+        let need = plain.needs.into_iter().next().unwrap_or_default();
+        FigureMeaning::one([need.any, vec![own]].concat(), need.or, gives)
     }
 
     /// A time of day or a span; `half`: `a` or `p` of am and pm. It is that time, or else all its figures.

@@ -3,22 +3,25 @@
 //! The way: [`normal`](normal::normal) gives text and value one form, [`scan`] finds the figures of both, [`key`] says what each asks
 //! for (in the text) or gives (in the value), and what is asked for but not given is reported. What counts:
 //! - A number is its value: `32`, `32.0`, `"32"`; `1,250.5`, `1.250,5` and `1 250.5`. A single mark before three digits may part
-//!   thousands or a fraction; either will do. A minus must be there in both; a number without one also fits its negative ("5 hours
-//!   less"), and after `minus` or `negative` it needs the minus, too. A percentage occurs only if it is in the value. What multiplies a number belongs to it: `3k` is 3000 and no 3, `1.2 million`
-//!   is 1200000, and `1.5 × 10^6` is 1500000, in text and value. The words are in [`scale`].
+//!   thousands or a fraction; either will do. A [`minus`] must be there in both; a number without one also fits its negative ("5 hours
+//!   less"). A percentage occurs only if it is in the value. What multiplies a number belongs to it: `3k` is 3000 and no 3, `1.2 million`
+//!   is 1200000, and `1.5 × 10^6` is 1500000, in text and value; in a range (`5–10 million`) it multiplies both. The words are in [`scale`].
 //! - A date is a date, however written: `16 November`, `Nov 16th`, `16.11.2026` and `11/16` are `2026-11-16`; months are known in
 //!   English, German, French, Spanish and Italian. So is a time: `9:30 pm` is `21:30`. The day of such a date also counts beside a
 //!   weekday (`Mon 16`) and as `16th`, but `16 hours` needs a 16 of its own. A date or time that does not occur passes if each of its
-//!   figures does.
-//! - Digits inside a word (`p7`, `40h`) count if that word occurs, else as figures.
+//!   figures does; so does a phone number.
+//! - Digits inside a word (`p7`, `40h`) count if that word occurs, else as figures. Figures inside [`names`] of fields count only as those names.
 //! - The text is read twice: as it is, and [`joined`](joined::joined) as it is shown where its marks have an effect. Numbers in words are not read.
-//! - No figures are: the numbers of a list (`1.`, `2.` at the start of lines), raised and lowered digits behind a word (`m²`, `CO₂`), the person's name in the greeting,
+//! - No figures are: the [`asides`](asides::asides) of a text, raised and lowered digits behind a word (`m²`, `CO₂`), the person's name in the greeting,
 //!   and what the channel and the style guide add themselves (greeting, sign-off, the sentence of a text cut short).
 
+mod asides;
 mod calendar;
 mod decimal;
 mod joined;
 mod key;
+mod minus;
+mod names;
 mod normal;
 mod scale;
 mod scan;
@@ -26,13 +29,13 @@ mod signs;
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::LazyLock;
 
-use regex::Regex;
 use serde_json::Value;
 
+use self::asides::asides;
 use self::joined::joined;
 use self::key::FigureKey;
+use self::names::is_named;
 use self::normal::normal;
 use self::scan::figures;
 use super::verdict::{CheckResult, JudgedText, all_occur, listed, place, shortened};
@@ -54,13 +57,13 @@ pub(super) fn numbers_from(value: &Value, judged: &JudgedText) -> CheckResult {
 /// Every figure of this text is one of those of the value, which are read once.
 fn all_known(text: &str, value: &Value, judged: &JudgedText, read: &mut Option<HashSet<FigureKey>>) -> CheckResult {
     let text = normal(text);
-    let ignored = [added(&text, judged), list_numbers(&text)].concat();
+    let ignored = [added(&text, judged), asides(&text)].concat();
     let mut figures = figures(&without(&text, &ignored));
     if figures.is_empty() {
         return CheckResult::passed();
     }
     let known = read.get_or_insert_with(|| known(value));
-    figures.retain(|figure| !figure.meaning.needs.iter().all(|need| need.is_met(known)));
+    figures.retain(|figure| !figure.meaning.needs.iter().all(|need| need.is_met(known)) && !is_named(&text, &figure.range, known));
     let Some(first) = figures.first() else { return CheckResult::passed() };
     let mut missing: Vec<String> = vec![];
     let mut told: HashSet<&str> = HashSet::new();
@@ -100,34 +103,41 @@ pub(super) fn states_numbers(value: &Value, text: &str) -> CheckResult {
 /// All that the figures of a value mean: its numbers, and the figures inside its texts and names.
 fn known(value: &Value) -> HashSet<FigureKey> {
     let mut known = HashSet::new();
-    let mut left = vec![value];
-    while let Some(value) = left.pop() {
-        match value {
-            Value::Null | Value::Bool(_) => {}
+    let mut left = vec![(value, None)];
+    while let Some((value, scale)) = left.pop() {
+        let keys = match value {
+            Value::Null | Value::Bool(_) => vec![],
             Value::Number(number) => {
-                for form in decimal::of_json(number) {
-                    if let Some(positive) = form.strip_prefix('-') {
-                        known.insert(FigureKey::Number(positive.to_owned()));
-                    }
-                    known.insert(FigureKey::Number(form));
-                }
+                let forms = decimal::of_json(number);
+                let positive = forms.iter().filter_map(|form| form.strip_prefix('-')).map(str::to_owned).collect::<Vec<_>>();
+                forms.into_iter().chain(positive).map(FigureKey::Number).collect()
             }
-            Value::String(text) => read(text, &mut known),
-            Value::Array(list) => left.extend(list),
+            Value::String(text) => in_text(text),
+            Value::Array(list) => {
+                left.extend(list.iter().map(|value| (value, scale)));
+                vec![]
+            }
             Value::Object(map) => {
-                map.keys().for_each(|name| read(name, &mut known));
-                left.extend(map.values());
+                left.extend(map.iter().map(|(name, value)| (value, scale::of_name(name).or(scale))));
+                map.keys().flat_map(|name| names::of_name(name)).collect()
             }
-        }
+        };
+        let scaled = |(factor, tens)| keys.iter().filter_map(move |key| key.times(factor, tens)).collect::<Vec<_>>();
+        known.extend(scale.filter(|_| !value.is_object()).map(scaled).into_iter().flatten());
+        known.extend(keys);
     }
     known
 }
 
-fn read(text: &str, known: &mut HashSet<FigureKey>) {
-    if text.contains(char::is_numeric) {
-        let texts = [Some(normal(text)), joined(text).map(|text| normal(&text))];
-        known.extend(texts.into_iter().flatten().flat_map(|text| figures(&text)).flat_map(|figure| figure.meaning.gives));
+fn in_text(text: &str) -> Vec<FigureKey> {
+    if !text.contains(char::is_numeric) {
+        return vec![];
     }
+    let texts = [Some(normal(text)), joined(text).map(|text| normal(&text))];
+    // Also as a text is read that says the same.
+    let read = |text: &String| Some(asides(text)).filter(|asides| !asides.is_empty()).map(|asides| without(text, &asides));
+    let all = texts.into_iter().flatten().flat_map(|text| [read(&text), Some(text)]);
+    all.flatten().flat_map(|text| figures(&text)).flat_map(|figure| figure.meaning.gives).collect()
 }
 
 /// What was added to the text, and is not from the data.
@@ -159,21 +169,4 @@ fn without(text: &str, ranges: &[Range<usize>]) -> String {
         left.replace_range(range.clone(), &" ".repeat(range.len()));
     }
     left
-}
-
-/// The numbers of lists: at the start of a line, before `.` or `)` and a space, from 1 on one by one.
-fn list_numbers(text: &str) -> Vec<Range<usize>> {
-    static NUMBER: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"(?m)^[ \t>*_#-]{0,16}([0-9]{1,6})[.)][*_]{0,3}(?:[ \t]|$)").ok());
-    let mut last = 0;
-    let mut found = vec![];
-    for captures in NUMBER.as_ref().map(|pattern| pattern.captures_iter(text)).into_iter().flatten() {
-        let Some(number) = captures.get(1) else { continue };
-        let now: u32 = number.as_str().parse().unwrap_or_default();
-        if now == 1 || last > 0 && now == last + 1 {
-            last = now;
-            found.push(number.range());
-        }
-    }
-    found
 }

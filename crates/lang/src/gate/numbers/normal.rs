@@ -39,7 +39,8 @@ pub(super) fn normal(text: &str) -> String {
                     (_, false) => "0.75",
                 });
             }
-            '\u{2212}' => plain.push('-'),
+            // Hyphen, hyphen that does not break, dash of figures, minus.
+            '\u{2010}'..='\u{2012}' | '\u{2212}' => plain.push('-'),
             '\u{2019}' => plain.push('\''),
             '\u{66B}' => plain.push('.'),
             '\u{66C}' => plain.push('\''),

@@ -1,11 +1,15 @@
 //! What multiplies the number before it: `thousand`, `Mio.`, `crore`, `万`, `dozen`.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 /// Words that stand behind a number, parted by `|`, with what they may multiply it by: a factor, and how many tens. English, German,
 /// French, Spanish, Italian, Portuguese, Dutch, Swedish, Polish, Russian, Hindi and Turkish. `mil` is a thousand in Spanish and short for
 /// a million in English.
 const WORDS: [(&str, &[(u128, usize)]); 15] = [
     ("hundred|hundreds|hundert", &[(1, 2)]),
-    ("thousand|thousands|tausend|mille|mila|duizend|tusen|tysięcy|tys|тысяч|тысячи|тысяча|тыс|हज़ार|हजार", &[(1, 3)]),
+    ("thousand|thousands|tausend|tsd|mille|mila|duizend|tusen|tysięcy|tys|тысяч|тысячи|тысяча|тыс|हज़ार|हजार", &[(1, 3)]),
     ("lakh|lakhs|lac|lacs|लाख", &[(1, 5)]),
     ("mil", &[(1, 3), (1, 6)]),
     (
@@ -30,7 +34,11 @@ const WORDS: [(&str, &[(u128, usize)]); 15] = [
 ];
 
 /// Letters that multiply where they cannot be a unit.
-const LETTERS: [(&str, usize); 6] = [("k", 3), ("m", 6), ("mm", 6), ("kk", 6), ("b", 9), ("t", 12)];
+const LETTERS: [(&str, usize); 7] = [("k", 3), ("m", 6), ("mm", 6), ("kk", 6), ("b", 9), ("t", 12), ("bio", 12)];
+
+/// A currency, as a pattern in which case does not count.
+pub(super) const MONEY: &str =
+    r"(?:us\$|[$€£¥₹₽₩]|(?:eur|usd|chf|gbp|jpy|sek|nok|dkk|pln|czk|cad|aud|inr|euros?|dollars?|pounds?|franken|francs?)\b)";
 
 /// The same in scripts without spaces, where nothing ends a word.
 const SIGNS: [(char, usize); 14] = [
@@ -64,7 +72,7 @@ pub(super) fn signs() -> String {
 pub(super) fn multipliers(written: &str) -> Vec<(u128, usize)> {
     let written = written.to_lowercase();
     let mut all = vec![(1_u128, 0)];
-    for word in written.split(|c: char| c.is_whitespace() || "-.".contains(c)).filter(|word| !word.is_empty()) {
+    for word in written.split(|c: char| c.is_whitespace() || "-._*~`".contains(c)).filter(|word| !word.is_empty()) {
         let each = of_word(word);
         let times = |(factor, zeros): &(u128, usize)| {
             each.iter().map(|(more, tens)| (factor.saturating_mul(*more), zeros + tens)).collect::<Vec<_>>()
@@ -72,6 +80,21 @@ pub(super) fn multipliers(written: &str) -> Vec<(u128, usize)> {
         all = all.iter().flat_map(times).collect();
     }
     all
+}
+
+/// What the name of a field says that its numbers are multiplied by: `revenue_teur`, `Gewinn (Mio. EUR)`, `users in thousands`.
+pub(super) fn of_name(name: &str) -> Option<(u128, usize)> {
+    static IN_MONEY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&format!("^(t|k|m|mio|mrd){MONEY}$")).ok());
+    let name = name.to_lowercase();
+    let words = || {
+        name.split(|c: char| !c.is_alphanumeric() && !"$€£¥".contains(c))
+            .filter(|word| word.len() > 2 || matches!(*word, "k" | "t€" | "k€" | "m€"))
+    };
+    let in_money = |word| Some(IN_MONEY.as_ref()?.captures(word)?.get(1)?.as_str()).map(|unit| if unit == "t" { "k" } else { unit });
+    // `mil` and `bio` may be other words.
+    words()
+        .filter(|word| !matches!(*word, "mil" | "mill" | "bio"))
+        .find_map(|word| of_word(in_money(word).unwrap_or(word)).first().copied())
 }
 
 fn of_word(word: &str) -> Vec<(u128, usize)> {

@@ -6,8 +6,10 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::calendar::{WEEKDAYS, month, months};
+use super::decimal::readings;
 use super::key::FigureMeaning;
-use super::scale::{signs, words};
+use super::minus::signed;
+use super::scale::{MONEY, signs, words};
 
 /// A figure and where it stands.
 #[derive(Debug)]
@@ -23,6 +25,8 @@ static UNNAMED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&format!("
 static PLAIN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&format!("(?xi) {}", plain())).ok());
 static DIGITS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("[0-9]+").ok());
 
+/// Fewer digits than this are no phone number.
+const FEWEST: usize = 7;
 /// The end of digits: between them and anything but a Latin letter or a further digit.
 const END: &str = r"(?-u:\b)";
 /// Letters of alphabets: in scripts without spaces a word cannot be told from the figure beside it.
@@ -35,28 +39,36 @@ const SIXTY: &str = "[0-5][0-9]";
 /// A little space; bounded, so that no text makes the search go far for nothing.
 const GAP: &str = r"\s{0,3}";
 
-/// What may stand between a sign and its number.
-const CURRENCIES: [char; 4] = ['$', '€', '£', '¥'];
+/// A number with its marks, and groups with spaces between them.
+const NUMBER: &str = r"(?:[0-9]{1,3}(?:\x20[0-9]{3})+(?:[.,][0-9]+)?|[0-9]+(?:[.,'][0-9]+)*)";
+static EACH: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(NUMBER).ok());
 
 /// Numbers and words. A letter multiplies where it cannot be a unit: `10B` (but not `10b`), `10 M users`, `$10m`, `10 m €`.
 fn plain() -> String {
-    let number = r"(?:[0-9]{1,3}(?:\x20[0-9]{3})+(?:[.,][0-9]+)?|[0-9]+(?:[.,'][0-9]+)*)";
+    let number = NUMBER;
     let (words, signs) = (words(), signs());
-    let money = r"(?:[$€£¥]|(?:eur|usd|chf|gbp)\b)";
-    let letter = r"(?:[kmbt]|mm)\b";
+    let short = r"(?:mio|mrd|bio|tsd)\.?";
+    let to = r"(?:\x20?[–—-]\x20?|\x20(?:to|bis|à|al?|and|und|et|y|e|or|oder|ou)\x20)";
+    let from = |name: &str| format!(r"(?<{name}>(?:{number}(?:,\x20|{to}(?:{MONEY}\x20?)?)){{1,4}})?");
     let power = r"\(?(?<sign>[+-]?)(?<POWER>[0-9]+)\)?";
     let power = |name: &str| power.replace("sign>", &format!("{name}_sign>")).replace("POWER", name);
     format!(
         r"(?<mantissa>{number})\x20?[×x·⋅*]\x20?10\x20?(?:\^|\*\*)\x20?{} | (?<mantissa_e>{number})e{}{END} | (?<base>{number})\x20?(?:\^|\*\*)\x20?{}
-        | {money}\x20?(?<money>{number})\x20?(?<money_scale>{letter}) | (?<paid>{number})\x20?(?<paid_scale>{letter})\x20?{money}
-        | (?<scaled>{number})(?<scale>(?:k|kk|(?-i:[MBT]))\b|(?:(?:{GAP}|-)(?:{words})\b){{1,3}}|\x20?[{signs}]{{1,3}})
-        | (?<spelled>{number})\x20(?<letter>k|(?-i:[MBT]))(?:[\s.,;:!?)*_]|$)
+        | \b(?<unit>[tkm]|{short}\x20?){MONEY}\x20?(?<in_units>{number}) | {}(?<units>{number})\x20?(?<units_scale>[tk]){MONEY}
+        | {MONEY}\x20?{}(?<money>{number})\x20?(?<money_scale>(?:[kmbt]|mm)\b) | {}(?<paid>{number})\x20?(?<paid_scale>[kmbt]|mm|{short})\x20?{MONEY}
+        | {}(?<scaled>{number})(?<scale>(?:k|kk|(?-i:[MBT]))\b|(?:(?:[\s*_~`]{{0,6}}|-)(?:{words})(?:\b|_)){{1,3}}|\x20?bio\.|\x20?[{signs}]{{1,3}})
+        | {}(?<spelled>{number})\x20(?<letter>k|(?-i:[MBT]))(?:[\s.,;:!?)*_]|$)
         | (?<spaced>[0-9]{{1,3}}(?:\x20[0-9]{{3}})+{END}(?:[.,][0-9]+)?)
         | (?<word>[{LETTER}]+[0-9][{LETTER}0-9]*|[0-9]+[{LETTER}][{LETTER}0-9]*)
         | (?<number>[0-9]+(?:[.,'][0-9]+)*)",
         power("shift"),
         power("shift_e"),
-        power("raise")
+        power("raise"),
+        from("from_units"),
+        from("from_money"),
+        from("from_paid"),
+        from("from_scaled"),
+        from("from_spelled"),
     )
 }
 
@@ -80,15 +92,17 @@ fn dated() -> String {
     let half = r"\.?m\b\.?";
     format!(
         r"(?<iso>{YEAR}[-./]{TWO}[-./]{TWO}{END})
-        | (?<dmy>{TWO}[-./]{TWO}[-./](?:{YEAR}|[0-9]{{2}}){END})
+        | (?<dmy>{TWO}[-./]{TWO}[-./](?:{YEAR}|[0-9]{{2}}){END}|{TWO}\.\x20{TWO}\.\x20?{YEAR}{END})
         | (?<year_month>{YEAR}-(?:0[1-9]|1[0-2]){END})
+        | (?<years>(?:19|20)[0-9]{{2}}[/–-][0-9]{{2}}{END})
         | (?<hour>[0-9]{{1,3}}):(?<minute>{SIXTY})(?::(?<second>{SIXTY})(?:\.[0-9]+)?)?
             (?:{GAP}(?<half>[ap]){half}|Z\b|[+-][0-9]{{2}}:?[0-9]{{2}}{END})?
         | (?<hour_dot>{TWO})[.h](?<minute_dot>{SIXTY}){GAP}(?:(?<half_dot>[ap]){half}|uhr\b)
         | (?<hour_h>{TWO})h(?<minute_h>{SIXTY}){END}
         | (?<hour_alone>{TWO}){GAP}(?:(?<half_alone>[ap]){half}|uhr\b|o'clock\b)
-        | (?<day_month>{TWO}\.{TWO})\.
-        | (?<slash>{TWO}/{TWO}{END})"
+        | (?<day_month>{TWO}\.\x20?{TWO})\.
+        | (?<slash>{TWO}/{TWO}{END})
+        | (?<phone>(?:\+|\(?\b0)[0-9]{{1,5}}(?:\)?[\x20/-]?\(?(?:0\)\x20?)?[0-9]{{1,12}}){{1,7}}{END})"
     )
 }
 
@@ -99,9 +113,12 @@ pub(super) fn figures(text: &str) -> Vec<Figure> {
     let mut figures = vec![];
     let mut at = 0;
     while let Some(found) = all.captures_at(text, at) {
-        // "May 8.5": what reads on as a number is no date. Then only the number behind the name counts.
-        let is_cut = found.name("number").is_none() && reads_on(text, found.get_match().end());
-        let again = if is_cut { first_digit(text, found.get_match().range()).and_then(|at| plain.captures_at(text, at)) } else { None };
+        // "May 8.5": what reads on as a number is no date. Then only the number behind the name counts, or the time of "May 8:30".
+        let end = found.get_match().end();
+        let is_short = found.name("phone").is_some_and(|phone| phone.as_str().bytes().filter(u8::is_ascii_digit).count() < FEWEST);
+        let is_cut = found.name("number").is_none() && (reads_on(text, end) || is_short);
+        let rest = if text.get(end..).is_some_and(|rest| rest.starts_with(':')) { all } else { plain };
+        let again = if is_cut { first_digit(text, found.get_match().range()).and_then(|at| rest.captures_at(text, at)) } else { None };
         let found = again.unwrap_or(found);
         let mut range = found.get_match().range();
         let meaning = meaning(text, &mut range, &found);
@@ -129,12 +146,31 @@ fn meaning(text: &str, range: &mut Range<usize>, found: &Captures) -> FigureMean
     if let Some(number) = group("number") {
         return number_at(text, range, number);
     }
-    let scaled = [("scaled", "scale"), ("spelled", "letter"), ("money", "money_scale"), ("paid", "paid_scale")];
-    for (number, scale) in scaled {
+    let scaled = [
+        ("from_scaled", "scaled", "scale"),
+        ("from_spelled", "spelled", "letter"),
+        ("from_units", "units", "units_scale"),
+        ("from_money", "money", "money_scale"),
+        ("from_paid", "paid", "paid_scale"),
+    ];
+    for (from, number, scale) in scaled {
         if let (Some(number), Some(scale)) = (found.name(number), found.name(scale)) {
+            // "TEUR" and "T€" are thousands, a T elsewhere is a trillion.
+            let by = if from == "from_units" { "k" } else { scale.as_str() };
             *range = number.start()..scale.end();
-            return signed(text, range, FigureMeaning::scaled(number.as_str(), scale.as_str()));
+            let last = FigureMeaning::scaled(number.as_str(), by);
+            return match found.name(from) {
+                None => signed(text, range, last),
+                Some(from) => {
+                    range.start = from.start();
+                    heads(text, from.range(), number.as_str(), by).and(last)
+                }
+            };
         }
+    }
+    if let (Some(unit), Some(number)) = (group("unit"), found.name("in_units")) {
+        *range = number.range();
+        return signed(text, range, FigureMeaning::scaled(number.as_str(), if unit.eq_ignore_ascii_case("t") { "k" } else { unit }));
     }
     let power = |name: &str| Some(format!("{}{}", group(&format!("{name}_sign"))?, group(name)?));
     let written = text.get(range.clone()).unwrap_or_default();
@@ -150,7 +186,17 @@ fn meaning(text: &str, range: &mut Range<usize>, found: &Captures) -> FigureMean
         return signed(text, range, FigureMeaning::spaced(written));
     }
     if let Some(word) = group("word") {
-        return FigureMeaning::word(word);
+        let meaning = FigureMeaning::word(word);
+        return if word.starts_with(|c: char| c.is_ascii_digit()) { signed(text, range, meaning) } else { meaning };
+    }
+    if let Some(phone) = group("phone") {
+        return FigureMeaning::phone(phone);
+    }
+    if let Some(years) = group("years") {
+        return FigureMeaning::years(years).unwrap_or_else(|| {
+            range.end = range.start + 4;
+            signed(text, range, FigureMeaning::number(years.get(..4).unwrap_or_default()))
+        });
     }
     let named = [("month_after", "days_before", "year_after"), ("month_before", "days_after", "year_behind")];
     for (name, days, year) in named {
@@ -181,7 +227,7 @@ fn meaning(text: &str, range: &mut Range<usize>, found: &Captures) -> FigureMean
 
 fn numeric_date(found: &Captures) -> FigureMeaning {
     let group = |name: &str| found.name(name).map(|group| group.as_str());
-    let pieces = |written| -> Vec<&str> { str::split(written, ['-', '.', '/']).collect() };
+    let pieces = |written| -> Vec<&str> { str::split(written, ['-', '.', '/']).map(str::trim).collect() };
     if let Some(date) = group("iso")
         && let [year, month, day] = pieces(date).as_slice()
     {
@@ -199,7 +245,8 @@ fn numeric_date(found: &Captures) -> FigureMeaning {
     if let Some(written) = group("day_month")
         && let Some((day, month)) = written.split_once('.')
     {
-        return FigureMeaning::date(None, &order(month, day), &[written]);
+        let parts = if month.starts_with(' ') { vec![day, month.trim()] } else { vec![written] };
+        return FigureMeaning::date(None, &order(month.trim(), day), &parts);
     }
     if let Some((one, other)) = group("slash").and_then(|written| written.split_once('/')) {
         return FigureMeaning::date(None, &[order(one, other), order(other, one)].concat(), &[one, other]);
@@ -242,46 +289,23 @@ fn number_at(text: &str, range: &mut Range<usize>, number: &str) -> FigureMeanin
     signed(text, range, meaning)
 }
 
-/// The meaning with the minus that is before it, if there is one.
-fn signed(text: &str, range: &mut Range<usize>, meaning: FigureMeaning) -> FigureMeaning {
-    if let Some(start) = minus_in_words(text, range.start) {
-        range.start = start;
-        return meaning.negative(false);
+/// The numbers of a range or list before its last, which is multiplied for all: "5–10 million". Where it may be meant of the last alone ("2024 – 10
+/// million", "5 and 10 million", "500,000 to 2 million"), the number as it is will do, too.
+fn heads(text: &str, from: Range<usize>, last: &str, scale: &str) -> FigureMeaning {
+    let written = text.get(from.clone()).unwrap_or_default();
+    let least =
+        |number: &str| readings(&number.replace(' ', "")).iter().filter_map(|reading| reading.parse::<f64>().ok()).fold(f64::MAX, f64::min);
+    let mut all = FigureMeaning::default();
+    for number in EACH.as_ref().map(|each| each.find_iter(written)).into_iter().flatten() {
+        let behind = written.get(number.end()..).unwrap_or_default();
+        let is_range = behind.starts_with(['–', '—', '-']) && !behind.ends_with(' ')
+            || [" to ", " bis ", " à ", " a ", " al "].iter().any(|to| behind.starts_with(to));
+        let scaled = FigureMeaning::scaled(number.as_str(), scale);
+        let meaning = if is_range && least(number.as_str()) < least(last) { scaled } else { scaled.or_plain(number.as_str()) };
+        let mut place = from.start + number.start()..from.start + number.end();
+        all = all.and(signed(text, &mut place, meaning));
     }
-    if !sign(text, range.start) {
-        return meaning;
-    }
-    let may_be_dash = at_line_start(text, range.start);
-    if !may_be_dash && let Some(before) = text.get(..range.start) {
-        range.start = before.rfind('-').unwrap_or(range.start);
-    }
-    meaning.negative(may_be_dash)
-}
-
-/// Where a minus in words begins that is before this place. After a figure and at most one word it takes away from that: "30 minus 10", "30 hours
-/// minus 10".
-fn minus_in_words(text: &str, at: usize) -> Option<usize> {
-    static MINUS: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"(?i)([0-9][^\s]*\s+(?:[^\s.;:!?]+\s+)?)?\b(minus|negative)\s{1,3}$").ok());
-    // What counts is close by; a bounded part keeps a long text cheap.
-    let before = text.get(..at)?.trim_end_matches(CURRENCIES);
-    let near = before.char_indices().rev().nth(79).map_or(0, |(start, _)| start);
-    let found = MINUS.as_ref()?.captures(before.get(near..)?)?;
-    let minus = found.get(2)?;
-    (found.get(1).is_none() || minus.as_str().eq_ignore_ascii_case("negative")).then_some(near + minus.start())
-}
-
-/// Whether a minus is before this place, and no dash between two things.
-fn sign(text: &str, at: usize) -> bool {
-    let before = text.get(..at).unwrap_or_default().trim_end_matches(CURRENCIES);
-    before.strip_suffix('-').is_some_and(|before| before.chars().next_back().is_none_or(|c| c.is_whitespace() || "([{:=\"'".contains(c)))
-}
-
-/// Whether nothing but the minus is before it in its line.
-fn at_line_start(text: &str, at: usize) -> bool {
-    let before = text.get(..at).unwrap_or_default().trim_end_matches(CURRENCIES).trim_end_matches('-');
-    let before = before.trim_end_matches([' ', '\t']);
-    before.is_empty() || before.ends_with('\n')
+    all
 }
 
 fn whole(written: &str) -> Option<u32> {

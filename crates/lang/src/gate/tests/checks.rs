@@ -39,13 +39,13 @@ fn failing(value: &Value, text: &str) -> Vec<(&'static str, CheckResult)> {
 
 #[test]
 fn a_good_text_passes_every_check() {
-    let text = "Hi Ana,\n\nYou have logged 32 of 40 hours this week. 🎉 Friday is still open: https://acme.example/week\n\nAcme 24/7";
+    let text = "Hi Ana,\n\nYou have logged 32 of 40 hours this week. 🎉 Friday is still open: https://acme.example/week\n\nAcme 36/5";
     assert_eq!(failing(&json!(text), text), []);
 }
 
 #[test]
 fn each_check_fails_on_its_own_fault_only_and_says_what_to_do() {
-    let greeted = |body: &str| format!("Hi Ana,\n\n{body}\n\nAcme 24/7");
+    let greeted = |body: &str| format!("Hi Ana,\n\n{body}\n\nAcme 36/5");
     let texts = [
         ("contains", greeted("You have logged 32 hours this week, and Friday is still open.")),
         ("not_contains", greeted("Sorry! You have logged 32 of 40 hours this week.")),
@@ -57,7 +57,7 @@ fn each_check_fails_on_its_own_fault_only_and_says_what_to_do() {
                 "You have logged 32 of 40 hours this week. Friday is still open, and so is the week after it. Now it is time to do the rest, I think.",
             ),
         ),
-        ("min_length", "Hi Ana,\n\n32 of 40 hours.\n\nAcme 24/7".into()),
+        ("min_length", "Hi Ana,\n\n32 of 40 hours.\n\nAcme 36/5".into()),
         ("style_guide", greeted("You have logged 32 of 40 Time\nUnits this week.")),
         ("markdown", greeted("You have logged **32** of 40 hours this week.")),
         ("emojis", greeted("You have logged 32 of 40 hours this week 🎉🎉.")),
@@ -76,16 +76,16 @@ fn each_check_fails_on_its_own_fault_only_and_says_what_to_do() {
         said.push_str(&format!("{name}: {} | {}\n", result.feedback, result.evidence));
     }
     assert_snapshot!(said, @r#"
-    contains: "of 40" does not occur in the text. | Hi Ana, You have logged 32 hours this week, and Friday is still open. Acme 24/7
+    contains: "of 40" does not occur in the text. | Hi Ana, You have logged 32 hours this week, and Friday is still open. Acme 36/5
     not_contains: "Sorry" must not occur in the text. | Sorry! You have logged 32 of 40 hours this week.
-    regex: Nothing in the text fits the pattern "^\w+( Ana)?,". | Hi Ana! You have logged 32 of 40 hours this week. Acme 24/7
-    json_schema: The value does not have the right shape: "Hi Ana,\n\nYou have logged thirty-two of 40 hours this week.\n\nAcme 24/7" does not match "32". | 
-    max_length: The text has 152 characters; at most 150 are allowed. | and so is the week after it. Now it is time to do the rest, I think. Acme 24/7
-    min_length: The text has 35 characters; at least 40 are needed. | Hi Ana, 32 of 40 hours. Acme 24/7
+    regex: Nothing in the text fits the pattern "^\w+( Ana)?,". | Hi Ana! You have logged 32 of 40 hours this week. Acme 36/5
+    json_schema: The value does not have the right shape: "Hi Ana,\n\nYou have logged thirty-two of 40 hours this week.\n\nAcme 36/5" does not match "32". | 
+    max_length: The text has 152 characters; at most 150 are allowed. | and so is the week after it. Now it is time to do the rest, I think. Acme 36/5
+    min_length: The text has 35 characters; at least 40 are needed. | Hi Ana, 32 of 40 hours. Acme 36/5
     style_guide: The style guide bans the word "time units". | You have logged 32 of 40 Time
     markdown: The text uses Markdown for bold; no Markdown is allowed. | You have logged **32** of 40 hours this week.
     emojis: The text has 2 emojis; at most 1 is allowed. | You have logged 32 of 40 hours this week 🎉🎉.
-    language: The text is not English but German. | Hi Ana, Sie haben diese Woche 32 von 40 Stunden gebucht (32 of 40), und Freitag ist noch nichts da. Acme 24/7
+    language: The text is not English but German. | Hi Ana, Sie haben diese Woche 32 von 40 Stunden gebucht (32 of 40), und Freitag ist noch nichts da. Acme 36/5
     pii: The text has personal data: a phone number. | +4…
     links: The text has the link "https://acme.example.evil.example/week"; allowed are only links to "acme.example". | You have logged 32 of 40 hours this week: https://acme.example.evil.example/week
     readability: The text needs school grade 14.5; at most 9 is allowed: use shorter words. | You have accumulated 32 of 40 contractually obligatory administrative working hours.
@@ -208,10 +208,10 @@ fn a_text_that_format_made_keeps_to_the_style_guide() {
     let judged =
         JudgedText { value: &own, text: "Hello, done.", formatted: None, channel: None, style: Some(&guide), person_name: Some("Ana") };
     let found = check(&FilledCheck::Plain(PlainCheck::StyleGuide), &judged).feedback;
-    assert_eq!(found, "The text does not end with the sign-off \"Acme 24/7\".", "a field of a step's own value says nothing of a text");
-    assert_eq!(raw(&guide, "Hello, done ✅ Acme 24/7"), "The style guide allows no emojis.");
-    assert_eq!(raw(&guide, "Done. Acme 24/7"), "The text does not begin with the greeting \"Hi Ana,\".");
-    assert_eq!(raw(&guide, "Hello, done."), "The text does not end with the sign-off \"Acme 24/7\".");
+    assert_eq!(found, "The text does not end with the sign-off \"Acme 36/5\".", "a field of a step's own value says nothing of a text");
+    assert_eq!(raw(&guide, "Hello, done ✅ Acme 36/5"), "The style guide allows no emojis.");
+    assert_eq!(raw(&guide, "Done. Acme 36/5"), "The text does not begin with the greeting \"Hi Ana,\".");
+    assert_eq!(raw(&guide, "Hello, done."), "The text does not end with the sign-off \"Acme 36/5\".");
     guide.formatting = Formatting::default();
     assert_eq!(raw(&guide, "Hi Ana, done."), "The text greets, but the style guide sets no greeting.");
     assert_eq!(raw(&guide, "Cheaply done."), "");

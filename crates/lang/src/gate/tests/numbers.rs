@@ -27,7 +27,7 @@ fn every_figure_occurs_in_the_value_whatever_its_form() {
         ("-5 hours", json!(-5)),
         ("5 hours under", json!(-5)),
         ("−$5.50", json!(-5.5)),
-        ("- 8 hours\n-8 hours", json!(8)),
+        ("- 8 hours\n- 8 hours", json!(8)),
         ("between 8-10", json!([8, 10])),
         ("+5", json!(5)),
         ("80% done", json!({ "done": "80 %" })),
@@ -119,7 +119,7 @@ fn a_figure_that_does_not_occur_is_told() {
         ("٣٥ hours", json!(32), "35"),
         ("3. Third", json!(null), "3"),
         ("Done.\n35. Well", json!(null), "35"),
-        ("24/7", json!(null), "24/7"),
+        ("24/8", json!(null), "24/8"),
         ("**35** hours", json!(32), "35"),
         ("$35", json!(32), "35"),
     ] {
@@ -229,7 +229,7 @@ fn what_channel_and_style_guide_add_needs_no_data() {
     assert!(passes(&judge(&"You logged 32 hours in this week. ".repeat(40), None)), "too_long names a page");
     assert_eq!(judge("You logged 47 hours.", Some("Agent 47")).feedback, "The figure 47 does not occur in the data.");
     assert_eq!(judge("You logged 47 hours.", Some("47")).feedback, "The figure 47 does not occur in the data.");
-    assert_eq!(judge("Acme 24/7 has 32 hours.", None).feedback, "The figure 24/7 does not occur in the data.");
+    assert_eq!(judge("Acme 36/5 has 32 hours.", None).feedback, "The figure 36/5 does not occur in the data.");
     assert_eq!(judge("See page 2 of your timesheet.", None).feedback, "The figure 2 does not occur in the data.");
 }
 

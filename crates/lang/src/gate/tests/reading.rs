@@ -63,6 +63,12 @@ fn what_can_mean_two_things_is_not_read() {
     for text in [&*two, "I don't know.", "", "```", "{'a': 'it's', 'b': 'c'}", r#"{"a": 1, "a": 2,}"#, "{", "[1, 2"] {
         assert!(read(text, &answer_schema()).is_err(), "{text}");
     }
+    let told = read(&two, &answer_schema()).unwrap_err().to_string();
+    assert_eq!(told, "the answer holds several JSON values that differ, so it is not clear which one counts; give one");
+    let list = format!("{} Or: {}", right(), json!([{ "is_needed": false, "count": 1, "period": "today", "names": [] }]));
+    assert!(read(&list, &answer_schema()).is_err(), "a list of objects is no prose");
+    assert_eq!(read(&format!("{0} Again: {0}", right()), &answer_schema()).unwrap().value, right(), "twice the same is clear");
+    assert_eq!(read(&format!("So [1] it is: {}", right()), &answer_schema()).unwrap().value, right());
     for prose in ["Do not use {curly braces} here.", "An empty object is {} here.", "Write {\"a\": 1} in its place."] {
         assert!(read(prose, &answer_schema()).is_err(), "{prose}");
     }

@@ -128,6 +128,7 @@ static TASK: KeyTable = KeyTable::of("task").keys(&[
     key("judge", Of(Agent), "the agent that judges"),
     ATTACH,
     key("with", Named(&Value), "variables of its code, by name"),
+    key("pictures", Boolean, "whether the judge sees the pictures that its code makes"),
     VENV,
     REQUIRES,
     key("max_attempts", Limit, "most tries"),

@@ -164,7 +164,7 @@ steps:
   - { id: compose, agent: clerk, prompt: "{{ inputs.question }}", model: other, attach: steps.files.output, history: true, cache: 1d }
   - { id: fit, format: "{{ steps.compose.output }}", channel: sms, style_guide: house }
   - { id: check, gate: [reply, steps.sub.output.card], of: steps.fit.output, with: { facts: 1 }, judge: strict, refine: compose, otherwise: Sorry. }
-  - { id: job, task: clerk, prompt: Go., artefact: text, accept: [The text is short.], judge: strict, attach: steps.files.output, with: { before: 1 }, venv: .venv, requires: [numpy], max_attempts: 3, stop_on_identical_failures: 2 }
+  - { id: job, task: clerk, prompt: Go., artefact: text, accept: [The text is short.], judge: strict, attach: steps.files.output, with: { before: 1 }, pictures: true, venv: .venv, requires: [numpy], max_attempts: 3, stop_on_identical_failures: 2 }
   - { id: work, plan: clerk, prompt: Go., may_use: [strict, desk, files.read], attach: steps.files.output, max_steps: 3, max_parallel: 2, rounds: 2, check: strict }
   - { id: ask, approval: Go on?, show: "{{ steps.fit.output.text }}", form: { note: { type: text, default: "{{ steps.fit.output.text }}" } }, timeout: 2h, on_timeout: pause }
   - { id: pause, wait: 5m }
