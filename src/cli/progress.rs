@@ -328,6 +328,13 @@ pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option
             0 => format!("{step}: try {number} accepted"),
             unmet => format!("{step}: try {number} not accepted, {} not met", counted(unmet, "criterion", "criteria")),
         },
+        Happening::DialogueTurned { step, turn, duration_ms, .. } => {
+            format!("{step}: turn {}, {}{}", turn.number, turn.from, took(*duration_ms))
+        }
+        Happening::DialogueJudged { step, agreed, .. } => {
+            format!("{step}: the judge says that they {}", if *agreed { "agree" } else { "do not agree" })
+        }
+        Happening::DialogueClosed { step, ended, reason } => format!("{step}: {} ({})", ended.word(), masked(reason)),
         Happening::PlanRefused { step, findings, .. } => format!("{step}: plan rejected: {}", masked(&findings.join("; "))),
         Happening::PlanChecked { step, fulfilled, .. } => {
             format!("{step}: {}", if *fulfilled { "the work is done" } else { "the work is not done" })

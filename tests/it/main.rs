@@ -16,6 +16,7 @@ mod completions;
 mod context;
 mod conversations;
 mod conversations_lost;
+mod dialogues;
 mod doctor;
 mod draw;
 mod edges;

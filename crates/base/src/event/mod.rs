@@ -10,6 +10,7 @@ mod happening;
 mod limit;
 mod marks;
 mod parts;
+mod start;
 mod status;
 
 has_word!(Purpose, Bound, Canceller, RunStatus, StepStatus);
@@ -18,8 +19,9 @@ pub use crate::model::{MessageRole, Purpose};
 pub use conversation::ConversationSoFar;
 pub use details::StepDetails;
 pub use failure::{Failure, FailureKind};
-pub use happening::{Event, Happening, RunEnd, RunOrigin, RunStart, SharedValue, Stage, StepFailure, StepPath, StyleUsed, TapeOf, VERSION};
+pub use happening::{Event, Happening, RunEnd, SharedValue, Stage, StepFailure, StepPath, VERSION};
 pub use limit::{Bound, Canceller, Limit};
 pub use marks::Marks;
 pub use parts::{FormRequest, Message, ModelAnswer, ServerQuestion, ServerQuestions, ServerTool, ToolCall, Usage, Verdict};
+pub use start::{RunOrigin, RunStart, StyleUsed, TapeOf};
 pub use status::{RunStatus, StepStatus};

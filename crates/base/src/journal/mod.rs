@@ -6,6 +6,7 @@ mod asked;
 mod brief;
 mod content;
 mod course;
+mod dialogues;
 mod personal;
 mod record;
 mod rejected;
@@ -16,6 +17,7 @@ pub use asked::{AnswerRecord, QuestionRecord, answer_until, ends_question, is_en
 pub use brief::RunBrief;
 pub use content::public_line;
 pub use course::{ConversationRecord, SentRecord, ToolCallRecord, TryRecord};
+pub use dialogues::{DialogueFlow, DialogueRecord, DialogueStatus, TurnRecord};
 pub use personal::{PersonalMask, RunMask, brief, masked};
 pub use record::{DecisionRecord, FailureRecord, Interaction, Phase, PlanRecord, PlannedRecord, Record, StepRecord, record};
 pub use rejected::RejectedKey;
