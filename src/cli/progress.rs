@@ -307,7 +307,11 @@ pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option
     Some(match &event.happening {
         Happening::StepSucceeded { step, details, .. } => {
             let details = StepDetails::of(details);
-            let note = if details.passed() == Some(false) { " (not met, otherwise used)" } else { "" };
+            let note = match (details.passed(), details.is_cut()) {
+                (Some(false), _) => " (not met, otherwise used)",
+                (_, true) => " (cut: there were more rows)",
+                (_, false) => "",
+            };
             format!("{step}: done{note}{}", took(details.duration_ms().unwrap_or(0)))
         }
         Happening::StepFailed { step, failure, .. } => format!("{step}: failed ({}): {}", failure.kind.word(), masked(&failure.message)),

@@ -44,6 +44,8 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
     let reach = shared.reach(&on.runner.workflow.project);
     let at_question = inputs::ask(&pipeline, &mut given);
     let has_all = inputs::missing(&pipeline, &given).is_empty();
+    let absent = inputs::absent(&pipeline, &given);
+    absent.iter().filter(|_| !shared.quiet).for_each(|line| tell!("{line}"));
     let session = match RunSession::begin(on, given) {
         Err(RunError::Lacking(failure)) => {
             let outcome = RunOutcome::lacking(failure);

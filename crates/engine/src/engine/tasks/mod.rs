@@ -125,7 +125,11 @@ impl Run {
             return Ok(NextOfTask::Describe(table));
         }
         if self.described(at).next().is_none() && kind == ArtefactKind::Sql {
-            let message = "there is no table that a query may read; add data, or a read step above, or use artefact: text";
+            let unreadable = self.unreadable_here(at);
+            let message = match unreadable.is_empty() {
+                true => "there is no table that a query may read; add data, or a read step above, or use artefact: text".to_owned(),
+                false => format!("there is no table that a query may read: {}", unreadable.join("; ")),
+            };
             return Err(Failure::new(FailureKind::BadRequest, message));
         }
         Ok(NextOfTask::Try)
