@@ -320,8 +320,8 @@ steps:
   - { id: again, read: '{{ steps.files.output[0].path }}', needs: [wait] }
   - { id: ran, program: [cat, '{{ steps.files.output[0].path }}'], reads_only: true, needs: [wait] }
   - { id: each, for_each: steps.files.output, as: one, program: [cat, '{{ one.path }}'], reads_only: true, needs: [wait] }
-  - { id: code, python: \"size = len(open(picture['path'], 'rb').read())\", with: { picture: '{{ steps.picture.output }}' }, returns: [size], needs: [wait] }
-  - { id: keep, tool: kept.write, with: { name: copy.png, text: '{{ steps.picture.output }}' }, needs: [wait] }
+  - { id: code, python: \"size = len(open(picture['path'], 'rb').read())\\nsame = picture\", with: { picture: '{{ steps.picture.output }}' }, returns: [size, same], needs: [wait] }
+  - { id: keep, tool: kept.write, with: { name: copy.png, text: '{{ steps.code.output.same }}' } }
 outputs:
   paths: ['{{ steps.picture.output.path }}', '{{ steps.files.output[0].path }}', '{{ steps.files.output[1].path }}', '{{ steps.again.output.path }}']
   sum: '{{ steps.rows.output.n }}'

@@ -28,6 +28,7 @@ compile_error!("flow supports Unix only so far; system calls are in adapter/os.r
 pub mod encryption;
 #[cfg(any(feature = "mcp", feature = "sandbox"))]
 mod kept_files;
+mod kept_name;
 pub mod own;
 #[cfg(any(feature = "model", feature = "sandbox"))]
 mod picture_kind;

@@ -10,6 +10,7 @@ use imagesize::ImageType;
 
 use super::super::files;
 use super::super::http::HttpFault;
+use super::super::kept_name::check_kept;
 use super::super::own::OwnFiles;
 use super::super::picture_kind::picture_kind;
 use crate::event::Failure;
@@ -74,6 +75,7 @@ fn read(path: &Path, own: &OwnFiles) -> Result<Picture, Failure> {
         ErrorKind::FileTooLarge => Failure::new(FailureKind::TooLarge, format!("picture {name} is larger than 5 MB")),
         _ => Failure::new(FailureKind::Unavailable, format!("picture {name} cannot be read: {error}")),
     })?;
+    check_kept(path, &bytes)?;
     let media_type = match picture_kind(&bytes) {
         Some(ImageType::Png) => "image/png",
         Some(ImageType::Jpeg) => "image/jpeg",

@@ -96,10 +96,11 @@ impl PythonRuns {
     async fn answer(&self, mut call: PythonCall) -> Result<PythonReply, Failure> {
         let interpreter = interpreter(call.venv.as_deref()).await?;
         // The code starts in another folder.
+        let mut moved = vec![];
         for path in &mut call.reads {
             let whole = std::path::absolute(&*path).unwrap_or_else(|_| path.clone());
             call.variables.values_mut().for_each(|value| rename(value, path, &whole));
-            *path = whole;
+            moved.push((std::mem::replace(path, whole.clone()), whole));
         }
         for table in std::mem::take(&mut call.tables) {
             let name = table.name.clone();
@@ -120,7 +121,12 @@ impl PythonRuns {
             call.variables.insert(name, rows.rows.into_iter().map(Value::Object).collect());
         }
         let reply = self.programs.run(program(&call, &interpreter)?).await?;
-        self.read(&call.name, reply).await
+        let mut reply = self.read(&call.name, reply).await?;
+        // A file that the code was given and gives back is the one that the run knows.
+        for (path, whole) in &moved {
+            reply.returns.values_mut().for_each(|value| rename(value, whole, path));
+        }
+        Ok(reply)
     }
 
     async fn read(&self, name: &str, reply: ProgramReply) -> Result<PythonReply, Failure> {
