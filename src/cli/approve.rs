@@ -68,7 +68,7 @@ pub(super) fn run(options: &ApproveOptions, shared: &SharedOptions) -> Result<Ex
     let happening = Happening::ApprovalAnswered { step, approved, output: output.map(Arc::new), comment, by, nobody: false };
     let time = SystemClock::new().now();
     let event = Event { v: VERSION, seq: last.seq + 1, time, at_ms: last.at_ms, run: run.as_str().into(), happening };
-    store.keep(&[event])?;
+    store.add(&events, &[event])?;
     if !shared.quiet {
         tell!("noted; go on with: flow runs resume {run}{reach}");
     }

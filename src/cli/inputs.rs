@@ -1,5 +1,6 @@
 //! Inputs, bounds and the time from the command line.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use super::refusal::Refusal;
 use super::signals::{Attended, at_question};
 use super::typing::{Typing, is_at_terminal};
 use crate::adapter::files;
-use crate::diagnostic::visible;
+use crate::diagnostic::{did_you_mean, visible};
 use crate::model::{Field, FieldKind, JsonError, Limits, Pipeline, Shape, parse_duration, read_json};
 use crate::runtime::shown;
 
@@ -62,6 +63,32 @@ fn of_file(file: &Path) -> Result<Map<String, Value>, Refusal> {
 /// Required inputs that are not given.
 pub(super) fn missing<'p>(pipeline: &'p Pipeline, given: &Map<String, Value>) -> Vec<&'p Field> {
     pipeline.input_fields().iter().filter(|f| f.is_required && f.default.is_none() && !given.contains_key(&f.name)).collect()
+}
+
+/// What is told of given files and folders that are not there, in a line each. A run may still make them.
+pub(super) fn absent(pipeline: &Pipeline, given: &Map<String, Value>) -> Vec<String> {
+    let told = RefCell::new(vec![]);
+    for field in pipeline.input_fields() {
+        let Some(value) = given.get(&field.name) else { continue };
+        field.with_paths(value, &|path| {
+            let place = Path::new(path);
+            if !place.exists() {
+                let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                let beside: Vec<String> = folder
+                    .read_dir()
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .map(|entry| entry.file_name().to_string_lossy().into_owned())
+                    .collect();
+                let name = place.file_name().unwrap_or_default().to_string_lossy();
+                let near = did_you_mean(&name, beside.iter().map(String::as_str));
+                told.borrow_mut().push(format!("input {}: {} does not exist{near}", field.name, visible(path)));
+            }
+            path.to_owned()
+        });
+    }
+    told.into_inner()
 }
 
 /// Asks for required inputs that are missing, where a person sits at a terminal. Whoever ends the input is asked no more; Ctrl-C ends the

@@ -205,6 +205,7 @@ impl ServedPipeline {
         let reach = shared.reach(&workflow.project);
         if !shared.quiet {
             on.unrecognised().iter().for_each(|line| tell!("{}: {line}", tool.name));
+            on.unreadable_folders().iter().for_each(|line| tell!("{line}"));
         }
         if on.scripted && !shared.quiet {
             tell!("{}: {}", tool.name, run::SCRIPTED);

@@ -39,8 +39,7 @@ mod validate;
 
 use clap::Parser;
 
-use crate::adapter::sandbox::stage;
-use crate::runtime::{STACK, shown};
+use crate::runtime::{STACK, first_stage, shown};
 
 use arguments::{CommandLine, FlowCommand, SharedOptions, ToolsCommand};
 pub use exit::Exit;
@@ -49,8 +48,8 @@ use refusal::Refusal;
 
 /// Reads the command line and does what it says.
 pub fn main() -> std::process::ExitCode {
-    // Before anything else: the process may be the first stage of a program in a sandbox.
-    if let Some(code) = stage() {
+    // Before anything else: the process may have been started for a sandbox.
+    if let Some(code) = first_stage() {
         return code;
     }
     std::panic::set_hook(Box::new(tell::panicked));

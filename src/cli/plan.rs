@@ -229,6 +229,10 @@ fn ask(planned: &PipelinePlan, bounds: &plan::StepBounds, asking: &AgentUse, ste
         && !asking.judges
     {
         Some(fill(&task.prompt))
+    } else if let StepKind::Dialogue(dialogue) = kind
+        && !asking.judges
+    {
+        Some(fill(&dialogue.topic))
     } else {
         None
     };

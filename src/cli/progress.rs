@@ -307,7 +307,11 @@ pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option
     Some(match &event.happening {
         Happening::StepSucceeded { step, details, .. } => {
             let details = StepDetails::of(details);
-            let note = if details.passed() == Some(false) { " (not met, otherwise used)" } else { "" };
+            let note = match (details.passed(), details.is_cut()) {
+                (Some(false), _) => " (not met, otherwise used)",
+                (_, true) => " (cut: there were more rows)",
+                (_, false) => "",
+            };
             format!("{step}: done{note}{}", took(details.duration_ms().unwrap_or(0)))
         }
         Happening::StepFailed { step, failure, .. } => format!("{step}: failed ({}): {}", failure.kind.word(), masked(&failure.message)),
@@ -328,6 +332,13 @@ pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option
             0 => format!("{step}: try {number} accepted"),
             unmet => format!("{step}: try {number} not accepted, {} not met", counted(unmet, "criterion", "criteria")),
         },
+        Happening::DialogueTurned { step, turn, duration_ms, .. } => {
+            format!("{step}: turn {}, {}{}", turn.number, turn.from, took(*duration_ms))
+        }
+        Happening::DialogueJudged { step, agreed, .. } => {
+            format!("{step}: the judge says that they {}", if *agreed { "agree" } else { "do not agree" })
+        }
+        Happening::DialogueClosed { step, ended, reason } => format!("{step}: {} ({})", ended.word(), masked(reason)),
         Happening::PlanRefused { step, findings, .. } => format!("{step}: plan rejected: {}", masked(&findings.join("; "))),
         Happening::PlanChecked { step, fulfilled, .. } => {
             format!("{step}: {}", if *fulfilled { "the work is done" } else { "the work is not done" })

@@ -44,6 +44,8 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
     let reach = shared.reach(&on.runner.workflow.project);
     let at_question = inputs::ask(&pipeline, &mut given);
     let has_all = inputs::missing(&pipeline, &given).is_empty();
+    let absent = inputs::absent(&pipeline, &given);
+    absent.iter().filter(|_| !shared.quiet).for_each(|line| tell!("{line}"));
     let session = match RunSession::begin(on, given) {
         Err(RunError::Lacking(failure)) => {
             let outcome = RunOutcome::lacking(failure);
@@ -151,7 +153,7 @@ pub(super) fn watched<'a, T>(
 ) -> T {
     let on = &mut session.on;
     if !shared.quiet {
-        on.unrecognised().iter().for_each(|line| tell!("{line}"));
+        on.unrecognised().iter().chain(&on.unreadable_folders()).for_each(|line| tell!("{line}"));
         match &on.runner.taping {
             Taping::Replay(folder) => tell!("replay: answers come from {}, no model or service is called", folder.display()),
             _ if on.scripted => tell!("{SCRIPTED}"),

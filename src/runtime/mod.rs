@@ -40,7 +40,6 @@ mod virtual_time;
 mod workflow;
 pub(crate) mod world;
 
-pub use crate::adapter::sandbox::stage as first_stage;
 pub use asking::{Answer, RunQuestion};
 pub(crate) use asking::{Decide, Decided, Nobody};
 pub use changed::ChangedFiles;
@@ -65,6 +64,7 @@ pub(crate) use unset::{is_secret_set, unset};
 pub(crate) use virtual_time::VirtualRun;
 pub(crate) use workflow::place;
 pub use workflow::{CheckError, Workflow};
+pub use world::first_stage;
 pub(crate) use world::{declared, know_prices, lacking};
 
 pub(crate) use crate::adapter::files::shown;

@@ -7,14 +7,13 @@ use serde_json::Value;
 
 use super::surroundings::start_of;
 use super::{ChangedFiles, PlayedRun, RunError, RunOutcome, RunQuestion, Runner, Taping, kept};
-use crate::adapter::audit_file::AuditFile;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::event::{Canceller, Event, Happening, RunEnd, RunStart, RunStatus, StepStatus, Usage, VERSION};
-use crate::journal::{AuditTrail, PersonalMask, record};
+use crate::journal::{PersonalMask, record};
 use crate::model::step_path;
 use crate::port::{Clock, RunMatch, Store, StoreError};
 
@@ -81,8 +80,7 @@ impl StoredRun {
         let time = SystemClock::new().now();
         let event = |(seq, happening)| Event { v: VERSION, seq, time, at_ms, run: run.clone(), happening };
         let new: Vec<Event> = (seq + 1..).zip(what).map(event).collect();
-        AuditFile::beside(&self.file).append_events(&mut AuditTrail::default().after(&self.events), &new)?;
-        self.store.keep(&new)?;
+        self.store.add(&self.events, &new)?;
         self.events.extend(new);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, Utc};
@@ -20,6 +21,7 @@ use crate::adapter::cassette::{Cassette, Head};
 use crate::adapter::encryption::Sealing;
 use crate::adapter::environment;
 use crate::adapter::held;
+use crate::adapter::sandbox::ReadableFolder;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::diagnostic::visible;
 use crate::driver::{Door, Ports, Runtime};
@@ -209,6 +211,18 @@ impl Surroundings {
         }
         let Runner { workflow, default_model, default_model_from, limits, .. } = &self.runner;
         know_prices(&workflow.checked, default_model.as_ref().map(|model| (model, *default_model_from)), limits)
+    }
+
+    /// What to tell before the first run of this process: folders of the user's settings that no program gets.
+    pub(crate) fn unreadable_folders(&self) -> Vec<String> {
+        static ARE_TOLD: AtomicBool = AtomicBool::new(false);
+        if ARE_TOLD.swap(true, Ordering::Relaxed) {
+            return vec![];
+        }
+        let told = |folder: ReadableFolder| {
+            folder.place.err().map(|why| format!("programs in the sandbox cannot read {}, which your settings name: {why}", folder.written))
+        };
+        self.settled.readable.iter().filter_map(|written| told(ReadableFolder::of(written))).collect()
     }
 
     /// What to tell before a run: declared secrets that cannot be told from ordinary text, and what is read and not set.

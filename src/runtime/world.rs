@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::RunError;
 use super::settings::host;
 use crate::adapter::cassette::NoCache;
 use crate::adapter::clock::SystemClock;
-use crate::adapter::data::{DataFiles, check_engines};
+use crate::adapter::data::{DataFiles, check_engines, reader};
 use crate::adapter::environment;
 use crate::adapter::folder::DiskFolder;
 use crate::adapter::http::{Http, HttpSettings, StepHttpClient};
@@ -22,7 +23,7 @@ use crate::adapter::model::HttpModelClient;
 use crate::adapter::model::embeddings::HttpEmbedder;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::python::PythonRuns;
-use crate::adapter::sandbox::{FirstStage, Sandbox};
+use crate::adapter::sandbox::{FirstStage, Sandbox, stage};
 use crate::adapter::smtp::SmtpMailSender;
 use crate::adapter::started::{Agreed, AgreedPrograms};
 use crate::check::Checked;
@@ -31,6 +32,12 @@ use crate::event::Failure;
 use crate::model::{Api, DEFAULT_MODEL, Limits, Model, Pipeline, Program, Provider, Service, StepKind, Text, ToolCalls};
 use crate::plan::PipelinePlan;
 use crate::port::{Clock, Printer, Programs, Secret};
+
+/// Must be the first thing that `main` calls in each program that runs pipelines: `Some` if the process was started as the first stage of a program in a
+/// sandbox, or to read files there; then `main` returns this code. Otherwise it notes that this program can be started so.
+pub fn first_stage() -> Option<ExitCode> {
+    stage().or_else(reader)
+}
 
 /// Everything outside, for real, without a cache. `own`: what no step may read or write; `private_hosts`: hosts in private networks that the user
 /// named; `agreed`: what servers may be started; `logins`: where the user's logins are kept; `command`: how a person makes one; `readable`: folders that the user lets programs read.

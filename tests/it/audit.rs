@@ -239,8 +239,11 @@ fn a_run_that_a_person_ends_and_one_that_nobody_keeps() {
     let folder = project(&WAITS.replace("wait: 1500ms", "approval: Go on?"));
     assert_eq!(flow(folder.path(), &["run", "p.yaml"]).exit, 8);
     let run = records(folder.path(), &[])[0]["session_id"].as_str().unwrap().to_owned();
+    assert_eq!(flow(folder.path(), &["approve", &run, "nap"]).exit, 0);
     assert_eq!(flow(folder.path(), &["runs", "cancel", &run]).exit, 0);
     let all = records(folder.path(), &[]);
+    let approved = all.iter().find(|record| record["action"] == "approval").unwrap();
+    assert_eq!((&approved["result"], &approved["security_context"]), (&json!("success"), &json!({ "decided_by": "person" })));
     let cancelled = all.iter().find(|record| record["action"] == "run_cancelled").unwrap();
     assert_eq!((&cancelled["event_type"], &cancelled["reason"]), (&json!("decision"), &json!("person")));
     assert_eq!(all.last().unwrap()["action"], "run_finished");

@@ -174,11 +174,17 @@ fn a_program_behind_a_version_manager_starts_once_its_folder_is_readable() {
     std::os::unix::fs::symlink(home.join(".ssh"), home.join("tools")).unwrap();
     std::fs::write(&settings, "[sandbox]\nreadable = [\"~/tools\"]\n").unwrap();
     let doctor = call("landlock", &["doctor", "--trust", "p.yaml"]);
-    assert!(doctor.out.contains("cannot read ~/tools, which your settings name: it leads to"), "{}", doctor.out);
-    std::fs::write(&settings, "[sandbox]\nreadable = [\"~\", \"~/.ssh\", \"~/.local/share\", \"/etc\", \"tools\", \"~/a/.env\"]\n")
-        .unwrap();
+    let told = "cannot read ~/tools, which your settings name: it leads to";
+    assert!(doctor.out.contains(told), "{}", doctor.out);
+    let run = call("landlock", &["run", "--trust", "p.yaml"]);
+    assert_eq!(run.err.matches(told).count(), 1, "{}", run.err);
+    std::fs::write(
+        &settings,
+        "[sandbox]\nreadable = [\"~\", \"~/.ssh\", \"~/.local/share\", \"/etc\", \"tools\", \"~/a/.env\", \"~/.config/gh\"]\n",
+    )
+    .unwrap();
     let refused = call("landlock", &["run", "--trust", "p.yaml"]);
-    assert_eq!((refused.exit, refused.err.matches("cannot be made readable for programs").count()), (1, 6), "{}", refused.err);
+    assert_eq!((refused.exit, refused.err.matches("cannot be made readable for programs").count()), (1, 7), "{}", refused.err);
     let origins = {
         std::fs::write(&settings, "[sandbox]\nreadable = [\"~/.manager\"]\n").unwrap();
         call("landlock", &["doctor", "--config"])

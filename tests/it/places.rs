@@ -224,6 +224,8 @@ fn an_input_of_type_file_is_one_file_from_every_folder() {
         let told: serde_json::Value = serde_json::from_str(&ran.out).unwrap_or_default();
         assert_eq!(told, serde_json::json!([text, text]), "{}: {call:?}: {}", folder.display(), ran.err);
     }
+    let ran = flow(&shop.join("deep"), &["run", "--trust", "one.yaml", "--input", "file=data/salse.txt"]);
+    assert!(ran.err.contains("input file: data/salse.txt does not exist; did you mean \"sales.txt\"?\n") && ran.exit == 6, "{}", ran.err);
     // A text is no path until a step reads it, and means the project.
     std::fs::write(shop.join("text.yaml"), "flow: 1\nname: text\ninputs: { path: text }\nsteps: [{ id: read, read: '{{ inputs.path }}' }]\noutputs: '{{ steps.read.output.text }}'\n").unwrap();
     let ran = flow(&shop.join("deep"), &["run", "../text.yaml", "--input", "path=data/sales.txt"]);
@@ -318,8 +320,8 @@ steps:
   - { id: again, read: '{{ steps.files.output[0].path }}', needs: [wait] }
   - { id: ran, program: [cat, '{{ steps.files.output[0].path }}'], reads_only: true, needs: [wait] }
   - { id: each, for_each: steps.files.output, as: one, program: [cat, '{{ one.path }}'], reads_only: true, needs: [wait] }
-  - { id: code, python: \"size = len(open(picture['path'], 'rb').read())\", with: { picture: '{{ steps.picture.output }}' }, returns: [size], needs: [wait] }
-  - { id: keep, tool: kept.write, with: { name: copy.png, text: '{{ steps.picture.output }}' }, needs: [wait] }
+  - { id: code, python: \"size = len(open(picture['path'], 'rb').read())\\nsame = picture\", with: { picture: '{{ steps.picture.output }}' }, returns: [size, same], needs: [wait] }
+  - { id: keep, tool: kept.write, with: { name: copy.png, text: '{{ steps.code.output.same }}' } }
 outputs:
   paths: ['{{ steps.picture.output.path }}', '{{ steps.files.output[0].path }}', '{{ steps.files.output[1].path }}', '{{ steps.again.output.path }}']
   sum: '{{ steps.rows.output.n }}'

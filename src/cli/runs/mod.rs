@@ -16,6 +16,7 @@ use super::refusal::Refusal;
 use super::{Exit, page, stdout};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::encryption::Sealing;
+use crate::adapter::knowledge::forget_runs;
 use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::sqlite_store::SqliteStore;
@@ -261,6 +262,8 @@ fn remove(store: &mut SqliteStore, file: &Path, wanted: &BTreeSet<String>, leave
     // The results that are used again go first: without their run nobody knows whose they are.
     let cache = SqliteCache::forget(&kept::cache_file(file), &runs).map_err(|error| Refusal::new(Exit::Failed, error))?;
     store.remove(&runs)?;
+    forget_runs(&shared.current_project(), &ids(store, RunFilter::default())?)
+        .map_err(|error| Refusal::new(Exit::Failed, format!("the runs were removed, but not all that was indexed for them: {error}")))?;
     if !cache {
         let message = "the runs were removed, but another process is reading their cached results: when it has ended, run flow runs prune to erase them";
         return Err(Refusal::new(Exit::Failed, message));

@@ -43,6 +43,7 @@ impl Searches {
             project: self.project.clone(),
             files: vec![self.pattern.clone()],
             given: None,
+            run: String::new(),
             mode,
             embed,
             query: query.to_owned(),

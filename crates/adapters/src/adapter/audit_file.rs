@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use super::files;
 use super::os::{self, FileId};
-use crate::event::Event;
-use crate::journal::{AuditAction, AuditCheck, AuditFault, AuditHead, AuditKind, AuditRecord, AuditTrail};
+use crate::journal::{AuditAction, AuditCheck, AuditFault, AuditHead, AuditKind, AuditRecord};
 use crate::port::StoreError;
 
 /// The file's name.
@@ -56,15 +55,6 @@ impl AuditFile {
         let appended = self.opened().and_then(|file| append(&file, known, first, records));
         self.known = Some(appended.map_err(|error| self.unwritten(&error))?);
         Ok(())
-    }
-
-    /// Appends the records of events that no log writes.
-    ///
-    /// # Errors
-    /// See [`AuditFile::append`].
-    pub fn append_events(&mut self, trail: &mut AuditTrail, events: &[Event]) -> std::result::Result<(), StoreError> {
-        let records: Vec<AuditRecord> = events.iter().flat_map(|event| trail.take(event)).collect();
-        self.append(&records)
     }
 
     /// Checks that records could be appended.

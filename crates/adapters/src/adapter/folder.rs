@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::files::{self, real, shown};
 use super::own::OwnFiles;
+use crate::adapter::kept_name::check_kept;
 use crate::event::{Failure, FailureKind};
 use crate::port::{Folder, Pending, plain_name};
 
@@ -99,6 +100,7 @@ fn copy(own: &OwnFiles, picture: &Path, most: u64, path: &Path) -> Result<String
         }
         _ => failed("read", picture, &e),
     })?;
+    check_kept(picture, &bytes)?;
     own.may_write(path, &String::from_utf8_lossy(&bytes))?;
     files::put_private(path, &bytes).map_err(|e| failed("write", path, &e))?;
     Ok(path.display().to_string())

@@ -7,9 +7,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
+use crate::adapter::kept_name::{KEPT_FOLDER, hash_of};
 use crate::adapter::{held, os};
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -46,12 +46,12 @@ impl KeptFolder {
     fn keep(&mut self, pictures: Vec<(Vec<u8>, &'static str)>) -> std::io::Result<Vec<PathBuf>> {
         let place = match self.place.take() {
             Some(place) => place,
-            None => tempfile::Builder::new().prefix("flow-pictures-").permissions(os::permissions(0o700)).tempdir()?,
+            None => tempfile::Builder::new().prefix(KEPT_FOLDER).permissions(os::permissions(0o700)).tempdir()?,
         };
         let place = self.place.insert(place).path().to_path_buf();
         let mut paths = vec![];
         for (bytes, ending) in pictures {
-            let name = hex::encode(Sha256::digest(&bytes));
+            let name = hash_of(&bytes);
             let path = place.join(if ending.is_empty() { name } else { format!("{name}.{ending}") });
             if !path.exists() {
                 if self.bytes + bytes.len() > MOST_BYTES {

@@ -30,7 +30,10 @@ compile_error!("flow supports Unix only so far; system calls are in adapter/os.r
 pub mod encryption;
 #[cfg(any(feature = "mcp", feature = "sandbox"))]
 mod kept_files;
+mod kept_name;
 pub mod own;
+#[cfg(any(feature = "model", feature = "sandbox"))]
+mod picture_kind;
 #[cfg(any(feature = "mcp", feature = "sandbox"))]
 mod program;
 #[cfg(feature = "sandbox")]

@@ -3,6 +3,8 @@
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
+#[cfg(feature = "data")]
+use std::os::fd::AsFd;
 #[cfg(feature = "store")]
 use std::os::unix::fs::FileExt;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
@@ -10,6 +12,8 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt,
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
+#[cfg(feature = "data")]
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
 #[cfg(any(feature = "mcp", feature = "sandbox"))]
@@ -127,4 +131,11 @@ impl ProcessGroup {
     pub(super) fn kill(self) {
         let _ = kill_process_group(self.0, Signal::KILL);
     }
+}
+
+/// Waits so many seconds until something can be read, or the other end is closed. `false`: neither happened.
+#[cfg(feature = "data")]
+pub(super) fn comes(input: impl AsFd, seconds: i64) -> std::io::Result<bool> {
+    let time = Timespec { tv_sec: seconds, tv_nsec: 0 };
+    Ok(poll(&mut [PollFd::new(&input, PollFlags::IN)], Some(&time))? > 0)
 }

@@ -18,10 +18,11 @@ const SHELL: &str = "/bin/sh";
 /// Sets the umask, and then becomes the program.
 const BECOME: &str = "umask 077; exec \"$@\"";
 /// The watcher: waits for `done`, or for the end of its input when this process is gone, and in the latter case ends the group, and removes what
-/// belongs to it: first a folder of files (empty: none), then empty folders.
+/// belongs to it: first a folder of files (empty: none), in it folders before files, then empty folders.
 const WATCH: &str = "read -r word; [ \"$word\" = done ] && exit 0; g=$1; f=$2; shift 2; \
     if kill -s TERM -- \"-$g\" 2>/dev/null; then sleep 3; kill -s KILL -- \"-$g\" 2>/dev/null; sleep 1; fi; \
-    if [ -n \"$f\" ]; then chmod -R u+rwx -- \"$f\"; rm -rf -- \"$f\"; fi; [ $# -eq 0 ] || rmdir -- \"$@\"";
+    if [ -n \"$f\" ]; then chmod -R u+rwx -- \"$f\"; rm -rf -- \"$f\"/*/ \"$f\"/.[!.]*/; rm -rf -- \"$f\"; fi; \
+    [ $# -eq 0 ] || rmdir -- \"$@\"";
 
 /// A command that becomes the program, with a umask under which its files are its user's alone.
 pub(super) fn becoming(program: impl AsRef<OsStr>) -> Command {

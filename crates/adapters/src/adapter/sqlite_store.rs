@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::audit_file::AuditFile;
 use super::encryption::Sealing;
 use super::files;
 use super::sqlite_file::{Identity, WriteTurn, connect, erase};
@@ -13,6 +14,7 @@ use super::store_files::{self, FileTexts, RunFiles};
 use super::store_list;
 use super::store_tables::{StoreFile, look, make, migrate, put, told};
 use crate::event::{Event, VERSION as EVENTS};
+use crate::journal::{AuditRecord, AuditTrail};
 use crate::model::read_own;
 use crate::port::{RunFilter, RunMatch, RunPage, Store, StoreError};
 
@@ -118,7 +120,18 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Writes events durably in one transaction.
+    /// Writes events that follow those of a run without executing it, first what they are worth to the audit.
+    ///
+    /// # Errors
+    /// See [`SqliteStore::keep`]; also fails if the audit cannot be written.
+    pub fn add(&mut self, before: &[Event], new: &[Event]) -> Result<(), StoreError> {
+        let mut trail = AuditTrail::default().after(before);
+        let records: Vec<AuditRecord> = new.iter().flat_map(|event| trail.take(event)).collect();
+        AuditFile::beside(&self.file).append(&records)?;
+        self.keep(new)
+    }
+
+    /// Writes events durably in one transaction, and nothing to the audit.
     ///
     /// # Errors
     /// Fails if the key is missing, the file cannot be written or is no longer the one that was opened, or the events do not follow the stored ones.

@@ -26,6 +26,9 @@ impl Happening {
             | Happening::TaskTried { step, .. }
             | Happening::TaskExecuted { step, .. }
             | Happening::TaskJudged { step, .. }
+            | Happening::DialogueTurned { step, .. }
+            | Happening::DialogueJudged { step, .. }
+            | Happening::DialogueClosed { step, .. }
             | Happening::ModelCalled { step, .. }
             | Happening::ModelReplied { step, .. }
             | Happening::AnswerRead { step, .. }

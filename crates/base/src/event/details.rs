@@ -80,6 +80,11 @@ impl<'d> StepDetails<'d> {
         self.0["sandbox"].as_str()
     }
 
+    /// Of a query: whether there were more rows.
+    pub fn is_cut(self) -> bool {
+        self.0["cut"].as_bool().unwrap_or(false)
+    }
+
     /// Of a query: the columns whose values are personal.
     pub fn personal(self) -> impl Iterator<Item = &'d str> {
         self.list("personal").filter_map(Value::as_str)

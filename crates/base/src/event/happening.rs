@@ -1,6 +1,5 @@
 //! The events, and the small types they carry.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,10 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Canceller, ConversationSoFar, Failure, FormRequest, Limit, Marks, Message, ModelAnswer, Purpose, RunStatus, ServerQuestions,
-    ServerTool, Usage, Verdict,
+    Canceller, Failure, FormRequest, Limit, Message, ModelAnswer, Purpose, RunStart, RunStatus, ServerQuestions, ServerTool, Usage, Verdict,
 };
-use crate::model::{ActKind, StyleGuide, WrittenArtefact, WrittenPlan};
+use crate::model::{ActKind, DialogueEnd, DialogueSignal, DialogueTurn, WrittenArtefact, WrittenPlan};
 
 /// Version of the event format, `v` in each line.
 pub const VERSION: u32 = 1;
@@ -191,6 +189,22 @@ pub enum Happening {
     },
     /// The result of a try of a `task` step was judged. It is accepted if all criteria passed.
     TaskJudged { step: StepPath, number: u32, verdicts: Vec<Verdict> },
+    /// An agent had its turn in a `dialogue` step.
+    DialogueTurned {
+        step: StepPath,
+        turn: DialogueTurn,
+        /// What speaks for an end: the word was said, or nothing new was.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        signals: Vec<DialogueSignal>,
+        /// Time from the start of the turn to its end.
+        duration_ms: u64,
+        /// What it cost.
+        usage: Usage,
+    },
+    /// The judge of a `dialogue` step said whether the agents agree. `turns`: so many were there.
+    DialogueJudged { step: StepPath, turns: u32, agreed: bool, reason: String },
+    /// A `dialogue` step takes no more turns. `reason`: why, in a sentence.
+    DialogueClosed { step: StepPath, ended: DialogueEnd, reason: String },
     /// A model was asked.
     ModelCalled {
         step: StepPath,
@@ -453,99 +467,6 @@ pub enum Happening {
     },
     /// The run ended: the last event, unless a cancelled run continues (`run_resumed`).
     RunFinished(Box<RunEnd>),
-}
-
-/// Everything a run starts with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
-pub struct RunStart {
-    /// The pipeline's name.
-    pub pipeline: String,
-    /// Hash of its definition.
-    pub hash: String,
-    /// Hash of each file it brings in, so that a changed one can be named.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub files: BTreeMap<String, String>,
-    /// The recordings it answers from, or makes; it continues with them only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tape: Option<TapeOf>,
-    /// The run whose finished steps it begins with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub origin: Option<RunOrigin>,
-    /// Its file; empty: it has none, and the run cannot be resumed.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub file: String,
-    /// Checked inputs, defaults filled in.
-    pub inputs: SharedValue,
-    /// The channel.
-    pub channel: Option<String>,
-    /// The style guide of the pipeline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub style_guide: Option<StyleUsed>,
-    /// The fields of the person; empty object: none.
-    pub person: SharedValue,
-    /// The conversation that it is part of, as it was when the run began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<Box<ConversationSoFar>>,
-    /// Whether the pipeline names its outputs; known where it is part of a conversation.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub names_outputs: bool,
-    /// Why no step can start: the person's table could not be read. `on_failure` and `finally` run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<Failure>,
-    /// The run's clock at its start: `run.now`.
-    pub now: DateTime<Utc>,
-    /// Whether models are scripted.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub scripted: bool,
-    /// Whether a client of `flow mcp` gave the inputs, which may be a model.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub served: bool,
-    /// Seed of the run's random waits.
-    pub seed: u64,
-    /// Most time for the whole run, in milliseconds, besides what the file says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deadline_ms: Option<u64>,
-    /// Most money, in US dollars, besides what the file says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cost_usd: Option<f64>,
-    /// What holds personal data.
-    #[serde(default)]
-    pub marks: Marks,
-}
-
-/// The style guide of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StyleUsed {
-    /// Its name.
-    pub name: String,
-    /// The version that its file says; `None`: it says none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-}
-
-impl StyleUsed {
-    /// Of a pipeline's style guide.
-    pub fn of(style: &StyleGuide) -> StyleUsed {
-        StyleUsed { name: style.name.clone(), version: style.version.clone() }
-    }
-}
-
-/// Where a forked run comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunOrigin {
-    /// The run.
-    pub run: String,
-    /// The step that runs anew, with all that waits for it.
-    pub from: String,
-}
-
-/// The recordings of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TapeOf {
-    /// Their folder.
-    pub folder: String,
-    /// Whether it answers from there; else it is recorded.
-    pub is_replay: bool,
 }
 
 /// How a run ended.

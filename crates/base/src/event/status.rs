@@ -41,3 +41,18 @@ pub enum RunStatus {
     Partial,
     Succeeded,
 }
+
+impl RunStatus {
+    /// How it ended, as a verb for the sentence about it: `pipeline "x" timed out`.
+    pub fn verb(self) -> &'static str {
+        match self {
+            RunStatus::Cancelled => "was cancelled",
+            RunStatus::TimedOut => "timed out",
+            RunStatus::OverBudget => "went over its budget",
+            RunStatus::Failed => "failed",
+            RunStatus::QualityNotMet => "did not meet its gate",
+            RunStatus::Partial => "succeeded in part",
+            RunStatus::Succeeded => "succeeded",
+        }
+    }
+}

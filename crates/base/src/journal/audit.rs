@@ -352,6 +352,9 @@ impl AuditTrail {
             | Happening::TaskTried { .. }
             | Happening::TaskExecuted { .. }
             | Happening::TaskJudged { .. }
+            | Happening::DialogueTurned { .. }
+            | Happening::DialogueJudged { .. }
+            | Happening::DialogueClosed { .. }
             | Happening::AnswerRead { .. }
             | Happening::GatePassed { .. }
             | Happening::GateFailed { .. }

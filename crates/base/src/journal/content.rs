@@ -41,6 +41,8 @@ pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)]
         Happening::TaskTried { .. } => &[("artefact", Texts), ("result", Output), ("error", Sentence)],
         Happening::TaskExecuted { .. } => &[("result", Output), ("error", Sentence), ("printed", Texts)],
         Happening::TaskJudged { .. } => &[("verdicts", Texts)],
+        Happening::DialogueTurned { .. } => &[("turn", Texts)],
+        Happening::DialogueJudged { .. } | Happening::DialogueClosed { .. } => &[("reason", Sentence)],
         Happening::ModelCalled { .. } => &[("messages", Texts)],
         Happening::ModelReplied { .. } => &[("reply", Texts)],
         Happening::ToolCalled { .. } => &[("with", Values)],

@@ -277,6 +277,10 @@ pub fn masked(mut record: Record, events: &[Event]) -> Record {
         [&mut one.thought, &mut one.code].into_iter().chain(&mut one.error).for_each(|text| *text = redactor.redact(text));
         one.verdicts.iter_mut().for_each(|verdict| hide_verdict(redactor, verdict));
     }
+    for dialogue in &mut record.dialogues {
+        let texts = dialogue.turns.iter_mut().map(|one| &mut one.turn.text).chain([&mut dialogue.reason]);
+        texts.for_each(|text| *text = redactor.redact(text));
+    }
     for decision in &mut record.decisions {
         decision.target = redactor.redact(&decision.target);
         decision.by = redactor.redact(&decision.by);

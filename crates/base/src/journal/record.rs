@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::asked::{AnswerRecord, AskedQuestions, QuestionRecord};
 use super::course::{CallsByNumber, ConversationRecord, SentRecord, ToolCallRecord, TryRecord, delivered, tried, tried_step};
+use super::dialogues::{self, DialogueRecord};
 use super::rejected::RejectedKey;
 use super::tasks::{self, TaskRecord};
 use crate::event::{
@@ -70,6 +71,9 @@ pub struct Record {
     /// Tasks with their tries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<TaskRecord>,
+    /// Dialogues with their turns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dialogues: Vec<DialogueRecord>,
     /// One a gate that did not let its first text through.
     pub failures: Vec<FailureRecord>,
     /// Criteria that let a text through only because their judge could not answer.
@@ -314,6 +318,7 @@ impl RecordBuilder {
     fn take(&mut self, event: &Event) {
         self.tools.take(&mut self.record.tool_calls, event);
         tasks::take(&mut self.record.tasks, event);
+        dialogues::take(&mut self.record.dialogues, event);
         self.asked.take(&mut self.record.questions, &mut self.record.answers, event);
         if let Some(step) = tried_step(&event.happening) {
             tried(&mut self.step(step).tries, event);

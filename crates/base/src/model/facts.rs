@@ -119,12 +119,14 @@ impl StepKind {
         let mut agents = self.agents_with_tools();
         let judges = self.facts().judges.map(|judging| judging.judges(&pipeline.scorecards)).unwrap_or_default();
         agents.extend(judges);
+        agents.extend(self.facts().helpers.into_iter().flatten());
         agents
     }
 
     /// The same without judges, who have no tools.
     pub fn agents_with_tools(&self) -> Vec<&Spanned<String>> {
-        self.facts().agents.into_iter().flatten().collect()
+        let StepFacts { agents, talkers, .. } = self.facts();
+        agents.into_iter().flatten().chain(talkers).collect()
     }
 
     /// The text under a key of which a step has one.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::source::Span;
@@ -106,7 +107,9 @@ impl Field {
 }
 
 /// The types of fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString, strum::VariantNames, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString, strum::VariantNames, Default, Serialize, Deserialize,
+)]
 #[strum(serialize_all = "snake_case")]
 pub enum FieldKind {
     /// A text.

@@ -7,6 +7,7 @@
 mod channel;
 mod conversation;
 mod defaults;
+mod dialogue;
 mod duration;
 mod facts;
 mod fields;
@@ -43,6 +44,7 @@ pub use defaults::{
     MOST_CALLED, MOST_FOUND, MOST_PARALLEL, MOST_PARTS, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS,
     MOST_TRIES, MOST_TURNS, QUERY_TIMEOUT, REPLY_TOKENS, SEARCH_TIMEOUT, SHORTEST_DESCRIPTION, STAGE_TIME, TOO_LONG,
 };
+pub use dialogue::{DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, MOST_DIALOGUE_TURNS, Until};
 pub use duration::{UnitError, duration_words, parse_duration, split_unit};
 pub use facts::{CallTime, Effects, RequestAddress, STDOUT, ToolName};
 pub use fields::{Field, FieldKind, Shape};
@@ -52,7 +54,7 @@ pub use html::html_character;
 pub use json::{JsonError, json_kind, read_json, read_own};
 pub use knowledge::{FilePattern, Knowledge, PathMatcher, SearchMode, SearchStep};
 pub use method::Method;
-pub use own::{Named, Touch, is_code, is_data, is_table, loads_code, named_by_commands, own_by_name, stays_hidden, unreadable};
+pub use own::{Named, Touch, is_code, is_data, is_table, loads_code, logins, named_by_commands, own_by_name, stays_hidden, unreadable};
 pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{
     ActKind, Data, DataKind, Limits, Outputs, PERSONAL, PermissionMode, Person, PersonSource, Pipeline, PipelineId, Policy, Program,

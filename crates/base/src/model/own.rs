@@ -77,9 +77,20 @@ pub fn own_by_name(path: &Path, touch: Touch) -> Option<&'static str> {
 }
 
 /// Folders and files in a home that hold keys, logins and mail.
-const PRIVATE: [&str; 20] = [
-    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud", ".password-store", ".mozilla", ".thunderbird", ".netrc", ".npmrc",
-    ".pypirc", ".git-credentials", ".pgpass", ".my.cnf", ".vault-token", "keyrings", "Keychains", ".flow",
+const PRIVATE: [&str; 21] = [
+    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud", ".password-store", "password-store", ".mozilla", ".thunderbird",
+    ".netrc", ".npmrc", ".pypirc", ".git-credentials", ".pgpass", ".my.cnf", ".vault-token", "keyrings", "Keychains", ".flow",
+];
+/// Places in a home in which programs keep logins, keys of wallets, mail and what browsers know.
+const LOGINS: [&str; 59] = [
+    ".aws-sam", ".bitcoin", ".config/1Password", ".config/Bitwarden", ".config/chromium", ".config/containers", ".config/discord",
+    ".config/doctl", ".config/Element", ".config/evolution", ".config/flow", ".config/gcloud", ".config/gh", ".config/git",
+    ".config/github-copilot", ".config/glab-cli", ".config/google-chrome", ".config/helm", ".config/hub", ".config/keepassxc",
+    ".config/kwalletd", ".config/microsoft-edge", ".config/op", ".config/opera", ".config/pulumi", ".config/rclone", ".config/Signal",
+    ".config/Slack", ".config/sops", ".config/stripe", ".config/vivaldi", ".databricks", ".electrum", ".ethereum", ".fly/config.yml",
+    ".helm", ".heroku", ".ibmcloud", ".local/share/evolution", ".local/share/gnupg", ".local/share/gopass", ".local/share/kwalletd",
+    ".local/state/gh", ".minikube", ".monero", ".oci", ".snowflake", ".solana", ".terraform.d", ".var/app", ".wallet", ".wallets",
+    "BraveSoftware", "Firefox/Profiles", "Google/Chrome", "Library/Cookies", "Library/Mail", "snap/chromium", "snap/firefox",
 ];
 /// Folders in a home that hold what many programs keep: too wide to be named as a whole.
 const SHARED: [&str; 9] = [".config", ".local", ".local/share", ".local/state", ".cache", ".var", "Library", "Documents", "Desktop"];
@@ -109,7 +120,19 @@ pub fn unreadable(folder: &str) -> Option<String> {
     if in_home.is_none() && (parts.len() < 2 || OF_SYSTEM.iter().any(|system| Path::new(folder).starts_with(system))) {
         return Some("it is a folder of the system, or of everybody".to_owned());
     }
-    parts.iter().find(|part| is_private(part)).map(|part| format!("{part} holds secrets"))
+    let within = |login: &&&str| {
+        let login: Vec<&str> = login.split('/').collect();
+        parts.windows(login.len()).any(|window| window.iter().zip(&login).all(|(part, name)| part.eq_ignore_ascii_case(name)))
+    };
+    let is_login = LOGINS.iter().find(within).map(|login| format!("{login} holds logins, wallets or what a browser knows"));
+    let held = in_home.and_then(|inner| LOGINS.iter().find(|login| Path::new(login).starts_with(inner)));
+    let is_login = is_login.or_else(|| held.map(|login| format!("it holds {login}, with logins; name a folder beside that")));
+    parts.iter().find(|part| is_private(part)).map(|part| format!("{part} holds secrets")).or(is_login)
+}
+
+/// Where logins are in a home, below its root: a folder that has one of these places is like a home.
+pub fn logins() -> impl Iterator<Item = &'static str> {
+    LOGINS.into_iter()
 }
 
 fn is_private(name: &str) -> bool {

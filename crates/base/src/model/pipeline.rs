@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Agent, Channel, Conversation, Field, Filling, Model, Scorecard, Shape, Step, StyleGuide, Text, Tool};
@@ -237,7 +238,7 @@ pub struct Data {
 }
 
 /// What a data file is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum DataKind {
     #[default]
@@ -250,7 +251,7 @@ pub enum DataKind {
 }
 
 /// Which program answers SQL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumString, strum::VariantNames)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumString, strum::VariantNames, Serialize, Deserialize)]
 #[strum(serialize_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum SqlEngine {

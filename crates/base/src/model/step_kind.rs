@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use super::visit::{command_line, filling, named, request, texts};
 use super::{
-    AcceptItem, CALL_TIMEOUT, CallTime, Field, Filling, GateStep, History, JudgingStep, MODEL_TIMEOUT, Method, PipelineId, PlanStep,
-    ProgramCommand, PythonCode, QUERY_TIMEOUT, SEARCH_TIMEOUT, ScorecardRef, SearchStep, Shape, Step, StyleGuide, TaskStep, Text, TextKey,
-    Visit,
+    AcceptItem, CALL_TIMEOUT, CallTime, DialogueStep, Field, Filling, GateStep, History, JudgingStep, MODEL_TIMEOUT, Method, PipelineId,
+    PlanStep, ProgramCommand, PythonCode, QUERY_TIMEOUT, SEARCH_TIMEOUT, ScorecardRef, SearchStep, Shape, Step, StyleGuide, TaskStep, Text,
+    TextKey, Until, Visit,
 };
 use crate::source::{Span, Spanned};
 
@@ -39,6 +39,7 @@ pub enum StepKind {
     Resource(ResourceStep),
     Plan(PlanStep),
     Task(TaskStep),
+    Dialogue(DialogueStep),
     Route(RouteStep),
     Call(CallStep),
     Format(FormatStep),
@@ -79,6 +80,10 @@ impl StepKind {
             },
             StepKind::Task(step) => {
                 StepFacts { agents: [Some(&step.agent), None], judges: Some(JudgingStep::Task(step)), work: Some("the tries"), ..of(Start) }
+            }
+            StepKind::Dialogue(step) => {
+                let helpers = [step.until.judge.as_ref(), step.summary.as_ref()];
+                StepFacts { talkers: &step.agents, helpers, work: Some("the turns"), ..of(Start) }
             }
             StepKind::Tool(step) => StepFacts {
                 may_use: std::slice::from_ref(&step.tool),
@@ -169,6 +174,12 @@ impl StepKind {
                 attach.iter().for_each(|value| filling(TextKey::Attach, "", owner, value, true, visit));
                 named(TextKey::Value, with, visit);
             }
+            StepKind::Dialogue(DialogueStep { agents: _, topic, attach, max_turns: _, until, limits: _, summary: _, policy: _ }) => {
+                texts(TextKey::Prompt, [topic], visit);
+                attach.iter().for_each(|value| filling(TextKey::Attach, "", owner, value, true, visit));
+                let Until { all_say: _, judge: _, repeats: _, expression } = until;
+                texts(TextKey::Until, expression, visit);
+            }
             StepKind::Set(value) => filling(TextKey::Value, "", owner, value, true, visit),
             StepKind::Wait(value) => filling(TextKey::Wait, "", owner, value, true, visit),
             StepKind::Http(HttpStep { method: _, url, headers, query, body, output: _, idempotency_key }) => {
@@ -248,6 +259,10 @@ pub struct StepFacts<'s> {
     pub timeout: Option<Duration>,
     /// The agents it asks itself, without judges.
     pub agents: [Option<&'s Spanned<String>>; 2],
+    /// The agents that it asks in turns.
+    pub talkers: &'s [Spanned<String>],
+    /// The agents that it asks beside them, which have no tools.
+    pub helpers: [Option<&'s Spanned<String>>; 2],
     /// What it names to be used, `tool` or `server.tool`: of a `plan` agents too. What is sent goes to its receiver.
     pub may_use: &'s [Spanned<String>],
     /// Its cases, and `otherwise`.

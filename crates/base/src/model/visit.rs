@@ -80,6 +80,8 @@ pub enum TextKey {
     Gate,
     /// A scorecard that a step wrote.
     WrittenScorecard,
+    /// When a `dialogue` is over.
+    Until,
     /// What the work of a `task` must meet: texts for its judge, or an expression that gives them.
     Accept,
     /// The questions of a form that a step wrote.
@@ -104,8 +106,8 @@ impl TextKey {
             | ClientSecret | ProgramArgument | Env => true,
             Reply | Instructions | Documents | CriterionWhen | Check | CheckExpression | PersonId | PersonField | ConversationId
             | ConversationMessage | Name | When | ForEach | Prompt | StepModel | Attach | Argument | IdempotencyKey | Value | Wait
-            | Sql | Code | Route | CaseWhen | Format | Gate | WrittenScorecard | Accept | Questions | GateValue | Otherwise | Send
-            | SendValue | StopReason | Output => false,
+            | Sql | Code | Route | CaseWhen | Format | Gate | WrittenScorecard | Accept | Until | Questions | GateValue | Otherwise
+            | Send | SendValue | StopReason | Output => false,
         }
     }
 }

@@ -11,7 +11,7 @@ use super::Pending;
 use crate::model::{Data, DataKind, FieldKind, SqlEngine};
 
 /// A table a query may see.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TableSource {
     /// Its name in the query.
     pub name: String,

@@ -20,6 +20,8 @@ pub struct SearchRequest {
     pub files: Vec<FilePattern>,
     /// The documents that the run fills in; `None`: the knowledge has no such entry. An index of these is not kept for ever.
     pub given: Option<Vec<PathBuf>>,
+    /// The id of the run that searches: when it is removed, so is the index of the documents that it filled in.
+    pub run: String,
     /// How they are searched.
     pub mode: SearchMode,
     /// Who makes vectors, where `mode` needs them.

@@ -23,7 +23,7 @@ pub fn each_seat(pipeline: &Pipeline, visit: &mut dyn FnMut(&str, bool, &Text)) 
             ModelName | BaseUrl | Reply | Instructions | Url | MailServer | Sender | User | ProgramArgument | Documents | CriterionWhen
             | Check | CheckExpression | PersonId | PersonField | ConversationId | ConversationMessage | Name | When | ForEach | Prompt
             | StepModel | Attach | IdempotencyKey | Value | Wait | Sql | Code | Route | CaseWhen | Format | Gate | WrittenScorecard
-            | Accept | Questions | GateValue | Otherwise | Send | SendValue | StopReason | Output => {
+            | Accept | Until | Questions | GateValue | Otherwise | Send | SendValue | StopReason | Output => {
                 return;
             }
         };

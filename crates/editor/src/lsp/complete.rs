@@ -80,7 +80,7 @@ fn key_item(label: &str, text: &str, about: &str) -> CompletionItem {
 /// The keys that may be beside those that do.
 fn keys_of(keys: &Keys, map: &Map, has_colon: bool) -> Vec<CompletionItem> {
     let Keys::Of(places) = keys else { return vec![] };
-    let is_free = |key: &&KeyRule| !key.is_later && map.get(key.name).is_none();
+    let is_free = |key: &&KeyRule| map.get(key.name).is_none();
     // As long as something has no kind, the key of each kind is proposed, and not what only one of them has.
     let of_place = |place: &'static crate::lower::keys::KeyTable| {
         let is_kind = place.keys.first().is_some_and(|key| key.name == place.name) && places.len() > 1;

@@ -47,13 +47,12 @@ fn about_spot(spot: &Spot, at: u32, last: Option<&Checked>) -> Option<String> {
     match &spot.part {
         SpotPart::Key { key, keys, .. } => match keys.rule(&key.text) {
             Some(rule) => {
-                let later = if rule.is_later { " (not yet available in this version)" } else { "" };
                 let needed = if rule.is_required { "\n\nrequired" } else { "" };
                 let words = match &rule.takes {
                     Takes::Word(words) => format!("\n\none of: {}", words.join(", ")),
                     _ => String::new(),
                 };
-                Some(format!("**{}**: {}{later}{words}{needed}", rule.name, rule.about))
+                Some(format!("**{}**: {}{words}{needed}", rule.name, rule.about))
             }
             None => things::about(things::of_section(spot.way.last()?)?, &key.text, pipeline?),
         },

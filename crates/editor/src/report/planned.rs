@@ -155,7 +155,7 @@ fn asks(out: &mut String, plan: &PlannedRun) {
     for ask in &plan.asks {
         let role = match ask.asking.part {
             _ if ask.asking.judges => "judge",
-            AgentPart::Own => "agent",
+            AgentPart::Own | AgentPart::Turns => "agent",
             AgentPart::Plans => "plans by agent",
             AgentPart::Checks => "asks whether it is done, agent",
             AgentPart::Planned => "in its plans, agent",
@@ -226,6 +226,8 @@ fn factors(ask: &Ask) -> String {
     match ask.asking.part {
         AgentPart::Plans | AgentPart::Checks if ask.asking.times > 1 => factors.push(counted(ask.asking.times, "plan", "plans")),
         AgentPart::Planned => factors.push(counted(ask.asking.times, "step of a plan", "steps of plans")),
+        AgentPart::Turns if ask.asking.judges => factors.push(counted(ask.asking.times, "judgement", "judgements")),
+        AgentPart::Turns => factors.push(counted(ask.asking.times, "turn", "turns")),
         AgentPart::Own if ask.asking.times > 1 => factors.push(format!("{} of the task", counted(ask.asking.times, "attempt", "attempts"))),
         AgentPart::Own | AgentPart::Plans | AgentPart::Checks => {}
     }

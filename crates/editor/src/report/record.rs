@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::look::{Look, columns};
 use crate::diagnostic::{all_visible, counted, ends, shell_word, visible};
 use crate::journal::{Record, SentRecord, StepRecord};
+use crate::model::DialogueTurn;
 
 /// Most characters of a question in a line.
 const MOST_ASKED: usize = 2_000;
@@ -125,6 +126,7 @@ pub fn record(record: &Record, look: Look, reach: &str) -> String {
         }
     }
     out.push_str(&tasks(record, look));
+    out.push_str(&dialogues(record, look));
     out.push_str(&calls(record, look, reach));
     if !record.decisions.is_empty() {
         out.push_str("\ndecisions:\n");
@@ -195,6 +197,23 @@ fn tasks(record: &Record, look: Look) -> String {
             if !one.verdicts.is_empty() && one.unmet().next().is_none() {
                 out.push_str("     accepted\n");
             }
+        }
+    }
+    out
+}
+
+/// Dialogues with their turns, and how they ended.
+fn dialogues(record: &Record, look: Look) -> String {
+    let mut out = String::new();
+    for dialogue in &record.dialogues {
+        let (status, turns) = (dialogue.status.word(), counted(dialogue.turns.len(), "turn", "turns"));
+        out.push_str(&format!("\ndialogue {}: {status} ({}), {turns}\n", visible(&dialogue.step), dialogue.flow.word()));
+        for one in &dialogue.turns {
+            let DialogueTurn { number, from, to, text } = &one.turn;
+            out.push_str(&look.wrapped(&format!("  {number}. {} to {}: ", visible(from), visible(to)), &in_short(text)));
+        }
+        if !dialogue.reason.is_empty() {
+            out.push_str(&look.wrapped("  ended: ", &in_short(&dialogue.reason)));
         }
     }
     out

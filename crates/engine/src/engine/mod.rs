@@ -22,6 +22,7 @@
 
 pub(crate) mod acts;
 mod command;
+mod dialogues;
 #[cfg(test)]
 mod faults;
 mod forking;

@@ -132,6 +132,8 @@ impl Run {
                 result.iter_mut().for_each(shared);
             }
             Happening::TaskJudged { verdicts, .. } => judged(verdicts),
+            Happening::DialogueTurned { turn, .. } => hidden.hide_in(&mut turn.text),
+            Happening::DialogueJudged { reason, .. } | Happening::DialogueClosed { reason, .. } => hidden.hide_in(reason),
             Happening::ToolCalled { with, .. } => hidden.hide_in_value(with),
             Happening::ToolReplied { failure, result, .. } => {
                 failure.iter_mut().for_each(failed);

@@ -24,6 +24,13 @@ pub(crate) fn ms(duration: Duration) -> u64 {
 /// The most bytes of a result, or of what a gate gives beside the text, that judges are shown.
 pub(crate) const MOST_SHOWN: usize = 20_000;
 
+/// The first characters of a text; `…` behind them tells that there are more.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    let mut characters = text.chars();
+    let beginning: String = characters.by_ref().take(most).collect();
+    if characters.next().is_some() { format!("{beginning}…") } else { beginning }
+}
+
 /// A text as judges are shown it: of a long one the beginning.
 pub(crate) fn shown(text: &str, is_cut: bool, most: usize) -> String {
     let rows = if is_cut { format!("\n(There were more rows; only the first {MOST_ROWS} are in the result.)") } else { String::new() };

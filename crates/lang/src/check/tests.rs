@@ -91,7 +91,7 @@ models:
   default: { provider: openai, model: '{{ env.M }}', base_url: 'https://{{ env.H }}/', api_key: '{{ secrets.K }}' }
   other: { provider: scripted, replies: r.yaml }
 secrets: { K: A key. }
-agents: { a: { instructions: 'Hi {{ inputs.a }}.' } }
+agents: { a: { instructions: 'Hi {{ inputs.a }}.' }, b: { instructions: Hi. } }
 tools:
   post: { http: 'POST https://a.example/{{ with.x }}', headers: { H: '{{ with.x }}' }, query: { q: '{{ with.x }}' }, body: { b: ['{{ with.x }}', 1] }, with: { y: '{{ inputs.a }}' }, arguments: { x: text } }
   mail: { smtp: '{{ env.H }}:25', from: '{{ env.F }}', user: '{{ env.U }}', password: '{{ secrets.K }}' }
@@ -118,6 +118,7 @@ steps:
   - { id: plan, plan: a, prompt: 'Plan {{ inputs.a }}', may_use: [a], attach: '{{ inputs.a }}' }
   - { id: job, task: a, prompt: 'Do {{ inputs.a }}', artefact: '{{ inputs.a }}', accept: ['It is {{ inputs.a }}.', { id: own, description: It is measured., when: inputs.a == 'z', check: { contains: ['{{ inputs.a }}!'] } }], judge: a, attach: '{{ inputs.a }}', max_attempts: 2 }
   - { id: work, task: a, prompt: Do it., artefact: text, accept: inputs.l, judge: a, max_attempts: 2 }
+  - { id: talk, dialogue: [a, b], topic: 'About {{ inputs.a }}', attach: inputs.l, max_turns: 4, until: { expression: turns | length > 3 } }
   - id: route
     route: '{{ inputs.a }}'
     cases:

@@ -7,7 +7,7 @@ use super::form::mocked;
 use super::reading::{self, Reading};
 use super::schema_problems;
 use super::shape::{accept_tasks, schema};
-use crate::model::{Agent, FieldKind, OnFailure, OutputWord, Outputs, ProgramOutput, Shape, Step, StepKind};
+use crate::model::{Agent, DialogueEnd, DialogueStep, FieldKind, OnFailure, OutputWord, Outputs, ProgramOutput, Shape, Step, StepKind};
 use crate::source::Spanned;
 
 /// Told of what is no reply.
@@ -39,6 +39,7 @@ pub fn result(step: &Step, around: ResultContext, value: Value) -> Result<Value,
             Ok(value)
         }
         StepKind::Task(_) => task(value),
+        StepKind::Dialogue(dialogue) => talked(dialogue, value),
         StepKind::Approval(approval) => mocked(approval, value),
         StepKind::Gate(_) | StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => Ok(value),
     }
@@ -185,6 +186,31 @@ fn rows(one: bool, value: Value) -> Result<Value, Vec<String>> {
         _ => (false, "a query returns rows, each with its columns"),
     };
     if fits { Ok(value) } else { Err(vec![wanted.to_owned()]) }
+}
+
+/// What a dialogue gives. Of a mock the summary is enough.
+fn talked(own: &DialogueStep, value: Value) -> Result<Value, Vec<String>> {
+    let wanted = || vec!["a dialogue returns { ended, reason, summary, positions, turns }; ended is agreed, stalled or limit".to_owned()];
+    let Value::Object(mut given) = value else { return Err(wanted()) };
+    let mut positions: Map<String, Value> = own.agents.iter().map(|agent| (agent.value.clone(), json!(""))).collect();
+    if let Some(told) = given.remove("positions") {
+        let Value::Object(told) = told else { return Err(wanted()) };
+        for (name, text) in told {
+            match positions.get_mut(&name) {
+                Some(place) if text.is_string() => *place = text,
+                _ => return Err(wanted()),
+            }
+        }
+    }
+    let ended = given.remove("ended").unwrap_or(json!(DialogueEnd::Agreed.word()));
+    let (reason, turns) = (given.remove("reason").unwrap_or(json!("")), given.remove("turns").unwrap_or(json!([])));
+    let is_end = serde_json::from_value::<DialogueEnd>(ended.clone()).is_ok();
+    match given.remove("summary") {
+        Some(summary) if summary.is_string() && reason.is_string() && turns.is_array() && is_end && given.is_empty() => {
+            Ok(json!({ "ended": ended, "reason": reason, "summary": summary, "positions": positions, "turns": turns }))
+        }
+        _ => Err(wanted()),
+    }
 }
 
 /// What a task gives. Of a mock the result is enough.

@@ -26,13 +26,22 @@ pub fn agent(lower: &Lower, owner: &str, span: Span, node: &Node) -> Agent {
 /// The section `limits` of what `keys` are of.
 pub fn limits(keys: &KeyReader) -> Limits {
     let Some(limits) = keys.section("limits", &keys::LIMITS) else { return Limits::default() };
+    Limits { max_parallel: limits.limit("max_parallel"), max_steps: limits.limit("max_steps"), ..spent(keys, &limits) }
+}
+
+/// The same of a dialogue.
+pub fn limits_of_dialogue(keys: &KeyReader) -> Limits {
+    keys.section("limits", &keys::DIALOGUE_LIMITS).map(|limits| spent(keys, &limits)).unwrap_or_default()
+}
+
+/// Bounds on time, tokens and money.
+fn spent(keys: &KeyReader, limits: &KeyReader) -> Limits {
     Limits {
         deadline: limits.read("deadline", Lower::duration),
-        max_parallel: limits.limit("max_parallel"),
         max_tokens: limits.limit("max_tokens"),
         max_cost_usd: limits.read("max_cost_usd", Lower::positive),
-        max_steps: limits.limit("max_steps"),
         span: Some(keys.key_span("limits")),
+        ..Limits::default()
     }
 }
 

@@ -37,6 +37,7 @@ pub fn read(keys: &KeyReader, kind: &str) -> Option<StepKind> {
         "search" => super::knowledge::search(keys).map(StepKind::Search),
         "plan" => plan(keys).map(StepKind::Plan),
         "task" => task(keys).map(StepKind::Task),
+        "dialogue" => super::dialogue::dialogue(keys).map(StepKind::Dialogue),
         "call" => call(keys).map(StepKind::Call),
         "format" => format_step(keys).map(StepKind::Format),
         "gate" => gate(keys).map(StepKind::Gate),

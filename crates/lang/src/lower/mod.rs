@@ -12,6 +12,7 @@ mod checks;
 mod context;
 mod data;
 mod definitions;
+mod dialogue;
 mod fields;
 mod ids;
 pub mod keys;

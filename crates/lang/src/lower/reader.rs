@@ -66,9 +66,8 @@ impl<'a, 'w> KeyReader<'a, 'w> {
         let span = map.entries.first().map_or(node.span, |(key, _)| key.span);
         let mut reader = KeyReader { lower, owner, span, map, places: places.to_vec(), meant: vec![], misplaced: vec![] };
         for (key, value) in &map.entries {
-            match reader.rule(&key.text) {
-                Some(rule) => reader.check_available(rule, key, value),
-                None => reader.report_unknown(key, value),
+            if reader.rule(&key.text).is_none() {
+                reader.report_unknown(key, value);
             }
         }
         if let [head] = places
@@ -226,13 +225,6 @@ impl<'a, 'w> KeyReader<'a, 'w> {
         self.places.iter().find_map(|place| place.key(name))
     }
 
-    /// F910.
-    fn check_available(&self, rule: &KeyRule, key: &syntax::MapKey, value: &Node) {
-        if rule.is_later && value.to_value() != false {
-            self.lower.not_yet(&quoted(&key.text), key.span);
-        }
-    }
-
     /// F002, with what was probably meant.
     fn report_unknown(&mut self, key: &syntax::MapKey, value: &'a Node) {
         let place_names: Vec<&str> = self.places.iter().map(|place| place.name).collect();
@@ -340,7 +332,7 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             self.places.iter().partition(|place| KINDS.iter().any(|kind| std::ptr::eq(*kind, **place)));
         let listed = |places: Tables, without: Option<&str>| {
             let mut listed: Vec<&str> = vec![];
-            for key in places.iter().flat_map(|place| place.keys).filter(|key| !key.is_later && Some(key.name) != without) {
+            for key in places.iter().flat_map(|place| place.keys).filter(|key| Some(key.name) != without) {
                 if !listed.contains(&key.name) {
                     listed.push(key.name);
                 }

@@ -59,19 +59,26 @@ fn accept(keys: &KeyReader, node: &Node) -> Option<Accept> {
     Some(Accept::Listed(accept_items(keys, list)))
 }
 
-/// F310 where it is left out: a task without a bound could try for ever.
 fn max_attempts(keys: &KeyReader) -> Option<u64> {
     if !keys.has("max_attempts") {
         let message = format!("{} has no \"max_attempts\", so nothing says when it gives up", keys.owner);
-        let found = Diagnostic::new(Code::NoEnd, keys.key_span("task"), message);
-        keys.lower.report(found.help("add max_attempts: with the most tries, such as 5"));
-        return None;
+        no_end(keys, "task", message, "add max_attempts: with the most tries, such as 5");
     }
-    let most = keys.limit("max_attempts")?;
-    if most > MOST_TRIES {
-        let message = format!("\"max_attempts\" of {} is {most}; at most {MOST_TRIES} are allowed", keys.owner);
-        let span = keys.get("max_attempts").map_or(keys.key_span("max_attempts"), |node| node.span);
-        keys.lower.report(Diagnostic::too_large(span, message).help(format!("write {MOST_TRIES} or less")));
+    bounded(keys, "max_attempts", MOST_TRIES)
+}
+
+/// F310: work of a kind without a bound, which could go on for ever.
+pub(super) fn no_end(keys: &KeyReader, kind: &str, message: String, help: &str) {
+    keys.lower.report(Diagnostic::new(Code::NoEnd, keys.key_span(kind), message).help(help));
+}
+
+/// A number under a key, which is at most `most`.
+pub(super) fn bounded(keys: &KeyReader, key: &str, most: u64) -> Option<u64> {
+    let number = keys.limit(key)?;
+    if number > most {
+        let message = format!("\"{key}\" of {} is {number}; at most {most} are allowed", keys.owner);
+        let span = keys.get(key).map_or(keys.key_span(key), |node| node.span);
+        keys.lower.report(Diagnostic::too_large(span, message).help(format!("write {most} or less")));
     }
-    Some(most)
+    Some(number)
 }

@@ -70,15 +70,16 @@ pub(crate) fn one_kind<'a, 'w>(
     } else if !keys.meant().any(|meant| kinds.iter().any(|kind| kind.name == meant) || instead.is_some() && meant == "steps") {
         let own: Vec<&MapKey> = node.as_map().into_iter().flat_map(|map| &map.entries).map(|(key, _)| key).collect();
         let own: Vec<&MapKey> = own.into_iter().filter(|key| common.iter().all(|place| place.key(&key.text).is_none())).collect();
-        let now: Vec<&'static KeyTable> = kinds.iter().copied().filter(|kind| !kind.keys.first().is_some_and(|key| key.is_later)).collect();
         let has_all = |kind: &KeyTable, without: Option<&MapKey>| {
             own.iter().all(|key| kind.key(&key.text).is_some() || without.is_some_and(|without| std::ptr::eq(*key, without)))
         };
-        let fitting: Vec<&str> = now.iter().filter(|kind| has_all(kind, None)).map(|kind| kind.name).collect();
-        let names: Vec<&str> = now.iter().map(|kind| kind.name).collect();
+        let fitting: Vec<&str> = kinds.iter().filter(|kind| has_all(kind, None)).map(|kind| kind.name).collect();
+        let names: Vec<&str> = kinds.iter().map(|kind| kind.name).collect();
         // A slip of the key of a kind can be a key of another one: `top` of a search for `stop`.
         let slip = own.iter().find_map(|key| match nearest(&key.text, names.iter().copied()).as_slice() {
-            [kind] if fitting.is_empty() && now.iter().any(|table| table.name == *kind && has_all(table, Some(key))) => Some((*key, *kind)),
+            [kind] if fitting.is_empty() && kinds.iter().any(|table| table.name == *kind && has_all(table, Some(key))) => {
+                Some((*key, *kind))
+            }
             _ => None,
         });
         if let Some((key, kind)) = slip {

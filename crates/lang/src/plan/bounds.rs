@@ -41,7 +41,7 @@ pub struct AgentUse {
     /// What it is asked for.
     #[serde(skip_serializing_if = "AgentPart::is_own")]
     pub part: AgentPart,
-    /// How often: of a `plan` step, plans, and steps of all plans; of a `task` step, tries.
+    /// How often: of a `plan` step, plans, and steps of all plans; of a `task` step, tries; of a `dialogue` step, turns.
     #[serde(skip_serializing_if = "is_one")]
     pub times: u64,
 }
@@ -62,6 +62,8 @@ pub enum AgentPart {
     Checks,
     /// A step of a plan.
     Planned,
+    /// A turn of a dialogue, or a judgement of one.
+    Turns,
 }
 
 impl AgentPart {
@@ -295,6 +297,29 @@ impl Counter<'_> {
                 let calls = self.asked_all(planned, &askings).and(of_tools.times(task.most_tries()));
                 (askings, called, calls)
             }
+            StepKind::Dialogue(dialogue) => {
+                let (mut askings, mut called, mut of_tools) = (vec![], vec![], Calls::none());
+                for (place, agent) in (0..).zip(&dialogue.agents) {
+                    // Those that come first have the odd turn.
+                    let times = dialogue.most_turns().saturating_sub(place).div_ceil(dialogue.agents.len() as u64);
+                    let own = self.one_answer(planned, step, &agent.value);
+                    askings.push(AgentUse { turns: turns(planned, &agent.value), times, part: AgentPart::Turns, ..own });
+                    let (pipelines, calls) = self.tools(planned, &agent.value);
+                    called.extend(pipelines);
+                    of_tools = of_tools.and(calls.times(times));
+                }
+                let helper = |agent: &Spanned<String>, times, judges| AgentUse {
+                    repairs: if judges { MOST_REPAIRS.into() } else { 0 },
+                    times,
+                    judges,
+                    part: if judges { AgentPart::Turns } else { AgentPart::Own },
+                    ..self.one_answer(planned, step, &agent.value)
+                };
+                askings.extend(dialogue.until.judge.iter().map(|judge| helper(judge, dialogue.most_judgements(), true)));
+                askings.extend(dialogue.summary.iter().map(|summary| helper(summary, 1, false)));
+                let calls = self.asked_all(planned, &askings).and(of_tools);
+                (askings, called, calls)
+            }
             StepKind::Gate(gate) => {
                 let askings = self.judges(planned, step, JudgingStep::Gate(gate));
                 let calls = self.asked_all(planned, &askings);
@@ -452,7 +477,7 @@ fn turns(planned: &PipelinePlan, name: &str) -> u64 {
 /// How often `retry` may start a whole step: one that holds others at every failure, one that asks models when its `timeout` has ended.
 fn restarts(step: &Step) -> u64 {
     let Some(retry) = &step.retry else { return 1 };
-    let asks = matches!(step.kind, StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Task(_));
+    let asks = matches!(step.kind, StepKind::Agent(_) | StepKind::Gate(_) | StepKind::Task(_) | StepKind::Dialogue(_));
     let may = !asks || (step.timeout.is_some() && retry.on.contains(&FailureKind::Timeout));
     if may { retry.max_attempts.max(1) } else { 1 }
 }

@@ -2,6 +2,7 @@
 
 use super::types::Type;
 use crate::model::{ArtefactKind, Outputs, PERSONAL, Shape, Step, StepKind};
+use crate::source::Spanned;
 
 /// `channel`: the keys of its file, and `prompt`.
 pub(super) fn channel() -> Type {
@@ -94,6 +95,30 @@ fn verdict() -> Type {
     ])
 }
 
+/// The output of `dialogue`.
+pub(super) fn dialogue(agents: &[Spanned<String>]) -> Type {
+    let positions = Type::object(agents.iter().map(|agent| (agent.value.as_str(), Type::Text)));
+    Type::object([
+        ("ended", Type::Text),
+        ("reason", Type::Text),
+        ("summary", Type::Text),
+        ("positions", positions),
+        ("turns", Type::list(turn())),
+    ])
+}
+
+/// A turn of a dialogue.
+pub(super) fn turn() -> Type {
+    let texts = ["from", "to", "text"].map(|name| (name, Type::Text));
+    Type::object(texts.into_iter().chain([("number", Type::Number), ("usage", usage())]))
+}
+
+/// What calls of models cost.
+fn usage() -> Type {
+    let numbers = ["input_tokens", "output_tokens", "total_tokens", "cost_usd", "unknown_tokens"];
+    Type::object(numbers.map(|name| (name, Type::Number)))
+}
+
 /// The output of `task`.
 pub(super) fn task(kind: Option<ArtefactKind>) -> Type {
     let result = match kind {
@@ -118,10 +143,6 @@ pub(super) fn with_of_task() -> Type {
 /// `details` of a step.
 pub(super) fn details(step: &Step) -> Type {
     let mut fields = vec![("attempts", Type::Number), ("duration_ms", Type::Number), ("mocked", Type::Boolean), ("cached", Type::Boolean)];
-    let usage = || {
-        let numbers = ["input_tokens", "output_tokens", "total_tokens", "cost_usd", "unknown_tokens"];
-        Type::object(numbers.map(|name| (name, Type::Number)))
-    };
     if step.for_each.is_some() {
         fields.push(("failed", Type::Number));
         return Type::object(fields);
@@ -172,6 +193,15 @@ pub(super) fn details(step: &Step) -> Type {
                 ("tool_calls", Type::Any),
             ]);
         }
+        StepKind::Dialogue(_) => fields.extend([
+            ("status", Type::Text),
+            ("summary", Type::Text),
+            ("positions", Type::open_object([])),
+            ("turns", Type::list(turn())),
+            ("usage", usage()),
+            ("model", Type::Any),
+            ("tool_calls", Type::Any),
+        ]),
         StepKind::Stop(_) => fields.push(("reason", Type::Text)),
         // What a tool tells besides is not known.
         StepKind::Tool(_) | StepKind::Broken => return Type::Any,

@@ -117,7 +117,7 @@ impl<'a> PipelineNames<'a> {
         if matches!(seat.at, Viewpoint::Conversation) {
             known.retain(|name| matches!(*name, "inputs" | "person"));
         }
-        let more = ["failure", "value", "text", "with", "secrets", "env"];
+        let more = ["failure", "value", "text", "with", "turns", "turn", "secrets", "env"];
         known.extend(more.into_iter().filter(|name| (*name != "secrets" || seat.more.secrets) && self.root(seat, name).is_ok()));
         if let Viewpoint::Step(ix, part) = seat.at {
             let loops: Vec<&'a ForEach> = self.loops_around(ix, part).map(|(_, for_each)| for_each).collect();
@@ -177,6 +177,8 @@ impl<'a> PipelineNames<'a> {
             "item" => return self.element(seat, name),
             "value" if seat.more.judged => Type::Any,
             "text" if seat.more.judged => Type::Text,
+            "turns" if seat.more.turns => Type::list(known::turn()),
+            "turn" if seat.more.turns => known::turn(),
             "with" if seat.more.with.is_some() => seat.more.with.clone().unwrap_or(Type::Any),
             // Secrets have codes of their own: where they may stand depends on what becomes of the text.
             "secrets" => Type::Any,

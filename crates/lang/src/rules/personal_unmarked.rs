@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use super::giving::Gives;
 use super::personal_sources::{PersonalSources, all, first};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{AgentStep, Data, Filling, Pipeline, PlanStep, StepKind, TaskStep, Text};
+use crate::model::{AgentStep, Data, DialogueStep, Filling, Pipeline, PlanStep, StepKind, TaskStep, Text};
 use crate::plan::PlannedStep;
 use crate::sql::{self, Name};
 
@@ -18,6 +18,9 @@ fn inflow<'p>(sources: &PersonalSources, pipeline: &'p Pipeline, planned: &'p Pl
         }
         StepKind::Task(TaskStep { prompt, attach, with, .. }) => {
             std::iter::once(prompt).chain(attach.iter().flat_map(Filling::texts)).chain(all(with)).collect()
+        }
+        StepKind::Dialogue(DialogueStep { topic, attach, .. }) => {
+            std::iter::once(topic).chain(attach.iter().flat_map(Filling::texts)).collect()
         }
         StepKind::Set(value) => value.texts(),
         StepKind::Format(step) => vec![&step.text],

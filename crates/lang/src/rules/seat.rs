@@ -66,6 +66,8 @@ pub struct More {
     pub secrets: bool,
     /// Whether `value` and `text` may: in checks.
     pub judged: bool,
+    /// Whether `turns` and `turn` may: in `until` of a dialogue.
+    pub turns: bool,
     /// What `with` is, in checks and tools.
     pub with: Option<Type>,
     /// What holds wherever the text is filled in: the `when` of its criterion.
@@ -165,7 +167,7 @@ impl<'a> Texts<'a> {
 
     fn add(&mut self, authored: Authored<'a>, seat: usize) {
         let role = match authored.key {
-            TextKey::When | TextKey::CaseWhen | TextKey::CriterionWhen | TextKey::CheckExpression => TextRole::Condition,
+            TextKey::When | TextKey::CaseWhen | TextKey::CriterionWhen | TextKey::CheckExpression | TextKey::Until => TextRole::Condition,
             TextKey::ForEach if authored.is_whole => TextRole::List,
             TextKey::WrittenScorecard => TextRole::Scorecard,
             TextKey::Questions => TextRole::Questions,
@@ -188,11 +190,14 @@ impl<'a> Texts<'a> {
         // Criteria that stand in the step.
         let judged = More { judged: true, with: Some(with_of_task()), ..More::default() };
         let judged = step.kind.facts().judges.map(|_| self.seat(Viewpoint::Step(ix, StepPart::Work), judged));
+        let is_dialogue = matches!(step.kind, StepKind::Dialogue(_));
+        let turns = is_dialogue.then(|| self.seat(Viewpoint::Step(ix, StepPart::Work), More { turns: true, ..More::default() }));
         step.each_text(&mut |authored| {
             let seat = match authored.key {
                 TextKey::When => when,
                 TextKey::ForEach => list,
                 TextKey::Check | TextKey::CheckExpression | TextKey::CriterionWhen => judged.unwrap_or(work),
+                TextKey::Until => turns.unwrap_or(work),
                 _ => work,
             };
             self.add(authored, seat);

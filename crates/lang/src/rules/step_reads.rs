@@ -183,6 +183,7 @@ impl PipelineNames<'_> {
             },
             StepKind::Plan(plan) => self.planned(plan),
             StepKind::Task(task) => known::task(task.fixed_artefact()),
+            StepKind::Dialogue(dialogue) => known::dialogue(&dialogue.agents),
             StepKind::Route(_) => {
                 let cases = self.pipeline.step(ix).cases.iter().map(|block| {
                     let block = self.pipeline.block(*block);

@@ -51,11 +51,14 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     for planned in &pipeline.steps {
         let owner = format!("step \"{}\" uses", planned.step.id.value);
         let kind = &planned.step.kind;
-        kind.agents_with_tools().into_iter().for_each(|agent| look.up("agent", &owner, agent, &file.agents));
+        let asked = kind.agents_with_tools().into_iter().chain(kind.facts().helpers.into_iter().flatten());
+        asked.for_each(|agent| look.up("agent", &owner, agent, &file.agents));
         if let Some(model) = kind.facts().model.filter(|model| model.form == Form::Plain && &*model.source != DEFAULT_MODEL) {
             look.up("model", &owner, &Spanned::new(model.source.to_string(), model.place.span), &file.models);
         }
-        if let StepKind::Tool(step) = kind {
+        if let StepKind::Dialogue(dialogue) = kind {
+            dialogue.policy.iter().for_each(|policy| look.up("policy", &owner, policy, &file.policies));
+        } else if let StepKind::Tool(step) = kind {
             look.tool(&owner, &step.tool, &file.tools);
         } else if let StepKind::Search(step) = kind {
             let all = file.tools.iter().filter(|(_, tool)| tool.knowledge().is_some() || tool.kind == ToolKind::Broken);

@@ -23,7 +23,10 @@ pub(super) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) {
     used.policies.extend(file.policy.iter().map(Spanned::as_str));
     for planned in &names.pipeline.steps {
         let kind = &planned.step.kind;
-        used.agents.extend(kind.agents_with_tools().into_iter().map(Spanned::as_str));
+        used.agents.extend(kind.agents_with_tools().into_iter().chain(kind.facts().helpers.into_iter().flatten()).map(Spanned::as_str));
+        if let StepKind::Dialogue(dialogue) = kind {
+            used.policies.extend(dialogue.policy.iter().map(Spanned::as_str));
+        }
         let fixed = kind.facts().model.filter(|model| model.form == Form::Plain);
         used.models.extend(fixed.map(|model| &*model.source));
         used.any_model |= kind.facts().model.is_some() && fixed.is_none();

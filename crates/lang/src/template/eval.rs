@@ -309,8 +309,12 @@ impl<'a> Evaluation<'a> {
             Some((_, Some(other))) => Some(self.value(other)?),
             _ => None,
         };
+        // Without a test an element that lacks the attribute is left out; one that all lack is a slip.
+        if test.is_none() && !list.is_empty() && list.iter().all(|element| field(element, &attribute).is_none()) {
+            return Err(filters::no_field(0, &attribute));
+        }
         let mut kept = vec![];
-        for element in list {
+        for (index, element) in list.into_iter().enumerate() {
             let found = field(&element, &attribute);
             let passed = match (test, &found) {
                 (None, found) => found.as_ref().is_some_and(Value::is_true),
@@ -318,7 +322,7 @@ impl<'a> Evaluation<'a> {
                 (Some((Test::Undefined, _)), found) => found.is_none(),
                 (Some((Test::In, _)), Some(found)) => contains(other.as_ref().unwrap_or(&Value::UNDEFINED), found, &mut self.budget)?,
                 (Some((test, _)), Some(found)) => passes(*test, found, other.as_ref(), &mut self.budget)?,
-                (Some(_), None) => false,
+                (Some(_), None) => return Err(filters::no_field(index, &attribute)),
             };
             if passed == keep {
                 kept.push(element);

@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::blocking::CancelFlag;
 use crate::event::Failure;
 use crate::model::FieldKind;
@@ -19,8 +22,65 @@ pub(super) enum Datum<'a> {
     Text(Cow<'a, str>),
 }
 
+impl Serialize for Datum<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Datum::Null => to.serialize_unit(),
+            Datum::Boolean(value) => to.serialize_bool(*value),
+            Datum::Integer(value) => to.serialize_i64(*value),
+            Datum::Number(value) => to.serialize_f64(*value),
+            Datum::Text(text) => to.serialize_str(text),
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Datum<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Datum<'a>, D::Error> {
+        from.deserialize_any(DatumVisitor)
+    }
+}
+
+/// Reads what [`Datum`] writes: a whole number of type `Number` has a fraction, as in `5.0`.
+struct DatumVisitor;
+
+impl<'de> Visitor<'de> for DatumVisitor {
+    type Value = Datum<'de>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a value of a table")
+    }
+
+    fn visit_unit<E>(self) -> Result<Datum<'de>, E> {
+        Ok(Datum::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Datum<'de>, E> {
+        Ok(Datum::Boolean(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Datum<'de>, E> {
+        Ok(Datum::Integer(value))
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Datum<'de>, E> {
+        i64::try_from(value).map(Datum::Integer).map_err(E::custom)
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Datum<'de>, E> {
+        Ok(Datum::Number(value))
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Datum<'de>, E> {
+        Ok(Datum::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Datum<'de>, E> {
+        Ok(Datum::Text(Cow::Owned(text.to_owned())))
+    }
+}
+
 /// The type of a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ColumnType {
     /// All cells are empty.
     Unknown,

@@ -1,17 +1,16 @@
 //! The columns of a table, for checking a pipeline: only the first line, sheet or schema is read.
 
 use std::io::Read;
+use std::time::Duration;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rusqlite::{Connection, OpenFlags};
 
 use super::blocking::CancelFlag;
-use super::columns::RowSource;
+use super::child;
 use super::database::{columns_of, tables_in, wanted_table};
 use super::delimited::Delimited;
-use super::excel::Workbook;
-use super::names::column_names;
-use super::sentence::internal;
+use super::parsed::first_row;
 use super::source::{absolute, open, read_all};
 use crate::model::DataKind;
 use crate::port::TableSource;
@@ -20,27 +19,20 @@ use crate::port::TableSource;
 const MOST_TEXT: u64 = 256 << 10;
 /// Maximum size of a workbook, in bytes. A larger one is not opened.
 const MOST_WORKBOOK: u64 = 8 << 20;
+/// Time for a workbook.
+const MOST_TIME: Duration = Duration::from_secs(5);
 /// Characters that are not percent-encoded in the URI of a SQLite file.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.');
 
 /// The names of the columns. `None` if they cannot be read this way; an error is then reported when the table is read.
 pub fn header(table: &TableSource) -> Option<Vec<String>> {
-    let mut rows: Box<dyn RowSource> = match table.kind {
-        DataKind::Csv | DataKind::Tsv => Box::new(Delimited::of_bytes(&table.file, table.kind, beginning(table)?).ok()?),
-        DataKind::Excel => {
-            let bytes = read_all(&table.file, MOST_WORKBOOK).ok()?.0;
-            Box::new(Workbook::open(&table.file, bytes, &CancelFlag::default()).ok()?.sheet(table.table.as_deref()).ok()?)
-        }
+    let mut rows = match table.kind {
+        DataKind::Csv | DataKind::Tsv => Delimited::of_bytes(&table.file, table.kind, beginning(table)?).ok()?,
+        DataKind::Excel => return child::header(table, read_all(&table.file, MOST_WORKBOOK).ok()?.0, MOST_TIME),
         DataKind::Sqlite => return of_sqlite(table),
         DataKind::Parquet | DataKind::DuckDb => return None,
     };
-    let mut header = None;
-    // The first row is enough: the error only stops the iteration.
-    let _ = rows.each_row(&CancelFlag::default(), &mut |row| {
-        header.get_or_insert_with(|| row.cells.iter().map(|cell| cell.text().into_owned()).collect::<Vec<String>>());
-        Err(internal(""))
-    });
-    Some(column_names(header?.iter().map(String::as_str)))
+    first_row(&mut rows, &CancelFlag::default())
 }
 
 /// The beginning of a text file, in whole lines.

@@ -1,20 +1,24 @@
 //! Tables and files. Answers `sql` steps with SQLite over CSV, TSV, Excel and SQLite files, and with DuckDB (feature `duckdb`) over Parquet and
 //! DuckDB files. Reads files for `read` steps.
 //!
-//! The steps of a table file: `source` (open, decode) → `delimited` or `excel` (rows of cells) → `columns` (names, types) → `load` (a table in
-//! memory) → `query` (behind `guard`). SQLite files are attached read-only instead of loaded. `database` keeps loaded tables between queries;
+//! The steps of a table file: `source` (open, decode) → `delimited` or `excel` (rows of cells) → `columns` (cells), `typed` (names, types) → `load` (a
+//! table in memory) → `query` (behind `guard`). SQLite files are attached read-only instead of loaded. `database` keeps loaded tables between queries;
 //! For a `read` step, `profile` describes such a file from its rows alone, with the values of `counts`; `summary` describes a table of a database with
 //! queries. `engines` decides which engine answers; `duck` is the second engine.
 //!
+//! What a library of others parses (Excel, Word, PDF, pictures) goes by its bytes to a process of its own (`child`), in which `parsed` does the work.
+//!
 //! How to add a kind of table file: implement [`columns::RowSource`] and add it in `load`.
-//! How to add a kind of file to read: add a module here and use it in `read`.
+//! How to add a kind of file to read: add a module here and use it in `read`; if a library parses it, in `parsed`.
 
 mod archive;
 mod blocking;
+mod child;
 mod columns;
 mod counts;
 mod database;
 mod delimited;
+mod described;
 mod document;
 #[cfg(feature = "duckdb")]
 mod duck;
@@ -24,6 +28,7 @@ mod guard;
 mod header;
 mod load;
 mod names;
+mod parsed;
 mod pdf;
 mod pdf_page;
 mod personal;
@@ -38,6 +43,7 @@ mod summary;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod typed;
 
 use std::sync::Arc;
 
@@ -52,6 +58,7 @@ use database::DatabasePool;
 use query::Answers;
 
 pub(super) use blocking::{CancelFlag, on_thread};
+pub use child::reader;
 pub use header::header;
 pub(super) use read::searchable;
 pub(super) use sentence::{counted, failure, shown};

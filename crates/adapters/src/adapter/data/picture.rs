@@ -1,17 +1,17 @@
 //! The size of pictures. The picture itself is passed to a model as a file.
 
-use std::io::{BufReader, Cursor};
 use std::path::Path;
 
-use imagesize::{ImageType, reader_size};
+use imagesize::ImageType;
 
+use super::super::picture_kind::{picture_kind, picture_size};
 use super::sentence::{file_name, wrong_type};
 use crate::event::Failure;
 
 /// Returns the kind, and the width and height in pixels.
 pub(super) fn size(path: &Path, bytes: &[u8]) -> Result<(&'static str, u64, u64), Failure> {
     let wrong = || wrong_type(format!("{} is not a picture that can be read. Save it as PNG or JPEG.", file_name(path)));
-    let kind = match imagesize::image_type(bytes).map_err(|_| wrong())? {
+    let kind = match picture_kind(bytes).ok_or_else(wrong)? {
         ImageType::Png => "PNG",
         ImageType::Jpeg => "JPEG",
         ImageType::Gif => "GIF",
@@ -20,7 +20,7 @@ pub(super) fn size(path: &Path, bytes: &[u8]) -> Result<(&'static str, u64, u64)
         ImageType::Tiff => "TIFF",
         _ => return Err(wrong()),
     };
-    let size = reader_size(BufReader::new(Cursor::new(bytes))).map_err(|_| wrong())?;
+    let size = picture_size(bytes).ok_or_else(wrong)?;
     Ok((kind, size.width as u64, size.height as u64))
 }
 

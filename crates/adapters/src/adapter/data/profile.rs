@@ -8,9 +8,9 @@ use serde_json::{Number, Value};
 use super::blocking::CancelFlag;
 use super::columns::{Cell, ColumnType, Datum, Guess, RowSource};
 use super::counts::{CountedValue, Counts, Merged};
-use super::load::{named, no_header};
 use super::sentence::internal;
 use super::summary::{SAMPLE_ROWS, markdown, share, short};
+use super::typed::{named, no_header};
 use crate::event::Failure;
 use crate::port::{ColumnSummary, TableSource, TableSummary, ValueCount};
 
@@ -257,7 +257,7 @@ mod tests {
 
     use super::super::database::Database;
     use super::super::delimited::Delimited;
-    use super::super::load::rows_of;
+    use super::super::excel::Workbook;
     use super::super::summary::summary;
     use super::super::testing::{sheet_of, table_of, workbook};
     use super::*;
@@ -270,7 +270,14 @@ mod tests {
 
     fn profiled(table: &TableSource, most_counted: usize) -> Result<TableSummary, String> {
         let cancel = CancelFlag::default();
-        let read = rows_of(table, &cancel).and_then(|(mut rows, _)| within(rows.as_mut(), table, most_counted, &cancel));
+        let mut rows: Box<dyn RowSource> = match table.kind {
+            DataKind::Excel => {
+                let bytes = std::fs::read(&table.file).unwrap();
+                Box::new(Workbook::open(&table.file, bytes, &cancel).unwrap().sheet(None).unwrap())
+            }
+            kind => Box::new(Delimited::open(&table.file, kind).unwrap().0),
+        };
+        let read = within(rows.as_mut(), table, most_counted, &cancel);
         read.map_err(|failure| failure.message)
     }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use super::super::files;
+use super::super::picture_kind::picture_kind;
 use super::sentence::{file_name, too_large, unavailable, wrong_type};
 use crate::event::Failure;
 
@@ -194,7 +195,7 @@ impl Content {
             _ if looks_like_text(bytes) => Content::Other, // a table whose first column is called PAR1 or BMI
             Some((_, content)) => *content,
             None if bytes.get(8..12) == Some(b"DUCK") => Content::DuckDb,
-            None if imagesize::image_type(bytes).is_ok() => Content::Image,
+            None if picture_kind(bytes).is_some() => Content::Image,
             None => Content::Other,
         }
     }

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use rusqlite::config::DbConfig;
+use rusqlite::ffi::SQLITE_IOERR_SHORT_READ;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params};
 use sha2::{Digest, Sha256};
@@ -72,16 +73,33 @@ pub(super) enum IndexError {
     Failed(Failure),
 }
 
+impl From<Failure> for IndexError {
+    fn from(failure: Failure) -> IndexError {
+        IndexError::Failed(failure)
+    }
+}
+
 impl From<rusqlite::Error> for IndexError {
     fn from(error: rusqlite::Error) -> IndexError {
-        let is_damage = match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => true,
-            Some(ErrorCode::Unknown) => error.to_string().contains("no such table") || error.to_string().contains("no such column"),
-            _ => matches!(error, rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..)),
-        };
-        match is_damage {
-            true => IndexError::Damaged(format!("was damaged ({error})")),
-            false => IndexError::Failed(of_sqlite(&error)),
+        match error.sqlite_error_code() {
+            // The disk, another process, or time is against it.
+            Some(
+                ErrorCode::PermissionDenied
+                | ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::FileLockingProtocolFailed
+                | ErrorCode::OutOfMemory
+                | ErrorCode::ReadOnly
+                | ErrorCode::OperationInterrupted
+                | ErrorCode::OperationAborted
+                | ErrorCode::DiskFull
+                | ErrorCode::CannotOpen,
+            ) => IndexError::Failed(of_sqlite(&error)),
+            Some(ErrorCode::SystemIoFailure) if error.sqlite_error().is_none_or(|found| found.extended_code != SQLITE_IOERR_SHORT_READ) => {
+                IndexError::Failed(of_sqlite(&error))
+            }
+            // The statements and what is written are always the same, so anything else that is wrong is in the file.
+            _ => IndexError::Damaged(format!("was damaged ({error})")),
         }
     }
 }

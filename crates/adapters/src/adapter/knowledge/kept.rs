@@ -1,6 +1,8 @@
 //! Where indexes are kept, and which of them are cleared away: those of files that runs have filled in, since each set of files has one.
 
+use std::collections::BTreeSet;
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -56,14 +58,15 @@ pub(super) fn of_disk(file: &Path, error: &std::io::Error) -> Failure {
 /// when the process ends, in any way.
 #[derive(Debug)]
 pub(super) struct IndexUse {
-    /// A file beside the index. Who searches shares its lock, and who clears the index away has it alone; its time is that of the last use.
+    /// A file beside the index, with the runs that used it, one a line. Who searches shares its lock, and who clears the index away has it alone; its time
+    /// is that of the last use.
     _mark: File,
     index: PathBuf,
 }
 
 impl IndexUse {
-    /// Begins a use.
-    pub(super) fn begin(index: &Path, now: SystemTime, cancel: &CancelFlag) -> Result<IndexUse, Failure> {
+    /// Begins a use by a run.
+    pub(super) fn begin(index: &Path, run: &str, now: SystemTime, cancel: &CancelFlag) -> Result<IndexUse, Failure> {
         let of_disk = |error: std::io::Error| of_disk(index, &error);
         files::private_folder(index.parent().unwrap_or(Path::new(""))).map_err(of_disk)?;
         let path = index.with_extension(MARK);
@@ -71,7 +74,7 @@ impl IndexUse {
             let mark = files::open_private(&path).map_err(of_disk)?;
             match mark.try_lock_shared() {
                 Ok(()) => {
-                    mark.set_modified(now).map_err(of_disk)?;
+                    noted(&path, run).and_then(|()| mark.set_modified(now)).map_err(of_disk)?;
                     if !is_gone(&mark) {
                         return Ok(IndexUse { _mark: mark, index: index.to_path_buf() });
                     }
@@ -108,6 +111,38 @@ impl IndexUse {
             }
         }
     }
+}
+
+/// Notes a run in a mark of use, once.
+fn noted(mark: &Path, run: &str) -> std::io::Result<()> {
+    if std::fs::read_to_string(mark)?.lines().any(|line| line == run) {
+        return Ok(());
+    }
+    // At the end, whoever else writes there.
+    File::options().append(true).open(mark)?.write_all(format!("{run}\n").as_bytes())
+}
+
+/// Removes the indexes of documents that runs filled in, but for those that one of the runs `kept` used and those that a search uses now.
+///
+/// # Errors
+/// Fails if one of them cannot be removed.
+pub fn forget_runs(project: &Path, kept: &BTreeSet<String>) -> std::io::Result<()> {
+    let folder = folder(project).join(OF_RUNS);
+    let entries = match std::fs::read_dir(&folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    let marks: BTreeSet<PathBuf> = entries.map(|entry| Ok(entry?.path().with_extension(MARK))).collect::<std::io::Result<_>>()?;
+    for mark in marks {
+        let runs = match std::fs::read_to_string(&mark) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            runs => runs?,
+        };
+        if !runs.lines().any(|run| kept.contains(run)) {
+            clear(&mark.with_extension("db"), &mark)?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes an index that no search uses.

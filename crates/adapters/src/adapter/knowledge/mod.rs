@@ -37,6 +37,7 @@ use crate::port::{
     TextMask,
 };
 use index::{DocumentIndex, IndexError};
+pub use kept::forget_runs;
 use update::{IndexProgress, UpToDate, UpdateWorld, of_index, up_to_date};
 
 /// Maximum number of searches that work on files at once; others wait.
@@ -86,45 +87,45 @@ impl DocumentSearch for Documents {
 type SharedIndex = Arc<std::sync::Mutex<DocumentIndex>>;
 
 impl Documents {
+    /// Only a look at its pages shows that an index is damaged: it is made anew once, whatever was being done.
     async fn found(self, request: Arc<SearchRequest>) -> Result<FoundPieces, Failure> {
-        let mut damage = None;
-        loop {
-            let is_second = damage.is_some();
-            let UpToDate { index, mut report, lock, in_use: _in_use } = self.brought(&request, damage.take()).await?;
-            let index = Arc::new(std::sync::Mutex::new(index));
-            let vector = match &request.embed {
-                None => None,
-                Some(embed) => {
-                    if lock.is_some() {
-                        report.tokens += self.fill_in(&request, embed, &index).await?;
-                        drop(lock);
-                    }
-                    let (vector, tokens) = self.vector(&request, embed).await?;
-                    report.tokens += tokens;
-                    Some(vector)
-                }
-            };
-            let (asked, all_pieces) = (Arc::clone(&request), report.all_pieces);
-            match self.on_index(&request, &index, move |index| Ok(best(index, &asked, all_pieces, vector.as_deref()))).await? {
-                Ok(pieces) => return Ok(FoundPieces { pieces, ..report }),
-                // Only a look at its pages shows that they are damaged.
-                Err(IndexError::Damaged(why)) if !is_second => damage = Some(why),
-                Err(error) => return Err(of_index(error)),
-            }
+        match self.found_in(&request, None).await {
+            Err(IndexError::Damaged(why)) => self.found_in(&request, Some(why)).await.map_err(of_index),
+            found => found.map_err(of_index),
         }
     }
 
-    async fn brought(&self, request: &Arc<SearchRequest>, damage: Option<String>) -> Result<UpToDate, Failure> {
+    async fn found_in(&self, request: &Arc<SearchRequest>, damage: Option<String>) -> Result<FoundPieces, IndexError> {
+        let UpToDate { index, mut report, lock, in_use: _in_use } = self.brought(request, damage).await?;
+        let index = Arc::new(std::sync::Mutex::new(index));
+        let vector = match &request.embed {
+            None => None,
+            Some(embed) => {
+                if lock.is_some() {
+                    report.tokens += self.fill_in(request, embed, &index).await?;
+                    drop(lock);
+                }
+                let (vector, tokens) = self.vector(request, embed).await?;
+                report.tokens += tokens;
+                Some(vector)
+            }
+        };
+        let (asked, all_pieces) = (Arc::clone(request), report.all_pieces);
+        let pieces = self.on_index(request, &index, move |index| best(index, &asked, all_pieces, vector.as_deref())).await?;
+        Ok(FoundPieces { pieces, ..report })
+    }
+
+    async fn brought(&self, request: &Arc<SearchRequest>, damage: Option<String>) -> Result<UpToDate, IndexError> {
         let (asked, own, clock) = (Arc::clone(request), Arc::clone(&self.own), Arc::clone(&self.clock));
         let brought = on_thread(&self.permits, request.timeout, "Reading the documents", move |cancel| {
-            up_to_date(&asked, UpdateWorld { own: &own.for_many(), clock: &*clock, cancel }, damage)
+            Ok(up_to_date(&asked, UpdateWorld { own: &own.for_many(), clock: &*clock, cancel }, damage))
         })
-        .await?;
+        .await??;
         match brought.report.left_out.first() {
             // An empty list would say that the documents do not hold the answer.
             Some(first) if brought.report.all_pieces == 0 => {
                 let message = format!("none of the documents of knowledge {} can be searched: {}", request.knowledge, visible(first));
-                Err(failure(FailureKind::Unavailable, message))
+                Err(failure(FailureKind::Unavailable, message).into())
             }
             _ => Ok(brought),
         }
@@ -134,22 +135,22 @@ impl Documents {
         &self,
         request: &SearchRequest,
         index: &SharedIndex,
-        work: impl FnOnce(&mut DocumentIndex) -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T, Failure> {
+        work: impl FnOnce(&mut DocumentIndex) -> Result<T, IndexError> + Send + 'static,
+    ) -> Result<T, IndexError> {
         let index = Arc::clone(index);
-        on_thread(&self.permits, request.timeout, "The search", move |_| work(&mut held(&index))).await
+        on_thread(&self.permits, request.timeout, "The search", move |_| Ok(work(&mut held(&index)))).await?
     }
 
     /// Makes the vectors that are missing. What was made is kept at once, so a search that breaks off here pays for nothing twice.
-    async fn fill_in(&self, request: &SearchRequest, embed: &Embedding, index: &SharedIndex) -> Result<u64, Failure> {
-        let all = self.on_index(request, index, |index| index.count_without_vectors().map_err(of_index)).await?;
+    async fn fill_in(&self, request: &SearchRequest, embed: &Embedding, index: &SharedIndex) -> Result<u64, IndexError> {
+        let all = self.on_index(request, index, |index| index.count_without_vectors()).await?;
         let (mut done, mut tokens, mut progress) = (0, 0, IndexProgress::default());
         let each = match embed {
             Embedding::Endpoint(_) => EACH_REQUEST,
             Embedding::Scripted { .. } => EACH_SCRIPTED,
         };
         loop {
-            let missing = self.on_index(request, index, move |index| index.without_vectors(each).map_err(of_index)).await?;
+            let missing = self.on_index(request, index, move |index| index.without_vectors(each)).await?;
             if missing.is_empty() {
                 return Ok(tokens);
             }
@@ -159,7 +160,7 @@ impl Documents {
             tokens += made.tokens;
             done += hashes.len();
             let vectors: Vec<(Vec<u8>, Vec<f32>)> = hashes.into_iter().zip(made.vectors.into_iter().map(of_length_one)).collect();
-            self.on_index(request, index, move |index| index.keep_vectors(&vectors).map_err(of_index)).await?;
+            self.on_index(request, index, move |index| index.keep_vectors(&vectors)).await?;
         }
     }
 

@@ -43,6 +43,7 @@ impl Project {
             project: self.0.path().to_path_buf(),
             files: files.iter().map(pattern).collect(),
             given: None,
+            run: "r_1".to_owned(),
             mode: SearchMode::Words,
             embed: None,
             query: query.to_owned(),
@@ -267,6 +268,61 @@ fn a_damaged_index_is_made_anew_and_told() {
     assert_eq!((texts(&after), after.rebuilt.as_str()), (vec!["apples"], "was damaged (a piece is not as it was written)"));
 }
 
+/// Damage that SQLite has no code of its own for, and damage that shows only while vectors are looked at.
+#[test]
+fn an_index_whose_tables_are_not_as_they_were_made_is_made_anew() {
+    let project = Project::with(&[("a.md", "apples"), ("b.md", LEAVE)]);
+    let embed = Some(Embedding::Scripted { meanings: Default::default() });
+    let ask = || {
+        let request = project.request(&["*.md"], "apples");
+        found(SearchRequest { mode: SearchMode::Both, embed: embed.clone(), ..request }).unwrap_or_else(|failure| panic!("{failure:?}"))
+    };
+    ask();
+    let [index] = project.indexes().try_into().unwrap();
+    for harm in [
+        "drop table words_data",
+        "drop table words_config",
+        "delete from words_data",
+        "drop table pieces",
+        "drop table settings",
+        "alter table vectors rename to others",
+        "alter table pieces rename column hash to other",
+        "update vectors set vector = 'text'",
+        "update pieces set hash = 'x'; delete from vectors",
+        "update pieces set text = x'ff'; delete from vectors",
+    ] {
+        let other = rusqlite::Connection::open(&index).unwrap();
+        other.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false).unwrap();
+        other.execute_batch(&format!("pragma writable_schema = on; {harm}")).unwrap_or_else(|error| panic!("{harm}: {error}"));
+        drop(other);
+        let after = ask();
+        assert_eq!((texts(&after)[0], after.files), ("apples", 2), "{harm}");
+        assert!(after.rebuilt.starts_with("was damaged"), "{harm}: {:?}", after.rebuilt);
+        assert_eq!(ask().rebuilt, "", "{harm}");
+    }
+}
+
+#[test]
+fn an_index_goes_with_the_last_run_that_filled_its_documents_in() {
+    let project = Project::with(&[("one.md", "apples"), ("two.md", "pears")]);
+    let ask = |run: &str, name: &str| {
+        found(SearchRequest { run: run.to_owned(), ..project.given(&[project.path(name)], "apples pears") }).unwrap();
+    };
+    ask("r_1", "one.md");
+    ask("r_2", "one.md");
+    ask("r_2", "two.md");
+    found(project.request(&["*.md"], "apples")).unwrap();
+    let left = |kept: &[&str]| {
+        forget_runs(project.0.path(), &kept.iter().map(|run| (*run).to_owned()).collect()).unwrap();
+        fs::read_dir(project.path(".flow/knowledge/runs")).unwrap().count()
+    };
+    assert_eq!(left(&["r_1", "r_2"]), 6, "an index, its lock and its mark for each file");
+    assert_eq!(left(&["r_1"]), 3);
+    assert_eq!(left(&[]), 0);
+    assert_eq!(project.indexes().len(), 1, "that of written files stays");
+    forget_runs(&project.path("none"), &Default::default()).unwrap();
+}
+
 #[test]
 fn searches_at_once_make_one_index() {
     let files: Vec<(String, String)> = (0..60).map(|n| (format!("f{n}.md"), format!("# File {n}\n\nfruit number{n}\n"))).collect();
@@ -451,7 +507,7 @@ fn indexes_of_runs_do_not_pile_up() {
     found(project.request(&["a.md"], "apples")).unwrap();
     ask(&[project.path("kept.md")], "kept");
     let [kept] = project.indexes_in(".flow/knowledge/runs").try_into().unwrap();
-    let in_use = super::kept::IndexUse::begin(&kept, std::time::SystemTime::UNIX_EPOCH, &CancelFlag::default()).unwrap();
+    let in_use = super::kept::IndexUse::begin(&kept, "r_1", std::time::SystemTime::UNIX_EPOCH, &CancelFlag::default()).unwrap();
     for n in 0..30 {
         assert_eq!(texts(&ask(&[file(n)], "fruit")).len(), 1);
     }

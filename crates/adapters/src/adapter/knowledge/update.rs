@@ -52,16 +52,17 @@ pub(super) struct UpToDate {
 }
 
 /// Opens the index of a knowledge, and brings it up to date. `damage`: it was found to be damaged, and is made anew.
-pub(super) fn up_to_date(request: &SearchRequest, world: UpdateWorld, damage: Option<String>) -> Result<UpToDate, Failure> {
+pub(super) fn up_to_date(request: &SearchRequest, world: UpdateWorld, damage: Option<String>) -> Result<UpToDate, IndexError> {
     let found = documents(request, world.own)?;
     let file = place(request, &found);
     let in_use = match &request.given {
-        Some(_) => Some(IndexUse::begin(&file, world.clock.now().into(), world.cancel)?),
+        Some(_) => Some(IndexUse::begin(&file, &request.run, world.clock.now().into(), world.cancel)?),
         None => None,
     };
     let identity = request.embed.as_ref().map(|embed| embed.identity());
-    let mut report = FoundPieces { rebuilt: damage.clone().unwrap_or_default(), ..FoundPieces::default() };
-    if damage.is_none()
+    let is_damaged = damage.is_some();
+    let mut report = FoundPieces { rebuilt: damage.unwrap_or_default(), ..FoundPieces::default() };
+    if !is_damaged
         && let Ok(Some(index)) = DocumentIndex::open(&file)
         && let Ok(known) = index.documents()
         && known.len() == found.len()
@@ -69,37 +70,20 @@ pub(super) fn up_to_date(request: &SearchRequest, world: UpdateWorld, damage: Op
         && identity.as_deref().is_none_or(|identity| index.has_vectors_of(identity).unwrap_or(false))
     {
         report.left_out = left_out(known.iter().map(|(path, known)| (path.as_str(), known.problem.as_str())));
-        return counts(index, report, found.len()).map(|(index, report)| UpToDate { index, report, lock: None, in_use }).map_err(of_index);
+        return counts(index, report, found.len()).map(|(index, report)| UpToDate { index, report, lock: None, in_use });
     }
     let lock = lock(&file, request, world.cancel)?;
-    let mut index = match (damage.is_some(), DocumentIndex::open(&file)) {
-        (true, _) => DocumentIndex::make(&file).map_err(of_index)?,
-        (false, Ok(Some(index))) => index,
-        (false, Ok(None)) => DocumentIndex::make(&file).map_err(of_index)?,
-        (false, Err(IndexError::Damaged(why))) => {
-            report.rebuilt = why;
-            DocumentIndex::make(&file).map_err(of_index)?
-        }
-        (false, Err(IndexError::Failed(failure))) => return Err(failure),
-    };
-    let done = match update(&mut index, request, world, &found, &mut report) {
-        Err(IndexError::Damaged(why)) if report.rebuilt.is_empty() => {
-            report = FoundPieces { rebuilt: why, ..FoundPieces::default() };
-            drop(index);
-            index = DocumentIndex::make(&file).map_err(of_index)?;
-            update(&mut index, request, world, &found, &mut report)
-        }
-        done => done,
-    };
-    done.map_err(of_index)?;
+    let kept = if is_damaged { None } else { DocumentIndex::open(&file)? };
+    let mut index = kept.map_or_else(|| DocumentIndex::make(&file), Ok)?;
+    update(&mut index, request, world, &found, &mut report)?;
     let lock = match &identity {
         None => None,
         Some(identity) => {
-            index.use_vectors_of(identity).map_err(of_index)?;
+            index.use_vectors_of(identity)?;
             Some(lock)
         }
     };
-    let (index, report) = counts(index, report, found.len()).map_err(of_index)?;
+    let (index, report) = counts(index, report, found.len())?;
     if let Some(in_use) = &in_use {
         in_use.clear_others(world.clock.now().into());
     }
@@ -109,7 +93,7 @@ pub(super) fn up_to_date(request: &SearchRequest, world: UpdateWorld, damage: Op
             "knowledge {} has {pieces} pieces of text, more than the {MOST_VECTORS} whose vectors are compared; search it by words, or split it",
             request.knowledge
         );
-        return Err(failure(FailureKind::TooLarge, message));
+        return Err(failure(FailureKind::TooLarge, message).into());
     }
     Ok(UpToDate { index, report, lock, in_use })
 }
@@ -269,7 +253,10 @@ fn now(clock: &dyn Clock) -> i64 {
 pub(super) fn of_index(error: IndexError) -> Failure {
     match error {
         IndexError::Failed(failure) => failure,
-        IndexError::Damaged(why) => failure(FailureKind::Unavailable, format!("the index of the documents {why}")),
+        IndexError::Damaged(why) => failure(
+            FailureKind::Unavailable,
+            format!("the index of the documents {why}, also after it was made anew; is the disk in order?"),
+        ),
     }
 }
 

@@ -10,7 +10,9 @@ use imagesize::ImageType;
 
 use super::super::files;
 use super::super::http::HttpFault;
+use super::super::kept_name::check_kept;
 use super::super::own::OwnFiles;
+use super::super::picture_kind::picture_kind;
 use crate::event::Failure;
 use crate::event::MessageRole;
 use crate::model::FailureKind;
@@ -73,11 +75,12 @@ fn read(path: &Path, own: &OwnFiles) -> Result<Picture, Failure> {
         ErrorKind::FileTooLarge => Failure::new(FailureKind::TooLarge, format!("picture {name} is larger than 5 MB")),
         _ => Failure::new(FailureKind::Unavailable, format!("picture {name} cannot be read: {error}")),
     })?;
-    let media_type = match imagesize::image_type(&bytes) {
-        Ok(ImageType::Png) => "image/png",
-        Ok(ImageType::Jpeg) => "image/jpeg",
-        Ok(ImageType::Gif) => "image/gif",
-        Ok(ImageType::Webp) => "image/webp",
+    check_kept(path, &bytes)?;
+    let media_type = match picture_kind(&bytes) {
+        Some(ImageType::Png) => "image/png",
+        Some(ImageType::Jpeg) => "image/jpeg",
+        Some(ImageType::Gif) => "image/gif",
+        Some(ImageType::Webp) => "image/webp",
         _ => {
             let message = format!("picture {name} is not a PNG, JPEG, GIF or WebP, the formats that models accept");
             return Err(Failure::new(FailureKind::WrongType, message));

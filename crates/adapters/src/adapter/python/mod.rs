@@ -15,12 +15,13 @@ mod interpreter;
 use std::path::Path;
 use std::sync::Arc;
 
-use imagesize::{ImageType, blob_size, image_type};
+use imagesize::ImageType;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 pub use self::interpreter::{Interpreter, interpreter};
 use super::kept_files::KeptFiles;
+use super::picture_kind::{picture_kind, picture_size};
 use crate::event::Failure;
 use crate::model::{FailureKind, SandboxMode};
 use crate::port::{
@@ -95,10 +96,11 @@ impl PythonRuns {
     async fn answer(&self, mut call: PythonCall) -> Result<PythonReply, Failure> {
         let interpreter = interpreter(call.venv.as_deref()).await?;
         // The code starts in another folder.
+        let mut moved = vec![];
         for path in &mut call.reads {
             let whole = std::path::absolute(&*path).unwrap_or_else(|_| path.clone());
             call.variables.values_mut().for_each(|value| rename(value, path, &whole));
-            *path = whole;
+            moved.push((std::mem::replace(path, whole.clone()), whole));
         }
         for table in std::mem::take(&mut call.tables) {
             let name = table.name.clone();
@@ -119,7 +121,12 @@ impl PythonRuns {
             call.variables.insert(name, rows.rows.into_iter().map(Value::Object).collect());
         }
         let reply = self.programs.run(program(&call, &interpreter)?).await?;
-        self.read(&call.name, reply).await
+        let mut reply = self.read(&call.name, reply).await?;
+        // A file that the code was given and gives back is the one that the run knows.
+        for (path, whole) in &moved {
+            reply.returns.values_mut().for_each(|value| rename(value, whole, path));
+        }
+        Ok(reply)
     }
 
     async fn read(&self, name: &str, reply: ProgramReply) -> Result<PythonReply, Failure> {
@@ -184,14 +191,14 @@ fn rename(value: &mut Value, from: &Path, to: &Path) {
 
 /// The ending of a picture's file, its width and its height in pixels. `None`: it is no picture that models take.
 fn picture_of(bytes: &[u8]) -> Option<(&'static str, usize, usize)> {
-    let ending = match image_type(bytes).ok()? {
+    let ending = match picture_kind(bytes)? {
         ImageType::Png => "png",
         ImageType::Jpeg => "jpg",
         ImageType::Gif => "gif",
         ImageType::Webp => "webp",
         _ => return None,
     };
-    let size = blob_size(bytes).ok()?;
+    let size = picture_size(bytes)?;
     Some((ending, size.width, size.height))
 }
 

@@ -3,13 +3,12 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::LIBRARIES;
 use super::places::{GivenPlace, GivenPlaces, SYSTEM};
 use super::scratch::Scratch;
 
 /// Bytes in `/tmp` and `/dev/shm`, which are in memory. `TMPDIR` is in the scratch folder.
 const SMALL: &str = "67108864";
-/// Where the libraries of this flow are, if they are not the system's: of a build that links DuckDB.
-pub(super) const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
 /// The arguments of `bwrap`, up to the program that it starts. `stage`: that program.
 pub(super) fn arguments(places: &GivenPlaces, scratch: &Scratch, stage: &Path, network: bool) -> Vec<OsString> {

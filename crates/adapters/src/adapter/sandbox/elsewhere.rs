@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
+use super::ProgramPlaces;
 use super::kind::{FirstStage, SandboxKind};
-use crate::adapter::own::OwnFiles;
+use super::talk::TalkEnds;
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::{ProgramCall, ProgramReply};
@@ -21,11 +22,12 @@ pub(super) fn tried(_: &FirstStage, _: SandboxKind) -> Result<String, String> {
 }
 
 pub(super) fn run_in(
-    _: &OwnFiles,
+    _: ProgramPlaces<'_>,
     _: &FirstStage,
     _: &ProgramCall,
     _: Option<SandboxKind>,
     _: &AtomicBool,
+    _: Option<TalkEnds>,
 ) -> Result<ProgramReply, Failure> {
     Err(Failure::new(FailureKind::Unavailable, WHY))
 }

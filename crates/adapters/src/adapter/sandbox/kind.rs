@@ -61,7 +61,8 @@ impl FirstStage {
         FirstStage(Some(program.into()))
     }
 
-    pub(super) fn program(&self) -> Option<&Path> {
+    /// The program; `None`: none can be started so.
+    pub fn program(&self) -> Option<&Path> {
         self.0.as_deref()
     }
 }

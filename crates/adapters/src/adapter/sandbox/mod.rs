@@ -1,5 +1,5 @@
 //! Programs in a sandbox: [`Sandbox`] is [`Programs`]. Only Linux has one so far; elsewhere nothing is started. Files other than
-//! `mod`, `kind`, `probe`, `readable` and `elsewhere` are for Linux alone.
+//! `mod`, `kind`, `probe`, `readable`, `talk` and `elsewhere` are for Linux alone.
 //!
 //! | file | what |
 //! |---|---|
@@ -7,6 +7,7 @@
 //! | `run` | one program from its start to its end: bounds, output, time |
 //! | `kind` | kinds of sandboxes; which program is the first stage |
 //! | `probe` | whether a program starts, for `flow doctor` |
+//! | `talk` | one that is talked with: it starts once and answers many times |
 //! | `readable` | folders that the user made readable for programs |
 //! | `enter`, `spec` | the first stage: flow restricts itself and then becomes the program; what it is told |
 //! | `rules`, `filter` | files by Landlock; system calls |
@@ -38,6 +39,7 @@ mod run;
 mod scratch;
 #[cfg(target_os = "linux")]
 mod spec;
+mod talk;
 #[cfg(target_os = "linux")]
 mod tree;
 #[cfg(target_os = "linux")]
@@ -45,7 +47,7 @@ mod trial;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 #[cfg(not(target_os = "linux"))]
@@ -57,6 +59,8 @@ pub use enter::stage;
 pub use kind::{FirstStage, SandboxKind, SandboxTrial};
 pub use probe::ProgramTrial;
 pub use readable::ReadableFolder;
+pub use talk::ProgramTalk;
+use talk::{DropNotice, TalkEnds};
 #[cfg(target_os = "linux")]
 use trial::{run_in, tried};
 
@@ -70,6 +74,8 @@ use crate::port::{Pending, ProgramCall, ProgramReply, Programs};
 
 /// The variable that chooses one of the sandboxes. It cannot switch them off.
 pub const CHOICE: &str = "FLOW_SANDBOX";
+/// Where the libraries of this flow are, if they are not the system's: of a build that links DuckDB.
+pub(super) const LIBRARIES: &str = "LD_LIBRARY_PATH";
 /// What to install where there is no sandbox.
 const INSTALL: &str = "install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap; Arch: pacman -S bubblewrap; \
      Alpine: apk add bubblewrap), or use Linux 6.2 or newer with Landlock";
@@ -147,14 +153,24 @@ impl Sandbox {
         Err(format!("there is no sandbox here ({}); {INSTALL}", missing.join("; ")))
     }
 
-    fn run_call(&self, call: &ProgramCall, is_dropped: &AtomicBool) -> Result<ProgramReply, Failure> {
+    /// Starts a program that is talked with: its input is what is sent to it, and its output is heard piece by piece, without a bound. It ends when the talk
+    /// is dropped.
+    ///
+    /// # Errors
+    /// Fails if there is no thread for it. What keeps it from starting is told by [`ProgramTalk::end`].
+    pub fn talk(&self, call: ProgramCall) -> std::io::Result<ProgramTalk> {
+        let sandbox = self.clone();
+        ProgramTalk::start(move |ends, is_dropped| sandbox.run_call(&call, is_dropped, Some(ends)))
+    }
+
+    fn run_call(&self, call: &ProgramCall, is_dropped: &AtomicBool, ends: Option<TalkEnds>) -> Result<ProgramReply, Failure> {
         let kind = match call.sandbox {
             SandboxMode::None => None,
             // A choice that cannot be met takes no sandbox away.
             SandboxMode::Preferred => self.kind().or_else(|_| self.first_of(&SandboxKind::ALL)).ok(),
             SandboxMode::Required => Some(self.kind().map_err(|why| Failure::new(FailureKind::Unavailable, why))?),
         };
-        let reply = run_in(ProgramPlaces { own: &self.own, readable: &self.readable }, &self.stage, call, kind, is_dropped)?;
+        let reply = run_in(ProgramPlaces { own: &self.own, readable: &self.readable }, &self.stage, call, kind, is_dropped, ends)?;
         // What it may write is known by folders; what it wrote there is looked at afterwards.
         for folder in &call.writes {
             let told =
@@ -172,22 +188,13 @@ struct ProgramPlaces<'a> {
     readable: &'a [PathBuf],
 }
 
-/// Tells the thread of a program that nobody waits for it any more.
-struct DropNotice(Arc<AtomicBool>);
-
-impl Drop for DropNotice {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 impl Programs for Sandbox {
     fn run(&self, call: ProgramCall) -> Pending<ProgramReply> {
         let (sandbox, is_dropped) = (self.clone(), Arc::new(AtomicBool::new(false)));
-        let notice = DropNotice(Arc::clone(&is_dropped));
+        let notice = DropNotice::of(&is_dropped);
         let (answer, waiting) = tokio::sync::oneshot::channel();
         let started = std::thread::Builder::new().name("program".to_owned()).spawn(move || {
-            let _ = answer.send(sandbox.run_call(&call, &is_dropped));
+            let _ = answer.send(sandbox.run_call(&call, &is_dropped, None));
         });
         Box::pin(async move {
             let _until_answered = notice;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::adapter::environment::{home, user_settings};
 use crate::adapter::files::shown;
-use crate::model::unreadable;
+use crate::model::{logins, unreadable};
 
 /// One of these folders.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +36,9 @@ fn place(written: &str, home: Option<&Path>) -> Result<PathBuf, String> {
     let home = home.and_then(|home| home.canonicalize().ok());
     if home.as_ref().is_some_and(|home| home.starts_with(&place)) {
         return Err("it is the home, or holds it".to_owned());
+    }
+    if let Some(login) = logins().find(|login| place.join(login).symlink_metadata().is_ok()) {
+        return Err(format!("it holds {login}, with logins; name a folder beside that"));
     }
     // A link may lead to a place that could not be written.
     let in_home = home.and_then(|home| place.strip_prefix(home).ok().map(|inner| format!("~/{}", inner.display())));
@@ -77,17 +80,18 @@ mod tests {
     fn neither_the_home_nor_its_secrets_can_be_made_readable_also_through_a_link() {
         let home = tempfile::tempdir().unwrap();
         let home = home.path().canonicalize().unwrap();
-        for name in [".pyenv/shims", ".ssh/deep", ".local/share/mise", "code"] {
+        for name in [".config/gh", ".fly/bin", "other/.config/gh", ".pyenv/shims", ".ssh/deep", ".local/share/mise", "code"] {
             std::fs::create_dir_all(home.join(name)).unwrap();
         }
         std::fs::write(home.join("file"), "").unwrap();
-        for (to, from) in [(".ssh", "code/a"), ("", "code/b"), ("/etc", "code/c"), (".pyenv", "code/d")] {
+        for (to, from) in [(".ssh", "code/a"), ("", "code/b"), ("/etc", "code/c"), (".pyenv", "code/d"), (".config/gh", "code/e")] {
             std::os::unix::fs::symlink(home.join(to), home.join(from)).unwrap();
         }
         let of = |written: &str| place(written, Some(&home));
         assert_eq!(of("~/.pyenv"), Ok(home.join(".pyenv")));
         assert_eq!(of("~/code/d"), Ok(home.join(".pyenv")));
         assert_eq!(of("~/.local/share/mise/"), Ok(home.join(".local/share/mise")));
+        assert_eq!(of("~/.fly/bin"), Ok(home.join(".fly/bin")));
         for (written, why) in [
             ("~", "the home"),
             ("~/", "the home"),
@@ -103,6 +107,15 @@ mod tests {
             ("/etc/ssl", "folder of the system"),
             (".pyenv", "neither with / nor with ~/"),
             ("~/code/.env", ".env holds secrets"),
+            ("~/.config/gh", ".config/gh holds logins"),
+            ("~/.config/gcloud/configurations", ".config/gcloud holds logins"),
+            ("~/.Config/Google-Chrome", ".config/google-chrome holds logins"),
+            ("~/.bitcoin", ".bitcoin holds logins"),
+            ("~/.aws", ".aws holds secrets"),
+            ("~/.password-store", ".password-store holds secrets"),
+            ("~/.fly", "it holds .fly/config.yml"),
+            ("~/other", "it holds .config/gh"),
+            ("~/code/e", "leads to"),
             ("~/file", "no folder"),
             ("~/none", "No such file"),
         ] {

@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, waitid};
 use tokio::time::Instant;
 
+use super::LIBRARIES;
 use super::ProgramPlaces;
 use super::bubblewrap;
 use super::cgroup::ControlGroups;
@@ -20,6 +21,7 @@ use super::places::{GivenPlaces, is_of_system};
 use super::readable::help;
 use super::scratch::Scratch;
 use super::spec::{ENTERED, ENV_PREFIX, GO, STAGE, StageLimits, StageSpec, spec_file, status_file};
+use super::talk::TalkEnds;
 use super::tree;
 use crate::adapter::environment::{program_path, text, user_id};
 use crate::adapter::files::here;
@@ -78,8 +80,8 @@ fn unavailable(message: String) -> Failure {
 }
 
 impl ProgramRun<'_> {
-    /// Runs the program to its end. Afterwards no process of it is left, and its scratch folder is removed.
-    pub(super) fn run(&self) -> Result<ProgramReply, Failure> {
+    /// Runs the program to its end. Afterwards no process of it is left, and its scratch folder is removed. `ends`: of the talk with it, if there is one.
+    pub(super) fn run(&self, ends: Option<TalkEnds>) -> Result<ProgramReply, Failure> {
         let until = Instant::now() + self.call.timeout.min(LONGEST);
         let scratch = Scratch::new(&self.call.files)?;
         let name = self.shown();
@@ -104,7 +106,7 @@ impl ProgramRun<'_> {
         let status = std::fs::File::open(status_file(&scratch.stage())).map_err(cannot)?;
         let mut command = self.command(&places, &scratch, &groups, &program);
         self.variables(&mut command, &scratch.work());
-        let mut pipes = Pipes::new(&mut command, &self.call.bounds).map_err(cannot)?;
+        let mut pipes = Pipes::new(&mut command, &self.call.bounds, ends).map_err(cannot)?;
         let child = command.spawn().map_err(cannot)?;
         // Else the ends of the pipes that belong to the program would stay open here.
         drop(command);
@@ -205,9 +207,9 @@ impl ProgramRun<'_> {
         );
         self.call.env.iter().for_each(|(name, value)| set(name, value.reveal().as_ref()));
         if cfg!(feature = "duckdb")
-            && let Some(folders) = std::env::var_os(bubblewrap::LIBRARIES)
+            && let Some(folders) = std::env::var_os(LIBRARIES)
         {
-            command.env(bubblewrap::LIBRARIES, folders);
+            command.env(LIBRARIES, folders);
         }
     }
 
@@ -283,7 +285,7 @@ struct Pipes {
 }
 
 impl Pipes {
-    fn new(command: &mut Command, bounds: &ProgramBounds) -> std::io::Result<Pipes> {
+    fn new(command: &mut Command, bounds: &ProgramBounds, ends: Option<TalkEnds>) -> std::io::Result<Pipes> {
         let (stdin, mut to_stdin) = std::io::pipe()?;
         let (from_stdout, stdout) = std::io::pipe()?;
         let (from_stderr, stderr) = std::io::pipe()?;
@@ -291,13 +293,23 @@ impl Pipes {
         let thread = || std::thread::Builder::new().name("pipe of a program".to_owned());
         let (input, inputs) = channel::<Vec<u8>>();
         // A program need not read its input.
-        thread().spawn(move || inputs.recv().is_ok_and(|input| to_stdin.write_all(&input).is_ok()))?;
+        let (more, listener) = ends.map_or((None, None), |ends| (Some(ends.input), Some(ends.output)));
+        thread().spawn(move || {
+            let is_written = inputs.recv().is_ok_and(|input| to_stdin.write_all(&input).is_ok());
+            let mut later = more.into_iter().flatten();
+            is_written && later.all(|piece| to_stdin.write_all(&piece).is_ok())
+        })?;
         let (done, read) = channel();
         let pipes =
             Pipes { input, stdout: Arc::new((Mutex::new(vec![]), AtomicBool::new(false))), stderr: Arc::new(Mutex::new(vec![])), read };
         let (to, told, most) = (Arc::clone(&pipes.stdout), done.clone(), bounds.output);
         thread().spawn(move || {
             drained(from_stdout, |piece| {
+                if let Some(listener) = &listener {
+                    // Who does not listen any more lets the program end.
+                    let _ = listener.send(piece.to_vec());
+                    return;
+                }
                 let mut bytes = held(&to.0);
                 match bytes.len() as u64 + piece.len() as u64 > most {
                     true => to.1.store(true, Ordering::Relaxed),

@@ -172,9 +172,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // What cannot be removed stays: there is nobody left to be told.
-        if emptied(&self.root).is_ok() {
-            let _ = std::fs::remove_dir(&self.folder);
-        }
+        let _ = removed(&self.root, &self.folder);
     }
 }
 
@@ -187,14 +185,26 @@ fn remove_left(folder: &Path) {
         if !fstat(&left).is_ok_and(|what| what.st_uid == os::this_user() && what.st_mode & 0o077 == 0) {
             continue;
         }
-        let is_left = match regular_at(&left, LOCK) {
-            Some(lock) => lock.try_lock().is_ok() && emptied(&left).is_ok(),
-            // It may just be being made. Only an empty folder can be removed.
-            None => entry.metadata().and_then(|what| what.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|age| age > AGE_OF_EMPTY)),
-        };
-        if is_left {
-            let _ = std::fs::remove_dir(entry.path());
+        match regular_at(&left, LOCK) {
+            Some(lock) if lock.try_lock().is_ok() => drop(removed(&left, &entry.path())),
+            Some(_) => {}
+            // It may just be being made, or be somebody else's: the file goes last. Only an empty folder can be removed.
+            None => {
+                let modified = entry.metadata().and_then(|what| what.modified());
+                if modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > AGE_OF_EMPTY)) {
+                    let _ = std::fs::remove_dir(entry.path());
+                }
+            }
         }
+    }
+}
+
+/// Removes a scratch folder. The file that is locked goes last: what is left of a removal that was broken off is known by it.
+fn removed(root: &OwnedFd, folder: &Path) -> std::io::Result<()> {
+    emptied(root)?;
+    match unlinkat(root, LOCK, AtFlags::empty()) {
+        Err(Errno::NOENT) | Ok(()) => std::fs::remove_dir(folder),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -217,7 +227,7 @@ fn regular_at(from: &OwnedFd, name: &CStr) -> Option<File> {
     is_regular(&fstat(&file).ok()?).then(|| File::from(file))
 }
 
-/// Removes everything in a folder, whatever its depth and whatever rights the program left on it. What is in a folder of the folder moves up before that
+/// Removes everything in a scratch folder but the file that is locked, whatever its depth and whatever rights the program left on it. What is in a folder of the folder moves up before that
 /// folder goes, so there is never more than one of them open.
 fn emptied(top: &OwnedFd) -> Result<(), Errno> {
     let mut moved = 0_u64;
@@ -226,7 +236,7 @@ fn emptied(top: &OwnedFd) -> Result<(), Errno> {
         for entry in Dir::read_from(top)? {
             let entry = entry?;
             let name = entry.file_name();
-            if [c".", c".."].contains(&name) {
+            if [c".", c"..", LOCK].contains(&name) {
                 continue;
             }
             is_empty = false;
@@ -408,6 +418,27 @@ mod tests {
         }
         remove_left(place.path());
         assert_eq!([&empty, &old, &new].map(|folder| folder.exists()), [true, false, true]);
+    }
+
+    #[test]
+    fn the_file_that_is_locked_is_there_as_long_as_anything_else_is() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("flow-left");
+        fs::create_dir_all(folder.join("work")).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+        File::create(folder.join(LOCK_FILE)).unwrap();
+        (0..20_000).for_each(|n| fs::write(folder.join("work").join(n.to_string()), "").unwrap());
+        let (removal, from) = (place.path().to_path_buf(), folder.clone());
+        let removing = std::thread::spawn(move || remove_left(&removal));
+        let mut looks = 0;
+        while from.exists() {
+            let is_locked = from.join(LOCK_FILE).exists();
+            // Looked at afterwards: it was there, too, when the file was not.
+            assert!(is_locked || !from.join("work").exists(), "a removal that ends here would leave the folder for ever");
+            looks += 1;
+        }
+        removing.join().unwrap();
+        assert!(looks > 1);
     }
 
     #[test]

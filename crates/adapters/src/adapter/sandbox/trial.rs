@@ -8,6 +8,7 @@ use super::kind::{FirstStage, SandboxKind};
 use super::rules::{LandlockSupport, support};
 use super::run::ProgramRun;
 use super::scratch::Scratch;
+use super::talk::TalkEnds;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::program::find;
 use crate::event::Failure;
@@ -58,7 +59,7 @@ pub(super) fn tried(stage: &FirstStage, kind: SandboxKind) -> Result<String, Str
     };
     let own = OwnFiles::default();
     let places = ProgramPlaces { own: &own, readable: &[] };
-    let reply = run_in(places, stage, &call, Some(kind), &AtomicBool::new(false)).map_err(|failure| failure.message)?;
+    let reply = run_in(places, stage, &call, Some(kind), &AtomicBool::new(false), None).map_err(|failure| failure.message)?;
     match reply.end {
         ProgramEnd::Exited(0) => Ok(version),
         ProgramEnd::Exited(3) => Err("a program in it could read a file outside".to_owned()),
@@ -68,7 +69,7 @@ pub(super) fn tried(stage: &FirstStage, kind: SandboxKind) -> Result<String, Str
     }
 }
 
-/// Runs a program in this kind of sandbox, or in none.
+/// Runs a program in this kind of sandbox, or in none. `ends`: of the talk with it, if there is one.
 ///
 /// # Errors
 /// See [`crate::port::Programs::run`].
@@ -78,6 +79,7 @@ pub(super) fn run_in(
     call: &ProgramCall,
     kind: Option<SandboxKind>,
     is_dropped: &AtomicBool,
+    ends: Option<TalkEnds>,
 ) -> Result<ProgramReply, Failure> {
     let unavailable = |message: &str| Failure::new(FailureKind::Unavailable, message);
     let missing = "programs cannot be started: the main function of this program does not call flow's `sandbox::stage` first";
@@ -86,5 +88,5 @@ pub(super) fn run_in(
     if kind == Some(SandboxKind::Bubblewrap) && bwrap.is_none() {
         return Err(unavailable("the program bwrap was not found in PATH"));
     }
-    ProgramRun { call, kind, stage, bwrap: bwrap.as_deref(), places, is_dropped }.run()
+    ProgramRun { call, kind, stage, bwrap: bwrap.as_deref(), places, is_dropped }.run(ends)
 }

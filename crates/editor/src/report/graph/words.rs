@@ -67,6 +67,17 @@ pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
             let tries = counted(task.most_tries(), "try", "tries");
             vec![format!("lets agent {} write {what}", task.agent.value), format!("until it is accepted (at most {tries})")]
         }
+        StepKind::Dialogue(dialogue) => {
+            let names: Vec<&str> = dialogue.agents.iter().map(|agent| agent.value.as_str()).collect();
+            let mut said = vec![format!("lets agents {} talk in turns", names.join(", "))];
+            said.push(format!("at most {}", counted(dialogue.most_turns(), "turn", "turns")));
+            said.extend(dialogue.until.all_say.as_ref().map(|word| format!("until each says {}", word.value)));
+            said.extend(dialogue.until.judge.as_ref().map(|judge| format!("until agent {} says that they agree", judge.value)));
+            said.extend(dialogue.until.expression.as_ref().map(|text| format!("until {}", source(text))));
+            said.extend(dialogue.until.repeats.map(|turns| format!("until {} say nothing new", counted(turns, "turn", "turns"))));
+            said.extend(dialogue.summary.as_ref().map(|agent| format!("agent {} sums up", agent.value)));
+            said
+        }
         StepKind::Route(route) => one(format!("looks at {}, takes the first case that fits", source(&route.subject))),
         StepKind::Call(call) => match call.pipeline {
             Some(id) => one(format!("runs pipeline {}", plan.pipeline(id).pipeline.name.value)),

@@ -8,7 +8,7 @@ use crate::engine::words;
 const SHORTEST: usize = 5;
 
 /// A line of one sign that is longer than any run of that sign in the texts, so no text closes it.
-fn fence(sign: char, texts: &[&str]) -> String {
+pub(crate) fn fence(sign: char, texts: &[&str]) -> String {
     let longest = texts.iter().flat_map(|text| text.split(|c| c != sign)).map(str::len).max().unwrap_or_default();
     sign.to_string().repeat((longest + 1).max(SHORTEST))
 }

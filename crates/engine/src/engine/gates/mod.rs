@@ -1,6 +1,6 @@
 //! Gates: checks first, then judges, then the one refinement or `otherwise`.
 
-mod fence;
+pub(crate) mod fence;
 pub(crate) mod rejudged;
 
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ use crate::gate::{self, Fill, JudgedText, reading, wanted};
 use crate::model::{
     Channel, Criterion, Filling, FormatStep, GateStep, Judging, JudgingStep, OnJudgeError, ScorecardRef, StepKind, StyleGuide, Text,
 };
+use crate::source::{Span, Spanned};
 use crate::template;
 
 /// The question of a gate, computed from the state whenever it is needed.
@@ -499,6 +500,33 @@ impl JudgedCard {
 }
 
 impl Question {
+    /// Whether agents agree, by what each said last.
+    pub(crate) fn about_agreement(judge: &str, said: String, topic: String) -> Question {
+        let criterion = Criterion {
+            id: Spanned::new("agreed".to_owned(), Span::default()),
+            when: None,
+            description: "They agree: none objects to what another says, and nothing is left open.".to_owned(),
+            expected: None,
+            judging: Judging::Judge,
+        };
+        let asked = JudgeQuestion { criterion, is_skipped: false, judge: Some(0), on_judge_error: OnJudgeError::Fail, scorecard: None };
+        Question {
+            output: Output::Plain(Value::String(said.clone())),
+            shown: None,
+            pictures: vec![],
+            with: json!({ "topic": topic }),
+            criteria: vec![asked],
+            judges: vec![judge.to_owned()],
+            text: said,
+        }
+    }
+
+    /// Whether the only judge says that its only criterion is met, and what it says of it.
+    pub(crate) fn agreement(&self, answers: &[JudgeAnswer]) -> (bool, String) {
+        let said = answers.first().and_then(|answer| answer.as_ref().ok()?.first());
+        said.map_or((false, String::new()), |said| (said.passed, said.feedback.clone()))
+    }
+
     /// Why a judge could not answer, where a criterion counts as failed for it.
     pub(crate) fn unanswered(&self, answers: &[JudgeAnswer]) -> Option<Failure> {
         let of = |asked: &JudgeQuestion| answers.get(asked.judge?)?.as_ref().err().cloned();

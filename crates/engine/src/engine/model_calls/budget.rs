@@ -53,6 +53,18 @@ impl Run {
         if let Some((limit, message)) = passed(&brief.bounds, &spent, &aside, reserved, price) {
             return Some(Over::Agent(format!("agent \"{}\": limits.{}: {message}", brief.agent, limit.word())));
         }
+        if let Some(own) = self.dialogue(at) {
+            let talks = || self.state.ended_talks(at).iter().map(|talk| (&talk.usage, &talk.untold));
+            let open = self.state.talk(at);
+            let (mut spent, mut aside) = (Usage::default(), SetAside::default());
+            talks().chain(open.map(|talk| (&talk.usage, &talk.untold))).for_each(|(usage, untold)| {
+                spent.add(usage);
+                aside.add(untold);
+            });
+            if let Some((limit, message)) = passed(&own.limits, &spent, &aside, reserved, price) {
+                return Some(Over::Agent(format!("limits.{}: {message}", limit.word())));
+            }
+        }
         for (ix, parent) in self.state.chain(at) {
             let mut bounds = self.planned(ix).pipeline.bounds();
             if parent.is_none() {

@@ -128,7 +128,11 @@ impl Run {
 
     /// The tools of an agent that a step calls, computed once in a conversation; a judge has none.
     pub(crate) fn tools_of(&self, at: NodeRef, agent: &str) -> Arc<[Offered]> {
-        let has_tools = !self.step(at).kind.agents_with_tools().is_empty() && !self.state.judges_task(at);
+        let kind = &self.step(at).kind;
+        // In a dialogue its judge and the agent that sums up have none.
+        let helps = kind.facts().helpers.iter().flatten().any(|helper| helper.value == agent)
+            && !kind.facts().talkers.iter().any(|talker| talker.value == agent);
+        let has_tools = !kind.agents_with_tools().is_empty() && !helps && !self.state.judges_task(at);
         let work_out = || match self.agent(at, agent) {
             Ok(agent) if has_tools => self.offered(at, &agent.tools).into(),
             _ => Arc::default(),

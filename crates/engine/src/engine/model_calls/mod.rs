@@ -402,7 +402,11 @@ impl Run {
             max_output_tokens: model.max_output_tokens.or(own_bound.map(|(most, _)| most)),
             bounded_as: own_bound.filter(|_| model.max_output_tokens.is_none()).map(|(_, what)| what),
             seed: model.seed,
-            timeout: self.step(at).timeout.or(model.timeout).unwrap_or(MODEL_TIMEOUT),
+            timeout: [Some(self.step(at).timeout.or(model.timeout).unwrap_or(MODEL_TIMEOUT)), self.time_of_dialogue(at)]
+                .into_iter()
+                .flatten()
+                .min()
+                .unwrap_or(MODEL_TIMEOUT),
             tool_calls: model.tool_calls,
             connect_timeout: CONNECT_TIMEOUT,
             listener: None,

@@ -179,10 +179,10 @@ impl Run {
     }
 
     /// The number of the step's current conversation, from 0: a `plan` step requests plans, and after each asks whether the work is done; a `task` step asks for
-    /// tries, and after each its judges.
+    /// tries, and after each its judges; a `dialogue` step has a turn after the other.
     pub(crate) fn conversation(&self, at: NodeRef) -> usize {
         let step = self.step(at);
-        if let StepKind::Task(_) = &step.kind {
+        if matches!(step.kind, StepKind::Task(_) | StepKind::Dialogue(_)) {
             return self.state.ended_talks(at).len();
         }
         let (StepKind::Plan(own), Some(planning)) = (&step.kind, self.state.planning(at)) else { return 0 };

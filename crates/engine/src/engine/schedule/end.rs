@@ -193,7 +193,7 @@ impl Run {
             },
             RunStatus::TimedOut | RunStatus::OverBudget | RunStatus::Failed => {
                 let failure = failure.map_or_else(|| Failure::new(FailureKind::Internal, "it failed"), |f| f.failure);
-                let message = format!("pipeline \"{name}\" ended {}: {}", status.word(), failure.message);
+                let message = format!("pipeline \"{name}\" {}: {}", status.verb(), failure.message);
                 self.fail_attempt(at, Failure { message, ..failure });
             }
         }
@@ -210,7 +210,7 @@ impl Run {
             RunStatus::QualityNotMet if !nothing => self.outputs(ix, status),
             status => {
                 let failure = failure.map_or_else(|| Failure::new(FailureKind::Quality, "a gate was not met"), |f| f.failure);
-                let message = format!("pipeline \"{name}\" ended {}: {}", status.word(), failure.message);
+                let message = format!("pipeline \"{name}\" {}: {}", status.verb(), failure.message);
                 Err(Failure { message, ..failure })
             }
         };

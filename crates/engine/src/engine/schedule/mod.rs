@@ -274,7 +274,11 @@ impl Run {
         self.stop_calls(at);
         // The tries of a task can be read however it failed, and so can what the steps of a plan gave.
         let is_task = matches!(self.step(at).kind, StepKind::Task(_)) && (self.step(at).for_each.is_none() || self.state.is_element(at));
-        let details = if is_task { Some(self.task_details(at)) } else { self.with_plan_details(at, details) };
+        let details = match self.dialogue(at) {
+            Some(own) => Some(self.dialogue_details(at, own, &failure)),
+            None if is_task => Some(self.task_details(at)),
+            None => self.with_plan_details(at, details),
+        };
         let details = details.map(|d| self.details(at, Some(d)).into());
         self.emit(Happening::StepFailed { step: self.path(at), failure, attempts: self.attempts(at), details });
     }

@@ -11,7 +11,7 @@ use super::talk::{AskedStage, RequestedCall, TalkStage};
 use super::tally::SetAside;
 use super::{CacheStage, Cached, Instance, NodeRef, OpenCall, RefinementRound, RunState, StepWork, Timer};
 use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, Purpose, SharedValue, StepDetails, StepStatus, Usage};
-use crate::model::{Pipeline, SUMMARY_STEP, Step, step_path};
+use crate::model::{Pipeline, SUMMARY_STEP, Step, StepKind, step_path};
 use crate::plan::{Edge, Plan};
 
 impl RunState {
@@ -123,6 +123,9 @@ impl RunState {
             | Happening::TaskExecuted { .. }
             | Happening::TaskJudged { .. } => {
                 self.task_changed(&event.happening)?;
+            }
+            Happening::DialogueTurned { .. } | Happening::DialogueJudged { .. } | Happening::DialogueClosed { .. } => {
+                self.dialogue_changed(event)?;
             }
             Happening::ModelCalled { .. } => self.model_called(plan, &event.happening, now)?,
             Happening::ModelReplied { call, reply, usage, .. } => {
@@ -508,8 +511,10 @@ impl RunState {
 
 /// Time for all attempts of a step: the shortest of its `deadline` and those of the agents that do its work.
 pub(crate) fn allowed_time(pipeline: &Pipeline, step: &Step) -> Option<Duration> {
-    let of_agents =
-        step.kind.agents(pipeline).into_iter().filter_map(|name| pipeline.bounds_of(pipeline.agents.get(&name.value)?).deadline);
+    // In a dialogue each agent has the time of its turn.
+    let is_dialogue = matches!(step.kind, StepKind::Dialogue(_));
+    let agents = if is_dialogue { vec![] } else { step.kind.agents(pipeline) };
+    let of_agents = agents.into_iter().filter_map(|name| pipeline.bounds_of(pipeline.agents.get(&name.value)?).deadline);
     of_agents.chain(step.deadline).min()
 }
 

@@ -2,7 +2,9 @@
 
 pub(crate) mod apply;
 pub(crate) mod births;
+mod cached;
 pub(crate) mod consents;
+pub(crate) mod dialogues;
 pub(crate) mod ends;
 pub(crate) mod live;
 mod made;
@@ -13,12 +15,13 @@ pub(crate) mod talk;
 pub(crate) mod tally;
 pub(crate) mod tasks;
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use cached::{Cached, CachedNames};
+pub(crate) use dialogues::{HeldTurn, Talking};
 pub(crate) use plans::{OnePlan, PlanResult, Planning};
 use talk::{AskedStage, EndedTalks, ModelTalk, RequestedCall};
 pub(crate) use tasks::{TaskTry, Tasking};
@@ -272,28 +275,6 @@ pub(crate) struct WrittenFrame {
     pub(crate) planned: Cached<Arc<PipelinePlan>>,
 }
 
-/// A value computed once from the rest of the state. It adds nothing to the state, so all cached values are equal.
-#[derive(Debug, Clone)]
-pub(crate) struct Cached<T>(pub(crate) OnceCell<T>);
-
-impl<T: Clone> Cached<T> {
-    pub(crate) fn get(&self, make: impl FnOnce() -> T) -> T {
-        self.0.get_or_init(make).clone()
-    }
-}
-
-impl<T> Default for Cached<T> {
-    fn default() -> Cached<T> {
-        Cached(OnceCell::new())
-    }
-}
-
-impl<T> PartialEq for Cached<T> {
-    fn eq(&self, _: &Cached<T>) -> bool {
-        true
-    }
-}
-
 /// The `error` of a failed step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StepError {
@@ -342,6 +323,9 @@ pub(crate) struct StepNode {
     /// For a `task` step, its tries so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tasking: Option<Box<Tasking>>,
+    /// For a `dialogue` step, its turns so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) talking: Option<Box<Talking>>,
     /// For steps that talk with models several times, the conversations that have ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_talks: Option<Box<EndedTalks>>,
@@ -477,17 +461,6 @@ impl StepWork {
 
 /// A cached template value.
 pub(crate) type CachedValue = Cached<crate::template::Value>;
-
-/// The names of an instance as template values, each made once.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct CachedNames {
-    pub(crate) inputs: CachedValue,
-    pub(crate) person: CachedValue,
-    pub(crate) channel: CachedValue,
-    pub(crate) style: CachedValue,
-    pub(crate) conversation: CachedValue,
-    pub(crate) run: CachedValue,
-}
 
 impl RunState {
     pub(crate) fn node(&self, at: NodeRef) -> &StepNode {

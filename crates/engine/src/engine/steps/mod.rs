@@ -1,5 +1,5 @@
 //! The behaviour of each kind of step, in one table ([`of`]); how steps start, and what their calls have in common. Kinds that call models are in
-//! `model_calls`, `gates`, `plans` and `tasks`.
+//! `model_calls`, `gates`, `plans`, `tasks` and `dialogues`.
 
 mod approval;
 mod call;
@@ -75,6 +75,7 @@ pub(crate) fn of<R>(kind: &StepKind, then: impl FnOnce(&dyn Kind) -> R) -> R {
         StepKind::Tool(step) => then(step),
         StepKind::Plan(step) => then(step),
         StepKind::Task(step) => then(step),
+        StepKind::Dialogue(step) => then(step),
         StepKind::Route(step) => then(step),
         StepKind::Call(step) => then(step),
         StepKind::Format(step) => then(step),

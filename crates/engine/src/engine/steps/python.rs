@@ -34,7 +34,7 @@ impl Kind for PythonStep {
     fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
         let CallReply::Python(reply) = reply else { return other() };
         let details = details(&reply);
-        Ok(Some((returned(&self.run, &run.code_name(at, &self.run), reply)?, Some(details))))
+        Ok(Some((run.code_result(at, &self.run, reply)?, Some(details))))
     }
 }
 
@@ -80,9 +80,11 @@ impl Run {
         run.file.as_ref().map_or_else(|| self.path(at).to_string(), |file| file.value.clone())
     }
 
-    /// The result of a tool that is code.
+    /// The result of a step or a tool that is code.
     pub(crate) fn code_result(&self, at: NodeRef, run: &PythonCode, reply: PythonReply) -> Result<Value, Failure> {
-        returned(run, &self.code_name(at, run), reply)
+        let mut value = returned(run, &self.code_name(at, run), reply)?;
+        self.tell_back(at, &mut value);
+        Ok(value)
     }
 }
 

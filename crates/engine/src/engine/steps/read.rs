@@ -96,6 +96,22 @@ impl Run {
         normalised(&self.planned_of(at).pipeline.project).join(told)
     }
 
+    /// Tells the files that code was given and gave back as outputs tell them.
+    pub(crate) fn tell_back(&self, at: NodeRef, value: &mut Value) {
+        match value {
+            Value::Array(list) => list.iter_mut().for_each(|value| self.tell_back(at, value)),
+            Value::Object(map) => {
+                let told = map.get("path").and_then(Value::as_str).filter(|_| map.contains_key("type"));
+                let told = told.map(|path| self.told_from_project(at, Path::new(path))).filter(|path| self.was_read(path));
+                if let Some(path) = told {
+                    map.insert("path".to_owned(), path.into());
+                }
+                map.values_mut().for_each(|value| self.tell_back(at, value));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
     /// Tells the paths of the files in a value in another way: those that `read` steps returned, and pictures of `python` steps. Other paths, whoever
     /// wrote them, stay.
     pub(super) fn tell_files(&self, value: &mut Value, tell: &mut dyn FnMut(&str) -> String) {

@@ -80,6 +80,7 @@ impl Run {
             project: self.planned_of(at).pipeline.project.clone(),
             files: knowledge.files.iter().map(|file| file.value.clone()).collect(),
             given: self.documents_given(at, name, knowledge)?,
+            run: self.id().to_owned(),
             mode: knowledge.search,
             embed,
             query,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{Kind, Taken, other};
 use crate::engine::Run;
 use crate::engine::command::{CallReply, CallRequest};
-use crate::engine::state::{FrameKind, NodeRef};
+use crate::engine::state::{FrameKind, NodeRef, StepNode};
 use crate::engine::words::ms;
 use crate::event::{Failure, StepStatus};
 use crate::model::{DataKind, MOST_ROWS, QUERY_TIMEOUT, SqlEngine, SqlStep, Step, StepKind};
@@ -71,15 +71,28 @@ impl Run {
         pipeline.data.iter().map(|(name, data)| TableSource::of(name, data)).chain(self.read_tables(at)).collect()
     }
 
+    /// Why files of `read` steps gave no table: of those that could not be read.
+    pub(crate) fn unreadable_here(&self, at: NodeRef) -> Vec<String> {
+        let outputs = self.reads_here(at).filter_map(|node| node.output.as_deref());
+        let files = outputs.flat_map(|output| output.as_array().map_or(std::slice::from_ref(output), Vec::as_slice));
+        let told = |file: &Value| Some(file["summary"].as_str()?.trim_end_matches('.').to_owned());
+        files.filter(|file| file["type"] == "unreadable").filter_map(told).collect()
+    }
+
     /// Tables of `read` steps that have succeeded, in this list and the lists around it.
     fn read_tables(&self, at: NodeRef) -> Vec<TableSource> {
+        self.reads_here(at)
+            .flat_map(|node| node.details().tables())
+            .filter_map(|table| table_source(table, &|told| self.opened_at(at, told)))
+            .collect()
+    }
+
+    /// `read` steps that have succeeded, in this list and the lists around it.
+    fn reads_here(&self, at: NodeRef) -> impl Iterator<Item = &StepNode> {
         let lists = self.state.holders(at).map(|at| self.state.frame(at.frame)).filter(|frame| matches!(frame.kind, FrameKind::Block(_)));
         let nodes = lists.flat_map(|frame| frame.nodes.iter().map(|node| (self.planned(frame.instance).step(node.step), node)));
         let reads = nodes.filter(|(planned, node)| node.status == StepStatus::Succeeded && matches!(planned.step.kind, StepKind::Read(_)));
-        reads
-            .flat_map(|(_, node)| node.details().tables())
-            .filter_map(|table| table_source(table, &|told| self.opened_at(at, told)))
-            .collect()
+        reads.map(|(_, node)| node)
     }
 }
 

@@ -125,7 +125,11 @@ impl Run {
             return Ok(NextOfTask::Describe(table));
         }
         if self.described(at).next().is_none() && kind == ArtefactKind::Sql {
-            let message = "there is no table that a query may read; add data, or a read step above, or use artefact: text";
+            let unreadable = self.unreadable_here(at);
+            let message = match unreadable.is_empty() {
+                true => "there is no table that a query may read; add data, or a read step above, or use artefact: text".to_owned(),
+                false => format!("there is no table that a query may read: {}", unreadable.join("; ")),
+            };
             return Err(Failure::new(FailureKind::BadRequest, message));
         }
         Ok(NextOfTask::Try)
@@ -247,7 +251,9 @@ impl Run {
         let PythonReply { returns, printed, notes, files, error } = reply;
         let printed = notes.into_iter().fold(printed, |printed, note| format!("{printed}\n{note}")).trim().to_owned();
         let Some(PythonError { message, traceback, line: _, is_refused }) = error else {
-            let (step, number, result) = (self.path(at), self.tries(at).len() as u32, Some(Value::Object(returns).into()));
+            let mut result = Value::Object(returns);
+            self.tell_back(at, &mut result);
+            let (step, number, result) = (self.path(at), self.tries(at).len() as u32, Some(result.into()));
             return self.emit(Happening::TaskExecuted { step, number, result, error: None, printed, cut: false, personal: vec![], files });
         };
         let kind = if is_refused { FailureKind::Denied } else { FailureKind::Program };

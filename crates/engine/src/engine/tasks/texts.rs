@@ -7,7 +7,7 @@ use serde_json::Map;
 use crate::engine::Run;
 use crate::engine::model_calls::Brief;
 use crate::engine::state::{NodeRef, TaskTry};
-use crate::engine::words::{kind_of, plain};
+use crate::engine::words::{cut, kind_of, plain};
 use crate::event::{Failure, Purpose};
 use crate::gate::wanted;
 use crate::model::{ArtefactKind, Criterion, MOST_ROWS, PythonNeeds, SqlEngine, TaskStep};
@@ -121,12 +121,6 @@ fn told_tries(tries: &[TaskTry]) -> String {
         }
     }
     told
-}
-
-fn cut(text: &str, most: usize) -> String {
-    let mut characters = text.chars();
-    let beginning: String = characters.by_ref().take(most).collect();
-    if characters.next().is_some() { format!("{beginning}…") } else { beginning }
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ mod serving;
 mod spending;
 mod stopping;
 mod table;
+mod talking;
 mod tasking;
 mod tools;
 mod world;

@@ -215,19 +215,16 @@ fn a_failed_step_blocks_only_what_depends_on_it() {
     let goes_on = play(continues(work()));
     assert_eq!(goes_on.status(), RunStatus::Partial);
     let output = goes_on.output("work").unwrap();
-    assert_eq!(output["errors"], json!(["a (fetch): auth: pipeline \"fetch\" ended failed: the test says no"]));
+    assert_eq!(output["errors"], json!(["a (fetch): auth: pipeline \"fetch\" failed: the test says no"]));
     assert_eq!((&output["fulfilled"], &output["steps"][1]["status"]), (&json!(false), &json!("blocked")));
-    assert_eq!(output["log"][7], "a failed (auth): pipeline \"fetch\" ended failed: the test says no");
+    assert_eq!(output["log"][7], "a failed (auth): pipeline \"fetch\" failed: the test says no");
     assert_eq!(output["log"][8], "b was not started: what it depends on did not succeed.");
 
     let stops = play(work());
     assert_eq!((stops.status(), stops.step("work")), (RunStatus::Failed, Some(StepStatus::Failed)));
     let failure = stops.end().failure.clone().unwrap();
     assert_eq!(failure.failure.kind, FailureKind::Auth);
-    assert_eq!(
-        failure.failure.message,
-        "1 of 4 steps of the plan failed: a (fetch): auth: pipeline \"fetch\" ended failed: the test says no"
-    );
+    assert_eq!(failure.failure.message, "1 of 4 steps of the plan failed: a (fetch): auth: pipeline \"fetch\" failed: the test says no");
 }
 
 #[test]

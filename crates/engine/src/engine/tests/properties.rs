@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::build::*;
+use super::talking::{dialogue, with_talkers};
 use super::tasking::{judged, queried, rows, task, with_tables, wrote};
 use super::world::{Says, World, options, start};
 use crate::engine::{Input, Moment, Run, events_of, taken_over};
@@ -22,6 +23,13 @@ struct Drawn {
     on_failure: u8,
     skipped: bool,
     items: u8,
+}
+
+impl Drawn {
+    /// Whether it is a dialogue: some of the tasks are.
+    fn talks(&self) -> bool {
+        self.tasks && self.on_failure != 2 && self.skipped | (self.items == 2)
+    }
 }
 
 fn drawn(place: usize) -> impl Strategy<Value = Drawn> {
@@ -99,6 +107,7 @@ fn build(drawn: &[Drawn]) -> Vec<Step> {
         let id = format!("s{place}");
         let mut step = match (d.plans, d.calls) {
             (true, _) => planning(&id, 1 + u64::from(d.skipped)),
+            (false, true) if d.talks() => dialogue(&id),
             (false, true) if d.tasks => task(&id, if d.items % 2 == 1 { "text" } else { "sql" }),
             (false, true) => query(&id),
             (false, false) => set(&id, "x"),
@@ -127,7 +136,7 @@ fn build(drawn: &[Drawn]) -> Vec<Step> {
 
 /// Answers in an order drawn beforehand until the run has ended. Gives the world back, and what each call came to.
 fn play(drawn: &[Drawn], order: &[u8], parallel: u64) -> World {
-    let mut p = with_tables(pipeline("p", build(drawn)), &["hours"]);
+    let mut p = with_talkers(with_tables(pipeline("p", build(drawn)), &["hours"]));
     p.limits.max_parallel = Some(parallel);
     p.finally = vec![set("last", "x").into()];
     let mut world = World::new(planned(vec![p]));
@@ -149,6 +158,9 @@ fn play(drawn: &[Drawn], order: &[u8], parallel: u64) -> World {
             1 => Says::No(FailureKind::Auth),
             2 if *tried == 1 => Says::No(FailureKind::Timeout),
             _ if drawn[place].plans => says_in_plan(&drawn[place], &path, *tried),
+            _ if drawn[place].talks() && drawn[place].fails == 3 && *tried == 3 => Says::No(FailureKind::Refused),
+            _ if drawn[place].talks() && tried.is_multiple_of(2) => Says::Text("AGREED"),
+            _ if drawn[place].talks() => Says::Yes,
             _ if drawn[place].tasks => {
                 does_task(&mut world, &drawn[place], &path, *tried);
                 continue;

@@ -284,7 +284,7 @@ fn a_tool_that_is_a_pipeline_runs_inside_and_its_failure_is_told() {
     let mut world = World::new(planned(vec![outer(), inner.clone()]));
     world.reply_with(asks(&[("c1", "look_up", json!({ "day": "Monday" }))]));
     world.answer("a/look_up[2]/rows", Says::No(FailureKind::Connection));
-    assert!(world.told()[0].1.contains("This did not work (connection): pipeline \"inner\" ended failed"));
+    assert!(world.told()[0].1.contains("This did not work (connection): pipeline \"inner\" failed"));
     world.cancel(Canceller::Person);
     assert_eq!(world.status(), RunStatus::Cancelled);
     world.check();
@@ -497,7 +497,7 @@ fn a_called_pipeline_over_its_budget_fails_its_step_and_not_the_run_budget() {
     });
     let failure = failed.unwrap();
     assert_eq!(failure.kind, FailureKind::Limit);
-    assert!(failure.message.contains("pipeline \"inner\" ended over_budget: max_tokens is 100"), "{}", failure.message);
+    assert!(failure.message.contains("pipeline \"inner\" went over its budget: max_tokens is 100"), "{}", failure.message);
     world.check();
 }
 

@@ -104,8 +104,10 @@ impl Run {
 /// The tool names in the steps of a file and in their agents: `server`, `server.tool`.
 fn named_tools(planned: &PipelinePlan) -> Vec<&str> {
     let facts = || planned.steps.iter().map(|planned| planned.step.kind.facts());
-    let agents: BTreeSet<&str> =
-        facts().flat_map(|facts| facts.agents.into_iter().flatten().chain(facts.may_use)).map(|name| name.value.as_str()).collect();
+    let agents: BTreeSet<&str> = facts()
+        .flat_map(|facts| facts.agents.into_iter().flatten().chain(facts.talkers).chain(facts.may_use))
+        .map(|name| name.value.as_str())
+        .collect();
     let of_agents = planned.pipeline.agents.iter().filter(|(name, _)| agents.contains(name.as_str())).flat_map(|(_, agent)| &agent.tools);
     facts().flat_map(|facts| facts.may_use).chain(of_agents).map(|tool| tool.value.as_str()).collect()
 }

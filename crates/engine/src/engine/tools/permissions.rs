@@ -188,7 +188,8 @@ impl Run {
             let planner = here.and_then(|here| self.planner_of(here)).filter(|planner| Some(planner) != agent.as_ref());
             let agents = [agent.take(), planner];
             let of_agents = agents.iter().flatten().filter_map(|name| pipeline.agents.get(name)?.policy.as_ref());
-            for name in of_agents.chain(&pipeline.policy) {
+            let of_dialogue = here.and_then(|here| self.dialogue(here)?.policy.as_ref());
+            for name in of_agents.chain(of_dialogue).chain(&pipeline.policy) {
                 found.extend(pipeline.policies.get_key_value(&name.value).map(|(name, policy)| (name.as_str(), policy)));
             }
             agent = parent.and_then(|parent| self.state.talk(parent)).map(|talk| talk.agent.clone());

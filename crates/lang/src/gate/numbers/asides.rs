@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 /// Names whose digits count nothing; in this case alone, as `3d` is a span and `5g` a weight.
-const FIXED: &str = "(?:t|kg|g)?CO2(?:e|eq)?|H2O|CH4|N2O|NO2|SO2|NH3|O2|O3|B2B|B2C|B2G|C2C|D2C|P2P|E2E|MP3|MP4|G7|G20|2D|3D|4G|5G|24/7";
+const FIXED: &str =
+    "(?:t|kg|g)?CO2(?:e|eq)?|H2O|CH4|N2O|NO2|SO2|NH3|O2|O3|B2B|B2C|B2G|C2C|D2C|P2P|E2E|MP3|MP4|G7|G20|2D|3D|4G|5G|24/7|COVID-19|Covid-19";
 
 /// What an address is made of; brackets belong to it in pairs.
 const URL: &str = "[A-Za-z0-9._~:/?#@!$&+=%,;^'-]";

@@ -14,7 +14,7 @@ const PARTS: [&str; 24] = [
 /// may not occur in the text as it is either, so this only makes a check stricter.
 pub(super) fn joined(text: &str) -> Option<String> {
     static TAG: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r#"(?s)<!--.*?-->|</?(?<tag>[A-Za-z][A-Za-z0-9-]*)(?:"[^"]*"|'[^']*'|[^<>"'])*>|&(?<entity>[A-Za-z]{2,20});"#).ok()
+        Regex::new(r#"(?s)<!--.*?-->|</?(?<tag>[A-Za-z][A-Za-z0-9-]*)(?:"[^"]*"|'[^']*'|[^<>"'])*>|&(?:(?<entity>[A-Za-z]{2,20})|\#(?<decimal>[0-9]{1,7})|\#[xX](?<hex>[0-9A-Fa-f]{1,6}));"#).ok()
     });
     static MARKS: LazyLock<Option<[Regex; 5]>> = LazyLock::new(|| {
         let of = |pattern| Regex::new(pattern).ok();
@@ -32,14 +32,28 @@ pub(super) fn joined(text: &str) -> Option<String> {
         return None;
     }
     let plain = TAG.as_ref()?.replace_all(text, |found: &Captures| {
+        let code = |name, radix| found.name(name).and_then(|code| u32::from_str_radix(code.as_str(), radix).ok()).and_then(char::from_u32);
+        if let Some(sign) = code("decimal", 10).or_else(|| code("hex", 16)) {
+            return sign.to_string();
+        }
         let tag = found.name("tag").map(|tag| tag.as_str().to_ascii_lowercase());
         let is_end = found.get(0).is_some_and(|all| all.as_str().starts_with("</"));
         match (tag.as_deref(), found.name("entity").map(|entity| entity.as_str())) {
             (Some("sup"), _) if !is_end => "^",
             (Some(tag), _) if PARTS.contains(&tag) => " ",
-            (None, Some("nbsp" | "ensp" | "emsp" | "thinsp")) => " ",
+            (None, Some("nbsp")) => "\u{A0}",
+            (None, Some("thinsp")) => "\u{2009}",
+            (None, Some("ensp" | "emsp")) => " ",
             (None, Some("times")) => "×",
-            (None, Some("minus")) => "-",
+            (None, Some("minus")) => "−",
+            (None, Some("ndash")) => "–",
+            (None, Some("mdash")) => "—",
+            (None, Some("hyphen" | "dash")) => "-",
+            (None, Some("plus")) => "+",
+            (None, Some("euro")) => "€",
+            (None, Some("pound")) => "£",
+            (None, Some("dollar")) => "$",
+            (None, Some("percnt")) => "%",
             (None, Some("lt")) => "<",
             (None, Some("gt")) => ">",
             (None, Some("amp")) => "&",
@@ -64,7 +78,7 @@ mod tests {
             ("10<span title=\"a>b\">10</span>, 10<!-- > -->10, 10<wbr>10", "1010, 1010, 1010"),
             ("<td>10</td><td>10</td>, 10<br/>10, 10<sup>3</sup>", " 10  10 , 10 10, 10^3"),
             ("10**10** 10*10*, 10~~10~~ 10~10~ 10`10`", "1010 1010, 1010 1010 1010"),
-            ("1[0](https://acme.example)0, 10&shy;10, 10&nbsp;km", "100, 1010, 10 km"),
+            ("1[0](https://acme.example)0, 10&shy;10, 10&nbsp;km, &#49;&#x30;, &minus;5", "100, 1010, 10\u{A0}km, 10, −5"),
             ("3*4, 8~10 hours, 10 < 20 > 5", "3*4, 8~10 hours, 10 < 20 > 5"),
             ("7*7 of a\n***b***", "7*7 of a\nb"),
             ("_10_ __million__, col_17_a, a_10_", "10 million, col_17_a, a_10_"),

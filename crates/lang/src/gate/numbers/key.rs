@@ -11,6 +11,12 @@ use super::scale::multipliers;
 pub(super) enum FigureKey {
     /// A number in its one form.
     Number(String),
+    /// A number with a plus: no size of a negative will do.
+    Plus(String),
+    /// The size of a negative number, which a number without a sign tells: "fell by 5".
+    Size(String),
+    /// A group of the digits of a phone number, which vouches for no amount of money or percent.
+    Group(String),
     /// A word with digits in it, in small letters; also a figure that is no number (`1.2.3`).
     Word(String),
     /// Year, month, day.
@@ -34,9 +40,25 @@ pub(super) enum FigureKey {
 impl FigureKey {
     /// A number multiplied by a whole number and so many times by ten.
     pub(super) fn times(&self, factor: u128, tens: usize) -> Option<FigureKey> {
+        if let FigureKey::Size(number) = self {
+            return times(number, factor, tens).map(FigureKey::Size);
+        }
         let FigureKey::Number(number) = self else { return None };
         let (sign, number) = number.strip_prefix('-').map_or(("", number.as_str()), |number| ("-", number));
         times(number, factor, tens).map(|product| FigureKey::Number(format!("{sign}{product}")))
+    }
+
+    /// Whether what is known vouches for it, where `is_amount` with a currency or percent sign.
+    pub(super) fn is_in(&self, known: &HashSet<FigureKey>, is_amount: bool) -> bool {
+        match self {
+            FigureKey::Number(number) => {
+                known.contains(self)
+                    || known.contains(&FigureKey::Size(number.clone()))
+                    || !is_amount && known.contains(&FigureKey::Group(number.clone()))
+            }
+            FigureKey::Plus(number) => known.contains(&FigureKey::Number(number.clone())),
+            other => known.contains(other),
+        }
     }
 }
 
@@ -48,8 +70,8 @@ pub(super) struct Need {
 }
 
 impl Need {
-    pub(crate) fn is_met(&self, known: &HashSet<FigureKey>) -> bool {
-        let is_known = |keys: &[FigureKey]| keys.iter().any(|key| known.contains(key));
+    pub(crate) fn is_met(&self, known: &HashSet<FigureKey>, is_amount: bool) -> bool {
+        let is_known = |keys: &[FigureKey]| keys.iter().any(|key| key.is_in(known, is_amount));
         is_known(&self.any) || !self.or.is_empty() && self.or.iter().all(|keys| is_known(keys))
     }
 }
@@ -123,7 +145,26 @@ impl FigureMeaning {
             any: all(&need.any),
             or: need.or.iter().take(1).map(all).chain(need.or.iter().skip(1).cloned()).collect(),
         };
-        FigureMeaning { needs: self.needs.iter().map(negative).collect(), gives: all(&self.gives).into_iter().chain(self.gives).collect() }
+        let size = |key: FigureKey| match key {
+            FigureKey::Number(number) if number != "0" => FigureKey::Size(number),
+            other => other,
+        };
+        let has_number = self.gives.iter().any(|key| matches!(key, FigureKey::Number(_)));
+        let sizes = self.gives.iter().filter(|key| !has_number || !matches!(key, FigureKey::Word(_))).cloned().map(size);
+        let gives = all(&self.gives).into_iter().chain(sizes).collect();
+        FigureMeaning { needs: self.needs.iter().map(negative).collect(), gives }
+    }
+
+    /// The same with a plus, which of several figures belongs to the first.
+    pub(crate) fn positive(mut self) -> FigureMeaning {
+        for need in &mut self.needs {
+            for key in need.any.iter_mut().chain(need.or.iter_mut().take(1).flatten()) {
+                if let FigureKey::Number(number) = key {
+                    *key = FigureKey::Plus(std::mem::take(number));
+                }
+            }
+        }
+        self
     }
 
     /// This number, or else the same digits as they are, without what multiplies them.
@@ -172,11 +213,11 @@ impl FigureMeaning {
         FigureMeaning::one(keys.clone(), vec![], keys)
     }
 
-    /// A year and a month.
-    pub fn month(year: &str, month: u32) -> FigureMeaning {
-        let number = numbers(year);
-        let keys: Vec<FigureKey> = year.parse().ok().map(|year| FigureKey::Month(year, month)).into_iter().chain(number).collect();
-        FigureMeaning::one(keys.clone(), vec![], keys)
+    /// A year and a month, or else all its figures. `part` is that of a month in figures.
+    pub fn month(year: &str, month: u32, part: Option<&str>) -> FigureMeaning {
+        let own: Vec<FigureKey> = year.parse().ok().map(|year| FigureKey::Month(year, month)).into_iter().collect();
+        let gives = [own.clone(), numbers(year)].concat();
+        FigureMeaning::one(own, [year].into_iter().chain(part).map(numbers).collect(), gives)
     }
 
     /// A date; `orders`: what may be month and day. It is that date, or else all its figures. `parts` are those of month and day.
@@ -225,7 +266,13 @@ impl FigureMeaning {
         let own = FigureKey::Phone(format!("{}{digits}", if is_abroad { '+' } else { '0' }));
         let without_country =
             (1..=3).filter(|_| is_abroad).filter_map(|country| digits.get(country..)).map(|rest| FigureKey::Phone(format!("0{rest}")));
-        let gives = plain.gives.into_iter().chain([own.clone()]).chain(without_country).collect();
+        // "+1 234 567" may also be a number.
+        let is_number = groups.iter().skip(1).all(|group| group.len() == 3);
+        let group = |key: FigureKey| match key {
+            FigureKey::Number(number) if !is_number => FigureKey::Group(number),
+            other => other,
+        };
+        let gives = plain.gives.into_iter().map(group).chain([own.clone()]).chain(without_country).collect();
         let need = plain.needs.into_iter().next().unwrap_or_default();
         FigureMeaning::one([need.any, vec![own]].concat(), need.or, gives)
     }

@@ -3,8 +3,8 @@
 //! The way: [`normal`](normal::normal) gives text and value one form, [`scan`] finds the figures of both, [`key`] says what each asks
 //! for (in the text) or gives (in the value), and what is asked for but not given is reported. What counts:
 //! - A number is its value: `32`, `32.0`, `"32"`; `1,250.5`, `1.250,5` and `1 250.5`. A single mark before three digits may part
-//!   thousands or a fraction; either will do. A [`minus`] must be there in both; a number without one also fits its negative ("5 hours
-//!   less"). A percentage occurs only if it is in the value. What multiplies a number belongs to it: `3k` is 3000 and no 3, `1.2 million`
+//!   thousands or a fraction; either will do. A [`minus`] or plus must be there in both; a number without one also fits its negative ("5
+//!   hours less"). A percentage occurs only if it is in the value. What multiplies a number belongs to it: `3k` is 3000 and no 3, `1.2 million`
 //!   is 1200000, and `1.5 × 10^6` is 1500000, in text and value; in a range (`5–10 million`) it multiplies both. The words are in [`scale`].
 //! - A date is a date, however written: `16 November`, `Nov 16th`, `16.11.2026` and `11/16` are `2026-11-16`; months are known in
 //!   English, German, French, Spanish and Italian. So is a time: `9:30 pm` is `21:30`. The day of such a date also counts beside a
@@ -63,7 +63,10 @@ fn all_known(text: &str, value: &Value, judged: &JudgedText, read: &mut Option<H
         return CheckResult::passed();
     }
     let known = read.get_or_insert_with(|| known(value));
-    figures.retain(|figure| !figure.meaning.needs.iter().all(|need| need.is_met(known)) && !is_named(&text, &figure.range, known));
+    figures.retain(|figure| {
+        let is_amount = minus::is_amount(&text, &figure.range);
+        !figure.meaning.needs.iter().all(|need| need.is_met(known, is_amount)) && !is_named(&text, &figure.range, known)
+    });
     let Some(first) = figures.first() else { return CheckResult::passed() };
     let mut missing: Vec<String> = vec![];
     let mut told: HashSet<&str> = HashSet::new();
@@ -88,7 +91,7 @@ pub(super) fn states_numbers(value: &Value, text: &str) -> CheckResult {
         match value {
             Value::Number(number) if number.as_f64() != Some(0.0) => {
                 let forms = decimal::of_json(number);
-                if !forms.iter().any(|form| said.contains(&FigureKey::Number(form.clone()))) {
+                if !forms.iter().any(|form| FigureKey::Number(form.clone()).is_in(&said, false)) {
                     missing.extend(forms.into_iter().last().filter(|form| !missing.contains(form)));
                 }
             }
@@ -109,8 +112,9 @@ fn known(value: &Value) -> HashSet<FigureKey> {
             Value::Null | Value::Bool(_) => vec![],
             Value::Number(number) => {
                 let forms = decimal::of_json(number);
-                let positive = forms.iter().filter_map(|form| form.strip_prefix('-')).map(str::to_owned).collect::<Vec<_>>();
-                forms.into_iter().chain(positive).map(FigureKey::Number).collect()
+                let sizes: Vec<FigureKey> =
+                    forms.iter().filter_map(|form| form.strip_prefix('-')).map(|size| FigureKey::Size(size.to_owned())).collect();
+                forms.into_iter().map(FigureKey::Number).chain(sizes).collect()
             }
             Value::String(text) => in_text(text),
             Value::Array(list) => {

@@ -20,7 +20,9 @@ pub(super) fn of_name(name: &str) -> Vec<FigureKey> {
         given.extend(figure.meaning.gives);
     }
     if rest.contains(char::is_alphabetic) {
-        given.retain(|key| !matches!(key, FigureKey::Number(number) if !is_year(number)));
+        given.retain(
+            |key| !matches!(key, FigureKey::Number(number) | FigureKey::Size(number) | FigureKey::Group(number) if !is_year(number)),
+        );
         let words: Vec<String> = words(&name).map(str::to_lowercase).collect();
         let is_figure = |word: &String| word.bytes().all(|byte| byte.is_ascii_digit());
         for (at, pair) in words.windows(2).enumerate() {

@@ -5,14 +5,16 @@ use std::sync::LazyLock;
 use regex::Regex;
 use unicode_normalization::UnicodeNormalization;
 
+use super::scale::CODES;
 use super::signs::{exponent, is_lowered, is_raised, plain_digit, ringed, roman};
 use crate::channel::clean;
 
 /// Takes out hidden characters, writes digits of any script and form as `0` to `9`, `7½` as `7.5`, `10²` as `10^2`, all spaces and minus signs as
-/// one kind, and the `T` between a date and a time as a space. One or two raised digits behind a word (`m²`) are a unit or a note and no figure, and so
+/// one kind, the `T` between a date and a time as a space, and `EUR5` with one. One or two raised digits behind a word (`m²`) are a unit or a note and no figure, and so
 /// are lowered ones (`CO₂`); others are.
 pub(super) fn normal(text: &str) -> String {
     static DATE_AND_TIME: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}:[0-9]{2})").ok());
+    static PRICE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&format!(r"(?i)\b({CODES})([0-9])")).ok());
     let (text, _) = clean(text);
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.as_ref();
@@ -39,6 +41,11 @@ pub(super) fn normal(text: &str) -> String {
                     (_, false) => "0.75",
                 });
             }
+            // Behind a dash of a list is a blank at which a line may end.
+            '\u{A0}' | '\u{2007}' | '\u{2009}' | '\u{202F}' if starts_with_dash(&plain) => {}
+            // A minus sign with a blank behind it is no dash.
+            '\u{2212}' if rest.starts_with(char::is_whitespace) => plain.push('−'),
+            '\u{2015}' => plain.push('–'),
             // Hyphen, hyphen that does not break, dash of figures, minus.
             '\u{2010}'..='\u{2012}' | '\u{2212}' => plain.push('-'),
             '\u{2019}' => plain.push('\''),
@@ -54,10 +61,16 @@ pub(super) fn normal(text: &str) -> String {
         }
     }
     let plain: String = if plain.is_ascii() { plain } else { plain.nfc().collect() };
-    match DATE_AND_TIME.as_ref() {
-        Some(pattern) => pattern.replace_all(&plain, "$1 $2").into_owned(),
-        None => plain,
-    }
+    let parted = |text: String, pattern: &Option<Regex>| match pattern {
+        Some(pattern) => pattern.replace_all(&text, "$1 $2").into_owned(),
+        None => text,
+    };
+    parted(parted(plain, &DATE_AND_TIME), &PRICE)
+}
+
+/// Whether the last line is nothing but a dash.
+fn starts_with_dash(text: &str) -> bool {
+    text.rsplit('\n').next().is_some_and(|line| matches!(line.trim_start(), "-" | "–"))
 }
 
 /// Writes raised or lowered digits, or Roman ones, behind what is there.
@@ -106,6 +119,7 @@ mod tests {
             ("¹ Note. Word¹² CO₂ 5 m⁻², done.³", "  Note. Word   CO  5 m  , done. "),
             ("Ⅻ, ⅩⅣ, ⅯⅭⅯ", "12, 14, 1900"),
             ("❾⑩⓫, 9\u{FE0F}\u{20E3}8\u{FE0F}\u{20E3}, ᮳᠑𑁧", "91011, 98, 311"),
+            ("−\u{A0}5, -\u{A0}5\n-\u{A0}5, ―5, EUR5", "− 5, - 5\n-5, –5, EUR 5"),
             ("7½ h, ½ h", "7.5 h, 0.5 h"),
             ("12 m² (−5 °C)", "12 m  (-5 °C)"),
             ("1\u{202F}250", "1 250"),

@@ -36,9 +36,17 @@ const WORDS: [(&str, &[(u128, usize)]); 15] = [
 /// Letters that multiply where they cannot be a unit.
 const LETTERS: [(&str, usize); 7] = [("k", 3), ("m", 6), ("mm", 6), ("kk", 6), ("b", 9), ("t", 12), ("bio", 12)];
 
-/// A currency, as a pattern in which case does not count.
-pub(super) const MONEY: &str =
-    r"(?:us\$|[$€£¥₹₽₩]|(?:eur|usd|chf|gbp|jpy|sek|nok|dkk|pln|czk|cad|aud|inr|euros?|dollars?|pounds?|franken|francs?)\b)";
+macro_rules! codes {
+    () => {
+        "eur|usd|chf|gbp|jpy|sek|nok|dkk|pln|czk|cad|aud|inr|brl|cny|zł|kr|euros?|dollars?|pounds?|franken|francs?"
+    };
+}
+
+/// The names of currencies, as the alternatives of a pattern in which case does not count.
+pub(super) const CODES: &str = codes!();
+
+/// A currency, as such a pattern.
+pub(super) const MONEY: &str = concat!(r"(?:(?:us|hk|nz|mx|[acrs])?\$|[€£¥₹₽₩]|(?:", codes!(), r")\b)");
 
 /// The same in scripts without spaces, where nothing ends a word.
 const SIGNS: [(char, usize); 14] = [

@@ -9,7 +9,7 @@ use super::calendar::{WEEKDAYS, month, months};
 use super::decimal::readings;
 use super::key::FigureMeaning;
 use super::minus::signed;
-use super::scale::{MONEY, signs, words};
+use super::scale::{CODES, MONEY, signs, words};
 
 /// A figure and where it stands.
 #[derive(Debug)]
@@ -48,13 +48,18 @@ fn plain() -> String {
     let number = NUMBER;
     let (words, signs) = (words(), signs());
     let short = r"(?:mio|mrd|bio|tsd)\.?";
-    let to = r"(?:\x20?[–—-]\x20?|\x20(?:to|bis|à|al?|and|und|et|y|e|or|oder|ou)\x20)";
+    let to = r"(?:\x20?(?:->|[–—→-])\x20?|\x20(?:to|bis|auf|à|al?|and|und|et|y|e|or|oder|ou)\x20)";
     let from = |name: &str| format!(r"(?<{name}>(?:{number}(?:,\x20|{to}(?:{MONEY}\x20?)?)){{1,4}})?");
+    // Between a unit and its number, which may have a sign.
+    let due = r"\)?(?:\x20?[:=])?\x20?(?:[+–−-]\x20?)?";
     let power = r"\(?(?<sign>[+-]?)(?<POWER>[0-9]+)\)?";
     let power = |name: &str| power.replace("sign>", &format!("{name}_sign>")).replace("POWER", name);
     format!(
         r"(?<mantissa>{number})\x20?[×x·⋅*]\x20?10\x20?(?:\^|\*\*)\x20?{} | (?<mantissa_e>{number})e{}{END} | (?<base>{number})\x20?(?:\^|\*\*)\x20?{}
-        | \b(?<unit>[tkm]|{short}\x20?){MONEY}\x20?(?<in_units>{number}) | {}(?<units>{number})\x20?(?<units_scale>[tk]){MONEY}
+        | \b(?<unit>[tkm]|{short}\x20?){MONEY}{due}(?<in_units>{number})
+        | (?:\b(?:{CODES})|[$€£])(?<ahead>\x20?(?:(?:{words})|[kmb]|mm)\b\.?){due}(?<in_ahead>{number})
+        | (?<beside>{number})\x20?{MONEY}[\x20-](?<beside_scale>(?:{words})\b)
+        | (?<noted>{number})(?:\x20?{MONEY})?\x20?\((?:in\x20)?(?:{MONEY}\x20?)?(?<noted_scale>(?:{words})\b)\.?(?:\x20?{MONEY})?\) | {}(?<units>{number})\x20?(?<units_scale>[tk]){MONEY}
         | {MONEY}\x20?{}(?<money>{number})\x20?(?<money_scale>(?:[kmbt]|mm)\b) | {}(?<paid>{number})\x20?(?<paid_scale>[kmbt]|mm|{short})\x20?{MONEY}
         | {}(?<scaled>{number})(?<scale>(?:k|kk|(?-i:[MBT]))\b|(?:(?:[\s*_~`]{{0,6}}|-)(?:{words})(?:\b|_)){{1,3}}|\x20?bio\.|\x20?[{signs}]{{1,3}})
         | {}(?<spelled>{number})\x20(?<letter>k|(?-i:[MBT]))(?:[\s.,;:!?)*_]|$)
@@ -152,6 +157,8 @@ fn meaning(text: &str, range: &mut Range<usize>, found: &Captures) -> FigureMean
         ("from_units", "units", "units_scale"),
         ("from_money", "money", "money_scale"),
         ("from_paid", "paid", "paid_scale"),
+        ("", "beside", "beside_scale"),
+        ("", "noted", "noted_scale"),
     ];
     for (from, number, scale) in scaled {
         if let (Some(number), Some(scale)) = (found.name(number), found.name(scale)) {
@@ -168,7 +175,7 @@ fn meaning(text: &str, range: &mut Range<usize>, found: &Captures) -> FigureMean
             };
         }
     }
-    if let (Some(unit), Some(number)) = (group("unit"), found.name("in_units")) {
+    if let (Some(unit), Some(number)) = (group("unit").or(group("ahead")), found.name("in_units").or(found.name("in_ahead"))) {
         *range = number.range();
         return signed(text, range, FigureMeaning::scaled(number.as_str(), if unit.eq_ignore_ascii_case("t") { "k" } else { unit }));
     }
@@ -205,7 +212,7 @@ fn meaning(text: &str, range: &mut Range<usize>, found: &Captures) -> FigureMean
         }
     }
     if let (Some(month), Some(year)) = (group("month_alone").and_then(month), group("year_alone")) {
-        return FigureMeaning::month(year, month);
+        return FigureMeaning::month(year, month, None);
     }
     if let Some(day) = group("weekday").and_then(whole) {
         return FigureMeaning::day(day);
@@ -239,7 +246,7 @@ fn numeric_date(found: &Captures) -> FigureMeaning {
         return FigureMeaning::date(Some(year), &[order(one, other), order(other, one)].concat(), &[one, other]);
     }
     if let Some((year, month)) = group("year_month").and_then(|written| written.split_once('-')) {
-        return whole(month).map(|month| FigureMeaning::month(year, month)).unwrap_or_default();
+        return whole(month).map(|number| FigureMeaning::month(year, number, Some(month))).unwrap_or_default();
     }
     // "8.5." may be the end of a sentence, and then is no date.
     if let Some(written) = group("day_month")
@@ -299,7 +306,8 @@ fn heads(text: &str, from: Range<usize>, last: &str, scale: &str) -> FigureMeani
     for number in EACH.as_ref().map(|each| each.find_iter(written)).into_iter().flatten() {
         let behind = written.get(number.end()..).unwrap_or_default();
         let is_range = behind.starts_with(['–', '—', '-']) && !behind.ends_with(' ')
-            || [" to ", " bis ", " à ", " a ", " al "].iter().any(|to| behind.starts_with(to));
+            || behind.trim_start().starts_with('→')
+            || [" to ", " bis ", " auf ", " à ", " a ", " al "].iter().any(|to| behind.starts_with(to));
         let scaled = FigureMeaning::scaled(number.as_str(), scale);
         let meaning = if is_range && least(number.as_str()) < least(last) { scaled } else { scaled.or_plain(number.as_str()) };
         let mut place = from.start + number.start()..from.start + number.end();

@@ -84,10 +84,62 @@ fn a_dash_or_a_bracket_that_is_no_minus_counts_as_none() {
         ("the mean of North (5.25) is above South (4.75)", json!([5.25, 4.75])),
         ("Five (5), the total ($5.25), five euros (5.25 €)", json!([5, 5.25])),
         ("(1) First\n(5) Second", json!([1, 5])),
-        ("Report\n(2024)\n| 32 | (80 %) |", json!([2024, 32, 80])),
+        ("Report\n(2024)\n| 32 (80 %) |", json!([2024, 32, 80])),
         ("5- and 10-year plans, 2,5- bis 3-fach, 1990-, 5,- Euro", json!([5, 10, 2.5, 3, 1990])),
         ("COVID-19, A-5, Boeing–747", json!(["COVID-19", 5, 747])),
     ]);
+}
+
+#[test]
+fn a_minus_counts_with_a_blank_behind_it_and_in_any_form() {
+    let forms = [
+        "Gewinn: − 5 €", "Gewinn − 5 €", "− 5 €", "Im Jahr 2024 − 5 €", "−\u{202F}5", "−\u{2009}5", "−\u{A0}5", "− €5", "| − 5 € |",
+        "| - 5 € |", "Gewinn: - 5 €", "Gewinn: – 5 €", "Gewinn = - 5", "(- 5)", "EUR - 5", "It is – 5 €", "**Gewinn:** - 5 €", "-&nbsp;5",
+        "-\u{A0}5", "<td>- 5</td>", "\\−5", "\\- 5", "&ndash;5", "&minus;5", "&minus; 5", "―5", "-R$5", "-zł5", "-EUR5", "| (5 %) |",
+        "| (5.0%) |", "Margin: (5 %)",
+    ];
+    none_passes(&forms.map(|text| (text, json!({ "p": 5, "year": 2024 }))));
+    all_pass(&forms.map(|text| (text, json!({ "p": -5, "year": 2024 }))));
+    all_pass(&[
+        ("2024 – 10 million, 5 - 10, 5 – 10 %", json!([2024, 5, 10, 10_000_000])),
+        ("- 5 apples\n– 10 pears\n> - 5 plums\n  - 10 figs\n* - 5 nuts\n+ 10 dates", json!([5, 10])),
+        ("Nord – 5 Filialen, North - 10 stores, €5 – €10, 5 € - 10 €", json!([5, 10])),
+        ("30 − 10 = 20, so 20 h = 30 h − 10 h", json!([30, 10, 20])),
+    ]);
+    none_passes(&[("&#8722;5", json!([5, 8722])), ("EUR5 million", json!(5)), ("&#53;5", json!(["53;5", 53, 5]))]);
+}
+
+#[test]
+fn a_plus_counts() {
+    let forms = ["Growth: +5 %", "| +5 % |", "Growth: + 5 %", "+5", "+$5", "$+5", "\\+5", "+5h", "+5.0", "&plus;5"];
+    none_passes(&forms.map(|text| (text, json!({ "g": -5 }))));
+    none_passes(&forms.map(|text| (text, json!({ "g": "-5 h" }))));
+    all_pass(&forms.map(|text| (text, json!({ "g": 5 }))));
+    all_pass(&forms.map(|text| (text, json!({ "g": "+5 h" }))));
+    none_passes(&[("+5k", json!({ "g": -5000 })), ("+5k", json!({ "g_teur": -5 }))]);
+    all_pass(&[
+        ("+5k", json!({ "g_teur": 5 })),
+        ("fell by 5k", json!({ "g_teur": -5 })),
+        ("5+5 = 10", json!([-5, 10])),
+        ("+1.2.3", json!("1.2.3")),
+    ]);
+}
+
+#[test]
+fn a_month_in_figures_is_that_month() {
+    for known in [json!([{ "month": "2026-03" }]), json!({ "y": 2026 }), json!("2026-03-16"), json!({ "2026-03": 1 })] {
+        none_passes(&["2026-07", "2026/07", "07/2026", "7.2026"].map(|month| (month, known.clone())));
+    }
+    for known in [json!("2026-03"), json!("2026-03-16"), json!({ "year": 2026, "month": 3 }), json!({ "2026-03": 1 })] {
+        all_pass(&[("The best month was 2026-03.", known.clone()), ("It was March 2026.", known)]);
+    }
+}
+
+#[test]
+fn digits_of_a_phone_number_are_no_amount() {
+    let known = json!({ "phone": "+49 30 1234567" });
+    none_passes(&["Revenue 1,234,567 EUR", "€1234567", "30 %", "EUR 30", "+30 %"].map(|text| (text, known.clone())));
+    all_pass(&[("+49 30 1234567, or 1234567", known), ("1 234 567 EUR, €5", json!(["+1 234 567 EUR", -5]))]);
 }
 
 #[test]
@@ -116,6 +168,18 @@ fn units_of_money_and_size_multiply() {
         ("_5_ __million__", 5, 5_000_000),
         ("5 *Mio.*", 5, 5_000_000),
         ("1.250.000 TEUR", 1_250_000, 1_250_000_000),
+        ("EUR million 5", 5, 5_000_000),
+        ("€ million: 5", 5, 5_000_000),
+        ("EURm 5", 5, 5_000_000),
+        ("$bn 5", 5, 5_000_000_000),
+        ("TEUR: 5", 5, 5_000),
+        ("Revenue (TEUR): 5", 5, 5_000),
+        ("5 (million)", 5, 5_000_000),
+        ("5 (in millions)", 5, 5_000_000),
+        ("5 (in Mio. €)", 5, 5_000_000),
+        ("5 € (EUR million)", 5, 5_000_000),
+        ("5 Euro-Millionen", 5, 5_000_000),
+        ("5 EUR million", 5, 5_000_000),
     ] {
         none_passes(&[(text, json!(wrong))]);
         all_pass(&[(text, json!(right)), (text, json!(text))]);
@@ -124,6 +188,9 @@ fn units_of_money_and_size_multiply() {
         ("5 m, 5m, 5 t, 5 t Eisen, 5 Bio-Eier, a_5_b", json!([5, 5_000])),
         ("1.250 TEUR, 3 Mio. Euro", json!([{ "umsatz_teur": 1250, "Gewinn (Mio. EUR)": "3" }])),
         ("5 million", json!({ "revenue_million": { "2024": 5 } })),
+        ("a 3.7-million-euro deal, a 5-euro note, 5-EUR-Gutscheine", json!([3_700_000, 5])),
+        ("TEUR: -5, TEUR: − 5", json!(-5_000)),
+        ("In 2024 (million-fold growth) 5 (five)", json!([2024, 5])),
     ]);
     none_passes(&[("5 million", json!({ "revenue": 5 })), ("10 million", json!({ "revenue_million": 5 }))]);
 }
@@ -146,6 +213,8 @@ fn one_unit_serves_the_whole_range() {
             "€5 to 10 million",
             "5 million to 10 million",
             "5 or 10 million",
+            "5 → 10 million",
+            "von 5 auf 10 Mio. €",
         ]
         .map(|text| (text, known.clone())),
     );
@@ -201,7 +270,7 @@ fn notes_addresses_and_fixed_names_are_no_figures() {
         ("See [the report](https://acme.example/2024/47?v=2).", json!(null)),
         ("See https://acme.example/2024/47 and <https://acme.example/9> and www.acme.example/9.", json!(null)),
         ("See https://acme.example/A_(2024)?x=1,5.", json!(null)),
-        ("CO2, CO₂, CO2-Ausstoß, H2O, B2B, open 24/7, 3D, 5G, MP3", json!(null)),
+        ("CO2, CO₂, CO2-Ausstoß, H2O, B2B, open 24/7, 3D, 5G, MP3, COVID-19", json!(null)),
     ]);
     none_passes(&[
         ("The answer is [5].", json!(null)),

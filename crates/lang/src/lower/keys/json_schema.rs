@@ -118,12 +118,6 @@ impl SchemaBuilder {
 
     fn property(&mut self, key: &'static KeyRule) -> Value {
         let mut property = Map::from_iter([("description".to_owned(), Value::from(key.about))]);
-        if key.is_later {
-            let words = "not yet available in this version";
-            property.insert("description".into(), format!("{} ({words})", key.about).into());
-            property.insert("deprecationMessage".into(), words.into());
-            property.insert("doNotSuggest".into(), true.into());
-        }
         property.extend(self.takes(&key.takes).as_object().cloned().unwrap_or_default());
         property.into()
     }

@@ -17,7 +17,7 @@ pub(crate) use head::{FILE_ACCESS, NETWORK_ACCESS, RESOURCE_LIMITS};
 pub use json_schema::json_schema;
 pub(crate) use settings::{LINT, LINT_PATH, PROJECT_JOURNAL, PROJECT_SETTINGS, SETTINGS_MODELS, USER_JOURNAL, USER_SANDBOX, USER_SETTINGS};
 pub use steps::{CASE, CASE_STEPS, EVERY_STEP, KINDS, OTHERWISE_STEPS, STEP};
-pub(crate) use steps::{OWN_HISTORY, RESOURCE};
+pub(crate) use steps::{DIALOGUE_LIMITS, OWN_HISTORY, RESOURCE, UNTIL};
 pub use work::{AGENT, CHECKS, FILE, MODEL, PROVIDERS, TOOL, TOOL_KINDS};
 pub(crate) use work::{CRITERION, LIMITS, PRICE, PYTHON_CODE, RETRY, SCORECARD, SIGN_IN, WRITTEN_PLAN, WRITTEN_SCORECARD, WRITTEN_STEP};
 
@@ -44,8 +44,6 @@ pub struct KeyRule {
     pub about: &'static str,
     /// Whether its owner cannot do without it.
     pub is_required: bool,
-    /// Whether it belongs to the language but not yet to this version.
-    pub is_later: bool,
 }
 
 /// What a key takes.
@@ -168,16 +166,12 @@ pub enum Thing {
 
 /// A key that may be there.
 const fn key(name: &'static str, takes: Takes, about: &'static str) -> KeyRule {
-    KeyRule { name, takes, about, is_required: false, is_later: false }
+    KeyRule { name, takes, about, is_required: false }
 }
 
 impl KeyRule {
     const fn required(self) -> KeyRule {
         KeyRule { is_required: true, ..self }
-    }
-
-    const fn later(self) -> KeyRule {
-        KeyRule { is_later: true, ..self }
     }
 }
 

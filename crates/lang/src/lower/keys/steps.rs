@@ -3,8 +3,8 @@
 use super::Takes::*;
 use super::Thing::{Agent, Channel, Knowledge, Policy, Scorecard, Step, StyleGuide, Tool};
 use super::work::{
-    CRITERION, LIMITS, NETWORK, OK_EXITS, PRINTS, PRINTS_SCHEMA, PROGRAM_ENV, PROGRAM_INPUT, PROGRAM_KEY, PYTHON_KEY, READS_ONLY, REQUIRES,
-    RETRY, VENV, WRITES,
+    CRITERION, NETWORK, OK_EXITS, PRINTS, PRINTS_SCHEMA, PROGRAM_ENV, PROGRAM_INPUT, PROGRAM_KEY, PYTHON_KEY, READS_ONLY, REQUIRES, RETRY,
+    VENV, WRITES,
 };
 use super::{KeyRule, KeyTable, key};
 use crate::model::ArtefactKind;
@@ -136,14 +136,29 @@ static TASK: KeyTable = KeyTable::of("task").keys(&[
 ]);
 
 static DIALOGUE: KeyTable = KeyTable::of("dialogue").keys(&[
-    key("dialogue", List(&Of(Agent)), "lets two or more agents talk").later(),
+    key("dialogue", List(&Of(Agent)), "lets two or more agents talk in turns"),
     key("topic", Template, "what they talk about").required(),
-    key("folder", Template, "the folder they work in"),
-    key("max_turns", Limit, "most turns"),
-    key("until", Constant, "when they are done"),
-    key("limits", Keys(&LIMITS), "bounds of the dialogue"),
+    ATTACH,
+    key("max_turns", Limit, "most turns of all together"),
+    key("until", Keys(&UNTIL), "when they are done before that; any of it"),
+    key("limits", Keys(&DIALOGUE_LIMITS), "bounds of the whole dialogue"),
     key("policy", Of(Policy), "its policy"),
     key("summary", Of(Agent), "the agent that sums up"),
+]);
+
+/// `until` of a dialogue.
+pub(crate) static UNTIL: KeyTable = KeyTable::of("until").keys(&[
+    key("all_say", Name, "a word that the last turn of each agent has"),
+    key("judge", Of(Agent), "the agent that says whether they agree"),
+    key("repeats", Limit, "so many turns in a row say nothing new"),
+    key("expression", Expression, "true or false of turns and turn"),
+]);
+
+/// `limits` of a dialogue.
+pub(crate) static DIALOGUE_LIMITS: KeyTable = KeyTable::of("dialogue limits").keys(&[
+    key("deadline", Duration, "time for all turns"),
+    key("max_tokens", Limit, "most tokens, in and out"),
+    key("max_cost_usd", Number, "most money, in US dollars"),
 ]);
 
 static ROUTE: KeyTable = KeyTable::of("route").keys(&[

@@ -165,6 +165,7 @@ steps:
   - { id: fit, format: "{{ steps.compose.output }}", channel: sms, style_guide: house }
   - { id: check, gate: [reply, steps.sub.output.card], of: steps.fit.output, with: { facts: 1 }, judge: strict, refine: compose, otherwise: Sorry. }
   - { id: job, task: clerk, prompt: Go., artefact: text, accept: [The text is short.], judge: strict, attach: steps.files.output, with: { before: 1 }, pictures: true, venv: .venv, requires: [numpy], max_attempts: 3, stop_on_identical_failures: 2 }
+  - { id: talk, dialogue: [clerk, strict], topic: Go., attach: steps.files.output, max_turns: 6, until: { all_say: AGREED, judge: arbiter, repeats: 2, expression: turns | length > 3 }, limits: { deadline: 5m, max_tokens: 9000, max_cost_usd: 0.5 }, policy: narrow, summary: arbiter }
   - { id: work, plan: clerk, prompt: Go., may_use: [strict, desk, files.read], attach: steps.files.output, max_steps: 3, max_parallel: 2, rounds: 2, check: strict }
   - { id: ask, approval: Go on?, show: "{{ steps.fit.output.text }}", form: { note: { type: text, default: "{{ steps.fit.output.text }}" } }, timeout: 2h, on_timeout: pause }
   - { id: pause, wait: 5m }
@@ -280,10 +281,10 @@ fn places() -> Vec<&'static KeyTable> {
     ];
     let kinds = keys::KINDS.iter().chain(keys::TOOL_KINDS).chain(keys::PROVIDERS);
     let later = ["cli", "acp"];
-    places.extend(kinds.filter(|kind| !kind.keys.first().is_some_and(|key| key.is_later) && !later.contains(&kind.name)));
+    places.extend(kinds.filter(|kind| !later.contains(&kind.name)));
     let mut at = 0;
     while let Some(place) = places.get(at) {
-        let inner: Vec<&'static KeyTable> = place.keys.iter().filter(|key| !key.is_later).flat_map(|key| inside(&key.takes)).collect();
+        let inner: Vec<&'static KeyTable> = place.keys.iter().flat_map(|key| inside(&key.takes)).collect();
         places.extend(inner.into_iter().filter(|new| !places.iter().any(|old| std::ptr::eq(*old, *new))).collect::<Vec<_>>());
         at += 1;
     }
@@ -302,8 +303,7 @@ fn inside(takes: &'static Takes) -> Vec<&'static KeyTable> {
 fn the_correct_files_use_every_key_of_this_version() {
     let all = [PIPELINE, CHANNEL, STYLE_GUIDE, REPLIES, TEST, DEFINITIONS, "schema_file: x"].concat();
     let is_used = |key: &KeyRule| all.contains(&format!("{}:", key.name));
-    let unused: BTreeSet<&str> =
-        places().iter().flat_map(|place| place.keys).filter(|key| !key.is_later && !is_used(key)).map(|key| key.name).collect();
+    let unused: BTreeSet<&str> = places().iter().flat_map(|place| place.keys).filter(|key| !is_used(key)).map(|key| key.name).collect();
     assert_eq!(unused, BTreeSet::new());
 }
 

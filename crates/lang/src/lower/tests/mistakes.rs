@@ -223,7 +223,24 @@ fn checks_are_read_one_by_one() {
 #[test]
 fn what_is_not_in_this_version_is_known_but_refused() {
     assert_snapshot!(head("models: { m: { provider: cli, preset: codex } }\ntools: { t: { command: x, args: [a] }, u: { url: http://x } }"), @r#"F910 3:26 provider "cli" is not yet available in this version = remove it, or wait for a later version"#);
-    assert_snapshot!(with_steps("  - { id: a, set: 1 }\n  - { id: c, dialogue: [a, b], topic: x, max_turns: 3, until: { repeats: 2 } }"), @r#"F910 5:14 "dialogue" is not yet available in this version = remove it, or wait for a later version"#);
+}
+
+#[test]
+fn a_dialogue_has_two_agents_a_topic_and_an_end() {
+    let dialogues = "  - { id: a, dialogue: [x], topic: t, max_turns: 3 }\n  - { id: b, dialogue: [x, y, x], topic: t, until: { judge: y, repeat: 2 } }\n  - { id: c, dialogue: [x, y], max_turns: 200, limits: { max_steps: 3 } }\n  - { id: d, dialogue: x, topic: t, max_turns: 0, until: AGREED }";
+    assert_snapshot!(with_steps(dialogues), @r#"
+    F311 4:24 step "a" has 1 agent; a dialogue needs two or more = name another agent
+    F310 5:14 step "b" has neither "max_turns" nor "limits", so nothing says when it ends = add max_turns: with the most turns, such as 6
+    F311 5:31 agent "x" is in the dialogue twice = name each agent once
+    F311 5:61 agent "y" talks in the dialogue and judges whether it agrees with the others = name a judge that does not talk in it
+    F002 5:64 unknown key "repeat" in "until" of step "b"; did you mean "repeats"? = write repeats
+    F004 6:7 step "c" has no "topic" = add topic: what they talk about
+    F022 6:43 "max_turns" of step "c" is 200; at most 100 are allowed = write 100 or less
+    F002 6:58 unknown key "max_steps" in "limits" of step "c" = use one of: deadline, max_tokens, max_cost_usd
+    F311 7:24 step "d" has 1 agent; a dialogue needs two or more = name another agent
+    F505 7:48 max_turns must be 1 or more; leave it out for the default = write a number above 0, or remove the key
+    F005 7:58 "until" of step "d" must be a group of keys, found the text "AGREED" = write keys such as all_say, judge, repeats
+    "#);
 }
 
 #[test]

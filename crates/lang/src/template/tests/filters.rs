@@ -133,6 +133,10 @@ fn map_and_select_run_over_elements() {
     gives("rows | rejectattr('deep', 'undefined') | length", json!(1));
     gives("rows | selectattr('n', 'number') | length", json!(3));
     assert_eq!(error("{{ [{}] | map(attribute='x') }}", json!({})), "element 1 of the list has no \"x\"");
+    assert_eq!(error("{{ [{'x': 1}, {}] | selectattr('x', 'none') }}", json!({})), "element 2 of the list has no \"x\"");
+    assert_eq!(error("{{ [{}, {}] | rejectattr('x') }}", json!({})), "element 1 of the list has no \"x\"");
+    gives("[{'x': 1}, {}] | selectattr('x') | length", json!(1));
+    gives("[] | selectattr('x', 'none') | length", json!(0));
     assert!(error("{{ 'abc' | map('upper') }}", json!({})).contains("takes a list"));
 }
 

@@ -1,0 +1,132 @@
+//! Dialogues in the record of a run: each with its turns.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Event, FailureKind, Happening, StepPath, Usage};
+use crate::model::{DialogueEnd, DialogueSignal, DialogueTurn};
+
+/// A dialogue, in one round of a refinement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DialogueRecord {
+    /// The `dialogue` step.
+    pub step: String,
+    /// How far the session came.
+    pub status: DialogueStatus,
+    /// What happens in it now; what happened last, once it has ended.
+    pub flow: DialogueFlow,
+    /// Its turns, in their order.
+    pub turns: Vec<TurnRecord>,
+    /// How the talking ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<DialogueEnd>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// How far the session of a dialogue came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum DialogueStatus {
+    /// It goes on.
+    Active,
+    /// Its agents agree, or have nothing new to say.
+    Completed,
+    /// An agent could not go on.
+    Failed,
+    /// A limit ended it.
+    Timeout,
+}
+
+/// What happens in a dialogue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum DialogueFlow {
+    /// The next turn has not begun.
+    Waiting,
+    /// An agent works on its turn.
+    Processing,
+    /// The last turn speaks for an end.
+    Converging,
+    /// No more turns are taken.
+    Completed,
+}
+
+has_word!(DialogueStatus, DialogueFlow);
+
+/// One turn of a dialogue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnRecord {
+    /// What was said, by whom and to whom.
+    #[serde(flatten)]
+    pub turn: DialogueTurn,
+    /// What speaks for an end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<DialogueSignal>,
+    /// When it ended.
+    pub time: DateTime<Utc>,
+    /// Time from its start to its end.
+    pub duration_ms: u64,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+/// Takes an event of a dialogue in.
+pub(super) fn take(dialogues: &mut Vec<DialogueRecord>, event: &Event) {
+    let of = |dialogues: &'_ mut Vec<DialogueRecord>, step: &StepPath| dialogues.iter_mut().rposition(|one| *one.step == **step);
+    match &event.happening {
+        Happening::DialogueTurned { step, turn, signals, duration_ms, usage } => {
+            // The first turn of another round begins anew.
+            let place = of(dialogues, step).filter(|place| turn.number > 1 || dialogues[*place].turns.is_empty()).unwrap_or_else(|| {
+                dialogues.push(begun(step));
+                dialogues.len() - 1
+            });
+            dialogues[place].flow = if signals.is_empty() { DialogueFlow::Waiting } else { DialogueFlow::Converging };
+            dialogues[place].turns.push(TurnRecord {
+                turn: turn.clone(),
+                signals: signals.clone(),
+                time: event.time,
+                duration_ms: *duration_ms,
+                usage: *usage,
+            });
+        }
+        Happening::ModelCalled { step, .. } => {
+            if let Some(place) = of(dialogues, step).filter(|place| dialogues[*place].status == DialogueStatus::Active) {
+                dialogues[place].flow = DialogueFlow::Processing;
+            }
+        }
+        Happening::DialogueJudged { step, agreed, .. } => {
+            if let Some(place) = of(dialogues, step) {
+                dialogues[place].flow = if *agreed { DialogueFlow::Converging } else { DialogueFlow::Waiting };
+            }
+        }
+        Happening::DialogueClosed { step, ended, reason } => {
+            let place = of(dialogues, step).unwrap_or_else(|| {
+                dialogues.push(begun(step));
+                dialogues.len() - 1
+            });
+            let one = &mut dialogues[place];
+            (one.ended, one.reason) = (Some(*ended), reason.clone());
+            (one.flow, one.status) = match ended {
+                DialogueEnd::Agreed | DialogueEnd::Stalled => (DialogueFlow::Completed, DialogueStatus::Completed),
+                DialogueEnd::Limit => (DialogueFlow::Completed, DialogueStatus::Timeout),
+            };
+        }
+        Happening::StepFailed { step, failure, .. } => {
+            if let Some(place) = of(dialogues, step) {
+                let is_late = matches!(failure.kind, FailureKind::Timeout | FailureKind::Limit);
+                dialogues[place].status = if is_late { DialogueStatus::Timeout } else { DialogueStatus::Failed };
+                dialogues[place].reason.clone_from(&failure.message);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn begun(step: &StepPath) -> DialogueRecord {
+    let (status, flow) = (DialogueStatus::Active, DialogueFlow::Waiting);
+    DialogueRecord { step: step.to_string(), status, flow, turns: vec![], ended: None, reason: String::new() }
+}

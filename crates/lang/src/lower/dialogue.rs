@@ -1,0 +1,60 @@
+//! `dialogue`: who talks, about what, and what ends it.
+
+use super::agents::limits_of_dialogue;
+use super::keys;
+use super::reader::KeyReader;
+use super::task::{bounded, no_end};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::lower::context::Lower;
+use crate::model::{DialogueStep, MOST_DIALOGUE_TURNS, Until};
+use crate::source::Spanned;
+
+pub(super) fn dialogue(keys: &KeyReader) -> Option<DialogueStep> {
+    let (agents, topic) = (keys.names("dialogue"), keys.text("topic"));
+    let attach = keys.read("attach", Lower::expressions);
+    let (limits, summary) = (limits_of_dialogue(keys), keys.name("summary"));
+    let max_turns = max_turns(keys, limits.span.is_some());
+    let until = until(keys);
+    let own = DialogueStep { agents: agents?, topic: topic?, attach, max_turns, until, limits, summary, policy: keys.name("policy") };
+    check_participants(keys, &own);
+    Some(own)
+}
+
+fn until(keys: &KeyReader) -> Until {
+    let Some(until) = keys.section("until", &keys::UNTIL) else { return Until::default() };
+    Until {
+        all_say: until.name("all_say"),
+        judge: until.name("judge"),
+        repeats: until.limit("repeats"),
+        expression: until.expression("expression"),
+    }
+}
+
+fn max_turns(keys: &KeyReader, has_limits: bool) -> Option<u64> {
+    if !keys.has("max_turns") && !has_limits {
+        let message = format!("{} has neither \"max_turns\" nor \"limits\", so nothing says when it ends", keys.owner);
+        no_end(keys, "dialogue", message, "add max_turns: with the most turns, such as 6");
+    }
+    bounded(keys, "max_turns", MOST_DIALOGUE_TURNS)
+}
+
+/// F311: fewer than two agents, one of them twice, or a judge that judges itself.
+fn check_participants(keys: &KeyReader, own: &DialogueStep) {
+    let report = |span, message: String, help: &str| {
+        keys.lower.report(Diagnostic::new(Code::DialogueParticipants, span, message).help(help));
+    };
+    if own.agents.len() < 2 {
+        let message = format!("{} has {} agent; a dialogue needs two or more", keys.owner, own.agents.len());
+        report(keys.value_span("dialogue"), message, "name another agent");
+    }
+    let is_in = |name: &Spanned<String>, agents: &[Spanned<String>]| agents.iter().any(|agent| agent.value == name.value);
+    for (place, agent) in own.agents.iter().enumerate() {
+        if is_in(agent, &own.agents[..place]) {
+            report(agent.span, format!("agent \"{}\" is in the dialogue twice", agent.value), "name each agent once");
+        }
+    }
+    if let Some(judge) = own.until.judge.as_ref().filter(|judge| is_in(judge, &own.agents)) {
+        let message = format!("agent \"{}\" talks in the dialogue and judges whether it agrees with the others", judge.value);
+        report(judge.span, message, "name a judge that does not talk in it");
+    }
+}
