@@ -237,7 +237,10 @@ fn many_processes_write_one_journal_and_none_loses_anything() {
     let mut store = SqliteStore::open(&folder.path().join(".flow/runs.db")).unwrap();
     assert_eq!(store.check().unwrap(), (25, 0));
     let left: Vec<_> = std::fs::read_dir(folder.path().join(".flow")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert!(left.iter().all(|name| name.to_string_lossy().starts_with("runs.db")), "no lock is left: {left:?}");
+    let is_kept = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("runs.db") || *name == "audit.jsonl";
+    assert!(left.iter().all(is_kept), "no lock is left: {left:?}");
+    let audit = flow(folder.path(), &["audit", "verify"]);
+    assert_eq!(audit.exit, 0, "{}{}", audit.out, audit.err);
 }
 
 #[test]
