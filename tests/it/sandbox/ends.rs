@@ -60,7 +60,7 @@ fn an_exit_code_and_a_signal_are_told_apart() {
         );
         let relative = home.run(call(&["./x"])).unwrap_err();
         assert_eq!(relative.message, "the program \"./x\" was not found; write a name, or a whole path");
-        super::put(&home.at("w/needs"), "#!/root/none/of/this\n");
+        super::put(&home.at("w/needs"), "#!/nowhere/none/of/this\n");
         std::fs::set_permissions(home.at("w/needs"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let failure = home.run(call(&[&home.at("w/needs").display().to_string()])).unwrap_err();
         assert!(failure.message.contains("must be among the files that it may read"), "{}", failure.message);

@@ -94,8 +94,7 @@ impl Run {
     /// Why the agents agree, as far as that needs no judge.
     fn agreement(&self, at: NodeRef, own: &DialogueStep, turns: &[HeldTurn]) -> Result<Option<String>, Failure> {
         if let Some(word) = &own.until.all_say {
-            let last = |agent: &str| turns.iter().rfind(|held| held.turn.from == agent);
-            let says = |agent: &str| last(agent).is_some_and(|held| held.signals.contains(&DialogueSignal::SaysWord));
+            let says = |agent: &str| texts::last_of(turns, agent).is_some_and(|held| held.signals.contains(&DialogueSignal::SaysWord));
             if own.agents.iter().all(|agent| says(&agent.value)) {
                 return Ok(Some(format!("the last turn of each says {}", word.value)));
             }
@@ -255,6 +254,6 @@ fn told(held: &HeldTurn) -> Value {
 
 /// What each agent said last; of one that had no turn an empty text.
 fn positions(own: &DialogueStep, turns: &[HeldTurn]) -> Map<String, Value> {
-    let last = |agent: &str| turns.iter().rfind(|held| held.turn.from == agent).map_or("", |held| held.turn.text.as_str());
+    let last = |agent: &str| texts::last_of(turns, agent).map_or("", |held| held.turn.text.as_str());
     own.agents.iter().map(|agent| (agent.value.clone(), json!(last(&agent.value)))).collect()
 }

@@ -152,10 +152,15 @@ fn words_of(text: &str) -> String {
     words.join(" ")
 }
 
+/// What an agent said last.
+pub(super) fn last_of<'t>(turns: &'t [HeldTurn], agent: &str) -> Option<&'t HeldTurn> {
+    turns.iter().rfind(|held| held.turn.from == agent)
+}
+
 /// The last turn of each agent, for the judge.
 pub(super) fn last_turns(own: &DialogueStep, turns: &[HeldTurn]) -> String {
-    let last = |agent: &str| turns.iter().rfind(|held| held.turn.from == agent);
-    let told = own.agents.iter().filter_map(|agent| last(&agent.value)).map(|held| format!("{}:\n{}", held.turn.from, held.turn.text));
+    let told =
+        own.agents.iter().filter_map(|agent| last_of(turns, &agent.value)).map(|held| format!("{}:\n{}", held.turn.from, held.turn.text));
     told.collect::<Vec<_>>().join("\n\n")
 }
 
@@ -180,7 +185,6 @@ fn counted(turns: usize) -> String {
 }
 
 fn in_short(own: &DialogueStep, turns: &[HeldTurn]) -> String {
-    let last = |agent: &str| turns.iter().rfind(|held| held.turn.from == agent);
-    let told = own.agents.iter().filter_map(|agent| last(&agent.value));
+    let told = own.agents.iter().filter_map(|agent| last_of(turns, &agent.value));
     told.map(|held| format!("\n\n{}: {}", held.turn.from, cut(&held.turn.text, LONGEST_POSITION))).collect()
 }

@@ -98,42 +98,36 @@ impl Run {
 
     /// Tells the files that code was given and gave back as outputs tell them.
     pub(crate) fn tell_back(&self, at: NodeRef, value: &mut Value) {
-        match value {
-            Value::Array(list) => list.iter_mut().for_each(|value| self.tell_back(at, value)),
-            Value::Object(map) => {
-                let told = map.get("path").and_then(Value::as_str).filter(|_| map.contains_key("type"));
-                let told = told.map(|path| self.told_from_project(at, Path::new(path))).filter(|path| self.was_read(path));
-                if let Some(path) = told {
-                    map.insert("path".to_owned(), path.into());
-                }
-                map.values_mut().for_each(|value| self.tell_back(at, value));
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
+        tell_anew(value, &mut |path| Some(self.told_from_project(at, Path::new(path))).filter(|told| self.was_read(told)));
     }
 
-    /// Tells the paths of the files in a value in another way: those that `read` steps returned, and pictures of `python` steps. Other paths, whoever
-    /// wrote them, stay.
+    /// Tells the paths of the files in a value in another way: those that `read` steps returned, and pictures of code. Other paths, whoever wrote them,
+    /// stay.
     pub(super) fn tell_files(&self, value: &mut Value, tell: &mut dyn FnMut(&str) -> String) {
-        match value {
-            Value::Array(list) => list.iter_mut().for_each(|value| self.tell_files(value, tell)),
-            Value::Object(map) => {
-                let is_file = map.contains_key("type");
-                if let Some(Value::String(path)) = map.get_mut("path").filter(|_| is_file)
-                    && self.was_read(path)
-                {
-                    *path = tell(path);
-                }
-                map.values_mut().for_each(|value| self.tell_files(value, tell));
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
+        tell_anew(value, &mut |path| self.was_read(path).then(|| tell(path)));
     }
 
     /// Whether data chose the path of a `read` step: a step of its pipeline, or the inputs of a called or served pipeline.
     pub(crate) fn told_by_data(&self, at: NodeRef, step: &Step, read: &ReadStep) -> bool {
         let is_data = |text| self.text_named_by(at, text, Giver::NOBODY) == HostSource::Data;
         told_by_step(step, read) || read.paths.texts().into_iter().any(is_data)
+    }
+}
+
+/// Gives the files in a value, which have a `type` beside their `path`, the path that `tell` has for them, if any.
+fn tell_anew(value: &mut Value, tell: &mut dyn FnMut(&str) -> Option<String>) {
+    match value {
+        Value::Array(list) => list.iter_mut().for_each(|value| tell_anew(value, tell)),
+        Value::Object(map) => {
+            let is_file = map.contains_key("type");
+            if let Some(Value::String(path)) = map.get_mut("path").filter(|_| is_file)
+                && let Some(told) = tell(path)
+            {
+                *path = told;
+            }
+            map.values_mut().for_each(|value| tell_anew(value, tell));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
