@@ -10,7 +10,7 @@ use crate::engine::{CallReply, Input};
 use crate::event::{ConversationSoFar, Failure, RunStart, ServerQuestion, ServerTool};
 use crate::port::{
     ColumnSummary, FileContent, FoundPiece, FoundPieces, HttpReply, ModelReply, PageText, ProgramReply, PythonError, PythonReply,
-    ResourceReply, Rows, ServerReply, TableSource, TableSummary, ToolCall, ToolList, ValueCount,
+    RefusedHost, ResourceReply, Rows, ServerReply, TableSource, TableSummary, ToolCall, ToolList, ValueCount,
 };
 use crate::redact::Secrets;
 
@@ -120,8 +120,9 @@ impl Door {
                 self.texts(headers.iter_mut().flat_map(|(name, value)| [name, value]));
                 self.value(body);
             }
-            CallReply::Program(ProgramReply { end: _, stdout, stderr, files: _, sandbox: _, help: _ }) => {
+            CallReply::Program(ProgramReply { end: _, stdout, stderr, files: _, sandbox: _, help: _, refused }) => {
                 [stdout, stderr].into_iter().for_each(|bytes| self.bytes(bytes));
+                self.texts(refused.iter_mut().map(|RefusedHost { host, rule: _ }| host));
             }
             CallReply::Python(PythonReply { returns, printed, notes, files: _, error }) => {
                 self.secrets.hide_in_map(returns);
