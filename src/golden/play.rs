@@ -16,7 +16,7 @@ use crate::driver::{Blocking, CallResult, FoundPerson, PersonError};
 use crate::engine::{CallReply, CallRequest, Noted, PersonFrom, RunMessage, check_inputs, person, run_message};
 use crate::event::{ConversationSoFar, Event, Failure, FailureKind, Happening, RunEnd};
 use crate::journal::{Record, record};
-use crate::model::{HistoryBounds, Mock, PastMessage, Pipeline, SandboxMode, TestCase, newest};
+use crate::model::{HistoryBounds, Mock, PastMessage, Pipeline, ProgramNetwork, SandboxMode, TestCase, newest};
 use crate::port::{Embedding, ProgramCall, SearchRequest, Tape, WireFormat};
 use crate::runtime::{VirtualRun, first_event, told_from_project};
 
@@ -195,7 +195,7 @@ impl TrialStage<'_> {
             | CallRequest::Open { .. } => world.carry_out(call, request, None),
             // Nobody has agreed to what a test starts, so it is shut in, whatever the file's policy says.
             CallRequest::Program(program) => {
-                let shut_in = ProgramCall { sandbox: SandboxMode::Required, network: false, ..*program };
+                let shut_in = ProgramCall { sandbox: SandboxMode::Required, network: ProgramNetwork::None, ..*program };
                 world.carry_out(call, CallRequest::Program(Box::new(shut_in)), None)
             }
             CallRequest::Search(ref search) => self.searched(search).and_then(|()| world.carry_out(call, request, None)),

@@ -54,8 +54,8 @@ pub(crate) fn ports(
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let http = Http::new(HttpSettings { private_hosts: private_hosts.clone(), ..HttpSettings::default() }, clock.clone());
     let data = Arc::new(DataFiles::keeping(own.clone()));
-    let programs: Arc<dyn Programs> =
-        Arc::new(AgreedPrograms::new(agreed.clone(), Arc::new(Sandbox::new(own.clone(), FirstStage::here()).with_readable(readable))));
+    let sandbox = Sandbox::new(own.clone(), FirstStage::here()).with_readable(readable).with_private_hosts(private_hosts.clone());
+    let programs: Arc<dyn Programs> = Arc::new(AgreedPrograms::new(agreed.clone(), Arc::new(sandbox)));
     Ports {
         agents: Arc::new(AgentRuns::new(programs.clone())),
         python: Arc::new(PythonRuns::new(programs.clone(), data.clone())),

@@ -12,7 +12,7 @@ use crate::adapter::sandbox::{FirstStage, ProgramTrial, ReadableFolder, Sandbox}
 use crate::adapter::started::script_of;
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
-use crate::model::{Form, Pipeline, PythonNeeds, SandboxMode, StartedBy, StepKind, ToolKind};
+use crate::model::{Form, Pipeline, ProgramNetwork, PythonNeeds, SandboxMode, StartedBy, StepKind, ToolKind};
 use crate::port::{ProgramBounds, ProgramCall, Python, PythonCall};
 
 /// How long packages may take to be imported: large ones do not hurry.
@@ -195,7 +195,7 @@ fn place(pipeline: &Pipeline, sandbox: SandboxMode) -> ProgramCall {
         writes: vec![],
         files: vec![],
         keeps_files: false,
-        network: false,
+        network: ProgramNetwork::None,
         sandbox,
         bounds: ProgramBounds::default(),
         timeout: Duration::ZERO,

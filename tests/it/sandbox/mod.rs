@@ -6,6 +6,7 @@ mod bounds;
 mod choice;
 mod ends;
 mod files;
+mod hosts;
 mod network;
 mod system;
 
@@ -17,7 +18,7 @@ use flow::adapter::environment::text;
 use flow::adapter::own::OwnFiles;
 use flow::adapter::sandbox::{FirstStage, Sandbox, SandboxKind};
 use flow::event::Failure;
-use flow::model::SandboxMode;
+use flow::model::{ProgramNetwork, SandboxMode};
 use flow::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs};
 
 /// A call that starts a program in its scratch folder, with the default bounds.
@@ -35,7 +36,7 @@ fn call(command: &[&str]) -> ProgramCall {
         writes: vec![],
         files: vec![],
         keeps_files: false,
-        network: false,
+        network: ProgramNetwork::None,
         sandbox: SandboxMode::Required,
         bounds: ProgramBounds::default(),
         timeout: Duration::from_secs(60),

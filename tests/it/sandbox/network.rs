@@ -5,6 +5,8 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
+use flow::model::ProgramNetwork;
+
 use super::{answers, in_each, python};
 
 const SCRIPT: &str = "
@@ -72,7 +74,7 @@ fn without_a_network_there_is_no_socket_but_a_pair() {
                 count
             });
             let mut call = python(SCRIPT, &[&ports[0], &ports[1], &path.display().to_string(), &name]);
-            call.network = network;
+            call.network = if network { ProgramNetwork::All } else { ProgramNetwork::None };
             call.folder = Some(home.project());
             let out = home.printed(call);
             let answers = answers(&out);

@@ -52,7 +52,7 @@ impl Effects {
     }
 
     fn of_program(run: &ProgramCommand) -> Effects {
-        Effects { changes: !run.reads_only, reaches_out: run.network, prints: false }
+        Effects { changes: !run.reads_only, reaches_out: !run.network.is_none(), prints: false }
     }
 
     /// What both do.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use strum::VariantNames;
 
-use super::{Filling, Pipeline, SandboxMode, ServerKind, Shape, Text};
+use super::{Filling, Pipeline, ProgramNetwork, SandboxMode, ServerKind, Shape, Text};
 use crate::source::Spanned;
 
 /// A command that a pipeline starts: of a server, a tool or a step.
@@ -108,8 +108,8 @@ pub struct ProgramCommand {
     pub ok_exits: Vec<i32>,
     /// Whether it changes nothing outside.
     pub reads_only: bool,
-    /// Whether it may reach the network.
-    pub network: bool,
+    /// What of the network it may reach.
+    pub network: ProgramNetwork<Spanned<String>>,
     /// Folders that it may change, joined to the folder of the file.
     pub writes: Vec<Spanned<PathBuf>>,
 }
@@ -143,7 +143,11 @@ impl ProgramCommand {
             SandboxMode::Preferred => Some("without a sandbox where there is none".to_owned()),
             SandboxMode::Required => None,
         });
-        may.extend(self.network.then(|| "reaches the network".to_owned()));
+        may.extend(match &self.network {
+            ProgramNetwork::None => None,
+            ProgramNetwork::Hosts(hosts) => Some(format!("reaches {}", hosts.iter().map(Spanned::as_str).collect::<Vec<_>>().join(", "))),
+            ProgramNetwork::All => Some("reaches the network".to_owned()),
+        });
         let folders: Vec<String> = self.writes.iter().map(|folder| folder.value.display().to_string()).collect();
         may.extend((!folders.is_empty()).then(|| format!("changes {}", folders.join(", "))));
         may

@@ -4,9 +4,8 @@ use std::fmt;
 
 use url::{Host, Url};
 
-use super::patterns::host_fits;
 use super::{Act, Decision, decide};
-use crate::model::{HostSource, Policy};
+use crate::model::{HostEntry, HostSource, Policy, ProgramNetwork};
 
 /// Scheme, host and port of an address, in the one form in which they are compared: as a program reads them that sends the request
 /// (WHATWG URL), without user, path and a dot at the end.
@@ -35,13 +34,22 @@ impl Origin {
         (!origin.host.is_empty()).then_some(origin)
     }
 
-    /// Of a program that may reach the network: only a list with `*` names all hosts.
-    pub fn anywhere() -> Origin {
-        Origin { scheme: "https".to_owned(), host: "*".to_owned(), port: Some(443) }
+    /// Of all that a program may reach, an entry each; only an entry `*` of a policy names all hosts. Each must be in every list of hosts there is,
+    /// so they are decided as [`HostSource::Input`] is.
+    pub fn of_program(network: &ProgramNetwork) -> Vec<Origin> {
+        let of = |host: String, port| Origin { scheme: "https".to_owned(), host, port };
+        match network {
+            ProgramNetwork::None => vec![],
+            ProgramNetwork::Hosts(hosts) => {
+                let entries = hosts.iter().map(|entry| HostEntry::of(entry));
+                entries.map(|entry| of(entry.plain_name().unwrap_or_else(|| entry.name.to_owned()), entry.port())).collect()
+            }
+            ProgramNetwork::All => vec![of("*".to_owned(), Some(443))],
+        }
     }
 
     fn fits(&self, entry: &str) -> bool {
-        host_fits(entry, &self.scheme, &self.host, self.port)
+        HostEntry::of(entry).fits(&self.scheme, &self.host, self.port)
     }
 }
 

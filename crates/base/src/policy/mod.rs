@@ -9,12 +9,12 @@ mod patterns;
 
 use serde_json::Value;
 
-use crate::model::{ActKind, FilePart, PermissionMode, Policy, Tool, ToolName};
+use crate::model::{ActKind, FilePart, HostEntry, PermissionMode, Policy, Tool, ToolName};
 use crate::source::Spanned;
 
 pub use hosts::{Origin, decide_host, may_carry_secret, may_reach};
 pub use paths::from_project;
-use patterns::{all_fit, host_fits, path_fits, tool_fits, tool_refused};
+use patterns::{all_fit, path_fits, tool_fits, tool_refused};
 
 /// Something that is about to be done.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -203,7 +203,7 @@ fn of_one(policy: &Policy, act: &Act) -> Decision {
             policy.allowed_tools.iter().flatten().find(fits).map(|entry| format!("allowed_tools {}", entry.value))
         }
         Act::Host { scheme, host, port } => {
-            let found = policy.hosts.iter().flatten().find(|entry| host_fits(&entry.value, scheme, host, *port));
+            let found = policy.hosts.iter().flatten().find(|entry| HostEntry::of(&entry.value).fits(scheme, host, *port));
             found.map(|entry| format!("network_access.hosts {}", entry.value))
         }
         Act::Read(path) => {
@@ -502,7 +502,7 @@ mod tests {
             !allowed(Act::Host { scheme: "https", host: "example.org.evil.test", port: Some(443) })
                 && !allowed(Act::Host { scheme: "https", host: "evilexample.org", port: Some(443) })
         );
-        let fits = |entry: &str, scheme: &str, port: u16| host_fits(entry, scheme, "a.example", Some(port));
+        let fits = |entry: &str, scheme: &str, port: u16| HostEntry::of(entry).fits(scheme, "a.example", Some(port));
         for entry in ["a.example", "*.example"] {
             assert!(fits(entry, "https", 443) && !fits(entry, "https", 8443) && !fits(entry, "http", 443) && !fits(entry, "http", 80));
             assert!(fits(entry, "smtp", 25) && fits(entry, "smtp", 465) && fits(entry, "smtp", 587) && !fits(entry, "smtp", 443));

@@ -124,30 +124,6 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-/// Ports of mail servers.
-const MAIL: [u16; 3] = [25, 465, 587];
-
-/// Whether an entry `host`, `host:port`, `host:*`, or one of these with `*.host`, names a host. Without a port it means https on 443, and
-/// the ports of a mail server; another port, and plain http, must be written out.
-pub(super) fn host_fits(entry: &str, scheme: &str, host: &str, port: Option<u16>) -> bool {
-    let entry = entry.trim();
-    let is_port = |text: &str| text == "*" || text.parse::<u16>().is_ok();
-    let (name, wanted) = match entry.rsplit_once(':').filter(|(_, port)| is_port(port)) {
-        Some((name, port)) => (name, Some(port)),
-        None => (entry, None),
-    };
-    let fits = match name.strip_prefix("*.") {
-        Some(parent) => host.len() > parent.len() + 1 && host.to_lowercase().ends_with(&format!(".{}", parent.to_lowercase())),
-        None => name.eq_ignore_ascii_case(host),
-    };
-    fits && match (wanted, scheme) {
-        (Some("*"), _) => true,
-        (Some(wanted), _) => wanted.parse().ok() == port,
-        (None, "smtp") => port.is_none_or(|port| MAIL.contains(&port)),
-        (None, scheme) => scheme == "https" && port == Some(443),
-    }
-}
-
 /// Whether a pattern names a path: `*` within one folder, `**` across folders. A whole folder, `folder/**`, is only named by a pattern for all of it.
 pub(super) fn path_fits(pattern: &str, path: &str) -> bool {
     if let Some(folder) = path.strip_suffix(WHOLE) {

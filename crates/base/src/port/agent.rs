@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Listener, ModelReply, Pending, ProgramCall};
-use crate::model::{AgentProtocol, PromptOption};
+use crate::model::{ActKind, AgentProtocol, PromptOption};
 
 /// One prompt for a program that is an agent.
 #[derive(Debug, Clone)]
@@ -56,12 +56,14 @@ impl std::fmt::Debug for AgentRule {
     }
 }
 
-/// What was decided about a tool that a program wanted to use itself.
+/// What was decided about something that a program wanted to do itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentDecision {
-    /// The tool, as the program names it.
-    pub tool: String,
-    /// Whether it might use it.
+    /// What it wanted: to use a tool, to reach a host.
+    pub act: ActKind,
+    /// The tool or the host, as the program names it.
+    pub target: String,
+    /// Whether it might.
     pub is_allowed: bool,
     /// Which rule said so.
     pub rule: String,

@@ -37,7 +37,9 @@ pub use http::{HttpClient, HttpReply, HttpRequest};
 pub use mail::{Mail, MailSender};
 pub use model::{Listener, ModelClient, ModelReply, ModelRequest, Secret, ToolDescription};
 pub use output::{FileToWrite, Folder, PrintError, Printer, plain_name};
-pub use program::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs, Python, PythonCall, PythonError, PythonReply};
+pub use program::{
+    MOST_REFUSED, ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs, Python, PythonCall, PythonError, PythonReply, RefusedHost,
+};
 pub use search::{DocumentSearch, EmbedEndpoint, Embedded, Embedder, Embedding, FoundPiece, FoundPieces, SearchRequest, TextMask};
 pub use server::{
     INSTRUCTIONS, ResourceCall, ResourceFile, ResourceReply, ServerAnswers, ServerCall, ServerReply, ServerSignIn, ServerTransport,

@@ -129,7 +129,7 @@ pub struct ModelReply {
     /// The session by which a program that is an agent can continue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// What was decided about tools that such a program wanted to use itself.
+    /// What was decided about tools and hosts that such a program wanted itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<AgentDecision>,
 }

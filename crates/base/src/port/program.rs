@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Pending, Secret, TableSource};
-use crate::model::SandboxMode;
+use crate::model::{ProgramNetwork, SandboxMode};
 
 /// One program to start. It gets an argument list and no shell reads it; its environment holds `PATH`, a scratch `HOME` and `TMPDIR`, the locale, and what `env` names.
 #[derive(Debug, Clone)]
@@ -36,8 +36,8 @@ pub struct ProgramCall {
     pub files: Vec<(String, Vec<u8>)>,
     /// Whether files that it leaves in `out` of its scratch folder come back in [`ProgramReply::files`].
     pub keeps_files: bool,
-    /// Whether it may reach the network.
-    pub network: bool,
+    /// What of the network it may reach. Hosts need a sandbox: without one, or with one that cannot hold it to them, it is not started (`unavailable`).
+    pub network: ProgramNetwork,
     /// Whether it is shut in.
     pub sandbox: SandboxMode,
     /// What it may use.
@@ -83,6 +83,29 @@ pub struct ProgramReply {
     /// What to do if it failed since it could not read what it is made of; a sentence without a full stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
+    /// Hosts that it asked for and was kept from: each once, in the order in which it asked, at most [`MOST_REFUSED`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedHost>,
+}
+
+/// Most hosts in [`ProgramReply::refused`].
+pub const MOST_REFUSED: usize = 20;
+
+/// A host that a program asked for and was kept from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedHost {
+    /// `host:port` as the program wrote it, without control characters, at most 260 characters.
+    pub host: String,
+    /// Why; a sentence without a full stop.
+    pub rule: String,
+}
+
+impl RefusedHost {
+    /// All of them in a sentence without a full stop; `None`: there are none.
+    pub fn told(all: &[RefusedHost]) -> Option<String> {
+        let each: Vec<String> = all.iter().map(|RefusedHost { host, rule }| format!("{host} ({rule})")).collect();
+        (!each.is_empty()).then(|| format!("it was kept from {}", each.join(", ")))
+    }
 }
 
 /// How a program ended.

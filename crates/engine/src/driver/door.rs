@@ -10,7 +10,7 @@ use crate::engine::{CallReply, Input};
 use crate::event::{ConversationSoFar, Failure, RunStart, ServerQuestion, ServerTool};
 use crate::port::{
     ColumnSummary, FileContent, FoundPiece, FoundPieces, HttpReply, ModelReply, PageText, ProgramReply, PythonError, PythonReply,
-    ResourceReply, Rows, ServerReply, TableSource, TableSummary, ToolCall, ToolList, ValueCount,
+    RefusedHost, ResourceReply, Rows, ServerReply, TableSource, TableSummary, ToolCall, ToolList, ValueCount,
 };
 use crate::redact::Secrets;
 
@@ -97,7 +97,7 @@ impl Door {
             CallReply::Model(ModelReply { text, calls, usage: _, model, session, decisions }) => {
                 self.text(text);
                 self.texts(model.iter_mut().chain(session));
-                self.texts(decisions.iter_mut().map(|decision| &mut decision.tool));
+                self.texts(decisions.iter_mut().map(|decision| &mut decision.target));
                 for ToolCall { id, tool, arguments } in calls {
                     self.texts([id, tool]);
                     self.value(arguments);
@@ -121,8 +121,9 @@ impl Door {
                 self.texts(headers.iter_mut().flat_map(|(name, value)| [name, value]));
                 self.value(body);
             }
-            CallReply::Program(ProgramReply { end: _, stdout, stderr, files: _, sandbox: _, help: _ }) => {
+            CallReply::Program(ProgramReply { end: _, stdout, stderr, files: _, sandbox: _, help: _, refused }) => {
                 [stdout, stderr].into_iter().for_each(|bytes| self.bytes(bytes));
+                self.texts(refused.iter_mut().map(|RefusedHost { host, rule: _ }| host));
             }
             CallReply::Python(PythonReply { returns, printed, notes, files: _, error }) => {
                 self.secrets.hide_in_map(returns);
@@ -238,7 +239,12 @@ mod tests {
                 usage: None,
                 model: Some(text()),
                 session: Some(text()),
-                decisions: vec![crate::port::AgentDecision { tool: text(), is_allowed: true, rule: String::new() }],
+                decisions: vec![crate::port::AgentDecision {
+                    act: crate::model::ActKind::Tool,
+                    target: text(),
+                    is_allowed: true,
+                    rule: String::new(),
+                }],
             }),
             CallReply::Rows(Rows { rows: vec![row()], columns: vec![(text(), "text".into())], is_cut: false, personal: vec![text()] }),
             CallReply::Files(vec![(content(), vec![source])]),

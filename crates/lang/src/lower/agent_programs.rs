@@ -4,10 +4,10 @@ use super::context::{Lower, quoted};
 use super::keys::{self, KeyTable};
 use super::presets::PRESETS;
 use super::reader::KeyReader;
-use super::started::{environment, path_of, program, words};
+use super::started::{environment, network, path_of, program, words};
 use crate::model::{
-    AgentAnswer, AgentOutput, AgentProgram, AgentProtocol, AnswerPlace, Form, OutputWord, PrintMode, ProgramCommand, ProgramOutput,
-    PromptOption,
+    AgentAnswer, AgentOutput, AgentProgram, AgentProtocol, AnswerPlace, Form, OutputWord, PrintMode, ProgramCommand, ProgramNetwork,
+    ProgramOutput, PromptOption,
 };
 use crate::source::{SourceFile, Spanned};
 use crate::syntax::{self, Node};
@@ -21,7 +21,8 @@ pub(super) fn print_mode(keys: &KeyReader) -> Option<AgentProgram> {
             let source = SourceFile::new(format!("{word}.yaml"), (*text).to_owned());
             let node = syntax::parse(keys.lower.file, &source, &mut silent);
             let preset = KeyReader::lenient(keys.lower, format!("preset {}", quoted(word)), &[own_table()], &node)?;
-            Some(AgentProgram { run: placed(over(&preset, None)?.run, keys), ..over(&preset, None)? })
+            let known = over(&preset, None)?;
+            Some(AgentProgram { run: placed(known.run, keys), ..known })
         }
         None => None,
     };
@@ -78,9 +79,15 @@ fn over(keys: &KeyReader, base: Option<AgentProgram>) -> Option<AgentProgram> {
             );
         }
     }
+    // Where its model is another one, the hosts of the preset are not its own.
+    let network = match (keys.has("network"), keys.has("base_url")) {
+        (true, _) => network(keys),
+        (false, true) => ProgramNetwork::None,
+        (false, false) => run.network.clone(),
+    };
     let mode = print(keys, mode.unwrap_or_default())?;
     Some(AgentProgram {
-        run: ProgramCommand { env, writes, network: keys.boolean("network").unwrap_or(run.network), ..run },
+        run: ProgramCommand { env, writes, network, ..run },
         folder,
         reads,
         api_key_variable: text("api_key_variable", old.as_ref().and_then(|old| old.api_key_variable.clone())),
@@ -110,7 +117,7 @@ fn command(keys: &KeyReader) -> Option<ProgramCommand> {
         gives: ProgramOutput::Word(OutputWord::Text),
         ok_exits: vec![0],
         reads_only: false,
-        network: false,
+        network: ProgramNetwork::None,
         writes: vec![],
     })
 }

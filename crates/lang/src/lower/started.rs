@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use super::context::quoted;
+use super::context::{found, quoted};
 use super::keys;
 use super::reader::KeyReader;
 use super::texts::{place, plain};
-use super::values::wrong_type;
+use super::values::{truth, wrong_type};
 use crate::diagnostic::Diagnostic;
-use crate::model::{Form, OutputWord, ProgramCommand, ProgramOutput, PythonCode, PythonNeeds, Text};
+use crate::model::{Form, HostEntry, OutputWord, ProgramCommand, ProgramNetwork, ProgramOutput, PythonCode, PythonNeeds, Text};
 use crate::source::{Span, Spanned};
 use crate::syntax::Node;
 
@@ -17,7 +17,7 @@ pub fn command_line(keys: &KeyReader) -> Option<ProgramCommand> {
     let (input, env) = (keys.filling("input"), environment(keys));
     let gives = gives(keys);
     let ok_exits = ok_exits(keys);
-    let (reads_only, network) = (keys.boolean("reads_only").unwrap_or_default(), keys.boolean("network").unwrap_or_default());
+    let (reads_only, network) = (keys.boolean("reads_only").unwrap_or_default(), network(keys));
     let writes = keys.names("writes").unwrap_or_default();
     let writes: Vec<_> = writes.iter().filter_map(|path| Some(Spanned::new(path_of(keys, "folder", path)?, path.span))).collect();
     if let (true, Some(first)) = (reads_only, writes.first()) {
@@ -33,6 +33,34 @@ pub fn command_line(keys: &KeyReader) -> Option<ProgramCommand> {
     }
     let program = program(keys, "program", &Spanned::new(first.source.to_string(), span))?;
     Some(ProgramCommand { program, args: args.to_vec(), input, env, gives, ok_exits, reads_only, network, writes })
+}
+
+/// `network`: hosts, or all of it.
+pub(super) fn network(keys: &KeyReader) -> ProgramNetwork<Spanned<String>> {
+    let Some(node) = keys.get("network") else { return ProgramNetwork::None };
+    if let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string() && truth(scalar).is_none()) {
+        let wrong = wrong_type(node, format!("network must be true, false or a list of hosts, found {}", found(node)));
+        keys.lower.report(wrong.help(format!("write network: [{}]", as_item(&scalar.text))));
+        return ProgramNetwork::None;
+    }
+    if node.as_list().is_none() {
+        return if keys.boolean("network").unwrap_or_default() { ProgramNetwork::All } else { ProgramNetwork::None };
+    }
+    let items = keys.filled_list("network").unwrap_or_default();
+    let hosts = items.iter().filter_map(|item| keys.lower.name("network", item)).filter_map(|written| {
+        let entry = HostEntry::of(&written.value);
+        let plain = entry.plain_name().map(|name| HostEntry { name: &name, ..entry }.to_string());
+        let help = match &plain {
+            Some(plain) if plain.eq_ignore_ascii_case(&written.value) => return Some(written),
+            Some(plain) => format!("write {plain}"),
+            None if entry.name == "*" => "write network: true for all hosts".to_owned(),
+            None => "write a name or an address, with a port where it is not that of https: api.example.com, \"127.0.0.1:8080\"".to_owned(),
+        };
+        let what = if plain.is_some() { "is not written plainly" } else { "is no host" };
+        keys.lower.report(Diagnostic::bad_value(written.span, format!("{} in network {what}", quoted(&written.value))).help(help));
+        None
+    });
+    ProgramNetwork::Hosts(hosts.collect())
 }
 
 /// The argument list, or F003 for a command line that is one text.

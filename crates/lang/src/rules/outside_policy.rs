@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{FilePattern, Filling, Form, ReadStep, ResourceStep, STDOUT, StepKind};
+use crate::model::{FilePattern, Filling, Form, HostSource, ProgramNetwork, ReadStep, ResourceStep, STDOUT, StepKind};
 use crate::plan::known_address;
-use crate::policy::{Act, Origin, decide, from_project};
+use crate::policy::{Act, Origin, decide, decide_host, from_project};
 use crate::source::Span;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -29,6 +29,18 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             if refuses(Act::Resource { server: &server.value, uri: known }) {
                 let help = "add the server to allowed_tools, or remove the step";
                 report(&step.id.value, server.span, format!("a resource of server {}", quoted(&server.value)), help);
+            }
+        }
+        if let Some(run) = step.kind.facts().starts {
+            let reached = Origin::of_program(&run.network.map(|host| host.value.clone()));
+            let refused = |origin: &Origin| decide_host(&[(&name.value, policy)], HostSource::Input, origin, || true).is_denied();
+            let shown = |place: usize| match &run.network {
+                ProgramNetwork::Hosts(hosts) => hosts.get(place).map(|host| (host.span, format!("host {}", quoted(&host.value)))),
+                ProgramNetwork::None | ProgramNetwork::All => Some((step.kind_span, "all of the network".to_owned())),
+            };
+            if let Some((span, what)) = reached.iter().position(refused).and_then(shown) {
+                let help = "add the host to network_access.hosts, or remove it from network; network: true needs an entry \"*\"";
+                report(&step.id.value, span, what, help);
             }
         }
         if let StepKind::Read(read) = &step.kind {
@@ -103,6 +115,25 @@ mod tests {
         ] {
             assert_eq!(with_policy(check, fine), "", "{fine}");
         }
+    }
+
+    #[test]
+    fn a_program_reaches_hosts_that_every_list_has() {
+        let with = |network: &str, policy: &str| {
+            let step = format!("  - {{ id: get, program: [curl], network: {network} }}");
+            let file = format!("policies: {{ p: {{ permission_mode: auto{policy} }} }}\npolicy: p\nsteps:\n{step}\n");
+            says(check, &file)
+        };
+        let listed = ", network_access: { hosts: [a.example, '*.b.example', 'c.example:8080'] }";
+        for fine in ["[a.example]", "['*.b.example', x.b.example, 'c.example:8080']", "false"] {
+            assert_eq!(with(fine, listed), "", "{fine}");
+        }
+        assert_eq!(with("true", ""), "");
+        assert_eq!(with("true", ", network_access: { hosts: ['*'] }"), "");
+        let found = "step \"get\" uses host \"evil.example\", which policy \"p\" does not allow\n";
+        assert!(with("[a.example, evil.example]", listed).ends_with(found), "{}", with("[a.example, evil.example]", listed));
+        let all = "step \"get\" uses all of the network, which policy \"p\" does not allow\n";
+        assert!(with("true", listed).ends_with(all), "{}", with("true", listed));
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
 
 /// What a program is given stays in its sandbox, but for what it sends or writes.
 fn of_program(run: &ProgramCommand) -> Option<&'static str> {
-    (run.network || !run.writes.is_empty()).then_some("a program")
+    (!run.network.is_none() || !run.writes.is_empty()).then_some("a program")
 }
 
 fn found(read: &Read, message: &str) -> Diagnostic {

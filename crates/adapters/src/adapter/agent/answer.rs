@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::diagnostic::{cut, visible};
 use crate::event::{Failure, Usage};
-use crate::model::{AgentOutput, AnswerPlace, FailureKind, PrintMode};
-use crate::port::{AgentDecision, ModelReply, ProgramEnd, ProgramReply};
+use crate::model::{ActKind, AgentOutput, AnswerPlace, FailureKind, PrintMode};
+use crate::port::{AgentDecision, ModelReply, ProgramEnd, ProgramReply, RefusedHost};
 
 /// The most characters of what it told in a failure.
 const MOST_SAID: usize = 600;
@@ -25,7 +25,8 @@ pub(super) fn read(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result
         ProgramEnd::Exited(code) => Some(format!("ended with exit code {code}")),
         ProgramEnd::Signaled(signal) => Some(format!("was ended by signal {signal}")),
     };
-    let help = reply.help.map(|help| format!("; {help}")).unwrap_or_default();
+    let refused = RefusedHost::told(&reply.refused);
+    let help: String = reply.help.iter().chain(&refused).map(|help| format!("; {help}")).collect();
     // What could not start is not tried again: shells say so by these codes.
     let kind = match reply.end {
         ProgramEnd::Exited(126 | 127) => FailureKind::Unavailable,
@@ -38,7 +39,9 @@ pub(super) fn read(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let objects = match mode.output {
         AgentOutput::Text => match how {
-            None => return Ok(ModelReply { text: plain(text), ..ModelReply::default() }),
+            None => {
+                return Ok(ModelReply { text: plain(text), decisions: kept_from(&reply.refused).collect(), ..ModelReply::default() });
+            }
             Some(how) => return Err(failed(kind, format!("{how}{stderr}{help}"))),
         },
         AgentOutput::Json => whole(text).into_iter().collect(),
@@ -74,7 +77,7 @@ pub(super) fn read(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result
         usage,
         model: found.text(&answer.model),
         session: found.text(&answer.session).filter(|session| is_session(session)),
-        decisions: found.values(&answer.denied).flat_map(denied).take(MOST_DENIED).collect(),
+        decisions: found.values(&answer.denied).flat_map(denied).take(MOST_DENIED).chain(kept_from(&reply.refused)).collect(),
         ..ModelReply::default()
     })
 }
@@ -191,12 +194,28 @@ fn is_session(session: &str) -> bool {
         && session.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:".contains(c))
 }
 
+/// The hosts that its sandbox kept it from.
+fn kept_from(refused: &[RefusedHost]) -> impl Iterator<Item = AgentDecision> {
+    let decision = |RefusedHost { host, rule }: &RefusedHost| AgentDecision {
+        act: ActKind::Host,
+        target: host.clone(),
+        is_allowed: false,
+        rule: rule.clone(),
+    };
+    refused.iter().map(decision)
+}
+
 /// The tools in a list of those that were denied.
 fn denied(value: &Value) -> Vec<AgentDecision> {
     let name = |value: &Value| {
         let named = ["tool_name", "tool", "name"].into_iter().find_map(|key| value.get(key)?.as_str());
         let tool = value.as_str().or(named)?;
-        Some(AgentDecision { tool: cut(&visible(tool), 200), is_allowed: false, rule: "the program itself denied it".to_owned() })
+        Some(AgentDecision {
+            act: ActKind::Tool,
+            target: cut(&visible(tool), 200),
+            is_allowed: false,
+            rule: "the program itself denied it".to_owned(),
+        })
     };
     value.as_array().into_iter().flatten().filter_map(name).collect()
 }

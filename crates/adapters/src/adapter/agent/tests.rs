@@ -39,7 +39,7 @@ fn call(mode: PrintMode) -> AgentCall {
             writes: vec![],
             files: vec![],
             keeps_files: false,
-            network: false,
+            network: crate::model::ProgramNetwork::None,
             sandbox: SandboxMode::Required,
             bounds: ProgramBounds::default(),
             timeout: Duration::from_secs(9),
@@ -51,7 +51,12 @@ fn call(mode: PrintMode) -> AgentCall {
         prompt: "Is it right?".into(),
         continues: None,
         home: "run m reviewer".into(),
-        rule: AgentRule::new(|tool, _| AgentDecision { tool: tool.into(), is_allowed: false, rule: String::new() }),
+        rule: AgentRule::new(|tool, _| AgentDecision {
+            act: crate::model::ActKind::Tool,
+            target: tool.into(),
+            is_allowed: false,
+            rule: String::new(),
+        }),
         listener: None,
     }
 }
@@ -150,7 +155,7 @@ fn a_json_answer_is_taken_apart() {
     assert_eq!((reply.text.as_str(), reply.session.as_deref()), ("Line 3 is wrong.", Some("a-1")));
     let usage = reply.usage.unwrap();
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.cost_usd), (15, 7, Some(0.25)));
-    let denied: Vec<(&str, bool)> = reply.decisions.iter().map(|one| (one.tool.as_str(), one.is_allowed)).collect();
+    let denied: Vec<(&str, bool)> = reply.decisions.iter().map(|one| (one.target.as_str(), one.is_allowed)).collect();
     assert_eq!(denied, [("Bash", false), ("Edit", false)]);
 }
 

@@ -176,15 +176,28 @@ fn is_passing(header: &str) -> bool {
 /// What is no text stays a failure in a replay, as it was.
 impl Recordable for ProgramReply {
     fn kept(&self) -> Value {
-        let ProgramReply { end, stdout, stderr, files: _, sandbox, help: _ } = self;
-        json!({ "end": end, "stdout": String::from_utf8_lossy(stdout), "stderr": String::from_utf8_lossy(stderr), "sandbox": sandbox })
+        let ProgramReply { end, stdout, stderr, files: _, sandbox, help: _, refused } = self;
+        let (stdout, stderr) = (String::from_utf8_lossy(stdout), String::from_utf8_lossy(stderr));
+        let mut kept = json!({ "end": end, "stdout": stdout, "stderr": stderr, "sandbox": sandbox });
+        if !refused.is_empty() {
+            kept["refused"] = json!(refused);
+        }
+        kept
     }
 
     fn from_kept(mut value: Value) -> Option<ProgramReply> {
         let text = |name: &str| value[name].as_str().map(|text| text.as_bytes().to_vec());
         let (stdout, stderr) = (text("stdout")?, text("stderr")?);
         let sandbox = value["sandbox"].as_str().map(str::to_owned);
-        Some(ProgramReply { end: serde_json::from_value(value["end"].take()).ok()?, stdout, stderr, files: vec![], sandbox, help: None })
+        let refused = serde_json::from_value(value["refused"].take()).unwrap_or_default();
+        Some(ProgramReply {
+            end: serde_json::from_value(value["end"].take()).ok()?,
+            stdout,
+            stderr,
+            sandbox,
+            refused,
+            ..ProgramReply::default()
+        })
     }
 }
 

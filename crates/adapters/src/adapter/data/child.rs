@@ -26,7 +26,7 @@ use super::parsed::{self, ParsedContent, ParsedKind};
 use super::sentence::{file_name, internal, unavailable, wrong_type};
 use super::typed::{TypedColumns, ValueSource};
 use crate::event::Failure;
-use crate::model::SandboxMode;
+use crate::model::{ProgramNetwork, SandboxMode};
 use crate::port::{ProgramBounds, ProgramCall, Secret, TableSource};
 
 /// The first argument of a flow that is such a process.
@@ -276,7 +276,7 @@ fn call(program: &Path) -> ProgramCall {
         writes: vec![],
         files: vec![],
         keeps_files: false,
-        network: false,
+        network: ProgramNetwork::None,
         // Without one, its memory and time are bounded all the same.
         sandbox: SandboxMode::Preferred,
         bounds: ProgramBounds { memory: MOST_MEMORY, processes: 8, file_size: 64 << 10, disk: 1 << 20, output: 0 },

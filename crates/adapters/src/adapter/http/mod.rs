@@ -21,7 +21,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-pub(crate) use address::is_loopback_host;
+pub(crate) use address::{checked, is_loopback_host, literal};
 pub(crate) use answer::{HttpAnswer, ReadProgress, error_sentence};
 use connection::Connections;
 pub(crate) use connection::{HostLookup, SystemLookup, connect_time, is_refused, resolve};

@@ -23,7 +23,7 @@ pub use self::interpreter::{Interpreter, interpreter};
 use super::kept_files::KeptFiles;
 use super::picture_kind::{picture_kind, picture_size};
 use crate::event::Failure;
-use crate::model::{FailureKind, SandboxMode};
+use crate::model::{FailureKind, ProgramNetwork, SandboxMode};
 use crate::port::{
     Pending, ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Programs, Python, PythonCall, PythonError, PythonReply, QueryRequest,
     SqlDatabase,
@@ -256,7 +256,7 @@ fn program(call: &PythonCall, interpreter: &Interpreter) -> Result<ProgramCall, 
         writes: vec![],
         files: vec![],
         keeps_files: true,
-        network: false,
+        network: ProgramNetwork::None,
         sandbox: SandboxMode::Required,
         bounds: ProgramBounds { output: (MOST_RESULTS + 8 * MOST_PRINTED) as u64, ..*bounds },
         timeout: *timeout,

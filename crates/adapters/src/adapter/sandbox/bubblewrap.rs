@@ -6,17 +6,19 @@ use std::path::{Path, PathBuf};
 use super::LIBRARIES;
 use super::places::{GivenPlace, GivenPlaces, SYSTEM};
 use super::scratch::Scratch;
+use crate::model::ProgramNetwork;
 
 /// Bytes in `/tmp` and `/dev/shm`, which are in memory. `TMPDIR` is in the scratch folder.
 const SMALL: &str = "67108864";
 
 /// The arguments of `bwrap`, up to the program that it starts. `stage`: that program.
-pub(super) fn arguments(places: &GivenPlaces, scratch: &Scratch, stage: &Path, network: bool) -> Vec<OsString> {
+pub(super) fn arguments(places: &GivenPlaces, scratch: &Scratch, stage: &Path, network: &ProgramNetwork) -> Vec<OsString> {
     let mut arguments = Arguments::default();
     arguments.add(["--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1"]);
     arguments.add(["--cap-drop", "ALL", "--hostname", "sandbox"]);
-    if network {
-        arguments.add(["--share-net"]);
+    match network {
+        ProgramNetwork::All => arguments.add(["--share-net"]),
+        ProgramNetwork::None | ProgramNetwork::Hosts(_) => {}
     }
     for folder in SYSTEM.map(Path::new) {
         // `/bin` may be a link to `/usr/bin`. Links in folders keep their meaning if it stays one.

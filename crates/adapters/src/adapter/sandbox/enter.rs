@@ -22,10 +22,11 @@ use rustix::thread::{
     set_capabilities, set_capabilities_secure_bits, set_no_new_privs,
 };
 
-use super::filter::{FilterNeeds, programs};
+use super::filter::{FilterNeeds, Sockets, programs};
+use super::handing::hand_over;
 use super::kind::{SandboxKind, note_ready};
 use super::rules::{LandlockSupport, restrict, support};
-use super::spec::{ENTERED, ENV_PREFIX, GO, STAGE, StageSpec};
+use super::spec::{ENTERED, ENV_PREFIX, GO, STAGE, StageNetwork, StageSpec};
 
 /// The exit code of a stage that could not do its work. What went wrong is in the file of its status.
 const FAILED: u8 = 125;
@@ -84,6 +85,9 @@ fn started(spec: &StageSpec, program: &Path, arguments: &[OsString], status: &mu
     std::env::set_current_dir(&spec.folder).map_err(|e| format!("cannot start in {}: {e}", spec.folder.display()))?;
     let _ = nice(NICE);
     limited(spec)?;
+    if let StageNetwork::Hosts { addresses, handed: Some(folder) } = &spec.network {
+        hand_over(folder, addresses).map_err(|e| format!("its way to hosts cannot be opened: {e}"))?;
+    }
     if let Some(kind) = spec.kind {
         shut_in(spec, kind)?;
     }
@@ -173,9 +177,15 @@ fn shut_in(spec: &StageSpec, kind: SandboxKind) -> Result<(), String> {
             LandlockSupport::Files => signals_of = Some(getpid().as_raw_nonzero().get().cast_unsigned()),
             LandlockSupport::Signals => {}
         }
-        restrict(&spec.rules, spec.network)?;
+        restrict(&spec.rules, &spec.network)?;
     }
-    for program in programs(FilterNeeds { network: spec.network, shares_system, signals_of })? {
+    let sockets = match (&spec.network, kind) {
+        (StageNetwork::None, _) => Sockets::None,
+        (StageNetwork::Hosts { .. }, SandboxKind::Landlock) => Sockets::Outgoing,
+        // Its network holds nothing else.
+        (StageNetwork::Hosts { .. }, SandboxKind::Bubblewrap) | (StageNetwork::All, _) => Sockets::Internet,
+    };
+    for program in programs(FilterNeeds { sockets, shares_system, signals_of })? {
         seccompiler::apply_filter(&program).map_err(|e| format!("the filter of system calls cannot be set: {e}"))?;
     }
     Ok(())

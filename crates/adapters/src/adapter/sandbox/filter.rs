@@ -28,16 +28,30 @@ const F_SETOWN_EX: u64 = 15;
 const CLONE_NEWTIME: u64 = 0x80;
 const PRIO_USER: u64 = 2;
 const IOPRIO_WHO_USER: u64 = 3;
+/// The bits of a socket's kind, and the kinds other than a stream (`linux/net.h`).
+const KIND: u64 = 0xf;
+const OTHER_KINDS: [u64; 6] = [2, 3, 4, 5, 6, 10];
 
 /// What of the filter depends on the sandbox.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FilterNeeds {
-    /// Whether the internet may be reached.
-    pub(super) network: bool,
+    /// Which sockets it may open, beside pairs among its own processes.
+    pub(super) sockets: Sockets,
     /// Whether the process shares its names of processes, users and shared memory with the system.
     pub(super) shares_system: bool,
     /// The id of the process if nothing else keeps its signals from other processes.
     pub(super) signals_of: Option<u32>,
+}
+
+/// Sockets that a program may open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sockets {
+    /// None.
+    None,
+    /// Those of TCP, to connect with: Landlock knows the ports of these, and of no others.
+    Outgoing,
+    /// All of the internet.
+    Internet,
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -218,10 +232,29 @@ fn refused(needs: FilterNeeds) -> Result<Rules, seccompiler::BackendError> {
     refuse(libc::SYS_personality, vec![argument(0, Ne, 0)?, argument(0, Ne, 0xffff_ffff)?])?;
     // Sockets: pairs among its own processes, and the internet where it is allowed. Nothing else: no socket of another program on this machine.
     let internet = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].map(|family| u64::from(family.unsigned_abs()));
-    match needs.network {
-        true => refuse(libc::SYS_socket, internet.into_iter().map(|family| argument(0, Ne, family)).collect::<Result<_, _>>()?)?,
-        false => rules.extend(all(&[libc::SYS_socket])),
+    if needs.sockets != Sockets::None {
+        refuse(libc::SYS_socket, internet.into_iter().map(|family| argument(0, Ne, family)).collect::<Result<_, _>>()?)?;
     }
+    if needs.sockets == Sockets::Outgoing {
+        let netlink = u64::from(libc::AF_NETLINK.unsigned_abs());
+        for kind in OTHER_KINDS {
+            refuse(libc::SYS_socket, vec![argument(0, Ne, netlink)?, argument(1, MaskedEq(KIND), kind)?])?;
+        }
+        let tcp = u64::from(libc::IPPROTO_TCP.unsigned_abs());
+        refuse(libc::SYS_socket, vec![argument(0, Ne, netlink)?, argument(2, Ne, 0)?, argument(2, Ne, tcp)?])?;
+        // Of netlink, which addresses this machine has (protocol 0).
+        refuse(libc::SYS_socket, vec![argument(0, Eq, netlink)?, argument(2, Ne, 0)?])?;
+        // Data with the first packet connects past Landlock.
+        let fast_open = u64::from(libc::MSG_FASTOPEN.unsigned_abs());
+        for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
+            refuse(call, vec![argument(flags, MaskedEq(fast_open), fast_open)?])?;
+        }
+    }
+    rules.extend(all(match needs.sockets {
+        Sockets::None => &[libc::SYS_socket],
+        Sockets::Outgoing => &[libc::SYS_listen],
+        Sockets::Internet => &[],
+    }));
     let mut refuse = |call: c_long, when: Vec<SeccompCondition>| -> Result<(), seccompiler::BackendError> {
         rules.entry(call).or_default().push(SeccompRule::new(when)?);
         Ok(())
@@ -288,8 +321,14 @@ mod tests {
 
     #[test]
     fn each_filter_is_small_enough_for_the_kernel() {
-        for (network, shares_system, signals_of) in [(false, false, None), (true, true, Some(7)), (false, true, None)] {
-            let programs = programs(FilterNeeds { network, shares_system, signals_of }).unwrap();
+        let all = [
+            (Sockets::None, false, None),
+            (Sockets::Internet, true, Some(7)),
+            (Sockets::Outgoing, true, Some(7)),
+            (Sockets::None, true, None),
+        ];
+        for (sockets, shares_system, signals_of) in all {
+            let programs = programs(FilterNeeds { sockets, shares_system, signals_of }).unwrap();
             assert_eq!(programs.len(), if shares_system { 4 } else { 3 });
             assert!(
                 programs.iter().all(|program| (4..4_096).contains(&program.len())),
@@ -301,7 +340,7 @@ mod tests {
 
     #[test]
     fn no_call_has_two_answers() {
-        let refused = refused(FilterNeeds { network: false, shares_system: true, signals_of: Some(7) }).unwrap();
+        let refused = refused(FilterNeeds { sockets: Sockets::None, shares_system: true, signals_of: Some(7) }).unwrap();
         let others = missing().into_keys().chain(pretended().into_keys()).collect::<Vec<_>>();
         assert!(others.iter().all(|call| !refused.contains_key(call)), "{others:?}");
         assert!(refused.keys().chain(&others).all(|call| *call <= i64::from(NEWEST)));

@@ -11,6 +11,7 @@
 //! | `readable` | folders that the user made readable for programs |
 //! | `enter`, `spec` | the first stage: flow restricts itself and then becomes the program; what it is told |
 //! | `rules`, `filter` | files by Landlock; system calls |
+//! | `proxy`, `passage`, `handing`, `metered` | the way to the hosts that a program may reach: its thread; what is let through; listeners in the program's own network; what is counted |
 //! | `bubblewrap`, `places` | the command line of `bwrap`; what a program may open |
 //! | `scratch`, `tree`, `cgroup` | its scratch folder; its processes; what the kernel bounds for all of them |
 //!
@@ -26,10 +27,18 @@ mod elsewhere;
 mod enter;
 #[cfg(target_os = "linux")]
 mod filter;
+#[cfg(target_os = "linux")]
+mod handing;
 mod kind;
+#[cfg(target_os = "linux")]
+mod metered;
+#[cfg(target_os = "linux")]
+mod passage;
 #[cfg(target_os = "linux")]
 mod places;
 mod probe;
+#[cfg(target_os = "linux")]
+mod proxy;
 mod readable;
 #[cfg(target_os = "linux")]
 mod rules;
@@ -91,6 +100,8 @@ pub struct Sandbox {
     stage: FirstStage,
     /// Folders that the user made readable, whole and without links.
     readable: Arc<[PathBuf]>,
+    /// Hosts in private networks that the user named.
+    private_hosts: Arc<[String]>,
     /// What is in force here, found out at the first call.
     chosen: Arc<OnceLock<Result<SandboxKind, String>>>,
 }
@@ -98,13 +109,19 @@ pub struct Sandbox {
 impl Sandbox {
     /// Programs are kept from `own`; each begins as `stage`.
     pub fn new(own: Arc<OwnFiles>, stage: FirstStage) -> Sandbox {
-        Sandbox { own, stage, readable: Arc::default(), chosen: Arc::default() }
+        Sandbox { own, stage, readable: Arc::default(), private_hosts: Arc::default(), chosen: Arc::default() }
     }
 
     /// Lets programs read these folders of the user's settings, too, as far as they are there and may be given.
     #[must_use]
     pub fn with_readable(self, written: &[String]) -> Sandbox {
         Sandbox { readable: written.iter().filter_map(|written| ReadableFolder::of(written).place.ok()).collect(), ..self }
+    }
+
+    /// Lets programs reach hosts of their lists in private networks, too, if the user's settings name them.
+    #[must_use]
+    pub fn with_private_hosts(self, hosts: Vec<String>) -> Sandbox {
+        Sandbox { private_hosts: hosts.into(), ..self }
     }
 
     /// The same with one kind, for those who compare them. It cannot be none.
@@ -170,7 +187,8 @@ impl Sandbox {
             SandboxMode::Preferred => self.kind().or_else(|_| self.first_of(&SandboxKind::ALL)).ok(),
             SandboxMode::Required => Some(self.kind().map_err(|why| Failure::new(FailureKind::Unavailable, why))?),
         };
-        let reply = run_in(ProgramPlaces { own: &self.own, readable: &self.readable }, &self.stage, call, kind, is_dropped, ends)?;
+        let places = ProgramPlaces { own: &self.own, readable: &self.readable, private_hosts: &self.private_hosts };
+        let reply = run_in(places, &self.stage, call, kind, is_dropped, ends)?;
         // What it may write is known by folders; what it wrote there is looked at afterwards.
         for folder in &call.writes {
             let told =
@@ -181,11 +199,12 @@ impl Sandbox {
     }
 }
 
-/// What says which places a program gets, beside its call.
+/// What says which places and hosts a program gets, beside its call.
 #[derive(Debug, Clone, Copy)]
 struct ProgramPlaces<'a> {
     own: &'a OwnFiles,
     readable: &'a [PathBuf],
+    private_hosts: &'a [String],
 }
 
 impl Programs for Sandbox {

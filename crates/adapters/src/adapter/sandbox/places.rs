@@ -73,7 +73,7 @@ impl GivenPlaces {
     /// Fails with `denied` for places that belong to flow, and with `unavailable` for those that are missing.
     pub(super) fn of(call: &ProgramCall, program: &Path, from: ProgramPlaces<'_>) -> Result<GivenPlaces, Failure> {
         let own = from.own;
-        let mut places = GivenPlaces { network: call.network, ..GivenPlaces::default() };
+        let mut places = GivenPlaces { network: !call.network.is_none(), ..GivenPlaces::default() };
         // What lies in another one was looked at with it.
         let mut wanted: Vec<&Path> = call.folder.iter().chain(&call.reads).map(|folder| here(folder)).collect();
         wanted.sort_by_key(|folder| folder.canonicalize().map_or(0, |real| real.components().count()));

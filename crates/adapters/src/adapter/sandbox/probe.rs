@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Sandbox;
 use crate::adapter::program::found;
 use crate::diagnostic::{cut, visible};
-use crate::model::SandboxMode;
+use crate::model::{ProgramNetwork, SandboxMode};
 use crate::port::{Pending, ProgramBounds, ProgramCall, ProgramEnd, Programs};
 
 /// How long a program has to tell its version.
@@ -43,7 +43,7 @@ impl Sandbox {
             writes: vec![],
             files: vec![],
             keeps_files: false,
-            network: false,
+            network: ProgramNetwork::None,
             bounds: ProgramBounds::default(),
             timeout: PATIENCE,
             ..place

@@ -1,15 +1,16 @@
 //! Landlock: what a process and all that it starts may open. In the kernel since Linux 5.13; see `Documentation/userspace-api/landlock.rst` there.
 
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, RestrictionStatus, Ruleset, RulesetAttr,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, RestrictionStatus, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 
-use super::spec::PathRules;
+use super::spec::{PathRules, StageNetwork};
 
 /// The first version that also keeps files from being emptied: Linux 6.2.
 const LEAST: ABI = ABI::V3;
@@ -42,7 +43,7 @@ pub(super) fn support() -> LandlockSupport {
 ///
 /// # Errors
 /// Fails if the kernel does not do what is needed at least, or a file or folder of the rules cannot be opened.
-pub(super) fn restrict(rules: &PathRules, network: bool) -> Result<(), String> {
+pub(super) fn restrict(rules: &PathRules, network: &StageNetwork) -> Result<(), String> {
     let told = |e: &dyn std::error::Error| e.to_string();
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -52,10 +53,22 @@ pub(super) fn restrict(rules: &PathRules, network: bool) -> Result<(), String> {
         .handle_access(AccessFs::from_all(MOST))
         .and_then(|ruleset| ruleset.scope(Scope::Signal | Scope::AbstractUnixSocket))
         .map_err(|e| told(&e))?;
-    if !network {
-        ruleset = ruleset.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp).map_err(|e| told(&e))?;
-    }
+    let tcp = AccessNet::BindTcp | AccessNet::ConnectTcp;
+    let mut ports = vec![];
+    ruleset = match network {
+        StageNetwork::None => ruleset.handle_access(tcp).map_err(|e| told(&e))?,
+        StageNetwork::Hosts { addresses, handed: _ } => {
+            ports.extend(addresses.iter().map(SocketAddr::port));
+            let needed = ruleset.set_compatibility(CompatLevel::HardRequirement).handle_access(tcp);
+            let cannot = |_| "this kernel cannot hold a program to hosts by Landlock (Linux 6.7); install bubblewrap".to_owned();
+            needed.map_err(cannot)?.set_compatibility(CompatLevel::BestEffort)
+        }
+        StageNetwork::All => ruleset,
+    };
     let mut ruleset = ruleset.create().map_err(|e| told(&e))?;
+    for port in ports {
+        ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp)).map_err(|e| told(&e))?;
+    }
     let read = AccessFs::from_read(MOST);
     let devices = make_bits(&[AccessFs::ReadFile, AccessFs::WriteFile, AccessFs::IoctlDev]);
     let special = make_bits(&[AccessFs::MakeChar, AccessFs::MakeBlock, AccessFs::IoctlDev]);

@@ -12,17 +12,17 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, waitid};
 use tokio::time::Instant;
 
-use super::LIBRARIES;
-use super::ProgramPlaces;
 use super::bubblewrap;
 use super::cgroup::ControlGroups;
 use super::kind::SandboxKind;
 use super::places::{GivenPlaces, is_of_system};
+use super::proxy::HostProxy;
 use super::readable::help;
 use super::scratch::Scratch;
-use super::spec::{ENTERED, ENV_PREFIX, GO, STAGE, StageLimits, StageSpec, spec_file, status_file};
+use super::spec::{ENTERED, ENV_PREFIX, GO, STAGE, StageLimits, StageNetwork, StageSpec, spec_file, status_file};
 use super::talk::TalkEnds;
 use super::tree;
+use super::{INSTALL, LIBRARIES, ProgramPlaces};
 use crate::adapter::environment::{program_path, text, user_id};
 use crate::adapter::files::here;
 use crate::adapter::files::within;
@@ -31,8 +31,8 @@ use crate::adapter::os::ProcessGroup;
 use crate::adapter::program::{NoProgramError, TERM_TIME, becoming, found, keep_end, watching};
 use crate::diagnostic::{cut, visible};
 use crate::event::Failure;
-use crate::model::FailureKind;
-use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply};
+use crate::model::{FailureKind, ProgramNetwork};
+use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, RefusedHost};
 
 /// How often the process is looked at. Looking at all processes of a machine takes time: at most a tenth of it.
 const TICK: Duration = Duration::from_millis(10);
@@ -98,14 +98,15 @@ impl ProgramRun<'_> {
             None => GivenPlaces::default(),
         };
         let groups = ControlGroups::new(&self.call.bounds);
-        let spec = self.spec(&places, &scratch, &groups)?;
+        let proxy = self.proxy(&scratch)?;
+        let spec = self.spec(&places, &scratch, &groups, proxy.as_ref())?;
         let cannot = |e: std::io::Error| unavailable(format!("the program \"{name}\" cannot be started: {e}"));
         std::fs::write(spec_file(&scratch.stage()), serde_json::to_vec(&spec).map_err(|e| cannot(e.into()))?).map_err(cannot)?;
         // Opened before the program runs, so that it cannot put another file in its place.
         std::fs::write(status_file(&scratch.stage()), "").map_err(cannot)?;
         let status = std::fs::File::open(status_file(&scratch.stage())).map_err(cannot)?;
         let mut command = self.command(&places, &scratch, &groups, &program);
-        self.variables(&mut command, &scratch.work());
+        self.variables(&mut command, &scratch.work(), proxy.as_ref());
         let mut pipes = Pipes::new(&mut command, &self.call.bounds, ends).map_err(cannot)?;
         let child = command.spawn().map_err(cannot)?;
         // Else the ends of the pipes that belong to the program would stay open here.
@@ -115,9 +116,10 @@ impl ProgramRun<'_> {
         pipes.write(&self.call.input);
         let (breach, how) = started.attended(&scratch, &pipes, until);
         let (stdout, stderr) = pipes.taken();
+        let refused = proxy.as_ref().map(HostProxy::refused).unwrap_or_default();
         let stage = within(&status, 64 << 10).map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default();
         if let Some(breach) = breach {
-            return Err(self.failure(&breach));
+            return Err(self.failure(&breach, &refused));
         }
         // Only what lies outside of all that the program may read can be missing for it.
         let is_given = |real: &Path| is_of_system(real) || places.has(real);
@@ -125,7 +127,7 @@ impl ProgramRun<'_> {
         let end = self.end(how, &stage, &stderr, &help)?;
         let help = if matches!(end, ProgramEnd::Exited(NOT_EXECUTED | NOT_FOUND)) { help() } else { None };
         let files = if self.call.keeps_files { scratch.files()? } else { vec![] };
-        Ok(ProgramReply { end, stdout, stderr, files, sandbox: self.kind.map(|kind| kind.name().to_owned()), help })
+        Ok(ProgramReply { end, stdout, stderr, files, sandbox: self.kind.map(|kind| kind.name().to_owned()), help, refused })
     }
 
     /// What the system takes for no program, in words; it would say so without the place.
@@ -140,7 +142,24 @@ impl ProgramRun<'_> {
         visible(self.call.command.first().map_or("", String::as_str)).into_owned()
     }
 
-    fn spec(&self, places: &GivenPlaces, scratch: &Scratch, groups: &ControlGroups) -> Result<StageSpec, Failure> {
+    /// The way to the hosts that it may reach, if it may reach no others.
+    fn proxy(&self, scratch: &Scratch) -> Result<Option<HostProxy>, Failure> {
+        let ProgramNetwork::Hosts(hosts) = &self.call.network else { return Ok(None) };
+        let not_started = |why: String| unavailable(format!("the program \"{}\" was not started: {why}", self.shown()));
+        let missing =
+            || not_started(format!("only a sandbox keeps it to the hosts of network; {INSTALL}, or let it reach all (network: true)"));
+        let kind = self.kind.ok_or_else(missing)?;
+        let opened = HostProxy::open(kind, hosts, self.places.private_hosts, &scratch.stage());
+        opened.map(Some).map_err(|e| not_started(format!("its way to hosts cannot be opened: {e}")))
+    }
+
+    fn spec(
+        &self,
+        places: &GivenPlaces,
+        scratch: &Scratch,
+        groups: &ControlGroups,
+        proxy: Option<&HostProxy>,
+    ) -> Result<StageSpec, Failure> {
         let bounds = &self.call.bounds;
         let folder = match &self.call.folder {
             Some(folder) => {
@@ -158,7 +177,14 @@ impl ProgramRun<'_> {
             parent: std::process::id(),
             status: status_file(&scratch.stage()),
             folder,
-            network: self.call.network,
+            network: match (&self.call.network, proxy) {
+                (ProgramNetwork::All, _) => StageNetwork::All,
+                (ProgramNetwork::Hosts(_), Some(proxy)) => {
+                    let handed = (self.kind == Some(SandboxKind::Bubblewrap)).then(|| scratch.stage());
+                    StageNetwork::Hosts { addresses: proxy.addresses().to_vec(), handed }
+                }
+                (ProgramNetwork::None | ProgramNetwork::Hosts(_), _) => StageNetwork::None,
+            },
             limits: StageLimits {
                 memory: bounds.memory,
                 cpu: self.call.timeout.as_secs().saturating_add(2).saturating_mul(cores),
@@ -173,7 +199,7 @@ impl ProgramRun<'_> {
     fn command(&self, places: &GivenPlaces, scratch: &Scratch, groups: &ControlGroups, program: &Path) -> Command {
         let mut command = match (self.kind, self.bwrap) {
             (Some(SandboxKind::Bubblewrap), Some(bwrap)) => {
-                let arguments = bubblewrap::arguments(places, scratch, self.stage, self.call.network);
+                let arguments = bubblewrap::arguments(places, scratch, self.stage, &self.call.network);
                 let entrances = groups.entrances();
                 let mut command = if entrances.is_empty() {
                     becoming(bwrap)
@@ -193,7 +219,7 @@ impl ProgramRun<'_> {
     }
 
     /// The variables of the program, under names that mean nothing to the programs before it.
-    fn variables(&self, command: &mut Command, work: &Path) {
+    fn variables(&self, command: &mut Command, work: &Path, proxy: Option<&HostProxy>) {
         command.env_clear();
         let mut set = |name: &str, value: &std::ffi::OsStr| {
             command.env(format!("{ENV_PREFIX}{name}"), value);
@@ -205,6 +231,7 @@ impl ProgramRun<'_> {
             "LANG",
             text("LC_ALL").or_else(|| text("LANG")).filter(|locale| !locale.is_empty()).unwrap_or_else(|| "C.UTF-8".to_owned()).as_ref(),
         );
+        proxy.into_iter().flat_map(HostProxy::variables).for_each(|(name, value)| set(name, value.as_ref()));
         self.call.env.iter().for_each(|(name, value)| set(name, value.reveal().as_ref()));
         if cfg!(feature = "duckdb")
             && let Some(folders) = std::env::var_os(LIBRARIES)
@@ -213,7 +240,7 @@ impl ProgramRun<'_> {
         }
     }
 
-    fn failure(&self, breach: &Breach) -> Failure {
+    fn failure(&self, breach: &Breach, refused: &[RefusedHost]) -> Failure {
         let ProgramBounds { memory, processes, disk, output, .. } = self.call.bounds;
         let name = self.shown();
         let (kind, what) = match breach {
@@ -224,7 +251,8 @@ impl ProgramRun<'_> {
             Breach::Memory => (FailureKind::Limit, format!("used more than {} of memory", size(memory))),
             Breach::Disk => (FailureKind::Limit, format!("wrote more than {} into its scratch folder", size(disk))),
         };
-        Failure::new(kind, format!("the program \"{name}\" {what}, and was ended"))
+        let kept = RefusedHost::told(refused).map(|told| format!("; {told}")).unwrap_or_default();
+        Failure::new(kind, format!("the program \"{name}\" {what}, and was ended{kept}"))
     }
 
     /// How the program ended, from how its process did and what the first stage told.

@@ -1,5 +1,6 @@
 //! What the first stage of a program is told: a file that flow writes beside the scratch folder. It holds no secret.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -26,14 +27,31 @@ pub(super) struct StageSpec {
     pub(super) status: PathBuf,
     /// The folder in which the program starts.
     pub(super) folder: PathBuf,
-    /// Whether it may reach the network.
-    pub(super) network: bool,
+    /// What of the network it may reach.
+    pub(super) network: StageNetwork,
     /// What it may use.
     pub(super) limits: StageLimits,
     /// Files of control groups that the process writes itself into.
     pub(super) groups: Vec<PathBuf>,
     /// What it may open, if Landlock shuts it in.
     pub(super) rules: PathRules,
+}
+
+/// What of the network a program may reach.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum StageNetwork {
+    /// Nothing.
+    None,
+    /// A proxy, and addresses of this machine: in a network of its own the stage listens there, and hands the listeners over in a folder (`handed`);
+    /// elsewhere the program may connect to these ports.
+    Hosts {
+        /// The proxy comes first.
+        addresses: Vec<SocketAddr>,
+        /// The folder.
+        handed: Option<PathBuf>,
+    },
+    /// All.
+    All,
 }
 
 /// Limits that the system holds each process to.

@@ -12,7 +12,7 @@ use super::talk::TalkEnds;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::program::find;
 use crate::event::Failure;
-use crate::model::{FailureKind, SandboxMode};
+use crate::model::{FailureKind, ProgramNetwork, SandboxMode};
 use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply};
 
 /// What a trial may take.
@@ -53,13 +53,13 @@ pub(super) fn tried(stage: &FirstStage, kind: SandboxKind) -> Result<String, Str
         writes: vec![],
         files: vec![],
         keeps_files: false,
-        network: false,
+        network: ProgramNetwork::None,
         sandbox: SandboxMode::Required,
         bounds: ProgramBounds::default(),
         timeout: TRIAL_TIME,
     };
     let own = OwnFiles::default();
-    let places = ProgramPlaces { own: &own, readable: &[] };
+    let places = ProgramPlaces { own: &own, readable: &[], private_hosts: &[] };
     let reply = run_in(places, stage, &call, Some(kind), &AtomicBool::new(false), None).map_err(|failure| failure.message)?;
     match reply.end {
         ProgramEnd::Exited(0) => Ok(version),

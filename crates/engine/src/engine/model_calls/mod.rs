@@ -27,8 +27,8 @@ use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, ModelA
 use crate::gate::reading::Reading;
 use crate::gate::{result, wanted};
 use crate::model::{
-    ANSWER_TOKENS, ActKind, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, FormatStep, History, HostSource, LONGEST_SUMMARY,
-    Limits, MODEL_TIMEOUT, Model, OnFailure, PastMessage, Provider, REPLY_TOKENS, SUMMARY_STEP, Shape, StepKind, Text,
+    ANSWER_TOKENS, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, FormatStep, History, HostSource, LONGEST_SUMMARY, Limits,
+    MODEL_TIMEOUT, Model, OnFailure, PastMessage, Provider, REPLY_TOKENS, SUMMARY_STEP, Shape, StepKind, Text,
 };
 use crate::port::{AgentDecision, ModelReply, ModelRequest, WireFormat};
 
@@ -437,17 +437,9 @@ impl Run {
                 self.priced(at, Usage { input_tokens, output_tokens, ..Usage::default() })
             }),
         };
-        for AgentDecision { tool, is_allowed: allowed, rule } in result.iter().flat_map(|reply| &reply.decisions).cloned() {
+        for AgentDecision { act, target, is_allowed: allowed, rule } in result.iter().flat_map(|reply| &reply.decisions).cloned() {
             let agent = self.state.talk(at).map(|talk| talk.agent.clone()).unwrap_or_default();
-            self.emit(Happening::PolicyDecided {
-                step: self.path(at),
-                agent,
-                act: ActKind::Tool,
-                target: tool,
-                allowed,
-                rule,
-                by: String::new(),
-            });
+            self.emit(Happening::PolicyDecided { step: self.path(at), agent, act, target, allowed, rule, by: String::new() });
         }
         // A scripted failure has no endpoint, and nothing is reserved for it.
         let result = result.map_err(|failure| if reserved > 0 { self.with_key(at, failure) } else { failure });

@@ -9,8 +9,8 @@ use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
 use crate::engine::steps::program::{narrowed, sandbox_mode};
 use crate::event::{Failure, FailureKind, Message, MessageRole};
-use crate::model::{AGENT_PROGRAM_TIMEOUT, AgentProgram, Model, Policy, PromptOption};
-use crate::policy::{Act, decide};
+use crate::model::{AGENT_PROGRAM_TIMEOUT, ActKind, AgentProgram, HostSource, Model, Policy, ProgramNetwork, PromptOption};
+use crate::policy::{Act, Origin, decide};
 use crate::port::{AgentCall, AgentDecision, AgentRule, ProgramBounds, Secret};
 
 /// What a program that is an agent may use: it starts compilers and tests, and keeps a home.
@@ -53,7 +53,18 @@ impl Run {
             call.env.extend((!key.is_empty()).then(|| (variable.clone(), Secret::new(key))));
         }
         if let (Some(variable), Some(url)) = (&program.base_url_variable, &model.base_url) {
-            let (url, _) = self.address(at, url, Giver::NOBODY, &secrets)?;
+            let (url, named_by) = self.address(at, url, Giver::NOBODY, &secrets)?;
+            let host = Origin::of(&url).filter(|_| named_by <= HostSource::Input);
+            let wrong = || {
+                Failure::new(FailureKind::BadRequest, format!("base_url of model \"{name}\" is no address of a host that a person named"))
+            };
+            let Origin { host, port, .. } = host.ok_or_else(wrong)?;
+            let host = port.map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
+            match &mut call.network {
+                ProgramNetwork::None => call.network = ProgramNetwork::Hosts(vec![host]),
+                ProgramNetwork::Hosts(hosts) => hosts.push(host),
+                ProgramNetwork::All => {}
+            }
             call.env.push((variable.clone(), Secret::new(url)));
         }
         let mut options = options_of_policies(&policies);
@@ -122,6 +133,6 @@ fn rule_of(policies: &[(&str, &Policy)]) -> AgentRule {
     AgentRule::new(move |tool, arguments| {
         let policies: Vec<(&str, &Policy)> = policies.iter().map(|(name, policy)| (name.as_str(), policy)).collect();
         let decision = decide(&policies, &Act::Tool { name: tool, arguments: Some(arguments) });
-        AgentDecision { tool: tool.to_owned(), is_allowed: decision.is_allowed(), rule: decision.rule }
+        AgentDecision { act: ActKind::Tool, target: tool.to_owned(), is_allowed: decision.is_allowed(), rule: decision.rule }
     })
 }

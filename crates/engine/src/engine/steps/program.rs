@@ -14,8 +14,11 @@ use crate::engine::state::NodeRef;
 use crate::engine::words::{ms, plain};
 use crate::event::{Failure, FailureKind};
 use crate::gate::result;
-use crate::model::{CALL_TIMEOUT, Filling, Form, OutputWord, Policy, ProgramCommand, ProgramOutput, SandboxMode, Step, Text, read_json};
-use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, Secret};
+use crate::model::{
+    ActKind, CALL_TIMEOUT, Filling, Form, OutputWord, Policy, ProgramCommand, ProgramOutput, SandboxMode, Step, Text, read_json,
+};
+use crate::policy::Decision;
+use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, RefusedHost, Secret};
 use crate::source::{from_folder, normalised};
 use crate::template;
 
@@ -40,8 +43,9 @@ impl Kind for ProgramCommand {
         Ok(())
     }
 
-    fn take(&self, _run: &mut Run, _at: NodeRef, reply: CallReply) -> Taken {
+    fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
         let CallReply::Program(reply) = reply else { return other() };
+        run.record_refused(at, None, &reply);
         let details = details(&reply);
         Ok(Some((printed(self, reply)?, Some(details))))
     }
@@ -88,7 +92,7 @@ impl Run {
             writes: run.writes.iter().map(|folder| folder.value.clone()).collect(),
             files: vec![],
             keeps_files: false,
-            network: run.network,
+            network: run.network.map(|host| host.value.clone()),
             sandbox: sandbox_mode(&self.policies_of_user(at)),
             bounds: self.program_bounds(at),
             timeout,
@@ -140,6 +144,14 @@ impl Run {
             told.extend(names.map(|name| (name.to_owned(), template::from_json(&item))));
         }
         told
+    }
+
+    /// Records which hosts a program was kept from.
+    pub(crate) fn record_refused(&mut self, at: NodeRef, agent: Option<&str>, reply: &ProgramReply) {
+        for RefusedHost { host, rule } in &reply.refused {
+            // What the program makes of it is its own affair.
+            let _ = self.record_decision(at, agent, (ActKind::Host, host.clone()), Decision::of(false, rule.clone()), String::new());
+        }
     }
 
     /// The policies in force for what a step starts, or its agent.
@@ -212,7 +224,8 @@ pub(crate) fn printed(run: &ProgramCommand, reply: ProgramReply) -> Result<Value
     };
     if let Some(how) = how {
         let help = reply.help.map(|help| format!("; {help}")).unwrap_or_default();
-        return Err(Failure::new(FailureKind::Program, format!("the program \"{name}\" {how}{}{help}", said(&reply.stderr))));
+        let kept = RefusedHost::told(&reply.refused).map(|told| format!("; {told}")).unwrap_or_default();
+        return Err(Failure::new(FailureKind::Program, format!("the program \"{name}\" {how}{}{help}{kept}", said(&reply.stderr))));
     }
     let text = String::from_utf8(reply.stdout).map_err(|error| {
         let place = error.utf8_error().valid_up_to() + 1;
@@ -248,7 +261,12 @@ pub(crate) fn details(reply: &ProgramReply) -> Value {
     let exit = match reply.end {
         ProgramEnd::Exited(code) | ProgramEnd::Signaled(code) => code,
     };
-    json!({ "exit": exit, "stderr": String::from_utf8_lossy(&reply.stderr), "sandbox": reply.sandbox.as_deref().unwrap_or("none") })
+    let (stderr, sandbox) = (String::from_utf8_lossy(&reply.stderr), reply.sandbox.as_deref().unwrap_or("none"));
+    let mut details = json!({ "exit": exit, "stderr": stderr, "sandbox": sandbox });
+    if !reply.refused.is_empty() {
+        details["refused"] = json!(reply.refused);
+    }
+    details
 }
 
 /// The names of a tool's arguments in its texts.
@@ -259,6 +277,7 @@ pub(crate) fn with(with: Map<String, Value>) -> [(&'static str, crate::template:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ProgramNetwork;
     use crate::source::Spanned;
 
     fn command(args: Vec<Text>, gives: OutputWord) -> ProgramCommand {
@@ -270,7 +289,7 @@ mod tests {
             gives: ProgramOutput::Word(gives),
             ok_exits: vec![0, 1],
             reads_only: true,
-            network: false,
+            network: ProgramNetwork::None,
             writes: vec![],
         }
     }

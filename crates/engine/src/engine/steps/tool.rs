@@ -51,7 +51,7 @@ impl Kind for ToolStep {
     fn take(&self, run: &mut Run, at: NodeRef, reply: CallReply) -> Taken {
         match reply {
             CallReply::Http(reply) => Ok(Some((reply.body, None))),
-            CallReply::Program(_) | CallReply::Python(_) => Ok(Some((run.started_result(at, &self.tool.value, reply)?, None))),
+            CallReply::Program(_) | CallReply::Python(_) => Ok(Some((run.started_result(at, None, &self.tool.value, reply)?, None))),
             CallReply::Value(value) => Ok(Some((value, None))),
             CallReply::Rows(rows) => Ok(Some(sql_output(rows, false))),
             CallReply::Found(found) => search_output(found).map(Some),
@@ -149,7 +149,10 @@ impl Run {
     }
 
     /// The result of a tool that is a program or code.
-    pub(crate) fn started_result(&self, at: NodeRef, name: &str, reply: CallReply) -> Result<Value, Failure> {
+    pub(crate) fn started_result(&mut self, at: NodeRef, agent: Option<&str>, name: &str, reply: CallReply) -> Result<Value, Failure> {
+        if let CallReply::Program(reply) = &reply {
+            self.record_refused(at, agent, reply);
+        }
         let kind = &self.tool(at, name)?.kind;
         match (kind.starts(), kind.code(), reply) {
             (Some(run), None, CallReply::Program(reply)) => program::printed(run, reply),

@@ -8,7 +8,7 @@ use super::world::{World, options};
 use crate::engine::CallReply;
 use crate::event::{Failure, FailureKind, Happening, StepStatus};
 use crate::model::*;
-use crate::port::{ModelReply, ProgramEnd, ProgramReply, PythonError, PythonReply};
+use crate::port::{ModelReply, ProgramEnd, ProgramReply, PythonError, PythonReply, RefusedHost};
 use crate::source::Spanned;
 
 fn git(args: &[&str]) -> ProgramCommand {
@@ -20,7 +20,7 @@ fn git(args: &[&str]) -> ProgramCommand {
         gives: ProgramOutput::Word(OutputWord::Text),
         ok_exits: vec![0],
         reads_only: true,
-        network: false,
+        network: ProgramNetwork::None,
         writes: vec![],
     }
 }
@@ -101,11 +101,25 @@ fn policies_decide_about_a_program_its_folders_and_the_network() {
     assert_eq!(push, "tool \"git\" is not allowed: policy p: no list names it, and permission_mode is deny");
     let reads = denied(git(&["diff"]), Policy { allowed_tools: names(&["git"]), read: names(&["docs/**"]), ..Policy::default() });
     assert!(reads.starts_with("read \"") && reads.contains("is not allowed: policy p"), "{reads}");
-    let online = || ProgramCommand { network: true, ..git(&["fetch"]) };
+    let online = || ProgramCommand { network: ProgramNetwork::All, ..git(&["fetch"]) };
     assert_eq!(started(online(), open()), 1);
     let host = denied(online(), Policy { hosts: names(&["a.example", "*.b.example"]), ..open() });
     assert!(host.contains("network_access.hosts does not list it"), "{host}");
     assert_eq!(started(online(), Policy { hosts: names(&["*"]), ..open() }), 1);
+    let to = |hosts: &[&str]| ProgramCommand { network: ProgramNetwork::Hosts(names(hosts).unwrap()), ..git(&["fetch"]) };
+    let listing = |hosts: &[&str]| Policy { hosts: names(hosts), ..open() };
+    assert_eq!(started(to(&["a.example", "b.example:8080", "*.c.example"]), listing(&["a.example", "b.example:*", "*.c.example"])), 1);
+    for (asked, listed) in [
+        ("a.example", "b.example"),
+        ("a.example:8443", "a.example"),
+        ("a.example:*", "a.example:8443"),
+        ("*.a.example", "b.a.example"),
+        ("*.a.example", "a.example"),
+        ("127.0.0.1:80", "*"),
+    ] {
+        let host = denied(to(&["c.example", asked]), listing(&["c.example", listed]));
+        assert!(host.contains("network_access.hosts does not list it"), "{asked} {listed}: {host}");
+    }
     let out = || ProgramCommand { reads_only: false, writes: vec![Spanned::new("./out".into(), Default::default())], ..git(&["x"]) };
     let writes =
         denied(out(), Policy { write: names(&["other/**"]), allowed_tools: names(&["git"]), read: names(&["**"]), ..Policy::default() });
@@ -126,6 +140,34 @@ fn a_person_may_have_to_allow_a_program() {
     });
     assert_eq!(asked.as_deref(), Some(r#""a" wants to start git with ["push","origin"]; allow it?"#));
     assert!(world.programs.is_empty());
+}
+
+#[test]
+fn hosts_that_a_program_was_kept_from_are_told_and_recorded() {
+    let kept = |end| {
+        let refused = vec![RefusedHost { host: "evil.example:443".into(), rule: "network does not list it".into() }];
+        ProgramReply { end, refused, ..ProgramReply::default() }
+    };
+    let blocked = |world: &World| {
+        let decided = world.events.iter().filter_map(|event| match &event.happening {
+            Happening::PolicyDecided { step, agent, target, allowed: false, rule, .. } => Some(format!("{step} {agent} {target}: {rule}")),
+            _ => None,
+        });
+        decided.collect::<Vec<_>>()
+    };
+    let mut world = World::new(planned(vec![pipeline("p", vec![step("a", StepKind::Program(git(&["fetch"])))])]));
+    world.reply_with(Ok(CallReply::Program(kept(ProgramEnd::Exited(1)))));
+    let told = "the program \"git\" ended with exit code 1; it was kept from evil.example:443 (network does not list it)";
+    assert_eq!(ended(&world, "a"), (StepStatus::Failed, told.to_owned()));
+    assert_eq!(blocked(&world), ["a  evil.example:443: network does not list it"]);
+    let mut pipeline = pipeline("p", vec![agent("a", "Go.")]);
+    pipeline.agents.get_mut("writer").unwrap().tools = vec![named("fetch")];
+    let kind = ToolKind::Program { run: git(&["fetch"]), arguments: vec![] };
+    pipeline.tools.insert("fetch".into(), Tool { kind, ..Tool::default() });
+    let mut world = World::new(planned(vec![pipeline]));
+    world.reply_with(asks("fetch", json!({})));
+    world.reply_with(Ok(CallReply::Program(kept(ProgramEnd::Exited(0)))));
+    assert_eq!(blocked(&world), ["a writer evil.example:443: network does not list it"]);
 }
 
 #[test]

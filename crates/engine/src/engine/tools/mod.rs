@@ -308,7 +308,10 @@ impl Run {
                     Err(failure) => Err(failure),
                 }
             }
-            Ok(reply @ (CallReply::Program(_) | CallReply::Python(_))) => self.started_result(at, &asked.tool, reply).map(CallReply::Value),
+            Ok(reply @ (CallReply::Program(_) | CallReply::Python(_))) => {
+                let agent = self.state.talk(at).map(|talk| talk.agent.clone());
+                self.started_result(at, agent.as_deref(), &asked.tool, reply).map(CallReply::Value)
+            }
             result => result,
         };
         let result = result.map_err(|failure| self.after_questions(at, place, failure));

@@ -313,7 +313,7 @@ fn of_server(server: &ToolServer) -> Result<Vec<Deed>, Failure> {
 fn of_program(call: &ProgramCall, below: &dyn Fn(&Path, &str) -> String) -> Vec<Deed> {
     let reads = call.reads.iter().map(|folder| Deed::Read(below(folder, "**")));
     let writes = call.writes.iter().map(|folder| Deed::Write(below(folder, "**"), 0));
-    let network = call.network.then(|| Deed::Host(Origin::anywhere(), HostSource::Input));
+    let network = Origin::of_program(&call.network).into_iter().map(|origin| Deed::Host(origin, HostSource::Input));
     reads.chain(writes).chain(network).collect()
 }
 

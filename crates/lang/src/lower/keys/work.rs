@@ -170,7 +170,8 @@ pub(crate) const PRINTS: KeyRule =
 pub(crate) const PRINTS_SCHEMA: KeyRule = key("output_schema", Schema, "a JSON Schema of the JSON that it prints, instead of output");
 pub(crate) const OK_EXITS: KeyRule = key("ok_exits", Many(&Whole), "the exit codes of success; left out: 0");
 pub(crate) const READS_ONLY: KeyRule = key("reads_only", Boolean, "true: it changes nothing");
-pub(crate) const NETWORK: KeyRule = key("network", Boolean, "true: it may reach the network");
+pub(crate) const NETWORK: KeyRule =
+    key("network", Either(&[Boolean, Filled(&Name)]), "the hosts that it may reach; true: all of the network");
 pub(crate) const WRITES: KeyRule = key("writes", Many(&Path), "folders that it may change");
 
 /// `python` of a step or a tool.

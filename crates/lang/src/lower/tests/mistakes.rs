@@ -419,6 +419,15 @@ steps:
 
 #[test]
 fn a_program_is_a_list_and_code_is_code() {
+    assert_snapshot!(with_steps("  - { id: a, program: [x], network: [API.example, https://a.example, '*', 0x7f.1, 'a.example:443x', '*.10.0.0.1'] }\n  - { id: b, program: [x], network: [] }\n  - { id: c, program: [x], network: a.example }"), @r#"
+    F007 4:51 "https://a.example" in network is no host = write a name or an address, with a port where it is not that of https: api.example.com, "127.0.0.1:8080"
+    F007 4:70 "*" in network is no host = write network: true for all hosts
+    F007 4:75 "0x7f.1" in network is not written plainly = write 127.0.0.1
+    F007 4:83 "a.example:443x" in network is no host = write a name or an address, with a port where it is not that of https: api.example.com, "127.0.0.1:8080"
+    F007 4:101 "*.10.0.0.1" in network is no host = write a name or an address, with a port where it is not that of https: api.example.com, "127.0.0.1:8080"
+    F015 5:37 "network" is empty = fill it in, or remove the key
+    F005 6:37 network must be true, false or a list of hosts, found the text "a.example" = write network: [a.example]
+    "#);
     assert_snapshot!(with_steps("  - { id: a, program: git log -3 }\n  - { id: b, program: [./lint.sh, x] }\n  - { id: c, program: [git log] }\n  - { id: d, program: [\"{{ inputs.x }}\", y] }\n  - { id: e, program: [make], output: xml, ok_exits: [0, 300], reads_only: true, writes: [out] }\n  - { id: f, program: [] }\n  - { id: g, program: [make], env: { A-B: x }, writes: ../out }"), @r#"
     F005 4:23 program "git log -3" is a text; it takes a list: the program, then each argument = write program: [git, log, '-3']
     F007 5:24 program "./lint.sh" is a path relative to a folder; which program it is depends on where it is run = write the name of a program in PATH, or its absolute path; a script can be an argument: [python3, report.py]
