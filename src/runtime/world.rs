@@ -55,9 +55,9 @@ pub(crate) fn ports(
     let http = Http::new(HttpSettings { private_hosts: private_hosts.clone(), ..HttpSettings::default() }, clock.clone());
     let data = Arc::new(DataFiles::keeping(own.clone()));
     let sandbox = Sandbox::new(own.clone(), FirstStage::here()).with_readable(readable).with_private_hosts(private_hosts.clone());
-    let programs: Arc<dyn Programs> = Arc::new(AgreedPrograms::new(agreed.clone(), Arc::new(sandbox)));
+    let programs: Arc<dyn Programs> = Arc::new(AgreedPrograms::new(agreed.clone(), Arc::new(sandbox.clone())));
     Ports {
-        agents: Arc::new(AgentRuns::new(programs.clone())),
+        agents: Arc::new(AgentRuns::new(programs.clone()).with_talks(sandbox, agreed.clone())),
         python: Arc::new(PythonRuns::new(programs.clone(), data.clone())),
         programs,
         models: Arc::new(HttpModelClient::new(http.clone(), own.clone())),

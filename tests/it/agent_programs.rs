@@ -193,3 +193,73 @@ fn a_test_and_a_doctor_start_nothing_by_themselves() {
     let told = format!("{}{}", looked.out, looked.err);
     assert!(told.contains("/usr/bin/python3") && told.contains("model default"), "{told}");
 }
+
+/// A pipeline with one agent that speaks the Agent Client Protocol and is told to do this, and these keys.
+fn talking(kind: &str, keys: &str, prompt: &str) -> String {
+    format!(
+        "flow: 1\nname: p\n{keys}models:\n  default:\n    provider: acp\n    program: [/usr/bin/python3, acp_agent.py, --do, {kind}]\n    timeout: 3s\n    retry: {{ max_attempts: 1 }}\nagents: {{ helper: {{ instructions: You help. }} }}\nsteps:\n  - {{ id: ask, agent: helper, prompt: {prompt:?} }}\noutputs: {{ answer: \"{{{{ steps.ask.output }}}}\" }}\n"
+    )
+}
+
+fn talked(pipeline: &str, kind: &str) -> (TempDir, Ran) {
+    let place = project(&[("p.yaml", pipeline)]);
+    let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agents/acp_agent.py");
+    std::fs::copy(agent, place.path().join("acp_agent.py")).unwrap();
+    let ran = asked(place.path(), kind);
+    (place, ran)
+}
+
+#[test]
+fn a_program_that_speaks_the_protocol_answers() {
+    for kind in KINDS {
+        let (place, ran) = talked(&talking("answer", "", "What is there?"), kind);
+        assert_eq!((ran.exit, ran.out.trim()), (0, "I read What is there? (call 1)."), "{}", ran.err);
+        let shown = flow(place.path(), &["runs", "show"]).out;
+        assert!(shown.contains("8 in, 4 out; 0.0200 USD"), "{shown}");
+    }
+    let (_, read) = talked(&talking("read", "", "x"), "landlock");
+    assert_eq!(read.out.trim(), "read: -32601", "no file is read for it: {}", read.err);
+    let (_, escapes) = talked(&talking("escapes", "", "x"), "landlock");
+    assert_eq!(escapes.out.trim(), "Plain red {{ secrets.KEY }}", "{}", escapes.err);
+}
+
+#[test]
+fn a_policy_answers_what_it_asks_and_the_audit_knows() {
+    let policy = "policies: { p: { file_access: { read: ['**'] }, allowed_tools: ['execute(git diff *)'], disallowed_tools: ['execute(rm *)'] } }\npolicy: p\n";
+    let prompt = "RUN: git diff HEAD\nRUN: git diff HEAD; rm -rf /\nRUN: rm -rf /\nEDIT: notes.txt\nDone.";
+    let (place, ran) = talked(&talking("obey", policy, prompt), "bubblewrap");
+    assert_eq!(ran.out.trim(), "I read Done. (call 1). run yes. run no. run no. edit no.", "{}", ran.err);
+    let audit = flow(place.path(), &["audit", "export", "--format", "jsonl"]).out;
+    let records = audit.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let decided: Vec<(String, String)> = records
+        .filter(|record| record["action"] == "policy_decision" && record["target"].as_str().unwrap().starts_with("tool "))
+        .map(|record| (record["target"].as_str().unwrap().to_owned(), record["result"].as_str().unwrap().to_owned()))
+        .collect();
+    let told: Vec<(&str, &str)> = decided.iter().map(|(target, result)| (target.as_str(), result.as_str())).collect();
+    let expected = [
+        ("tool execute git diff HEAD", "success"),
+        ("tool execute git diff HEAD; rm -rf /", "blocked"),
+        ("tool execute rm -rf /", "blocked"),
+        ("tool edit notes.txt", "blocked"),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(flow(place.path(), &["audit", "verify"]).exit, 0);
+}
+
+#[test]
+fn a_program_that_breaks_the_protocol_fails_with_its_reason() {
+    for (kind, told) in [
+        ("hang", "(timeout)"),
+        ("crash", "was ended by signal 11: Segmentation fault (server_error)"),
+        ("noise", "printed more than 100 lines that are no message (bad_response)"),
+        ("endless", "that is too long (too_large)"),
+        ("huge", "that is too long (too_large)"),
+        ("asks", "asked more than 1000 times in one turn (bad_response)"),
+        ("refuse", "refused to answer (refused)"),
+        ("version", "speaks version 2 of the Agent Client Protocol, and flow version 1 (unavailable)"),
+        ("auth", "says that it failed: Authentication required (auth)"),
+    ] {
+        let (_place, ran) = talked(&talking(kind, "", "x"), "bubblewrap");
+        assert!(ran.exit != 0 && ran.err.contains(told), "{kind}: {} {}", ran.exit, ran.err);
+    }
+}

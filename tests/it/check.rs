@@ -20,17 +20,9 @@ const PROJECT: &str = "tests/check";
 /// Codes without cases, and why.
 const WITHOUT_CASES: &[(&str, &str)] = &[("F703", "tests may stand anywhere: told only when a whole project is checked")];
 
-/// Checks a case. Codes about parts of the language that cannot run yet have cases all the same: that a part is not yet available (F910)
-/// is no finding there.
+/// Checks a case.
 fn check(path: &str) -> Checked {
-    of_available(check_with_edits(Path::new(path), Path::new(PROJECT), &DiskFiles), code_of(path))
-}
-
-fn of_available(mut checked: Checked, code: &str) -> Checked {
-    if code != Code::NotYetAvailable.id() {
-        checked.diagnostics.retain(|d| d.code != Code::NotYetAvailable);
-    }
-    checked
+    check_with_edits(Path::new(path), Path::new(PROJECT), &DiskFiles)
 }
 
 /// The YAML files directly in a folder.
@@ -200,7 +192,7 @@ fn the_pages_show_what_happens() {
             wrong.push(format!("{id}: no wrong or no right block"));
             continue;
         };
-        let check = |yaml: String| of_available(check_with_edits(Path::new(PAGE), Path::new(PROJECT), &Page(yaml)), id);
+        let check = |yaml: String| check_with_edits(Path::new(PAGE), Path::new(PROJECT), &Page(yaml));
         let (bad, good) = (check(bad), check(good));
         if !codes(&bad).contains(id) {
             wrong.push(format!("{id}: the wrong block does not yield it, but {:?}", codes(&bad)));

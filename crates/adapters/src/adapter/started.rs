@@ -357,20 +357,27 @@ impl Programs for AgreedPrograms {
     fn run(&self, call: ProgramCall) -> Pending<ProgramReply> {
         let (agreed, programs) = (Arc::clone(&self.agreed), Arc::clone(&self.programs));
         Box::pin(async move {
-            // What flow itself starts names nothing.
-            if let Some(folder) = call.folder.clone().filter(|_| !call.named.is_empty()) {
-                let command = call.command.first().cloned().unwrap_or_default();
-                let started = Started::of_program(call.name.clone(), command, call.named.clone(), folder, call.project.clone());
-                let started = started.with_env(call.env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
-                let ends = |_| Failure::new(FailureKind::Unavailable, "flow ends");
-                tokio::task::spawn_blocking(move || agreed.check(&started)).await.map_err(ends)??;
-            }
+            agreed.check_call(&call).await?;
             programs.run(call).await
         })
     }
 }
 
 impl Agreed {
+    /// The same of a call.
+    ///
+    /// # Errors
+    /// See [`Agreed::check`].
+    pub async fn check_call(self: &Arc<Agreed>, call: &ProgramCall) -> Result<(), Failure> {
+        // What flow itself starts names nothing.
+        let Some(folder) = call.folder.clone().filter(|_| !call.named.is_empty()) else { return Ok(()) };
+        let command = call.command.first().cloned().unwrap_or_default();
+        let started = Started::of_program(call.name.clone(), command, call.named.clone(), folder, call.project.clone());
+        let started = started.with_env(call.env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
+        let (agreed, ends) = (Arc::clone(self), |_| Failure::new(FailureKind::Unavailable, "flow ends"));
+        tokio::task::spawn_blocking(move || agreed.check(&started)).await.map_err(ends)?
+    }
+
     /// Checks that a program may be started now.
     ///
     /// # Errors

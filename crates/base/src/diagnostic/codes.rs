@@ -183,5 +183,5 @@ codes! {
     NoTests = "F703", "no-tests", Info, true;
     MockShape = "F704", "mock-shape", Warning, true;
     UnusedSuppression = "F900", "unused-suppression", Warning, true;
-    BadSuppression = "F901", "bad-suppression", Error, false;    NotYetAvailable = "F910", "not-yet-available", Error, false;
+    BadSuppression = "F901", "bad-suppression", Error, false;
 }

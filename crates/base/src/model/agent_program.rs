@@ -34,8 +34,8 @@ pub struct AgentProgram {
 pub enum AgentProtocol {
     /// It starts for each prompt, prints its answer and ends (`cli`).
     Print(Box<PrintMode>),
-    /// The Agent Client Protocol on its standard input and output (`acp`, <https://agentclientprotocol.com>).
-    Acp,
+    /// The Agent Client Protocol on its standard input and output (`acp`, <https://agentclientprotocol.com>). The words before what it is told by its arguments.
+    Acp(Vec<(PromptOption, Vec<String>)>),
 }
 
 /// How a program that ends after each answer is asked, and how its answer is read.

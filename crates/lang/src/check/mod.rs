@@ -223,7 +223,6 @@ impl Gaps {
             uses_are_lost: is_cut
                 || lost_section
                 || any(&[
-                    Code::NotYetAvailable,
                     Code::TemplateSyntax,
                     Code::UnknownFilter,
                     Code::BracesInCondition,
@@ -236,7 +235,7 @@ impl Gaps {
                     Code::MissingFile,
                 ]),
             manners_are_lost: slid || any(&[Code::MissingFile]) || in_folder("channels") || in_folder("style_guides"),
-            parts_are_lost: is_cut || slid || any(&[Code::WrongType, Code::EmptySection, Code::MissingKey, Code::NotYetAvailable]),
+            parts_are_lost: is_cut || slid || any(&[Code::WrongType, Code::EmptySection, Code::MissingKey]),
             filters_are_lost: any(&[Code::UnknownFilter]),
             shapes_are_lost: any(&[Code::SchemaInvalid, Code::MissingFile]) || found.iter().chain(of_plan).any(loses_shape),
             arguments_are_lost: found.iter().any(loses_arguments),

@@ -2,7 +2,7 @@
 
 use super::context::{Lower, quoted};
 use super::keys::{self, KeyTable};
-use super::presets::PRESETS;
+use super::presets::{ACP_PRESETS, PRESETS};
 use super::reader::KeyReader;
 use super::started::{environment, network, path_of, program, words};
 use crate::model::{
@@ -14,23 +14,28 @@ use crate::syntax::{self, Node};
 
 /// What `provider: cli` says, over what its preset says.
 pub(super) fn print_mode(keys: &KeyReader) -> Option<AgentProgram> {
+    read(keys, &PRESETS, &keys::PRINTING_AGENT)
+}
+
+/// What `provider: acp` says, over what its preset says.
+pub(super) fn acp(keys: &KeyReader) -> Option<AgentProgram> {
+    read(keys, &ACP_PRESETS, &keys::TALKING_AGENT)
+}
+
+fn read(keys: &KeyReader, presets: &[(&str, &str)], own: &'static KeyTable) -> Option<AgentProgram> {
     let base = match keys.word("preset") {
         Some(word) => {
-            let (_, text) = PRESETS.iter().find(|(name, _)| *name == word)?;
+            let (_, text) = presets.iter().find(|(name, _)| *name == word)?;
             let mut silent = vec![];
             let source = SourceFile::new(format!("{word}.yaml"), (*text).to_owned());
             let node = syntax::parse(keys.lower.file, &source, &mut silent);
-            let preset = KeyReader::lenient(keys.lower, format!("preset {}", quoted(word)), &[own_table()], &node)?;
+            let preset = KeyReader::lenient(keys.lower, format!("preset {}", quoted(word)), &[own], &node)?;
             let known = over(&preset, None)?;
             Some(AgentProgram { run: placed(known.run, keys), ..known })
         }
         None => None,
     };
     over(keys, base)
-}
-
-fn own_table() -> &'static KeyTable {
-    &keys::PRINTING_AGENT
 }
 
 /// What a preset starts stands, for findings, where its name stands.
@@ -45,7 +50,7 @@ fn over(keys: &KeyReader, base: Option<AgentProgram>) -> Option<AgentProgram> {
         Some(base) => (Some(base.run.clone()), Some(base)),
         None => (None, None),
     };
-    let mode = old.as_ref().and_then(|old| if let AgentProtocol::Print(mode) = &old.speaks { Some((**mode).clone()) } else { None });
+    let speaks = old.as_ref().map(|old| old.speaks.clone());
     let own = command(keys);
     if own.is_none() && keys.has("program") {
         return None;
@@ -85,7 +90,12 @@ fn over(keys: &KeyReader, base: Option<AgentProgram>) -> Option<AgentProgram> {
         (false, true) => ProgramNetwork::None,
         (false, false) => run.network.clone(),
     };
-    let mode = print(keys, mode.unwrap_or_default())?;
+    let speaks = match (keys.allows("prompt"), speaks) {
+        (true, Some(AgentProtocol::Print(mode))) => AgentProtocol::Print(Box::new(print(keys, *mode)?)),
+        (true, _) => AgentProtocol::Print(Box::new(print(keys, PrintMode::default())?)),
+        (false, Some(AgentProtocol::Acp(base))) => AgentProtocol::Acp(options(keys, base)?),
+        (false, _) => AgentProtocol::Acp(options(keys, vec![])?),
+    };
     Some(AgentProgram {
         run: ProgramCommand { env, writes, network, ..run },
         folder,
@@ -94,7 +104,7 @@ fn over(keys: &KeyReader, base: Option<AgentProgram>) -> Option<AgentProgram> {
         base_url_variable: text("base_url_variable", old.as_ref().and_then(|old| old.base_url_variable.clone())),
         version: text("version", old.as_ref().map(|old| old.version.clone())).unwrap_or_else(|| "--version".to_owned()),
         max_cost_usd: keys.read("max_cost_usd", Lower::positive),
-        speaks: AgentProtocol::Print(Box::new(mode)),
+        speaks,
     })
 }
 
@@ -131,16 +141,7 @@ fn print(keys: &KeyReader, base: PrintMode) -> Option<PrintMode> {
             None
         }
     };
-    let mut options = base.options;
-    if let Some(own) = keys.section("options", &keys::AGENT_OPTIONS) {
-        for word in PromptOption::WORDS {
-            let (Some(node), Ok(option)) = (own.get(word), word.parse::<PromptOption>()) else { continue };
-            let words = plain_words(keys.lower, word, node)?;
-            options.retain(|(known, _)| *known != option);
-            options.push((option, words));
-        }
-    }
-    options.sort_by_key(|(option, _)| *option);
+    let options = options(keys, base.options)?;
     let output: AgentOutput = keys.choice("output").unwrap_or(base.output);
     let answer = match keys.section("answer", &keys::AGENT_ANSWER) {
         Some(own) => answer(&own, base.answer),
@@ -159,6 +160,20 @@ fn print(keys: &KeyReader, base: PrintMode) -> Option<PrintMode> {
         AgentOutput::Text | AgentOutput::Json | AgentOutput::Jsonl => {}
     }
     Some(PrintMode { prompt, options, output, answer })
+}
+
+/// What it is told beside the prompt, over what the preset says, in the order of the table.
+fn options(keys: &KeyReader, mut options: Vec<(PromptOption, Vec<String>)>) -> Option<Vec<(PromptOption, Vec<String>)>> {
+    if let Some(own) = keys.section("options", &keys::AGENT_OPTIONS) {
+        for word in PromptOption::WORDS {
+            let (Some(node), Ok(option)) = (own.get(word), word.parse::<PromptOption>()) else { continue };
+            let words = plain_words(keys.lower, word, node)?;
+            options.retain(|(known, _)| *known != option);
+            options.push((option, words));
+        }
+    }
+    options.sort_by_key(|(option, _)| *option);
+    Some(options)
 }
 
 /// A list of words that are given as they are.
@@ -209,11 +224,13 @@ mod tests {
 
     #[test]
     fn every_preset_is_read_without_a_finding() {
-        for (name, text) in PRESETS {
+        for (provider, name, text) in
+            PRESETS.map(|(name, text)| ("cli", name, text)).into_iter().chain(ACP_PRESETS.map(|(name, text)| ("acp", name, text)))
+        {
             let node = text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("    {line}\n")).collect::<String>();
             let head = |keys: &str| {
                 format!(
-                    "flow: 1\nname: a\nmodels:\n  m:\n    provider: cli\n{keys}agents: {{ w: {{ model: m }} }}\nsteps: [{{ id: a, agent: w, prompt: x }}]\noutputs: {{ x: \"{{{{ steps.a.output }}}}\" }}\n"
+                    "flow: 1\nname: a\nmodels:\n  m:\n    provider: {provider}\n{keys}agents: {{ w: {{ model: m }} }}\nsteps: [{{ id: a, agent: w, prompt: x }}]\noutputs: {{ x: \"{{{{ steps.a.output }}}}\" }}\n"
                 )
             };
             let model = |keys: &str| -> Model {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::agent_programs;
-use super::context::{Lower, quoted};
+use super::context::Lower;
 use super::keys::{self, KeyTable};
 use super::reader::KeyReader;
 use crate::model::{FailureKind, Model, Price, Provider, Replies, Retry};
@@ -58,11 +58,9 @@ fn provider(keys: &KeyReader) -> Option<Provider> {
         (Ok(service), _) => Some(Provider::Service(service)),
         (Err(_), "scripted") => Some(Provider::Scripted(scripted(keys)?)),
         (Err(_), "cli") => Some(Provider::Program(Arc::new(agent_programs::print_mode(keys)?))),
+        (Err(_), "acp") => Some(Provider::Program(Arc::new(agent_programs::acp(keys)?))),
         (Err(_), "replay") => Some(Provider::Replay(replay(keys)?)),
-        (Err(_), other) => {
-            keys.lower.not_yet(&format!("provider {}", quoted(other)), keys.value_span("provider"));
-            None
-        }
+        (Err(_), _) => None,
     }
 }
 

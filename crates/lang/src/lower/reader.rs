@@ -356,14 +356,6 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     }
 }
 
-impl Lower<'_> {
-    /// F910.
-    pub fn not_yet(&self, what: &str, span: Span) {
-        let message = format!("{what} is not yet available in this version");
-        self.report(Diagnostic::new(Code::NotYetAvailable, span, message).help("remove it, or wait for a later version"));
-    }
-}
-
 fn names(places: Tables) -> impl Iterator<Item = &'static str> {
     places.iter().flat_map(|place| place.keys).map(|key| key.name)
 }

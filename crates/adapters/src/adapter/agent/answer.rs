@@ -83,7 +83,7 @@ pub(super) fn read(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result
 }
 
 /// What follows a name in a message, on one line.
-fn told(text: &str) -> String {
+pub(super) fn told(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let start = text.char_indices().rev().nth(MOST_SAID - 1).map_or(0, |(at, _)| at);
     match text.get(start..).unwrap_or_default() {
@@ -93,7 +93,7 @@ fn told(text: &str) -> String {
 }
 
 /// The text without the control characters by which programs colour a terminal.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.trim().chars().peekable();
     while let Some(c) = rest.next() {
@@ -188,7 +188,7 @@ fn is_true(value: &Value) -> bool {
 }
 
 /// An id that can be an argument.
-fn is_session(session: &str) -> bool {
+pub(super) fn is_session(session: &str) -> bool {
     session.len() <= LONGEST_SESSION
         && session.starts_with(|c: char| c.is_ascii_alphanumeric())
         && session.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:".contains(c))

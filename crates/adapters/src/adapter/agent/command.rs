@@ -22,7 +22,28 @@ pub(super) fn of(call: &AgentCall, mode: &PrintMode) -> Result<ProgramCall, Fail
         Some(system) if !has(PromptOption::System) => format!("{system}\n\n{prompt}"),
         Some(_) | None => prompt,
     };
-    for (option, words) in &mode.options {
+    options(call, &mut program, &mode.options)?;
+    match &mode.prompt {
+        None => program.input = prompt.into_bytes(),
+        Some(words) => add(call, &mut program, words, prompt, true)?,
+    }
+    Ok(program)
+}
+
+/// Adds what a program that is talked with is told by its arguments.
+///
+/// # Errors
+/// See [`of`].
+#[cfg(feature = "acp")]
+pub(super) fn add_options(call: &mut AgentCall, all: &[(PromptOption, Vec<String>)]) -> Result<(), Failure> {
+    let mut program = call.program.clone();
+    options(call, &mut program, all)?;
+    call.program = program;
+    Ok(())
+}
+
+fn options(call: &AgentCall, program: &mut ProgramCall, options: &[(PromptOption, Vec<String>)]) -> Result<(), Failure> {
+    for (option, words) in options {
         let values: Vec<String> = match option {
             PromptOption::System => call.system.iter().cloned().collect(),
             PromptOption::Session => call.continues.iter().map(|(session, _)| session.clone()).collect(),
@@ -41,14 +62,10 @@ pub(super) fn of(call: &AgentCall, mode: &PrintMode) -> Result<ProgramCall, Fail
             }
         };
         for value in values {
-            add(call, &mut program, words, value, *option == PromptOption::System)?;
+            add(call, program, words, value, *option == PromptOption::System)?;
         }
     }
-    match &mode.prompt {
-        None => program.input = prompt.into_bytes(),
-        Some(words) => add(call, &mut program, words, prompt, true)?,
-    }
-    Ok(program)
+    Ok(())
 }
 
 /// Adds a value behind its words. A text that people and models write may begin with `-`; where it could be read as an option, a line break stands before it.

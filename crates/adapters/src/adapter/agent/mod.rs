@@ -1,18 +1,23 @@
 //! Programs that are agents: asks them, and reads what they answer.
 
+#[cfg(feature = "acp")]
+mod acp;
 mod answer;
 mod command;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 
 use super::environment::home;
+use super::sandbox::{DropNotice, Sandbox};
+use super::started::Agreed;
 use super::{held, os};
 use crate::event::Failure;
-use crate::model::{AgentProtocol, FailureKind, SandboxMode};
+use crate::model::{AgentProtocol, FailureKind, PromptOption, SandboxMode};
 use crate::port::{AgentCall, AgentPrograms, ModelReply, Pending, Programs, Secret};
 
 /// How the folders of homes begin.
@@ -22,7 +27,17 @@ const HOME_FOLDER: &str = "flow-agent-";
 #[derive(Clone)]
 pub struct AgentRuns {
     programs: Arc<dyn Programs>,
+    /// Starts programs that are talked with; `None`: there are none here.
+    talks: Option<AgreedTalks>,
     homes: Arc<Mutex<HashMap<String, AgentHome>>>,
+}
+
+/// What starts programs that are talked with.
+#[derive(Clone)]
+#[cfg_attr(not(feature = "acp"), expect(dead_code, reason = "nothing is talked with"))]
+struct AgreedTalks {
+    sandbox: Sandbox,
+    agreed: Arc<Agreed>,
 }
 
 /// The home of one agent of one run, and the sessions that its program began there. It is removed when this process ends.
@@ -32,9 +47,15 @@ struct AgentHome {
 }
 
 impl AgentRuns {
-    /// Starts programs by way of `programs`.
+    /// Starts programs that print an answer by way of `programs`.
     pub fn new(programs: Arc<dyn Programs>) -> AgentRuns {
-        AgentRuns { programs, homes: Arc::default() }
+        AgentRuns { programs, talks: None, homes: Arc::default() }
+    }
+
+    /// Starts those that are talked with in this sandbox, as far as they were agreed to.
+    #[must_use]
+    pub fn with_talks(self, sandbox: Sandbox, agreed: Arc<Agreed>) -> AgentRuns {
+        AgentRuns { talks: Some(AgreedTalks { sandbox, agreed }), ..self }
     }
 
     /// The home of a call, and whether the session that it continues began there.
@@ -65,14 +86,40 @@ impl AgentRuns {
                 let (program, options) = (command::of(&call, &mode)?, call.model.clone());
                 answer::read(&options, &mode, self.programs.run(program).await?)?
             }
-            AgentProtocol::Acp => {
-                return Err(Failure::new(FailureKind::Unavailable, "the Agent Client Protocol is not spoken by this build"));
-            }
+            AgentProtocol::Acp(options) => self.talked(call.clone(), &options).await?,
         };
         if let (Some(session), Some(home)) = (&reply.session, held(&self.homes).get_mut(&call.home)) {
             home.sessions.insert(session.clone());
         }
         Ok(reply)
+    }
+}
+
+impl AgentRuns {
+    #[cfg(feature = "acp")]
+    async fn talked(&self, mut call: AgentCall, options: &[(PromptOption, Vec<String>)]) -> Result<ModelReply, Failure> {
+        let gone = |why: String| Failure::new(FailureKind::Internal, format!("the thread of a program: {why}"));
+        let AgreedTalks { sandbox, agreed } = self.talks.clone().ok_or_else(|| gone("there is none".to_owned()))?;
+        command::add_options(&mut call, options)?;
+        agreed.check_call(&call.program).await?;
+        let is_dropped = Arc::new(AtomicBool::new(false));
+        let notice = DropNotice::of(&is_dropped);
+        let (answer, waiting) = tokio::sync::oneshot::channel();
+        let talk = sandbox.talk(call.program.clone()).map_err(|error| gone(error.to_string()))?;
+        std::thread::Builder::new()
+            .name("agent".to_owned())
+            .spawn(move || {
+                let _ = answer.send(acp::ask(talk, &call, &is_dropped));
+            })
+            .map_err(|error| gone(error.to_string()))?;
+        let _until_answered = notice;
+        waiting.await.unwrap_or_else(|_| Err(gone("it ended early".to_owned())))
+    }
+
+    #[cfg(not(feature = "acp"))]
+    async fn talked(&self, call: AgentCall, _: &[(PromptOption, Vec<String>)]) -> Result<ModelReply, Failure> {
+        let message = format!("model \"{}\": this build does not speak the Agent Client Protocol (feature acp)", call.model);
+        Err(Failure::new(FailureKind::Unavailable, message))
     }
 }
 

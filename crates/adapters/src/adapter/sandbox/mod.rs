@@ -68,8 +68,9 @@ pub use enter::stage;
 pub use kind::{FirstStage, SandboxKind, SandboxTrial};
 pub use probe::ProgramTrial;
 pub use readable::ReadableFolder;
+pub(super) use talk::DropNotice;
 pub use talk::ProgramTalk;
-use talk::{DropNotice, TalkEnds};
+use talk::TalkEnds;
 #[cfg(target_os = "linux")]
 use trial::{run_in, tried};
 

@@ -12,10 +12,10 @@ use crate::port::ProgramReply;
 const WAITING: usize = 4;
 
 /// Tells the thread of a program that nobody waits for it any more.
-pub(super) struct DropNotice(Arc<AtomicBool>);
+pub(in crate::adapter) struct DropNotice(Arc<AtomicBool>);
 
 impl DropNotice {
-    pub(super) fn of(is_dropped: &Arc<AtomicBool>) -> DropNotice {
+    pub(in crate::adapter) fn of(is_dropped: &Arc<AtomicBool>) -> DropNotice {
         DropNotice(Arc::clone(is_dropped))
     }
 }

@@ -5,7 +5,7 @@ use strum::VariantNames;
 use super::Takes::*;
 use super::Thing::{Agent, Model, Policy, StyleGuide, Table, Tool};
 use super::{KeyRule, KeyTable, Takes, key};
-use crate::lower::presets::PRESETS;
+use crate::lower::presets::{ACP_PRESETS, PRESETS};
 use crate::model::{AgentOutput, Api, Backoff, FailureKind, Grant, OnJudgeError, OutputWord, PlanStrategy, ToolCalls};
 
 /// The key that every file begins with.
@@ -45,7 +45,7 @@ pub static PROVIDERS: &[&KeyTable] = &[
     &KeyTable::of("anthropic").keys(&[TOOL_CALLS]),
     &KeyTable::of("ollama").keys(&[TOOL_CALLS]),
     &PRINTING_AGENT,
-    &KeyTable::of("acp").keys(&[PRESET]),
+    &TALKING_AGENT,
     &KeyTable::of("scripted").keys(&[key("replies", Path, "the file of scripted replies").required()]),
     &KeyTable::of("replay").keys(&[key("folder", Path, "the folder of recordings").required()]),
 ];
@@ -64,14 +64,17 @@ const TOOL_CALLS: KeyRule =
 
 const PRESET: KeyRule = key("preset", Word(&PRESET_NAMES), "a program that flow knows; the other keys change what it says");
 
-const PRESET_NAMES: [&str; PRESETS.len()] = {
-    let (mut names, mut at) = ([""; PRESETS.len()], 0);
-    while at < names.len() {
-        names[at] = PRESETS[at].0;
+const PRESET_NAMES: [&str; PRESETS.len()] = names_of(&PRESETS);
+const ACP_PRESET_NAMES: [&str; ACP_PRESETS.len()] = names_of(&ACP_PRESETS);
+
+const fn names_of<const N: usize>(presets: &[(&'static str, &'static str); N]) -> [&'static str; N] {
+    let (mut names, mut at) = ([""; N], 0);
+    while at < N {
+        names[at] = presets[at].0;
         at += 1;
     }
     names
-};
+}
 
 /// A program that prints one answer and ends.
 pub(crate) static PRINTING_AGENT: KeyTable = KeyTable::of("cli").keys(&[
@@ -84,13 +87,36 @@ pub(crate) static PRINTING_AGENT: KeyTable = KeyTable::of("cli").keys(&[
     PROGRAM_ENV,
     NETWORK,
     WRITES,
-    key("folder", Path, "the folder that it works in and may read; left out: that of the file"),
-    key("reads", Many(&Path), "files and folders that it may read beside its folder"),
-    key("api_key_variable", Fixed, "the variable of its environment for api_key"),
-    key("base_url_variable", Fixed, "the variable of its environment for base_url"),
-    key("version", Fixed, "the argument with which it tells its version"),
-    key("max_cost_usd", Positive, "US dollars that one call may cost"),
+    AGENT_FOLDER,
+    AGENT_READS,
+    API_KEY_VARIABLE,
+    BASE_URL_VARIABLE,
+    AGENT_VERSION,
+    AGENT_COST,
 ]);
+
+/// A program that speaks the Agent Client Protocol.
+pub(crate) static TALKING_AGENT: KeyTable = KeyTable::of("acp").keys(&[
+    key("preset", Word(&ACP_PRESET_NAMES), "a program that flow knows; the other keys change what it says"),
+    PROGRAM_KEY,
+    key("options", Keys(&AGENT_OPTIONS), "words before things that it is told by its arguments"),
+    PROGRAM_ENV,
+    NETWORK,
+    WRITES,
+    AGENT_FOLDER,
+    AGENT_READS,
+    API_KEY_VARIABLE,
+    BASE_URL_VARIABLE,
+    AGENT_VERSION,
+    AGENT_COST,
+]);
+
+const AGENT_FOLDER: KeyRule = key("folder", Path, "the folder that it works in and may read; left out: that of the file");
+const AGENT_READS: KeyRule = key("reads", Many(&Path), "files and folders that it may read beside its folder");
+const API_KEY_VARIABLE: KeyRule = key("api_key_variable", Fixed, "the variable of its environment for api_key");
+const BASE_URL_VARIABLE: KeyRule = key("base_url_variable", Fixed, "the variable of its environment for base_url");
+const AGENT_VERSION: KeyRule = key("version", Fixed, "the argument with which it tells its version");
+const AGENT_COST: KeyRule = key("max_cost_usd", Positive, "US dollars that one call may cost");
 
 /// Where a program finds its prompt, unless that is an argument.
 pub(crate) const PROMPT_PLACES: &[&str] = &["stdin"];

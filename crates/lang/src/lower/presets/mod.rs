@@ -11,3 +11,11 @@ pub(crate) const PRESETS: [(&str, &str); 6] = [
     ("aider", include_str!("aider.yaml")),
     ("llm", include_str!("llm.yaml")),
 ];
+
+/// The presets of `acp`, each with its file.
+pub(crate) const ACP_PRESETS: [(&str, &str); 4] = [
+    ("claude_code", include_str!("acp_claude_code.yaml")),
+    ("codex", include_str!("acp_codex.yaml")),
+    ("gemini", include_str!("acp_gemini.yaml")),
+    ("opencode", include_str!("acp_opencode.yaml")),
+];

@@ -47,6 +47,7 @@ models:
   fourth: { provider: scripted, replies: demo.yaml }
   fifth: { provider: replay, folder: recorded }
   sixth: { provider: cli, preset: claude_code, folder: work, reads: [docs], writes: [work], max_cost_usd: 0.5, network: true }
+  eighth: { provider: acp, preset: gemini, folder: work }
   seventh:
     provider: cli
     program: [agent, --print]
@@ -289,7 +290,7 @@ fn correct_files_are_silent() {
     );
 }
 
-/// All places, each once, with what is not in this version left out.
+/// All places, each once.
 fn places() -> Vec<&'static KeyTable> {
     let mut places: Vec<&'static KeyTable> = vec![
         &keys::PIPELINE,
@@ -310,8 +311,7 @@ fn places() -> Vec<&'static KeyTable> {
         &keys::SCHEMA_INPUTS,
     ];
     let kinds = keys::KINDS.iter().chain(keys::TOOL_KINDS).chain(keys::PROVIDERS);
-    let later = ["acp"];
-    places.extend(kinds.filter(|kind| !later.contains(&kind.name)));
+    places.extend(kinds);
     let mut at = 0;
     while let Some(place) = places.get(at) {
         let inner: Vec<&'static KeyTable> = place.keys.iter().flat_map(|key| inside(&key.takes)).collect();

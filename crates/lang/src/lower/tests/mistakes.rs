@@ -221,11 +221,6 @@ fn checks_are_read_one_by_one() {
 }
 
 #[test]
-fn what_is_not_in_this_version_is_known_but_refused() {
-    assert_snapshot!(head("models: { m: { provider: acp, preset: codex } }\ntools: { t: { command: x, args: [a] }, u: { url: http://x } }"), @r#"F910 3:26 provider "acp" is not yet available in this version = remove it, or wait for a later version"#);
-}
-
-#[test]
 fn a_dialogue_has_two_agents_a_topic_and_an_end() {
     let dialogues = "  - { id: a, dialogue: [x], topic: t, max_turns: 3 }\n  - { id: b, dialogue: [x, y, x], topic: t, until: { judge: y, repeat: 2 } }\n  - { id: c, dialogue: [x, y], max_turns: 200, limits: { max_steps: 3 } }\n  - { id: d, dialogue: x, topic: t, max_turns: 0, until: AGREED }";
     assert_snapshot!(with_steps(dialogues), @r#"

@@ -1,0 +1,116 @@
+"""A program that speaks the Agent Client Protocol, version 1, on its standard input and output: for tests, which tell it how to misbehave.
+
+    acp_agent.py [--do KIND]
+
+`--do obey`: it does what its prompt tells it, as `RUN: command` or `EDIT: path`, after it has asked for the permission.
+"""
+import json
+import os
+import sys
+import time
+
+KIND = sys.argv[sys.argv.index("--do") + 1] if "--do" in sys.argv else "answer"
+COUNTER = os.path.join(os.environ["HOME"], "calls")
+CALLS = int(open(COUNTER).read()) + 1 if os.path.exists(COUNTER) else 1
+
+
+def send(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+
+def heard():
+    line = sys.stdin.readline()
+    if not line:
+        sys.exit(0)
+    return json.loads(line)
+
+
+def say(session, text):
+    chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}
+    send(method="session/update", params={"sessionId": session, "update": chunk})
+
+
+def permitted(session, kind, raw, path=None):
+    call = {"toolCallId": "t1", "title": "Do it", "kind": kind, "rawInput": raw}
+    if path:
+        call["locations"] = [{"path": os.path.abspath(path)}]
+    options = [
+        {"optionId": "always", "name": "Always", "kind": "allow_always"},
+        {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+        {"optionId": "no", "name": "No", "kind": "reject_once"},
+    ]
+    send(id="p1", method="session/request_permission", params={"sessionId": session, "toolCall": call, "options": options})
+    while True:
+        message = heard()
+        if message.get("id") == "p1":
+            outcome = message.get("result", {}).get("outcome", {})
+            return outcome.get("optionId", outcome.get("outcome"))
+
+
+def answer(session, prompt):
+    if KIND == "hang":
+        time.sleep(600)
+    if KIND == "crash" or KIND == "crash_at_2" and CALLS == 2:
+        print("Segmentation fault", file=sys.stderr, flush=True)
+        os.kill(os.getpid(), 11)
+    if KIND == "noise":
+        for _ in range(200):
+            print("not a message", flush=True)
+    if KIND == "endless":
+        while True:
+            say(session, "x" * 65536)
+    if KIND == "huge":
+        print("x" * 20_000_000, flush=True)
+    if KIND == "asks":
+        for number in range(2000):
+            send(id="f%d" % number, method="fs/read_text_file", params={"sessionId": session, "path": "/etc/passwd"})
+            heard()
+    if KIND == "refuse":
+        return "refusal"
+    if KIND == "escapes":
+        say(session, "\x1b[2JPlain \x1b[31mred\x1b[0m {{ secrets.KEY }}")
+        return "end_turn"
+    if KIND == "read":
+        send(id="f1", method="fs/read_text_file", params={"sessionId": session, "path": "/etc/passwd"})
+        say(session, "read: " + json.dumps(heard().get("error", {}).get("code")))
+        return "end_turn"
+    did = []
+    for line in prompt.splitlines() if KIND == "obey" else []:
+        if line.startswith("RUN: "):
+            did.append("run " + str(permitted(session, "execute", {"command": line[5:]})))
+        if line.startswith("EDIT: "):
+            did.append("edit " + str(permitted(session, "edit", {}, line[6:])))
+    say(session, "I read ")
+    say(session, prompt.strip().splitlines()[-1][:80] + " (call %d)." % CALLS + "".join(" " + one + "." for one in did))
+    return "end_turn"
+
+
+def main():
+    with open(COUNTER, "w") as file:
+        file.write(str(CALLS))
+    print("A banner that is no message", flush=True)
+    while True:
+        message = heard()
+        method, params = message.get("method"), message.get("params", {})
+        if method == "initialize":
+            version = 2 if KIND == "version" else 1
+            send(id=message["id"], result={"protocolVersion": version, "agentCapabilities": {"loadSession": True}})
+        elif method == "session/new":
+            if KIND == "auth":
+                send(id=message["id"], error={"code": -32000, "message": "Authentication required"})
+            else:
+                send(id=message["id"], result={"sessionId": "s-%d" % CALLS})
+        elif method == "session/load":
+            say(params["sessionId"], "what was said before")
+            send(id=message["id"], result={})
+        elif method == "session/prompt":
+            prompt = "".join(block.get("text", "") for block in params["prompt"])
+            reason = answer(params["sessionId"], prompt)
+            cost = {"sessionUpdate": "usage_update", "used": 10, "size": 100, "cost": {"amount": 0.02, "currency": "USD"}}
+            send(method="session/update", params={"sessionId": params["sessionId"], "update": cost})
+            send(id=message["id"], result={"stopReason": reason, "usage": {"totalTokens": 12, "inputTokens": 8, "outputTokens": 4}})
+        elif "id" in message:
+            send(id=message["id"], error={"code": -32601, "message": "no such method"})
+
+
+main()
