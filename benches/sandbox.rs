@@ -35,6 +35,7 @@ fn call(command: &[&str], sandbox: SandboxMode) -> ProgramCall {
         input: vec![],
         env: vec![],
         folder: None,
+        home: None,
         reads: vec![],
         writes: vec![],
         files: vec![],

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use flow::adapter::agent::AgentRuns;
 use flow::adapter::clock::SystemClock;
 use flow::adapter::data::DataFiles;
 use flow::adapter::folder::DiskFolder;
@@ -150,6 +151,7 @@ pub async fn at_once(
     let data = Arc::new(DataFiles::default());
     let programs: Arc<dyn Programs> = Arc::new(Sandbox::new(Arc::default(), FirstStage::default()));
     let ports = Ports {
+        agents: Arc::new(AgentRuns::new(programs.clone())),
         python: Arc::new(PythonRuns::new(programs.clone(), data.clone())),
         programs,
         servers: Arc::new(McpServers::new(http.clone(), clock.clone())),

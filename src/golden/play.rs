@@ -208,8 +208,13 @@ impl TrialStage<'_> {
             CallRequest::Model(request) if self.goes_live || request.wire == WireFormat::Recorded => {
                 world.carry_out(call, CallRequest::Model(request), Some(&self.tape))
             }
+            CallRequest::Agent(mut prompt) if self.goes_live => {
+                prompt.program.sandbox = SandboxMode::Required;
+                world.carry_out(call, CallRequest::Agent(prompt), Some(&self.tape))
+            }
             // The engine lets none of these out; a new way outside would end here.
             CallRequest::Model(_)
+            | CallRequest::Agent(_)
             | CallRequest::Recall { .. }
             | CallRequest::Http(_)
             | CallRequest::Mail(_)

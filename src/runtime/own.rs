@@ -14,7 +14,7 @@ use crate::adapter::started::{MayRun, holds_code};
 use crate::adapter::trusted::Trusted;
 use crate::check::Checked;
 use crate::load::load;
-use crate::model::{Program, is_code, is_data, is_table};
+use crate::model::{Pipeline, Program, is_code, is_data, is_table};
 use crate::port::Secret;
 
 /// The places of a project and, if there is one, of the program that runs with this environment. `env_file`: where variables of it stand; `journal`: where the run
@@ -106,8 +106,8 @@ fn of_servers(named: MayRun, program: &Program, own: &mut OwnFiles) {
     let is_written = |place: &PathBuf| written.iter().any(|folder| real(place).starts_with(folder));
     own.fixed.retain(|place| place.is_file() && is_code(place) != Some(false) || !is_written(place));
     own.code_in.retain(|place| !is_written(place));
-    let starts = program.pipelines.iter().filter(|pipeline| !pipeline.commands().is_empty());
-    own.starts.extend(starts.map(|pipeline| pipeline.folder.clone()));
+    let starts = |pipeline: &Arc<Pipeline>| pipeline.commands().iter().map(|command| command.starts_in(pipeline)).collect::<Vec<_>>();
+    own.starts.extend(program.pipelines.iter().flat_map(starts));
 }
 
 fn real(folder: &Path) -> PathBuf {

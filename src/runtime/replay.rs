@@ -58,7 +58,7 @@ pub(crate) fn replay(on: &Surroundings, events: &[Event]) -> Result<ReplayedRun,
         let step = asking(events, call);
         let request = match request {
             CallRequest::Model(request) => Some(request),
-            CallRequest::Scripted(_) => None,
+            CallRequest::Agent(_) | CallRequest::Scripted(_) => None,
             CallRequest::Recall { .. } => return Ok(CallReply::Value(Value::Null)),
             CallRequest::Query(_)
             | CallRequest::Read(_)
@@ -147,9 +147,9 @@ fn said_again(said: ModelAnswer, usage: Usage, request: Option<&ModelRequest>) -
         ToolCall { tool, ..call }
     };
     match said {
-        ModelAnswer::Said { text, calls, model } => {
+        ModelAnswer::Said { text, calls, model, session } => {
             let calls = calls.into_iter().map(offered).collect();
-            Ok(CallReply::Model(ModelReply { text, calls, usage: Some(usage), model }))
+            Ok(CallReply::Model(ModelReply { text, calls, usage: Some(usage), model, session, decisions: vec![] }))
         }
         ModelAnswer::Failed(failure) => Err(failure),
     }

@@ -10,6 +10,7 @@ use strum::VariantNames;
 
 use super::RunError;
 use super::settings::host;
+use crate::adapter::agent::AgentRuns;
 use crate::adapter::cassette::NoCache;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::data::{DataFiles, check_engines, reader};
@@ -56,6 +57,7 @@ pub(crate) fn ports(
     let sandbox = Sandbox::new(own.clone(), FirstStage::here()).with_readable(readable).with_private_hosts(private_hosts.clone());
     let programs: Arc<dyn Programs> = Arc::new(AgreedPrograms::new(agreed.clone(), Arc::new(sandbox)));
     Ports {
+        agents: Arc::new(AgentRuns::new(programs.clone())),
         python: Arc::new(PythonRuns::new(programs.clone(), data.clone())),
         programs,
         models: Arc::new(HttpModelClient::new(http.clone(), own.clone())),
@@ -180,7 +182,7 @@ fn models(program: &Program, default_replaced: bool) -> impl Iterator<Item = (&s
 pub(crate) fn is_file(model: &Model) -> bool {
     match model.provider {
         Provider::Scripted(_) | Provider::Replay(_) => true,
-        Provider::Service(_) | Provider::Broken => false,
+        Provider::Service(_) | Provider::Program(_) | Provider::Broken => false,
     }
 }
 

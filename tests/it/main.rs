@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "what goes wrong in a helper of a test fails the test")]
 
+mod agent_programs;
 mod agents;
 mod asking;
 mod asking_told;

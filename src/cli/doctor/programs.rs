@@ -12,7 +12,7 @@ use crate::adapter::sandbox::{FirstStage, ProgramTrial, ReadableFolder, Sandbox}
 use crate::adapter::started::script_of;
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
-use crate::model::{Form, Pipeline, ProgramNetwork, PythonNeeds, SandboxMode, StepKind, ToolKind};
+use crate::model::{Form, Pipeline, ProgramNetwork, PythonNeeds, SandboxMode, StartedBy, StepKind, ToolKind};
 use crate::port::{ProgramBounds, ProgramCall, Python, PythonCall};
 
 /// How long packages may take to be imported: large ones do not hurry.
@@ -95,9 +95,8 @@ fn list(who: &BTreeSet<String>) -> String {
 /// Programs of steps and tools, each with who starts it.
 fn programs_of(pipeline: &Pipeline) -> BTreeMap<&str, BTreeSet<String>> {
     let mut found: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for command in pipeline.commands().into_iter().filter(|command| !command.is_server) {
-        let kind = if command.is_step { "step" } else { "tool" };
-        found.entry(&command.program.value).or_default().insert(format!("{kind} {}", command.who));
+    for command in pipeline.commands().into_iter().filter(|command| command.by != StartedBy::Server) {
+        found.entry(&command.program.value).or_default().insert(format!("{} {}", command.by.section(), command.who));
     }
     found
 }
@@ -107,14 +106,8 @@ fn scripts(pipeline: &Pipeline) -> Vec<Found> {
     let missing = pipeline.commands().into_iter().filter_map(|command| {
         let words: Vec<&str> = command.args.iter().map_while(|text| (text.form == Form::Plain).then_some(&*text.source)).collect();
         let script = script_of(&command.program.value, &words)?;
-        let kind = if command.is_server {
-            "server"
-        } else if command.is_step {
-            "step"
-        } else {
-            "tool"
-        };
-        let path = pipeline.folder.join(script);
+        let kind: &str = command.by.into();
+        let path = command.starts_in(pipeline).join(script);
         (!path.exists()).then(|| ("fault", format!("the script {} of {kind} {} does not exist", path.display(), command.who)))
     });
     missing.collect()
@@ -197,6 +190,7 @@ fn place(pipeline: &Pipeline, sandbox: SandboxMode) -> ProgramCall {
         input: vec![],
         env: vec![],
         folder: Some(pipeline.folder.clone()),
+        home: None,
         reads: vec![pipeline.project.clone()],
         writes: vec![],
         files: vec![],

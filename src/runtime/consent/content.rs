@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::adapter::files::{FileError, cannot};
 use crate::adapter::started::{MayRun, Prints, Started, may_run};
 use crate::engine::servers;
-use crate::model::{Form, Model, Pipeline, Program, StartedCommand, Text, is_own_variable};
+use crate::model::{Form, Model, Pipeline, Program, StartedBy, StartedCommand, Text, is_own_variable};
 use crate::port::{Secret, ServerTransport};
 use crate::runtime::{declared, inputs_of_file};
 
@@ -67,13 +67,17 @@ fn known(pipeline: &Pipeline, env: &BTreeMap<String, Secret>) -> Vec<Started> {
         ..Started::default()
     };
     let mut found = vec![];
-    for StartedCommand { who, is_server, program, args, env: variables, .. } in pipeline.commands() {
+    for command in pipeline.commands() {
+        let starts_in = command.starts_in(pipeline);
+        let StartedCommand { by, who, program, args, env: variables, .. } = command;
         let read = |text| words(text, &inputs, env);
         let values = variables.iter().flat_map(|(variable, text)| read(text).into_iter().map(|value| (variable.value.clone(), value)));
         let words = args.iter().flat_map(read).collect();
-        let own = match is_server {
-            true => started(who, &program.value, words),
-            false => Started::of_program(who.to_owned(), program.value.clone(), words, folder.clone(), project.clone()),
+        let own = match by {
+            StartedBy::Server => started(who, &program.value, words),
+            StartedBy::Step | StartedBy::Tool | StartedBy::Model => {
+                Started::of_program(who.to_owned(), program.value.clone(), words, starts_in, project.clone())
+            }
         };
         found.push(own.with_env(values));
     }

@@ -31,6 +31,7 @@ fn call(command: &[&str]) -> ProgramCall {
         input: vec![],
         env: vec![],
         folder: None,
+        home: None,
         reads: vec![],
         writes: vec![],
         files: vec![],

@@ -3,6 +3,8 @@
 //! How to add an adapter: add a file here that implements a trait of `port`, a feature in `Cargo.toml` if it has its own dependencies, and its line
 //! in `runtime/world.rs`.
 
+#[cfg(feature = "sandbox")]
+pub mod agent;
 #[cfg(feature = "store")]
 pub mod audit_file;
 pub mod cassette;

@@ -169,10 +169,10 @@ pub fn may_run(started: &Started) -> MayRun {
     let by_path = std::env::split_paths(&path).map(|folder| folder.join(&started.command));
     let by_path = by_path.filter(|_| !started.command.contains('/')).find(|path| path.is_file());
     of_command.chain(by_path).for_each(|path| look(&folder, &path, WordRole::Word));
-    let named = candidates(&started.words);
+    let named = candidates(&started.words, &folder);
     named.iter().for_each(|path| look(&folder, Path::new(path), WordRole::Word));
-    candidates(&started.values).iter().for_each(|path| look(&folder, Path::new(path), WordRole::Value));
-    candidates(&started.data).iter().for_each(|path| look(&folder, Path::new(path), WordRole::Data));
+    candidates(&started.values, &folder).iter().for_each(|path| look(&folder, Path::new(path), WordRole::Value));
+    candidates(&started.data, &folder).iter().for_each(|path| look(&folder, Path::new(path), WordRole::Data));
     let mut loaded = BTreeMap::new();
     for place in [&folder, &project] {
         let names = names_in(place);
@@ -234,8 +234,8 @@ fn begun(token: &str) -> Option<String> {
     (!before.contains('/') && (!before.is_empty() || is_path)).then(|| before.to_owned())
 }
 
-/// Everything in the words of a command that may be a path.
-fn candidates(words: &[String]) -> BTreeSet<String> {
+/// Everything in the words of a command that may be a path, from the folder that it starts in.
+fn candidates(words: &[String], folder: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut before = "";
     for word in words {
@@ -252,7 +252,7 @@ fn candidates(words: &[String]) -> BTreeSet<String> {
             });
             found.extend(glued.map(ToOwned::to_owned));
             // `$PWD/servers/mcp.py`.
-            if !Path::new(token).exists() {
+            if !folder.join(token).exists() {
                 found.extend(token.match_indices('/').filter_map(|(at, _)| token.get(at + 1..)).map(ToOwned::to_owned));
             }
             let module = if before == "-m" { Some(token) } else { token.strip_prefix("-m") };

@@ -128,6 +128,7 @@ codes! {
     PlanOutsidePolicy = "F312", "plan-outside-policy", Error, false;
     TaskUnmeasured = "F313", "task-unmeasured", Error, false;
     ApproveBySilence = "F314", "approve-by-silence", Error, false;
+    ToolsOfProgram = "F315", "tools-of-program", Error, false;
     HistoryAlone = "F320", "history-alone", Error, false;
     OneConversation = "F321", "one-conversation", Warning, true;
     SecondRefinement = "F400", "second-refinement", Error, false;

@@ -72,6 +72,9 @@ pub enum ModelAnswer {
         /// Who answered, as the endpoint gave it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
+        /// The session by which a program that is an agent can continue.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
     },
     /// A failure.
     Failed(Failure),

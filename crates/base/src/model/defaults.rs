@@ -29,6 +29,8 @@ pub const DEFAULT_MODEL: &str = "default";
 pub const KEPT_MESSAGES: u64 = 50;
 /// Time for one try of a model call.
 pub const MODEL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time for one call of a program that is an agent.
+pub const AGENT_PROGRAM_TIMEOUT: Duration = Duration::from_secs(600);
 /// Most tokens of an answer of a judge or a planner when the model has no `max_output_tokens`; one that thinks first needs most of them.
 pub const ANSWER_TOKENS: u64 = 2_048;
 /// Fewest and most tokens that the length of a channel bounds a reply to, when the model has no `max_output_tokens`.

@@ -4,6 +4,7 @@
 //! How to add a key: a field here (one that holds a text: its `TextKey` in `visit.rs`), its reading in `lower`, its use in `engine`, a line in `docs/language.md`.
 //! How to add a step kind: see `step_kind.rs`; a provider: see [`Service`]; a body: see `channel/body`.
 
+mod agent_program;
 mod channel;
 mod conversation;
 mod defaults;
@@ -35,15 +36,17 @@ mod work;
 
 has_word!(ActKind, ArtefactKind, Body, FailureKind, FieldKind, LengthUnit, Method, PlanStrategy, SplitAt);
 
+pub use agent_program::{AgentAnswer, AgentOutput, AgentProgram, AgentProtocol, AnswerPlace, PrintMode, PromptOption};
 pub use channel::{
     Body, Channel, Emojis, Features, Formatting, Humor, LengthUnit, Markup, Phrase, Split, SplitAt, StyleGuide, Tone, Words,
 };
 pub use conversation::{Conversation, History, HistoryBounds, LONGEST_SUMMARY, MessageRole, PastMessage, SUMMARY_STEP, newest};
 pub(crate) use defaults::MOST_PLANS;
 pub use defaults::{
-    ANSWER_TOKENS, CALL_TIMEOUT, CONNECT_TIMEOUT, DEFAULT_MODEL, FOUND_PIECES, IDENTICAL_FAILURES, INDICATOR, KEPT_MESSAGES, MODEL_TIMEOUT,
-    MOST_CALLED, MOST_FOUND, MOST_PARALLEL, MOST_PARTS, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_REPAIRS, MOST_ROWS, MOST_STEP_RUNS,
-    MOST_TRIES, MOST_TURNS, QUERY_TIMEOUT, REPLY_TOKENS, SEARCH_TIMEOUT, SHORTEST_DESCRIPTION, STAGE_TIME, TOO_LONG,
+    AGENT_PROGRAM_TIMEOUT, ANSWER_TOKENS, CALL_TIMEOUT, CONNECT_TIMEOUT, DEFAULT_MODEL, FOUND_PIECES, IDENTICAL_FAILURES, INDICATOR,
+    KEPT_MESSAGES, MODEL_TIMEOUT, MOST_CALLED, MOST_FOUND, MOST_PARALLEL, MOST_PARTS, MOST_PLAN_REPAIRS, MOST_PLAN_STEPS, MOST_REPAIRS,
+    MOST_ROWS, MOST_STEP_RUNS, MOST_TRIES, MOST_TURNS, QUERY_TIMEOUT, REPLY_TOKENS, SEARCH_TIMEOUT, SHORTEST_DESCRIPTION, STAGE_TIME,
+    TOO_LONG,
 };
 pub use dialogue::{DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, MOST_DIALOGUE_TURNS, Until};
 pub use duration::{UnitError, duration_words, parse_duration, split_unit};
@@ -63,7 +66,7 @@ pub use pipeline::{
     SandboxMode, SecretReader, SqlEngine, VARIABLES, is_own_variable,
 };
 pub use planning::{PlanRules, PlanStep, PlanStrategy, ToolParameters, Usable, WrittenPlan, WrittenStep};
-pub use program::{OutputWord, ProgramCommand, ProgramOutput, PythonCode, PythonNeeds, StartedCommand};
+pub use program::{OutputWord, ProgramCommand, ProgramOutput, PythonCode, PythonNeeds, StartedBy, StartedCommand};
 pub use settings::{JournalSettings, Lint, LintPath, Settings};
 pub use step::{Backoff, FailureKind, ForEach, OnFailure, Retry, Step};
 pub use step_kind::*;

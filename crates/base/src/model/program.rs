@@ -10,12 +10,10 @@ use crate::source::Spanned;
 /// A command that a pipeline starts: of a server, a tool or a step.
 #[derive(Debug, Clone, Copy)]
 pub struct StartedCommand<'p> {
-    /// The name of the tool, or the id of the step.
+    /// What starts it.
+    pub by: StartedBy,
+    /// The name of the tool or model, or the id of the step.
     pub who: &'p str,
-    /// Whether `who` is a step.
-    pub is_step: bool,
-    /// Whether it is an MCP server, which is not shut in.
-    pub is_server: bool,
     /// The program: its name, or its absolute path.
     pub program: &'p Spanned<String>,
     /// Its arguments.
@@ -24,6 +22,40 @@ pub struct StartedCommand<'p> {
     pub env: &'p [(Spanned<String>, Text)],
     /// What a step or tool says of it besides; `None`: it is a server.
     pub run: Option<&'p ProgramCommand>,
+    /// The folder that it starts in; `None`: that of the file.
+    pub folder: Option<&'p PathBuf>,
+}
+
+impl StartedCommand<'_> {
+    /// The folder that it starts in, in this pipeline.
+    pub fn starts_in(&self, pipeline: &Pipeline) -> PathBuf {
+        self.folder.unwrap_or(&pipeline.folder).clone()
+    }
+}
+
+/// What a command belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
+pub enum StartedBy {
+    /// A step.
+    Step,
+    /// A tool.
+    Tool,
+    /// A tool that is an MCP server, which is not shut in.
+    Server,
+    /// A model whose agent is a program.
+    Model,
+}
+
+impl StartedBy {
+    /// The key under which its name stands; of a step the word.
+    pub fn section(self) -> &'static str {
+        match self {
+            StartedBy::Step => "step",
+            StartedBy::Tool | StartedBy::Server => "tool",
+            StartedBy::Model => "model",
+        }
+    }
 }
 
 impl Pipeline {
@@ -38,17 +70,24 @@ impl Pipeline {
     pub fn written_folders(&self) -> Vec<&PathBuf> {
         let of_tools = self.tools.values().filter_map(|tool| tool.kind.starts());
         let steps = self.all_steps().into_iter().filter_map(|step| step.kind.facts().starts);
-        of_tools.chain(steps).flat_map(|run| &run.writes).map(|folder| &folder.value).collect()
+        let of_models = self.models.values().filter_map(|model| Some(&model.provider.program()?.run));
+        of_tools.chain(of_models).chain(steps).flat_map(|run| &run.writes).map(|folder| &folder.value).collect()
     }
 
-    /// All commands that it starts itself, tools before steps.
+    /// All commands that it starts itself: those of tools, models, steps.
     pub fn commands(&self) -> Vec<StartedCommand<'_>> {
         let of_tools = self.tools.iter().filter_map(|(who, tool)| match tool.kind.server() {
             Some(server) => server.started_by(who),
-            None => tool.kind.starts().map(|run| run.started_by(who, false)),
+            None => tool.kind.starts().map(|run| run.started_by(who, StartedBy::Tool)),
+        });
+        let of_models = self.models.iter().filter_map(|(who, model)| {
+            let program = model.provider.program()?;
+            let folder = program.folder.as_ref().map(|folder| &folder.value);
+            Some(StartedCommand { folder, ..program.run.started_by(who, StartedBy::Model) })
         });
         let steps = self.all_steps().into_iter();
-        of_tools.chain(steps.filter_map(|step| Some(step.kind.facts().starts?.started_by(&step.id.value, true)))).collect()
+        let of_steps = steps.filter_map(|step| Some(step.kind.facts().starts?.started_by(&step.id.value, StartedBy::Step)));
+        of_tools.chain(of_models).chain(of_steps).collect()
     }
 }
 
@@ -79,7 +118,7 @@ impl ServerKind {
     fn started_by<'p>(&'p self, who: &'p str) -> Option<StartedCommand<'p>> {
         match self {
             ServerKind::Program { command: program, args, env } => {
-                Some(StartedCommand { who, is_step: false, is_server: true, program, args, env, run: None })
+                Some(StartedCommand { by: StartedBy::Server, who, program, args, env, run: None, folder: None })
             }
             ServerKind::Url { .. } => None,
         }
@@ -87,8 +126,8 @@ impl ServerKind {
 }
 
 impl ProgramCommand {
-    fn started_by<'p>(&'p self, who: &'p str, is_step: bool) -> StartedCommand<'p> {
-        StartedCommand { who, is_step, is_server: false, program: &self.program, args: &self.args, env: &self.env, run: Some(self) }
+    fn started_by<'p>(&'p self, who: &'p str, by: StartedBy) -> StartedCommand<'p> {
+        StartedCommand { by, who, program: &self.program, args: &self.args, env: &self.env, run: Some(self), folder: None }
     }
 
     /// The name of the program without its folder.

@@ -271,7 +271,7 @@ impl Model {
     /// Everything that its author wrote.
     pub fn each_text<'p>(&'p self, visit: Visit<'_, 'p>) {
         let Model {
-            span: _,
+            span,
             provider,
             api: _,
             tool_calls: _,
@@ -293,6 +293,7 @@ impl Model {
             Provider::Scripted(replies) => {
                 replies.by_step.values().flat_map(ReplySet::all).for_each(|reply| reply.each_text(visit));
             }
+            Provider::Program(program) => command_line(*span, &program.run, visit),
             Provider::Service(_) | Provider::Replay(_) | Provider::Broken => {}
         }
     }

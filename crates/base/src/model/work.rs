@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use strum::VariantArray;
 
-use super::{Field, Filling, Knowledge, Limits, Method, PipelineId, ProgramCommand, PythonCode, Replies, Retry, Shape, Text};
+use super::{AgentProgram, Field, Filling, Knowledge, Limits, Method, PipelineId, ProgramCommand, PythonCode, Replies, Retry, Shape, Text};
 use crate::source::{Span, Spanned};
 
 /// An agent: a model with instructions.
@@ -81,6 +81,8 @@ pub enum Provider {
     Scripted(Arc<Replies>),
     /// Recordings in this folder.
     Replay(PathBuf),
+    /// A program that is an agent.
+    Program(Arc<AgentProgram>),
     /// Could not be read or is not yet available; reported. It still counts as a known model.
     #[default]
     Broken,
@@ -153,13 +155,18 @@ impl Provider {
     pub fn preset(&self) -> Option<Preset> {
         match self {
             Provider::Service(service) => Some(service.preset()),
-            Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken => None,
+            Provider::Scripted(_) | Provider::Replay(_) | Provider::Program(_) | Provider::Broken => None,
         }
     }
 
     /// The replies of a file that it gives.
     pub fn scripted(&self) -> Option<&Arc<Replies>> {
         if let Provider::Scripted(replies) = self { Some(replies) } else { None }
+    }
+
+    /// The program that it starts.
+    pub fn program(&self) -> Option<&Arc<AgentProgram>> {
+        if let Provider::Program(program) = self { Some(program) } else { None }
     }
 
     /// The folder of recordings that it gives.

@@ -2,6 +2,7 @@
 //!
 //! How to add a port: a trait in a file here, one adapter per implementation, a field in `driver::Ports`.
 
+mod agent;
 mod cache;
 mod clock;
 mod conversation;
@@ -23,6 +24,7 @@ use std::pin::Pin;
 
 pub use crate::event::{Message, ToolCall};
 pub use crate::model::{Data, DataKind, FieldKind, HostSource, Method, SqlEngine, ToolCalls, WireFormat};
+pub use agent::{AgentCall, AgentDecision, AgentPrograms, AgentRule};
 pub use cache::Cache;
 pub use clock::Clock;
 pub use conversation::{ConversationRun, ConversationSummary, Conversations, EarlierMessages, KeptMessage, MessageThread};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Pending;
+use super::{AgentDecision, Pending};
 use crate::event::{Message, ToolCall, Usage};
 use crate::model::{HostSource, ToolCalls, WireFormat};
 
@@ -126,6 +126,12 @@ pub struct ModelReply {
     pub usage: Option<Usage>,
     /// The name of the model that answered, as the endpoint gave it.
     pub model: Option<String>,
+    /// The session by which a program that is an agent can continue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// What was decided about tools and hosts that such a program wanted itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<AgentDecision>,
 }
 
 /// A client for one or more wire formats.

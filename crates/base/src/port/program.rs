@@ -26,6 +26,8 @@ pub struct ProgramCall {
     pub env: Vec<(String, Secret)>,
     /// The folder that it is started in. It may read what is in there, but for what belongs to `flow` and files of secrets. `None`: its scratch folder.
     pub folder: Option<PathBuf>,
+    /// A folder that is its home and stays when it ends; `None`: its scratch folder.
+    pub home: Option<PathBuf>,
     /// Files and folders that it may read beside the system's and `folder`.
     pub reads: Vec<PathBuf>,
     /// Folders that it may change.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, ProgramCall, ProgramReply,
-    Programs, Python, PythonCall, PythonReply, ResourceCall, ResourceReply, ServerCall, ServerReply, ToolList, ToolServer, ToolServers,
+    AgentCall, AgentPrograms, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending,
+    ProgramCall, ProgramReply, Programs, Python, PythonCall, PythonReply, ResourceCall, ResourceReply, ServerCall, ServerReply, ToolList,
+    ToolServer, ToolServers,
 };
 use crate::event::Event;
 
@@ -16,6 +17,9 @@ pub trait Tape: Send + Sync {
 
     /// Answers a call of a model, itself or by way of `live`.
     fn model(&self, call: u64, request: ModelRequest, live: &Arc<dyn ModelClient>) -> Pending<ModelReply>;
+
+    /// Answers a prompt for a program that is an agent, itself or by way of `live`.
+    fn agent(&self, call: u64, prompt: AgentCall, live: &Arc<dyn AgentPrograms>) -> Pending<ModelReply>;
 
     /// Answers a request, itself or by way of `live`.
     fn http(&self, call: u64, request: HttpRequest, live: &Arc<dyn HttpClient>) -> Pending<HttpReply>;

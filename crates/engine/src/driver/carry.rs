@@ -11,8 +11,8 @@ use super::{CallResult, Door};
 use crate::engine::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::port::{
-    Cache, Clock, DocumentSearch, FileReader, FileToWrite, Folder, HttpClient, Listener, MailSender, ModelClient, ModelRequest, Pending,
-    Printer, Programs, Python, ReadRequest, SearchRequest, SqlDatabase, Tape, TextMask, ToolServer, ToolServers,
+    AgentCall, AgentPrograms, Cache, Clock, DocumentSearch, FileReader, FileToWrite, Folder, HttpClient, Listener, MailSender, ModelClient,
+    ModelRequest, Pending, Printer, Programs, Python, ReadRequest, SearchRequest, SqlDatabase, Tape, TextMask, ToolServer, ToolServers,
 };
 
 /// Receives answers of models as they stream.
@@ -25,6 +25,8 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// Models.
     pub models: Arc<dyn ModelClient>,
+    /// Programs that are agents.
+    pub agents: Arc<dyn AgentPrograms>,
     /// Queries.
     pub database: Arc<dyn SqlDatabase>,
     /// Reading files.
@@ -73,17 +75,27 @@ pub(super) fn start_early(server: ToolServer, ports: &Ports) -> impl Future<Outp
     AssertUnwindSafe(start).catch_unwind().map(|_| ())
 }
 
+/// Tells those who listen the text of an answer while it comes.
+fn listener(call: u64, ports: &Ports) -> Option<Listener> {
+    let (heard, door) = (ports.heard.clone()?, ports.door.clone());
+    Some(Listener::new(move |so_far| heard(call, &door.so_far(so_far))))
+}
+
 async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
     match request {
         CallRequest::Model(request) => {
-            let listener = ports.heard.clone().map(|heard| {
-                let door = ports.door.clone();
-                Listener::new(move |so_far| heard(call, &door.so_far(so_far)))
-            });
-            let request = ModelRequest { listener, ..request };
+            let request = ModelRequest { listener: listener(call, ports), ..request };
             match &ports.tape {
                 Some(tape) => tape.model(call, request, &ports.models).await.map(CallReply::Model),
                 None => ports.models.call(request).await.map(CallReply::Model),
+            }
+        }
+        CallRequest::Agent(prompt) => {
+            let listener = listener(call, ports);
+            let prompt = AgentCall { listener, ..*prompt };
+            match &ports.tape {
+                Some(tape) => tape.agent(call, prompt, &ports.agents).await.map(CallReply::Model),
+                None => ports.agents.ask(prompt).await.map(CallReply::Model),
             }
         }
         CallRequest::Scripted(reply) => reply.map(CallReply::Model),

@@ -94,9 +94,10 @@ impl Door {
 
     fn reply(&self, reply: &mut CallReply) {
         match reply {
-            CallReply::Model(ModelReply { text, calls, usage: _, model }) => {
+            CallReply::Model(ModelReply { text, calls, usage: _, model, session, decisions }) => {
                 self.text(text);
-                self.texts(model);
+                self.texts(model.iter_mut().chain(session));
+                self.texts(decisions.iter_mut().map(|decision| &mut decision.target));
                 for ToolCall { id, tool, arguments } in calls {
                     self.texts([id, tool]);
                     self.value(arguments);
@@ -237,6 +238,13 @@ mod tests {
                 calls: vec![ToolCall { id: text(), tool: text(), arguments: value() }],
                 usage: None,
                 model: Some(text()),
+                session: Some(text()),
+                decisions: vec![crate::port::AgentDecision {
+                    act: crate::model::ActKind::Tool,
+                    target: text(),
+                    is_allowed: true,
+                    rule: String::new(),
+                }],
             }),
             CallReply::Rows(Rows { rows: vec![row()], columns: vec![(text(), "text".into())], is_cut: false, personal: vec![text()] }),
             CallReply::Files(vec![(content(), vec![source])]),

@@ -127,7 +127,7 @@ pub(super) fn answered(span: &Span, answer: &CallResult) {
 
 fn kind(request: &CallRequest) -> &'static str {
     match request {
-        CallRequest::Model(_) | CallRequest::Scripted(_) => "model",
+        CallRequest::Model(_) | CallRequest::Agent(_) | CallRequest::Scripted(_) => "model",
         CallRequest::Recall { .. } => "cache",
         CallRequest::Query(_) => "sql",
         CallRequest::Program(_) => "program",

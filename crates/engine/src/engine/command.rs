@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::event::{Canceller, Failure, RunStart};
 use crate::port::{
-    Embedding, FileContent, FileToWrite, FoundPieces, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, ProgramCall, ProgramReply,
-    PythonCall, PythonReply, QueryRequest, ReadRequest, ResourceCall, ResourceReply, Rows, SearchRequest, ServerAnswers, ServerCall,
-    ServerReply, TableSource, ToolList, ToolServer,
+    AgentCall, Embedding, FileContent, FileToWrite, FoundPieces, HttpReply, HttpRequest, Mail, ModelReply, ModelRequest, ProgramCall,
+    ProgramReply, PythonCall, PythonReply, QueryRequest, ReadRequest, ResourceCall, ResourceReply, Rows, SearchRequest, ServerAnswers,
+    ServerCall, ServerReply, TableSource, ToolList, ToolServer,
 };
 
 /// An input of a run.
@@ -89,6 +89,8 @@ pub enum Command {
 pub enum CallRequest {
     /// Call a model.
     Model(ModelRequest),
+    /// Ask a program that is an agent.
+    Agent(Box<AgentCall>),
     /// Return a scripted reply.
     Scripted(Result<ModelReply, Failure>),
     /// Return the stored result of an equal step, or null.
@@ -172,6 +174,7 @@ impl CallRequest {
                 Some(Embedding::Scripted { .. }) | None => false,
             },
             CallRequest::Model(_)
+            | CallRequest::Agent(_)
             | CallRequest::Program(_)
             | CallRequest::Http(_)
             | CallRequest::Tools(_)

@@ -214,6 +214,7 @@ fn hide_in_request<'s>(secrets: &dyn Fn() -> Cow<'s, Secrets>, request: &mut Cal
                 *bytes = hidden.into_bytes();
             }
         }
+        CallRequest::Agent(call) => hidden_in(&mut call.program.command.iter_mut()),
         CallRequest::Program(call) => {
             let (secrets, ProgramCall { command, input, .. }) = (secrets(), &mut **call);
             command.iter_mut().for_each(|word| secrets.hide_in(word));

@@ -4,6 +4,7 @@
 //! How to add a key: a line in its table in [`keys`], its reading in the file of its place, a field in `model`.
 //! How to add a step kind: see `model/step_kind.rs`.
 
+mod agent_programs;
 mod agents;
 mod aliases;
 mod approval;
@@ -23,6 +24,7 @@ mod models;
 mod patterns;
 mod pipeline;
 mod policies;
+mod presets;
 mod reader;
 mod replies;
 mod reserved;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::agent_programs;
 use super::context::{Lower, quoted};
 use super::keys::{self, KeyTable};
 use super::reader::KeyReader;
@@ -33,6 +34,9 @@ pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
     model.seed = keys.read("seed", Lower::whole).and_then(|seed| i64::try_from(seed).ok());
     model.timeout = keys.read("timeout", Lower::duration);
     model.retry = retry(&keys);
+    if model.provider.program().is_some() {
+        check_program(&keys);
+    }
     model.fallback = keys.names("fallback").unwrap_or_default();
     model.price = keys.section("price", &keys::PRICE).and_then(|price| {
         let (input, output) = (amount(&price, "input"), amount(&price, "output"));
@@ -41,11 +45,19 @@ pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
     model
 }
 
+/// Keys of every model that mean nothing for a program.
+fn check_program(keys: &KeyReader) {
+    for key in ["temperature", "max_output_tokens", "seed"].into_iter().filter(|key| keys.has(key)) {
+        keys.does_not_fit(key, &format!("is a program, which takes no {key}"), "remove it");
+    }
+}
+
 fn provider(keys: &KeyReader) -> Option<Provider> {
     let word = keys.word("provider")?;
     match (word.parse(), word) {
         (Ok(service), _) => Some(Provider::Service(service)),
         (Err(_), "scripted") => Some(Provider::Scripted(scripted(keys)?)),
+        (Err(_), "cli") => Some(Provider::Program(Arc::new(agent_programs::print_mode(keys)?))),
         (Err(_), "replay") => Some(Provider::Replay(replay(keys)?)),
         (Err(_), other) => {
             keys.lower.not_yet(&format!("provider {}", quoted(other)), keys.value_span("provider"));

@@ -36,7 +36,7 @@ pub fn command_line(keys: &KeyReader) -> Option<ProgramCommand> {
 }
 
 /// `network`: hosts, or all of it.
-fn network(keys: &KeyReader) -> ProgramNetwork<Spanned<String>> {
+pub(super) fn network(keys: &KeyReader) -> ProgramNetwork<Spanned<String>> {
     let Some(node) = keys.get("network") else { return ProgramNetwork::None };
     if let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string() && truth(scalar).is_none()) {
         let wrong = wrong_type(node, format!("network must be true, false or a list of hosts, found {}", found(node)));
@@ -64,7 +64,7 @@ fn network(keys: &KeyReader) -> ProgramNetwork<Spanned<String>> {
 }
 
 /// The argument list, or F003 for a command line that is one text.
-fn words(keys: &KeyReader) -> Option<Vec<Text>> {
+pub(super) fn words(keys: &KeyReader) -> Option<Vec<Text>> {
     let node = keys.get("program")?;
     if let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string()) {
         let words: Vec<String> = words_of(&scalar.text).iter().map(|word| as_item(word)).collect();
@@ -284,7 +284,7 @@ pub fn is_variable(name: &str) -> bool {
         && !KEYWORDS.contains(&name)
 }
 
-fn path_of(keys: &KeyReader, what: &str, written: &Spanned<String>) -> Option<PathBuf> {
+pub(super) fn path_of(keys: &KeyReader, what: &str, written: &Spanned<String>) -> Option<PathBuf> {
     let answer = keys.lower.world().path(keys.lower.file, &written.value);
     keys.lower.found(what, &written.value, written.span, answer)
 }

@@ -393,7 +393,9 @@ impl Counter<'_> {
     }
 
     fn asked(&self, planned: &PipelinePlan, asking: &AgentUse) -> Calls {
-        let most = |(name, _): &(String, u64)| self.model(planned, name).and_then(|model| model.max_output_tokens);
+        let most = |(name, _): &(String, u64)| {
+            self.model(planned, name).filter(|model| model.provider.program().is_none()).and_then(|model| model.max_output_tokens)
+        };
         let tokens = asking.models.iter().map(most).collect::<Option<Vec<u64>>>();
         let tokens = tokens.map(|tokens| tokens.into_iter().max().unwrap_or(0).saturating_mul(asking.calls()));
         Calls { calls: asking.calls(), answer_tokens: tokens, open: vec![] }

@@ -80,14 +80,13 @@ impl Wishes {
                 | ToolKind::Broken => {}
             }
         }
-        for StartedCommand { who, is_step, program, args, env, run, .. } in pipeline.commands() {
+        for StartedCommand { by, who, program, args, env, run, .. } in pipeline.commands() {
             let words = std::iter::once(word(&program.value)).chain(args.iter().map(|text| word(&text.source)));
             let env: Vec<String> = env.iter().map(|(name, text)| format!("{}={}", name.value, word(&text.source))).collect();
             let with = if env.is_empty() { String::new() } else { format!(" with {}", env.join(" ")) };
-            let kind = if is_step { "step" } else { "tool" };
             let may = run.map(|run| run.powers(pipeline.least_sandbox())).unwrap_or_default();
             let may = if may.is_empty() { String::new() } else { format!(" ({})", may.join(", ")) };
-            add(&mut self.programs, words.collect::<Vec<_>>().join(" ") + &with + &may, format!("{kind} {who}{whose}"));
+            add(&mut self.programs, words.collect::<Vec<_>>().join(" ") + &with + &may, format!("{} {who}{whose}", by.section()));
         }
         for step in pipeline.all_steps() {
             if let StepKind::Task(task) = &step.kind

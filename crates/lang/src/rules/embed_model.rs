@@ -10,6 +10,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let why = match &model.provider {
             Provider::Service(service) if service.embeds() => continue,
             Provider::Service(_) => "whose provider has no endpoint for vectors",
+            Provider::Program(_) => "which is a program",
             Provider::Replay(_) => "whose recordings hold no vectors",
             Provider::Scripted(_) | Provider::Broken => continue,
         };

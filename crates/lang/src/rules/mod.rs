@@ -87,6 +87,7 @@ mod texts_past_gate;
 mod too_many_calls;
 mod tool_arguments;
 mod tool_not_open;
+mod tools_of_program;
 mod type_mismatch;
 pub mod types;
 mod undeclared_secret;
@@ -163,6 +164,7 @@ const RULES: &[Rule] = &[
     once_with_retry::check,
     effect_with_retry::check,
     wider_inside::check,
+    tools_of_program::check,
     unpriced_model::check,
     nested_retry::check,
     cache_hides_effect::check,

@@ -2,7 +2,7 @@
 
 use super::roles::{self, SinkRole};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Form, Read, StartedCommand, Text, TextKey, loads_code};
+use crate::model::{Form, Read, StartedBy, StartedCommand, Text, TextKey, loads_code};
 use crate::source::{Span, Spanned};
 
 /// F603: a value that becomes a part of a query, or of an argument of a server.
@@ -97,11 +97,11 @@ fn as_program(command: &StartedCommand, is_value: &dyn Fn(&&Read) -> bool, out: 
 /// A value inside an argument may become an option, or two.
 fn in_arguments(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     for command in pipeline.pipeline.commands() {
+        let is_server = command.by == StartedBy::Server;
         // What a server is given comes from the inputs alone; a step or a tool may fill in what a model said.
-        let is_value =
-            |read: &&Read| read.path.first().is_some_and(|root| if command.is_server { root == "inputs" } else { root != "env" });
+        let is_value = |read: &&Read| read.path.first().is_some_and(|root| if is_server { root == "inputs" } else { root != "env" });
         as_code(command.args, command.env, &is_value, out);
-        if !command.is_server {
+        if !is_server {
             as_program(&command, &is_value, out);
         }
         for text in command.args.iter().filter(|text| text.form == Form::Template) {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Agent, Pipeline};
+use crate::model::{Agent, Pipeline, Provider};
 use crate::source::Spanned;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -20,13 +20,19 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     }
     for name in with_fallbacks(file, used) {
         let Some(model) = file.models.get(name) else { continue };
-        if model.price.is_none() && model.provider.preset().is_some_and(|preset| preset.is_paid) {
-            let message = format!("{key} is set, but model {} has no price; add price, 0 if it is free", quoted(name));
-            out.push(
-                finding(Code::UnpricedModel, model.span, &message)
-                    .help("add price: { input: …, output: … }, in US dollars per million tokens"),
-            );
-        }
+        let (what, help) = match &model.provider {
+            _ if model.price.is_some() => continue,
+            Provider::Service(service) if service.preset().is_paid => {
+                ("has no price; add price, 0 if it is free", "add price: { input: …, output: … }, in US dollars per million tokens")
+            }
+            Provider::Program(program) if program.max_cost_usd.is_none() => (
+                "is a program of which nothing says what a call may cost",
+                "add max_cost_usd: with the most US dollars of one call, or price: { input: 0, output: 0 } if it is free",
+            ),
+            Provider::Service(_) | Provider::Program(_) | Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken => continue,
+        };
+        let message = format!("{key} is set, but model {} {what}", quoted(name));
+        out.push(finding(Code::UnpricedModel, model.span, &message).help(help));
     }
 }
 
@@ -64,6 +70,9 @@ mod tests {
         );
         assert_eq!(models(money, "  big: { provider: ollama, model: m }\n"), "");
         assert_eq!(models(money, "  big: { provider: openai, model: m, price: { input: 0, output: 0 } }\n"), "");
+        let program = "F506 5:3 max_cost_usd is set, but model \"big\" is a program of which nothing says what a call may cost\n";
+        assert_eq!(models(money, "  big: { provider: cli, preset: codex }\n"), program);
+        assert_eq!(models(money, "  big: { provider: cli, preset: codex, max_cost_usd: 0.5 }\n"), "");
         let fallback = "  big: { provider: ollama, model: m, fallback: [other] }\n  other: { provider: anthropic, model: m }\n  unused: { provider: openai, model: m }\n";
         assert_eq!(models(money, fallback), "F506 6:3 max_cost_usd is set, but model \"other\" has no price; add price, 0 if it is free\n");
     }

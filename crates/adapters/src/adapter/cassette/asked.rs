@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 use crate::event::MessageRole;
 use crate::port::{
-    HttpReply, HttpRequest, Mail, Message, ModelReply, ModelRequest, ProgramCall, ProgramReply, PythonCall, PythonReply, ResourceCall,
-    ResourceReply, ServerCall, ServerReply, ToolList, ToolServer, WireFormat,
+    AgentCall, HttpReply, HttpRequest, Mail, Message, ModelReply, ModelRequest, ProgramCall, ProgramReply, PythonCall, PythonReply,
+    ResourceCall, ResourceReply, ServerCall, ServerReply, ToolList, ToolServer, WireFormat,
 };
 
 /// Maximum size of a picture in bytes. It is larger than what models accept.
@@ -57,6 +57,13 @@ fn picture(path: &std::path::Path) -> Value {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let content = super::super::files::read(path, MOST_PICTURE).map(|bytes| hex::encode(Sha256::digest(bytes)));
     json!({ "name": name, "sha256": content.unwrap_or_else(|_| "not readable".to_owned()) })
+}
+
+/// A prompt for a program that is an agent. How it is started belongs to the environment and is left out.
+pub fn agent(call: &AgentCall) -> Value {
+    let mut asked = json!({ "to": "agent program", "model": call.model, "prompt": call.prompt });
+    call.system.iter().for_each(|system| asked["system"] = json!(system));
+    asked
 }
 
 /// An HTTP request. Only the names of headers are kept, because their values are often keys.

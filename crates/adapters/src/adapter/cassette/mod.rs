@@ -27,9 +27,9 @@ use super::held;
 use crate::event::{Event, Failure, FailureKind, Happening, StepPath};
 use crate::journal::PersonalMask;
 use crate::port::{
-    Cache, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending, ProgramCall, ProgramReply,
-    Programs, Python, PythonCall, PythonReply, ResourceCall, ResourceReply, ServerCall, ServerReply, Tape, ToolList, ToolServer,
-    ToolServers, WireFormat,
+    AgentCall, AgentPrograms, Cache, HttpClient, HttpReply, HttpRequest, Mail, MailSender, ModelClient, ModelReply, ModelRequest, Pending,
+    ProgramCall, ProgramReply, Programs, Python, PythonCall, PythonReply, ResourceCall, ResourceReply, ServerCall, ServerReply, Tape,
+    ToolList, ToolServer, ToolServers, WireFormat,
 };
 use crate::redact::Redactor;
 
@@ -357,6 +357,10 @@ impl Tape for Cassette {
             return self.answer(Path::new(&request.base_url), call, &asked::model(&request));
         }
         self.pass(call, request, asked::model, |request| live.call(request))
+    }
+
+    fn agent(&self, call: u64, prompt: AgentCall, live: &Arc<dyn AgentPrograms>) -> Pending<ModelReply> {
+        self.pass(call, prompt, asked::agent, |prompt| live.ask(prompt))
     }
 
     fn http(&self, call: u64, request: HttpRequest, live: &Arc<dyn HttpClient>) -> Pending<HttpReply> {

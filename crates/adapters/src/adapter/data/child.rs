@@ -271,6 +271,7 @@ fn call(program: &Path) -> ProgramCall {
         input: vec![],
         env: libraries.iter().map(|all| (LIBRARIES.to_owned(), Secret::new(all.as_str()))).collect(),
         folder: None,
+        home: None,
         reads: folders.collect(),
         writes: vec![],
         files: vec![],

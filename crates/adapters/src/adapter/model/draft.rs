@@ -94,7 +94,7 @@ impl Draft {
             let id = if call.id.is_empty() { format!("call_{}", index + 1) } else { call.id };
             calls.push(ToolCall { id, tool: call.tool, arguments: arguments(call.arguments) });
         }
-        Ok(ModelReply { text: self.text, calls, usage: self.usage, model: self.model })
+        Ok(ModelReply { text: self.text, calls, usage: self.usage, model: self.model, ..ModelReply::default() })
     }
 }
 

@@ -106,6 +106,7 @@ impl GivenPlaces {
             own.may_change_all_in(folder)?;
             places.writes.push(given);
         }
+        places.writes.extend(call.home.as_deref().map(given).transpose()?);
         for folder in from.readable.iter().filter(|folder| folder.is_dir()) {
             let given = given(folder)?;
             places.hidden.extend(own.hidden_in_installation(folder)?);

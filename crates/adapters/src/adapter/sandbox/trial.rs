@@ -48,6 +48,7 @@ pub(super) fn tried(stage: &FirstStage, kind: SandboxKind) -> Result<String, Str
         input: vec![],
         env: vec![],
         folder: None,
+        home: None,
         reads: vec![],
         writes: vec![],
         files: vec![],

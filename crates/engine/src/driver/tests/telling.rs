@@ -34,6 +34,10 @@ impl Tape for Noting {
         live.call(request)
     }
 
+    fn agent(&self, _: u64, prompt: AgentCall, live: &Arc<dyn AgentPrograms>) -> Pending<ModelReply> {
+        live.ask(prompt)
+    }
+
     fn http(&self, call: u64, request: HttpRequest, live: &Arc<dyn HttpClient>) -> Pending<HttpReply> {
         let is_known = self
             .seen

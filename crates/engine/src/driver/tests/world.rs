@@ -164,6 +164,12 @@ impl Cache for Outside {
     }
 }
 
+impl AgentPrograms for Outside {
+    fn ask(&self, _: AgentCall) -> Pending<ModelReply> {
+        self.later(Ok(ModelReply::default()))
+    }
+}
+
 impl Printer for Outside {
     fn print(&self, _: &[String]) -> Result<(), PrintError> {
         Ok(())
@@ -178,6 +184,7 @@ pub(super) fn ports(outside: &Arc<Outside>, clock: Arc<dyn Clock>) -> Ports {
         reader: outside.clone(),
         documents: outside.clone(),
         http: outside.clone(),
+        agents: outside.clone(),
         programs: outside.clone(),
         python: outside.clone(),
         mail: outside.clone(),

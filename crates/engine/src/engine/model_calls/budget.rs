@@ -92,18 +92,23 @@ impl Run {
         None
     }
 
-    /// Adds the cost to the usage of a call, if its model has a price.
+    /// Adds the cost to the usage of a call that told none, if its model has a price.
     pub(crate) fn priced(&self, at: NodeRef, usage: Usage) -> Usage {
         let Some(talk) = self.state.talk(at) else { return usage };
         let price = self.model(at, &talk.model).and_then(|model| model.price);
         let cost = |price: Price| (usage.input_tokens as f64 * price.input + usage.output_tokens as f64 * price.output) / 1e6;
-        Usage { cost_usd: price.map(cost), ..usage }
+        Usage { cost_usd: usage.cost_usd.or(price.map(cost)), ..usage }
     }
 }
 
 /// The highest cost of so many tokens of a model, in US dollars; `None` if it has no price.
 pub(crate) fn worst_price(model: Option<&Model>, tokens: u64) -> Option<f64> {
     model.and_then(|m| m.price).map(|price| tokens as f64 * price.input.max(price.output) / 1e6)
+}
+
+/// The tokens that are set aside for a program that is an agent, whose use nothing bounds: its prompt of so many bytes, and an answer.
+pub(crate) fn worst_of_text(bytes: usize) -> u64 {
+    bytes as u64 + UNBOUNDED_ANSWER
 }
 
 /// The most tokens that a call can use: no token is shorter than a byte, and an answer is bounded by its limit.

@@ -3,6 +3,7 @@
 pub(crate) mod attachments;
 pub(crate) mod budget;
 pub(crate) mod conversation;
+pub(crate) mod programs;
 pub(crate) mod scripted;
 
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::engine::command::CallRequest;
 use crate::engine::model_calls::attachments::Prompt;
-use crate::engine::model_calls::budget::{Over, worst_case, worst_price};
+use crate::engine::model_calls::budget::{Over, worst_case, worst_of_text, worst_price};
+use crate::engine::model_calls::programs::AskedProgram;
 use crate::engine::model_calls::scripted::replies_of;
 use crate::engine::names::style_names;
 use crate::engine::reach::Giver;
@@ -28,7 +30,7 @@ use crate::model::{
     ANSWER_TOKENS, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, FormatStep, History, HostSource, LONGEST_SUMMARY, Limits,
     MODEL_TIMEOUT, Model, OnFailure, PastMessage, Provider, REPLY_TOKENS, SUMMARY_STEP, Shape, StepKind, Text,
 };
-use crate::port::{ModelReply, ModelRequest, WireFormat};
+use crate::port::{AgentDecision, ModelReply, ModelRequest, WireFormat};
 
 /// A request to an agent, computed from the state whenever it is needed.
 pub(crate) struct Brief {
@@ -271,6 +273,12 @@ impl Run {
         let before = self.state.talk(at).filter(|_| !fresh).map(|talk| talk.messages.as_slice()).unwrap_or_default();
         let (request, reserved_tokens, timeout) = match (&scripted, model) {
             (Some(replies), _) => (CallRequest::Scripted(self.scripted_reply(at, replies, &brief)?), 0, MODEL_TIMEOUT),
+            (None, Some(model)) if let Some(program) = model.provider.program().filter(|_| self.recordings().is_none()) => {
+                let told = AskedProgram { name, model, program: Arc::clone(program), before, new: &messages };
+                let call = self.agent_call(at, &brief, told)?;
+                let (reserved_tokens, timeout) = (worst_of_text(call.prompt.len()), call.program.timeout);
+                (CallRequest::Agent(Box::new(call)), reserved_tokens, timeout)
+            }
             (None, Some(model)) => {
                 let own_bound = self.own_bound(at, &brief, schema.is_some());
                 let request = self.model_request(at, model, &brief.tools, schema, own_bound, before.iter().chain(&messages))?;
@@ -282,7 +290,7 @@ impl Run {
                 return Err(Failure::new(FailureKind::Unavailable, message));
             }
         };
-        let reserved_usd = worst_price(model, reserved_tokens);
+        let reserved_usd = model.and_then(|model| model.provider.program()?.max_cost_usd).or_else(|| worst_price(model, reserved_tokens));
         let model = name.to_string();
         let over = self.over_budget(at, &brief, fresh, reserved_tokens, reserved_usd);
         if matches!(over, Some(Over::Perhaps)) {
@@ -367,7 +375,7 @@ impl Run {
     ) -> Result<ModelRequest, Failure> {
         let secrets = self.secret_names();
         let text = |text: &Option<Text>| text.as_ref().map(|t| self.fill_text_with(at, t, &secrets)).transpose();
-        let of_test = if let Unscripted::Recorded(folder) = &self.options.unscripted { Some(folder) } else { None };
+        let of_test = self.recordings();
         let folder = model.provider.recorded().or(of_test).map(|folder| folder.display().to_string());
         let (format, base_url, api_key) = match (folder, model.provider.preset()) {
             (Some(folder), _) => (WireFormat::Recorded, folder, None),
@@ -413,6 +421,11 @@ impl Run {
         })
     }
 
+    /// The folder of recordings that answers for every model.
+    fn recordings(&self) -> Option<&std::path::PathBuf> {
+        if let Unscripted::Recorded(folder) = &self.options.unscripted { Some(folder) } else { None }
+    }
+
     /// Handles the answer of a model.
     pub(crate) fn model_replied(&mut self, at: NodeRef, call: u64, result: Result<ModelReply, Failure>) {
         let open = self.state.calls.get(&call).cloned();
@@ -424,6 +437,10 @@ impl Run {
                 self.priced(at, Usage { input_tokens, output_tokens, ..Usage::default() })
             }),
         };
+        for AgentDecision { act, target, is_allowed: allowed, rule } in result.iter().flat_map(|reply| &reply.decisions).cloned() {
+            let agent = self.state.talk(at).map(|talk| talk.agent.clone()).unwrap_or_default();
+            self.emit(Happening::PolicyDecided { step: self.path(at), agent, act, target, allowed, rule, by: String::new() });
+        }
         // A scripted failure has no endpoint, and nothing is reserved for it.
         let result = result.map_err(|failure| if reserved > 0 { self.with_key(at, failure) } else { failure });
         let is_asking = result.as_ref().is_ok_and(|reply| !reply.calls.is_empty());
@@ -437,9 +454,9 @@ impl Run {
                 let message = format!("the summary has {} bytes, {LONGEST_SUMMARY} are allowed", reply.text.len());
                 ModelAnswer::Failed(Failure::new(FailureKind::TooLarge, message))
             }
-            Ok(ModelReply { text, calls, model, .. }) => {
+            Ok(ModelReply { text, calls, model, session, .. }) => {
                 let named = |call: ToolCall| ToolCall { tool: known_name(&tools, &call.tool), ..call };
-                ModelAnswer::Said { text, calls: calls.into_iter().map(named).collect(), model }
+                ModelAnswer::Said { text, calls: calls.into_iter().map(named).collect(), model, session }
             }
             Err(failure) => ModelAnswer::Failed(failure),
         };

@@ -90,7 +90,7 @@ impl Run {
         };
         let (input_tokens, output_tokens) = reply.usage.unwrap_or((0, 0));
         let usage = Some(Usage { input_tokens, output_tokens, ..Usage::default() });
-        Ok(Ok(ModelReply { text, calls, usage, model: None }))
+        Ok(Ok(ModelReply { text, calls, usage, ..ModelReply::default() }))
     }
 }
 

@@ -30,6 +30,9 @@ pub(crate) struct ModelTalk {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) noted: bool,
     pub(crate) answered_by: Option<String>,
+    /// The session by which its program can continue after the last answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) session: Option<String>,
     pub(crate) usage: Usage,
     /// The conversations with the judges that were called before this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -195,7 +198,8 @@ impl ModelTalk {
     pub(super) fn hears(&mut self, reply: &ModelAnswer, now: u64) {
         self.stage = match reply {
             ModelAnswer::Failed(failure) => TalkStage::Failed(failure.clone()),
-            ModelAnswer::Said { text, calls, model } => {
+            ModelAnswer::Said { text, calls, model, session } => {
+                self.session.clone_from(session);
                 let message = Message { role: MessageRole::Assistant, text: text.clone(), calls: calls.clone(), ..Message::default() };
                 let message = Arc::new(message);
                 self.messages.push(Arc::clone(&message));

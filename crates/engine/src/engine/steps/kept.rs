@@ -99,7 +99,7 @@ fn key(request: &CallRequest, form: &str) -> Option<String> {
             add(&format!("{:?}", request.body));
         }
         // What a program reads is not known here.
-        CallRequest::Program(_) => return None,
+        CallRequest::Program(_) | CallRequest::Agent(_) => return None,
         CallRequest::Python(call) => {
             let PythonCall { code, variables, returns, reads, tables, venv, requires, .. } = &**call;
             if !reads.is_empty() {

@@ -87,12 +87,13 @@ impl Run {
             input,
             env,
             folder: Some(pipeline.folder.clone()),
+            home: None,
             reads: vec![pipeline.project.clone()],
             writes: run.writes.iter().map(|folder| folder.value.clone()).collect(),
             files: vec![],
             keeps_files: false,
             network: run.network.map(|host| host.value.clone()),
-            sandbox: self.sandbox_mode(at),
+            sandbox: sandbox_mode(&self.policies_of_user(at)),
             bounds: self.program_bounds(at),
             timeout,
         })
@@ -158,20 +159,22 @@ impl Run {
         self.policies(at, self.state.talk(at).map(|talk| &*talk.agent))
     }
 
-    /// What all policies in force ask for; without a policy a program is shut in.
-    fn sandbox_mode(&self, at: NodeRef) -> SandboxMode {
-        self.policies_of_user(at).iter().map(|(_, policy)| policy.sandbox.unwrap_or_default()).max().unwrap_or_default()
-    }
-
     /// What a program may use: the narrowest of all policies in force.
     pub(crate) fn program_bounds(&self, at: NodeRef) -> ProgramBounds {
-        let own = ProgramBounds::default();
-        let policies = self.policies_of_user(at);
-        let least =
-            |own: u64, of: &dyn Fn(&Policy) -> Option<u64>| policies.iter().filter_map(|(_, policy)| of(policy)).min().unwrap_or(own);
-        let (memory, file_size) = (least(own.memory, &|policy| policy.max_memory), least(own.file_size, &|policy| policy.max_file_size));
-        ProgramBounds { memory, file_size, ..own }
+        narrowed(ProgramBounds::default(), &self.policies_of_user(at))
     }
+}
+
+/// How programs are shut in: as all policies in force ask; without a policy a program is shut in.
+pub(crate) fn sandbox_mode(policies: &[(&str, &Policy)]) -> SandboxMode {
+    policies.iter().map(|(_, policy)| policy.sandbox.unwrap_or_default()).max().unwrap_or_default()
+}
+
+/// What a program may use: the narrowest of these policies, else `own`.
+pub(crate) fn narrowed(own: ProgramBounds, policies: &[(&str, &Policy)]) -> ProgramBounds {
+    let least = |own: u64, of: &dyn Fn(&Policy) -> Option<u64>| policies.iter().filter_map(|(_, policy)| of(policy)).min().unwrap_or(own);
+    let (memory, file_size) = (least(own.memory, &|policy| policy.max_memory), least(own.file_size, &|policy| policy.max_file_size));
+    ProgramBounds { memory, file_size, ..own }
 }
 
 /// The arguments as a program gets them. A value alone is one argument, a list as many as it has, and nothing none. What is filled in is no option unless `--` stands before it. Second: those

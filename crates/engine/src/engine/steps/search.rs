@@ -132,7 +132,9 @@ impl Run {
         let preset = match &model.provider {
             Provider::Scripted(replies) => return Ok(Embedding::Scripted { meanings: replies.meanings.clone() }),
             Provider::Service(service) => service.preset(),
-            Provider::Replay(_) | Provider::Broken => return Err(unavailable(format!("model \"{name}\" makes no vectors"))),
+            Provider::Replay(_) | Provider::Program(_) | Provider::Broken => {
+                return Err(unavailable(format!("model \"{name}\" makes no vectors")));
+            }
         };
         if let Unscripted::Recorded(_) = self.options.unscripted {
             return Err(unavailable(format!("recordings hold no vectors of model \"{name}\"; add a mock of this step")));

@@ -133,6 +133,7 @@ fn wish(tool: Option<CalledTool>, request: &CallRequest, asks: &[&DecidedAct]) -
         (
             None,
             CallRequest::Model(_)
+            | CallRequest::Agent(_)
             | CallRequest::Scripted(_)
             | CallRequest::Recall { .. }
             | CallRequest::Program(_)

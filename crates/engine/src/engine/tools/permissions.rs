@@ -13,7 +13,7 @@ use crate::engine::tools::consent::not_allowed;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, HostSource, Policy, StepKind, Touch};
 use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, denies_program, from_project, may_reach, opens_call};
-use crate::port::{Embedding, FileToWrite, ModelRequest, SearchRequest, ServerTransport, ToolServer, plain_name};
+use crate::port::{Embedding, FileToWrite, ModelRequest, ProgramCall, SearchRequest, ServerTransport, ToolServer, plain_name};
 use crate::sql::mentions;
 
 /// An act of a request, as policies see it.
@@ -137,6 +137,9 @@ impl Run {
     /// Fails if the run's data named a host that is not in the file, or if an input or the data named a host that is not in a list of hosts
     /// (`denied`); also if the address cannot be read.
     pub(crate) fn permit_model(&mut self, at: NodeRef, agent: Option<&str>, request: &CallRequest) -> Result<(), Failure> {
+        if let CallRequest::Agent(_) = request {
+            return self.permit_agent_program(at, agent, request);
+        }
         let (base_url, host_from) = if let CallRequest::Model(ModelRequest { base_url, host_from, .. }) = request {
             (base_url, host_from)
         } else if let CallRequest::Search(SearchRequest { embed: Some(Embedding::Endpoint(endpoint)), .. }) = request {
@@ -154,6 +157,18 @@ impl Run {
         }
         let decision = may_reach(&policies, *host_from, &origin, || self.knows(at, &origin));
         self.record_decision(at, agent, (ActKind::Host, origin.host), decision, String::new())
+    }
+
+    /// Checks whether a program that is an agent may have the folders and the network that it is given. Nobody is asked: what it does there is not known before.
+    fn permit_agent_program(&mut self, at: NodeRef, agent: Option<&str>, request: &CallRequest) -> Result<(), Failure> {
+        for DecidedAct { act, target, decision, .. } in self.decided(at, agent, None, request)? {
+            let decision = match decision.answer {
+                PolicyAnswer::Ask => Decision::of(false, format!("{}, and nobody is asked about a whole program", decision.rule)),
+                PolicyAnswer::Allow | PolicyAnswer::Deny => decision,
+            };
+            self.record_decision(at, agent, (act, target), decision, String::new())?;
+        }
+        Ok(())
     }
 
     /// Checks, before its server starts, whether policies may allow a tool that a step names, perhaps after asking a person.
@@ -235,13 +250,8 @@ impl Run {
             CallRequest::Query(_) | CallRequest::Read(_) | CallRequest::Python(_) | CallRequest::Open { .. } => {
                 touched(request).1.iter().map(|path| Deed::Read(inside(path))).collect()
             }
-            // A program may read all of the project.
-            CallRequest::Program(call) => {
-                let reads = call.reads.iter().map(|folder| Deed::Read(below(folder, "**")));
-                let writes = call.writes.iter().map(|folder| Deed::Write(below(folder, "**"), 0));
-                let network = Origin::of_program(&call.network).into_iter().map(|origin| Deed::Host(origin, HostSource::Input));
-                reads.chain(writes).chain(network).collect()
-            }
+            CallRequest::Program(call) => of_program(call, &below),
+            CallRequest::Agent(call) => of_program(&call.program, &below),
             CallRequest::Search(search) => {
                 let written = search.files.iter().map(|file| {
                     let whole = inside(&file.whole());
@@ -308,6 +318,14 @@ fn of_server(server: &ToolServer) -> Result<Vec<Deed>, Failure> {
     }
 }
 
+/// A program may read all in the folders that it is given.
+fn of_program(call: &ProgramCall, below: &dyn Fn(&Path, &str) -> String) -> Vec<Deed> {
+    let reads = call.reads.iter().map(|folder| Deed::Read(below(folder, "**")));
+    let writes = call.writes.iter().map(|folder| Deed::Write(below(folder, "**"), 0));
+    let network = Origin::of_program(&call.network).into_iter().map(|origin| Deed::Host(origin, HostSource::Input));
+    reads.chain(writes).chain(network).collect()
+}
+
 fn of_web(address: &str) -> Result<Origin, Failure> {
     let wrong = || Failure::new(FailureKind::BadRequest, "the address is not a URL with a host, such as https://example.com/x");
     Origin::of(address).ok_or_else(wrong)
@@ -326,7 +344,7 @@ fn touched(request: &CallRequest) -> (Touch, Vec<PathBuf>) {
         // Where the files lie that fit a pattern is looked at when they are found; links among them are not followed.
         CallRequest::Search(search) => search.given.clone().unwrap_or_default(),
         CallRequest::Python(call) => call.reads.iter().chain(call.tables.iter().map(|table| &table.file)).cloned().collect(),
-        CallRequest::Program(_) | CallRequest::Http(_) | CallRequest::Mail(_) | CallRequest::Model(_) => vec![],
+        CallRequest::Program(_) | CallRequest::Agent(_) | CallRequest::Http(_) | CallRequest::Mail(_) | CallRequest::Model(_) => vec![],
         CallRequest::Tools(_) | CallRequest::Tool(_) | CallRequest::Resource(_) => vec![],
         CallRequest::Scripted(_) | CallRequest::Recall { .. } | CallRequest::Print(_) | CallRequest::Held { .. } => vec![],
     };

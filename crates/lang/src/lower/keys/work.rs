@@ -5,7 +5,8 @@ use strum::VariantNames;
 use super::Takes::*;
 use super::Thing::{Agent, Model, Policy, StyleGuide, Table, Tool};
 use super::{KeyRule, KeyTable, Takes, key};
-use crate::model::{Api, Backoff, FailureKind, Grant, OnJudgeError, OutputWord, PlanStrategy, ToolCalls};
+use crate::lower::presets::PRESETS;
+use crate::model::{AgentOutput, Api, Backoff, FailureKind, Grant, OnJudgeError, OutputWord, PlanStrategy, ToolCalls};
 
 /// The key that every file begins with.
 pub(crate) const FLOW: KeyRule = key("flow", Version, "version of the language: 1");
@@ -43,8 +44,8 @@ pub static PROVIDERS: &[&KeyTable] = &[
     &KeyTable::of("openai").keys(&[key("api", Word(Api::VARIANTS), "how the endpoint is spoken to"), TOOL_CALLS]),
     &KeyTable::of("anthropic").keys(&[TOOL_CALLS]),
     &KeyTable::of("ollama").keys(&[TOOL_CALLS]),
-    &KeyTable::of("cli").keys(PROGRAM),
-    &KeyTable::of("acp").keys(PROGRAM),
+    &PRINTING_AGENT,
+    &KeyTable::of("acp").keys(&[PRESET]),
     &KeyTable::of("scripted").keys(&[key("replies", Path, "the file of scripted replies").required()]),
     &KeyTable::of("replay").keys(&[key("folder", Path, "the folder of recordings").required()]),
 ];
@@ -61,12 +62,73 @@ const PROVIDER_NAMES: [&str; PROVIDERS.len()] = {
 const TOOL_CALLS: KeyRule =
     key("tool_calls", Word(ToolCalls::VARIANTS), "schema: for endpoints that cannot call tools but keep to a JSON Schema");
 
-const PROGRAM: &[KeyRule] = &[
-    key("preset", Word(&["claude_code", "codex"]), "a program that is known"),
-    key("command", Fixed, "the program"),
-    key("args", List(&Template), "its arguments"),
-    key("output", Word(&["text", "json", "jsonl"]), "what it prints"),
-];
+const PRESET: KeyRule = key("preset", Word(&PRESET_NAMES), "a program that flow knows; the other keys change what it says");
+
+const PRESET_NAMES: [&str; PRESETS.len()] = {
+    let (mut names, mut at) = ([""; PRESETS.len()], 0);
+    while at < names.len() {
+        names[at] = PRESETS[at].0;
+        at += 1;
+    }
+    names
+};
+
+/// A program that prints one answer and ends.
+pub(crate) static PRINTING_AGENT: KeyTable = KeyTable::of("cli").keys(&[
+    PRESET,
+    PROGRAM_KEY,
+    key("prompt", Either(&[Word(PROMPT_PLACES), List(&Fixed)]), "stdin, or the words before the prompt as last argument"),
+    key("options", Keys(&AGENT_OPTIONS), "words before other things that it is told"),
+    key("output", Word(AgentOutput::WORDS), "what it prints"),
+    key("answer", Keys(&AGENT_ANSWER), "where the parts of its answer stand in JSON"),
+    PROGRAM_ENV,
+    NETWORK,
+    WRITES,
+    key("folder", Path, "the folder that it works in and may read; left out: that of the file"),
+    key("reads", Many(&Path), "files and folders that it may read beside its folder"),
+    key("api_key_variable", Fixed, "the variable of its environment for api_key"),
+    key("base_url_variable", Fixed, "the variable of its environment for base_url"),
+    key("version", Fixed, "the argument with which it tells its version"),
+    key("max_cost_usd", Positive, "US dollars that one call may cost"),
+]);
+
+/// Where a program finds its prompt, unless that is an argument.
+pub(crate) const PROMPT_PLACES: &[&str] = &["stdin"];
+
+/// What a program may be told: the keys are the words of `PromptOption`, which a test asks for.
+pub(crate) static AGENT_OPTIONS: KeyTable = KeyTable::of("options").keys(&[
+    key("model", List(&Fixed), "before the name of the model"),
+    key("system", List(&Fixed), "before the instructions of the agent; without it they stand in the prompt"),
+    key("allowed_tools", List(&Fixed), "before each tool that all policies allow"),
+    key("disallowed_tools", List(&Fixed), "before each tool that a policy forbids"),
+    key("max_turns", List(&Fixed), "before max_turns of the agent"),
+    key("cost_usd", List(&Fixed), "before max_cost_usd of the model"),
+    key("read_only", List(&Fixed), "where it may change nothing"),
+    key("edit", List(&Fixed), "where it has folders to change"),
+    key("session", List(&Fixed), "before the session that continues"),
+]);
+
+/// `answer` of a program that prints JSON.
+pub(crate) static AGENT_ANSWER: KeyTable = KeyTable::of("answer").keys(&[
+    key("text", ANSWER, "its text"),
+    key("session", ANSWER, "the id by which a later call continues"),
+    key("failed", ANSWER, "true, or anything that is not empty, if it failed"),
+    key("error", ANSWER, "why it failed"),
+    key("model", ANSWER, "the model that answered"),
+    key("input_tokens", ANSWER, "tokens read; several places are added"),
+    key("output_tokens", ANSWER, "tokens written; several places are added"),
+    key("cost_usd", ANSWER, "US dollars"),
+    key("denied", ANSWER, "tools that it was not allowed to use"),
+]);
+
+const ANSWER: Takes = Many(&Either(&[Fixed, Keys(&ANSWER_PLACE)]));
+
+/// One place in the JSON that a program prints.
+pub(crate) static ANSWER_PLACE: KeyTable = KeyTable::of("answer place").keys(&[
+    key("path", Fixed, "names of fields with dots between them").required(),
+    key("only", Named(&Constant), "only of objects that hold these values at these paths"),
+    key("all", Boolean, "true: all objects count, and not the last alone"),
+]);
 
 /// `price` of a model.
 pub(crate) static PRICE: KeyTable = KeyTable::of("price")

@@ -46,6 +46,36 @@ models:
   third: { provider: ollama }
   fourth: { provider: scripted, replies: demo.yaml }
   fifth: { provider: replay, folder: recorded }
+  sixth: { provider: cli, preset: claude_code, folder: work, reads: [docs], writes: [work], max_cost_usd: 0.5, network: true }
+  seventh:
+    provider: cli
+    program: [agent, --print]
+    version: -V
+    prompt: [--prompt=]
+    options:
+      model: [--model]
+      system: [--system]
+      allowed_tools: [--allow]
+      disallowed_tools: [--deny]
+      max_turns: [--turns]
+      cost_usd: [--budget]
+      read_only: [--plan]
+      edit: [--edit]
+      session: [--resume]
+    output: jsonl
+    answer:
+      text: { path: item.text, only: { type: answer }, all: true }
+      session: id
+      failed: is_error
+      error: [error.message, error]
+      model: model
+      input_tokens: [usage.input, usage.cached]
+      output_tokens: usage.output
+      cost_usd: cost
+      denied: denied
+    api_key_variable: AGENT_KEY
+    base_url_variable: AGENT_URL
+    env: { NO_COLOR: "1" }
 agents:
   clerk:
     model: default
@@ -280,7 +310,7 @@ fn places() -> Vec<&'static KeyTable> {
         &keys::SCHEMA_INPUTS,
     ];
     let kinds = keys::KINDS.iter().chain(keys::TOOL_KINDS).chain(keys::PROVIDERS);
-    let later = ["cli", "acp"];
+    let later = ["acp"];
     places.extend(kinds.filter(|kind| !later.contains(&kind.name)));
     let mut at = 0;
     while let Some(place) = places.get(at) {

@@ -222,7 +222,7 @@ fn checks_are_read_one_by_one() {
 
 #[test]
 fn what_is_not_in_this_version_is_known_but_refused() {
-    assert_snapshot!(head("models: { m: { provider: cli, preset: codex } }\ntools: { t: { command: x, args: [a] }, u: { url: http://x } }"), @r#"F910 3:26 provider "cli" is not yet available in this version = remove it, or wait for a later version"#);
+    assert_snapshot!(head("models: { m: { provider: acp, preset: codex } }\ntools: { t: { command: x, args: [a] }, u: { url: http://x } }"), @r#"F910 3:26 provider "acp" is not yet available in this version = remove it, or wait for a later version"#);
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl World for Alone {
     }
 }
 
-fn read<T>(text: &str, lower: impl FnOnce(&Node, FileId, &mut dyn World, &mut Vec<Diagnostic>) -> T) -> (T, String) {
+pub(super) fn read<T>(text: &str, lower: impl FnOnce(&Node, FileId, &mut dyn World, &mut Vec<Diagnostic>) -> T) -> (T, String) {
     let mut sources = Sources::default();
     let file = sources.add("a.yaml", text);
     let mut found = vec![];

@@ -96,6 +96,7 @@ fn good_reply() -> ModelReply {
         calls: Vec::new(),
         usage: Some(Usage { input_tokens: 7, output_tokens: 3, ..Usage::default() }),
         model: Some("m-1".to_owned()),
+        ..ModelReply::default()
     }
 }
 

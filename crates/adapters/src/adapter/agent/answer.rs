@@ -1,0 +1,221 @@
+//! What a program in print mode answered.
+
+use serde_json::Value;
+
+use crate::diagnostic::{cut, visible};
+use crate::event::{Failure, Usage};
+use crate::model::{ActKind, AgentOutput, AnswerPlace, FailureKind, PrintMode};
+use crate::port::{AgentDecision, ModelReply, ProgramEnd, ProgramReply, RefusedHost};
+
+/// The most characters of what it told in a failure.
+const MOST_SAID: usize = 600;
+/// The most bytes of the id of a session.
+const LONGEST_SESSION: usize = 200;
+/// The most tools in the list of those that it was denied.
+const MOST_DENIED: usize = 100;
+
+/// Reads an answer.
+///
+/// # Errors
+/// Fails with `server_error` if the program says that it failed or ended with another exit code than 0, with `bad_response` for what is no answer.
+pub(super) fn read(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result<ModelReply, Failure> {
+    let failed = |kind, what: String| Failure::new(kind, format!("the program of model \"{model}\" {what}"));
+    let how = match reply.end {
+        ProgramEnd::Exited(0) => None,
+        ProgramEnd::Exited(code) => Some(format!("ended with exit code {code}")),
+        ProgramEnd::Signaled(signal) => Some(format!("was ended by signal {signal}")),
+    };
+    let refused = RefusedHost::told(&reply.refused);
+    let help: String = reply.help.iter().chain(&refused).map(|help| format!("; {help}")).collect();
+    // What could not start is not tried again: shells say so by these codes.
+    let kind = match reply.end {
+        ProgramEnd::Exited(126 | 127) => FailureKind::Unavailable,
+        ProgramEnd::Exited(_) | ProgramEnd::Signaled(_) => FailureKind::ServerError,
+    };
+    let stderr = told(&String::from_utf8_lossy(&reply.stderr));
+    let Ok(text) = String::from_utf8(reply.stdout) else {
+        return Err(failed(FailureKind::BadResponse, "printed no text: it is not UTF-8".to_owned()));
+    };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let objects = match mode.output {
+        AgentOutput::Text => match how {
+            None => {
+                return Ok(ModelReply { text: plain(text), decisions: kept_from(&reply.refused).collect(), ..ModelReply::default() });
+            }
+            Some(how) => return Err(failed(kind, format!("{how}{stderr}{help}"))),
+        },
+        AgentOutput::Json => whole(text).into_iter().collect(),
+        AgentOutput::Jsonl => lines(text),
+    };
+    let found = PrintedObjects { objects: &objects };
+    let answer = &mode.answer;
+    let why = || found.text(&answer.error).map(|why| told(&why)).filter(|why| !why.is_empty()).unwrap_or_else(|| stderr.clone());
+    if found.values(&answer.failed).any(is_true) {
+        return Err(failed(FailureKind::ServerError, format!("says that it failed{}{help}", why())));
+    }
+    if let Some(how) = how {
+        return Err(failed(kind, format!("{how}{}{help}", why())));
+    }
+    if objects.is_empty() {
+        return Err(failed(FailureKind::BadResponse, format!("printed no JSON object: \"{}\"", cut(&visible(text.trim()), MOST_SAID))));
+    }
+    let Some(said) = found.text(&answer.text) else {
+        let places: Vec<String> = answer.text.iter().map(|place| place.path.join(".")).collect();
+        return Err(failed(FailureKind::BadResponse, format!("printed JSON without an answer at {}{}", places.join(" or "), why())));
+    };
+    let (input, output) = (found.number(&answer.input_tokens), found.number(&answer.output_tokens));
+    let cost_usd = found.number(&answer.cost_usd).filter(|cost| *cost >= 0.0);
+    let whole = |number: Option<f64>| number.filter(|number| *number >= 0.0).map_or(0, |number| number as u64);
+    let usage = (input.is_some() || output.is_some() || cost_usd.is_some()).then(|| Usage {
+        input_tokens: whole(input),
+        output_tokens: whole(output),
+        cost_usd,
+        ..Usage::default()
+    });
+    Ok(ModelReply {
+        text: plain(&said),
+        usage,
+        model: found.text(&answer.model),
+        session: found.text(&answer.session).filter(|session| is_session(session)),
+        decisions: found.values(&answer.denied).flat_map(denied).take(MOST_DENIED).chain(kept_from(&reply.refused)).collect(),
+        ..ModelReply::default()
+    })
+}
+
+/// What follows a name in a message, on one line.
+fn told(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let start = text.char_indices().rev().nth(MOST_SAID - 1).map_or(0, |(at, _)| at);
+    match text.get(start..).unwrap_or_default() {
+        "" => String::new(),
+        end => format!(": {}{}", if start > 0 { "…" } else { "" }, visible(end)),
+    }
+}
+
+/// The text without the control characters by which programs colour a terminal.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.trim().chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            // A control sequence: parameters, then one letter (ECMA-48, section 5.4). Of a string to the terminal all up to its end.
+            '\u{1b}' => match rest.next() {
+                Some('[') => while rest.next().is_some_and(|c| !('\u{40}'..='\u{7e}').contains(&c)) {},
+                Some(']' | 'P' | 'X' | '^' | '_') => while rest.next().is_some_and(|c| !matches!(c, '\u{7}' | '\u{1b}')) {},
+                Some(_) | None => {}
+            },
+            '\r' if rest.peek() == Some(&'\n') => {}
+            '\n' | '\t' => plain.push(c),
+            c if c.is_control() => {}
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// The one object that is printed; notes may stand before it.
+fn whole(text: &str) -> Option<Value> {
+    let object = |text: &str| serde_json::from_str::<Value>(text.trim()).ok().filter(Value::is_object);
+    object(text).or_else(|| {
+        let starts = text.match_indices('{').filter(|(at, _)| *at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n'));
+        starts.take(100).find_map(|(at, _)| object(text.get(at..)?))
+    })
+}
+
+/// The objects that stand on lines of their own.
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok().filter(Value::is_object)).collect()
+}
+
+/// Finds the parts of an answer.
+struct PrintedObjects<'o> {
+    objects: &'o [Value],
+}
+
+impl<'o> PrintedObjects<'o> {
+    /// What stands at one place: of all objects that fit, or of the last of them.
+    fn at(&self, place: &AnswerPlace) -> Vec<&'o Value> {
+        let fits = |object: &&Value| place.only.iter().all(|(path, wanted)| at(object, path) == Some(wanted));
+        let found = self.objects.iter().filter(fits).filter_map(|object| at(object, &place.path)).filter(|value| !value.is_null());
+        let mut found: Vec<&Value> = found.collect();
+        if !place.takes_all {
+            found.drain(..found.len().saturating_sub(1));
+        }
+        found
+    }
+
+    fn values(&self, places: &[AnswerPlace]) -> impl Iterator<Item = &'o Value> {
+        places.iter().flat_map(|place| self.at(place)).collect::<Vec<_>>().into_iter()
+    }
+
+    fn text(&self, places: &[AnswerPlace]) -> Option<String> {
+        places.iter().find_map(|place| {
+            let texts: Vec<String> = self.at(place).into_iter().filter_map(as_text).collect();
+            (!texts.is_empty()).then(|| texts.join("\n"))
+        })
+    }
+
+    fn number(&self, places: &[AnswerPlace]) -> Option<f64> {
+        let numbers: Vec<f64> = self.values(places).filter_map(Value::as_f64).collect();
+        (!numbers.is_empty()).then(|| numbers.iter().sum())
+    }
+}
+
+fn at<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
+    path.iter().try_fold(value, |value, name| value.get(name))
+}
+
+/// A text; of a list its texts. An object is an answer in JSON.
+fn as_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(list) => Some(list.iter().filter_map(as_text).collect::<Vec<_>>().join("\n")).filter(|text| !text.is_empty()),
+        Value::Object(_) | Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null => None,
+    }
+}
+
+/// `true`, or anything that is not empty.
+fn is_true(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(is_true) => *is_true,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+    }
+}
+
+/// An id that can be an argument.
+fn is_session(session: &str) -> bool {
+    session.len() <= LONGEST_SESSION
+        && session.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && session.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:".contains(c))
+}
+
+/// The hosts that its sandbox kept it from.
+fn kept_from(refused: &[RefusedHost]) -> impl Iterator<Item = AgentDecision> {
+    let decision = |RefusedHost { host, rule }: &RefusedHost| AgentDecision {
+        act: ActKind::Host,
+        target: host.clone(),
+        is_allowed: false,
+        rule: rule.clone(),
+    };
+    refused.iter().map(decision)
+}
+
+/// The tools in a list of those that were denied.
+fn denied(value: &Value) -> Vec<AgentDecision> {
+    let name = |value: &Value| {
+        let named = ["tool_name", "tool", "name"].into_iter().find_map(|key| value.get(key)?.as_str());
+        let tool = value.as_str().or(named)?;
+        Some(AgentDecision {
+            act: ActKind::Tool,
+            target: cut(&visible(tool), 200),
+            is_allowed: false,
+            rule: "the program itself denied it".to_owned(),
+        })
+    };
+    value.as_array().into_iter().flatten().filter_map(name).collect()
+}

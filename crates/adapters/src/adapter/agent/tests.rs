@@ -1,0 +1,236 @@
+//! Command lines and answers, as the programs have them.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+use crate::model::{AgentOutput, AnswerPlace, PrintMode, PromptOption};
+use crate::port::{AgentDecision, AgentRule, ProgramBounds, ProgramCall, ProgramEnd, ProgramReply};
+
+/// Programs that answer from a list, and keep what they were asked.
+#[derive(Default)]
+struct Told {
+    asked: Mutex<Vec<ProgramCall>>,
+    replies: Mutex<Vec<ProgramReply>>,
+}
+
+impl Programs for Told {
+    fn run(&self, call: ProgramCall) -> Pending<ProgramReply> {
+        held(&self.asked).push(call);
+        let reply = held(&self.replies).pop().unwrap_or_default();
+        Box::pin(std::future::ready(Ok(reply)))
+    }
+}
+
+fn call(mode: PrintMode) -> AgentCall {
+    AgentCall {
+        program: ProgramCall {
+            name: "model \"m\"".into(),
+            command: vec!["agent".into(), "-p".into()],
+            named: vec![],
+            project: ".".into(),
+            input: vec![],
+            env: vec![],
+            folder: None,
+            home: None,
+            reads: vec![],
+            writes: vec![],
+            files: vec![],
+            keeps_files: false,
+            network: crate::model::ProgramNetwork::None,
+            sandbox: SandboxMode::Required,
+            bounds: ProgramBounds::default(),
+            timeout: Duration::from_secs(9),
+        },
+        speaks: AgentProtocol::Print(Box::new(mode)),
+        model: "m".into(),
+        options: vec![],
+        system: Some("You review.".into()),
+        prompt: "Is it right?".into(),
+        continues: None,
+        home: "run m reviewer".into(),
+        rule: AgentRule::new(|tool, _| AgentDecision {
+            act: crate::model::ActKind::Tool,
+            target: tool.into(),
+            is_allowed: false,
+            rule: String::new(),
+        }),
+        listener: None,
+    }
+}
+
+fn mode(options: &[(PromptOption, &[&str])], prompt: Option<&[&str]>) -> PrintMode {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    PrintMode {
+        prompt: prompt.map(words),
+        options: options.iter().map(|(option, list)| (*option, words(list))).collect(),
+        ..PrintMode::default()
+    }
+}
+
+/// The command line, and the input.
+fn line(call: &AgentCall) -> (String, String) {
+    let AgentProtocol::Print(mode) = &call.speaks else { unreachable!("it prints") };
+    let program = command::of(call, mode).map_err(|failure| failure.message);
+    program
+        .map_or_else(|message| (message, String::new()), |program| (program.command.join(" "), String::from_utf8(program.input).unwrap()))
+}
+
+#[test]
+fn a_prompt_is_input_or_the_last_argument_and_never_an_option() {
+    let with = |prompt: Option<&[&str]>, options: &[(PromptOption, &[&str])], said: &str| {
+        line(&AgentCall { prompt: said.into(), ..call(mode(options, prompt)) })
+    };
+    assert_eq!(with(None, &[], "Hi"), ("agent -p".into(), "You review.\n\nHi".into()));
+    assert_eq!(with(None, &[(PromptOption::System, &["--system"])], "Hi"), ("agent -p --system You review.".into(), "Hi".into()));
+    let system: &[(PromptOption, &[&str])] = &[(PromptOption::System, &["--system"])];
+    assert_eq!(with(Some(&["--"]), system, "--evil").0, "agent -p --system You review. -- --evil");
+    assert_eq!(with(Some(&["--prompt="]), system, "--evil").0, "agent -p --system You review. --prompt=--evil");
+    assert_eq!(with(Some(&["-m"]), system, "--evil").0, "agent -p --system You review. -m \n--evil");
+    assert_eq!(with(Some(&[]), system, "--evil").0, "agent -p --system You review. \n--evil");
+    assert!(with(Some(&[]), system, &"x".repeat(200_000)).0.contains("128 KiB"));
+    assert!(with(Some(&[]), system, "a\0b").0.contains("NUL"));
+}
+
+#[test]
+fn options_carry_what_the_call_says() {
+    let all: &[(PromptOption, &[&str])] = &[
+        (PromptOption::Model, &["--model"]),
+        (PromptOption::AllowedTools, &["--allow"]),
+        (PromptOption::MaxTurns, &["--turns="]),
+        (PromptOption::ReadOnly, &["--mode", "plan"]),
+        (PromptOption::Edit, &["--mode", "edit"]),
+        (PromptOption::Session, &["resume"]),
+    ];
+    let mut asked = call(mode(all, None));
+    asked.options = vec![
+        (PromptOption::Model, vec!["small".into()]),
+        (PromptOption::AllowedTools, vec!["Read".into(), "Bash(git diff *)".into()]),
+        (PromptOption::MaxTurns, vec!["3".into()]),
+        (PromptOption::ReadOnly, vec![]),
+    ];
+    assert_eq!(line(&asked).0, "agent -p --model small --allow Read --allow Bash(git diff *) --turns=3 --mode plan");
+    asked.options = vec![(PromptOption::Model, vec!["--dangerous".into()]), (PromptOption::Edit, vec![])];
+    assert_eq!(line(&asked).0, "model \"m\": the value \"--dangerous\" would be read as an option by its program");
+    asked.options = vec![(PromptOption::Edit, vec![])];
+    asked.continues = Some(("s-1".into(), "And now?".into()));
+    assert_eq!(line(&asked), ("agent -p --mode edit resume s-1".into(), "You review.\n\nAnd now?".into()));
+}
+
+fn place(path: &str) -> AnswerPlace {
+    AnswerPlace { path: path.split('.').map(str::to_owned).collect(), only: vec![], takes_all: false }
+}
+
+fn only(path: &str, key: &str, value: &str) -> AnswerPlace {
+    AnswerPlace { only: vec![(vec![key.to_owned()], json!(value))], ..place(path) }
+}
+
+fn reads(mode: &PrintMode, end: ProgramEnd, stdout: &str) -> Result<ModelReply, (FailureKind, String)> {
+    let reply = ProgramReply { end, stdout: stdout.into(), stderr: b"  it broke\n".to_vec(), ..ProgramReply::default() };
+    answer::read("m", mode, reply).map_err(|failure| (failure.kind, failure.message))
+}
+
+fn json_mode() -> PrintMode {
+    let mut mode = PrintMode { output: AgentOutput::Json, ..PrintMode::default() };
+    mode.answer.text = vec![place("result")];
+    mode.answer.failed = vec![place("is_error")];
+    mode.answer.error = vec![place("result")];
+    mode.answer.session = vec![place("session_id")];
+    mode.answer.input_tokens = vec![place("usage.input"), place("usage.cached")];
+    mode.answer.output_tokens = vec![place("usage.output")];
+    mode.answer.cost_usd = vec![place("cost")];
+    mode.answer.denied = vec![place("denials")];
+    mode
+}
+
+#[test]
+fn a_json_answer_is_taken_apart() {
+    let said = json!({
+        "is_error": false, "result": "Line 3 is wrong.", "session_id": "a-1", "usage": { "input": 10, "cached": 5, "output": 7 }, "cost": 0.25,
+        "denials": [{ "tool_name": "Bash" }, "Edit", 3],
+    });
+    let reply = reads(&json_mode(), ProgramEnd::Exited(0), &format!("Update available\n{said}\n")).unwrap();
+    assert_eq!((reply.text.as_str(), reply.session.as_deref()), ("Line 3 is wrong.", Some("a-1")));
+    let usage = reply.usage.unwrap();
+    assert_eq!((usage.input_tokens, usage.output_tokens, usage.cost_usd), (15, 7, Some(0.25)));
+    let denied: Vec<(&str, bool)> = reply.decisions.iter().map(|one| (one.target.as_str(), one.is_allowed)).collect();
+    assert_eq!(denied, [("Bash", false), ("Edit", false)]);
+}
+
+#[test]
+fn success_with_an_error_is_a_failure() {
+    let text = r#"{"subtype": "success", "is_error": true, "result": "API Error: Connection refused"}"#;
+    let failed = reads(&json_mode(), ProgramEnd::Exited(0), text).unwrap_err();
+    assert_eq!(failed, (FailureKind::ServerError, "the program of model \"m\" says that it failed: API Error: Connection refused".into()));
+    let crashed = reads(&json_mode(), ProgramEnd::Signaled(9), "").unwrap_err();
+    assert_eq!(crashed, (FailureKind::ServerError, "the program of model \"m\" was ended by signal 9: it broke".into()));
+    assert_eq!(reads(&json_mode(), ProgramEnd::Exited(127), "").unwrap_err().0, FailureKind::Unavailable);
+}
+
+#[test]
+fn what_is_no_answer_is_told() {
+    for (text, told) in [
+        ("", "printed no JSON object: \"\""),
+        ("Thinking \u{1b}[31m…", "printed no JSON object: \"Thinking \\x1B[31m…\""),
+        ("[1, 2]", "printed no JSON object: \"[1, 2]\""),
+        ("{\"other\": 1}", "printed JSON without an answer at result: it broke"),
+        ("{\"result\": null}", "printed JSON without an answer at result: it broke"),
+    ] {
+        let failed = reads(&json_mode(), ProgramEnd::Exited(0), text).unwrap_err();
+        assert_eq!(failed, (FailureKind::BadResponse, format!("the program of model \"m\" {told}")), "{text}");
+    }
+    let hostile = r#"{"result": "x", "session_id": "--dangerous", "usage": {"input": -5, "output": 1e300}, "cost": -1}"#;
+    let reply = reads(&json_mode(), ProgramEnd::Exited(0), hostile).unwrap();
+    assert_eq!((reply.session, reply.usage.unwrap().input_tokens, reply.usage.unwrap().cost_usd), (None, 0, None));
+}
+
+#[test]
+fn lines_are_chosen_by_what_they_hold() {
+    let mut mode = PrintMode { output: AgentOutput::Jsonl, ..PrintMode::default() };
+    mode.answer.text = vec![AnswerPlace { takes_all: true, ..only("part.text", "type", "text") }];
+    mode.answer.cost_usd = vec![AnswerPlace { takes_all: true, ..only("cost", "type", "step") }];
+    mode.answer.failed = vec![only("error", "type", "failed")];
+    let lines = "noise\n{\"type\":\"text\",\"part\":{\"text\":\"One.\"}}\n{\"type\":\"step\",\"cost\":0.5}\n{\"type\":\"text\",\"part\":{\"text\":\"Two.\"}}\n{\"type\":\"step\",\"cost\":0.25}\n";
+    let reply = reads(&mode, ProgramEnd::Exited(0), lines).unwrap();
+    assert_eq!((reply.text.as_str(), reply.usage.unwrap().cost_usd), ("One.\nTwo.", Some(0.75)));
+    mode.answer.text = vec![only("part.text", "type", "text")];
+    assert_eq!(reads(&mode, ProgramEnd::Exited(0), lines).unwrap().text, "Two.");
+    let failed = format!("{lines}{{\"type\":\"failed\",\"error\":{{\"message\":\"no\"}}}}\n");
+    assert_eq!(reads(&mode, ProgramEnd::Exited(0), &failed).unwrap_err().0, FailureKind::ServerError);
+}
+
+#[test]
+fn a_text_loses_what_would_steer_a_terminal() {
+    let text = "\u{feff}\u{1b}[1;31mRed\u{1b}[0m\r\nand \u{1b}]0;title\u{7}plain\u{8}\u{9b}\tend\u{1b}\n";
+    assert_eq!(reads(&PrintMode::default(), ProgramEnd::Exited(0), text).unwrap().text, "Red\nand plain\tend");
+    assert_eq!(reads(&PrintMode::default(), ProgramEnd::Exited(1), "x").unwrap_err().0, FailureKind::ServerError);
+}
+
+#[tokio::test]
+async fn a_session_continues_only_where_it_began() {
+    let told = Arc::new(Told::default());
+    let said = |text: &str| ProgramReply { stdout: text.into(), ..ProgramReply::default() };
+    *held(&told.replies) = vec![said(r#"{"result": "b"}"#), said(r#"{"result": "a", "session_id": "s-1"}"#)];
+    let runs = AgentRuns::new(told.clone());
+    let asked = |continues: Option<&str>, home: &str| {
+        let mut mode = json_mode();
+        mode.options = vec![(PromptOption::Session, vec!["--resume".into()])];
+        AgentCall { continues: continues.map(|id| (id.to_owned(), "new".to_owned())), home: home.into(), ..call(mode) }
+    };
+    assert_eq!(runs.ask(asked(Some("s-0"), "one")).await.unwrap().session.as_deref(), Some("s-1"));
+    runs.ask(asked(Some("s-1"), "one")).await.unwrap();
+    runs.ask(asked(Some("s-1"), "another")).await.unwrap_err();
+    let calls = held(&told.asked);
+    let lines: Vec<String> = calls.iter().map(|call| call.command.join(" ")).collect();
+    assert_eq!(lines, ["agent -p", "agent -p --resume s-1", "agent -p"]);
+    let home = |at: usize| calls[at].home.clone().unwrap();
+    assert_eq!((home(0) == home(1), home(1) == home(2)), (true, false));
+    assert_eq!(calls[0].env[0].1.reveal(), home(0).to_string_lossy());
+    let kept = home(0);
+    assert!(kept.is_dir());
+    drop(calls);
+    drop(runs);
+    assert!(!kept.exists(), "the homes go with their run");
+}

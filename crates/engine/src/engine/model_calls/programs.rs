@@ -1,0 +1,138 @@
+//! Prompts for programs that are agents.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::Run;
+use crate::engine::model_calls::Brief;
+use crate::engine::reach::Giver;
+use crate::engine::state::NodeRef;
+use crate::engine::steps::program::{narrowed, sandbox_mode};
+use crate::event::{Failure, FailureKind, Message, MessageRole};
+use crate::model::{AGENT_PROGRAM_TIMEOUT, ActKind, AgentProgram, HostSource, Model, Policy, ProgramNetwork, PromptOption};
+use crate::policy::{Act, Origin, decide};
+use crate::port::{AgentCall, AgentDecision, AgentRule, ProgramBounds, Secret};
+
+/// What a program that is an agent may use: it starts compilers and tests, and keeps a home.
+const BOUNDS: ProgramBounds = ProgramBounds { memory: 4 << 30, processes: 512, file_size: 100 << 20, disk: 2 << 30, output: 32 << 20 };
+
+/// A conversation with such a program.
+pub(crate) struct AskedProgram<'a> {
+    /// Name of the model.
+    pub(crate) name: &'a str,
+    pub(crate) model: &'a Model,
+    pub(crate) program: Arc<AgentProgram>,
+    /// What was said before.
+    pub(crate) before: &'a [Arc<Message>],
+    /// What is said now.
+    pub(crate) new: &'a [Arc<Message>],
+}
+
+impl Run {
+    /// The next prompt for a program.
+    ///
+    /// # Errors
+    /// Fails if a text cannot be filled in, or if the agent has tools, which a program could not call.
+    pub(crate) fn agent_call(&self, at: NodeRef, brief: &Brief, told: AskedProgram) -> Result<AgentCall, Failure> {
+        let AskedProgram { name, model, program, before, new } = told;
+        if !brief.tools.is_empty() {
+            let message = format!("agent \"{}\" has tools, and its model \"{name}\" is a program, which has tools of its own", brief.agent);
+            return Err(Failure::new(FailureKind::BadRequest, message));
+        }
+        let secrets = self.secret_names();
+        let policies = self.policies(at, Some(&brief.agent));
+        let timeout = self.step(at).timeout.or(model.timeout).unwrap_or(AGENT_PROGRAM_TIMEOUT);
+        let timeout = self.time_of_dialogue(at).map_or(timeout, |left: Duration| left.min(timeout));
+        let mut call = self.program_call(at, &program.run, format!("model \"{name}\""), &[], timeout)?;
+        let folder = program.folder.as_ref().map(|folder| folder.value.clone()).or(call.folder.take());
+        call.reads = folder.iter().cloned().chain(program.reads.iter().map(|place| place.value.clone())).collect();
+        call.folder = folder;
+        (call.sandbox, call.bounds) = (sandbox_mode(&policies), narrowed(BOUNDS, &policies));
+        if let (Some(variable), Some(key)) = (&program.api_key_variable, &model.api_key) {
+            let key = self.fill_text_with(at, key, &secrets)?;
+            call.env.extend((!key.is_empty()).then(|| (variable.clone(), Secret::new(key))));
+        }
+        if let (Some(variable), Some(url)) = (&program.base_url_variable, &model.base_url) {
+            let (url, named_by) = self.address(at, url, Giver::NOBODY, &secrets)?;
+            let host = Origin::of(&url).filter(|_| named_by <= HostSource::Input);
+            let wrong = || {
+                Failure::new(FailureKind::BadRequest, format!("base_url of model \"{name}\" is no address of a host that a person named"))
+            };
+            let Origin { host, port, .. } = host.ok_or_else(wrong)?;
+            let host = port.map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
+            match &mut call.network {
+                ProgramNetwork::None => call.network = ProgramNetwork::Hosts(vec![host]),
+                ProgramNetwork::Hosts(hosts) => hosts.push(host),
+                ProgramNetwork::All => {}
+            }
+            call.env.push((variable.clone(), Secret::new(url)));
+        }
+        let mut options = options_of_policies(&policies);
+        let called = model.model.as_ref().map(|text| self.fill_text_with(at, text, &secrets)).transpose()?.filter(|name| !name.is_empty());
+        options.extend(called.map(|name| (PromptOption::Model, vec![name])));
+        options.extend(self.agent(at, &brief.agent)?.max_turns.map(|most| (PromptOption::MaxTurns, vec![most.to_string()])));
+        options.extend(program.max_cost_usd.map(|most| (PromptOption::CostUsd, vec![most.to_string()])));
+        options.push((if program.run.writes.is_empty() { PromptOption::ReadOnly } else { PromptOption::Edit }, vec![]));
+        let session = self.state.talk(at).filter(|_| !before.is_empty()).and_then(|talk| talk.session.clone());
+        let pictures = before.iter().chain(new).flat_map(|message| message.pictures.iter().cloned());
+        call.reads.extend(pictures);
+        let system = before.iter().chain(new).find(|message| message.role == MessageRole::System).map(|message| message.text.clone());
+        Ok(AgentCall {
+            program: call,
+            speaks: program.speaks.clone(),
+            model: name.to_owned(),
+            options,
+            system,
+            prompt: as_text(before.iter().chain(new)),
+            continues: session.map(|session| (session, as_text(new.iter()))),
+            home: format!("{} {name} {}", self.id(), brief.agent),
+            rule: rule_of(&policies),
+            listener: None,
+        })
+    }
+}
+
+/// A conversation as one text; the first prompt alone is given as it is. Pictures are named by their paths.
+fn as_text<'m>(messages: impl Iterator<Item = &'m Arc<Message>>) -> String {
+    let said: Vec<&Arc<Message>> = messages.filter(|message| message.role != MessageRole::System).collect();
+    let with_pictures = |message: &Message| {
+        let pictures: String = message.pictures.iter().map(|path| format!("\n[picture: {}]", path.display())).collect();
+        format!("{}{pictures}", message.text)
+    };
+    if let [only] = said.as_slice() {
+        return with_pictures(only);
+    }
+    let parts = said.iter().map(|message| match message.role {
+        MessageRole::Assistant => format!("You answered:\n{}", with_pictures(message)),
+        MessageRole::System | MessageRole::Developer | MessageRole::User | MessageRole::Tool => with_pictures(message),
+    });
+    parts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// The tools that all policies with a list allow by the same words, and those that any forbids.
+fn options_of_policies(policies: &[(&str, &Policy)]) -> Vec<(PromptOption, Vec<String>)> {
+    let mut lists = policies.iter().filter_map(|(_, policy)| policy.allowed_tools.as_ref());
+    let mut allowed: Vec<String> = lists.next().into_iter().flatten().map(|entry| entry.value.clone()).collect();
+    for list in lists {
+        allowed.retain(|tool| list.iter().any(|entry| entry.value == *tool));
+    }
+    let mut forbidden: Vec<String> =
+        policies.iter().flat_map(|(_, policy)| &policy.disallowed_tools).map(|entry| entry.value.clone()).collect();
+    forbidden.sort();
+    forbidden.dedup();
+    allowed.retain(|tool| !forbidden.contains(tool));
+    [(PromptOption::AllowedTools, allowed), (PromptOption::DisallowedTools, forbidden)]
+        .into_iter()
+        .filter(|(_, list)| !list.is_empty())
+        .collect()
+}
+
+/// The policies in force, for a program that asks about its own tools.
+fn rule_of(policies: &[(&str, &Policy)]) -> AgentRule {
+    let policies: Vec<(String, Policy)> = policies.iter().map(|(name, policy)| ((*name).to_owned(), (*policy).clone())).collect();
+    AgentRule::new(move |tool, arguments| {
+        let policies: Vec<(&str, &Policy)> = policies.iter().map(|(name, policy)| (name.as_str(), policy)).collect();
+        let decision = decide(&policies, &Act::Tool { name: tool, arguments: Some(arguments) });
+        AgentDecision { act: ActKind::Tool, target: tool.to_owned(), is_allowed: decision.is_allowed(), rule: decision.rule }
+    })
+}
