@@ -191,8 +191,7 @@ steps:
 replies:
   wide: [{ calls: [{ tool: gone, with: {} }] }, Done.]
   narrow: [{ calls: [{ tool: work.write, with: { name: a.txt, text: x } }] }, Done.]
-  talk/open: [{ calls: [{ tool: work.write, with: { name: a.txt, text: x } }] }, Done.]
-  talk/other: [Fine.]
+  talk: [{ calls: [{ tool: work.write, with: { name: a.txt, text: x } }] }, Done., Fine.]
 ";
     let both = head("development_safe").replace("development_safe.yaml]", "development_safe.yaml, policies/read_only_strict.yaml]");
     let folder = project(&[("p.yaml", &(both + steps)), ("replies.yaml", replies)]);
