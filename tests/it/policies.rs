@@ -200,7 +200,7 @@ replies:
     let expected = [
         "wide wide tool rm policy development_safe: disallowed_tools rm",
         "narrow narrow tool work.write policy read_only_strict: disallowed_tools *.write",
-        "talk/open open tool work.write policy read_only_strict: disallowed_tools *.write",
+        "talk open tool work.write policy read_only_strict: disallowed_tools *.write",
     ];
     assert_eq!(blocked(folder.path()), expected);
     assert!(std::fs::read_dir(folder.path().join("work")).unwrap().next().is_none());
