@@ -1,4 +1,4 @@
-//! `flow init`: a first project, with tests, that runs without any key. Its files are in `starter/`.
+//! `flow init`: a first project, with tests, that runs without any key (its files are in `starter/`), or the shipped policies (`policies/`).
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -30,18 +30,26 @@ pub const STARTER: &[(&str, &str)] = starter![
     "tests/goldens/shop.test/saturday/email.md",
 ];
 
-/// Writes the files of a first project. Nothing is written if one of them is there already.
-pub(super) fn run(folder: &Path, shared: &SharedOptions) -> Result<Exit, Refusal> {
+macro_rules! policies {
+    ($($name:literal),* $(,)?) => { &[$((concat!("policies/", $name), include_str!(concat!("../../policies/", $name)))),*] };
+}
+
+/// The shipped policies, likewise.
+pub const POLICIES: &[(&str, &str)] = policies!["development_safe.yaml", "production.yaml", "read_only_strict.yaml"];
+
+/// Writes the files of a first project, or the shipped policies. Nothing is written if one of them is there already.
+pub(super) fn run(folder: &Path, only_policies: bool, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let files = if only_policies { POLICIES } else { STARTER };
     let folder = folder.strip_prefix(".").unwrap_or(folder);
     let place = |name: &str| folder.join(if name == "gitignore" { ".gitignore" } else { name });
-    let there: Vec<_> = STARTER.iter().map(|(name, _)| place(name)).filter(|path| path.symlink_metadata().is_ok()).collect();
+    let there: Vec<_> = files.iter().map(|(name, _)| place(name)).filter(|path| path.symlink_metadata().is_ok()).collect();
     if !there.is_empty() {
         let lines = there.iter().map(|path| format!("  {}", shown(path)));
         let head = "nothing was written, because these files already exist:".to_owned();
         return Err(Refusal(Exit::Usage, std::iter::once(head).chain(lines).collect()));
     }
     let mut made = Made::default();
-    for (name, text) in STARTER {
+    for (name, text) in files {
         let path = place(name);
         if let Err(problem) = stays_in(folder, &path).and_then(|()| made.write(&path, text)) {
             made.remove();
@@ -52,6 +60,12 @@ pub(super) fn run(folder: &Path, shared: &SharedOptions) -> Result<Exit, Refusal
     if !shared.quiet {
         made.files.iter().for_each(|path| tell!("wrote {}", shown(path)));
         tell!();
+        if only_policies {
+            tell!("Now, in the head of a pipeline, with the path from its own folder:");
+            tell!("  imports: [policies/production.yaml]");
+            tell!("  policy: production");
+            return Ok(Exit::Ok);
+        }
         tell!("Now:");
         if !folder.as_os_str().is_empty() {
             tell!("  cd {}", shell_path(&folder.display().to_string()));

@@ -43,7 +43,7 @@ use crate::runtime::{STACK, first_stage, shown};
 
 use arguments::{CommandLine, FlowCommand, SharedOptions, ToolsCommand};
 pub use exit::Exit;
-pub use init::STARTER;
+pub use init::{POLICIES, STARTER};
 use refusal::Refusal;
 
 /// Reads the command line and does what it says.
@@ -96,7 +96,7 @@ fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> 
         FlowCommand::Graph(options) => explain::graph(options, shared),
         FlowCommand::Validate(options) => validate::run(options, shared),
         FlowCommand::Test(options) => test::run(options, shared),
-        FlowCommand::Init { folder } => init::run(folder, shared),
+        FlowCommand::Init { folder, policies } => init::run(folder, *policies, shared),
         FlowCommand::Doctor(options) => doctor::run(options, shared),
         FlowCommand::Trust(options) => trust::run(options, shared),
         FlowCommand::Tools(ToolsCommand::Login(options)) => login::login(options, shared),

@@ -45,6 +45,7 @@ mod mutations;
 mod names;
 mod places;
 mod plans;
+mod policies;
 mod program;
 mod programs;
 mod reach;

@@ -10,7 +10,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("petgraph", &["plan", "engine"]),
     ("tokio", &["driver", "adapter", "cli", "golden", "runtime", "serve"]),
     ("hyper", &["adapter", "serve"]),
-    ("hyper_util", &["serve"]),
+    ("hyper_util", &["adapter", "serve"]),
     ("rmcp", &["adapter", "serve"]),
     ("reqwest", &["adapter"]),
     ("rusqlite", &["adapter"]),

@@ -18,7 +18,7 @@ examples! {
     TRUST: "trust pipelines/shop/pipeline.yaml" "trust --list";
     GRAPH: "graph pipelines/shop/pipeline.yaml --format svg" "graph --run r_3f2a";
     EXPLAIN: "explain pipelines/shop/pipeline.yaml" "explain F101" "explain cycle";
-    INIT: "init shop";
+    INIT: "init shop" "init --policies";
     DOCTOR: "doctor" "doctor pipelines/shop/pipeline.yaml" "doctor --config";
     TOOLS: "tools pin --check";
     PIN: "tools pin --check" "tools pin pipelines/shop/pipeline.yaml";

@@ -152,6 +152,9 @@ pub enum FlowCommand {
         /// Its folder; created if it does not exist
         #[arg(default_value = ".")]
         folder: PathBuf,
+        /// Writes the shipped policies (policies/) and nothing else
+        #[arg(long)]
+        policies: bool,
     },
     /// Checks that everything a project needs is available: secrets, data, engines, hosts
     #[command(after_help = examples::DOCTOR)]

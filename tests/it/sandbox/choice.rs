@@ -6,7 +6,7 @@ use std::sync::Arc;
 use flow::adapter::environment::text;
 use flow::adapter::own::OwnFiles;
 use flow::adapter::sandbox::{FirstStage, Sandbox};
-use flow::model::{FailureKind, SandboxMode};
+use flow::model::{FailureKind, ProgramNetwork, SandboxMode};
 use flow::port::Programs;
 
 use super::{in_each, shell};
@@ -23,6 +23,7 @@ fn acts_as_a_flow_elsewhere() {
         "preferred" => SandboxMode::Preferred,
         _ => SandboxMode::None,
     };
+    call.network = text("SANDBOX_HOSTS").map_or(ProgramNetwork::None, |host| ProgramNetwork::Hosts(vec![host]));
     let stage = text("SANDBOX_STAGE").unwrap_or_else(|| env!("CARGO_BIN_EXE_flow").to_owned());
     let sandbox = Sandbox::new(Arc::new(OwnFiles::default()), FirstStage::of(stage));
     let reply = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(sandbox.run(call));
@@ -83,6 +84,11 @@ fn where_bubblewrap_is_missing_or_does_not_work_landlock_takes_its_place() {
     assert!(told.starts_with("unavailable: there is no sandbox here (bubblewrap: ") && told.contains("landlock: ") && !is_run, "{told}");
     assert_eq!(elsewhere("preferred", &variables), ("none".to_owned(), true));
     assert_eq!(elsewhere("none", &[]), ("none".to_owned(), true));
+    // A list of hosts is held to, or nothing is started; who wants no sandbox is held to nothing.
+    let hosts = [variables[0], variables[1], ("SANDBOX_HOSTS", "a.example")];
+    let (told, is_run) = elsewhere("preferred", &hosts);
+    assert!(told.contains("only a sandbox keeps it to the hosts of network; install bubblewrap") && !is_run, "{told}");
+    assert_eq!(elsewhere("none", &hosts), ("none".to_owned(), true));
     for kind in kinds {
         assert_eq!(elsewhere("required", &[("FLOW_SANDBOX", kind)]), (kind.to_owned(), true));
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use flow::adapter::sandbox::SandboxKind;
-use flow::model::{FailureKind, ProgramNetwork, SandboxMode};
+use flow::model::{FailureKind, ProgramNetwork};
 use flow::port::{ProgramCall, ProgramEnd};
 
 use super::{answers, in_each, python, shell};
@@ -219,21 +219,6 @@ fn the_way_is_shut_when_the_program_has_ended() {
         let proxy = home.printed(of_hosts(shell("echo $HTTPS_PROXY"), &[listed.to_string()]));
         let (_, address) = proxy.trim().rsplit_once('@').unwrap();
         assert!(TcpStream::connect(address).is_err(), "{address} is open");
-    });
-}
-
-#[test]
-fn without_a_sandbox_no_list_is_held_to_and_nothing_is_started() {
-    in_each(|home| {
-        let file = home.at("project/deep/started");
-        let mut call = of_hosts(shell("echo > deep/started"), &["a.example".to_owned()]);
-        (call.folder, call.sandbox) = (Some(home.project()), SandboxMode::None);
-        let failure = home.run(call).unwrap_err();
-        assert!(
-            failure.kind == FailureKind::Unavailable && failure.message.contains("only a sandbox keeps it to the hosts"),
-            "{failure:?}"
-        );
-        assert!(!file.exists());
     });
 }
 

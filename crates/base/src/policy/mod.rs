@@ -6,6 +6,7 @@
 mod hosts;
 mod paths;
 mod patterns;
+mod programs;
 
 use serde_json::Value;
 
@@ -15,6 +16,7 @@ use crate::source::Spanned;
 pub use hosts::{Origin, decide_host, may_carry_secret, may_reach};
 pub use paths::from_project;
 use patterns::{all_fit, path_fits, tool_fits, tool_refused};
+pub use programs::{denies_program, program_needs_approval};
 
 /// Something that is about to be done.
 #[derive(Debug, Clone, Copy, PartialEq)]

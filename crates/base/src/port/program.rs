@@ -36,7 +36,7 @@ pub struct ProgramCall {
     pub files: Vec<(String, Vec<u8>)>,
     /// Whether files that it leaves in `out` of its scratch folder come back in [`ProgramReply::files`].
     pub keeps_files: bool,
-    /// What of the network it may reach. Hosts need a sandbox: without one, or with one that cannot hold it to them, it is not started (`unavailable`).
+    /// What of the network it may reach. With hosts it is not started (`unavailable`) where no sandbox works that can hold it to them, unless it is to have none.
     pub network: ProgramNetwork,
     /// Whether it is shut in.
     pub sandbox: SandboxMode,

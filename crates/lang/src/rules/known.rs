@@ -154,7 +154,10 @@ pub(super) fn details(step: &Step) -> Type {
             fields.extend(matches!(step.kind, StepKind::Plan(_)).then_some(("plan", Type::Any)));
         }
         StepKind::Sql(_) => fields.extend([("columns", Type::list(Type::Any)), ("row_count", Type::Number), ("cut", Type::Boolean)]),
-        StepKind::Program(_) => fields.extend([("exit", Type::Number), ("stderr", Type::Text), ("sandbox", Type::Text)]),
+        StepKind::Program(_) => {
+            let refused = Type::object([("host", Type::Text), ("rule", Type::Text)]);
+            fields.extend([("exit", Type::Number), ("stderr", Type::Text), ("sandbox", Type::Text), ("refused", Type::list(refused))]);
+        }
         StepKind::Python(_) => {
             fields.extend([("printed", Type::Text), ("notes", Type::list(Type::Text)), ("files", Type::list(Type::Text))])
         }

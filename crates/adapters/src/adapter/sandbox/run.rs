@@ -31,7 +31,7 @@ use crate::adapter::os::ProcessGroup;
 use crate::adapter::program::{NoProgramError, TERM_TIME, becoming, found, keep_end, watching};
 use crate::diagnostic::{cut, visible};
 use crate::event::Failure;
-use crate::model::{FailureKind, ProgramNetwork};
+use crate::model::{FailureKind, ProgramNetwork, SandboxMode};
 use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, RefusedHost};
 
 /// How often the process is looked at. Looking at all processes of a machine takes time: at most a tenth of it.
@@ -142,9 +142,12 @@ impl ProgramRun<'_> {
         visible(self.call.command.first().map_or("", String::as_str)).into_owned()
     }
 
-    /// The way to the hosts that it may reach, if it may reach no others.
+    /// The way to the hosts that it may reach, if it may reach no others. Who wants no sandbox at all is held to nothing.
     fn proxy(&self, scratch: &Scratch) -> Result<Option<HostProxy>, Failure> {
         let ProgramNetwork::Hosts(hosts) = &self.call.network else { return Ok(None) };
+        if self.call.sandbox == SandboxMode::None {
+            return Ok(None);
+        }
         let not_started = |why: String| unavailable(format!("the program \"{}\" was not started: {why}", self.shown()));
         let missing =
             || not_started(format!("only a sandbox keeps it to the hosts of network; {INSTALL}, or let it reach all (network: true)"));

@@ -262,11 +262,7 @@ pub(crate) fn details(reply: &ProgramReply) -> Value {
         ProgramEnd::Exited(code) | ProgramEnd::Signaled(code) => code,
     };
     let (stderr, sandbox) = (String::from_utf8_lossy(&reply.stderr), reply.sandbox.as_deref().unwrap_or("none"));
-    let mut details = json!({ "exit": exit, "stderr": stderr, "sandbox": sandbox });
-    if !reply.refused.is_empty() {
-        details["refused"] = json!(reply.refused);
-    }
-    details
+    json!({ "exit": exit, "stderr": stderr, "sandbox": sandbox, "refused": reply.refused })
 }
 
 /// The names of a tool's arguments in its texts.

@@ -143,6 +143,32 @@ fn a_person_may_have_to_allow_a_program() {
 }
 
 #[test]
+fn a_tool_cannot_hide_the_program_that_it_starts() {
+    let after = |policy: Policy| {
+        let mut pipeline = pipeline("p", vec![agent("a", "Go.")]);
+        pipeline.agents.get_mut("writer").unwrap().tools = vec![named("tidy_up")];
+        let kind =
+            ToolKind::Program { run: ProgramCommand { program: named("/usr/bin/git"), ..git(&["push", "origin"]) }, arguments: vec![] };
+        pipeline.tools.insert("tidy_up".into(), Tool { kind, ..Tool::default() });
+        pipeline.policies.insert("p".into(), policy);
+        pipeline.policy = Some(named("p"));
+        let mut world = World::new(planned(vec![pipeline]));
+        world.reply_with(asks("tidy_up", json!({})));
+        let asked = world.events.iter().any(|event| matches!(event.happening, Happening::ApprovalRequested { .. }));
+        let denied = world.events.iter().find_map(|event| match &event.happening {
+            Happening::PolicyDecided { target, allowed: false, rule, .. } => Some(format!("{target}: {rule}")),
+            _ => None,
+        });
+        (world.programs.len(), asked, denied)
+    };
+    let denies = Policy { disallowed_tools: names(&["git(push *)"]).unwrap(), ..open() };
+    assert_eq!(after(denies), (0, false, Some("/usr/bin/git: policy p: disallowed_tools git(push *)".to_owned())));
+    let confirms = Policy { approval_required: names(&["git(push *)"]).unwrap(), ..open() };
+    assert_eq!(after(confirms), (0, true, None));
+    assert_eq!(after(open()), (1, false, None));
+}
+
+#[test]
 fn hosts_that_a_program_was_kept_from_are_told_and_recorded() {
     let kept = |end| {
         let refused = vec![RefusedHost { host: "evil.example:443".into(), rule: "network does not list it".into() }];

@@ -15,8 +15,8 @@ use crate::engine::command::CallRequest;
 use crate::engine::state::NodeRef;
 use crate::engine::state::consents::{ConsentDecision, PendingConsent};
 use crate::event::{Failure, FailureKind, Happening};
-use crate::model::{ActKind, Approve, ToolName};
-use crate::policy::{PolicyAnswer, may_mean, needs_approval};
+use crate::model::{ActKind, Approve, Policy, ToolName};
+use crate::policy::{PolicyAnswer, may_mean, needs_approval, program_needs_approval};
 
 impl Run {
     /// A person's decision about a request. Asks the person if that is necessary, and returns `None` if it is not.
@@ -36,7 +36,9 @@ impl Run {
             if let CallRequest::Resource(call) = request { Some((&*call.server.name, json!({ "uri": call.uri }))) } else { None };
         let resource = of_resource.as_ref().map(|(server, arguments)| (*server, arguments));
         let called = tool.map(|tool| (tool.name, tool.whole)).or(resource);
+        let of_program = |policy: &Policy| matches!(request, CallRequest::Program(call) if program_needs_approval(policy, &call.command));
         if asks.is_empty()
+            && !self.policies(at, agent).iter().any(|(_, policy)| of_program(policy))
             && called
                 .is_none_or(|(name, arguments)| !self.must_confirm(at, agent, (name, tool.is_some_and(|tool| tool.is_program)), arguments))
         {

@@ -12,7 +12,7 @@ use crate::engine::state::NodeRef;
 use crate::engine::tools::consent::not_allowed;
 use crate::event::{Failure, FailureKind, Happening};
 use crate::model::{ActKind, HostSource, Policy, StepKind, Touch};
-use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, from_project, may_reach, opens_call};
+use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, denies_program, from_project, may_reach, opens_call};
 use crate::port::{Embedding, FileToWrite, ModelRequest, ProgramCall, SearchRequest, ServerTransport, ToolServer, plain_name};
 use crate::sql::mentions;
 
@@ -106,6 +106,15 @@ impl Run {
             let word = if is_program { "start" } else { "call" };
             of_act(Act::Tool { name, arguments: Some(arguments) }, format!("{word} {name}"))
         });
+        // A tool may have any name; what it starts is meant, too.
+        let command: &[String] = if let CallRequest::Program(call) = request { &call.command } else { &[] };
+        let of_program = denies_program(&policies, command).zip(command.first());
+        let of_program = of_program.map(|(decision, program)| DecidedAct {
+            act: ActKind::Tool,
+            target: program.clone(),
+            words: format!("start {program}"),
+            decision,
+        });
         let of_deeds = deeds.iter().map(|deed| match deed {
             Deed::Host(origin, source) => {
                 let decision = decide_host(&policies, *source, origin, || self.knows(at, origin));
@@ -119,7 +128,7 @@ impl Run {
             Deed::ReadEach(pattern) => of_act(Act::ReadEach(pattern), format!("read the files {pattern}")),
             Deed::Write(path, size) => of_act(Act::Write(path, *size), format!("write {path}")),
         });
-        Ok(of_tool.into_iter().chain(of_deeds).collect())
+        Ok(of_tool.into_iter().chain(of_program).chain(of_deeds).collect())
     }
 
     /// Checks whether a model may be called. Policies do not restrict the model, but a model must not have chosen its host.
