@@ -113,6 +113,6 @@ pub use flow_engine::{driver, engine};
 #[doc(hidden)]
 pub use flow_lang::{channel, check, load, lower, plan, syntax, template};
 
-use flow_base::{policy, redact};
+use flow_base::{policy, redact, telemetry};
 use flow_editor::lsp;
 use flow_lang::{gate, rules};

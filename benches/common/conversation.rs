@@ -165,6 +165,7 @@ pub async fn at_once(
         printer: Arc::new(Silent),
         heard: None,
         tape: None,
+        trace: None,
         clock,
     };
     let stores = SharedStores::default();
@@ -214,6 +215,7 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn Event
         deadline_ms: None,
         files: Default::default(),
         tape: None,
+        trace: None,
         max_cost_usd: None,
         marks: Marks::default(),
         failure: None,

@@ -55,6 +55,7 @@ pub(super) fn request(text: &str) -> ModelRequest {
         timeout: Duration::from_secs(1),
         connect_timeout: Duration::from_secs(1),
         listener: None,
+        trace: None,
     }
 }
 
