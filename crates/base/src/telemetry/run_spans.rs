@@ -58,6 +58,8 @@ struct OpenStep {
 #[derive(Debug)]
 struct OpenCall {
     span: OpenSpan,
+    /// The step whose agent asked for it, and its place among the calls of an answer.
+    asked: Option<(StepPath, usize)>,
     /// It is a call of a model.
     is_chat: bool,
 }
@@ -165,10 +167,18 @@ impl RunSpans {
             Happening::StepFailed { step, failure, .. } => self.end_step(step, now, StepStatus::Failed, Some(failure.kind)),
             Happening::StepCancelled { step } => self.end_step(step, now, StepStatus::Cancelled, None),
             Happening::StepBlocked { step, .. } => self.end_step(step, now, StepStatus::Blocked, None),
-            Happening::CallOpened { step, asked: None, .. } => {
-                let span = &mut self.step(step, event.seq, now).span;
-                span.name = format!("{} {}", names::INVOKE_WORKFLOW, step_path::id(step));
-                span.attributes.push((names::OPERATION, names::INVOKE_WORKFLOW.into()));
+            Happening::CallOpened { step, asked, pipeline, .. } => {
+                let by = asked.map(|place| (step.clone(), place));
+                match self.calls.values_mut().find(|call| by.is_some() && call.asked == by) {
+                    Some(call) => call.span.attributes.push((names::WORKFLOW, pipeline.as_str().into())),
+                    None => {
+                        let span = &mut self.step(step, event.seq, now).span;
+                        span.name = format!("{} {pipeline}", names::INVOKE_WORKFLOW);
+                        span.attributes.push((names::OPERATION, names::INVOKE_WORKFLOW.into()));
+                        span.attributes.push((names::WORKFLOW, pipeline.as_str().into()));
+                        span.metric = Some((Metric::WorkflowDuration, &[names::WORKFLOW]));
+                    }
+                }
             }
             Happening::ModelCalled { step, call, agent, model, purpose, attempt, fresh, scripted, .. } => {
                 let parent = self.work(step, event, names::operation(*purpose), agent, *fresh && *purpose != Purpose::Judge);
@@ -186,7 +196,7 @@ impl RunSpans {
                     names::SERVER_PORT,
                 ];
                 span.metric = Some((Metric::OperationDuration, TOLD));
-                self.calls.insert(*call, OpenCall { span, is_chat: true });
+                self.calls.insert(*call, OpenCall { span, asked: None, is_chat: true });
             }
             Happening::ModelReplied { call, reply, usage: used, .. } => {
                 let Some(OpenCall { mut span, .. }) = self.calls.remove(call) else { return };
@@ -219,7 +229,7 @@ impl RunSpans {
                 span.attributes.extend((*attempt > 1).then(|| (names::ATTEMPT, (*attempt).into())));
                 span.attributes.extend(masked.map(|event| (names::TOOL_ARGUMENTS, content::value(&event["with"]).into())));
                 span.metric = Some((Metric::ToolDuration, &[names::TOOL, names::AGENT]));
-                self.calls.insert(*call, OpenCall { span, is_chat: false });
+                self.calls.insert(*call, OpenCall { span, asked: asked.map(|place| (step.clone(), place)), is_chat: false });
             }
             Happening::ToolReplied { call, failure, .. } => {
                 let Some(OpenCall { mut span, .. }) = self.calls.remove(call) else { return };
@@ -245,7 +255,7 @@ impl RunSpans {
                 let mut span = self.span("", names::LIST_TOOLS, id_of_call(&self.run, *call), Some(parent), now);
                 span.is_client = true;
                 span.attributes = vec![(names::MCP_METHOD, names::LIST_TOOLS.into()), (names::SERVER, server.as_str().into())];
-                self.calls.insert(*call, OpenCall { span, is_chat: false });
+                self.calls.insert(*call, OpenCall { span, asked: None, is_chat: false });
             }
             Happening::ToolsListed { call, version, absent, .. } => {
                 let Some(OpenCall { mut span, .. }) = self.calls.remove(call) else { return };
@@ -294,8 +304,10 @@ impl RunSpans {
     fn step(&mut self, step: &StepPath, seq: u64, now: DateTime<Utc>) -> &mut OpenStep {
         let open = self.steps.remove(step).unwrap_or_else(|| {
             let id = span_id(&self.run, &format!("event {seq}"));
-            let mut span = self.span("", &format!("step {}", step_path::id(step)), id, Some(self.around(step)), now);
-            span.attributes.push((names::STEP, step.to_string().into()));
+            // The steps of a written plan have names of a model.
+            let path = self.named(step);
+            let mut span = self.span("", &format!("step {}", step_path::id(&path)), id, Some(self.around(step)), now);
+            span.attributes.push((names::STEP, path.into()));
             OpenStep { span, work: None }
         });
         self.steps.entry(step.clone()).or_insert(open)
@@ -303,9 +315,15 @@ impl RunSpans {
 
     /// The span of what holds a step: of the nearest step that does, in the middle of its agent's work if there is some, or of the run.
     fn around(&self, mut path: &str) -> SpanParent {
-        while let Some((outer, _)) = path.rsplit_once(['/', '[']) {
-            if let Some(OpenStep { span, work }) = self.steps.get(outer) {
-                let span = work.as_ref().map_or(span, |(work, ..)| work);
+        while let Some((outer, inner)) = path.rsplit_once(['/', '[']) {
+            // The steps of a pipeline that is a tool are in its call: `agent/tool[3]/step`.
+            let call = inner.strip_suffix(']').and_then(|call| self.calls.get(&call.parse().ok()?));
+            let call = call.filter(|call| call.asked.as_ref().is_some_and(|(by, _)| step_path::leads_into(outer, by)));
+            let span = match (self.steps.get(outer), call) {
+                (Some(OpenStep { span, work }), _) => Some(work.as_ref().map_or(span, |(work, ..)| work)),
+                (None, call) => call.map(|call| &call.span),
+            };
+            if let Some(span) = span {
                 return SpanParent { span_id: span.id.clone(), is_remote: false };
             }
             path = outer;
@@ -355,7 +373,7 @@ impl RunSpans {
         let mut lost: Vec<(u64, OpenCall)> = self.calls.drain().collect();
         lost.sort_by_key(|(call, _)| *call);
         let last = self.last;
-        for (_, OpenCall { mut span, is_chat }) in lost {
+        for (_, OpenCall { mut span, is_chat, .. }) in lost {
             if is_chat {
                 told(&mut span, None);
             }
