@@ -40,7 +40,7 @@ pub(super) struct ServedCall {
     pub(super) token: Option<Value>,
     pub(super) is_stateless: bool,
     /// The place in a trace from which it was called.
-    pub(super) caller: Option<TraceContext>,
+    pub(super) caller: Option<Box<TraceContext>>,
 }
 
 /// Why a request is not done, and the status that HTTP says it with.
@@ -193,6 +193,6 @@ fn call(tools: &[Tool], mut request: ClientRequest, is_stateless: bool) -> Resul
     };
     let token = request.params.get("_meta").and_then(|meta| meta.get("progressToken")).filter(|token| is_id(token)).cloned();
     let said = |name: &str| request.params.get("_meta")?.get(name)?.as_str();
-    let caller = said("traceparent").and_then(|parent| TraceContext::read(parent, said("tracestate")));
+    let caller = said("traceparent").and_then(|parent| TraceContext::read(parent, said("tracestate"))).map(Box::new);
     Ok(ServedCall { id: request.id, tool, arguments, token, is_stateless, caller })
 }

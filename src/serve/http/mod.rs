@@ -191,7 +191,7 @@ impl House {
                 Ok(answer::with_session(answer::json(200, &messages::result(&id, result)), &name))
             }
             Todo::Call(mut call) => {
-                call.caller = call.caller.or_else(|| caller(headers));
+                call.caller = call.caller.or_else(|| caller(headers).map(Box::new));
                 let (out, mut messages) = channel(MOST_WAITING);
                 let is_stateless = call.is_stateless;
                 let entered = self.server.enter(&session.unwrap_or_default(), call);

@@ -60,6 +60,7 @@ impl PipelineService for StandIn {
     ) -> oneshot::Receiver<Result<ServedOutcome, InvalidArguments>> {
         let (sender, receiver) = oneshot::channel();
         self.note(&format!("{tool} begins"));
+        line.caller.iter().for_each(|caller| self.note(&format!("from {} {}", caller.parent(), caller.state)));
         if let Some(begun) = &self.begun {
             begun.send(()).unwrap();
         }

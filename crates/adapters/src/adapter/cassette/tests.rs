@@ -74,6 +74,7 @@ pub(super) fn started_with(run: &str, person: Value, inputs: Value) -> Event {
         hash: String::new(),
         files: Default::default(),
         tape: None,
+        trace: None,
         file: String::new(),
         inputs: Arc::new(inputs),
         channel: None,
