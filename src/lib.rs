@@ -105,7 +105,7 @@ pub use flow_base::{diagnostic, event, port};
 #[doc(hidden)]
 pub use flow_adapters::adapter;
 #[doc(hidden)]
-pub use flow_base::{journal, model, source};
+pub use flow_base::{journal, model, source, telemetry};
 #[doc(hidden)]
 pub use flow_editor::report;
 #[doc(hidden)]
@@ -113,6 +113,6 @@ pub use flow_engine::{driver, engine};
 #[doc(hidden)]
 pub use flow_lang::{channel, check, load, lower, plan, syntax, template};
 
-use flow_base::{policy, redact, telemetry};
+use flow_base::{policy, redact};
 use flow_editor::lsp;
 use flow_lang::{gate, rules};

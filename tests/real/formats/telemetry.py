@@ -139,7 +139,7 @@ with tempfile.TemporaryDirectory() as place:
     run_id, traces = audit(place)
     assert traces == {root.trace_id.hex()}, "the trace ids of the audit are those of the spans"
     assert attributes(root.attributes)["flow.run.id"] == run_id
-    assert root.name == "invoke_workflow timesheet_bot" or root.name.startswith("invoke_workflow "), root.name
+    assert root.name == "invoke_workflow timesheet", root.name
     assert resources[0]["service.name"] == "shop" and resources[0]["team"] == "a", resources
     assert not any(b"canary" in body for body in bodies), "content or a header was sent"
     names = {metric.name for metric in metrics}
@@ -158,11 +158,12 @@ with tempfile.TemporaryDirectory() as place:
     assert messages and all({"role", "parts"} <= set(message) for one in messages for message in one), messages
     assert any(b"canary-message-2" in body for body in bodies)
 
-    for name in sorted(path for path in place.glob("pipelines/*/pipeline.yaml")):
-        ran = run(place, "run", name.relative_to(place), "--trust", "-q")
-        if spans:
-            check_tree()
-            print(f"{name.parent.name}: {len(spans)} spans, exit {ran.returncode}")
+    # Routes, called pipelines, elements beside each other, a written plan, tasks, code and queries.
+    ran = run(place, "run", "pipelines/analyst/pipeline.yaml", "--trust", "-q", "--input", "question=What revenue is planned for 2026?")
+    assert ran.returncode == 0, ran.stderr
+    root = check_tree()
+    assert {"plan planner", "execute_tool sql", "invoke_agent writer"} <= {span.name for span in spans}
+    print(f"analyst: {len(spans)} spans")
 
     ran = run(place, *asked, OTEL_SDK_DISABLED="true")
     assert not bodies, "telemetry is off"
