@@ -49,14 +49,14 @@ struct OpenSpan {
 }
 
 #[derive(Debug)]
-struct OpenStep {
+struct StepSpan {
     span: OpenSpan,
     /// What its agent does at the moment, for what, and by whom.
     work: Option<(OpenSpan, &'static str, String)>,
 }
 
 #[derive(Debug)]
-struct OpenCall {
+struct CallSpan {
     span: OpenSpan,
     /// The step whose agent asked for it, and its place among the calls of an answer.
     asked: Option<(StepPath, usize)>,
@@ -72,8 +72,8 @@ pub struct RunSpans {
     state: String,
     root: Option<OpenSpan>,
     root_id: String,
-    steps: HashMap<StepPath, OpenStep>,
-    calls: HashMap<u64, OpenCall>,
+    steps: HashMap<StepPath, StepSpan>,
+    calls: HashMap<u64, CallSpan>,
     mask: PersonalMask,
     /// The events that come are copies of another run's.
     is_copied: bool,
@@ -173,7 +173,8 @@ impl RunSpans {
                     Some(call) => call.span.attributes.push((names::WORKFLOW, pipeline.as_str().into())),
                     None => {
                         let span = &mut self.step(step, event.seq, now).span;
-                        span.name = format!("{} {pipeline}", names::INVOKE_WORKFLOW);
+                        // An older record does not name it.
+                        span.name = format!("{} {pipeline}", names::INVOKE_WORKFLOW).trim_end().to_owned();
                         span.attributes.push((names::OPERATION, names::INVOKE_WORKFLOW.into()));
                         span.attributes.push((names::WORKFLOW, pipeline.as_str().into()));
                         span.metric = Some((Metric::WorkflowDuration, &[names::WORKFLOW]));
@@ -196,10 +197,10 @@ impl RunSpans {
                     names::SERVER_PORT,
                 ];
                 span.metric = Some((Metric::OperationDuration, TOLD));
-                self.calls.insert(*call, OpenCall { span, asked: None, is_chat: true });
+                self.calls.insert(*call, CallSpan { span, asked: None, is_chat: true });
             }
             Happening::ModelReplied { call, reply, usage: used, .. } => {
-                let Some(OpenCall { mut span, .. }) = self.calls.remove(call) else { return };
+                let Some(CallSpan { mut span, .. }) = self.calls.remove(call) else { return };
                 told(&mut span, facts);
                 let error = match reply {
                     ModelAnswer::Said { model, .. } => {
@@ -229,10 +230,10 @@ impl RunSpans {
                 span.attributes.extend((*attempt > 1).then(|| (names::ATTEMPT, (*attempt).into())));
                 span.attributes.extend(masked.map(|event| (names::TOOL_ARGUMENTS, content::value(&event["with"]).into())));
                 span.metric = Some((Metric::ToolDuration, &[names::TOOL, names::AGENT]));
-                self.calls.insert(*call, OpenCall { span, asked: asked.map(|place| (step.clone(), place)), is_chat: false });
+                self.calls.insert(*call, CallSpan { span, asked: asked.map(|place| (step.clone(), place)), is_chat: false });
             }
             Happening::ToolReplied { call, failure, .. } => {
-                let Some(OpenCall { mut span, .. }) = self.calls.remove(call) else { return };
+                let Some(CallSpan { mut span, .. }) = self.calls.remove(call) else { return };
                 told(&mut span, facts);
                 let result = masked.map(|event| &event["result"]).filter(|result| !result.is_null());
                 span.attributes.extend(result.map(|result| (names::TOOL_RESULT, content::value(result).into())));
@@ -240,13 +241,13 @@ impl RunSpans {
             }
             // The call has ended; it is made again with the answers.
             Happening::ServerAsked { call, .. } => {
-                if let Some(OpenCall { mut span, .. }) = self.calls.remove(call) {
+                if let Some(CallSpan { mut span, .. }) = self.calls.remove(call) {
                     told(&mut span, facts);
                     self.end(span, now, None);
                 }
             }
             Happening::OutcomeUnknown { call, .. } => {
-                if let Some(OpenCall { span, .. }) = self.calls.remove(call) {
+                if let Some(CallSpan { span, .. }) = self.calls.remove(call) {
                     self.end(span, now, Some(FailureKind::UnknownOutcome.word()));
                 }
             }
@@ -255,10 +256,10 @@ impl RunSpans {
                 let mut span = self.span("", names::LIST_TOOLS, id_of_call(&self.run, *call), Some(parent), now);
                 span.is_client = true;
                 span.attributes = vec![(names::MCP_METHOD, names::LIST_TOOLS.into()), (names::SERVER, server.as_str().into())];
-                self.calls.insert(*call, OpenCall { span, asked: None, is_chat: false });
+                self.calls.insert(*call, CallSpan { span, asked: None, is_chat: false });
             }
             Happening::ToolsListed { call, version, absent, .. } => {
-                let Some(OpenCall { mut span, .. }) = self.calls.remove(call) else { return };
+                let Some(CallSpan { mut span, .. }) = self.calls.remove(call) else { return };
                 span.attributes.extend((!version.is_empty()).then(|| (names::MCP_VERSION, version.as_str().into())));
                 self.end(span, now, absent.as_ref().map(|failure| failure.kind.word()));
             }
@@ -301,14 +302,14 @@ impl RunSpans {
     }
 
     /// The open span of a step; a resumed step emits no second start event.
-    fn step(&mut self, step: &StepPath, seq: u64, now: DateTime<Utc>) -> &mut OpenStep {
+    fn step(&mut self, step: &StepPath, seq: u64, now: DateTime<Utc>) -> &mut StepSpan {
         let open = self.steps.remove(step).unwrap_or_else(|| {
             let id = span_id(&self.run, &format!("event {seq}"));
             // The steps of a written plan have names of a model.
             let path = self.named(step);
             let mut span = self.span("", &format!("step {}", step_path::id(&path)), id, Some(self.around(step)), now);
             span.attributes.push((names::STEP, path.into()));
-            OpenStep { span, work: None }
+            StepSpan { span, work: None }
         });
         self.steps.entry(step.clone()).or_insert(open)
     }
@@ -320,7 +321,7 @@ impl RunSpans {
             let call = inner.strip_suffix(']').and_then(|call| self.calls.get(&call.parse().ok()?));
             let call = call.filter(|call| call.asked.as_ref().is_some_and(|(by, _)| step_path::leads_into(outer, by)));
             let span = match (self.steps.get(outer), call) {
-                (Some(OpenStep { span, work }), _) => Some(work.as_ref().map_or(span, |(work, ..)| work)),
+                (Some(StepSpan { span, work }), _) => Some(work.as_ref().map_or(span, |(work, ..)| work)),
                 (None, call) => call.map(|call| &call.span),
             };
             if let Some(span) = span {
@@ -358,7 +359,7 @@ impl RunSpans {
     fn end_step(&mut self, step: &StepPath, now: DateTime<Utc>, status: StepStatus, failure: Option<FailureKind>) {
         let error = failure.map(FailureKind::word);
         self.end_work(step, now, error);
-        if let Some(OpenStep { mut span, .. }) = self.steps.remove(step) {
+        if let Some(StepSpan { mut span, .. }) = self.steps.remove(step) {
             span.attributes.push((names::STEP_STATUS, status.word().into()));
             self.end(span, now, error);
         }
@@ -370,10 +371,10 @@ impl RunSpans {
 
     /// Ends the calls that nobody waits for any more.
     fn lose_calls(&mut self) {
-        let mut lost: Vec<(u64, OpenCall)> = self.calls.drain().collect();
+        let mut lost: Vec<(u64, CallSpan)> = self.calls.drain().collect();
         lost.sort_by_key(|(call, _)| *call);
         let last = self.last;
-        for (_, OpenCall { mut span, is_chat, .. }) in lost {
+        for (_, CallSpan { mut span, is_chat, .. }) in lost {
             if is_chat {
                 told(&mut span, None);
             }

@@ -357,6 +357,16 @@ fn the_steps_of_a_pipeline_that_is_a_tool_are_in_its_call() {
 }
 
 #[test]
+fn a_name_that_holds_something_personal_is_masked() {
+    let tool =
+        |name: &str| json!({ "type": "tool_called", "step": "a", "call": 1, "tool": name, "with": {}, "timeout_at_ms": 0, "attempt": 1 });
+    let gave = json!({ "type": "tool_replied", "step": "a", "call": 1, "duration_ms": 1 });
+    let done = all(&[started(None), began("a"), tool("ana@example.com"), gave, succeeded("a"), ended("succeeded")]);
+    assert_eq!(of(named(&done, "execute_tool (masked)"), "gen_ai.tool.name"), Some(&"(masked)".into()));
+    assert!(!format!("{done:?}").contains("ana@"));
+}
+
+#[test]
 fn ids_are_those_of_a_span() {
     let step: StepPath = Arc::from("a");
     assert_eq!(span_id(RUN, &step).len(), 16);
