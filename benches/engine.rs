@@ -1,4 +1,4 @@
-//! W2, W4, W6 and W9: what a step, a graph, a check and a plan that an agent writes cost, beside a floor that does the bare work by hand. Prints figures and ratios.
+//! W2, W4, W6, W9 and W11: what a step, a graph, a check, a plan that an agent writes and spans cost, beside a floor that does the bare work by hand. Prints figures and ratios.
 //!
 //! `cargo bench --bench engine`
 
@@ -22,6 +22,7 @@ use flow::plan::{Plan, plan};
 use flow::port::ModelReply;
 use flow::source::{FileId, SourceFile, Span, Spanned};
 use flow::syntax::parse;
+use flow::telemetry::RunSpans;
 use measure::{Cost, cost_of, median, ms, peak_mb, us_each};
 use memory::planned;
 use nix::sys::resource::UsageWho::RUSAGE_SELF;
@@ -54,6 +55,13 @@ fn all() {
             us_each(bare.cpu, steps)
         );
     }
+    let plan = planned(&shapes::chain(2_000));
+    let (on, off) = (of(|| run_observed(&plan, true)), of(|| run_observed(&plan, false)));
+    println!(
+        "W11 spans of a chain of 2000 steps: {:>5.2} us an event, {:>5.2} x the run without",
+        us_each(on.cpu.saturating_sub(off.cpu), 4_002),
+        on.cpu.as_secs_f64() / off.cpu.as_secs_f64()
+    );
     for (shape, is_deep) in [("wide", false), ("deep", true)] {
         let ours = of(|| run_planned(1_000, is_deep));
         println!(
@@ -111,6 +119,19 @@ fn run(plan: &Arc<Plan>, steps: usize) {
     let events = std::iter::from_fn(|| run.next_event()).map(black_box).count();
     assert_eq!(run.state().finished.as_ref().map(|end| end.status), Some(RunStatus::Succeeded));
     assert!(events >= steps * 2, "each step starts and ends");
+}
+
+/// Runs a plan of steps that only compute; its events are made into spans or not.
+fn run_observed(plan: &Arc<Plan>, is_observed: bool) {
+    let (mut run, mut spans) = (begun(plan), RunSpans::default());
+    let mut made = 0;
+    while let Some(event) = run.next_event() {
+        if is_observed {
+            made += spans.take(&event, None, None).spans.len();
+        }
+        black_box(event);
+    }
+    assert_eq!(is_observed, made > 2_000);
 }
 
 /// Runs a plan that an agent writes: all steps beside each other, or each after the one before.

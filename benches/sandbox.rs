@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flow::adapter::sandbox::{FirstStage, Sandbox, SandboxTrial};
-use flow::model::SandboxMode;
+use flow::model::{ProgramNetwork, SandboxMode};
 use flow::port::{ProgramBounds, ProgramCall, ProgramEnd, Programs};
 
 const RUNS: usize = 60;
@@ -40,7 +40,7 @@ fn call(command: &[&str], sandbox: SandboxMode) -> ProgramCall {
         writes: vec![],
         files: vec![],
         keeps_files: false,
-        network: false,
+        network: ProgramNetwork::None,
         sandbox,
         bounds: ProgramBounds::default(),
         timeout: Duration::from_secs(60),

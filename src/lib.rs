@@ -105,7 +105,7 @@ pub use flow_base::{diagnostic, event, port};
 #[doc(hidden)]
 pub use flow_adapters::adapter;
 #[doc(hidden)]
-pub use flow_base::{journal, model, source};
+pub use flow_base::{journal, model, source, telemetry};
 #[doc(hidden)]
 pub use flow_editor::report;
 #[doc(hidden)]

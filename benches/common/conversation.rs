@@ -167,6 +167,7 @@ pub async fn at_once(
         printer: Arc::new(Silent),
         heard: None,
         tape: None,
+        trace: None,
         clock,
     };
     let stores = SharedStores::default();
@@ -216,6 +217,7 @@ async fn talk(number: usize, plan: &Arc<Plan>, ports: &Ports, log: Box<dyn Event
         deadline_ms: None,
         files: Default::default(),
         tape: None,
+        trace: None,
         max_cost_usd: None,
         marks: Marks::default(),
         failure: None,

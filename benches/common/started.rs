@@ -45,6 +45,7 @@ pub fn begun(plan: &Arc<Plan>) -> Run {
         deadline_ms: None,
         files: Default::default(),
         tape: None,
+        trace: None,
         max_cost_usd: None,
         marks: flow::event::Marks::default(),
     };

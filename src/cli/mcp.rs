@@ -231,6 +231,7 @@ impl ServedPipeline {
             Some(_) => return Err(Refusal::usage("channel is a text")),
         };
         on.runner.journals = Arc::clone(&common.journals);
+        on.runner.caller = line.caller.take();
         arrival.iter().for_each(Arrival::wait);
         let mut session = match RunSession::begin(on, arguments) {
             Err(RunError::Lacking(failure)) => {

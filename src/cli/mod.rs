@@ -31,6 +31,7 @@ mod run;
 mod runs;
 mod signals;
 mod stdout;
+mod telemetry;
 mod test;
 mod tools;
 mod trust;
@@ -80,7 +81,9 @@ fn command() -> Exit {
             return Exit::Usage;
         }
     };
-    done(&arguments.command, &arguments.shared).unwrap_or_else(refusal::told)
+    let exit = done(&arguments.command, &arguments.shared).unwrap_or_else(refusal::told);
+    telemetry::close(arguments.shared.quiet);
+    exit
 }
 
 fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {

@@ -10,7 +10,7 @@ use super::progress::ProgressDisplay;
 use super::refusal::{Refusal, pipeline};
 use super::signals::{self, Attended, listen};
 use super::typing::StdoutBesideQuestion;
-use super::{Exit, inputs, tell, trust, typing};
+use super::{Exit, inputs, telemetry, tell, trust, typing};
 use crate::adapter::started::Agreed;
 use crate::adapter::stdout::Silent;
 use crate::diagnostic::{counted, visible};
@@ -41,6 +41,7 @@ pub(super) fn run(options: &RunOptions, shared: &SharedOptions) -> Result<Exit, 
     on.runner.now = wanted.now.as_deref().map(inputs::time).transpose()?;
     let flags = inputs::limits(wanted.deadline.as_deref(), wanted.max_cost_usd)?;
     on.runner.limits = settings::narrowest(&flags, &on.runner.limits);
+    on.runner.caller = telemetry::caller(shared.quiet);
     let reach = shared.reach(&on.runner.workflow.project);
     let at_question = inputs::ask(&pipeline, &mut given);
     let has_all = inputs::missing(&pipeline, &given).is_empty();
@@ -101,7 +102,8 @@ impl SharedOptions {
 
 /// The surroundings of a run; what is secret in them is hidden from now on.
 pub(super) fn ready(runner: &Runner) -> Result<Surroundings, Refusal> {
-    let on = runner.surroundings()?;
+    let mut on = runner.surroundings()?;
+    on.runner.telemetry = telemetry::observer(&on.settled.telemetry);
     signals::survive_full_files();
     tell::hide_secrets(&on.hidden);
     Ok(on)

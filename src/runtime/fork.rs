@@ -60,6 +60,7 @@ impl RunSession {
             inputs: std::sync::Arc::new(Value::Object(inputs.clone())),
             origin: Some(RunOrigin { run: origin.to_owned(), from: step.to_owned() }),
             tape: None,
+            trace: on.runner.caller.clone(),
             served: false,
             scripted: on.scripted,
             ..start.clone()

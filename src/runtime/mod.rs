@@ -8,6 +8,7 @@
 //! | `surroundings`, `session`, `stored` | what a run needs; one run from start to end; a run loaded from its record |
 //! | `changed` | changes in a run's files since it began, and the steps that they affect |
 //! | `conversation` | its place in a conversation |
+//! | `observed` | its spans, and the trace that its calls are part of |
 //! | `virtual_time`, `replay` | a run with a virtual clock, for tests; a run replayed against its own record |
 //! | `fork` | a new run that reuses the finished steps of another one |
 //! | `world`, `own` | what a run uses of this machine; what no step may touch |
@@ -24,6 +25,7 @@ pub(crate) mod consent;
 mod conversation;
 mod fork;
 pub(crate) mod kept;
+mod observed;
 mod outcome;
 mod own;
 mod project;
@@ -68,6 +70,8 @@ pub use world::first_stage;
 pub(crate) use world::{declared, know_prices, lacking};
 
 pub(crate) use crate::adapter::files::shown;
+#[cfg(feature = "telemetry")]
+pub use crate::adapter::telemetry::{Otlp, OtlpSettings};
 pub use crate::driver::Ports;
 pub use crate::model::{Limits, Policy, Price};
 pub use crate::plan::{Wish, Wishes};

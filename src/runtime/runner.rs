@@ -16,8 +16,9 @@ use super::{RunError, RunOutcome, STACK, Storage, Taping, Workflow};
 use crate::adapter::shared_store::SharedStores;
 use crate::adapter::started::Agreed;
 use crate::driver::Ports;
+use crate::event::TraceContext;
 use crate::model::{HistoryBounds, Limits, Model, Policy, Price, Provider, Service, Text};
-use crate::port::{ModelClient, Secret};
+use crate::port::{ModelClient, Secret, SharedTelemetry};
 
 /// Starts runs of a workflow. By default a run reads only the project's `flow.toml`: no environment variables and no user settings, and its record
 /// stays in memory. (The paths of the user's own files are looked up in any case, so that no step can touch them.)
@@ -51,6 +52,10 @@ pub struct Runner {
     /// A client of `flow mcp` calls it.
     pub(crate) is_served: bool,
     pub(super) changes: Vec<ChangePorts>,
+    /// Who observes runs.
+    pub(crate) telemetry: Option<SharedTelemetry>,
+    /// The place in a trace from which runs are called.
+    pub(crate) caller: Option<TraceContext>,
 }
 
 /// The conversation of runs whose caller says which one it is.
@@ -98,6 +103,8 @@ impl Workflow {
             talk: None,
             is_served: false,
             changes: vec![],
+            telemetry: None,
+            caller: None,
         }
     }
 }
@@ -187,6 +194,18 @@ impl Runner {
     /// Replaces ports of a run. Recording and the removal of secrets still apply.
     pub fn ports(mut self, change: impl Fn(&mut Ports) + Send + Sync + 'static) -> Runner {
         self.changes.push(Arc::new(change));
+        self
+    }
+
+    /// Sends spans and measurements of runs there; calls of a run then tell others its trace. Default: nowhere. [`Otlp`](super::Otlp) sends to a collector.
+    pub fn telemetry(mut self, to: SharedTelemetry) -> Runner {
+        self.telemetry = Some(to);
+        self
+    }
+
+    /// Makes new runs part of a caller's trace: from its span. Default: each run is a trace of its own.
+    pub fn caller(mut self, caller: TraceContext) -> Runner {
+        self.caller = Some(caller);
         self
     }
 

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use super::asking::{AskingRun, Decide, OpenQuestions, ask_each};
 use super::conversation::{ConversationTurn, Waited};
+use super::observed::observed;
 use super::stored::StoredRun;
 use super::surroundings::{Surroundings, start_of};
 use super::{RunEnding, RunError, RunOutcome, Workflow, kept, lacking, told_from_project};
@@ -108,6 +109,7 @@ impl RunSession {
             conversation,
             files: checked.loaded.prints.clone(),
             tape: on.runner.taping.told(),
+            trace: on.runner.caller.clone(),
             // An agent by itself is no pipeline of its file: nobody could continue with it.
             file: if on.runner.talk.as_ref().is_some_and(|talk| talk.is_alone) { String::new() } else { whole(file) },
             scripted: on.scripted,
@@ -152,7 +154,7 @@ impl RunSession {
 
     /// Runs on this thread, to the end or until nobody decides what must be decided. Whoever wants it to end says so through `stop`.
     pub(crate) fn play(self, stop: &mut StopReceiver, attend: &mut dyn Attend, decide: &mut dyn Decide) -> PlayedRun {
-        let RunSession { id, on, mut run, mut begin, before, log, lock, mut turn } = self;
+        let RunSession { id, mut on, mut run, mut begin, before, log, lock, mut turn } = self;
         if let Some(turn) = &mut turn {
             let waited =
                 on.runtime.block_on(turn.wait(stop, &mut |ahead, process| attend.waits(ahead, process))).and_then(|waited| {
@@ -178,6 +180,9 @@ impl RunSession {
         let mut journal = Journal::new(log);
         let mut mask = PersonalMask::new(on.hidden.iter().map(Secret::reveal));
         mask.take(&before);
+        let start = if let Input::Start(start) = &begin { Some(&**start) } else { start_of(&before) };
+        let (trace, mut observed) = observed(&id, start, &before, on.runner.telemetry.as_ref(), &on.hidden);
+        on.ports.trace = trace;
         if let Some(tape) = &on.ports.tape {
             before.iter().for_each(|event| tape.watch(event));
         }
@@ -203,7 +208,10 @@ impl RunSession {
                     if is_new {
                         attend.masks(known.redactor());
                     }
-                    events.last().into_iter().for_each(|event| attend.see(event, known));
+                    if let Some(event) = events.last() {
+                        observed.iter_mut().for_each(|observed| observed.see(event, known));
+                        attend.see(event, known);
+                    }
                 };
                 let driven = drive(&mut run, begin, &on.ports, &mut journal, stop, &mut decisions, &mut watch).await;
                 if let (Ok(None), Some(answer)) = (&driven, answered.take()) {

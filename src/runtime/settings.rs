@@ -9,7 +9,7 @@ use crate::adapter::environment;
 use crate::adapter::files::open_if_there;
 use crate::diagnostic::has_errors;
 use crate::load::{SettingsOf, load_settings};
-use crate::model::{Limits, Model, Policy};
+use crate::model::{Limits, Model, Policy, TelemetrySettings};
 use crate::port::Secret;
 
 /// What the project and the user have set.
@@ -33,6 +33,8 @@ pub(crate) struct Settled {
     pub(crate) key_file: Option<PathBuf>,
     /// The folder for the runs of all projects, if the user names one.
     pub(crate) state_dir: Option<PathBuf>,
+    /// Where the user's telemetry goes.
+    pub(crate) telemetry: TelemetrySettings,
 }
 
 impl Settled {
@@ -84,6 +86,7 @@ fn of_files(files: Vec<(PathBuf, SettingsOf)>) -> Result<Settled, RunError> {
                 let named = settings.default_model.as_ref().and_then(|model| model.base_url.as_ref());
                 settled.private_hosts.extend(named.and_then(|url| host(&url.source)));
                 settled.readable = settings.readable.into_iter().map(|folder| folder.value).collect();
+                settled.telemetry = settings.telemetry;
                 settled.state_dir = settings.state_dir.map(|folder| PathBuf::from(folder.value));
             }
         }

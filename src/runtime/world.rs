@@ -73,6 +73,7 @@ pub(crate) fn ports(
         clock,
         heard: None,
         tape: None,
+        trace: None,
         door: Door::default(),
     }
 }

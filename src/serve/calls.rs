@@ -200,7 +200,8 @@ impl Entered {
         let (progress, mut told) = unbounded_channel();
         let (_, nobody) = unbounded_channel();
         let stop = std::mem::replace(&mut self.stopped, nobody);
-        let mut done = server.work.begin(&self.call.tool, std::mem::take(&mut self.call.arguments), CallLine { stop, progress });
+        let line = CallLine { stop, progress, caller: self.call.caller.take().map(|caller| *caller) };
+        let mut done = server.work.begin(&self.call.tool, std::mem::take(&mut self.call.arguments), line);
         let (mut count, mut has_reader) = (0_u64, true);
         let mut tell = |text: String| {
             if let Some(token) = &self.call.token {

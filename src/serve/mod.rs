@@ -28,7 +28,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 
-use crate::event::Canceller;
+use crate::event::{Canceller, TraceContext};
 
 pub use http::{Doors, serve_http};
 pub use rmcp::model::Tool;
@@ -55,6 +55,8 @@ pub struct CallLine {
     pub stop: UnboundedReceiver<Canceller>,
     /// How it goes, a sentence each.
     pub progress: UnboundedSender<String>,
+    /// The place in a trace from which it was called.
+    pub caller: Option<TraceContext>,
 }
 
 /// The arguments do not fit, in plain words; nothing was done.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::messages::{ClientRequest, is_id};
 use crate::diagnostic::did_you_mean;
+use crate::event::TraceContext;
 
 /// The version in which each request is alone.
 pub(super) const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
@@ -38,6 +39,8 @@ pub(super) struct ServedCall {
     /// Under which progress is reported.
     pub(super) token: Option<Value>,
     pub(super) is_stateless: bool,
+    /// The place in a trace from which it was called.
+    pub(super) caller: Option<Box<TraceContext>>,
 }
 
 /// Why a request is not done, and the status that HTTP says it with.
@@ -189,5 +192,7 @@ fn call(tools: &[Tool], mut request: ClientRequest, is_stateless: bool) -> Resul
         Some(_) => return Err(wrong("arguments must be an object".into())),
     };
     let token = request.params.get("_meta").and_then(|meta| meta.get("progressToken")).filter(|token| is_id(token)).cloned();
-    Ok(ServedCall { id: request.id, tool, arguments, token, is_stateless })
+    let said = |name: &str| request.params.get("_meta")?.get(name)?.as_str();
+    let caller = said("traceparent").and_then(|parent| TraceContext::read(parent, said("tracestate"))).map(Box::new);
+    Ok(ServedCall { id: request.id, tool, arguments, token, is_stateless, caller })
 }

@@ -72,6 +72,8 @@ mod sql_engines;
 mod sql_engines_hostile;
 mod store;
 mod tasks;
+#[cfg(feature = "telemetry")]
+mod telemetry;
 mod terminal;
 mod tidy;
 mod timesheet_answers;

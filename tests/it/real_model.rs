@@ -46,6 +46,7 @@ fn request(wire: WireFormat, url: &str) -> ModelRequest {
         timeout: Duration::from_secs(120),
         connect_timeout: Duration::from_secs(5),
         listener: None,
+        trace: None,
     }
 }
 

@@ -24,3 +24,4 @@ pub mod port;
 pub mod redact;
 pub mod source;
 pub mod sql;
+pub mod telemetry;

@@ -7,9 +7,9 @@ pub mod driver;
 pub mod engine;
 
 // Gives `crate::model` the same path in each crate.
-#[cfg(feature = "driver")]
-use flow_base::journal;
 use flow_base::{diagnostic, event, model, policy, port, redact, source, sql};
+#[cfg(feature = "driver")]
+use flow_base::{journal, telemetry};
 use flow_lang::{channel, gate, plan, template};
 #[cfg(test)]
 use flow_lang::{check, load};

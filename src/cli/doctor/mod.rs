@@ -437,7 +437,7 @@ fn of_variables(env: &BTreeMap<String, Secret>) -> Vec<SettingOrigin> {
 
 /// What a file sets. `has_model`: overridden by a stronger setting.
 fn of_settings(settings: &Settings, from: &str, has_model: bool) -> Vec<SettingOrigin> {
-    let Settings { default_model, limits, policy, private_hosts, state_dir, readable, journal, lint } = settings;
+    let Settings { default_model, limits, policy, private_hosts, state_dir, readable, journal, lint, telemetry } = settings;
     let mut origins = vec![];
     let mut set = |name: &str, value: String, unless: Option<&str>| {
         let unless = unless.map(|why| format!(" (not used: {why})")).unwrap_or_default();
@@ -460,6 +460,12 @@ fn of_settings(settings: &Settings, from: &str, has_model: bool) -> Vec<SettingO
     }
     let is_replaced = environment::is_set(JOURNAL_KEY);
     journal.key_file.iter().for_each(|file| set("journal.key_file", file.value.clone(), is_replaced.then_some("FLOW_JOURNAL_KEY is set")));
+    let is_named = environment::is_set("OTEL_EXPORTER_OTLP_ENDPOINT");
+    let of_variable = is_named.then_some("OTEL_EXPORTER_OTLP_ENDPOINT is set");
+    telemetry.endpoint.iter().for_each(|endpoint| set("telemetry.endpoint", endpoint.value.clone(), of_variable));
+    if telemetry.content {
+        set("telemetry.content", "true".into(), None);
+    }
     lint.deny.iter().for_each(|code| set("lint.deny", code.value.clone(), None));
     for path in &lint.paths {
         let codes: Vec<&str> = path.ignore.iter().map(|code| code.value.as_str()).collect();

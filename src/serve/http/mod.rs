@@ -30,7 +30,7 @@ use super::calls::{CallServer, ClientSession};
 use super::messages::{self, ClientMessage};
 use super::protocol::{self, Refused, Todo};
 use super::{Bounds, LONGEST_MESSAGE, PipelineService};
-use crate::event::Canceller;
+use crate::event::{Canceller, TraceContext};
 
 /// Most bytes of all headers.
 const LARGEST_HEAD: usize = 64 << 10;
@@ -190,7 +190,8 @@ impl House {
                 session.agree(version);
                 Ok(answer::with_session(answer::json(200, &messages::result(&id, result)), &name))
             }
-            Todo::Call(call) => {
+            Todo::Call(mut call) => {
+                call.caller = call.caller.or_else(|| caller(headers).map(Box::new));
                 let (out, mut messages) = channel(MOST_WAITING);
                 let is_stateless = call.is_stateless;
                 let entered = self.server.enter(&session.unwrap_or_default(), call);
@@ -209,6 +210,12 @@ impl House {
             }
         }
     }
+}
+
+/// The place in a trace that the headers name, for calls that name none themselves.
+fn caller(headers: &HeaderMap) -> Option<TraceContext> {
+    let said = |name: &str| headers.get(name)?.to_str().ok();
+    TraceContext::read(said("traceparent")?, said("tracestate"))
 }
 
 fn takes_stream(headers: &HeaderMap) -> bool {

@@ -242,6 +242,19 @@ async fn a_call_is_answered_with_a_stream_of_progress_and_the_result() {
 }
 
 #[tokio::test]
+async fn the_trace_of_a_call_comes_from_its_metadata_or_from_the_headers() {
+    let place = place(None).await;
+    let parent = |digit: &str| format!("00-{}-{}-01", digit.repeat(32), digit.repeat(16));
+    let (own, outer) = (parent("a"), parent("b"));
+    let headers = [("traceparent", outer.as_str()), ("tracestate", "x=1")];
+    place.alone(&headers, "tools/call", json!({ "name": "echo", "_meta": { "traceparent": own } })).await;
+    place.alone(&headers, "tools/call", json!({ "name": "echo", "_meta": { "traceparent": 7, "tracestate": [] } })).await;
+    place.alone(&[("traceparent", "00-zz")], "tools/call", json!({ "name": "echo" })).await;
+    let begins = "echo begins".to_owned();
+    assert_eq!(place.work.log(), [begins.clone(), format!("from {own} "), begins.clone(), format!("from {outer} x=1"), begins]);
+}
+
+#[tokio::test]
 async fn two_calls_run_at_once_and_a_third_waits() {
     let mut place = place(None).await;
     let body = |id: u64| alone(id, "tools/call", json!({ "name": "wait" })).to_string();

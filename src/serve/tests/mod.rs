@@ -60,6 +60,7 @@ impl PipelineService for StandIn {
     ) -> oneshot::Receiver<Result<ServedOutcome, InvalidArguments>> {
         let (sender, receiver) = oneshot::channel();
         self.note(&format!("{tool} begins"));
+        line.caller.iter().for_each(|caller| self.note(&format!("from {} {}", caller.parent(), caller.state)));
         if let Some(begun) = &self.begun {
             begun.send(()).unwrap();
         }
@@ -103,8 +104,8 @@ pub(super) fn meta() -> Value {
 /// A request of the stateless version.
 pub(super) fn alone(id: impl Into<Value>, method: &str, mut params: Value) -> Value {
     let mut meta = meta();
-    if let Some(token) = params.get("_meta").and_then(|meta| meta.get("progressToken")) {
-        meta["progressToken"] = token.clone();
+    for (name, value) in params.get("_meta").and_then(Value::as_object).into_iter().flatten() {
+        meta[name] = value.clone();
     }
     params["_meta"] = meta;
     json!({ "jsonrpc": "2.0", "id": id.into(), "method": method, "params": params })

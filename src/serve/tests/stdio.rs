@@ -194,7 +194,7 @@ async fn a_call_that_is_cancelled_before_it_began_never_begins() {
     let (work, session) = (StandIn::new(None), Arc::new(ClientSession::default()));
     let server =
         Arc::new(CallServer::new(Arc::clone(&work) as Arc<dyn PipelineService>, Bounds { running: 1, waiting: 1, patience: PATIENCE }));
-    let call = ServedCall { id: json!("a"), tool: "wait".into(), arguments: Map::new(), token: None, is_stateless: true };
+    let call = ServedCall { id: json!("a"), tool: "wait".into(), arguments: Map::new(), token: None, is_stateless: true, caller: None };
     let entered = server.enter(&session, call).unwrap();
     session.notice("notifications/cancelled", &Map::from_iter([("requestId".to_owned(), json!("a"))]));
     let (out, mut said) = channel(1);

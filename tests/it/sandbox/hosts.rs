@@ -204,6 +204,7 @@ with urllib.request.urlopen('http://%s/' % sys.argv[2], timeout=30) as answer:
 print('large', size)
 ";
         let call = python(script, &[&small.to_string(), &big.to_string()]);
+        #[expect(clippy::disallowed_methods, reason = "a bound on time is measured")]
         let began = Instant::now();
         let out = home.printed(of_hosts(call, &[small.to_string(), big.to_string()]));
         assert_eq!(answers(&out), [("small", "200"), ("large", "104857600")]);

@@ -67,6 +67,8 @@ mod store_files;
 mod store_list;
 #[cfg(feature = "store")]
 mod store_tables;
+#[cfg(feature = "telemetry")]
+pub mod telemetry;
 pub mod trusted;
 #[cfg(feature = "sandbox")]
 mod walked;

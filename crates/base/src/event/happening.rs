@@ -66,6 +66,9 @@ pub enum Happening {
         step: StepPath,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<usize>,
+        /// Its name.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        pipeline: String,
         inputs: SharedValue,
         channel: Option<String>,
         /// Who it is for.

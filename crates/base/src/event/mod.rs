@@ -26,4 +26,4 @@ pub use marks::Marks;
 pub use parts::{FormRequest, Message, ModelAnswer, ServerQuestion, ServerQuestions, ServerTool, ToolCall, Usage, Verdict};
 pub use start::{RunOrigin, RunStart, StyleUsed, TapeOf};
 pub use status::{RunStatus, StepStatus};
-pub use trace::trace_id;
+pub use trace::{TraceContext, span_id, trace_id};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{ConversationSoFar, Failure, Marks, SharedValue};
+use super::{ConversationSoFar, Failure, Marks, SharedValue, TraceContext};
 use crate::model::StyleGuide;
 
 /// Everything a run starts with.
@@ -53,6 +53,9 @@ pub struct RunStart {
     /// Whether a client of `flow mcp` gave the inputs, which may be a model.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub served: bool,
+    /// The trace of the caller that the run is part of, and the caller's span in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceContext>,
     /// Seed of the run's random waits.
     pub seed: u64,
     /// Most time for the whole run, in milliseconds, besides what the file says.

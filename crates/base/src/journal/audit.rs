@@ -195,13 +195,12 @@ impl AuditTrail {
     /// The records of the next event.
     pub fn take(&mut self, event: &Event) -> Vec<AuditRecord> {
         self.mask.learn(event);
-        if self.trace.is_empty() {
-            self.trace = trace_id(&event.run);
-        }
         let was_copied = self.is_copied;
         match &event.happening {
             // A forked run begins with events of the other one, then continues.
-            Happening::RunStarted(start) => self.is_copied = start.origin.is_some(),
+            Happening::RunStarted(start) => {
+                (self.is_copied, self.trace) = (start.origin.is_some(), trace_id(&event.run, start));
+            }
             Happening::RunResumed { .. } => self.is_copied = false,
             _ => {}
         }

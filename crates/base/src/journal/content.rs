@@ -91,8 +91,13 @@ pub(super) const VALUES: [&str; 2] = ["arguments", "with"];
 /// One event as a JSON object on one line; what is told of a failure is masked. Texts of people, models and tools are left out, or
 /// `with_content`, masked. What names the event, its step and its author's things stays as it is.
 pub fn public_line(event: &Event, mask: RunMask<'_>, with_content: bool) -> String {
+    public_value(event, mask, with_content).to_string()
+}
+
+/// The same as a value.
+pub fn public_value(event: &Event, mask: RunMask<'_>, with_content: bool) -> Value {
     let mut value = serde_json::to_value(event).unwrap_or(Value::Null);
-    let Value::Object(fields) = &mut value else { return value.to_string() };
+    let Value::Object(fields) = &mut value else { return value };
     for (name, holds) in content(&event.happening) {
         let Some(field) = fields.get_mut(*name) else { continue };
         // What earlier runs of the conversation know to be personal is for masking alone.
@@ -135,5 +140,5 @@ pub fn public_line(event: &Event, mask: RunMask<'_>, with_content: bool) -> Stri
             }
         }
     }
-    value.to_string()
+    value
 }

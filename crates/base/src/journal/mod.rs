@@ -19,7 +19,7 @@ pub use asked::{AnswerRecord, QuestionRecord, answer_until, ends_question, is_en
 pub use audit::{AuditAction, AuditContext, AuditKind, AuditRecord, AuditResult, AuditTrail, AuditUsage};
 pub use audit_chain::{AuditCheck, AuditDamage, AuditFault, AuditHead};
 pub use brief::RunBrief;
-pub use content::public_line;
+pub use content::{public_line, public_value};
 pub use course::{ConversationRecord, SentRecord, ToolCallRecord, TryRecord};
 pub use dialogues::{DialogueFlow, DialogueRecord, DialogueStatus, TurnRecord};
 pub use personal::{PersonalMask, RunMask, brief, masked};

@@ -56,14 +56,14 @@ impl PersonalMask {
     }
 
     /// Learns the personal values of one event, for texts that get no marker with a number ([`PersonalMask::holds`]).
-    pub(super) fn learn(&mut self, event: &Event) {
+    pub(crate) fn learn(&mut self, event: &Event) {
         let new = self.personal.take(event);
         self.personal.placed.clear();
         self.redactor.learn(&new);
     }
 
     /// Whether a text holds a secret or something personal, as far as that is known or can be seen.
-    pub(super) fn holds(&self, text: &str) -> bool {
+    pub(crate) fn holds(&self, text: &str) -> bool {
         self.redactor.redact(text) != text
     }
 

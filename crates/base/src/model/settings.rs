@@ -22,6 +22,17 @@ pub struct Settings {
     pub lint: Lint,
     /// How runs are kept.
     pub journal: JournalSettings,
+    /// Where telemetry goes; only in the user's own file: no file of a project makes data leave.
+    pub telemetry: TelemetrySettings,
+}
+
+/// Where telemetry goes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TelemetrySettings {
+    /// The address of a collector, as in `OTEL_EXPORTER_OTLP_ENDPOINT`, which takes precedence.
+    pub endpoint: Option<Spanned<String>>,
+    /// Whether spans have what people, models and tools said, masked.
+    pub content: bool,
 }
 
 /// How runs are kept. A project can only ask for more than a person does.

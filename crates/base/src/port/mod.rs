@@ -17,6 +17,7 @@ mod search;
 mod server;
 mod store;
 mod tape;
+mod telemetry;
 mod written;
 
 use std::future::Future;
@@ -47,6 +48,9 @@ pub use server::{
 };
 pub use store::{EventLog, MOST_COUNTED, RunFilter, RunMatch, RunPage, RunSummary, Store, StoreError, Synced};
 pub use tape::Tape;
+pub use telemetry::{
+    AttributeValue, Attributes, CallFacts, Measurement, Metric, SharedTelemetry, SpanEvent, SpanParent, SpanRecord, Telemetry,
+};
 pub use written::WrittenCheck;
 
 use crate::event::Failure;

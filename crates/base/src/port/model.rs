@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{AgentDecision, Pending};
-use crate::event::{Message, ToolCall, Usage};
+use crate::event::{Message, ToolCall, TraceContext, Usage};
 use crate::model::{HostSource, ToolCalls, WireFormat};
 
 /// A secret value: `Debug`, `Display` and `Serialize` give `***`.
@@ -90,6 +90,8 @@ pub struct ModelRequest {
     pub connect_timeout: Duration,
     /// Who is told the text of the answer while it comes.
     pub listener: Option<Listener>,
+    /// The place in the trace that it goes out from; `None`: it is part of none.
+    pub trace: Option<TraceContext>,
 }
 
 /// Hears the text of an answer while it comes, whole each time. What it hears may still be dropped: only the reply counts.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Pending, Secret};
-use crate::event::{Failure, ServerQuestions, ServerTool};
+use crate::event::{Failure, ServerQuestions, ServerTool, TraceContext};
 use crate::model::{Grant, HostSource};
 
 /// A server. Equal ones are the same: steps and runs of one process share it.
@@ -128,6 +128,8 @@ pub struct ServerCall {
     pub timeout: Duration,
     /// The call was made before, and the server asked something.
     pub answers: Option<ServerAnswers>,
+    /// The place in the trace that it goes out from; `None`: it is part of none.
+    pub trace: Option<TraceContext>,
 }
 
 /// What a person answered to [`ServerQuestions`].
@@ -168,6 +170,8 @@ pub struct ResourceCall {
     pub uri: String,
     /// Time for the reading, once the server is there.
     pub timeout: Duration,
+    /// The place in the trace that it goes out from; `None`: it is part of none.
+    pub trace: Option<TraceContext>,
 }
 
 /// What a resource holds.

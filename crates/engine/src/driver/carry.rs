@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use serde_json::Value;
 
-use super::{CallResult, Door};
+use super::{CallResult, Door, RunTrace};
 use crate::engine::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::port::{
@@ -53,13 +53,20 @@ pub struct Ports {
     pub heard: Option<AnswerListener>,
     /// Records or replays the traffic of one run. With `None`, every call goes directly to its port.
     pub tape: Option<Arc<dyn Tape>>,
+    /// The trace that calls are part of, and tell others. With `None`, they tell nothing.
+    pub trace: Option<Arc<RunTrace>>,
     /// Hides secrets in everything that comes in.
     pub door: Door,
 }
 
 /// Carries out one request as the call of that number. If a port panics, only that call fails.
 pub fn carry_out(call: u64, request: CallRequest, ports: &Ports) -> impl Future<Output = CallResult> + use<> {
-    let ports = ports.clone();
+    let mut ports = ports.clone();
+    let mut request = request;
+    if let Some(trace) = &ports.trace {
+        trace.goes_with(call, &mut request);
+        ports.http = trace.http(call, ports.http);
+    }
     AssertUnwindSafe(async move { ask(call, request, &ports).await }).catch_unwind().map(|answer| answer.unwrap_or_else(|_| Err(fault())))
 }
 

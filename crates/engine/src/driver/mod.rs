@@ -9,6 +9,7 @@ mod door;
 mod person;
 mod runtime;
 mod spans;
+mod trace;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -23,6 +24,7 @@ pub use carry::{AnswerListener, Ports, carry_out};
 pub use door::Door;
 pub use person::{FoundPerson, PersonError, find_person};
 pub use runtime::Runtime;
+pub use trace::RunTrace;
 
 use crate::engine::{CallReply, Command, Input, Moment, Run};
 use crate::event::{Canceller, Event, Failure, RunEnd, RunStatus};

@@ -233,7 +233,7 @@ fn hide_in_request<'s>(secrets: &dyn Fn() -> Cow<'s, Secrets>, request: &mut Cal
             secrets().hide_in_map(arguments);
             answers.iter_mut().for_each(|answers| secrets().hide_in_map(&mut answers.answers));
         }
-        CallRequest::Resource(ResourceCall { server: _, uri, timeout: _ }) => secrets().hide_in(uri),
+        CallRequest::Resource(ResourceCall { server: _, uri, timeout: _, trace: _ }) => secrets().hide_in(uri),
         CallRequest::Mail(Mail { to, subject, text, html, key, .. }) => hidden_in(&mut [to, subject, text, key].into_iter().chain(html)),
         CallRequest::Print(parts) => hidden_in(&mut parts.iter_mut()),
         CallRequest::Write { folder: _, name, content: FileToWrite::Text(text) } => hidden_in(&mut [name, text].into_iter()),

@@ -6,7 +6,7 @@ use super::keys::{self, KeyTable};
 use super::reader::KeyReader;
 use super::world::World;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{JournalSettings, Lint, LintPath, Settings, unreadable};
+use crate::model::{JournalSettings, Lint, LintPath, Settings, TelemetrySettings, unreadable};
 use crate::source::{FileId, Spanned};
 use crate::syntax::Node;
 
@@ -49,7 +49,23 @@ fn settings(
     let sandbox = if has("sandbox") { keys.section("sandbox", &keys::USER_SANDBOX) } else { None };
     let readable = sandbox.map(|sandbox| readable_folders(&lower, &sandbox)).unwrap_or_default();
     let journal = journal.unwrap_or_default();
-    Settings { default_model, limits: agents::limits(&keys), policy, private_hosts, state_dir, readable, lint, journal }
+    let telemetry = if has("telemetry") { keys.section("telemetry", &keys::USER_TELEMETRY) } else { None };
+    let telemetry = telemetry.map(|telemetry| TelemetrySettings {
+        endpoint: telemetry.fixed("endpoint").filter(|endpoint| is_address(&lower, endpoint)),
+        content: telemetry.boolean("content").unwrap_or_default(),
+    });
+    let telemetry = telemetry.unwrap_or_default();
+    Settings { default_model, limits: agents::limits(&keys), policy, private_hosts, state_dir, readable, lint, journal, telemetry }
+}
+
+/// Whether a text is an address over HTTP; if not, it is reported.
+fn is_address(lower: &Lower, text: &Spanned<String>) -> bool {
+    let is_http = url::Url::parse(&text.value).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    if !is_http {
+        let message = format!("{} is not the address of a collector", quoted(&text.value));
+        lower.report(Diagnostic::bad_value(text.span, message).help("write it as http://127.0.0.1:4318"));
+    }
+    is_http
 }
 
 /// Folders that programs may read: those that no sandbox gives, whoever asks, are reported here; where links lead is looked at when a program starts.

@@ -12,7 +12,7 @@ use agent_client_protocol_schema::v1::{
     AuthenticateRequest, ContentBlock, Error, ErrorCode, Implementation, InitializeRequest, InitializeResponse, LoadSessionRequest,
     NewSessionRequest, NewSessionResponse, PermissionOption, PermissionOptionKind, PromptRequest, PromptResponse, RequestPermissionOutcome,
     RequestPermissionRequest, RequestPermissionResponse, SelectedPermissionOutcome, SessionNotification, SessionUpdate, StopReason,
-    ToolCallUpdateFields, ToolKind,
+    ToolCallUpdateFields,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -354,19 +354,8 @@ fn real(folder: &Path) -> Option<PathBuf> {
 
 /// The name of a tool for policies: its kind, which the protocol fixes; what a program calls it itself is its own word.
 fn tool_of(fields: &ToolCallUpdateFields) -> String {
-    match fields.kind.unwrap_or_default() {
-        ToolKind::Read => "read",
-        ToolKind::Edit => "edit",
-        ToolKind::Delete => "delete",
-        ToolKind::Move => "move",
-        ToolKind::Search => "search",
-        ToolKind::Execute => "execute",
-        ToolKind::Think => "think",
-        ToolKind::Fetch => "fetch",
-        ToolKind::SwitchMode => "switch_mode",
-        _ => "other",
-    }
-    .to_owned()
+    let kind = serde_json::to_value(fields.kind.unwrap_or_default()).unwrap_or_default();
+    kind.as_str().unwrap_or("other").to_owned()
 }
 
 /// What a policy's pattern is held against: the words of a command, else paths from the program's folder, else the address. A command that a shell would take apart

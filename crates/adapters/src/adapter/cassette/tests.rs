@@ -55,6 +55,7 @@ pub(super) fn request(text: &str) -> ModelRequest {
         timeout: Duration::from_secs(1),
         connect_timeout: Duration::from_secs(1),
         listener: None,
+        trace: None,
     }
 }
 
@@ -73,6 +74,7 @@ pub(super) fn started_with(run: &str, person: Value, inputs: Value) -> Event {
         hash: String::new(),
         files: Default::default(),
         tape: None,
+        trace: None,
         file: String::new(),
         inputs: Arc::new(inputs),
         channel: None,

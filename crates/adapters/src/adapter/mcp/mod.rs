@@ -415,7 +415,7 @@ impl McpServers {
     async fn resource(&self, call: &ResourceCall) -> Result<ResourceReply, Failure> {
         let (session, _) = self.session(&call.server).await?;
         let mut doubt = Doubt::of(self.entry(&call.server), &session);
-        let answer = session.read(&call.uri, call.timeout).await;
+        let answer = session.read(call).await;
         doubt.is_settled = !matches!(&answer, Err(fault) if fault.may_have_acted && fault.failure.kind == FailureKind::Timeout);
         let notes = session.inbox().notes(&call.server.run);
         match answer {

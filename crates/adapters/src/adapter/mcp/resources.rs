@@ -1,17 +1,15 @@
 //! Resources of a server: listed for people, and read by `read` steps.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::program::LONGEST_LINE;
 use super::protocol;
 use super::session::ServerSession;
-use super::tools::patience;
+use super::tools::{patience, put_trace};
 use crate::adapter::http::{HttpFault, in_words};
 use crate::event::{Failure, FailureKind};
-use crate::port::ResourceReply;
+use crate::port::{ResourceCall, ResourceReply};
 
 impl ServerSession {
     /// The URIs of the server's resources, and its resource templates. Empty if the server has no resources.
@@ -39,17 +37,20 @@ impl ServerSession {
     ///
     /// # Errors
     /// Fails if the server has no resources, does not know the URI, does not answer in time, or its answer is not valid or too large.
-    pub(super) async fn read(&self, uri: &str, time: Duration) -> Result<ResourceReply, HttpFault> {
+    pub(super) async fn read(&self, call: &ResourceCall) -> Result<ResourceReply, HttpFault> {
         if !self.gives().resources {
             return Err(self.fault(FailureKind::BadRequest, "it gives no resources"));
         }
+        let time = call.timeout;
         let until = Instant::now() + patience(time);
         let late = |_| {
             let message = format!("no answer within {}{}", in_words(time), self.last_line());
             let own = || HttpFault::after_sending(self.inbox().scrub.failure(FailureKind::Timeout, message));
             Err(self.without_token(time).unwrap_or_else(own))
         };
-        let result = match timeout_at(until, self.ask("resources/read", json!({ "uri": uri }))).await.unwrap_or_else(late)? {
+        let mut params = json!({ "uri": call.uri });
+        put_trace(&mut params, call.trace.as_ref());
+        let result = match timeout_at(until, self.ask("resources/read", params)).await.unwrap_or_else(late)? {
             Ok(result) => result,
             Err(error) => return Err(self.refused("resources/read", &error)),
         };

@@ -273,13 +273,16 @@ impl ServerSession {
         self.request_with(method, params, &BTreeMap::new()).await
     }
 
-    /// Builds a request, with the metadata that this version requires.
+    /// Builds a request, with the metadata that this version requires beside those in `params`.
     pub(super) fn message(&self, id: u64, method: &str, params: Value) -> Value {
         let mut params = if let Value::Object(params) = params { params } else { Map::new() };
         let version = self.version();
         let mut meta = if version.has_initialize() { Map::new() } else { protocol::meta(&version, self.asks) };
         if method == "tools/call" {
             meta.insert("progressToken".into(), id.into());
+        }
+        if let Some(Value::Object(given)) = params.remove("_meta") {
+            meta.extend(given);
         }
         if !meta.is_empty() {
             params.insert("_meta".into(), Value::Object(meta));

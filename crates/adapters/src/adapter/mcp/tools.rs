@@ -19,7 +19,7 @@ use super::web::Trouble;
 use crate::adapter::held;
 use crate::adapter::http::{HttpFault, in_words};
 use crate::adapter::scrub::visible;
-use crate::event::{Failure, FailureKind, ServerQuestion, ServerTool};
+use crate::event::{Failure, FailureKind, ServerQuestion, ServerTool, TraceContext};
 use crate::port::{INSTRUCTIONS, ServerCall, ServerReply};
 
 /// Maximum number of tools or resources of a server, and of pages of a list.
@@ -202,6 +202,7 @@ impl ServerSession {
             }
             given.state.iter().for_each(|state| params["requestState"] = state.clone());
         }
+        put_trace(&mut params, call.trace.as_ref());
         if self.takes_tasks() && listed.as_tasks.contains(tool) {
             params["task"] = json!({ "ttl": call.timeout.as_millis() as u64 });
         }
@@ -276,6 +277,11 @@ impl ServerSession {
         // A server that does not know the session has not processed the request.
         self.request_with(method, params, more).await.map_err(|trouble| trouble.or_gone(GONE))
     }
+}
+
+/// Says in a request from which place in a trace it goes out. The names have no prefix (SEP-414).
+pub(super) fn put_trace(params: &mut Value, trace: Option<&TraceContext>) {
+    trace.into_iter().flat_map(TraceContext::fields).for_each(|(name, value)| params["_meta"][name] = value.into());
 }
 
 /// The headers that repeat arguments of a call.

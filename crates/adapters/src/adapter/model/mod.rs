@@ -24,7 +24,7 @@ use serde_json::Value;
 use super::http::{Http, HttpAnswer, HttpCall, HttpFault, ReadProgress, SseEvent, connect_time, in_words as time_in_words};
 use super::own::OwnFiles;
 use super::scrub::Scrub;
-use crate::event::Failure;
+use crate::event::{Failure, TraceContext};
 use crate::model::FailureKind;
 use crate::port::{Listener, ModelClient, ModelReply, ModelRequest, Pending, Secret, WireFormat};
 use crate::redact::is_recognised;
@@ -126,6 +126,7 @@ async fn ask(HttpModelClient { http, own }: &HttpModelClient, request: &ModelReq
         }
     };
     headers.push(("accept".to_owned(), Secret::new("text/event-stream, application/json")));
+    headers.extend(request.trace.iter().flat_map(TraceContext::fields).map(|(name, value)| (name.to_owned(), Secret::new(value))));
     let call = HttpCall {
         method: "POST",
         url: &url,

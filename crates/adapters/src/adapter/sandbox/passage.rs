@@ -146,9 +146,9 @@ impl Passage {
         if request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum::<usize>() > LARGEST_HEAD {
             return Err(said(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the headers are longer than 64 KiB"));
         }
-        self.authorize(request.headers())?;
+        self.authorize(request.headers()).map_err(|answer| *answer)?;
         let is_tunnel = request.method() == Method::CONNECT;
-        let (authority, scheme) = target(request.uri(), is_tunnel)?;
+        let (authority, scheme) = target(request.uri(), is_tunnel).map_err(|answer| *answer)?;
         let stream = self.way(&authority, scheme).await.map_err(|why| self.no_way(why))?;
         if !is_tunnel {
             return self.forward(request, &authority, stream, seat).await;
@@ -163,7 +163,7 @@ impl Passage {
         Ok(Response::new(Either::Right(Full::default())))
     }
 
-    fn authorize(&self, headers: &HeaderMap) -> Result<(), Answer> {
+    fn authorize(&self, headers: &HeaderMap) -> Result<(), Box<Answer>> {
         let wanted = format!("Basic {}", BASE64_STANDARD.encode(&self.credentials));
         let mut given = headers.get_all(PROXY_AUTHORIZATION).iter();
         if given.next().is_some_and(|value| value.as_bytes() == wanted.as_bytes()) && given.next().is_none() {
@@ -171,7 +171,7 @@ impl Passage {
         }
         let mut answer = said(StatusCode::PROXY_AUTHENTICATION_REQUIRED, "this is the proxy of another program");
         answer.headers_mut().insert(PROXY_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"flow\""));
-        Err(answer)
+        Err(Box::new(answer))
     }
 
     /// A connection to `host:port`, if the program may have one.
@@ -260,8 +260,8 @@ impl Passage {
 }
 
 /// `host:port` of a request, and whether it is for https or http.
-fn target(uri: &Uri, is_tunnel: bool) -> Result<(String, &'static str), Answer> {
-    let wrong = |what: &str| said(StatusCode::BAD_REQUEST, what);
+fn target(uri: &Uri, is_tunnel: bool) -> Result<(String, &'static str), Box<Answer>> {
+    let wrong = |what: &str| Box::new(said(StatusCode::BAD_REQUEST, what));
     let authority = uri.authority().ok_or_else(|| wrong("a proxy is asked with the whole address"))?;
     match (is_tunnel, uri.scheme_str(), authority.port_u16()) {
         (true, None, Some(_)) => Ok((authority.to_string(), "https")),

@@ -194,6 +194,7 @@ pub(super) fn ports(outside: &Arc<Outside>, clock: Arc<dyn Clock>) -> Ports {
         printer: outside.clone(),
         heard: None,
         tape: None,
+        trace: None,
         door: Door::default(),
     }
 }
@@ -272,6 +273,7 @@ pub(super) fn start() -> Box<RunStart> {
         hash: String::new(),
         files: Default::default(),
         tape: None,
+        trace: None,
         served: false,
         file: String::new(),
         inputs: Arc::new(Value::Object(Default::default())),

@@ -418,6 +418,7 @@ impl Run {
             tool_calls: model.tool_calls,
             connect_timeout: CONNECT_TIMEOUT,
             listener: None,
+            trace: None,
         })
     }
 

@@ -35,7 +35,7 @@ impl RunState {
             Happening::StepStarted { step, attempt, items, .. } => {
                 self.step_started(plan, self.find(step)?, *attempt, items.as_deref(), now);
             }
-            Happening::CallOpened { step, asked, inputs, channel, person } => {
+            Happening::CallOpened { step, asked, inputs, channel, person, pipeline: _ } => {
                 let at = self.find(step)?;
                 let (inputs, channel, person) = (inputs.clone(), channel.clone(), person.clone());
                 self.call_opened(plan, at, *asked, Instance { parent: Some(at), inputs, channel, person, ..Instance::default() }, now)?;

@@ -8,7 +8,7 @@ use crate::engine::acts::CalledTool;
 use crate::engine::command::CallRequest;
 use crate::engine::opening::Opening;
 use crate::engine::state::NodeRef;
-use crate::event::{Failure, FailureKind, Happening};
+use crate::event::{Failure, FailureKind, Happening, SharedValue};
 use crate::model::{CallStep, PipelineId, Step, StepKind};
 use crate::port::Rows;
 
@@ -35,7 +35,7 @@ impl Run {
             return Ok(());
         }
         match person {
-            Ok(person) => self.emit(Happening::CallOpened { step: self.path(at), asked: None, inputs, channel, person }),
+            Ok(person) => self.emit(self.call_opens(at, called, None, inputs, channel, person)),
             Err(query) => {
                 let shown = json!({ "query": query.query, "with": query.with });
                 self.call_out(at, "person", shown, request, query.timeout.as_millis() as u64);
@@ -48,8 +48,22 @@ impl Run {
     pub(crate) fn person_came(&mut self, at: NodeRef, step: &Step, called: PipelineId, rows: Rows) -> Result<(), Failure> {
         let Opening { inputs, channel, .. } = self.opening_of(at, step, called)?;
         let person = self.person_found(called, rows)?;
-        self.emit(Happening::CallOpened { step: self.path(at), asked: None, inputs, channel, person });
+        self.emit(self.call_opens(at, called, None, inputs, channel, person));
         Ok(())
+    }
+
+    /// That a called pipeline began.
+    pub(crate) fn call_opens(
+        &self,
+        at: NodeRef,
+        called: PipelineId,
+        asked: Option<usize>,
+        inputs: SharedValue,
+        channel: Option<String>,
+        person: SharedValue,
+    ) -> Happening {
+        let pipeline = self.plan.pipeline(called).pipeline.name.value.clone();
+        Happening::CallOpened { step: self.path(at), asked, pipeline, inputs, channel, person }
     }
 
     fn opening_of(&self, at: NodeRef, step: &Step, called: PipelineId) -> Result<Opening, Failure> {

@@ -145,6 +145,7 @@ impl World {
             deadline_ms: None,
             files: Default::default(),
             tape: None,
+            trace: None,
             max_cost_usd: None,
             marks: crate::event::Marks::default(),
         })));

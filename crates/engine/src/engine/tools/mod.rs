@@ -289,7 +289,7 @@ impl Run {
         let call = self.asked_called(at, place, tool, shown, timeout);
         let Opening { inputs, channel, person } = opening;
         match person {
-            Ok(person) => self.emit(Happening::CallOpened { step: self.path(at), asked: Some(place), inputs, channel, person }),
+            Ok(person) => self.emit(self.call_opens(at, called, Some(place), inputs, channel, person)),
             Err(query) => self.send_out(at, tool, call, CallRequest::Query(query)),
         }
         Ok(())
@@ -319,7 +319,7 @@ impl Run {
         let result = match (result, self.planned_of(at).called_tool(&asked.tool)) {
             (Ok(CallReply::Rows(rows)), Some(called)) => match self.opening_with(at, called, &asked, rows) {
                 Ok((Opening { inputs, channel, .. }, person)) => {
-                    return self.emit(Happening::CallOpened { step: self.path(at), asked: Some(place), inputs, channel, person });
+                    return self.emit(self.call_opens(at, called, Some(place), inputs, channel, person));
                 }
                 Err(failure) => Err(failure),
             },

@@ -349,6 +349,7 @@ impl Run {
             arguments,
             timeout,
             answers: None,
+            trace: None,
         }))
     }
 
@@ -357,7 +358,7 @@ impl Run {
     /// # Errors
     /// Fails if the server's settings cannot be filled in.
     pub(crate) fn resource_request(&self, at: NodeRef, server: &str, uri: String, timeout: Duration) -> Result<ResourceCall, Failure> {
-        Ok(ResourceCall { server: self.server(at, server)?, uri, timeout })
+        Ok(ResourceCall { server: self.server(at, server)?, uri, timeout, trace: None })
     }
 
     /// The content of a resource of a server, as a file.

@@ -23,6 +23,13 @@ pub(crate) static USER_SETTINGS: KeyTable = KeyTable::of("user settings").keys(&
     key("state_dir", Path, "the folder where runs of all projects are kept, in place of .flow in each"),
     key("sandbox", Keys(&USER_SANDBOX), "what the sandbox gives to programs on this machine"),
     key("journal", Keys(&USER_JOURNAL), "how runs of this user are kept"),
+    key("telemetry", Keys(&USER_TELEMETRY), "where traces and metrics of runs are sent"),
+]);
+
+/// `telemetry` of a user.
+pub(crate) static USER_TELEMETRY: KeyTable = KeyTable::of("telemetry").keys(&[
+    key("endpoint", Fixed, "the address of an OpenTelemetry collector, such as http://127.0.0.1:4318"),
+    key("content", Boolean, "whether what people, models and tools said is sent, too, masked"),
 ]);
 
 /// `sandbox` of a user.

@@ -100,7 +100,15 @@ impl World {
 fn echo(server: &ToolServer, list: &ToolList, text: &str, time: Duration) -> ServerCall {
     let tool = list.tools.iter().find(|tool| tool.name == "echo").unwrap();
     let arguments = Map::from_iter([("text".to_owned(), Value::from(text))]);
-    ServerCall { server: server.clone(), tool: "echo".to_owned(), hash: tool.hash.clone(), arguments, timeout: time, answers: None }
+    ServerCall {
+        server: server.clone(),
+        tool: "echo".to_owned(),
+        hash: tool.hash.clone(),
+        arguments,
+        timeout: time,
+        answers: None,
+        trace: None,
+    }
 }
 
 /// Enough for anything that is not to be awaited in vain.

@@ -6,7 +6,7 @@ use crate::port::{ResourceCall, ResourceFile, ResourceReply};
 
 impl World {
     async fn read(&self, server: &ToolServer, uri: &str, timeout: Duration) -> Result<ResourceReply, Failure> {
-        self.servers.read(ResourceCall { server: server.clone(), uri: uri.to_owned(), timeout }).await
+        self.servers.read(ResourceCall { server: server.clone(), uri: uri.to_owned(), timeout, trace: None }).await
     }
 }
 

@@ -163,6 +163,30 @@ async fn call_fails(answer: impl Fn(&Heard) -> String + Send + 'static, time: Du
 }
 
 #[test]
+fn a_call_says_the_trace_that_it_is_part_of() {
+    run(async {
+        let (url, seen) = serve(Box::new(|heard| match heard.body["method"].as_str() {
+            Some("server/discover") => json_answer(heard, &discovered()),
+            Some("tools/list") => json_answer(heard, &tools()),
+            _ => json_answer(heard, &told("hi")),
+        }))
+        .await;
+        let world = World::new();
+        let server = world.web(&url);
+        let list = world.list(&server).await.unwrap();
+        let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let trace = crate::event::TraceContext::read(parent, Some("a=1"));
+        let call = crate::port::ServerCall { trace, ..echo(&server, &list, "x", LONG) };
+        assert_eq!(world.servers.call(call).await.unwrap().value, text("hi"));
+        let seen = seen.lock().unwrap();
+        let meta = &seen.iter().find(|heard| heard.is("tools/call")).unwrap().body["params"]["_meta"];
+        assert_eq!((&meta["traceparent"], &meta["tracestate"]), (&text(parent), &text("a=1")));
+        assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+        assert!(seen.iter().filter(|heard| !heard.is("tools/call")).all(|heard| heard.body["params"]["_meta"]["traceparent"].is_null()));
+    });
+}
+
+#[test]
 fn the_new_version_says_everything_with_each_request() {
     run(async {
         let (url, seen) = serve(Box::new(|heard| match heard.body["method"].as_str() {

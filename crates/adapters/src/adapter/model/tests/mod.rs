@@ -126,6 +126,7 @@ pub(super) fn request(wire: WireFormat, base_url: String) -> ModelRequest {
         timeout: Duration::from_secs(10),
         connect_timeout: Duration::from_secs(5),
         listener: None,
+        trace: None,
     }
 }
 

@@ -1,0 +1,53 @@
+//! Who observes the runs of this program: a collector of OpenTelemetry, if an endpoint is set.
+
+use crate::adapter::environment::text;
+use crate::event::TraceContext;
+use crate::model::TelemetrySettings;
+use crate::port::SharedTelemetry;
+
+/// How long the end of the program waits for the collector.
+#[cfg(feature = "telemetry")]
+const TO_END: std::time::Duration = std::time::Duration::from_secs(3);
+
+#[cfg(feature = "telemetry")]
+static OBSERVER: std::sync::OnceLock<Option<std::sync::Arc<crate::runtime::Otlp>>> = std::sync::OnceLock::new();
+
+/// Who observes runs, opened once; a setting that cannot be used is told and stops nothing.
+#[cfg(feature = "telemetry")]
+pub(super) fn observer(settings: &TelemetrySettings) -> Option<SharedTelemetry> {
+    use crate::runtime::{Otlp, OtlpSettings};
+    let open = || {
+        let endpoint = settings.endpoint.as_ref().map(|endpoint| endpoint.value.as_str());
+        let opened = OtlpSettings::of_environment(endpoint, settings.content).and_then(|settings| Otlp::open(&settings));
+        opened.unwrap_or_else(|why| {
+            tell!("telemetry: nothing is sent: {why}");
+            None
+        })
+    };
+    OBSERVER.get_or_init(|| open().map(std::sync::Arc::new)).clone().map(|observer| observer as SharedTelemetry)
+}
+
+#[cfg(not(feature = "telemetry"))]
+pub(super) fn observer(_: &TelemetrySettings) -> Option<SharedTelemetry> {
+    None
+}
+
+/// Sends what is left, at the end of the program, and tells what could not be sent.
+pub(super) fn close(is_quiet: bool) {
+    #[cfg(feature = "telemetry")]
+    if let Some(lost) = OBSERVER.get().cloned().flatten().and_then(|observer| observer.close(TO_END)).filter(|_| !is_quiet) {
+        tell!("telemetry: {lost}");
+    }
+    #[cfg(not(feature = "telemetry"))]
+    let _ = is_quiet;
+}
+
+/// The place in a trace that `TRACEPARENT` and `TRACESTATE` name.
+pub(super) fn caller(is_quiet: bool) -> Option<TraceContext> {
+    let parent = text("TRACEPARENT").filter(|parent| !parent.is_empty())?;
+    let caller = TraceContext::read(&parent, text("TRACESTATE").as_deref());
+    if caller.is_none() && !is_quiet {
+        tell!("TRACEPARENT is not valid and is ignored; the run begins a trace of its own");
+    }
+    caller
+}
