@@ -9,12 +9,13 @@ use super::{RunError, conversations_file, find, has_keys, kept, settings};
 use crate::adapter::audit_file::AuditFile;
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::environment;
+use crate::adapter::files;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::started::{MayRun, holds_code};
 use crate::adapter::trusted::Trusted;
 use crate::check::Checked;
 use crate::load::load;
-use crate::model::{Pipeline, Program, is_code, is_data, is_table};
+use crate::model::{Program, StartedBy, is_code, is_data, is_table};
 use crate::port::Secret;
 
 /// The places of a project and, if there is one, of the program that runs with this environment. `env_file`: where variables of it stand; `journal`: where the run
@@ -106,12 +107,14 @@ fn of_servers(named: MayRun, program: &Program, own: &mut OwnFiles) {
     let is_written = |place: &PathBuf| written.iter().any(|folder| real(place).starts_with(folder));
     own.fixed.retain(|place| place.is_file() && is_code(place) != Some(false) || !is_written(place));
     own.code_in.retain(|place| !is_written(place));
-    let starts = |pipeline: &Arc<Pipeline>| pipeline.commands().iter().map(|command| command.starts_in(pipeline)).collect::<Vec<_>>();
-    own.starts.extend(program.pipelines.iter().flat_map(starts));
+    // The folder that an agent program works in is data.
+    let starts = program.pipelines.iter().filter(|pipeline| pipeline.commands().iter().any(|command| command.by != StartedBy::Model));
+    own.starts.extend(starts.map(|pipeline| pipeline.folder.clone()));
 }
 
+/// Where a folder is, or would be if it were there.
 fn real(folder: &Path) -> PathBuf {
-    real_folder(folder).unwrap_or_else(|_| folder.to_path_buf())
+    real_folder(folder).unwrap_or_else(|_| files::real(folder))
 }
 
 /// Whether a file with this text would be one of this language.

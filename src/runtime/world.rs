@@ -162,7 +162,7 @@ pub(crate) fn know_prices(checked: &Checked, default_model: Option<(&Model, &str
     }
     let replaced = default_model.map(|(model, from)| (format!("{DEFAULT_MODEL} (from {from})"), model));
     let mut all = models(program, replaced.is_some()).map(|(name, model)| (name.to_owned(), model)).chain(replaced);
-    match all.find(|(_, model)| model.price.is_none() && !is_file(model)) {
+    match all.find(|(_, model)| !model.is_priced() && !is_file(model)) {
         Some((name, _)) => Err(RunError::usage(format!("a bound on money cannot be held: model {name} has no price"))),
         None => Ok(()),
     }

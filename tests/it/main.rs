@@ -80,5 +80,6 @@ mod timesheet_answers;
 mod timesheet_data;
 mod trust;
 mod trust_started;
+mod twin_review;
 mod wildcards;
 mod yaml_suite;

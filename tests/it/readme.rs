@@ -109,9 +109,10 @@ fn the_commands_of_the_readme_do_what_it_says() {
     let project = reader();
     let all: Vec<Vec<Shown>> = blocks(&readme, "console").into_iter().map(commands).collect();
     let (own_model, scripted): (Vec<_>, Vec<_>) = all.into_iter().partition(|block| block.iter().any(|c| c.command.starts_with("export ")));
-    assert_eq!((own_model.len(), scripted.len()), (1, 5), "every block is known here");
+    assert_eq!((own_model.len(), scripted.len()), (1, 6), "every block is known here");
     let printed: Vec<String> = scripted.iter().map(|block| run(project.path(), block)).collect();
     assert!(printed[0].starts_with("Hi Ana,") && printed[0].contains("hours this week"), "{}", printed[0]);
+    assert!(printed.iter().any(|printed| printed.contains("\"ended\": \"agreed\"")), "{printed:?}");
     assert!(printed.iter().any(|printed| printed.contains("| East | 217343.87 | 12 | 243425.13 |")), "{printed:?}");
 
     let (url, seen) = model();

@@ -87,6 +87,10 @@ const UNSEEN: &[(&str, &str)] = &[
     ("is read as it is written", "braces in a text"),
     ("but has no embed", "a key that another one needs"),
     ("is more than 50", "the most of one key"),
+    ("has neither \"preset\" nor \"program\"", "one of two keys"),
+    ("prints text, so its answer", "a key that goes with another one"),
+    ("does not say where the answer stands", "a key that another one needs"),
+    ("holds a space; it is one program", "the form of a word in a list"),
 ];
 
 #[test]

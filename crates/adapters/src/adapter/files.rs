@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::os;
 use crate::diagnostic::visible;
@@ -39,13 +39,23 @@ pub(super) fn here(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
-/// The path with links resolved, except in its last part. If it does not exist, the path that it would have.
-pub(super) fn real(path: &Path) -> PathBuf {
+/// The path with links resolved, except in its last part. If it does not exist, the path that it would have: `..` behind what is not there is taken as it is written.
+pub fn real(path: &Path) -> PathBuf {
     let path = &std::path::absolute(here(path)).unwrap_or_else(|_| path.to_path_buf());
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.clone() };
     for above in folder.ancestors() {
         if let (Ok(real), Ok(rest)) = (above.canonicalize(), folder.strip_prefix(above)) {
-            return real.join(rest).join(name);
+            let mut place = real;
+            for part in rest.components() {
+                _ = match part {
+                    Component::ParentDir => place.pop(),
+                    part => {
+                        place.push(part);
+                        true
+                    }
+                };
+            }
+            return place.join(name);
         }
     }
     path.clone()

@@ -140,7 +140,7 @@ pub fn may_run(started: &Started) -> MayRun {
     let (folder, project) = (real(&started.folder), real(&started.project));
     let mut found = MayRun::default();
     let mut look = |from: &Path, path: &Path, role: WordRole| {
-        let path = from.join(path);
+        let path = there(from, path);
         let is_ours = |place: &Path| place.starts_with(&folder) || place.starts_with(&project);
         match path.canonicalize() {
             // A link in the project counts as its target.
@@ -202,6 +202,12 @@ pub fn may_run(started: &Started) -> MayRun {
     MayRun { loaded, words: started.words.iter().cloned().collect(), ..found }
 }
 
+/// A path from a folder. The folder may be made later: then `..` is taken as it is written.
+fn there(folder: &Path, path: &Path) -> PathBuf {
+    let path = folder.join(path);
+    if path.exists() { path } else { files::real(&path) }
+}
+
 /// The names in a folder, without hidden ones.
 fn names_in(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_NAMES);
@@ -252,7 +258,7 @@ fn candidates(words: &[String], folder: &Path) -> BTreeSet<String> {
             });
             found.extend(glued.map(ToOwned::to_owned));
             // `$PWD/servers/mcp.py`.
-            if !folder.join(token).exists() {
+            if !there(folder, Path::new(token)).exists() {
                 found.extend(token.match_indices('/').filter_map(|(at, _)| token.get(at + 1..)).map(ToOwned::to_owned));
             }
             let module = if before == "-m" { Some(token) } else { token.strip_prefix("-m") };

@@ -70,6 +70,11 @@ impl Model {
     pub fn new(provider: Provider) -> Model {
         Model { provider, ..Model::default() }
     }
+
+    /// Whether something says what a call may cost: its price, or of a program the most US dollars of a call.
+    pub fn is_priced(&self) -> bool {
+        self.price.is_some() || self.provider.program().is_some_and(|program| program.max_cost_usd.is_some())
+    }
 }
 
 /// Who answers for a model.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Rule;
-use crate::diagnostic::{self, Code, Diagnostic};
+use crate::diagnostic::{self, Diagnostic};
 use crate::load::{self, Loaded};
 use crate::plan;
 use crate::port::MemoryFiles;

@@ -21,15 +21,15 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     for name in with_fallbacks(file, used) {
         let Some(model) = file.models.get(name) else { continue };
         let (what, help) = match &model.provider {
-            _ if model.price.is_some() => continue,
+            _ if model.is_priced() => continue,
             Provider::Service(service) if service.preset().is_paid => {
                 ("has no price; add price, 0 if it is free", "add price: { input: …, output: … }, in US dollars per million tokens")
             }
-            Provider::Program(program) if program.max_cost_usd.is_none() => (
+            Provider::Program(_) => (
                 "is a program of which nothing says what a call may cost",
                 "add max_cost_usd: with the most US dollars of one call, or price: { input: 0, output: 0 } if it is free",
             ),
-            Provider::Service(_) | Provider::Program(_) | Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken => continue,
+            Provider::Service(_) | Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken => continue,
         };
         let message = format!("{key} is set, but model {} {what}", quoted(name));
         out.push(finding(Code::UnpricedModel, model.span, &message).help(help));
