@@ -10,7 +10,9 @@ use crate::model::{DialogueStep, MOST_DIALOGUE_TURNS, Until};
 use crate::source::Spanned;
 
 pub(super) fn dialogue(keys: &KeyReader) -> Option<DialogueStep> {
-    let (agents, topic) = (keys.names("dialogue"), keys.text("topic"));
+    let name = |node| keys.lower.name("dialogue", node);
+    let agents = keys.list("dialogue").map(|nodes| nodes.iter().filter_map(name).collect());
+    let topic = keys.text("topic");
     let attach = keys.read("attach", Lower::expressions);
     let (limits, summary) = (limits_of_dialogue(keys), keys.name("summary"));
     let max_turns = max_turns(keys, limits.span.is_some());

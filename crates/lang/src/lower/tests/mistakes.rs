@@ -232,7 +232,7 @@ fn a_dialogue_has_two_agents_a_topic_and_an_end() {
     F004 6:7 step "c" has no "topic" = add topic: what they talk about
     F022 6:43 "max_turns" of step "c" is 200; at most 100 are allowed = write 100 or less
     F002 6:58 unknown key "max_steps" in "limits" of step "c" = use one of: deadline, max_tokens, max_cost_usd
-    F311 7:24 step "d" has 1 agent; a dialogue needs two or more = name another agent
+    F005 7:24 "dialogue" must be a list, found the text "x" = write a list
     F505 7:48 max_turns must be 1 or more; leave it out for the default = write a number above 0, or remove the key
     F005 7:58 "until" of step "d" must be a group of keys, found the text "AGREED" = write keys such as all_say, judge, repeats
     "#);
