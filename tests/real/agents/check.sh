@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Real agent programs behind flow, against endpoints on this machine: Claude Code with its print mode and over the Agent Client Protocol, and Codex.
+# install.sh brings them. They run in flow's sandbox, which lets them reach that one endpoint and nothing else.
+#     tests/real/agents/check.sh [PATH OF flow]
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+flow=$(realpath "${1:-target/debug/flow}")
+bin=$PWD/.real/agents/node_modules
+codex=$(find "$bin/@openai" -name codex -type f -size +1M | head -1)
+place=$(mktemp -d)
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+python3 tests/real/agents/models.py "$port" &
+models=$!
+trap 'kill $models; rm -rf "$place"' EXIT
+for _ in $(seq 50); do curl -s -o /dev/null "http://127.0.0.1:$port/" && break; sleep 0.1; done
+
+printf '[sandbox]\nreadable = ["%s"]\n' "$PWD/.real/agents" > "$place/config.toml"
+touch "$place/flow.toml"
+pipeline() { # NAME, the model's keys, the prompt
+    printf 'flow: 1\nname: %s\nsecrets: { KEY: the key of the agent }\npolicies: { p: { file_access: { read: ["**"] }, network_access: { hosts: ["127.0.0.1:%s"] }, allowed_tools: ["execute(git status)"] } }\npolicy: p\nmodels:\n  default: { %s, api_key: "{{ secrets.KEY }}", timeout: 90s, retry: { max_attempts: 1 } }\nagents: { helper: { instructions: You help. } }\nsteps:\n  - { id: ask, agent: helper, prompt: "%s" }\noutputs: { answer: "{{ steps.ask.output }}" }\n' "$1" "$port" "$2" "$3" > "$place/$1.yaml"
+}
+run() { # NAME, what its answer must hold
+    local said
+    said=$(cd "$place" && FLOW_CONFIG="$place/config.toml" KEY=dummy PATH="$bin/.bin:$PATH" FLOW_SANDBOX=$kind "$flow" run "$1.yaml" --trust 2> "$place/$1.err") || { echo "$1 in $kind failed:"; cat "$place/$1.err"; exit 1; }
+    case $said in *"$2"*) echo "ok  $1 in $kind: $(echo "$said" | tail -1 | cut -c1-90)" ;; *) echo "$1 in $kind said: $said"; exit 1 ;; esac
+}
+own="model_providers.own={name=\\\"own\\\",base_url=\\\"http://127.0.0.1:$port/v1\\\",wire_api=\\\"responses\\\",env_key=\\\"CODEX_API_KEY\\\"}"
+pipeline claude "provider: cli, preset: claude_code, model: stand-in, base_url: 'http://127.0.0.1:$port'" "What is there?"
+pipeline codex "provider: cli, preset: codex, model: stand-in, program: ['$codex', exec, --json, --skip-git-repo-check, -c, \"model_provider=\\\"own\\\"\", -c, \"$own\"], network: ['127.0.0.1:$port']" "What is there?"
+pipeline acp "provider: acp, preset: claude_code, base_url: 'http://127.0.0.1:$port'" "RUN: touch made.txt"
+for kind in bubblewrap landlock; do
+    run claude "Heard: What is there?"
+    run codex "Heard: "
+    run acp "refused permission"
+    blocked=$(cd "$place" && "$flow" audit export --format jsonl | grep '"result":"blocked"' | grep -c 'tool execute touch made.txt' || true)
+    [ "$blocked" -ge 1 ] || { echo "the audit does not know that the command was blocked"; exit 1; }
+done
+[ ! -e "$place/made.txt" ]
+(cd "$place" && "$flow" audit verify)
