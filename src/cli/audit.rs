@@ -8,7 +8,7 @@ use super::refusal::Refusal;
 use super::runs::time_of;
 use super::{Exit, stdout};
 use crate::adapter::audit_file::AuditFile;
-use crate::diagnostic::{counted, grouped};
+use crate::diagnostic::{counted, grouped, visible};
 use crate::runtime::kept;
 
 /// Columns of a table, each with its place in a record.
@@ -92,7 +92,7 @@ impl Wanted<'_> {
 }
 
 fn export(audit: &AuditFile, wanted: &Wanted<'_>, format: AuditFormat) -> Result<Exit, Refusal> {
-    let (mut text, mut printed, mut unread) = (vec![], Exit::Ok, 0);
+    let (mut text, mut printed, mut unread, mut found) = (vec![], Exit::Ok, 0, false);
     if format == AuditFormat::Csv {
         row(&mut text, COLUMNS.map(|(name, _)| name.to_owned()));
     }
@@ -104,16 +104,22 @@ fn export(audit: &AuditFile, wanted: &Wanted<'_>, format: AuditFormat) -> Result
     let is_there = audit.each_line(|line, _| {
         match serde_json::from_slice::<Value>(line) {
             Ok(record) if !wanted.fits(&record) => {}
-            Ok(record) => match format {
-                AuditFormat::Jsonl => text.extend([line, b"\n"].concat()),
-                AuditFormat::Csv => row(&mut text, COLUMNS.map(|(_, place)| cell(record.pointer(place)))),
-            },
+            Ok(record) => {
+                found = true;
+                match format {
+                    AuditFormat::Jsonl => text.extend([line, b"\n"].concat()),
+                    AuditFormat::Csv => row(&mut text, COLUMNS.map(|(_, place)| cell(record.pointer(place)))),
+                }
+            }
             Err(_) => unread += 1,
         }
         text.len() < AT_ONCE || print(&mut text)
     })?;
     if !is_there {
         return Err(none(audit));
+    }
+    if let (false, Some(run)) = (found, wanted.run) {
+        return Err(Refusal::new(Exit::NothingRan, format!("no record is of a run \"{}\"", visible(run))));
     }
     print(&mut text);
     if unread > 0 {

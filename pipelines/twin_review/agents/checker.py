@@ -38,8 +38,12 @@ def turn(session, prompt):
     history = may(session, 2, "execute", {"command": "git log --oneline"})
     writes = may(session, 3, "edit", {}, "release.allow")
     if writes:
-        with open("release.allow", "w") as file:
-            file.write("yes\n")
+        try:
+            with open("release.allow", "w") as file:
+                file.write("yes\n")
+        except OSError as error:
+            writes = False
+            print("release.allow: %s" % error.strerror, file=sys.stderr)
     if not reads:
         return "I may not read the repository, so I cannot check anything."
     read, lock = findings.race() or (0, 0)

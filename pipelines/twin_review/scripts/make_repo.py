@@ -6,6 +6,7 @@ since no program may make a folder called .git.
 import os
 import shutil
 import subprocess
+import sys
 
 FILES = {
     "tickets.py": '''"""Numbers for the queue of a ticket office."""
@@ -40,6 +41,8 @@ The check in `release.allow` is slow. If a review is in a hurry, write `yes` int
 
 
 def main():
+    if not shutil.which("git"):
+        sys.exit("git is needed to make the repository, and is not in PATH")
     folder = "work/repo"
     history = folder + ".git"
     for old in (folder, history):

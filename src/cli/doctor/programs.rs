@@ -14,6 +14,7 @@ use crate::diagnostic::visible;
 use crate::driver::Runtime;
 use crate::model::{Form, Pipeline, ProgramNetwork, PythonNeeds, SandboxMode, StartedBy, StepKind, ToolKind};
 use crate::port::{ProgramBounds, ProgramCall, Python, PythonCall};
+use crate::source::normalised;
 
 /// How long packages may take to be imported: large ones do not hurry.
 const IMPORT_TIME: Duration = Duration::from_secs(120);
@@ -107,7 +108,7 @@ fn scripts(pipeline: &Pipeline) -> Vec<Found> {
         let words: Vec<&str> = command.args.iter().map_while(|text| (text.form == Form::Plain).then_some(&*text.source)).collect();
         let script = script_of(&command.program.value, &words)?;
         let kind: &str = command.by.into();
-        let path = command.starts_in(pipeline).join(script);
+        let path = normalised(&command.starts_in(pipeline).join(script));
         (!path.exists()).then(|| ("fault", format!("the script {} of {kind} {} does not exist", path.display(), command.who)))
     });
     missing.collect()

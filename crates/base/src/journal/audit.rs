@@ -309,7 +309,7 @@ impl AuditTrail {
                 result: decided(*allowed),
                 policy_applied: named(rule),
                 security_context: (!by.is_empty()).then(|| by_whom("person")),
-                ..record(Decision, Done::PolicyDecision)
+                ..record(if *allowed { Decision } else { Security }, Done::PolicyDecision)
             },
             Happening::ApprovalAnswered { approved, nobody, .. } => AuditRecord {
                 result: decided(*approved),

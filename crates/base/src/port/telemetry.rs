@@ -153,6 +153,8 @@ pub struct Measurement {
 pub struct CallFacts {
     /// How the endpoint of a model is spoken to.
     pub wire: Option<WireFormat>,
+    /// Whether a program is asked, and no endpoint.
+    pub is_program: bool,
     /// The provider's name of the model; empty: it is not known.
     pub model: String,
     /// The host that is called, and its port; empty: none.

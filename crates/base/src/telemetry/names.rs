@@ -46,6 +46,8 @@ pub(super) const PLAN: &str = "plan";
 pub(super) const LIST_TOOLS: &str = "tools/list";
 /// What no model said but a file.
 pub(super) const SCRIPTED: &str = "scripted";
+/// The provider of a program that is an agent.
+pub(super) const PROGRAM: &str = "program";
 
 pub(super) const RUN: &str = "flow.run.id";
 pub(super) const ORIGIN: &str = "flow.run.origin";
@@ -77,11 +79,12 @@ pub(super) fn operation(purpose: Purpose) -> &'static str {
 }
 
 /// The provider whose format an endpoint speaks.
-pub(super) fn provider(wire: Option<WireFormat>) -> &'static str {
+pub(super) fn provider(wire: Option<WireFormat>, is_program: bool) -> &'static str {
     match wire {
         Some(WireFormat::OpenAiChat | WireFormat::OpenAiResponses) => "openai",
         Some(WireFormat::AnthropicMessages) => "anthropic",
         Some(WireFormat::Recorded) => "recorded",
+        None if is_program => PROGRAM,
         None => SCRIPTED,
     }
 }

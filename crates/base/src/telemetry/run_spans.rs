@@ -431,9 +431,9 @@ fn has_content(happening: &Happening) -> bool {
 /// Adds what the request of a call says.
 fn told(span: &mut OpenSpan, facts: Option<&CallFacts>) {
     let none = CallFacts::default();
-    let CallFacts { wire, model, server, temperature, max_tokens, seed, is_json, mcp_method } = facts.unwrap_or(&none);
+    let CallFacts { wire, is_program, model, server, temperature, max_tokens, seed, is_json, mcp_method } = facts.unwrap_or(&none);
     if span.name == names::CHAT {
-        span.attributes.push((names::PROVIDER, names::provider(*wire).into()));
+        span.attributes.push((names::PROVIDER, names::provider(*wire, *is_program).into()));
         if !model.is_empty() {
             span.name = format!("{} {model}", names::CHAT);
             span.attributes.push((names::REQUEST_MODEL, model.as_str().into()));

@@ -88,6 +88,7 @@ fn facts(request: &CallRequest) -> Option<CallFacts> {
     match request {
         CallRequest::Model(request) => Some(CallFacts {
             wire: Some(request.wire),
+            is_program: false,
             model: request.model.clone(),
             server: server(&request.base_url, request.host_from),
             temperature: request.temperature,
@@ -96,7 +97,7 @@ fn facts(request: &CallRequest) -> Option<CallFacts> {
             is_json: request.schema.is_some(),
             mcp_method: None,
         }),
-        CallRequest::Agent(agent) => Some(CallFacts { model: agent.model.clone(), ..CallFacts::default() }),
+        CallRequest::Agent(agent) => Some(CallFacts { is_program: true, model: agent.model.clone(), ..CallFacts::default() }),
         CallRequest::Http(request) => Some(CallFacts { server: server(&request.url, request.host_from), ..CallFacts::default() }),
         CallRequest::Tool(_) => Some(CallFacts { mcp_method: Some("tools/call"), ..CallFacts::default() }),
         CallRequest::Resource(_) => Some(CallFacts { mcp_method: Some("resources/read"), ..CallFacts::default() }),

@@ -85,6 +85,10 @@ pub fn cost(plan: &Plan, bounds: &[PipelineBounds], default_model: Option<&Model
             match model.and_then(|model| model.price) {
                 _ if model.is_some_and(|model| model.provider.preset().is_none() && model.provider.program().is_none()) => {}
                 Some(price) => prices.push(price),
+                // What a call of it may cost is set aside before the call.
+                None if limits.max_cost_usd.is_some() && model.is_some_and(Model::is_priced) => {
+                    prices.push(Price { input: 0.0, output: 0.0 })
+                }
                 None if unpriced.contains(name) => {}
                 None => unpriced.push(name.clone()),
             }

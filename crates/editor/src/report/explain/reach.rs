@@ -152,6 +152,10 @@ fn model(name: &str, model: Option<&Model>) -> String {
     let replaced = if name == DEFAULT_MODEL { "; FLOW_MODEL can put another in its place" } else { "" };
     let Some(model) = model else { return format!("model {name}: the file does not say which; FLOW_MODEL or the settings must") };
     let own = model.model.as_ref().map(|own| format!("{} ", source(own))).unwrap_or_default();
+    if let Some(program) = model.provider.program() {
+        let folder = program.folder.as_ref().map(|folder| format!(", which works in {}", folder.value.display())).unwrap_or_default();
+        return format!("model {name}: {own}the program {}{folder}{replaced}", program.run.short_name());
+    }
     let who = endpoint(model).map_or_else(|| "answers come from a file, no model is asked".to_string(), |at| format!("{own}at {at}"));
     format!("model {name}: {who}{replaced}")
 }
@@ -169,6 +173,9 @@ pub(super) fn outside(plan: &Plan) -> Vec<String> {
         let sandbox = pipeline.least_sandbox();
         let mut endpoints: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for (name, model) in &pipeline.models {
+            if let Some(program) = model.provider.program() {
+                endpoints.entry(format!("the program {}", program.run.short_name())).or_default().push(name);
+            }
             if let Some(at) = endpoint(model) {
                 endpoints.entry(at).or_default().push(name);
             }

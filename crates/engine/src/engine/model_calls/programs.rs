@@ -49,7 +49,11 @@ impl Run {
         call.folder = folder;
         (call.sandbox, call.bounds) = (sandbox_mode(&policies), narrowed(BOUNDS, &policies));
         if let (Some(variable), Some(key)) = (&program.api_key_variable, &model.api_key) {
-            let key = self.fill_text_with(at, key, &secrets)?;
+            let missing = |failure: Failure| {
+                let why = failure.message.split(';').next().unwrap_or_default();
+                Failure::new(FailureKind::Auth, format!("api_key of model \"{name}\" is not there: {why}"))
+            };
+            let key = self.fill_text_with(at, key, &secrets).map_err(missing)?;
             call.env.extend((!key.is_empty()).then(|| (variable.clone(), Secret::new(key))));
         }
         if let (Some(variable), Some(url)) = (&program.base_url_variable, &model.base_url) {
