@@ -56,6 +56,9 @@ def answer(session, prompt):
     if KIND == "noise":
         for _ in range(200):
             print("not a message", flush=True)
+    if KIND == "blank":
+        while True:
+            print("", flush=True)
     if KIND == "endless":
         while True:
             say(session, "x" * 65536)

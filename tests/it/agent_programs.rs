@@ -252,6 +252,7 @@ fn a_program_that_breaks_the_protocol_fails_with_its_reason() {
         ("hang", "(timeout)"),
         ("crash", "was ended by signal 11: Segmentation fault (server_error)"),
         ("noise", "printed more than 100 lines that are no message (bad_response)"),
+        ("blank", "printed more than 100 lines that are no message (bad_response)"),
         ("endless", "that is too long (too_large)"),
         ("huge", "that is too long (too_large)"),
         ("asks", "asked more than 1000 times in one turn (bad_response)"),
@@ -262,4 +263,36 @@ fn a_program_that_breaks_the_protocol_fails_with_its_reason() {
         let (_place, ran) = talked(&talking(kind, "", "x"), "bubblewrap");
         assert!(ran.exit != 0 && ran.err.contains(told), "{kind}: {} {}", ran.exit, ran.err);
     }
+}
+
+#[test]
+fn what_a_person_must_confirm_is_rejected_and_paths_are_taken_as_they_lead() {
+    let policy = "policies: { p: { file_access: { read: ['**'] }, allowed_tools: [execute, 'edit(out/*)'], approval_required: ['execute(git push*)'] } }\npolicy: p\n";
+    let prompt = "RUN: git status\nRUN: git push\nEDIT: out/a.txt\nEDIT: out/../notes.txt\nDone.";
+    let (_, ran) = talked(&talking("obey", policy, prompt), "landlock");
+    assert_eq!(ran.out.trim(), "I read Done. (call 1). run yes. run no. edit yes. edit no.", "{}", ran.err);
+}
+
+#[test]
+fn a_call_without_a_cost_counts_as_the_most_it_may_cost() {
+    let free = one("", "    max_cost_usd: 0.02\n").replace("cost_usd: cost, ", "");
+    let steps = "  - { id: ask, agent: helper, prompt: What is there? }\n";
+    let many: String = (0..5).map(|at| format!("  - {{ id: ask{at}, agent: helper, prompt: What is there? }}\n")).collect();
+    let pipeline = free.replace("steps:\n", "limits: { max_cost_usd: 0.05 }\nsteps:\n").replace(steps, &format!("{many}{steps}"));
+    let place = project(&[("p.yaml", &pipeline)]);
+    let ran = asked(place.path(), "landlock");
+    assert!(ran.exit != 0 && ran.err.contains("max_cost_usd is 0.05; 0.0400 are spent"), "{}", ran.err);
+    let failing = pipeline.replace("agent.py]", "agent.py, --do, error]").replace("max_attempts: 2", "max_attempts: 5");
+    let place = project(&[("p.yaml", &failing)]);
+    let ran = asked(place.path(), "landlock");
+    assert!(ran.err.contains("max_cost_usd is 0.05; 0.0400 are spent"), "failed calls count, too: {}", ran.err);
+}
+
+#[test]
+fn a_folder_behind_a_link_is_not_written() {
+    let pipeline = one(", --do, look", "    writes: link\n");
+    let place = project(&[("p.yaml", &pipeline), ("private/x", "")]);
+    std::os::unix::fs::symlink("private", place.path().join("link")).unwrap();
+    let ran = asked(place.path(), "landlock");
+    assert!(ran.exit != 0 && ran.err.contains("is a link, or lies behind one"), "{}", ran.err);
 }

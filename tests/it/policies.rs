@@ -95,7 +95,7 @@ outputs: { look: '{{ steps.look.output }}', read: '{{ steps.read.output }}' }
         format!("in/ask - host 127.0.0.1 {unnamed}"),
         format!("in/make - tool touch {unnamed}"),
         format!("in/change - write work/** {unnamed}"),
-        format!("in/fetch - host 127.0.0.1 {unnamed}"),
+        "in/fetch - host 127.0.0.1 policy read_only_strict: network_access.hosts does not list it".to_owned(),
         format!("in/push - tool git {unnamed}"),
     ];
     assert_eq!(blocked(folder.path()), expected);

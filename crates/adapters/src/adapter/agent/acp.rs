@@ -274,8 +274,13 @@ impl AcpTalk<'_> {
     /// Answers by the policies in force, for this once only.
     fn permitted(&mut self, request: &RequestPermissionRequest) -> RequestPermissionResponse {
         let fields = &request.tool_call.fields;
-        let (tool, words) = (tool_of(fields), words_of(fields, &self.folder));
-        let mut decision = self.call.rule.decide(&tool, &words);
+        let tool = tool_of(fields);
+        let all = words_of(fields, &self.folder);
+        // All that it wants must be allowed.
+        let decisions: Vec<AgentDecision> = all.iter().map(|words| self.call.rule.decide(&tool, words)).collect();
+        let first_no = decisions.iter().position(|decision| !decision.is_allowed).unwrap_or(0);
+        let mut decision = decisions.into_iter().nth(first_no).unwrap_or_else(|| self.call.rule.decide(&tool, &json!([])));
+        let words = all.into_iter().nth(first_no).unwrap_or_default();
         let is_of = |kind: PermissionOptionKind| request.options.iter().find(|option| option.kind == kind);
         let (once, always) = match decision.is_allowed {
             true => (PermissionOptionKind::AllowOnce, PermissionOptionKind::AllowAlways),
@@ -309,7 +314,6 @@ impl AcpTalk<'_> {
                 let line: Vec<u8> = self.waiting.drain(..=end).collect();
                 match serde_json::from_slice::<Value>(&line) {
                     Ok(message) if message.is_object() => return Ok(message),
-                    _ if line.iter().all(u8::is_ascii_whitespace) => continue,
                     _ => {
                         self.noise += 1;
                         if self.noise > MOST_NOISE {
@@ -358,22 +362,32 @@ fn tool_of(fields: &ToolCallUpdateFields) -> String {
     kind.as_str().unwrap_or("other").to_owned()
 }
 
-/// What a policy's pattern is held against: the words of a command, else paths from the program's folder, else the address. A command that a shell would take apart
-/// is one word.
-fn words_of(fields: &ToolCallUpdateFields, folder: &Path) -> Value {
-    let given = |name: &str| fields.raw_input.as_ref().and_then(|input| input.get(name)).cloned();
+/// What a policy's patterns are held against, each by itself: the words of a command; every path from the program's folder, `..` taken as it is written; the address. A command
+/// that a shell would take apart, or that comes with more than its line, is one word.
+fn words_of(fields: &ToolCallUpdateFields, folder: &Path) -> Vec<Value> {
+    let input = fields.raw_input.as_ref().and_then(Value::as_object);
+    let given = |name: &str| input.and_then(|input| input.get(name)).cloned();
     if let Some(command) = given("command").or_else(|| given("cmd")) {
-        return match command {
-            Value::String(line) if line.contains(|c: char| ";|&`$()<>\\\n\r\"'*?[]{}~!#".contains(c)) => json!([line]),
-            Value::String(line) => json!(line.split_whitespace().collect::<Vec<_>>()),
-            list => list,
-        };
+        let is_alone = input.is_none_or(|input| input.keys().all(|key| PLAIN_KEYS.contains(&key.as_str())));
+        let is_plain = |line: &str| !line.contains(|c: char| ";|&`$()<>\\\n\r\"'*?[]{}~!#".contains(c));
+        return vec![match command {
+            Value::String(line) if is_alone && is_plain(&line) => json!(line.split_whitespace().collect::<Vec<_>>()),
+            Value::String(line) if is_alone => json!([line]),
+            Value::Array(words) if is_alone => Value::Array(words),
+            _ => json!([fields.raw_input.as_ref().map(Value::to_string).unwrap_or_default()]),
+        }];
     }
-    let from_folder = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
-    let paths: Vec<String> = fields.locations.iter().flatten().map(|place| from_folder(&place.path)).collect();
-    if !paths.is_empty() {
-        return json!(paths);
-    }
-    let named = ["url", "file_path", "path", "query", "pattern"].into_iter().find_map(given);
-    json!(named.into_iter().collect::<Vec<_>>())
+    let from_folder = |path: &Path| {
+        let whole = crate::adapter::files::real(&folder.join(path));
+        json!([whole.strip_prefix(folder).unwrap_or(&whole).display().to_string()])
+    };
+    let named = ["file_path", "path", "old_path", "new_path"].into_iter().filter_map(given);
+    let named: Vec<Value> = named.filter_map(|path| Some(from_folder(Path::new(path.as_str()?)))).collect();
+    let mut all: Vec<Value> = fields.locations.iter().flatten().map(|place| from_folder(&place.path)).chain(named).collect();
+    all.extend(["url", "query", "pattern"].into_iter().filter_map(given).map(|value| json!([value])));
+    all.dedup();
+    if all.is_empty() { vec![json!([])] } else { all }
 }
+
+/// What may stand beside a command without changing what it does.
+const PLAIN_KEYS: [&str; 5] = ["command", "cmd", "description", "timeout", "run_in_background"];

@@ -64,9 +64,11 @@ pub(super) fn read(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result
         return Err(failed(FailureKind::BadResponse, format!("printed JSON without an answer at {}{}", places.join(" or "), why())));
     };
     let (input, output) = (found.number(&answer.input_tokens), found.number(&answer.output_tokens));
-    let cost_usd = found.number(&answer.cost_usd).filter(|cost| *cost >= 0.0);
-    let whole = |number: Option<f64>| number.filter(|number| *number >= 0.0).map_or(0, |number| number as u64);
-    let usage = (input.is_some() || output.is_some() || cost_usd.is_some()).then(|| Usage {
+    let cost_usd = found.number(&answer.cost_usd).filter(|cost| is_amount(*cost));
+    let whole = |number: Option<f64>| number.map_or(0, |number| number as u64);
+    // Nonsense is as good as nothing.
+    let tells = (input.is_some() || output.is_some()) && input.into_iter().chain(output).all(is_amount);
+    let usage = (tells || input.is_none() && output.is_none() && cost_usd.is_some()).then(|| Usage {
         input_tokens: whole(input),
         output_tokens: whole(output),
         cost_usd,
@@ -185,6 +187,11 @@ fn is_true(value: &Value) -> bool {
         Value::Array(list) => !list.is_empty(),
         Value::Object(map) => !map.is_empty(),
     }
+}
+
+/// Whether a number can be one of tokens or US dollars of one call.
+fn is_amount(number: f64) -> bool {
+    (0.0..1e12).contains(&number)
 }
 
 /// An id that can be an argument.

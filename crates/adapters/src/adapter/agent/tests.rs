@@ -183,7 +183,7 @@ fn what_is_no_answer_is_told() {
     }
     let hostile = r#"{"result": "x", "session_id": "--dangerous", "usage": {"input": -5, "output": 1e300}, "cost": -1}"#;
     let reply = reads(&json_mode(), ProgramEnd::Exited(0), hostile).unwrap();
-    assert_eq!((reply.session, reply.usage.unwrap().input_tokens, reply.usage.unwrap().cost_usd), (None, 0, None));
+    assert_eq!((reply.session, reply.usage), (None, None), "nonsense is as good as nothing");
 }
 
 #[test]

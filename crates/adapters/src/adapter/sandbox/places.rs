@@ -97,6 +97,15 @@ impl GivenPlaces {
             }
             let given = given(folder)?;
             stays_in(&call.project, &given, Touch::Write)?;
+            // What was decided about is the folder by its name.
+            if let (Ok(project), Ok(named)) = (here(&call.project).canonicalize(), std::path::absolute(here(&call.project)))
+                && let Ok(inside) = given.named.strip_prefix(&named)
+                && !inside.components().any(|part| part == Component::ParentDir)
+                && project.join(inside) != given.real
+            {
+                let message = format!("{} is a link, or lies behind one; name the folder itself in writes", shown(&given.named));
+                return Err(Failure::new(FailureKind::Denied, message));
+            }
             if !given.real.is_dir() {
                 return Err(Failure::new(
                     FailureKind::Unavailable,

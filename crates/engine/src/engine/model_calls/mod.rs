@@ -422,6 +422,12 @@ impl Run {
         })
     }
 
+    /// US dollars that a call of the program which is asked may cost, if it says so.
+    fn dearest_call(&self, at: NodeRef) -> Option<f64> {
+        let talk = self.state.talk(at)?;
+        self.model(at, &talk.model)?.provider.program()?.max_cost_usd
+    }
+
     /// The folder of recordings that answers for every model.
     fn recordings(&self) -> Option<&std::path::PathBuf> {
         if let Unscripted::Recorded(folder) = &self.options.unscripted { Some(folder) } else { None }
@@ -431,13 +437,18 @@ impl Run {
     pub(crate) fn model_replied(&mut self, at: NodeRef, call: u64, result: Result<ModelReply, Failure>) {
         let open = self.state.calls.get(&call).cloned();
         let (reserved, started) = open.map_or((0, self.now.ms), |o| (o.reserved.tokens, o.started_ms));
+        let dearest = self.dearest_call(at).filter(|_| reserved > 0);
         let usage = match &result {
             Ok(ModelReply { usage: Some(usage), .. }) => self.priced(at, *usage),
             Ok(_) => Usage { unknown_tokens: reserved, ..Usage::default() },
+            // What a program used before it failed, it does not tell.
+            Err(failure) if failure.tokens.is_none() && dearest.is_some() => Usage { unknown_tokens: reserved, ..Usage::default() },
             Err(failure) => failure.tokens.map_or_else(Usage::default, |(input_tokens, output_tokens)| {
                 self.priced(at, Usage { input_tokens, output_tokens, ..Usage::default() })
             }),
         };
+        // A call of a program that tells no cost, or a wrong one, counts as the most that it may cost.
+        let usage = Usage { cost_usd: usage.cost_usd.or(dearest), ..usage };
         for AgentDecision { act, target, is_allowed: allowed, rule } in result.iter().flat_map(|reply| &reply.decisions).cloned() {
             let agent = self.state.talk(at).map(|talk| talk.agent.clone()).unwrap_or_default();
             self.emit(Happening::PolicyDecided { step: self.path(at), agent, act, target, allowed, rule, by: String::new() });

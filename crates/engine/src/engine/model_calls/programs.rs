@@ -9,8 +9,8 @@ use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
 use crate::engine::steps::program::{narrowed, sandbox_mode};
 use crate::event::{Failure, FailureKind, Message, MessageRole};
-use crate::model::{AGENT_PROGRAM_TIMEOUT, ActKind, AgentProgram, HostSource, Model, Policy, ProgramNetwork, PromptOption};
-use crate::policy::{Act, Origin, decide};
+use crate::model::{AGENT_PROGRAM_TIMEOUT, ActKind, AgentProgram, HostSource, Model, PermissionMode, Policy, ProgramNetwork, PromptOption};
+use crate::policy::{Act, Decision, Origin, decide, may_mean, needs_approval};
 use crate::port::{AgentCall, AgentDecision, AgentRule, ProgramBounds, Secret};
 
 /// What a program that is an agent may use: it starts compilers and tests, and keeps a home.
@@ -115,11 +115,20 @@ fn as_text<'m>(messages: impl Iterator<Item = &'m Arc<Message>>) -> String {
 
 /// The tools that all policies with a list allow by the same words, and those that any forbids.
 fn options_of_policies(policies: &[(&str, &Policy)]) -> Vec<(PromptOption, Vec<String>)> {
-    let mut lists = policies.iter().filter_map(|(_, policy)| policy.allowed_tools.as_ref());
-    let mut allowed: Vec<String> = lists.next().into_iter().flatten().map(|entry| entry.value.clone()).collect();
-    for list in lists {
-        allowed.retain(|tool| list.iter().any(|entry| entry.value == *tool));
-    }
+    let lists = |entry: &str, (_, policy): &(&str, &Policy)| match &policy.allowed_tools {
+        Some(list) => list.iter().any(|own| own.value == entry),
+        None => policy.permission_mode == Some(PermissionMode::Auto),
+    };
+    // What a person must confirm is not allowed beforehand.
+    let is_asked = |entry: &str| {
+        let tool = entry.split('(').next().unwrap_or_default();
+        policies.iter().flat_map(|(_, policy)| &policy.approval_required).any(|asked| may_mean(&asked.value, tool))
+    };
+    let mut allowed: Vec<String> =
+        policies.iter().filter_map(|(_, policy)| policy.allowed_tools.as_ref()).flatten().map(|entry| entry.value.clone()).collect();
+    allowed.sort();
+    allowed.dedup();
+    allowed.retain(|entry| policies.iter().all(|policy| lists(entry, policy)) && !is_asked(entry));
     let mut forbidden: Vec<String> =
         policies.iter().flat_map(|(_, policy)| &policy.disallowed_tools).map(|entry| entry.value.clone()).collect();
     forbidden.sort();
@@ -137,6 +146,13 @@ fn rule_of(policies: &[(&str, &Policy)]) -> AgentRule {
     AgentRule::new(move |tool, arguments| {
         let policies: Vec<(&str, &Policy)> = policies.iter().map(|(name, policy)| (name.as_str(), policy)).collect();
         let decision = decide(&policies, &Act::Tool { name: tool, arguments: Some(arguments) });
+        let asked = policies.iter().find(|(_, policy)| needs_approval(policy, tool, arguments));
+        let decision = match asked.filter(|_| !decision.is_denied()) {
+            Some((name, _)) => {
+                Decision::of(false, format!("policy {name}: approval_required, and nobody is asked in the middle of a prompt"))
+            }
+            None => decision,
+        };
         AgentDecision { act: ActKind::Tool, target: tool.to_owned(), is_allowed: decision.is_allowed(), rule: decision.rule }
     })
 }
