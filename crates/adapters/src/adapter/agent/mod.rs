@@ -83,8 +83,8 @@ impl AgentRuns {
         call.program.home = Some(folder);
         let reply = match call.speaks.clone() {
             AgentProtocol::Print(mode) => {
-                let (program, options) = (command::of(&call, &mode)?, call.model.clone());
-                answer::read(&options, &mode, self.programs.run(program).await?)?
+                let program = command::of(&call, &mode)?;
+                answer::read(&call.model, &mode, self.programs.run(program).await?)?
             }
             AgentProtocol::Acp(options) => self.talked(call.clone(), &options).await?,
         };
