@@ -15,7 +15,7 @@ use super::own::own_files;
 use super::settings::{self, Settled};
 use super::tape::reads_clock;
 use super::unset::unset;
-use super::world::{self, is_file, is_scripted, know_prices};
+use super::world::{self, is_scripted, know_prices};
 use super::{RunError, Runner, Taping, Workflow};
 use crate::adapter::cassette::{Cassette, Head};
 use crate::adapter::encryption::Sealing;
@@ -95,7 +95,8 @@ impl Runner {
             Storage::Memory | Storage::Project => None,
         };
         let own = own_files(project, Some((checked, env)), self.env_file.as_deref(), journal.as_deref())?;
-        let is_given = runner.workflow.give_model(given.as_ref()) && !given.as_ref().is_some_and(is_file);
+        let asks_nobody = |model: &crate::model::Model| model.provider.answers_from_a_file();
+        let is_given = runner.workflow.give_model(given.as_ref()) && !given.as_ref().is_some_and(asks_nobody);
         let program = &runner.workflow.checked.loaded.program;
         let scripted = runner.taping.is_replay() || is_scripted(program, runner.default_model.is_some());
         let runtime = Runtime::new().map_err(|e| RunError::system(format!("flow cannot start: {e}")))?;
@@ -106,7 +107,7 @@ impl Runner {
         let mut ports = world::ports(printed.clone(), own, settled.hosts_with(env), agreed, logins, command, &settled.readable);
         self.changes.iter().for_each(|change| change(&mut ports));
         // Without recordings, old or new, nobody needs to know which call is which.
-        if scripted || !matches!(runner.taping, Taping::None) || runner.default_model.as_ref().is_some_and(is_file) {
+        if scripted || !matches!(runner.taping, Taping::None) || runner.default_model.as_ref().is_some_and(asks_nobody) {
             ports.tape = Some(Arc::new(tape.clone()));
         }
         ports.door = Door::new(hidden.iter().map(Secret::reveal));

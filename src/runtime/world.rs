@@ -162,7 +162,7 @@ pub(crate) fn know_prices(checked: &Checked, default_model: Option<(&Model, &str
     }
     let replaced = default_model.map(|(model, from)| (format!("{DEFAULT_MODEL} (from {from})"), model));
     let mut all = models(program, replaced.is_some()).map(|(name, model)| (name.to_owned(), model)).chain(replaced);
-    match all.find(|(_, model)| !model.is_priced() && !is_file(model)) {
+    match all.find(|(_, model)| !model.is_priced() && !model.provider.answers_from_a_file()) {
         Some((name, _)) => Err(RunError::usage(format!("a bound on money cannot be held: model {name} has no price"))),
         None => Ok(()),
     }
@@ -170,21 +170,13 @@ pub(crate) fn know_prices(checked: &Checked, default_model: Option<(&Model, &str
 
 /// Whether any model that may be asked is scripted.
 pub(crate) fn is_scripted(program: &Program, default_replaced: bool) -> bool {
-    models(program, default_replaced).any(|(_, model)| is_file(model))
+    models(program, default_replaced).any(|(_, model)| model.provider.answers_from_a_file())
 }
 
 /// The models of all files, without `default` where a variable stands for it.
 fn models(program: &Program, default_replaced: bool) -> impl Iterator<Item = (&str, &Model)> {
     let all = program.pipelines.iter().flat_map(|pipeline| &pipeline.models);
     all.map(|(name, model)| (name.as_str(), model)).filter(move |(name, _)| !(default_replaced && *name == DEFAULT_MODEL))
-}
-
-/// Answers come from a file: nothing is asked.
-pub(crate) fn is_file(model: &Model) -> bool {
-    match model.provider {
-        Provider::Scripted(_) | Provider::Replay(_) => true,
-        Provider::Service(_) | Provider::Program(_) | Provider::Broken => false,
-    }
 }
 
 /// What this machine lacks for a run, which would end therefore.

@@ -61,6 +61,8 @@ def main():
         seen["key"] = os.environ.get("AGENT_KEY", "")
         seen["names"] = sorted(name for name in os.environ if name not in ("PWD", "SHLVL", "_", "OLDPWD"))
         said = json.dumps(seen)
+    if kind == "prompt":
+        said = json.dumps({"resumed": value("--resume"), "prompt": prompt})
     print(json.dumps({
         "is_error": False, "result": said, "session_id": "session-1", "arguments": arguments,
         "usage": {"input": len(prompt), "output": len(said)}, "cost": 0.01,

@@ -128,6 +128,23 @@ fn what_it_prints_is_data() {
     assert!(!ran.err.contains('\u{1b}'), "{:?}", ran.err);
 }
 
+#[test]
+fn in_a_dialogue_a_program_continues_its_session_and_hears_only_what_is_new() {
+    let pipeline =
+        talk(", --do, prompt").replace("turns: \"{{ steps.talk.output.turns | length }}\"", "turns: \"{{ steps.talk.output.turns }}\"");
+    let place = project(&[("p.yaml", &pipeline)]);
+    let ran = asked(place.path(), "landlock");
+    assert_eq!(ran.exit, 0, "{}", ran.err);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    let heard = |turn: usize| serde_json::from_str::<Value>(told["turns"][turn]["text"].as_str().unwrap()).unwrap();
+    let (first, second) = (heard(1), heard(3));
+    assert_eq!((&first["resumed"], &second["resumed"]), (&json!(null), &json!("session-1")));
+    let prompt = |heard: &Value| heard["prompt"].as_str().unwrap().to_owned();
+    assert!(prompt(&first).contains("Is it right?") && prompt(&first).contains("Turn 1, first:"), "{first}");
+    assert!(prompt(&second).starts_with("This is turn 4 of at most 4.") && prompt(&second).contains("Turn 3, first:"), "{second}");
+    assert!(!prompt(&second).contains("Turn 1, first:"), "{second}");
+}
+
 /// Two programs that talk, the second with these words.
 fn talk(words: &str) -> String {
     format!(

@@ -45,7 +45,7 @@ fn place(pipeline: &str) -> TempDir {
 type Answer = Box<dyn Fn(&str) -> String + Send>;
 
 /// An endpoint that answers each request as a function of the key that it was shown says. It ends with the test.
-fn endpoint(answer: impl Fn(&str) -> String + Send + 'static) -> String {
+pub(crate) fn endpoint(answer: impl Fn(&str) -> String + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -70,7 +70,7 @@ fn serve(mut stream: TcpStream, answer: &dyn Fn(&str) -> String) -> std::io::Res
     }
 }
 
-fn http(status: &str, body: &str) -> String {
+pub(crate) fn http(status: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())
 }
 

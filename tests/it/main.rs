@@ -78,6 +78,7 @@ mod terminal;
 mod tidy;
 mod timesheet_answers;
 mod timesheet_data;
+mod tool_models;
 mod trust;
 mod trust_started;
 mod twin_review;

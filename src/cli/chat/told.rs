@@ -181,7 +181,9 @@ fn told_of(name: &str, model: &Model) -> String {
     let called = model.model.as_ref().map_or(name, |text| &text.source);
     match model.provider {
         Provider::Scripted(_) => ", with scripted replies".to_owned(),
-        Provider::Service(_) | Provider::Replay(_) | Provider::Program(_) | Provider::Broken => format!(", model {}", visible(called)),
+        Provider::Service(_) | Provider::Replay(_) | Provider::Program(_) | Provider::Tool(_) | Provider::Broken => {
+            format!(", model {}", visible(called))
+        }
     }
 }
 

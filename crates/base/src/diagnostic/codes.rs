@@ -129,6 +129,7 @@ codes! {
     TaskUnmeasured = "F313", "task-unmeasured", Error, false;
     ApproveBySilence = "F314", "approve-by-silence", Error, false;
     ToolsOfProgram = "F315", "tools-of-program", Error, false;
+    ToolModelPlace = "F316", "tool-model-place", Error, false;
     HistoryAlone = "F320", "history-alone", Error, false;
     OneConversation = "F321", "one-conversation", Warning, true;
     SecondRefinement = "F400", "second-refinement", Error, false;

@@ -123,6 +123,9 @@ pub struct Message {
     /// Which call a tool message answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
+    /// Why the call failed whose result it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Box<Failure>>,
 }
 
 /// Tokens and money of one or more calls.

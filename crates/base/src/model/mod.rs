@@ -76,5 +76,5 @@ pub use text::{Filling, Form, Read, Text, TextPlace};
 pub use visit::{Authored, Leaf, TextKey, Visit, with_inner};
 pub use work::{
     Agent, Api, Approve, FilePart, Grant, Model, Preset, Price, Provider, ServerAuth, ServerKind, Service, Tool, ToolCalls, ToolKind,
-    WireFormat,
+    ToolModel, WireFormat,
 };

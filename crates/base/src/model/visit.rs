@@ -294,7 +294,7 @@ impl Model {
                 replies.by_step.values().flat_map(ReplySet::all).for_each(|reply| reply.each_text(visit));
             }
             Provider::Program(program) => command_line(*span, &program.run, visit),
-            Provider::Service(_) | Provider::Replay(_) | Provider::Broken => {}
+            Provider::Service(_) | Provider::Replay(_) | Provider::Tool(_) | Provider::Broken => {}
         }
     }
 }

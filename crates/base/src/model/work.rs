@@ -88,9 +88,24 @@ pub enum Provider {
     Replay(PathBuf),
     /// A program that is an agent.
     Program(Arc<AgentProgram>),
+    /// A tool of the file, which gets each prompt and whose result is the answer.
+    Tool(Box<ToolModel>),
     /// Could not be read or is not yet available; reported. It still counts as a known model.
     #[default]
     Broken,
+}
+
+/// A tool that answers as a model does: of an MCP server, an HTTP endpoint, a program, a pipeline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolModel {
+    /// `tool` or `tool.part`.
+    pub tool: Spanned<String>,
+    /// The argument that holds the prompt.
+    pub prompt: String,
+    /// The argument that holds the agent's instructions; `None`: they stand before the prompt.
+    pub system: Option<String>,
+    /// Names of fields, and places in lists from 0, the outermost first, under which the answer stands in the result; empty: the result is the answer.
+    pub answer: Vec<String>,
 }
 
 /// A provider that is asked over HTTP.
@@ -160,7 +175,15 @@ impl Provider {
     pub fn preset(&self) -> Option<Preset> {
         match self {
             Provider::Service(service) => Some(service.preset()),
-            Provider::Scripted(_) | Provider::Replay(_) | Provider::Program(_) | Provider::Broken => None,
+            Provider::Scripted(_) | Provider::Replay(_) | Provider::Program(_) | Provider::Tool(_) | Provider::Broken => None,
+        }
+    }
+
+    /// Whether nobody is asked.
+    pub fn answers_from_a_file(&self) -> bool {
+        match self {
+            Provider::Scripted(_) | Provider::Replay(_) => true,
+            Provider::Service(_) | Provider::Program(_) | Provider::Tool(_) | Provider::Broken => false,
         }
     }
 
@@ -172,6 +195,11 @@ impl Provider {
     /// The program that it starts.
     pub fn program(&self) -> Option<&Arc<AgentProgram>> {
         if let Provider::Program(program) = self { Some(program) } else { None }
+    }
+
+    /// The tool that answers.
+    pub fn tool(&self) -> Option<&ToolModel> {
+        if let Provider::Tool(tool) = self { Some(tool) } else { None }
     }
 
     /// The folder of recordings that it gives.

@@ -7,7 +7,7 @@ use super::agent_programs;
 use super::context::Lower;
 use super::keys::{self, KeyTable};
 use super::reader::KeyReader;
-use crate::model::{FailureKind, Model, Price, Provider, Replies, Retry};
+use crate::model::{FailureKind, Model, Price, Provider, Replies, Retry, ToolModel};
 use crate::source::Span;
 use crate::syntax::Node;
 
@@ -34,9 +34,7 @@ pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
     model.seed = keys.read("seed", Lower::whole).and_then(|seed| i64::try_from(seed).ok());
     model.timeout = keys.read("timeout", Lower::duration);
     model.retry = retry(&keys);
-    if model.provider.program().is_some() {
-        check_program(&keys);
-    }
+    check_fit(&keys, &model.provider);
     model.fallback = keys.names("fallback").unwrap_or_default();
     model.price = keys.section("price", &keys::PRICE).and_then(|price| {
         let (input, output) = (amount(&price, "input"), amount(&price, "output"));
@@ -45,10 +43,18 @@ pub fn model(lower: &Lower, owner: &str, span: Span, node: &Node) -> Model {
     model
 }
 
-/// Keys of every model that mean nothing for a program.
-fn check_program(keys: &KeyReader) {
-    for key in ["temperature", "max_output_tokens", "seed"].into_iter().filter(|key| keys.has(key)) {
-        keys.does_not_fit(key, &format!("is a program, which takes no {key}"), "remove it");
+/// Keys of every model that mean nothing for a program, or for a tool.
+fn check_fit(keys: &KeyReader, provider: &Provider) {
+    let (what, unfit): (&str, &[&str]) = match provider {
+        Provider::Program(_) => ("a program", &["temperature", "max_output_tokens", "seed"]),
+        Provider::Tool(_) => {
+            ("a tool", &["model", "base_url", "api_key", "temperature", "max_output_tokens", "seed", "timeout", "price", "fallback"])
+        }
+        Provider::Service(_) | Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken => return,
+    };
+    for key in unfit.iter().filter(|key| keys.has(key)) {
+        let help = if *key == "timeout" { "remove it, and write timeout at the tool" } else { "remove it" };
+        keys.does_not_fit(key, &format!("is {what}, which takes no {key}"), help);
     }
 }
 
@@ -59,9 +65,22 @@ fn provider(keys: &KeyReader) -> Option<Provider> {
         (Err(_), "scripted") => Some(Provider::Scripted(scripted(keys)?)),
         (Err(_), "cli") => Some(Provider::Program(Arc::new(agent_programs::print_mode(keys)?))),
         (Err(_), "acp") => Some(Provider::Program(Arc::new(agent_programs::acp(keys)?))),
+        (Err(_), "tool") => Some(Provider::Tool(Box::new(tool_model(keys)?))),
         (Err(_), "replay") => Some(Provider::Replay(replay(keys)?)),
         (Err(_), _) => None,
     }
+}
+
+fn tool_model(keys: &KeyReader) -> Option<ToolModel> {
+    let word = |key: &str| keys.fixed(key).map(|word| word.value);
+    let answer = word("answer").map(|path| path.split('.').map(str::to_owned).collect());
+    let (prompt, system) = (word("prompt"), word("system"));
+    Some(ToolModel {
+        tool: keys.name("tool")?,
+        prompt: prompt.unwrap_or_else(|| "prompt".to_owned()),
+        system,
+        answer: answer.unwrap_or_default(),
+    })
 }
 
 fn scripted(keys: &KeyReader) -> Option<Arc<Replies>> {

@@ -38,6 +38,7 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
     pipeline.secrets = values(merged.secrets);
     pipeline.agents = values(merged.agents);
     pipeline.models = values(merged.models);
+    give_tools_of_models(&mut pipeline);
     pipeline.tools = values(merged.tools);
     pipeline.scorecards = values(merged.scorecards);
     pipeline.policies = values(merged.policies);
@@ -64,6 +65,15 @@ pub fn inline_tests(tree: &Node, file: FileId, world: &mut dyn World, diagnostic
     let lower = Lower::new(file, world, diagnostics);
     let Some(node) = tree.as_map().and_then(|map| map.get("tests")) else { return vec![] };
     testing::cases(&lower, lower.filled_list("tests", node), &testing::SharedCases::default())
+}
+
+/// An agent whose model is a tool uses that tool.
+fn give_tools_of_models(pipeline: &mut Pipeline) {
+    for agent in pipeline.agents.values_mut() {
+        if let Some(answers) = pipeline.models.get(agent.model_name()).and_then(|model| model.provider.tool()) {
+            agent.tools.push(answers.tool.clone());
+        }
+    }
 }
 
 fn values<T>(section: Section<T>) -> IndexMap<String, T> {

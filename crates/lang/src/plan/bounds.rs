@@ -469,7 +469,9 @@ impl Counter<'_> {
 
 /// Rounds of tool calls of an agent in one conversation.
 fn turns(planned: &PipelinePlan, name: &str) -> u64 {
-    let agent = planned.pipeline.agents.get(name).filter(|agent| !agent.tools.is_empty());
+    let is_tool = |model: &str| planned.pipeline.models.get(model).is_some_and(|model| model.provider.tool().is_some());
+    // A model that is a tool is asked once for each call of it.
+    let agent = planned.pipeline.agents.get(name).filter(|agent| !agent.tools.is_empty() && !is_tool(agent.model_name()));
     agent.map_or(0, |agent| {
         let most = agent.max_turns.unwrap_or(MOST_TURNS);
         planned.pipeline.bounds_of(agent).max_steps.map_or(most, |steps| steps.min(most))

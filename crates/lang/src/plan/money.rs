@@ -83,7 +83,7 @@ pub fn cost(plan: &Plan, bounds: &[PipelineBounds], default_model: Option<&Model
             let replaced = default_model.filter(|_| name == DEFAULT_MODEL);
             let model = replaced.or_else(|| planned.pipeline.models.get(name));
             match model.and_then(|model| model.price) {
-                _ if model.is_some_and(|model| model.provider.preset().is_none() && model.provider.program().is_none()) => {}
+                _ if model.is_some_and(|model| model.provider.answers_from_a_file()) => {}
                 Some(price) => prices.push(price),
                 // What a call of it may cost is set aside before the call.
                 None if limits.max_cost_usd.is_some() && model.is_some_and(Model::is_priced) => {

@@ -6,7 +6,8 @@ use crate::source::Span;
 
 pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnostic>) {
     for (name, agent) in &pipeline.pipeline.agents {
-        if !agent.tools.is_empty() && agent.max_turns.is_none() {
+        let is_tool = pipeline.pipeline.models.get(agent.model_name()).is_some_and(|model| model.provider.tool().is_some());
+        if !agent.tools.is_empty() && agent.max_turns.is_none() && !is_tool {
             let message = format!("agent \"{name}\" has tools but no max_turns; the default, {MOST_TURNS}, applies");
             out.push(found(agent.span, message, &format!("max_turns: {MOST_TURNS}")));
         }

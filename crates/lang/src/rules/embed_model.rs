@@ -11,6 +11,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             Provider::Service(service) if service.embeds() => continue,
             Provider::Service(_) => "whose provider has no endpoint for vectors",
             Provider::Program(_) => "which is a program",
+            Provider::Tool(_) => "which is a tool",
             Provider::Replay(_) => "whose recordings hold no vectors",
             Provider::Scripted(_) | Provider::Broken => continue,
         };

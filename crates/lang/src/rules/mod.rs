@@ -86,6 +86,7 @@ mod text_past_gate;
 mod texts_past_gate;
 mod too_many_calls;
 mod tool_arguments;
+mod tool_model_place;
 mod tool_not_open;
 mod tools_of_program;
 mod type_mismatch;
@@ -165,6 +166,7 @@ const RULES: &[Rule] = &[
     effect_with_retry::check,
     wider_inside::check,
     tools_of_program::check,
+    tool_model_place::check,
     unpriced_model::check,
     nested_retry::check,
     cache_hides_effect::check,

@@ -1,20 +1,22 @@
-//! F315: an agent has tools of the file, and its model is a program, which could not call them.
+//! F315: an agent has tools of the file, and its model is a program or a tool, which could not call them.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
+use crate::model::Provider;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
     for (name, agent) in &file.agents {
-        let (Some(tool), Some(model)) = (agent.tools.first(), file.models.get(agent.model_name())) else { continue };
-        if model.provider.program().is_none() {
-            continue;
-        }
-        let message = format!("agent {} has tools, but its model {} is a program", quoted(name), quoted(agent.model_name()));
-        out.push(
-            finding(Code::ToolsOfProgram, tool.span, &message)
-                .related(model.span, "this model")
-                .help("remove tools: the program has tools of its own, which a policy allows or forbids by their names"),
-        );
+        let Some(model) = file.models.get(agent.model_name()) else { continue };
+        let (what, help, own) = match &model.provider {
+            Provider::Program(_) => {
+                ("a program", "remove tools: the program has tools of its own, which a policy allows or forbids by their names", None)
+            }
+            Provider::Tool(own) => ("a tool", "remove tools: the tool that answers calls no others", Some(own.tool.span)),
+            Provider::Service(_) | Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken => continue,
+        };
+        let Some(tool) = agent.tools.iter().find(|tool| Some(tool.span) != own) else { continue };
+        let message = format!("agent {} has tools, but its model {} is {what}", quoted(name), quoted(agent.model_name()));
+        out.push(finding(Code::ToolsOfProgram, tool.span, &message).related(model.span, "this model").help(help));
     }
 }
 
@@ -34,6 +36,7 @@ mod tests {
             )
         };
         assert_eq!(with("provider: cli, preset: claude_code"), "F315 5:34 agent \"a\" has tools, but its model \"m\" is a program\n");
+        assert_eq!(with("provider: tool, tool: t"), "F315 5:34 agent \"a\" has tools, but its model \"m\" is a tool\n");
         assert_eq!(with("provider: ollama, model: x"), "");
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 "is a program of which nothing says what a call may cost",
                 "add max_cost_usd: with the most US dollars of one call, or price: { input: 0, output: 0 } if it is free",
             ),
-            Provider::Service(_) | Provider::Scripted(_) | Provider::Replay(_) | Provider::Broken => continue,
+            Provider::Service(_) | Provider::Scripted(_) | Provider::Replay(_) | Provider::Tool(_) | Provider::Broken => continue,
         };
         let message = format!("{key} is set, but model {} {what}", quoted(name));
         out.push(finding(Code::UnpricedModel, model.span, &message).help(help));

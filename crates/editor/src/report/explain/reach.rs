@@ -156,6 +156,9 @@ fn model(name: &str, model: Option<&Model>) -> String {
         let folder = program.folder.as_ref().map(|folder| format!(", which works in {}", folder.value.display())).unwrap_or_default();
         return format!("model {name}: {own}the program {}{folder}{replaced}", program.run.short_name());
     }
+    if let Some(own) = model.provider.tool() {
+        return format!("model {name}: the tool {}{replaced}", own.tool.value);
+    }
     let who = endpoint(model).map_or_else(|| "answers come from a file, no model is asked".to_string(), |at| format!("{own}at {at}"));
     format!("model {name}: {who}{replaced}")
 }

@@ -23,33 +23,31 @@ const LONGEST_OLDER: usize = 280;
 const LONGEST_POSITION: usize = 4_000;
 
 impl Run {
-    /// What an agent is asked in its turn.
+    /// What an agent is asked in its turn. One that continues its own session is told what was said since its last turn alone.
     pub(super) fn turn_brief(&self, at: NodeRef, own: &DialogueStep, place: usize, opens: bool) -> Result<Brief, Failure> {
         let agent = &own.agents[place].value;
         let prompt = opens.then(|| self.prompt_of_turn(at, own, agent)).transpose()?;
-        self.brief(at, agent, None, prompt, None, Purpose::Turn)
+        let session = self.state.talking(at).and_then(|talking| talking.sessions.get(agent)).filter(|_| opens);
+        let resumes = session.map(|session| (session.clone(), self.rest_of_talk(at, own, agent)));
+        Ok(Brief { resumes, ..self.brief(at, agent, None, prompt, None, Purpose::Turn)? })
     }
 
     fn prompt_of_turn(&self, at: NodeRef, own: &DialogueStep, agent: &str) -> Result<Prompt, Failure> {
         let turns = self.turns(at);
         let mut prompt = self.topic(at, own)?;
         let others: Vec<String> = own.agents.iter().filter(|other| other.value != *agent).map(|other| other.value.clone()).collect();
-        let (number, most) = (turns.len() + 1, own.most_turns());
-        let _ = write!(
-            prompt.text,
-            "\n\nYou are {agent}, and talk in turns with {}. This is turn {number} of at most {most}.",
-            others.join(", ")
-        );
+        let which = which(own, turns);
+        let _ = write!(prompt.text, "\n\nYou are {agent}, and talk in turns with {}. {which}", others.join(", "));
         prompt.text.push_str(&held(turns, TOLD_ROUNDS * own.agents.len()));
-        prompt.text.push_str("\n\nAnswer with your turn alone.");
-        if let Some(word) = &own.until.all_say {
-            let word = &word.value;
-            let _ = write!(
-                prompt.text,
-                " Write the word {word} in it if you agree with the others and nothing is left to say; else do not write that word."
-            );
-        }
+        prompt.text.push_str(&how_to_answer(own));
         Ok(prompt)
+    }
+
+    /// What an agent does not know that knows all until its last turn.
+    fn rest_of_talk(&self, at: NodeRef, own: &DialogueStep, agent: &str) -> String {
+        let turns = self.turns(at);
+        let after = turns.iter().rposition(|held| held.turn.from == agent).map_or(0, |last| last + 1);
+        format!("{}{}{}", which(own, turns), held(&turns[after..], own.agents.len()), how_to_answer(own))
     }
 
     /// What the agent that sums up is asked.
@@ -87,6 +85,18 @@ impl Run {
         self.attach(at, own.attach.as_ref(), &mut prompt)?;
         Ok(prompt)
     }
+}
+
+fn which(own: &DialogueStep, turns: &[HeldTurn]) -> String {
+    format!("This is turn {} of at most {}.", turns.len() + 1, own.most_turns())
+}
+
+fn how_to_answer(own: &DialogueStep) -> String {
+    let word = own.until.all_say.as_ref().map(|word| {
+        let word = &word.value;
+        format!(" Write the word {word} in it if you agree with the others and nothing is left to say; else do not write that word.")
+    });
+    format!("\n\nAnswer with your turn alone.{}", word.unwrap_or_default())
 }
 
 /// The turns that were held, the last `whole` of them in whole. No turn can end its own part and write the next.

@@ -4,6 +4,7 @@ pub(crate) mod attachments;
 pub(crate) mod budget;
 pub(crate) mod conversation;
 pub(crate) mod programs;
+mod relay;
 pub(crate) mod scripted;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use crate::engine::command::CallRequest;
 use crate::engine::model_calls::attachments::Prompt;
 use crate::engine::model_calls::budget::{Over, worst_case, worst_of_text, worst_price};
 use crate::engine::model_calls::programs::AskedProgram;
+use crate::engine::model_calls::relay::relayed;
 use crate::engine::model_calls::scripted::replies_of;
 use crate::engine::names::style_names;
 use crate::engine::reach::Giver;
@@ -47,6 +49,8 @@ pub(crate) struct Brief {
     pub(crate) tools: Arc<[Offered]>,
     /// Bounds of the agent.
     pub(crate) bounds: Limits,
+    /// The session of its program that the prompt may continue, and what is new since then.
+    pub(crate) resumes: Option<(String, String)>,
 }
 
 impl Brief {
@@ -203,7 +207,10 @@ impl Run {
                 text.push_str(&format!("\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n{schema}"));
             }
             let own = found.instructions.as_ref().map(|own| self.fill_for_agent(at, found, own)).transpose()?;
-            let of_servers = Some(self.server_instructions(at, &tools)).filter(|told| !told.is_empty());
+            // A tool that answers needs no words about itself.
+            let name = model.as_deref().or(found.model.as_ref().map(|model| model.value.as_str())).unwrap_or(DEFAULT_MODEL);
+            let is_tool = self.model(at, name).is_some_and(|model| model.provider.tool().is_some());
+            let of_servers = Some(self.server_instructions(at, &tools)).filter(|told| !told.is_empty() && !is_tool);
             let system: Vec<String> = own.into_iter().chain(of_servers).collect();
             if !system.is_empty() {
                 first.push(message(MessageRole::System, system.join("\n\n")));
@@ -212,7 +219,7 @@ impl Run {
         }
         let model = model.or_else(|| found.model.as_ref().map(|m| m.value.clone()));
         let bounds = self.planned_of(at).pipeline.bounds_of(found);
-        Ok(Brief { agent: agent.to_string(), model, first, schema, purpose, criteria: vec![], tools, bounds })
+        Ok(Brief { agent: agent.to_string(), model, first, schema, purpose, criteria: vec![], tools, bounds, resumes: None })
     }
 
     /// Fills in a text for an agent: `style` is the agent's own style guide, if it has one.
@@ -253,12 +260,15 @@ impl Run {
         let (first, schema) = (std::mem::take(&mut brief.first), brief.schema.take());
         let chain = self.models(at, &brief);
         let last_fallback = self.state.talk(at).map_or(0, |talk| talk.fallbacks);
-        let fresh = matches!(turn, TalkTurn::First);
+        let (fresh, is_again) = (matches!(turn, TalkTurn::First), matches!(turn, TalkTurn::Again { .. }));
+        let by_tool = |fallback: usize| chain.get(fallback).and_then(|(_, model)| model.provider.tool());
+        // The result of a model's own tool belongs to the same attempt.
+        let of_results = self.state.talk(at).filter(|_| by_tool(last_fallback).is_some()).map_or(1, |talk| talk.attempt);
         let (attempt, fallback, purpose, mut messages) = match turn {
             TalkTurn::First => (1, 0, brief.purpose, first),
             TalkTurn::Again { attempt, fallback } => (attempt, fallback, brief.purpose, vec![]),
             TalkTurn::Repair(text) => (1, last_fallback, Purpose::Repair, vec![message(MessageRole::User, text)]),
-            TalkTurn::Results(results) => (1, last_fallback, brief.purpose, results),
+            TalkTurn::Results(results) => (of_results, last_fallback, brief.purpose, results),
         };
         self.hide_in_messages(&mut messages);
         let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
@@ -266,13 +276,18 @@ impl Run {
         let (name, model) = chain.get(fallback).map_or((brief.model_name(), None), |(name, model)| (*name, Some(*model)));
         let provider = model.map(|model| &model.provider);
         let is_recorded = provider.is_some_and(|provider| provider.recorded().is_some());
-        let or_nobody = of_test.clone().filter(|_| self.options.unscripted == Unscripted::Nobody && !is_recorded);
+        let or_nobody =
+            of_test.clone().filter(|_| self.options.unscripted == Unscripted::Nobody && !is_recorded && by_tool(fallback).is_none());
         let of_model = || provider.and_then(Provider::scripted).cloned();
         let path = &self.state.node(at).path;
         let scripted = of_test.filter(|replies| replies_of(replies, path).is_some()).or_else(of_model).or(or_nobody);
         let before = self.state.talk(at).filter(|_| !fresh).map(|talk| talk.messages.as_slice()).unwrap_or_default();
         let (request, reserved_tokens, timeout) = match (&scripted, model) {
             (Some(replies), _) => (CallRequest::Scripted(self.scripted_reply(at, replies, &brief)?), 0, MODEL_TIMEOUT),
+            (None, Some(_)) if let Some(tool) = by_tool(fallback) => {
+                let all: Vec<&Arc<Message>> = before.iter().chain(&messages).collect();
+                (CallRequest::Scripted(relayed(tool, is_again, &all)), 0, MODEL_TIMEOUT)
+            }
             (None, Some(model)) if let Some(program) = model.provider.program().filter(|_| self.recordings().is_none()) => {
                 let told = AskedProgram { name, model, program: Arc::clone(program), before, new: &messages };
                 let call = self.agent_call(at, &brief, told)?;

@@ -77,7 +77,10 @@ impl Run {
         options.extend(self.agent(at, &brief.agent)?.max_turns.map(|most| (PromptOption::MaxTurns, vec![most.to_string()])));
         options.extend(program.max_cost_usd.map(|most| (PromptOption::CostUsd, vec![most.to_string()])));
         options.push((if program.run.writes.is_empty() { PromptOption::ReadOnly } else { PromptOption::Edit }, vec![]));
-        let session = self.state.talk(at).filter(|_| !before.is_empty()).and_then(|talk| talk.session.clone());
+        let continues = match self.state.talk(at).filter(|_| !before.is_empty()) {
+            Some(talk) => talk.session.clone().map(|session| (session, since_the_last_answer(before, new))),
+            None => brief.resumes.clone(),
+        };
         let pictures = before.iter().chain(new).flat_map(|message| message.pictures.iter().cloned());
         call.reads.extend(pictures);
         let system = before.iter().chain(new).find(|message| message.role == MessageRole::System).map(|message| message.text.clone());
@@ -88,7 +91,7 @@ impl Run {
             options,
             system,
             prompt: as_text(before.iter().chain(new)),
-            continues: session.map(|session| (session, as_text(new.iter()))),
+            continues,
             home: format!("{} {name} {}", self.id(), brief.agent),
             rule: rule_of(&policies),
             listener: None,
@@ -96,8 +99,15 @@ impl Run {
     }
 }
 
+/// What was said to it since it answered.
+fn since_the_last_answer(before: &[Arc<Message>], new: &[Arc<Message>]) -> String {
+    let all: Vec<&Arc<Message>> = before.iter().chain(new).collect();
+    let answered = all.iter().rposition(|message| message.role == MessageRole::Assistant).map_or(0, |last| last + 1);
+    as_text(all[answered..].iter().copied())
+}
+
 /// A conversation as one text; the first prompt alone is given as it is. Pictures are named by their paths.
-fn as_text<'m>(messages: impl Iterator<Item = &'m Arc<Message>>) -> String {
+pub(super) fn as_text<'m>(messages: impl Iterator<Item = &'m Arc<Message>>) -> String {
     let said: Vec<&Arc<Message>> = messages.filter(|message| message.role != MessageRole::System).collect();
     let with_pictures = |message: &Message| {
         let pictures: String = message.pictures.iter().map(|path| format!("\n[picture: {}]", path.display())).collect();

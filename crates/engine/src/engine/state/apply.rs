@@ -345,7 +345,7 @@ impl RunState {
             self.inherit(at, inner);
             self.drop_instance(inner);
         }
-        self.talk_mut(at)?.used(place, used, told, pictures);
+        self.talk_mut(at)?.used(place, used, told, pictures, failure);
         Some(())
     }
 

@@ -1,5 +1,7 @@
 //! How events change a `dialogue` step: its turns, what its judge said, and why it takes no more.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{NodeRef, RunState};
@@ -14,6 +16,9 @@ pub(crate) struct Talking {
     pub(crate) judged: Option<(u32, bool, String)>,
     /// When the last turn or judgement ended.
     pub(crate) since_ms: u64,
+    /// The session of each agent that is a program and can continue, as its last turn left it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) sessions: BTreeMap<String, String>,
     /// How the talking ended, and why.
     pub(crate) closed: Option<(DialogueEnd, String)>,
 }
@@ -37,10 +42,15 @@ impl RunState {
         match &event.happening {
             Happening::DialogueTurned { step, turn, signals, usage, .. } => {
                 let at = self.find(step)?;
+                let session = self.talk(at).and_then(|talk| talk.session.clone());
                 self.end_conversation(at);
                 let held = HeldTurn { turn: turn.clone(), signals: signals.clone(), usage: *usage };
                 let talking = self.node_mut(at).talking.get_or_insert_default();
                 talking.since_ms = event.at_ms;
+                match session {
+                    Some(session) => drop(talking.sessions.insert(turn.from.clone(), session)),
+                    None => drop(talking.sessions.remove(&turn.from)),
+                }
                 talking.turns.push(held);
             }
             Happening::DialogueJudged { step, turns, agreed, reason } => {

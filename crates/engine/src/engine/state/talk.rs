@@ -117,6 +117,9 @@ pub(crate) struct RequestedCall {
     /// Pictures that the model is shown with the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) pictures: Vec<PathBuf>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) failure: Option<Box<Failure>>,
 }
 
 /// The stage of a tool call that a model requested.
@@ -204,8 +207,13 @@ impl ModelTalk {
                 let message = Arc::new(message);
                 self.messages.push(Arc::clone(&message));
                 self.answered_by.clone_from(model);
-                let open =
-                    |asked: &ToolCall| RequestedCall { asked: asked.clone(), stage: AskedStage::Open, started_ms: now, pictures: vec![] };
+                let open = |asked: &ToolCall| RequestedCall {
+                    asked: asked.clone(),
+                    stage: AskedStage::Open,
+                    started_ms: now,
+                    pictures: vec![],
+                    failure: None,
+                };
                 let asked: Vec<RequestedCall> = calls.iter().map(open).collect();
                 self.turns += u64::from(!asked.is_empty());
                 self.uses.extend(asked.iter().map(|_| SharedValue::default()));
@@ -229,11 +237,12 @@ impl ModelTalk {
     }
 
     /// Records the end of a tool call: the entry for `details.tool_calls`, and the text for the model.
-    pub(super) fn used(&mut self, place: usize, used: Value, shown: String, pictures: &[PathBuf]) {
+    pub(super) fn used(&mut self, place: usize, used: Value, shown: String, pictures: &[PathBuf], failure: Option<&Failure>) {
         let first = self.uses.len() - self.asked().len();
         if let Some(asked) = self.asked_mut().get_mut(place) {
             asked.stage = AskedStage::Over(shown);
             asked.pictures = pictures.to_vec();
+            asked.failure = failure.cloned().map(Box::new);
             self.uses[first + place] = Arc::new(used);
         }
     }

@@ -132,7 +132,7 @@ impl Run {
         let preset = match &model.provider {
             Provider::Scripted(replies) => return Ok(Embedding::Scripted { meanings: replies.meanings.clone() }),
             Provider::Service(service) => service.preset(),
-            Provider::Replay(_) | Provider::Program(_) | Provider::Broken => {
+            Provider::Replay(_) | Provider::Program(_) | Provider::Tool(_) | Provider::Broken => {
                 return Err(unavailable(format!("model \"{name}\" makes no vectors")));
             }
         };

@@ -189,6 +189,7 @@ impl Run {
                 text: text.clone(),
                 pictures: a.pictures.clone(),
                 call_id: Some(a.asked.id.clone()),
+                failure: a.failure.clone(),
                 ..Message::default()
             }),
             AskedStage::Open | AskedStage::Out(_) | AskedStage::Inside(_) => None,
@@ -235,7 +236,7 @@ impl Run {
             return Ok(());
         }
         let answers = self.server_answers(at, place)?;
-        let timeout = self.tool(at, &asked.tool)?.call_timeout();
+        let timeout = self.time_of_tool(at, &asked.tool)?;
         if let Some(mock) = self.mock_named(&asked.tool) {
             let call = self.asked_called(at, place, &asked.tool, asked.arguments.clone(), timeout);
             let result = match mock {
@@ -276,7 +277,7 @@ impl Run {
     /// Calls a tool that is a pipeline. If the pipeline has a person of its own, the person is looked up first.
     fn use_pipeline(&mut self, at: NodeRef, place: usize, called: PipelineId, asked: &ToolCall, agent: &str) -> Result<(), Failure> {
         let tool = &asked.tool;
-        let timeout = self.tool(at, tool)?.call_timeout();
+        let timeout = self.time_of_tool(at, tool)?;
         let given = self.with_fixed(at, tool, asked.arguments.as_object().cloned().unwrap_or_default())?;
         let opening = self.opening(at, called, given.clone(), None)?;
         let shown = Value::Object(given);
@@ -341,6 +342,12 @@ impl Run {
     pub(crate) fn with_fixed(&self, at: NodeRef, tool: &str, mut given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
         given.extend(self.arguments(at, &self.tool(at, tool)?.with)?);
         Ok(given)
+    }
+
+    /// The time for a call of an agent, which a dialogue may bound.
+    fn time_of_tool(&self, at: NodeRef, tool: &str) -> Result<Duration, Failure> {
+        let own = self.tool(at, tool)?.call_timeout();
+        Ok(self.time_of_dialogue(at).map_or(own, |left| left.min(own)))
     }
 
     fn asked_called(&mut self, at: NodeRef, place: usize, tool: &str, with: Value, timeout: Duration) -> u64 {

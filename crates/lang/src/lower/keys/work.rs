@@ -46,6 +46,12 @@ pub static PROVIDERS: &[&KeyTable] = &[
     &KeyTable::of("ollama").keys(&[TOOL_CALLS]),
     &PRINTING_AGENT,
     &TALKING_AGENT,
+    &KeyTable::of("tool").keys(&[
+        key("tool", Of(Tool), "the tool that answers: server.tool, or another one of tools").required(),
+        key("prompt", Fixed, "its argument that holds the prompt; left out: prompt"),
+        key("system", Fixed, "its argument that holds the agent's instructions; left out: they stand before the prompt"),
+        key("answer", Fixed, "where the answer stands in its result: reply.text; left out: all of it"),
+    ]),
     &KeyTable::of("scripted").keys(&[key("replies", Path, "the file of scripted replies").required()]),
     &KeyTable::of("replay").keys(&[key("folder", Path, "the folder of recordings").required()]),
 ];

@@ -47,6 +47,7 @@ models:
   fourth: { provider: scripted, replies: demo.yaml }
   fifth: { provider: replay, folder: recorded }
   sixth: { provider: cli, preset: claude_code, folder: work, reads: [docs], writes: [work], max_cost_usd: 0.5, network: true }
+  ninth: { provider: tool, tool: desk, prompt: question, system: role, answer: body.text }
   eighth: { provider: acp, preset: gemini, folder: work }
   seventh:
     provider: cli
