@@ -147,9 +147,9 @@ fn said_again(said: ModelAnswer, usage: Usage, request: Option<&ModelRequest>) -
         ToolCall { tool, ..call }
     };
     match said {
-        ModelAnswer::Said { text, calls, model, session } => {
+        ModelAnswer::Said { text, calls, model, session, files } => {
             let calls = calls.into_iter().map(offered).collect();
-            Ok(CallReply::Model(ModelReply { text, calls, usage: Some(usage), model, session, decisions: vec![] }))
+            Ok(CallReply::Model(ModelReply { text, calls, usage: Some(usage), model, session, files, decisions: vec![] }))
         }
         ModelAnswer::Failed(failure) => Err(failure),
     }

@@ -145,12 +145,37 @@ fn in_a_dialogue_a_program_continues_its_session_and_hears_only_what_is_new() {
     assert!(!prompt(&second).contains("Turn 1, first:"), "{second}");
 }
 
+#[test]
+fn the_files_of_a_turn_are_told_to_the_other() {
+    let turns = ("turns: \"{{ steps.talk.output.turns | length }}\"", "turns: \"{{ steps.talk.output.turns }}\"");
+    let pipeline = talk_with(", --do, look", "    folder: work\n    reads: agents\n    writes: work/out\n").replace(turns.0, turns.1);
+    let pipeline = pipeline.replace("agent.py, --do, look", "../agents/agent.py, --do, look").replacen(
+        "agent.py]",
+        "agents/agent.py, --do, prompt]",
+        1,
+    );
+    let place = project(&[("p.yaml", &pipeline), ("work/out/old.txt", ""), ("agents/x", "")]);
+    std::fs::rename(place.path().join("agent.py"), place.path().join("agents/agent.py")).unwrap();
+    let ran = asked(place.path(), "landlock");
+    assert_eq!(ran.exit, 0, "{}", ran.err);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&told["turns"][0]["attachments"], &told["turns"][1]["attachments"]), (&json!([]), &json!(["work/out/made.txt"])), "{told}");
+    assert!(told["turns"][2]["text"].as_str().unwrap().contains(r#"Turn 2, second (files: \"work/out/made.txt\"):"#), "{told}");
+    let shown = flow(place.path(), &["runs", "show"]).out;
+    assert!(shown.contains("     files: work/out/made.txt"), "{shown}");
+}
+
 /// Two programs that talk, the second with these words.
 fn talk(words: &str) -> String {
+    talk_with(words, "")
+}
+
+/// The same, with these keys of the second.
+fn talk_with(words: &str, keys: &str) -> String {
     format!(
         "flow: 1\nname: p\nmodels:\n  one:\n{}  two:\n{}agents: {{ first: {{ model: one }}, second: {{ model: two }} }}\nsteps:\n  - {{ id: talk, dialogue: [first, second], topic: Is it right?, max_turns: 4 }}\noutputs: {{ ended: \"{{{{ steps.talk.output.ended }}}}\", turns: \"{{{{ steps.talk.output.turns | length }}}}\" }}\n",
         model("", ""),
-        model(words, ""),
+        model(words, keys),
     )
 }
 

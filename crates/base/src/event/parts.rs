@@ -75,6 +75,9 @@ pub enum ModelAnswer {
         /// The session by which a program that is an agent can continue.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<String>,
+        /// Files that such a program made or changed in its folders.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<String>,
     },
     /// A failure.
     Failed(Failure),

@@ -460,7 +460,7 @@ impl RecordBuilder {
         interaction.duration_ms = duration_ms;
         interaction.usage = *usage;
         match reply {
-            ModelAnswer::Said { text, calls, model, session: _ } => {
+            ModelAnswer::Said { text, calls, model, session: _, files: _ } => {
                 interaction.success = true;
                 interaction.error = None;
                 let asked = |c: &crate::event::ToolCall| json!({ "tool": c.tool, "with": c.arguments });

@@ -97,4 +97,10 @@ pub struct DialogueTurn {
     pub to: String,
     /// What was said.
     pub text: String,
+    /// Files that its program made or changed meanwhile, by their paths from the project.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<String>,
+    /// The policies in force, innermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<String>,
 }

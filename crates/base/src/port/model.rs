@@ -131,6 +131,9 @@ pub struct ModelReply {
     /// The session by which a program that is an agent can continue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// Files that such a program made or changed in its folders, by their paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
     /// What was decided about tools and hosts that such a program wanted itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<AgentDecision>,

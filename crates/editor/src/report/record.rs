@@ -209,8 +209,12 @@ fn dialogues(record: &Record, look: Look) -> String {
         let (status, turns) = (dialogue.status.word(), counted(dialogue.turns.len(), "turn", "turns"));
         out.push_str(&format!("\ndialogue {}: {status} ({}), {turns}\n", visible(&dialogue.step), dialogue.flow.word()));
         for one in &dialogue.turns {
-            let DialogueTurn { number, from, to, text } = &one.turn;
+            let DialogueTurn { number, from, to, text, attachments, policies: _ } = &one.turn;
             out.push_str(&look.wrapped(&format!("  {number}. {} to {}: ", visible(from), visible(to)), &in_short(text)));
+            let files: Vec<_> = attachments.iter().map(|file| visible(file)).collect();
+            if !files.is_empty() {
+                out.push_str(&look.wrapped("     files: ", &files.join(", ")));
+            }
         }
         if !dialogue.reason.is_empty() {
             out.push_str(&look.wrapped("  ended: ", &in_short(&dialogue.reason)));

@@ -94,9 +94,9 @@ impl Door {
 
     fn reply(&self, reply: &mut CallReply) {
         match reply {
-            CallReply::Model(ModelReply { text, calls, usage: _, model, session, decisions }) => {
+            CallReply::Model(ModelReply { text, calls, usage: _, model, session, files, decisions }) => {
                 self.text(text);
-                self.texts(model.iter_mut().chain(session));
+                self.texts(model.iter_mut().chain(session).chain(files));
                 self.texts(decisions.iter_mut().map(|decision| &mut decision.target));
                 for ToolCall { id, tool, arguments } in calls {
                     self.texts([id, tool]);
@@ -239,6 +239,7 @@ mod tests {
                 usage: None,
                 model: Some(text()),
                 session: Some(text()),
+                files: vec![text()],
                 decisions: vec![crate::port::AgentDecision {
                     act: crate::model::ActKind::Tool,
                     target: text(),

@@ -133,7 +133,9 @@ impl Run {
                 result.iter_mut().for_each(shared);
             }
             Happening::TaskJudged { verdicts, .. } => judged(verdicts),
-            Happening::DialogueTurned { turn, .. } => hidden.hide_in(&mut turn.text),
+            Happening::DialogueTurned { turn, .. } => {
+                turn.attachments.iter_mut().chain([&mut turn.text]).for_each(|text| hidden.hide_in(text));
+            }
             Happening::DialogueJudged { reason, .. } | Happening::DialogueClosed { reason, .. } => hidden.hide_in(reason),
             Happening::ToolCalled { with, .. } => hidden.hide_in_value(with),
             Happening::ToolReplied { failure, result, .. } => {

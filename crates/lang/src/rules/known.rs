@@ -110,7 +110,8 @@ pub(super) fn dialogue(agents: &[Spanned<String>]) -> Type {
 /// A turn of a dialogue.
 pub(super) fn turn() -> Type {
     let texts = ["from", "to", "text"].map(|name| (name, Type::Text));
-    Type::object(texts.into_iter().chain([("number", Type::Number), ("usage", usage())]))
+    let others = [("number", Type::Number), ("attachments", Type::list(Type::Text)), ("usage", usage())];
+    Type::object(texts.into_iter().chain(others))
 }
 
 /// What calls of models cost.

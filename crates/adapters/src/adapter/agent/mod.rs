@@ -4,6 +4,7 @@
 mod acp;
 mod answer;
 mod command;
+mod made;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -81,13 +82,15 @@ impl AgentRuns {
         let shown = if call.program.sandbox == SandboxMode::None { home().unwrap_or_else(|| folder.clone()) } else { folder.clone() };
         call.program.env.insert(0, ("HOME".to_owned(), Secret::new(shown.to_string_lossy())));
         call.program.home = Some(folder);
-        let reply = match call.speaks.clone() {
+        let (writes, before) = (call.program.writes.clone(), made::SeenFiles::of(&call.program.writes));
+        let mut reply = match call.speaks.clone() {
             AgentProtocol::Print(mode) => {
                 let program = command::of(&call, &mode)?;
                 answer::read(&call.model, &mode, self.programs.run(program).await?)?
             }
             AgentProtocol::Acp(options) => self.talked(call.clone(), &options).await?,
         };
+        reply.files = before.changed(&writes);
         if let (Some(session), Some(home)) = (&reply.session, held(&self.homes).get_mut(&call.home)) {
             home.sessions.insert(session.clone());
         }

@@ -242,7 +242,7 @@ fn calls_that_were_out_when_a_replay_was_interrupted_have_their_number_again() {
     let home = recorded("Ana", &echo(vec![]), &["One.", "Two.", "Three.", "Four."]);
     let tape = replay(home.path(), "r_2", "Ana");
     let replied = |call: u64| {
-        let reply = crate::event::ModelAnswer::Said { text: String::new(), calls: vec![], model: None, session: None };
+        let reply = crate::event::ModelAnswer::Said { text: String::new(), calls: vec![], model: None, session: None, files: vec![] };
         event("r_1", Happening::ModelReplied { step: "a".into(), call, reply, duration_ms: 0, usage: Default::default() })
     };
     assert!(asked(&tape, 1, "One.").is_ok());

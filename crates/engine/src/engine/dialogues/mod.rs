@@ -5,6 +5,7 @@
 
 mod texts;
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -19,6 +20,7 @@ use crate::engine::steps::Kind;
 use crate::engine::words::ms;
 use crate::event::{Failure, FailureKind, Happening, Usage};
 use crate::model::{DialogueEnd, DialogueSignal, DialogueStep, DialogueTurn, StepKind, duration_words};
+use crate::policy::from_project;
 use crate::template;
 
 /// The next action of a `dialogue` step.
@@ -123,8 +125,16 @@ impl Run {
             CallOutcome::Said(text) => {
                 let turns = self.turns(at);
                 let to = &own.agents[(place + 1) % own.agents.len()].value;
-                let turn =
-                    DialogueTurn { number: turns.len() as u32 + 1, from: agent.to_owned(), to: to.clone(), text: text.trim().to_owned() };
+                let project = &self.planned_of(at).pipeline.project;
+                let files = self.state.talk(at).into_iter().flat_map(|talk| &talk.files);
+                let turn = DialogueTurn {
+                    number: turns.len() as u32 + 1,
+                    from: agent.to_owned(),
+                    to: to.clone(),
+                    text: text.trim().to_owned(),
+                    attachments: files.map(|file| from_project(project, Path::new(file))).collect(),
+                    policies: self.policies(at, Some(agent)).into_iter().map(|(name, _)| name.to_owned()).collect(),
+                };
                 let signals = texts::signals(own, turns, &turn);
                 let usage = self.state.talk(at).map_or_else(Usage::default, |talk| talk.all_usage());
                 let since = self.state.talking(at).map_or(self.state.node(at).started_ms, |talking| talking.since_ms);
@@ -243,11 +253,11 @@ impl Run {
 
 /// A turn as outputs and expressions have it. When it was and how long it took is in the record: an output is the same when a run is repeated.
 fn told(held: &HeldTurn) -> Value {
-    let DialogueTurn { number, from, to, text } = &held.turn;
+    let DialogueTurn { number, from, to, text, attachments, policies: _ } = &held.turn;
     let Usage { input_tokens, output_tokens, cost_usd, .. } = &held.usage;
     let total = held.usage.total_tokens();
     json!({
-        "number": number, "from": from, "to": to, "text": text,
+        "number": number, "from": from, "to": to, "text": text, "attachments": attachments,
         "usage": { "input_tokens": input_tokens, "output_tokens": output_tokens, "total_tokens": total, "cost_usd": cost_usd },
     })
 }

@@ -132,7 +132,10 @@ fn held(turns: &[HeldTurn], whole: usize) -> String {
 }
 
 fn heading(turn: &DialogueTurn) -> String {
-    format!("Turn {}, {}", turn.number, turn.from)
+    // A path may hold anything that a name can.
+    let files: Vec<String> = turn.attachments.iter().map(|file| serde_json::Value::from(file.as_str()).to_string()).collect();
+    let files = if files.is_empty() { String::new() } else { format!(" (files: {})", files.join(", ")) };
+    format!("Turn {}, {}{files}", turn.number, turn.from)
 }
 
 /// What speaks for an end in a turn.

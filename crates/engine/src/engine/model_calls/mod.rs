@@ -481,9 +481,9 @@ impl Run {
                 let message = format!("the summary has {} bytes, {LONGEST_SUMMARY} are allowed", reply.text.len());
                 ModelAnswer::Failed(Failure::new(FailureKind::TooLarge, message))
             }
-            Ok(ModelReply { text, calls, model, session, .. }) => {
+            Ok(ModelReply { text, calls, model, session, files, .. }) => {
                 let named = |call: ToolCall| ToolCall { tool: known_name(&tools, &call.tool), ..call };
-                ModelAnswer::Said { text, calls: calls.into_iter().map(named).collect(), model, session }
+                ModelAnswer::Said { text, calls: calls.into_iter().map(named).collect(), model, session, files }
             }
             Err(failure) => ModelAnswer::Failed(failure),
         };

@@ -1,5 +1,6 @@
 //! The stage of a conversation with a model. Each transition is a method here; no other code can change the stage.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -33,6 +34,9 @@ pub(crate) struct ModelTalk {
     /// The session by which its program can continue after the last answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<String>,
+    /// Files that its program made or changed.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) files: BTreeSet<String>,
     pub(crate) usage: Usage,
     /// The conversations with the judges that were called before this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -201,8 +205,9 @@ impl ModelTalk {
     pub(super) fn hears(&mut self, reply: &ModelAnswer, now: u64) {
         self.stage = match reply {
             ModelAnswer::Failed(failure) => TalkStage::Failed(failure.clone()),
-            ModelAnswer::Said { text, calls, model, session } => {
+            ModelAnswer::Said { text, calls, model, session, files } => {
                 self.session.clone_from(session);
+                self.files.extend(files.iter().cloned());
                 let message = Message { role: MessageRole::Assistant, text: text.clone(), calls: calls.clone(), ..Message::default() };
                 let message = Arc::new(message);
                 self.messages.push(Arc::clone(&message));
