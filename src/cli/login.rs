@@ -16,9 +16,10 @@ use crate::check::Checked;
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
 use crate::engine::{secret_values, servers};
+use crate::journal::AuditAction;
 use crate::model::Pipeline;
 use crate::port::{Secret, ServerTransport, ToolServer};
-use crate::runtime::{declared, inputs_of_file, settings, world};
+use crate::runtime::{declared, inputs_of_file, kept, settings, world};
 
 /// A server of this name, and the pipeline that has it.
 struct Found {
@@ -141,6 +142,7 @@ pub(super) fn login(options: &LoginOptions, shared: &SharedOptions) -> Result<Ex
     let done = runtime.block_on(world.log_in(&found.server, &wish, &talk));
     match done {
         Ok(done) => {
+            kept::audit(&shared.project_of(&found.file), AuditAction::LoggedIn, "", &options.server)?;
             let scopes = if done.scopes.is_empty() { String::new() } else { format!(", scopes {}", visible(&done.scopes.join(" "))) };
             let long =
                 if done.is_refreshed { "it is refreshed automatically" } else { "it is not refreshed; log in again when it has expired" };
@@ -157,7 +159,10 @@ pub(super) fn logout(server: &str, paths: &[PathBuf], shared: &SharedOptions) ->
     let found = found(server, paths, &env, shared)?;
     let folder = environment::logins_folder().map_err(|error| Refusal::new(Exit::Failed, error.to_string()))?;
     match log_out(folder, &found.server) {
-        Ok(true) => tell!("{server}: logged out; the authorization server may still accept its tokens until they expire"),
+        Ok(true) => {
+            kept::audit(&shared.project_of(&found.file), AuditAction::LoggedOut, "", server)?;
+            tell!("{server}: logged out; the authorization server may still accept its tokens until they expire");
+        }
         Ok(false) => tell!("{server}: there was no login"),
         Err(error) => return Err(Refusal::new(Exit::Failed, visible(&error.to_string()))),
     }

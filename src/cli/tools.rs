@@ -18,10 +18,11 @@ use crate::diagnostic::visible;
 use crate::driver::Runtime;
 use crate::engine::{secret_values, servers};
 use crate::event::Failure;
+use crate::journal::AuditAction;
 use crate::lower::FileKind;
 use crate::model::{Pipeline, Tool};
 use crate::port::{INSTRUCTIONS, Secret, ToolServer, ToolServers};
-use crate::runtime::{declared, inputs_of_file, place_of, settings, world};
+use crate::runtime::{declared, inputs_of_file, kept, place_of, settings, world};
 
 /// What a look at a server brought.
 pub(super) enum Seen {
@@ -131,6 +132,7 @@ pub(super) fn pin(paths: &[PathBuf], only_check: bool, is_allowed: bool, shared:
                     if only_check || look.difference.is_none() {
                         continue;
                     }
+                    kept::audit(&project, AuditAction::ToolsPinned, "", &name)?;
                     let kept = Pins::read(&server.project).and_then(|mut pins| {
                         pins.pin(&server.identity, &look.said);
                         pins.write(&server.project)

@@ -14,9 +14,10 @@ use super::{Exit, stdout};
 use crate::adapter::started::Agreed;
 use crate::check::Checked;
 use crate::diagnostic::{shell_path, visible};
+use crate::journal::AuditAction;
 use crate::report::wish_lines;
-use crate::runtime::consent::{ConsentRequest, Standing, allowed, place, trusted};
-use crate::runtime::{RunError, settings, shown};
+use crate::runtime::consent::{ConsentRequest, Standing, allowed, place, place_in, trusted};
+use crate::runtime::{RunError, kept, settings, shown};
 
 /// What is asked at a terminal.
 const QUESTION: &str = "Trust it until any of it changes?";
@@ -28,12 +29,12 @@ fn wanted<'a>(checked: &'a Checked, file: &'a Path, shared: &SharedOptions) -> R
 }
 
 /// Shows what is wanted and asks; what is agreed to is kept.
-fn ask(wanted: &ConsentRequest, standing: &Standing) -> Result<(), Refusal> {
+fn ask(wanted: &ConsentRequest, standing: &Standing, shared: &SharedOptions) -> Result<(), Refusal> {
     let at_question = at_question();
     let answer = Typing::default().decide(QUESTION).map(|said| matches!(said, Said::Yes));
     drop(at_question);
     match answer {
-        Some(true) => wanted.keep(standing).map_err(unusable),
+        Some(true) => wanted.keep(standing, &shared.project_of(wanted.file)).map_err(unusable),
         _ => Err(Refusal::new(Exit::Failed, format!("{} is not trusted; nothing was started", shown(wanted.file)))),
     }
 }
@@ -57,7 +58,7 @@ pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: 
     let refused = wanted.refused(Some(&standing.list)).to_string();
     if is_at_terminal() {
         refused.lines().for_each(|line| tell_as_written!("{line}"));
-        return ask(&wanted, &standing).map(|()| wanted.agreed());
+        return ask(&wanted, &standing, shared).map(|()| wanted.agreed());
     }
     let file = shell_path(&shown(file));
     let help = "nothing was started; review the file, then trust it until any of it changes:";
@@ -92,8 +93,8 @@ fn trust(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal
         }
         match standing.is_known {
             true => {}
-            false if is_at_terminal() => ask(&wanted, &standing)?,
-            false => wanted.keep(&standing)?,
+            false if is_at_terminal() => ask(&wanted, &standing, shared)?,
+            false => wanted.keep(&standing, &shared.project_of(file))?,
         }
         if !shared.quiet {
             let now = if standing.is_known { "is trusted already" } else { "is trusted until any of it changes" };
@@ -127,11 +128,13 @@ fn show_all(as_json: bool) -> Result<Exit, Refusal> {
 fn remove(files: &[PathBuf], shared: &SharedOptions) -> Result<Exit, Refusal> {
     let list = trusted()?;
     for file in files {
-        let named = shown(file);
+        let (named, project) = (shown(file), shared.project_of(file));
         match list.remove(&place(file)).map_err(RunError::system)? {
             0 => return Err(Refusal::new(Exit::NothingRan, format!("{named} was not trusted"))),
-            _ if shared.quiet => {}
-            _ => tell!("{named} is no longer trusted"),
+            _ => kept::audit(&project, AuditAction::TrustRemoved, "", &place_in(&project, file))?,
+        }
+        if !shared.quiet {
+            tell!("{named} is no longer trusted");
         }
     }
     Ok(Exit::Ok)

@@ -7,10 +7,13 @@ use sha2::{Digest, Sha256};
 
 use super::RunError;
 use super::settings::{self, Settled};
+use crate::adapter::audit_file::AuditFile;
+use crate::adapter::clock::SystemClock;
 use crate::adapter::encryption::{JournalKey, Sealing};
 use crate::adapter::{environment, files};
 use crate::event::Event;
-use crate::port::{EventLog, StoreError, Synced};
+use crate::journal::{AuditAction, AuditRecord};
+use crate::port::{Clock, EventLog, StoreError, Synced};
 
 /// Where the record of a run is stored. On disk it is encrypted if the settings require it (`[journal]`), with the key in the environment variable
 /// `FLOW_JOURNAL_KEY` or in the user's own settings.
@@ -90,6 +93,27 @@ fn whole(named: PathBuf, what: &str) -> Result<PathBuf, RunError> {
 /// The journal of a project. Errors: as [`folder`].
 pub(crate) fn journal_file(project: &Path) -> Result<PathBuf, RunError> {
     Ok(folder(project)?.join("runs.db"))
+}
+
+/// Records what a person does outside a run, before it is done. A project without an audit gets none for it.
+/// Errors: the audit cannot be written.
+pub(crate) fn audit(project: &Path, action: AuditAction, run: &str, target: &str) -> Result<(), RunError> {
+    audit_all(project, action, [(run, target)])
+}
+
+/// The same of several runs or targets at once.
+pub(crate) fn audit_all<'a>(
+    project: &Path,
+    action: AuditAction,
+    all: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<(), RunError> {
+    let mut audit = AuditFile::beside(&journal_file(project)?);
+    if !audit.path().parent().is_some_and(Path::is_dir) {
+        return Ok(());
+    }
+    let now = SystemClock::new().now();
+    let records: Vec<AuditRecord> = all.into_iter().map(|(run, target)| AuditRecord::of_person(action, now, run, target)).collect();
+    audit.append(&records).map_err(|error| with_help(error, project))
 }
 
 /// Adds what to do where nothing can be written in the project.

@@ -229,9 +229,11 @@ fn records_are_chosen_by_run_and_time_and_outlive_their_run() {
     let rows: Vec<csv::StringRecord> = csv::Reader::from_reader(table.as_bytes()).records().map(Result::unwrap).collect();
     assert_eq!(rows.len(), all.len());
     assert!(rows.iter().zip(&all).all(|(row, record)| row[3] == *record["session_id"].as_str().unwrap()));
-    let saved = head(folder.path());
     assert_eq!(flow(folder.path(), &["runs", "rm", "--all", "--yes"]).exit, 0);
-    assert_eq!(head(folder.path()), saved);
+    let left = records(folder.path(), &[]);
+    assert_eq!(left[..all.len()], all);
+    assert!(left.len() == all.len() + 2 && left[all.len()..].iter().all(|record| record["action"] == "run_removed"), "{left:?}");
+    head(folder.path());
 }
 
 #[test]

@@ -61,6 +61,7 @@ mod run_page;
 mod runs;
 mod runs_ended;
 mod runs_forked;
+mod runs_moved;
 mod sandbox;
 mod schema;
 mod servers;

@@ -228,6 +228,18 @@ pub enum RunsCommand {
     Export {
         /// Its id, or its beginning [default: the newest run]
         run: Option<String>,
+        /// All events as JSON lines, with personal data, for `flow runs import` elsewhere
+        #[arg(long)]
+        events: bool,
+    },
+    /// Takes in the events of a run that `flow runs export --events` printed, so that it can be shown and continued here. What they say is taken as what happened: import only what you trust
+    #[command(after_help = examples::IMPORT)]
+    Import {
+        /// The file; - for standard input
+        log: PathBuf,
+        /// Where its pipeline file is here, if not at the same path
+        #[arg(long, value_name = "PATH")]
+        file: Option<PathBuf>,
     },
     /// Continues a run that was killed, that Ctrl-C or SIGTERM ended, or that waited for a person; finished steps do not run again
     #[command(after_help = examples::RESUME)]

@@ -2,6 +2,7 @@
 
 mod cancel;
 mod fork;
+mod moved;
 mod replay;
 mod resume;
 
@@ -21,7 +22,7 @@ use crate::adapter::run_lock::RunLock;
 use crate::adapter::sqlite_cache::SqliteCache;
 use crate::adapter::sqlite_store::SqliteStore;
 use crate::diagnostic::{counted, grouped, visible};
-use crate::journal::{Record, RunBrief, brief, masked, record};
+use crate::journal::{AuditAction, Record, RunBrief, brief, masked, record};
 use crate::model::parse_duration;
 use crate::port::{Clock, MOST_COUNTED, RunFilter, RunMatch, RunSummary, Store, StoreError};
 use crate::report::{self, Look, RunRow};
@@ -96,7 +97,9 @@ pub(super) fn done(command: &RunsCommand, shared: &SharedOptions) -> Result<Exit
                 stdout::print(&report::record(&record, shared.look(), &shared.reach(&project)))
             })
         }
-        RunsCommand::Export { run } => Ok(stdout::print_json(&stored(run.as_deref(), shared)?.0)),
+        RunsCommand::Export { run, events: true } => moved::export(run.as_deref(), shared),
+        RunsCommand::Import { log, file } => moved::import(log, file.as_deref(), shared),
+        RunsCommand::Export { run, events: false } => Ok(stdout::print_json(&stored(run.as_deref(), shared)?.0)),
         RunsCommand::Fork(options) => fork::run(options, shared),
         RunsCommand::Replay { run } => replay::run(run, shared),
         RunsCommand::Cancel { run } => cancel::run(run, shared),
@@ -259,6 +262,7 @@ fn remove(store: &mut SqliteStore, file: &Path, wanted: &BTreeSet<String>, leave
             Err(error) => return Err(error.into()),
         }
     }
+    kept::audit_all(&shared.current_project(), AuditAction::RunRemoved, runs.iter().map(|run| (*run, "")))?;
     // The results that are used again go first: without their run nobody knows whose they are.
     let cache = SqliteCache::forget(&kept::cache_file(file), &runs).map_err(|error| Refusal::new(Exit::Failed, error))?;
     store.remove(&runs)?;

@@ -10,14 +10,16 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{RunError, Untrusted, shown};
+use super::{RunError, Untrusted, kept, shown};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
 use crate::adapter::started::{Agreed, Prints, PrintsError};
 use crate::adapter::trusted::Trusted;
 use crate::check::Checked;
+use crate::journal::AuditAction;
 use crate::model::{Model, Program};
 use crate::plan::{Wishes, takes_given};
+use crate::policy::from_project;
 use crate::port::{Clock, Secret};
 
 pub(crate) use content::{named, real};
@@ -90,7 +92,8 @@ impl<'a> ConsentRequest<'a> {
         Ok(Standing { list, content, is_known })
     }
 
-    pub(crate) fn keep(&self, standing: &Standing) -> Result<(), RunError> {
+    pub(crate) fn keep(&self, standing: &Standing, project: &Path) -> Result<(), RunError> {
+        kept::audit(project, AuditAction::FileTrusted, "", &place_in(project, self.file))?;
         standing.list.add(&place(self.file), &standing.content, SystemClock::new().now()).map_err(RunError::system)
     }
 
@@ -137,6 +140,12 @@ fn agreed(program: &Program, file: &Path, env: &BTreeMap<String, Secret>) -> (Ag
 /// The user's list.
 pub(crate) fn trusted() -> Result<Trusted, RunError> {
     environment::trusted_folder().map(Trusted::new).map_err(RunError::system)
+}
+
+/// Where a file is, from its project.
+pub(crate) fn place_in(project: &Path, file: &Path) -> String {
+    let here = if project.as_os_str().is_empty() { Path::new(".") } else { project };
+    from_project(&real(here).unwrap_or_else(|_| project.to_path_buf()), &place(file))
 }
 
 /// The name that a file is kept under: where it really stands.

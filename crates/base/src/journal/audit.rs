@@ -78,6 +78,20 @@ pub enum AuditAction {
     NoSandbox,
     /// The end of the audit was torn: its last line was cut to whole records.
     AuditRepaired,
+    /// The events of a run were taken in that ran elsewhere.
+    RunImported,
+    /// A run and all that it stored were removed.
+    RunRemoved,
+    /// A person agreed to what a file wants; target: the file.
+    FileTrusted,
+    /// That was taken back.
+    TrustRemoved,
+    /// The tools of a server were accepted as they are; target: the server.
+    ToolsPinned,
+    /// A person signed in at the server that is the target, or for it.
+    LoggedIn,
+    /// A login was forgotten.
+    LoggedOut,
 }
 
 has_word!(AuditKind, AuditResult, AuditAction);
@@ -161,6 +175,29 @@ pub struct AuditRecord {
     /// What else matters for security.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub security_context: Option<AuditContext>,
+}
+
+impl AuditRecord {
+    /// Something that a person did outside a run. `run` is empty if it is about none.
+    pub fn of_person(action: AuditAction, timestamp: DateTime<Utc>, run: &str, target: &str) -> AuditRecord {
+        let context = AuditContext { decided_by: "person".to_owned(), ..AuditContext::default() };
+        AuditRecord {
+            timestamp,
+            event_type: AuditKind::Decision,
+            session_id: run.to_owned(),
+            trace_id: String::new(),
+            event: 0,
+            step: String::new(),
+            agent_id: String::new(),
+            action,
+            target: if PersonalMask::default().holds(target) { MASKED.to_owned() } else { target.to_owned() },
+            result: Some(AuditResult::Success),
+            reason: String::new(),
+            policy_applied: String::new(),
+            resource_usage: None,
+            security_context: Some(context),
+        }
+    }
 }
 
 /// What stands in place of a name that holds a secret or something personal.
