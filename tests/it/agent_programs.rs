@@ -267,10 +267,94 @@ fn a_program_that_breaks_the_protocol_fails_with_its_reason() {
 
 #[test]
 fn what_a_person_must_confirm_is_rejected_and_paths_are_taken_as_they_lead() {
-    let policy = "policies: { p: { file_access: { read: ['**'] }, allowed_tools: [execute, 'edit(out/*)'], approval_required: ['execute(git push*)'] } }\npolicy: p\n";
+    let policy = "policies: { p: { file_access: { read: ['**'], write: ['out/**'] }, allowed_tools: [execute, 'edit(out/*)'], approval_required: ['execute(git push*)'] } }\npolicy: p\n";
     let prompt = "RUN: git status\nRUN: git push\nEDIT: out/a.txt\nEDIT: out/../notes.txt\nDone.";
     let (_, ran) = talked(&talking("obey", policy, prompt), "landlock");
     assert_eq!(ran.out.trim(), "I read Done. (call 1). run yes. run no. edit yes. edit no.", "{}", ran.err);
+}
+
+/// What the policies said to what a program wanted: the target, the result and the rule.
+fn decided(project: &Path) -> Vec<(String, String, String)> {
+    let audit = flow(project, &["audit", "export", "--format", "jsonl"]).out;
+    let records = audit.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let text = |record: &Value, name: &str| record[name].as_str().unwrap_or_default().to_owned();
+    let all = records.filter(|record| record["action"] == "policy_decision");
+    let all = all.map(|record| (text(&record, "target"), text(&record, "result"), text(&record, "policy_applied")));
+    all.filter(|(target, ..)| target != "read **").collect()
+}
+
+#[test]
+fn files_and_hosts_of_a_policy_decide_about_what_it_asks_for_without_a_sandbox_too() {
+    let policy = "policies: { p: { sandbox: none, file_access: { read: ['**'], write: ['out/**'] }, network_access: { hosts: [docs.example.com] }, allowed_tools: [read, edit, fetch] } }\npolicy: p\n";
+    let prompt = "READ: notes.txt\nREAD: /etc/passwd\nREAD: link\nREAD: .env\nEDIT: out/a\nEDIT: p.yaml\nFETCH: https://docs.example.com/x\nFETCH: https://evil.example:8443/x\nDone.";
+    let place = project(&[("p.yaml", &talking("obey", policy, prompt)), ("out/x", "")]);
+    let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agents/acp_agent.py");
+    std::fs::copy(agent, place.path().join("acp_agent.py")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", place.path().join("link")).unwrap();
+    let ran = ran(command(place.path(), &["run", "p.yaml", "--trust"]).env("HOME", place.path()));
+    let said = "I read Done. (call 1). read yes. read no. read no. read no. edit yes. edit no. fetch yes. fetch no.";
+    assert_eq!(ran.out.trim(), said, "{}", ran.err);
+    let decided = decided(place.path());
+    let blocked: Vec<&str> = decided.iter().filter(|(_, result, _)| result == "blocked").map(|(target, ..)| target.as_str()).collect();
+    assert_eq!(blocked, ["read /etc/passwd", "read /etc/hostname", "read .env", "write p.yaml", "host evil.example:8443"]);
+    let done: Vec<&str> = decided.iter().filter(|(_, result, _)| result == "success").map(|(target, ..)| target.as_str()).collect();
+    assert_eq!(
+        done,
+        [
+            "tool read notes.txt",
+            "read notes.txt",
+            "tool edit out/a",
+            "write out/a",
+            "tool fetch https://docs.example.com/x",
+            "host docs.example.com"
+        ]
+    );
+}
+
+#[test]
+fn a_person_at_a_terminal_is_asked_in_the_middle_of_a_prompt() {
+    for (mode, allowed) in
+        [("deny", "allowed_tools: [execute], approval_required: ['execute(git push*)']"), ("prompt", "allowed_tools: []")]
+    {
+        let policy = format!("policies: {{ p: {{ permission_mode: {mode}, file_access: {{ read: ['**'] }}, {allowed} }} }}\npolicy: p\n");
+        let place = project(&[("p.yaml", &talking("obey", &policy, "RUN: git push\nRUN: git push --force\nDone.").replace("3s", "60s"))]);
+        let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agents/acp_agent.py");
+        std::fs::copy(agent, place.path().join("acp_agent.py")).unwrap();
+        let variables = [("FLOW_SANDBOX", "landlock")];
+        let (exit, out, shown) = crate::terminal::at(place.path(), &["run", "p.yaml", "--trust"], "yes\nno, never\n", &variables);
+        assert_eq!((exit, out.trim()), (0, "I read Done. (call 1). run yes. run no."), "{mode}: {shown}");
+        let asked = "the program of \"ask\" wants to use execute with {\"command\":\"git push\"} (policy p: ";
+        assert!(shown.contains(asked), "{shown}");
+        let told = flow(place.path(), &["audit", "export", "--format", "jsonl"]).out;
+        let by_a_person: Vec<Value> = told
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .filter(|one: &Value| one["security_context"]["decided_by"] == "person")
+            .collect();
+        let results: Vec<(&str, &str)> =
+            by_a_person.iter().map(|one| (one["target"].as_str().unwrap(), one["result"].as_str().unwrap())).collect();
+        assert_eq!(results, [("tool execute git push", "success"), ("tool execute git push --force", "blocked")], "{told}");
+    }
+}
+
+#[test]
+fn what_was_rejected_is_in_the_audit_though_the_program_fails() {
+    let policy = "policies: { p: { file_access: { read: ['**'] }, allowed_tools: [read] } }\npolicy: p\n";
+    let (place, ran) = talked(&talking("obey_and_crash", policy, "RUN: rm -rf x"), "landlock");
+    assert!(ran.exit != 0 && ran.err.contains("was ended by signal 11"), "{}", ran.err);
+    assert_eq!(decided(place.path())[0].0, "tool execute rm -rf x");
+}
+
+#[test]
+fn only_its_own_session_counts_and_of_options_with_one_id_the_safe_one_is_taken() {
+    let (_, strangers) = talked(&talking("strangers", "", "x"), "landlock");
+    assert_eq!(strangers.out.trim(), "Mine: None", "{}", strangers.err);
+    let (place, twins) = talked(&talking("twins", "", "RUN: ls\nDone."), "landlock");
+    assert_eq!(twins.out.trim(), "I read Done. (call 1). run no.", "{}", twins.err);
+    assert!(decided(place.path())[0].2.ends_with("but the program offers no yes for this once"), "{:?}", decided(place.path()));
+    let (place, dear) = talked(&talking("dear", "", "x"), "landlock");
+    let shown = flow(place.path(), &["runs", "show"]).out;
+    assert!(dear.exit == 0 && shown.contains("8 in, 4 out") && !shown.contains("USD"), "{shown}");
 }
 
 #[test]

@@ -4,6 +4,8 @@
 mod acp;
 mod answer;
 mod command;
+#[cfg(feature = "acp")]
+mod wishes;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
