@@ -63,6 +63,9 @@ def answer(session, prompt):
     if KIND == "endless":
         while True:
             say(session, "x" * 65536)
+    if KIND == "flood":
+        while True:
+            os.write(2, b"warning: something\n" * 3000)
     if KIND == "huge":
         print("x" * 20_000_000, flush=True)
     if KIND == "asks":

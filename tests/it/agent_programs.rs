@@ -101,6 +101,7 @@ fn what_misbehaves_fails_with_its_reason_and_nothing_is_left() {
         ("crash", "60s", 6, "was ended by signal 11: Segmentation fault"),
         ("garbage", "60s", 6, "printed no text: it is not UTF-8"),
         ("endless", "60s", 6, "32"),
+        ("flood", "60s", 6, "wrote more than 1 GiB to its standard error, and was ended"),
         ("error", "60s", 6, "says that it failed: API Error: no such key"),
         ("crash_once", "60s", 0, "try 1 failed (server_error), retrying"),
     ] {
@@ -256,6 +257,7 @@ fn a_program_that_breaks_the_protocol_fails_with_its_reason() {
         ("endless", "that is too long (too_large)"),
         ("huge", "that is too long (too_large)"),
         ("asks", "asked more than 1000 times in one turn (bad_response)"),
+        ("flood", "(too_large)"),
         ("refuse", "refused to answer (refused)"),
         ("version", "speaks version 2 of the Agent Client Protocol, and flow version 1 (unavailable)"),
         ("auth", "says that it failed: Authentication required (auth)"),
@@ -271,6 +273,43 @@ fn what_a_person_must_confirm_is_rejected_and_paths_are_taken_as_they_lead() {
     let prompt = "RUN: git status\nRUN: git push\nEDIT: out/a.txt\nEDIT: out/../notes.txt\nDone.";
     let (_, ran) = talked(&talking("obey", policy, prompt), "landlock");
     assert_eq!(ran.out.trim(), "I read Done. (call 1). run yes. run no. edit yes. edit no.", "{}", ran.err);
+}
+
+#[test]
+fn a_folder_behind_a_link_is_not_read_where_a_policy_names_what_is() {
+    for keys in ["    folder: work/link\n    reads: work\n", "    folder: work\n    reads: work/link\n"] {
+        let pipeline = one("", keys).replace("agent.py", "/work/agent.py");
+        let policy = "policies: { p: { file_access: { read: ['work/**'] } } }\npolicy: p\nsecrets:";
+        for (head, is_read) in [("secrets:", true), (policy, false)] {
+            let place = project(&[("private/x", ""), ("work/x", "")]);
+            std::os::unix::fs::symlink("../private", place.path().join("work/link")).unwrap();
+            std::fs::rename(place.path().join("agent.py"), place.path().join("work/agent.py")).unwrap();
+            let text = pipeline.replace("/work/agent.py", &place.path().join("work/agent.py").display().to_string());
+            std::fs::write(place.path().join("p.yaml"), text.replacen("secrets:", head, 1)).unwrap();
+            let ran = asked(place.path(), "landlock");
+            assert_eq!((ran.exit == 0, ran.err.contains("work/link was not opened: it is a link to")), (is_read, !is_read), "{}", ran.err);
+        }
+    }
+}
+
+#[test]
+fn the_home_of_a_flow_that_was_killed_goes_when_the_next_one_starts() {
+    let place = project(&[("p.yaml", &one(", --do, hang", "")), ("tmp/x", ""), ("q.yaml", &one("", ""))]);
+    let homes = || {
+        let all = std::fs::read_dir(place.path().join("tmp")).unwrap().flatten();
+        all.filter(|entry| entry.file_name().to_string_lossy().starts_with("flow-agent-")).map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let mut first = command(place.path(), &["run", "p.yaml", "--trust"]);
+    let mut first = first.env("TMPDIR", place.path().join("tmp")).spawn().unwrap();
+    while !homes().iter().any(|home| home.join("home/calls").exists()) {
+        assert_eq!(first.try_wait().unwrap(), None);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(homes().len(), 1);
+    let next = ran(command(place.path(), &["run", "q.yaml", "--trust"]).env("TMPDIR", place.path().join("tmp")));
+    assert_eq!((next.exit, homes()), (0, vec![]), "{}", next.err);
 }
 
 /// What the policies said to what a program wanted: the target, the result and the rule.

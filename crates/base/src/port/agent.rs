@@ -1,5 +1,6 @@
 //! Calls of programs that are agents.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,8 @@ pub struct AgentCall {
     pub continues: Option<(String, String)>,
     /// Whose home it works in. Programs of one home find the sessions of each other.
     pub home: String,
+    /// What of its folders a policy has allowed by name, each with its path from the project: it must lie there, and behind no link.
+    pub held: Vec<(PathBuf, String)>,
     /// What the policies in force say to what it wants to do itself.
     pub rule: AgentRule,
     /// The step, for a person who is asked.

@@ -51,6 +51,7 @@ fn call(mode: PrintMode) -> AgentCall {
         prompt: "Is it right?".into(),
         continues: None,
         home: "run m reviewer".into(),
+        held: vec![],
         rule: AgentRule::new(|_| unreachable!("it asks for nothing")),
         step: "ask".into(),
         person: None,

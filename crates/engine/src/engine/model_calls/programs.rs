@@ -14,7 +14,7 @@ use crate::model::{
     AGENT_PROGRAM_TIMEOUT, ActKind, AgentProgram, HostSource, Model, PermissionMode, Policy, ProgramNetwork, PromptOption, Touch,
     own_by_name,
 };
-use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, may_mean, needs_approval};
+use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, from_project, may_mean, needs_approval};
 use crate::port::{AgentCall, AgentDecision, AgentRule, AgentVerdict, AgentWish, ProgramBounds, Secret};
 
 /// What a program that is an agent may use: it starts compilers and tests, and keeps a home.
@@ -84,6 +84,8 @@ impl Run {
         let session = self.state.talk(at).filter(|_| !before.is_empty()).and_then(|talk| talk.session.clone());
         let pictures = before.iter().chain(new).flat_map(|message| message.pictures.iter().cloned());
         call.reads.extend(pictures);
+        let is_bound = policies.iter().any(|(_, policy)| policy.read.is_some());
+        let held = call.reads.iter().filter(|_| is_bound).map(|path| (path.clone(), from_project(&call.project, path))).collect();
         let system = before.iter().chain(new).find(|message| message.role == MessageRole::System).map(|message| message.text.clone());
         Ok(AgentCall {
             program: call,
@@ -94,6 +96,7 @@ impl Run {
             prompt: as_text(before.iter().chain(new)),
             continues: session.map(|session| (session, as_text(new.iter()))),
             home: format!("{} {name} {}", self.id(), brief.agent),
+            held,
             rule: rule_of(&policies),
             step: self.path(at).to_string(),
             person: None,
