@@ -193,6 +193,45 @@ fn a_test_and_a_doctor_start_nothing_by_themselves() {
     let looked = flow(place.path(), &["doctor"]);
     let told = format!("{}{}", looked.out, looked.err);
     assert!(told.contains("/usr/bin/python3") && told.contains("model default"), "{told}");
+    // One that is trusted is asked for its version, by its own argument.
+    let trusted = flow(place.path(), &["doctor", "--trust", "p.yaml"]).out;
+    assert!(trusted.contains("ok     agent program /usr/bin/python3 is available (model default; looked at 2"), "{trusted}");
+    assert!(trusted.contains("UTC): Python 3."), "{trusted}");
+    let other = one("", "    version: --no-such\n").replace("/usr/bin/python3", "/usr/bin/no-such-program");
+    std::fs::write(place.path().join("q.yaml"), &other).unwrap();
+    let failed = flow(place.path(), &["doctor", "--trust", "q.yaml"]).out;
+    assert!(failed.contains("fault  agent program /usr/bin/no-such-program failed (model default; looked at"), "{failed}");
+}
+
+#[test]
+fn a_key_that_is_missing_is_told_before_the_run() {
+    let keys = "    api_key: \"{{ secrets.KEY }}\"\n    api_key_variable: AGENT_KEY\n";
+    let place = project(&[("p.yaml", &one("", keys)), ("q.yaml", &one("", "    api_key_variable: AGENT_KEY\n"))]);
+    let unset = flow(place.path(), &["run", "p.yaml", "--trust"]).err;
+    assert!(unset.starts_with("secret KEY is not set (the key of the agent), and is read by model default;"), "{unset}");
+    let told =
+        "model default has no api_key, and in the sandbox its program has no login of yours; add api_key, which it finds as AGENT_KEY";
+    let none = flow(place.path(), &["run", "q.yaml", "--trust"]);
+    assert!(none.err.starts_with(told) && none.exit == 0, "{}", none.err);
+    assert!(flow(place.path(), &["doctor", "q.yaml"]).out.contains(&format!("note   {told}")));
+    let own = one("", "    api_key_variable: AGENT_KEY\n    env: { AGENT_KEY: own }\n");
+    std::fs::write(place.path().join("q.yaml"), own).unwrap();
+    assert!(!flow(place.path(), &["run", "q.yaml", "--trust"]).err.contains("no api_key"));
+}
+
+#[test]
+fn how_its_agents_are_is_shown_where_not_all_is_well() {
+    for (kind, exit, shows) in [("error", 6, Some("helper  failed since 20")), ("crash_once", 0, None)] {
+        let place = project(&[("p.yaml", &one(&format!(", --do, {kind}"), ""))]);
+        assert_eq!(asked(place.path(), "landlock").exit, exit);
+        let shown = flow(place.path(), &["runs", "show"]).out;
+        assert_eq!(shown.contains("\nagents:\n"), shows.is_some(), "{shown}");
+        assert!(shows.is_none_or(|line| shown.contains(line) && shown.contains("(2 calls, 2 failed)")), "{shown}");
+        let exported: Value = serde_json::from_str(&flow(place.path(), &["runs", "export"]).out).unwrap();
+        let agent = &exported["agents"][0];
+        let failures = if shows.is_some() { 2 } else { 1 };
+        assert_eq!((&agent["agent"], &agent["calls"], &agent["failures"]), (&json!("helper"), &json!(2), &json!(failures)), "{exported}");
+    }
 }
 
 /// A pipeline with one agent that speaks the Agent Client Protocol and is told to do this, and these keys.
