@@ -166,6 +166,7 @@ pub async fn at_once(
         door: Default::default(),
         printer: Arc::new(Silent),
         heard: None,
+        person: None,
         tape: None,
         trace: None,
         clock,

@@ -32,7 +32,10 @@ impl AskedAtTerminal {
 impl Decide for AskedAtTerminal {
     /// The question waits in a thread of its own, so that Ctrl-C still ends the run; it is saved and continues later.
     fn decide(&mut self, asked: RunQuestion) -> Decided<'_> {
-        let show = show_command(&asked.run, &asked.step, &self.reach);
+        let show = match asked.is_unrecorded {
+            true => "scroll up".to_owned(),
+            false => show_command(&asked.run, &asked.step, &self.reach),
+        };
         let held = self.progress.as_ref().map(ProgressDisplay::hold);
         let typing = Typing::default();
         let over = typing.clone();
@@ -57,6 +60,10 @@ impl Decide for AskedAtTerminal {
             drop(held);
             answer.ok().flatten()
         })
+    }
+
+    fn decide_unrecorded(&mut self, asked: RunQuestion) -> Decided<'_> {
+        self.decide(asked)
     }
 }
 

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::watch;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{oneshot, watch};
 
 use crate::engine::{Input, RunState};
 use crate::event::{Canceller, Event, FormRequest, Happening};
 use crate::gate::form::answered;
 use crate::journal::{answer_until, ends_question, is_ending_after};
+use crate::port::{AskPerson, PersonAnswer};
 
 /// A step that waits for a person's decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub struct RunQuestion {
     is_last: bool,
     /// How often its answer was not taken.
     round: u32,
+    /// It is asked in the middle of a call that only this process knows, and no event tells of it.
+    pub(crate) is_unrecorded: bool,
 }
 
 impl RunQuestion {
@@ -53,7 +56,24 @@ impl RunQuestion {
             is_call: form.is_none() && !act.is_empty(),
             is_last: false,
             round: 0,
+            is_unrecorded: false,
         })
+    }
+
+    /// What an agent program asks in the middle of its call.
+    fn of_program(run: &str, asked: &ProgramQuestion) -> RunQuestion {
+        RunQuestion {
+            run: run.to_owned(),
+            step: asked.step.clone(),
+            number: 0,
+            text: asked.text.clone(),
+            form: None,
+            until: None,
+            is_call: true,
+            is_last: true,
+            round: 0,
+            is_unrecorded: true,
+        }
     }
 
     /// What events have asked and nobody has decided yet.
@@ -135,6 +155,29 @@ pub(crate) trait Decide {
     /// A person must decide; other steps may go on meanwhile. It is given up when the question is not open any more. Without an answer nobody is
     /// asked again, and the run ends for now when there is nothing else to do; a server that asks in the middle of a call is told so at once.
     fn decide(&mut self, question: RunQuestion) -> Decided<'_>;
+
+    /// The same for a question of which no event tells: only who sees it can answer.
+    fn decide_unrecorded(&mut self, _: RunQuestion) -> Decided<'_> {
+        Box::pin(ready(None))
+    }
+}
+
+/// What an agent program asks a person in the middle of its call.
+pub(super) struct ProgramQuestion {
+    step: String,
+    text: String,
+    answer: oneshot::Sender<PersonAnswer>,
+}
+
+/// Who asks a person for a program, and where the questions arrive.
+pub(super) fn asker() -> (AskPerson, UnboundedReceiver<ProgramQuestion>) {
+    let (ask, asked) = unbounded_channel();
+    let asker = AskPerson::new(move |step, text| {
+        let (answer, said) = oneshot::channel();
+        let _ = ask.send(ProgramQuestion { step: step.to_owned(), text, answer });
+        Box::pin(async move { Ok(said.await.ok()) })
+    });
+    (asker, asked)
 }
 
 /// Nobody is there.
@@ -201,6 +244,8 @@ fn follow(questions: &mut Vec<RunQuestion>, event: &Event, is_ending: bool) -> b
 
 /// What the run of a question knows.
 pub(super) trait AskingRun {
+    /// Its id.
+    fn id(&self) -> &str;
     /// Somebody else wants the run to end.
     fn is_ending(&self) -> bool;
     /// The call in whose middle a server asks has ended.
@@ -226,6 +271,7 @@ enum QuestionEnd {
 /// Asks about each open question, as long as somebody decides. What events had asked before the process began is in `open` from the beginning.
 pub(super) async fn ask_each(
     mut open: watch::Receiver<Vec<RunQuestion>>,
+    mut programs: UnboundedReceiver<ProgramQuestion>,
     decide: &mut dyn Decide,
     decisions: UnboundedSender<Input>,
     nobody: watch::Sender<bool>,
@@ -250,8 +296,11 @@ pub(super) async fn ask_each(
         let next = open.borrow_and_update().iter().find(is_next).cloned();
         run.waits(next.is_none());
         let Some(question) = next else {
-            if open.changed().await.is_err() {
-                return;
+            tokio::select! {
+                changed = open.changed() => if changed.is_err() {
+                    return;
+                },
+                Some(asked) = programs.recv() => ask_for_program(asked, decide, run).await,
             }
             continue;
         };
@@ -278,6 +327,18 @@ pub(super) async fn ask_each(
         };
         answered.insert(question.number, question.round);
         let _ = decisions.send(answer.input(question));
+    }
+}
+
+/// Asks what a program asks, as long as its call waits. Without an answer it hears that nobody is there.
+async fn ask_for_program(mut asked: ProgramQuestion, decide: &mut dyn Decide, run: &dyn AskingRun) {
+    let mut decided = decide.decide_unrecorded(RunQuestion::of_program(run.id(), &asked));
+    let said = tokio::select! {
+        said = &mut decided => said,
+        () = asked.answer.closed() => None,
+    };
+    if let Some(Answer { approved, comment, by, nobody: false, fields: _ }) = said {
+        let _ = asked.answer.send(PersonAnswer { approved, by, comment });
     }
 }
 

@@ -62,7 +62,7 @@ pub(crate) use stored::{StoredRun, asked_to_end, changed_since};
 pub(crate) use surroundings::{Surroundings, inputs_of_file, start_of, unrecognised};
 pub(crate) use tape::Taping;
 pub use tape::{Recorded, TapingError};
-pub(crate) use unset::{is_secret_set, unset};
+pub(crate) use unset::{is_secret_set, keyless, unset};
 pub(crate) use virtual_time::VirtualRun;
 pub(crate) use workflow::place;
 pub use workflow::{CheckError, Workflow};

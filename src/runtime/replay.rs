@@ -149,7 +149,7 @@ fn said_again(said: ModelAnswer, usage: Usage, request: Option<&ModelRequest>) -
     match said {
         ModelAnswer::Said { text, calls, model, session, files } => {
             let calls = calls.into_iter().map(offered).collect();
-            Ok(CallReply::Model(ModelReply { text, calls, usage: Some(usage), model, session, files, decisions: vec![] }))
+            Ok(CallReply::Model(ModelReply { text, calls, usage: Some(usage), model, session, files, ..ModelReply::default() }))
         }
         ModelAnswer::Failed(failure) => Err(failure),
     }

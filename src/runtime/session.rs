@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
-use super::asking::{AskingRun, Decide, OpenQuestions, ask_each};
+use super::asking::{AskingRun, Decide, OpenQuestions, ask_each, asker};
 use super::conversation::{ConversationTurn, Waited};
 use super::observed::observed;
 use super::stored::StoredRun;
@@ -187,6 +187,8 @@ impl RunSession {
             before.iter().for_each(|event| tape.watch(event));
         }
         attend.masks(mask.of(&before).redactor());
+        let (asker, of_programs) = asker();
+        on.ports.person = Some(asker);
         let (mut asked, open) = OpenQuestions::new(&before, run.state(), on.ports.clock.now());
         let mut events = before;
         let (ends, mut ended) = unbounded_channel();
@@ -268,7 +270,8 @@ impl RunSession {
                 never = ended_elsewhere => match never {},
                 // Whoever does not decide is asked no more.
                 never = async {
-                    ask_each(open, decide, decides, nobody, &Beside { lock: lock.as_ref(), is_told: &is_told, is_idle: &is_idle, servers: &*on.ports.servers }).await;
+                    let beside = Beside { id: &id, lock: lock.as_ref(), is_told: &is_told, is_idle: &is_idle, servers: &*on.ports.servers };
+                    ask_each(open, of_programs, decide, decides, nobody, &beside).await;
                     std::future::pending::<Infallible>().await
                 } => match never {},
             }
@@ -337,6 +340,7 @@ fn with_texts(error: RunError, on: &Surroundings, stored: &StoredRun) -> RunErro
 
 /// What a run knows of those outside it.
 struct Beside<'a> {
+    id: &'a str,
     lock: Option<&'a RunLock>,
     is_told: &'a Cell<bool>,
     is_idle: &'a Cell<bool>,
@@ -344,6 +348,10 @@ struct Beside<'a> {
 }
 
 impl AskingRun for Beside<'_> {
+    fn id(&self) -> &str {
+        self.id
+    }
+
     fn is_ending(&self) -> bool {
         !self.is_told.get() && self.lock.is_some_and(RunLock::is_asked_to_end)
     }

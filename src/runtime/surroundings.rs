@@ -14,7 +14,7 @@ use super::kept::{self, Storage};
 use super::own::own_files;
 use super::settings::{self, Settled};
 use super::tape::reads_clock;
-use super::unset::unset;
+use super::unset::{keyless, unset};
 use super::world::{self, is_scripted, know_prices};
 use super::{RunError, Runner, Taping, Workflow};
 use crate::adapter::cassette::{Cassette, Head};
@@ -232,8 +232,13 @@ impl Surroundings {
         let unique: BTreeSet<&String> = declared.collect();
         let lines = unique.into_iter().filter_map(|name| unrecognised(name, &self.runner.env));
         // A replay needs none.
-        let of_env = if self.runner.taping.is_replay() { vec![] } else { unset(&self.runner.workflow.checked, &self.runner.env) };
-        lines.chain(of_env.iter().map(ToString::to_string)).collect()
+        if self.runner.taping.is_replay() {
+            return lines.collect();
+        }
+        let Runner { workflow, env, .. } = &self.runner;
+        let of_user = self.settled.policy.as_ref().map(|policy| policy.sandbox.unwrap_or_default());
+        let of_env = unset(&workflow.checked, env).into_iter().map(|unset| unset.to_string());
+        lines.chain(of_env).chain(keyless(&workflow.checked, env, of_user)).collect()
     }
 
     pub(super) fn options(&self, limits: Limits) -> RunSettings {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::check::Checked;
-use crate::model::{DEFAULT_MODEL, SecretReader, is_own_variable};
+use crate::model::{DEFAULT_MODEL, Pipeline, SandboxMode, SecretReader, is_own_variable};
 use crate::port::Secret;
 use crate::runtime::world;
 
@@ -32,6 +32,26 @@ impl fmt::Display for Unset {
 /// Whether a secret is set. A blank value is none.
 pub(crate) fn is_secret_set(secret: &str, env: &BTreeMap<String, Secret>) -> bool {
     env.get(secret).is_some_and(|value| !value.reveal().trim().is_empty())
+}
+
+/// Agent programs that get no key: in the sandbox they have no login of a person, either. `of_user`: how the user's own policy shuts programs in.
+pub(crate) fn keyless(checked: &Checked, env: &BTreeMap<String, Secret>, of_user: Option<SandboxMode>) -> Vec<String> {
+    let is_replaced = matches!(world::default_model(env), Ok(Some(_)));
+    let of_one = |pipeline: &Pipeline| -> Vec<String> {
+        if of_user.into_iter().fold(pipeline.least_sandbox(), Ord::max) == SandboxMode::None {
+            return vec![];
+        }
+        let all = pipeline.models.iter().filter(|(name, _)| !(is_replaced && *name == DEFAULT_MODEL));
+        let lacks = all.filter_map(|(name, model)| {
+            let program = model.provider.program().filter(|_| model.api_key.is_none() && model.base_url.is_none())?;
+            let variable = program.api_key_variable.as_ref().filter(|one| !program.run.env.iter().any(|(name, _)| name.value == **one))?;
+            Some(format!(
+                "model {name} has no api_key, and in the sandbox its program has no login of yours; add api_key, which it finds as {variable}"
+            ))
+        });
+        lacks.collect()
+    };
+    checked.loaded.program.pipelines.iter().flat_map(|pipeline| of_one(pipeline)).collect()
 }
 
 /// Those that somebody reads without `default(…)`, in the order of the files. What the variables put in the place of the model `default` reads nothing.

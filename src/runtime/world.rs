@@ -72,6 +72,7 @@ pub(crate) fn ports(
         printer,
         clock,
         heard: None,
+        person: None,
         tape: None,
         trace: None,
         door: Door::default(),

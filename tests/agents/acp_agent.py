@@ -2,7 +2,7 @@
 
     acp_agent.py [--do KIND]
 
-`--do obey`: it does what its prompt tells it, as `RUN: command` or `EDIT: path`, after it has asked for the permission.
+`--do obey`: it does what its prompt tells it, as `RUN: command`, `EDIT: path`, `READ: path` or `FETCH: url`, after it has asked for the permission.
 """
 import json
 import os
@@ -34,8 +34,9 @@ def permitted(session, kind, raw, path=None):
     call = {"toolCallId": "t1", "title": "Do it", "kind": kind, "rawInput": raw}
     if path:
         call["locations"] = [{"path": os.path.abspath(path)}]
+    always = "yes" if KIND == "twins" else "always"
     options = [
-        {"optionId": "always", "name": "Always", "kind": "allow_always"},
+        {"optionId": always, "name": "Always", "kind": "allow_always"},
         {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
         {"optionId": "no", "name": "No", "kind": "reject_once"},
     ]
@@ -62,6 +63,9 @@ def answer(session, prompt):
     if KIND == "endless":
         while True:
             say(session, "x" * 65536)
+    if KIND == "flood":
+        while True:
+            os.write(2, b"warning: something\n" * 3000)
     if KIND == "huge":
         print("x" * 20_000_000, flush=True)
     if KIND == "asks":
@@ -77,12 +81,23 @@ def answer(session, prompt):
         send(id="f1", method="fs/read_text_file", params={"sessionId": session, "path": "/etc/passwd"})
         say(session, "read: " + json.dumps(heard().get("error", {}).get("code")))
         return "end_turn"
+    if KIND == "strangers":
+        say("another", "This is not for you. ")
+        did = str(permitted("another", "think", {}))
+        say(session, "Mine: " + did)
+        return "end_turn"
     did = []
-    for line in prompt.splitlines() if KIND == "obey" else []:
+    for line in prompt.splitlines() if KIND in ("obey", "twins", "obey_and_crash") else []:
         if line.startswith("RUN: "):
             did.append("run " + str(permitted(session, "execute", {"command": line[5:]})))
         if line.startswith("EDIT: "):
             did.append("edit " + str(permitted(session, "edit", {}, line[6:])))
+        if line.startswith("READ: "):
+            did.append("read " + str(permitted(session, "read", {"file_path": line[6:]})))
+        if line.startswith("FETCH: "):
+            did.append("fetch " + str(permitted(session, "fetch", {"url": line[7:]})))
+    if KIND == "obey_and_crash":
+        os.kill(os.getpid(), 11)
     say(session, "I read ")
     say(session, prompt.strip().splitlines()[-1][:80] + " (call %d)." % CALLS + "".join(" " + one + "." for one in did))
     return "end_turn"
@@ -109,7 +124,7 @@ def main():
         elif method == "session/prompt":
             prompt = "".join(block.get("text", "") for block in params["prompt"])
             reason = answer(params["sessionId"], prompt)
-            cost = {"sessionUpdate": "usage_update", "used": 10, "size": 100, "cost": {"amount": 0.02, "currency": "USD"}}
+            cost = {"sessionUpdate": "usage_update", "used": 10, "size": 100, "cost": {"amount": 1e300 if KIND == "dear" else 0.02, "currency": "USD"}}
             send(method="session/update", params={"sessionId": params["sessionId"], "update": cost})
             send(id=message["id"], result={"stopReason": reason, "usage": {"totalTokens": 12, "inputTokens": 8, "outputTokens": 4}})
         elif "id" in message:

@@ -35,6 +35,9 @@ def main():
     if kind == "endless":
         while True:
             print("x" * 65536)
+    if kind == "flood":
+        while True:
+            os.write(2, b"warning: something\n" * 3000)
     if kind == "error":
         print(json.dumps({"subtype": "success", "is_error": True, "result": "API Error: no such key"}))
         return

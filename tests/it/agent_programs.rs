@@ -101,6 +101,7 @@ fn what_misbehaves_fails_with_its_reason_and_nothing_is_left() {
         ("crash", "60s", 6, "was ended by signal 11: Segmentation fault"),
         ("garbage", "60s", 6, "printed no text: it is not UTF-8"),
         ("endless", "60s", 6, "32"),
+        ("flood", "60s", 6, "wrote more than 1 GiB to its standard error, and was ended"),
         ("error", "60s", 6, "says that it failed: API Error: no such key"),
         ("crash_once", "60s", 0, "try 1 failed (server_error), retrying"),
     ] {
@@ -234,6 +235,45 @@ fn a_test_and_a_doctor_start_nothing_by_themselves() {
     let looked = flow(place.path(), &["doctor"]);
     let told = format!("{}{}", looked.out, looked.err);
     assert!(told.contains("/usr/bin/python3") && told.contains("model default"), "{told}");
+    // One that is trusted is asked for its version, by its own argument.
+    let trusted = flow(place.path(), &["doctor", "--trust", "p.yaml"]).out;
+    assert!(trusted.contains("ok     agent program /usr/bin/python3 is available (model default; looked at 2"), "{trusted}");
+    assert!(trusted.contains("UTC): Python 3."), "{trusted}");
+    let other = one("", "    version: --no-such\n").replace("/usr/bin/python3", "/usr/bin/no-such-program");
+    std::fs::write(place.path().join("q.yaml"), &other).unwrap();
+    let failed = flow(place.path(), &["doctor", "--trust", "q.yaml"]).out;
+    assert!(failed.contains("fault  agent program /usr/bin/no-such-program failed (model default; looked at"), "{failed}");
+}
+
+#[test]
+fn a_key_that_is_missing_is_told_before_the_run() {
+    let keys = "    api_key: \"{{ secrets.KEY }}\"\n    api_key_variable: AGENT_KEY\n";
+    let place = project(&[("p.yaml", &one("", keys)), ("q.yaml", &one("", "    api_key_variable: AGENT_KEY\n"))]);
+    let unset = flow(place.path(), &["run", "p.yaml", "--trust"]).err;
+    assert!(unset.starts_with("secret KEY is not set (the key of the agent), and is read by model default;"), "{unset}");
+    let told =
+        "model default has no api_key, and in the sandbox its program has no login of yours; add api_key, which it finds as AGENT_KEY";
+    let none = flow(place.path(), &["run", "q.yaml", "--trust"]);
+    assert!(none.err.starts_with(told) && none.exit == 0, "{}", none.err);
+    assert!(flow(place.path(), &["doctor", "q.yaml"]).out.contains(&format!("note   {told}")));
+    let own = one("", "    api_key_variable: AGENT_KEY\n    env: { AGENT_KEY: own }\n");
+    std::fs::write(place.path().join("q.yaml"), own).unwrap();
+    assert!(!flow(place.path(), &["run", "q.yaml", "--trust"]).err.contains("no api_key"));
+}
+
+#[test]
+fn how_its_agents_are_is_shown_where_not_all_is_well() {
+    for (kind, exit, shows) in [("error", 6, Some("helper  failed since 20")), ("crash_once", 0, None)] {
+        let place = project(&[("p.yaml", &one(&format!(", --do, {kind}"), ""))]);
+        assert_eq!(asked(place.path(), "landlock").exit, exit);
+        let shown = flow(place.path(), &["runs", "show"]).out;
+        assert_eq!(shown.contains("\nagents:\n"), shows.is_some(), "{shown}");
+        assert!(shows.is_none_or(|line| shown.contains(line) && shown.contains("(2 calls, 2 failed)")), "{shown}");
+        let exported: Value = serde_json::from_str(&flow(place.path(), &["runs", "export"]).out).unwrap();
+        let agent = &exported["agents"][0];
+        let failures = if shows.is_some() { 2 } else { 1 };
+        assert_eq!((&agent["agent"], &agent["calls"], &agent["failures"]), (&json!("helper"), &json!(2), &json!(failures)), "{exported}");
+    }
 }
 
 /// A pipeline with one agent that speaks the Agent Client Protocol and is told to do this, and these keys.
@@ -298,6 +338,7 @@ fn a_program_that_breaks_the_protocol_fails_with_its_reason() {
         ("endless", "that is too long (too_large)"),
         ("huge", "that is too long (too_large)"),
         ("asks", "asked more than 1000 times in one turn (bad_response)"),
+        ("flood", "(too_large)"),
         ("refuse", "refused to answer (refused)"),
         ("version", "speaks version 2 of the Agent Client Protocol, and flow version 1 (unavailable)"),
         ("auth", "says that it failed: Authentication required (auth)"),
@@ -309,10 +350,131 @@ fn a_program_that_breaks_the_protocol_fails_with_its_reason() {
 
 #[test]
 fn what_a_person_must_confirm_is_rejected_and_paths_are_taken_as_they_lead() {
-    let policy = "policies: { p: { file_access: { read: ['**'] }, allowed_tools: [execute, 'edit(out/*)'], approval_required: ['execute(git push*)'] } }\npolicy: p\n";
+    let policy = "policies: { p: { file_access: { read: ['**'], write: ['out/**'] }, allowed_tools: [execute, 'edit(out/*)'], approval_required: ['execute(git push*)'] } }\npolicy: p\n";
     let prompt = "RUN: git status\nRUN: git push\nEDIT: out/a.txt\nEDIT: out/../notes.txt\nDone.";
     let (_, ran) = talked(&talking("obey", policy, prompt), "landlock");
     assert_eq!(ran.out.trim(), "I read Done. (call 1). run yes. run no. edit yes. edit no.", "{}", ran.err);
+}
+
+#[test]
+fn a_folder_behind_a_link_is_not_read_where_a_policy_names_what_is() {
+    for keys in ["    folder: work/link\n    reads: work\n", "    folder: work\n    reads: work/link\n"] {
+        let pipeline = one("", keys).replace("agent.py", "/work/agent.py");
+        let policy = "policies: { p: { file_access: { read: ['work/**'] } } }\npolicy: p\nsecrets:";
+        for (head, is_read) in [("secrets:", true), (policy, false)] {
+            let place = project(&[("private/x", ""), ("work/x", "")]);
+            std::os::unix::fs::symlink("../private", place.path().join("work/link")).unwrap();
+            std::fs::rename(place.path().join("agent.py"), place.path().join("work/agent.py")).unwrap();
+            let text = pipeline.replace("/work/agent.py", &place.path().join("work/agent.py").display().to_string());
+            std::fs::write(place.path().join("p.yaml"), text.replacen("secrets:", head, 1)).unwrap();
+            let ran = asked(place.path(), "landlock");
+            assert_eq!((ran.exit == 0, ran.err.contains("work/link was not opened: it is a link to")), (is_read, !is_read), "{}", ran.err);
+        }
+    }
+}
+
+#[test]
+fn the_home_of_a_flow_that_was_killed_goes_when_the_next_one_starts() {
+    let place = project(&[("p.yaml", &one(", --do, hang", "")), ("tmp/x", ""), ("q.yaml", &one("", ""))]);
+    let homes = || {
+        let all = std::fs::read_dir(place.path().join("tmp")).unwrap().flatten();
+        all.filter(|entry| entry.file_name().to_string_lossy().starts_with("flow-agent-")).map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let mut first = command(place.path(), &["run", "p.yaml", "--trust"]);
+    let mut first = first.env("TMPDIR", place.path().join("tmp")).spawn().unwrap();
+    while !homes().iter().any(|home| home.join("home/calls").exists()) {
+        assert_eq!(first.try_wait().unwrap(), None);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(homes().len(), 1);
+    let next = ran(command(place.path(), &["run", "q.yaml", "--trust"]).env("TMPDIR", place.path().join("tmp")));
+    assert_eq!((next.exit, homes()), (0, vec![]), "{}", next.err);
+}
+
+/// What the policies said to what a program wanted: the target, the result and the rule.
+fn decided(project: &Path) -> Vec<(String, String, String)> {
+    let audit = flow(project, &["audit", "export", "--format", "jsonl"]).out;
+    let records = audit.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let text = |record: &Value, name: &str| record[name].as_str().unwrap_or_default().to_owned();
+    let all = records.filter(|record| record["action"] == "policy_decision");
+    let all = all.map(|record| (text(&record, "target"), text(&record, "result"), text(&record, "policy_applied")));
+    all.filter(|(target, ..)| target != "read **").collect()
+}
+
+#[test]
+fn files_and_hosts_of_a_policy_decide_about_what_it_asks_for_without_a_sandbox_too() {
+    let policy = "policies: { p: { sandbox: none, file_access: { read: ['**'], write: ['out/**'] }, network_access: { hosts: [docs.example.com] }, allowed_tools: [read, edit, fetch] } }\npolicy: p\n";
+    let prompt = "READ: notes.txt\nREAD: /etc/passwd\nREAD: link\nREAD: .env\nEDIT: out/a\nEDIT: p.yaml\nFETCH: https://docs.example.com/x\nFETCH: https://evil.example:8443/x\nDone.";
+    let place = project(&[("p.yaml", &talking("obey", policy, prompt)), ("out/x", "")]);
+    let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agents/acp_agent.py");
+    std::fs::copy(agent, place.path().join("acp_agent.py")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", place.path().join("link")).unwrap();
+    let ran = ran(command(place.path(), &["run", "p.yaml", "--trust"]).env("HOME", place.path()));
+    let said = "I read Done. (call 1). read yes. read no. read no. read no. edit yes. edit no. fetch yes. fetch no.";
+    assert_eq!(ran.out.trim(), said, "{}", ran.err);
+    let decided = decided(place.path());
+    let blocked: Vec<&str> = decided.iter().filter(|(_, result, _)| result == "blocked").map(|(target, ..)| target.as_str()).collect();
+    assert_eq!(blocked, ["read /etc/passwd", "read /etc/hostname", "read .env", "write p.yaml", "host evil.example:8443"]);
+    let done: Vec<&str> = decided.iter().filter(|(_, result, _)| result == "success").map(|(target, ..)| target.as_str()).collect();
+    assert_eq!(
+        done,
+        [
+            "tool read notes.txt",
+            "read notes.txt",
+            "tool edit out/a",
+            "write out/a",
+            "tool fetch https://docs.example.com/x",
+            "host docs.example.com"
+        ]
+    );
+}
+
+#[test]
+fn a_person_at_a_terminal_is_asked_in_the_middle_of_a_prompt() {
+    for (mode, allowed) in
+        [("deny", "allowed_tools: [execute], approval_required: ['execute(git push*)']"), ("prompt", "allowed_tools: []")]
+    {
+        let policy = format!("policies: {{ p: {{ permission_mode: {mode}, file_access: {{ read: ['**'] }}, {allowed} }} }}\npolicy: p\n");
+        let place = project(&[("p.yaml", &talking("obey", &policy, "RUN: git push\nRUN: git push --force\nDone.").replace("3s", "60s"))]);
+        let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agents/acp_agent.py");
+        std::fs::copy(agent, place.path().join("acp_agent.py")).unwrap();
+        let variables = [("FLOW_SANDBOX", "landlock")];
+        let (exit, out, shown) = crate::terminal::at(place.path(), &["run", "p.yaml", "--trust"], "yes\nno, never\n", &variables);
+        assert_eq!((exit, out.trim()), (0, "I read Done. (call 1). run yes. run no."), "{mode}: {shown}");
+        let asked = "the program of \"ask\" wants to use execute with {\"command\":\"git push\"} (policy p: ";
+        assert!(shown.contains(asked), "{shown}");
+        let told = flow(place.path(), &["audit", "export", "--format", "jsonl"]).out;
+        let by_a_person: Vec<Value> = told
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .filter(|one: &Value| one["security_context"]["decided_by"] == "person")
+            .collect();
+        let results: Vec<(&str, &str)> =
+            by_a_person.iter().map(|one| (one["target"].as_str().unwrap(), one["result"].as_str().unwrap())).collect();
+        assert_eq!(results, [("tool execute git push", "success"), ("tool execute git push --force", "blocked")], "{told}");
+    }
+}
+
+#[test]
+fn what_was_rejected_is_in_the_audit_though_the_program_fails() {
+    let policy = "policies: { p: { file_access: { read: ['**'] }, allowed_tools: [read] } }\npolicy: p\n";
+    let (place, ran) = talked(&talking("obey_and_crash", policy, "RUN: rm -rf x"), "landlock");
+    assert!(ran.exit != 0 && ran.err.contains("was ended by signal 11"), "{}", ran.err);
+    assert_eq!(decided(place.path())[0].0, "tool execute rm -rf x");
+}
+
+#[test]
+fn only_its_own_session_counts_and_of_options_with_one_id_the_safe_one_is_taken() {
+    let (_, strangers) = talked(&talking("strangers", "", "x"), "landlock");
+    assert_eq!(strangers.out.trim(), "Mine: None", "{}", strangers.err);
+    let (place, twins) = talked(&talking("twins", "", "RUN: ls\nDone."), "landlock");
+    assert_eq!(twins.out.trim(), "I read Done. (call 1). run no.", "{}", twins.err);
+    assert!(decided(place.path())[0].2.ends_with("but the program offers no yes for this once"), "{:?}", decided(place.path()));
+    let (place, dear) = talked(&talking("dear", "", "x"), "landlock");
+    let shown = flow(place.path(), &["runs", "show"]).out;
+    assert!(dear.exit == 0 && shown.contains("8 in, 4 out") && !shown.contains("USD"), "{shown}");
 }
 
 #[test]

@@ -92,10 +92,10 @@ outputs: { look: '{{ steps.look.output }}', read: '{{ steps.read.output }}' }
     let unnamed = "policy read_only_strict: no list names it, and permission_mode is deny";
     let expected = [
         "in/write - tool work.write policy read_only_strict: disallowed_tools *.write".to_owned(),
-        format!("in/ask - host 127.0.0.1 {unnamed}"),
+        format!("in/ask - host 127.0.0.1:9 {unnamed}"),
         format!("in/make - tool touch {unnamed}"),
         format!("in/change - write work/** {unnamed}"),
-        "in/fetch - host 127.0.0.1 policy read_only_strict: network_access.hosts does not list it".to_owned(),
+        "in/fetch - host 127.0.0.1:9999 policy read_only_strict: network_access.hosts does not list it".to_owned(),
         format!("in/push - tool git {unnamed}"),
     ];
     assert_eq!(blocked(folder.path()), expected);

@@ -306,6 +306,10 @@ impl Decide for AskedAboutAgent {
             answer.or_else(|| Some(Answer::of_nobody("")))
         })
     }
+
+    fn decide_unrecorded(&mut self, asked: RunQuestion) -> Decided<'_> {
+        self.0.decide_unrecorded(asked)
+    }
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ use crate::policy::opens;
 use crate::port::{INSTRUCTIONS, Secret, ToolServer};
 use crate::redact::Secrets;
 use crate::runtime::settings::{self, Settled};
-use crate::runtime::{conversations_file, drawn, is_secret_set, kept, lacking, own_files, unrecognised, unset, world};
+use crate::runtime::{conversations_file, drawn, is_secret_set, kept, keyless, lacking, own_files, unrecognised, unset, world};
 
 /// How long a host may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -250,6 +250,8 @@ impl Examination {
         for line in unset(checked, &self.env).into_iter().filter(|unset| !unset.is_secret) {
             self.fault(line.to_string());
         }
+        let of_user = self.settled.policy.as_ref().map(|policy| policy.sandbox.unwrap_or_default());
+        keyless(checked, &self.env, of_user).into_iter().for_each(|line| self.sign("note", line));
         for pipeline in &checked.loaded.program.pipelines {
             for (name, about) in &pipeline.secrets {
                 match (is_secret_set(name, &self.env), unrecognised(name, &self.env)) {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::adapter::clock::SystemClock;
 use crate::adapter::data::DataFiles;
 use crate::adapter::own::OwnFiles;
 use crate::adapter::python::{PythonRuns, interpreter};
@@ -13,7 +14,7 @@ use crate::adapter::started::script_of;
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
 use crate::model::{Form, Pipeline, ProgramNetwork, PythonNeeds, SandboxMode, StartedBy, StepKind, ToolKind};
-use crate::port::{ProgramBounds, ProgramCall, Python, PythonCall};
+use crate::port::{Clock, ProgramBounds, ProgramCall, Python, PythonCall};
 use crate::source::normalised;
 
 /// How long packages may take to be imported: large ones do not hurry.
@@ -55,8 +56,8 @@ pub(super) fn readable(written: &[String]) -> Vec<Found> {
 /// Looks at all programs and all Python code of a pipeline. Nothing is installed, and what is started may change nothing and reaches no network.
 /// `mode`: how the policies in force shut programs in; `readable`: see [`readable`].
 pub(super) fn look(pipeline: &Pipeline, own: Arc<OwnFiles>, mode: SandboxMode, readable: &[String]) -> Vec<Found> {
-    let (programs, codes) = (programs_of(pipeline), codes_of(pipeline));
-    if programs.is_empty() && codes.is_empty() {
+    let (programs, agents, codes) = (programs_of(pipeline), agents_of(pipeline), codes_of(pipeline));
+    if programs.is_empty() && agents.is_empty() && codes.is_empty() {
         return vec![];
     }
     let runtime = match Runtime::new() {
@@ -67,11 +68,14 @@ pub(super) fn look(pipeline: &Pipeline, own: Arc<OwnFiles>, mode: SandboxMode, r
     let mut found = vec![];
     // Without a sandbox each of them would fail for that reason, which is said of the project.
     let has_sandbox = sandbox.kind().is_ok();
+    let is_tried = has_sandbox || mode == SandboxMode::None;
+    let trial = |program: &str, version: &str| {
+        let place = place(pipeline, if is_tried { mode } else { SandboxMode::None });
+        runtime.block_on(sandbox.probe(program, version, place))
+    };
     for (program, who) in programs {
         let who = list(&who);
-        let is_tried = has_sandbox || mode == SandboxMode::None;
-        let place = place(pipeline, if is_tried { mode } else { SandboxMode::None });
-        found.push(match runtime.block_on(sandbox.probe(program, place)) {
+        found.push(match trial(program, "--version") {
             Ok(ProgramTrial::Starts(said)) => {
                 let said = said.map(|said| format!(": {said}")).unwrap_or_default();
                 ("ok", format!("program {} starts in the sandbox ({who}){said}", visible(program)))
@@ -79,6 +83,21 @@ pub(super) fn look(pipeline: &Pipeline, own: Arc<OwnFiles>, mode: SandboxMode, r
             Ok(ProgramTrial::IsThere) => ("ok", format!("program {} is there ({who}); it was not started", visible(program))),
             Ok(ProgramTrial::Fails(why)) => ("fault", format!("{why} ({who})")),
             Err(failure) => ("fault", format!("{} ({who})", failure.message)),
+        });
+    }
+    let clock = SystemClock::new();
+    for ((program, version), models) in agents {
+        let (shown, models) = (visible(program), list(&models));
+        let at = clock.now().format("%Y-%m-%d %H:%M:%S UTC");
+        let failed = |why: String| ("fault", format!("agent program {shown} failed ({models}; looked at {at}): {why}"));
+        found.push(match trial(program, version) {
+            Ok(ProgramTrial::Starts(said)) => {
+                let said = said.unwrap_or_else(|| format!("it does not tell its version by {}", visible(version)));
+                ("ok", format!("agent program {shown} is available ({models}; looked at {at}): {said}"))
+            }
+            Ok(ProgramTrial::IsThere) => ("ok", format!("agent program {shown} is there ({models}; looked at {at}); it was not started")),
+            Ok(ProgramTrial::Fails(why)) => failed(why),
+            Err(failure) => failed(failure.message),
         });
     }
     found.extend(scripts(pipeline));
@@ -96,8 +115,19 @@ fn list(who: &BTreeSet<String>) -> String {
 /// Programs of steps and tools, each with who starts it.
 fn programs_of(pipeline: &Pipeline) -> BTreeMap<&str, BTreeSet<String>> {
     let mut found: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for command in pipeline.commands().into_iter().filter(|command| command.by != StartedBy::Server) {
+    for command in pipeline.commands().into_iter().filter(|command| matches!(command.by, StartedBy::Step | StartedBy::Tool)) {
         found.entry(&command.program.value).or_default().insert(format!("{} {}", command.by.section(), command.who));
+    }
+    found
+}
+
+/// Agent programs, each by its program and the argument by which it tells its version, with the models that are it.
+fn agents_of(pipeline: &Pipeline) -> BTreeMap<(&str, &str), BTreeSet<String>> {
+    let mut found: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
+    for (name, model) in &pipeline.models {
+        if let Some(program) = model.provider.program() {
+            found.entry((&program.run.program.value, &program.version)).or_default().insert(format!("model {name}"));
+        }
     }
     found
 }

@@ -2,6 +2,7 @@
 //!
 //! How to add something to the record: derive it from the events in `record.rs`; never store it a second time.
 
+mod agents;
 mod asked;
 mod audit;
 mod audit_chain;
@@ -15,6 +16,7 @@ mod rejected;
 mod spoken;
 mod tasks;
 
+pub use agents::{AgentRecord, AgentStatus};
 pub use asked::{AnswerRecord, QuestionRecord, answer_until, ends_question, is_ending_after};
 pub use audit::{AuditAction, AuditContext, AuditKind, AuditRecord, AuditResult, AuditTrail, AuditUsage};
 pub use audit_chain::{AuditCheck, AuditDamage, AuditFault, AuditHead};

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::agents::{AgentRecord, AgentsAtWork};
 use super::asked::{AnswerRecord, AskedQuestions, QuestionRecord};
 use super::course::{CallsByNumber, ConversationRecord, SentRecord, ToolCallRecord, TryRecord, delivered, tried, tried_step};
 use super::dialogues::{self, DialogueRecord};
@@ -53,6 +54,9 @@ pub struct Record {
     pub steps: Vec<StepRecord>,
     /// One a call of an agent.
     pub interactions: Vec<Interaction>,
+    /// How the agents are that were asked, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentRecord>,
     /// One a call of something outside that is no model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCallRecord>,
@@ -273,7 +277,7 @@ pub fn record(events: &[Event]) -> Option<Record> {
     for event in events {
         builder.take(event);
     }
-    Some(builder.record)
+    Some(Record { agents: builder.agents.records(), ..builder.record })
 }
 
 struct RecordBuilder {
@@ -285,6 +289,7 @@ struct RecordBuilder {
     is_given_up: bool,
     tools: CallsByNumber,
     asked: AskedQuestions,
+    agents: AgentsAtWork,
 }
 
 impl RecordBuilder {
@@ -312,10 +317,12 @@ impl RecordBuilder {
             is_given_up: false,
             tools: CallsByNumber::default(),
             asked: AskedQuestions::default(),
+            agents: AgentsAtWork::default(),
         }
     }
 
     fn take(&mut self, event: &Event) {
+        self.agents.take(event);
         self.tools.take(&mut self.record.tool_calls, event);
         tasks::take(&mut self.record.tasks, event);
         dialogues::take(&mut self.record.dialogues, event);

@@ -48,6 +48,14 @@ impl Origin {
         }
     }
 
+    /// The host, and its port if it is not the scheme's own: as decisions name it.
+    pub fn named(&self) -> String {
+        match (self.scheme.as_str(), self.port) {
+            ("https", Some(443)) | ("http", Some(80)) | ("smtp", Some(25 | 465 | 587)) | (_, None) => self.host.clone(),
+            (_, Some(port)) => format!("{}:{port}", self.host),
+        }
+    }
+
     fn fits(&self, entry: &str) -> bool {
         HostEntry::of(entry).fits(&self.scheme, &self.host, self.port)
     }
@@ -55,11 +63,7 @@ impl Origin {
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}", self.scheme, self.host)?;
-        match (self.scheme.as_str(), self.port) {
-            ("https", Some(443)) | ("http", Some(80)) | (_, None) => Ok(()),
-            (_, Some(port)) => write!(f, ":{port}"),
-        }
+        write!(f, "{}://{}", self.scheme, self.named())
     }
 }
 
@@ -146,6 +150,20 @@ mod tests {
         assert_eq!(origin("http://0x7f.1"), origin("http://127.0.0.1"));
         assert_eq!(Origin::of_mail("MAIL.example:25"), Origin::of_mail("mail.example.:25"));
         assert!(Origin::of("good.example/x").is_none() && Origin::of("").is_none() && Origin::of_mail(":25").is_none());
+    }
+
+    #[test]
+    fn decisions_name_a_port_that_is_not_the_scheme_s_own() {
+        let named = |address: &str| origin(address).named();
+        assert_eq!(
+            [named("https://a.example/x"), named("https://a.example:8443"), named("http://a.example:443")],
+            ["a.example", "a.example:8443", "a.example:443"]
+        );
+        let mail = |server: &str| Origin::of_mail(server).unwrap().named();
+        assert_eq!(
+            [mail("mail.example:587"), mail("mail.example:2525"), mail("mail.example")],
+            ["mail.example", "mail.example:2525", "mail.example"]
+        );
     }
 
     #[test]

@@ -4,16 +4,18 @@
 //! `of_one`, a row in docs/language.md (section 11) and a test.
 
 mod hosts;
+mod opens;
 mod paths;
 mod patterns;
 mod programs;
 
 use serde_json::Value;
 
-use crate::model::{ActKind, FilePart, HostEntry, PermissionMode, Policy, Tool, ToolName};
+use crate::model::{ActKind, HostEntry, PermissionMode, Policy};
 use crate::source::Spanned;
 
 pub use hosts::{Origin, decide_host, may_carry_secret, may_reach};
+pub use opens::{opens, opens_call};
 pub use paths::from_project;
 use patterns::{all_fit, path_fits, tool_fits, tool_refused};
 pub use programs::{denies_program, program_needs_approval};
@@ -130,42 +132,14 @@ pub fn decide(policies: &[(&str, &Policy)], act: &Act) -> Decision {
     Decision { answer, rule }
 }
 
-/// Whether a person must confirm a call that is allowed.
-pub fn needs_approval(policy: &Policy, tool: &str, arguments: &Value) -> bool {
-    policy.approval_required.iter().any(|entry| tool_refused(&entry.value, tool, Some(arguments)))
+/// The entry by which a person must confirm a call that is allowed, if there is one.
+pub fn needs_approval<'p>(policy: &'p Policy, tool: &str, arguments: &Value) -> Option<&'p Spanned<String>> {
+    policy.approval_required.iter().find(|entry| tool_refused(&entry.value, tool, Some(arguments)))
 }
 
 /// Whether a name that asks a person (`approve`) may mean this tool, or this part of a tool.
 pub fn may_mean(entry: &str, tool: &str) -> bool {
     tool_refused(entry.split('(').next().unwrap_or_default(), tool, None)
-}
-
-/// Whether an MCP server's tool may be used, and which entry of the file says so: `deny` has none that rejects it, and `allow` one that
-/// fits. Without `allow` whoever names the tool allows it. `arguments`: none, as far as is known before a call.
-pub fn opens(tool: &Tool, part: &str, arguments: Option<&Value>) -> Decision {
-    opens_any(tool, &[part], arguments)
-}
-
-/// The same for a call of any tool, by the name that the step or agent calls it by: an entry means the tool itself, or a part of it. What is
-/// sent to a `file` tool is written.
-pub fn opens_call(tool: &Tool, name: &str, arguments: &Value) -> Decision {
-    let part = match ToolName::of(name).part {
-        Some(part) => part,
-        None if tool.kind.folder().is_some() => FilePart::Write.into(),
-        None => name,
-    };
-    opens_any(tool, &[part, name], Some(arguments))
-}
-
-fn opens_any(tool: &Tool, names: &[&str], arguments: Option<&Value>) -> Decision {
-    let denied = tool.deny.iter().find(|entry| names.iter().any(|name| tool_refused(&entry.value, name, arguments)));
-    let allowed = tool.allow.iter().flatten().find(|entry| names.iter().any(|name| tool_fits(&entry.value, name, arguments)));
-    match (denied, allowed) {
-        (Some(entry), _) => Decision::of(false, format!("deny {}", entry.value)),
-        (None, Some(entry)) => Decision::of(true, format!("allow {}", entry.value)),
-        (None, None) if tool.allow.is_none() => Decision::of(true, "the file names it"),
-        (None, None) => Decision::of(false, "no entry of allow fits"),
-    }
 }
 
 /// Whether these policies may allow a tool of a server that goes by this name or pattern, perhaps once a person is asked; `*`: any of its tools.
@@ -180,7 +154,9 @@ pub fn may_allow(policies: &[(&str, &Policy)], server: &str, part: &str) -> bool
     };
     policies.iter().all(|(_, policy)| {
         let is_refused = policy.disallowed_tools.iter().any(|entry| tool_refused(&entry.value, server, None));
-        !is_refused && (of_unnamed(policy).answer != PolicyAnswer::Deny || policy.allowed_tools.iter().flatten().any(names_server))
+        !is_refused
+            && (policy.permission_mode.unwrap_or_default() != PermissionMode::Deny
+                || policy.allowed_tools.iter().flatten().any(names_server))
     })
 }
 
@@ -224,13 +200,19 @@ fn of_one(policy: &Policy, act: &Act) -> Decision {
             found.map(|entry| format!("file_access.write {}", entry.value))
         }
     };
-    listed.map_or_else(|| of_unnamed(policy), |rule| Decision::of(true, rule))
+    listed.map_or_else(|| of_unnamed(policy, act), |rule| Decision::of(true, rule))
 }
 
-/// What happens to what no list names.
-fn of_unnamed(policy: &Policy) -> Decision {
+/// What happens to what no list allows.
+fn of_unnamed(policy: &Policy, act: &Act) -> Decision {
     let mode = policy.permission_mode.unwrap_or_default();
-    let unnamed = || format!("no list names it, and permission_mode is {}", <&str>::from(mode));
+    let asked = match act {
+        Act::Tool { name, arguments: Some(arguments) } => needs_approval(policy, name, arguments),
+        Act::Tool { arguments: None, .. } | Act::Host { .. } | Act::Resource { .. } => None,
+        Act::Read(_) | Act::ReadEach(_) | Act::Write(..) => None,
+    };
+    let asked = asked.map_or_else(|| "no list names it".to_owned(), |entry| format!("approval_required {} alone names it", entry.value));
+    let unnamed = || format!("{asked}, and permission_mode is {}", <&str>::from(mode));
     match mode {
         PermissionMode::Auto => Decision::of(true, "permission_mode auto"),
         PermissionMode::Prompt => Decision { answer: PolicyAnswer::Ask, rule: unnamed() },
@@ -244,8 +226,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::{Approve, ToolKind};
-    use crate::source::Span;
 
     fn names(list: &[&str]) -> Vec<Spanned<String>> {
         list.iter().map(|name| Spanned::new(name.to_string(), Default::default())).collect()
@@ -304,6 +284,18 @@ mod tests {
         assert_eq!(decide(&[("auto", &auto), ("p", &prompting)], &tool("hook")).rule, rule);
         assert!(may_allow(&[("p", &prompting)], "server", "get_*") && may_allow(&[("p", &prompting)], "server", "get_a"));
         assert!(!may_allow(&[("p", &prompting)], "docs", "write"));
+    }
+
+    #[test]
+    fn what_approval_required_alone_names_is_told_by_it() {
+        let asking = |mode| Policy { approval_required: names(&["git(push *)"]), permission_mode: Some(mode), ..Policy::default() };
+        let of = |mode| {
+            let (policy, arguments) = (asking(mode), json!(["push", "origin"]));
+            decide(&[("p", &policy)], &Act::Tool { name: "git", arguments: Some(&arguments) })
+        };
+        let rule = |mode: &str| format!("policy p: approval_required git(push *) alone names it, and permission_mode is {mode}");
+        assert_eq!(of(PermissionMode::Deny).rule, rule("deny"));
+        assert_eq!(of(PermissionMode::Prompt), Decision { answer: PolicyAnswer::Ask, rule: rule("prompt") });
     }
 
     #[test]
@@ -444,7 +436,7 @@ mod tests {
             let refusing = Policy { disallowed_tools: names(&[entry]), permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
             assert!(!decide(&[("p", &refusing)], &act).is_allowed(), "{entry} {name} {arguments}");
             let asking = Policy { approval_required: names(&[entry]), ..Policy::default() };
-            assert!(needs_approval(&asking, name, &arguments), "{entry} {name} {arguments}");
+            assert!(needs_approval(&asking, name, &arguments).is_some(), "{entry} {name} {arguments}");
             let allowing = Policy { allowed_tools: Some(names(&[entry])), ..Policy::default() };
             assert!(!decide(&[("p", &allowing)], &act).is_allowed(), "{entry} {name} {arguments}");
         }
@@ -563,38 +555,5 @@ mod tests {
                 prop_assert_eq!(Some(decide(&narrower, &act).answer), narrower.iter().map(|one| decide(&[*one], &act).answer).min());
             }
         }
-    }
-
-    #[test]
-    fn lists_of_a_tool_bind_a_call_of_every_kind_of_tool() {
-        let tool = |kind: ToolKind, allow: Option<&[&str]>, deny: &[&str]| {
-            let names = |names: &[&str]| names.iter().map(|name| Spanned::new((*name).to_owned(), Span::default())).collect::<Vec<_>>();
-            Tool {
-                span: Span::default(),
-                kind,
-                description: None,
-                with: vec![],
-                allow: allow.map(names),
-                deny: names(deny),
-                timeout: None,
-                connect_timeout: None,
-                optional: false,
-                without_instructions: false,
-                pictures: false,
-                questions: false,
-                approve: Approve::Never,
-            }
-        };
-        let opens = |tool: &Tool, name: &str, given: &str| opens_call(tool, name, &json!({ "x": given })).is_allowed();
-        for kind in [ToolKind::Sql(vec![]), ToolKind::Pipeline { file: Spanned::new("q.yaml".into(), Span::default()), pipeline: None }] {
-            assert!(!opens(&tool(kind.clone(), None, &["g(*rm*)"]), "g", "RM -rf"));
-            assert!(opens(&tool(kind.clone(), None, &["g(*rm*)"]), "g", "ls"));
-            assert!(!opens(&tool(kind.clone(), None, &["G"]), "g", "ls"));
-            assert!(!opens(&tool(kind.clone(), Some(&["g(ok*)"]), &[]), "g", "no"));
-            assert!(!opens(&tool(kind, Some(&["other"]), &[]), "g", "no"));
-        }
-        let docs = tool(ToolKind::File("docs".into()), Some(&["read(a*)", "write"]), &["read(*secret*)"]);
-        assert!(opens(&docs, "docs.read", "a.txt") && !opens(&docs, "docs.read", "b.txt") && !opens(&docs, "docs.read", "a_secret"));
-        assert!(opens(&docs, "docs", "what is sent is written"));
     }
 }

@@ -22,7 +22,7 @@ pub fn denies_program(policies: &[(&str, &Policy)], command: &[String]) -> Optio
 
 /// Whether a person must confirm each start of the program.
 pub fn program_needs_approval(policy: &Policy, command: &[String]) -> bool {
-    named(command).is_some_and(|(program, arguments)| needs_approval(policy, program, &arguments))
+    named(command).is_some_and(|(program, arguments)| needs_approval(policy, program, &arguments).is_some())
 }
 
 #[cfg(test)]

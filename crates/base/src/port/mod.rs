@@ -25,7 +25,7 @@ use std::pin::Pin;
 
 pub use crate::event::{Message, ToolCall};
 pub use crate::model::{Data, DataKind, FieldKind, HostSource, Method, SqlEngine, ToolCalls, WireFormat};
-pub use agent::{AgentCall, AgentDecision, AgentPrograms, AgentRule};
+pub use agent::{AgentCall, AgentDecision, AgentPrograms, AgentRule, AgentVerdict, AgentWish, AskPerson, PersonAnswer};
 pub use cache::Cache;
 pub use clock::Clock;
 pub use conversation::{ConversationRun, ConversationSummary, Conversations, EarlierMessages, KeptMessage, MessageThread};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{AgentDecision, Pending};
-use crate::event::{Message, ToolCall, TraceContext, Usage};
+use crate::event::{Failure, Message, ToolCall, TraceContext, Usage};
 use crate::model::{HostSource, ToolCalls, WireFormat};
 
 /// A secret value: `Debug`, `Display` and `Serialize` give `***`.
@@ -137,6 +137,26 @@ pub struct ModelReply {
     /// What was decided about tools and hosts that such a program wanted itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<AgentDecision>,
+    /// Such a program failed after all: only `decisions` count beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<Box<Failure>>,
+}
+
+impl ModelReply {
+    /// An answer with what was decided meanwhile, which is told of a failure, too.
+    ///
+    /// # Errors
+    /// The failure, if nothing was decided.
+    pub fn decided(answer: Result<ModelReply, Failure>, decisions: Vec<AgentDecision>) -> Result<ModelReply, Failure> {
+        match answer {
+            Ok(mut reply) => {
+                reply.decisions.extend(decisions);
+                Ok(reply)
+            }
+            Err(failure) if decisions.is_empty() => Err(failure),
+            Err(failure) => Ok(ModelReply { decisions, failed: Some(Box::new(failure)), ..ModelReply::default() }),
+        }
+    }
 }
 
 /// A client for one or more wire formats.

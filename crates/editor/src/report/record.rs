@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::look::{Look, columns};
 use crate::diagnostic::{all_visible, counted, ends, shell_word, visible};
-use crate::journal::{Record, SentRecord, StepRecord};
+use crate::journal::{AgentRecord, AgentStatus, Record, SentRecord, StepRecord};
 use crate::model::DialogueTurn;
 
 /// Most characters of a question in a line.
@@ -128,6 +128,7 @@ pub fn record(record: &Record, look: Look, reach: &str) -> String {
     out.push_str(&tasks(record, look));
     out.push_str(&dialogues(record, look));
     out.push_str(&calls(record, look, reach));
+    out.push_str(&agents(record, look));
     if !record.decisions.is_empty() {
         out.push_str("\ndecisions:\n");
     }
@@ -303,6 +304,20 @@ fn steps(record: &Record, look: Look) -> String {
         out.push_str(&look.wrapped(&first, &error));
     }
     out
+}
+
+/// How the agents are, while the run goes on, or where not all is well.
+fn agents(record: &Record, look: Look) -> String {
+    if record.ended.is_some() && record.agents.iter().all(|agent| agent.status == AgentStatus::Available) {
+        return String::new();
+    }
+    let mut out = String::new();
+    for AgentRecord { agent, status, since, calls, failures } in &record.agents {
+        let failed = if *failures == 0 { String::new() } else { format!(", {failures} failed") };
+        let calls = counted(*calls, "call", "calls");
+        out.push_str(&look.wrapped("  ", &format!("{}  {} since {} ({calls}{failed})", visible(agent), status.word(), utc(*since))));
+    }
+    if out.is_empty() { out } else { format!("\nagents:\n{out}") }
 }
 
 /// What models were asked and what they said, in short.

@@ -11,8 +11,9 @@ use super::{CallResult, Door, RunTrace};
 use crate::engine::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
 use crate::port::{
-    AgentCall, AgentPrograms, Cache, Clock, DocumentSearch, FileReader, FileToWrite, Folder, HttpClient, Listener, MailSender, ModelClient,
-    ModelRequest, Pending, Printer, Programs, Python, ReadRequest, SearchRequest, SqlDatabase, Tape, TextMask, ToolServer, ToolServers,
+    AgentCall, AgentPrograms, AskPerson, Cache, Clock, DocumentSearch, FileReader, FileToWrite, Folder, HttpClient, Listener, MailSender,
+    ModelClient, ModelRequest, Pending, Printer, Programs, Python, ReadRequest, SearchRequest, SqlDatabase, Tape, TextMask, ToolServer,
+    ToolServers,
 };
 
 /// Receives answers of models as they stream.
@@ -51,6 +52,8 @@ pub struct Ports {
     pub printer: Arc<dyn Printer>,
     /// Receives answers of models as they stream: the number of the call, and the end of the text so far.
     pub heard: Option<AnswerListener>,
+    /// Asks a person in the middle of a call. With `None`, nobody is there.
+    pub person: Option<AskPerson>,
     /// Records or replays the traffic of one run. With `None`, every call goes directly to its port.
     pub tape: Option<Arc<dyn Tape>>,
     /// The trace that calls are part of, and tell others. With `None`, they tell nothing.
@@ -99,7 +102,7 @@ async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
         }
         CallRequest::Agent(prompt) => {
             let listener = listener(call, ports);
-            let prompt = AgentCall { listener, ..*prompt };
+            let prompt = AgentCall { listener, person: ports.person.clone(), ..*prompt };
             match &ports.tape {
                 Some(tape) => tape.agent(call, prompt, &ports.agents).await.map(CallReply::Model),
                 None => ports.agents.ask(prompt).await.map(CallReply::Model),

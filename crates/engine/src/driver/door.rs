@@ -94,7 +94,8 @@ impl Door {
 
     fn reply(&self, reply: &mut CallReply) {
         match reply {
-            CallReply::Model(ModelReply { text, calls, usage: _, model, session, files, decisions }) => {
+            CallReply::Model(ModelReply { text, calls, usage: _, model, session, files, decisions, failed }) => {
+                failed.iter_mut().for_each(|failure| self.failure(failure));
                 self.text(text);
                 self.texts(model.iter_mut().chain(session).chain(files));
                 self.texts(decisions.iter_mut().map(|decision| &mut decision.target));
@@ -245,7 +246,9 @@ mod tests {
                     target: text(),
                     is_allowed: true,
                     rule: String::new(),
+                    by: String::new(),
                 }],
+                failed: Some(Box::new(Failure::new(FailureKind::Timeout, text()))),
             }),
             CallReply::Rows(Rows { rows: vec![row()], columns: vec![(text(), "text".into())], is_cut: false, personal: vec![text()] }),
             CallReply::Files(vec![(content(), vec![source])]),

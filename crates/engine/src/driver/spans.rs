@@ -118,6 +118,9 @@ pub(super) fn answered(span: &Span, answer: &CallResult) {
         Err(failure) => {
             span.record("failure", failure.kind.word());
         }
+        Ok(CallReply::Model(ModelReply { failed: Some(failure), .. })) => {
+            span.record("failure", failure.kind.word());
+        }
         Ok(CallReply::Model(ModelReply { usage: Some(usage), .. })) => {
             span.record("input_tokens", usage.input_tokens).record("output_tokens", usage.output_tokens);
         }

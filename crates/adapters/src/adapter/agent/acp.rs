@@ -14,18 +14,20 @@ use agent_client_protocol_schema::v1::{
     RequestPermissionRequest, RequestPermissionResponse, SelectedPermissionOutcome, SessionNotification, SessionUpdate, StopReason,
     ToolCallUpdateFields,
 };
+use futures_util::FutureExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::answer::{is_session, plain, told};
+use super::answer::{is_amount, is_cost, is_session, plain, told};
+use super::wishes::{WishFolders, tool_of, wishes};
 use crate::adapter::files::here;
 use crate::adapter::sandbox::ProgramTalk;
 use crate::diagnostic::{cut, visible};
 use crate::event::{Failure, Usage};
-use crate::model::FailureKind;
-use crate::port::{AgentCall, AgentDecision, ModelReply, ProgramEnd};
+use crate::model::{ActKind, FailureKind};
+use crate::port::{AgentCall, AgentDecision, AgentVerdict, AgentWish, ModelReply, PersonAnswer, ProgramEnd};
 
 /// How long a piece of output is waited for before it is looked whether anybody still waits for the answer.
 const TICK: Duration = Duration::from_millis(50);
@@ -37,13 +39,18 @@ const MOST_NOISE: usize = 100;
 const MOST_ASKED: usize = 1_000;
 /// The longest text of a decision, in characters.
 const LONGEST_TARGET: usize = 200;
+/// The longest question that a person is asked, in bytes.
+const LONGEST_QUESTION: usize = 20_000;
+/// How long before the end of its time a call ends by itself.
+const BEFORE_THE_END: Duration = Duration::from_millis(250);
 
 /// A program that is spoken to.
 pub(super) struct AcpTalk<'c> {
     talk: ProgramTalk,
     call: &'c AgentCall,
-    /// The folder that it works in, whole and without links.
-    folder: PathBuf,
+    folders: WishFolders,
+    /// The session that it answers in, once that is known.
+    session: Option<String>,
     is_dropped: &'c AtomicBool,
     until: Instant,
     waiting: Vec<u8>,
@@ -76,13 +83,16 @@ enum NoAnswer {
 /// # Errors
 /// Those of [`AgentPrograms::ask`](crate::port::AgentPrograms::ask).
 pub(super) fn ask(talk: ProgramTalk, call: &AgentCall, is_dropped: &AtomicBool) -> Result<ModelReply, Failure> {
-    let folder = call.program.folder.as_deref().unwrap_or(Path::new(""));
-    let folder = real(folder).unwrap_or_else(|| folder.to_path_buf());
-    let until = Instant::now() + call.program.timeout;
+    let folders =
+        WishFolders { folder: real(call.program.folder.as_deref().unwrap_or(Path::new(""))), project: real(&call.program.project) };
+    // Before the call is given up: what it was kept from is in its answer.
+    let time = call.program.timeout;
+    let until = Instant::now() + time.saturating_sub(BEFORE_THE_END.min(time / 20));
     let talk = AcpTalk {
         talk,
         call,
-        folder,
+        folders,
+        session: None,
         is_dropped,
         until,
         waiting: vec![],
@@ -97,7 +107,13 @@ pub(super) fn ask(talk: ProgramTalk, call: &AgentCall, is_dropped: &AtomicBool) 
 
 impl AcpTalk<'_> {
     fn whole_turn(mut self) -> Result<ModelReply, Failure> {
-        match self.turn() {
+        let turn = self.turn();
+        let decisions = std::mem::take(&mut self.said.decisions);
+        ModelReply::decided(self.answer(turn), decisions)
+    }
+
+    fn answer(self, turn: Result<ModelReply, NoAnswer>) -> Result<ModelReply, Failure> {
+        match turn {
             Ok(reply) => Ok(reply),
             Err(NoAnswer::Failed(failure)) => Err(failure),
             Err(NoAnswer::Refused(error)) => {
@@ -142,20 +158,23 @@ impl AcpTalk<'_> {
         let continues = self.call.continues.clone().filter(|_| known.agent_capabilities.load_session);
         let (session, prompt) = match continues {
             Some((session, new)) => {
+                self.session = Some(session.clone());
                 let _: Value = self.request("session/load", &LoadSessionRequest::new(session.clone(), folder))?;
                 // What it tells of the past is no part of this answer.
-                self.said = SaidSoFar::default();
+                self.said.text.clear();
+                self.said.cost_usd = None;
                 (session, new)
             }
             None => (self.new_session(&known, folder)?, self.call.prompt.clone()),
         };
+        self.session = Some(session.clone());
         let prompt = match &self.call.system {
             Some(system) => format!("{system}\n\n{prompt}"),
             None => prompt,
         };
         let ended: PromptResponse =
             self.request("session/prompt", &PromptRequest::new(session.clone(), vec![ContentBlock::from(prompt)]))?;
-        let said = std::mem::take(&mut self.said);
+        let (text, cost_usd) = (std::mem::take(&mut self.said.text), self.said.cost_usd.filter(|cost| is_cost(*cost)));
         let wrong = |kind, what: &str| Err(NoAnswer::Failed(self.failure(kind, what.to_owned())));
         match ended.stop_reason {
             StopReason::EndTurn => {}
@@ -165,15 +184,14 @@ impl AcpTalk<'_> {
             _ => return wrong(FailureKind::ServerError, "stopped before it had answered"),
         }
         let usage = ended.usage.map(|usage| (usage.input_tokens, usage.output_tokens));
-        let cost_usd = said.cost_usd.filter(|cost| *cost >= 0.0);
+        let usage = usage.filter(|(input, output)| [*input, *output].iter().all(|tokens| is_amount(*tokens as f64)));
         Ok(ModelReply {
-            text: plain(&said.text),
+            text: plain(&text),
             usage: (usage.is_some() || cost_usd.is_some()).then(|| {
                 let (input_tokens, output_tokens) = usage.unwrap_or_default();
                 Usage { input_tokens, output_tokens, cost_usd, ..Usage::default() }
             }),
             session: Some(session).filter(|session| known.agent_capabilities.load_session && is_session(session)),
-            decisions: said.decisions,
             ..ModelReply::default()
         })
     }
@@ -225,7 +243,9 @@ impl AcpTalk<'_> {
         let Some(method) = message.get("method").and_then(Value::as_str) else { return Ok(()) };
         let params = message.get("params").cloned().unwrap_or_default();
         let Some(id) = message.get("id").filter(|id| !id.is_null()) else {
-            if let (true, Ok(notice)) = (method == "session/update", serde_json::from_value::<SessionNotification>(params)) {
+            if let (true, Ok(notice)) = (method == "session/update", serde_json::from_value::<SessionNotification>(params))
+                && self.is_of_session(&notice.session_id.to_string())
+            {
                 self.updated(notice.update);
             }
             return Ok(());
@@ -237,7 +257,10 @@ impl AcpTalk<'_> {
             ));
         }
         let answer = match (method, serde_json::from_value::<RequestPermissionRequest>(params)) {
-            ("session/request_permission", Ok(request)) => json!({ "result": self.permitted(&request) }),
+            ("session/request_permission", Ok(request)) if self.is_of_session(&request.session_id.to_string()) => {
+                json!({ "result": self.permitted(&request)? })
+            }
+            ("session/request_permission", Ok(_)) => json!({ "error": { "code": -32602, "message": "flow knows no such session" } }),
             ("session/request_permission", Err(error)) => {
                 json!({ "error": { "code": -32602, "message": format!("no request for a permission: {error}") } })
             }
@@ -250,6 +273,11 @@ impl AcpTalk<'_> {
         }
         self.send(&whole);
         Ok(())
+    }
+
+    /// Whether something belongs to the session that answers; a program may have others of its own.
+    fn is_of_session(&self, session: &str) -> bool {
+        self.session.as_deref() == Some(session)
     }
 
     fn updated(&mut self, update: SessionUpdate) {
@@ -271,34 +299,86 @@ impl AcpTalk<'_> {
         }
     }
 
-    /// Answers by the policies in force, for this once only.
-    fn permitted(&mut self, request: &RequestPermissionRequest) -> RequestPermissionResponse {
-        let fields = &request.tool_call.fields;
-        let tool = tool_of(fields);
-        let all = words_of(fields, &self.folder);
-        // All that it wants must be allowed.
-        let decisions: Vec<AgentDecision> = all.iter().map(|words| self.call.rule.decide(&tool, words)).collect();
-        let first_no = decisions.iter().position(|decision| !decision.is_allowed).unwrap_or(0);
-        let mut decision = decisions.into_iter().nth(first_no).unwrap_or_else(|| self.call.rule.decide(&tool, &json!([])));
-        let words = all.into_iter().nth(first_no).unwrap_or_default();
-        let is_of = |kind: PermissionOptionKind| request.options.iter().find(|option| option.kind == kind);
-        let (once, always) = match decision.is_allowed {
-            true => (PermissionOptionKind::AllowOnce, PermissionOptionKind::AllowAlways),
-            false => (PermissionOptionKind::RejectOnce, PermissionOptionKind::RejectAlways),
-        };
-        // A no that is for ever is a no; a yes is never for ever.
-        let chosen: Option<&PermissionOption> = is_of(once).or_else(|| is_of(always).filter(|_| !decision.is_allowed));
-        if decision.is_allowed && chosen.is_none() {
+    /// Answers by the policies in force, and by a person where they ask one, for this once only.
+    fn permitted(&mut self, request: &RequestPermissionRequest) -> Result<RequestPermissionResponse, NoAnswer> {
+        let mut decisions = self.decisions(&request.tool_call.fields)?;
+        let is_allowed = decisions.iter().all(|decision| decision.is_allowed);
+        let yes = option_of(request, true).filter(|_| is_allowed);
+        if let (true, None, Some(decision)) = (is_allowed, yes, decisions.first_mut()) {
             decision.is_allowed = false;
-            decision.rule.push_str(", but the program can be allowed it for ever only");
+            decision.rule.push_str(", but the program offers no yes for this once");
+            decisions.truncate(1);
         }
-        let words = words.as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
-        decision.target = cut(&visible(format!("{tool} {words}").trim()), LONGEST_TARGET);
-        self.said.decisions.push(decision);
-        RequestPermissionResponse::new(match chosen {
+        self.said.decisions.extend(decisions);
+        Ok(RequestPermissionResponse::new(match yes.or_else(|| option_of(request, false)) {
             Some(option) => RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option.option_id.clone())),
             None => RequestPermissionOutcome::Cancelled,
-        })
+        }))
+    }
+
+    /// What is decided about all that a tool call names. A no is told by what it is about alone: the rest was not done.
+    fn decisions(&mut self, fields: &ToolCallUpdateFields) -> Result<Vec<AgentDecision>, NoAnswer> {
+        let tool = tool_of(fields.kind.unwrap_or_default());
+        let Some(wishes) = wishes(fields, &self.folders) else {
+            let rule = "it names more than flow compares".to_owned();
+            return Ok(vec![AgentDecision { act: ActKind::Tool, target: tool, is_allowed: false, rule, by: String::new() }]);
+        };
+        let told = |wish: &AgentWish| {
+            let AgentVerdict { mut decision, asks } = self.call.rule.decide(wish);
+            if let AgentWish::Tool { name, arguments } = wish {
+                let words: Vec<&str> = arguments.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+                decision.target = format!("{name} {}", words.join(" ")).trim().to_owned();
+            }
+            decision.target = cut(&visible(&decision.target), LONGEST_TARGET);
+            AgentVerdict { decision, asks }
+        };
+        let verdicts: Vec<AgentVerdict> = wishes.iter().map(told).collect();
+        if let Some(no) = verdicts.iter().find(|verdict| !verdict.decision.is_allowed && !verdict.asks) {
+            return Ok(vec![no.decision.clone()]);
+        }
+        let mut rules: Vec<&str> = verdicts.iter().filter(|verdict| verdict.asks).map(|verdict| verdict.decision.rule.as_str()).collect();
+        rules.dedup();
+        if rules.is_empty() {
+            return Ok(verdicts.into_iter().map(|verdict| verdict.decision).collect());
+        }
+        let (is_yes, word, by) = match self.person(question(self.call, fields, &wishes, &rules.join("; ")))? {
+            Ok(PersonAnswer { approved: true, by, comment: _ }) => (true, "a person said yes", by),
+            Ok(PersonAnswer { approved: false, by, comment: _ }) => (false, "a person said no", by),
+            Err(why) => (false, why, String::new()),
+        };
+        let answered = |AgentVerdict { decision, asks }| match asks {
+            true => Some(AgentDecision { is_allowed: is_yes, rule: format!("{}, and {word}", decision.rule), by: by.clone(), ..decision }),
+            false => is_yes.then_some(decision),
+        };
+        Ok(verdicts.into_iter().filter_map(answered).collect())
+    }
+
+    /// What a person says, while the program waits; or why nobody could be asked.
+    fn person(&mut self, question: String) -> Result<Result<PersonAnswer, &'static str>, NoAnswer> {
+        if question.len() > LONGEST_QUESTION {
+            return Ok(Err("it is too long for a person to be asked"));
+        }
+        let Some(person) = &self.call.person else { return Ok(Err("nobody is there to be asked")) };
+        let mut answer = person.ask(&self.call.step, question);
+        loop {
+            if let Some(said) = (&mut answer).now_or_never() {
+                return Ok(said.ok().flatten().ok_or("nobody is there to be asked"));
+            }
+            self.is_waited_for("got no answer of a person, or gave none itself,")?;
+            std::thread::sleep(TICK);
+        }
+    }
+
+    /// Fails if the time is up, or nobody waits for the answer any more. `what`: what it did not do within its time.
+    fn is_waited_for(&self, what: &str) -> Result<(), NoAnswer> {
+        if self.is_dropped.load(Ordering::Relaxed) {
+            return Err(NoAnswer::Failed(Failure::new(FailureKind::Internal, "nobody waits for the answer")));
+        }
+        if Instant::now() >= self.until {
+            let message = format!("{what} within {} s", self.call.program.timeout.as_secs());
+            return Err(NoAnswer::Failed(self.failure(FailureKind::Timeout, message)));
+        }
+        Ok(())
     }
 
     fn send(&self, message: &Value) {
@@ -324,14 +404,7 @@ impl AcpTalk<'_> {
                     }
                 }
             }
-            let gone = || Failure::new(FailureKind::Internal, "nobody waits for the answer");
-            if self.is_dropped.load(Ordering::Relaxed) {
-                return Err(NoAnswer::Failed(gone()));
-            }
-            if Instant::now() >= self.until {
-                let message = format!("did not answer within {} s", self.call.program.timeout.as_secs());
-                return Err(NoAnswer::Failed(self.failure(FailureKind::Timeout, message)));
-            }
+            self.is_waited_for("did not answer")?;
             match self.talk.hear(TICK) {
                 Ok(piece) => {
                     self.heard += piece.len() as u64;
@@ -352,42 +425,32 @@ impl AcpTalk<'_> {
     }
 }
 
-fn real(folder: &Path) -> Option<PathBuf> {
-    here(folder).canonicalize().ok()
+fn real(folder: &Path) -> PathBuf {
+    here(folder).canonicalize().unwrap_or_else(|_| folder.to_path_buf())
 }
 
-/// The name of a tool for policies: its kind, which the protocol fixes; what a program calls it itself is its own word.
-fn tool_of(fields: &ToolCallUpdateFields) -> String {
-    let kind = serde_json::to_value(fields.kind.unwrap_or_default()).unwrap_or_default();
-    kind.as_str().unwrap_or("other").to_owned()
+/// What a person decides about: all of it.
+fn question(call: &AgentCall, fields: &ToolCallUpdateFields, wishes: &[AgentWish], rules: &str) -> String {
+    let given = fields.raw_input.as_ref().map(|input| format!(" with {input}")).unwrap_or_default();
+    let also = wishes.iter().filter_map(|wish| match wish {
+        AgentWish::Tool { .. } => None,
+        AgentWish::Read(path) => Some(format!("read {path}")),
+        AgentWish::Write(path) => Some(format!("write {path}")),
+        AgentWish::Reach(address) => Some(format!("reach {address}")),
+    });
+    let also: Vec<String> = also.collect();
+    let also = if also.is_empty() { String::new() } else { format!(" ({})", also.join(", ")) };
+    let tool = tool_of(fields.kind.unwrap_or_default());
+    format!("the program of \"{}\" wants to use {tool}{given}{also} ({rules}); allow it?", call.step)
 }
 
-/// What a policy's patterns are held against, each by itself: the words of a command; every path from the program's folder, `..` taken as it is written; the address. A command
-/// that a shell would take apart, or that comes with more than its line, is one word.
-fn words_of(fields: &ToolCallUpdateFields, folder: &Path) -> Vec<Value> {
-    let input = fields.raw_input.as_ref().and_then(Value::as_object);
-    let given = |name: &str| input.and_then(|input| input.get(name)).cloned();
-    if let Some(command) = given("command").or_else(|| given("cmd")) {
-        let is_alone = input.is_none_or(|input| input.keys().all(|key| PLAIN_KEYS.contains(&key.as_str())));
-        let is_plain = |line: &str| !line.contains(|c: char| ";|&`$()<>\\\n\r\"'*?[]{}~!#".contains(c));
-        return vec![match command {
-            Value::String(line) if is_alone && is_plain(&line) => json!(line.split_whitespace().collect::<Vec<_>>()),
-            Value::String(line) if is_alone => json!([line]),
-            Value::Array(words) if is_alone => Value::Array(words),
-            _ => json!([fields.raw_input.as_ref().map(Value::to_string).unwrap_or_default()]),
-        }];
-    }
-    let from_folder = |path: &Path| {
-        let whole = crate::adapter::files::real(&folder.join(path));
-        json!([whole.strip_prefix(folder).unwrap_or(&whole).display().to_string()])
+/// The option that says yes for once, or no. Options of one id mean the boldest of them: nobody knows which the program takes.
+fn option_of(request: &RequestPermissionRequest, is_allowed: bool) -> Option<&PermissionOption> {
+    let means_only = |option: &PermissionOption, kinds: &[PermissionOptionKind]| {
+        request.options.iter().filter(|other| other.option_id == option.option_id).all(|other| kinds.contains(&other.kind))
     };
-    let named = ["file_path", "path", "old_path", "new_path"].into_iter().filter_map(given);
-    let named: Vec<Value> = named.filter_map(|path| Some(from_folder(Path::new(path.as_str()?)))).collect();
-    let mut all: Vec<Value> = fields.locations.iter().flatten().map(|place| from_folder(&place.path)).chain(named).collect();
-    all.extend(["url", "query", "pattern"].into_iter().filter_map(given).map(|value| json!([value])));
-    all.dedup();
-    if all.is_empty() { vec![json!([])] } else { all }
+    let no = [PermissionOptionKind::RejectOnce, PermissionOptionKind::RejectAlways];
+    // A no that is for ever is a no; a yes is never for ever.
+    let kinds = if is_allowed { &[PermissionOptionKind::AllowOnce][..] } else { &no[..] };
+    kinds.iter().find_map(|kind| request.options.iter().find(|option| option.kind == *kind && means_only(option, kinds)))
 }
-
-/// What may stand beside a command without changing what it does.
-const PLAIN_KEYS: [&str; 5] = ["command", "cmd", "description", "timeout", "run_in_background"];

@@ -19,6 +19,11 @@ const MOST_DENIED: usize = 100;
 /// # Errors
 /// Fails with `server_error` if the program says that it failed or ended with another exit code than 0, with `bad_response` for what is no answer.
 pub(super) fn read(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result<ModelReply, Failure> {
+    let kept: Vec<AgentDecision> = kept_from(&reply.refused).collect();
+    ModelReply::decided(read_reply(model, mode, reply), kept)
+}
+
+fn read_reply(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result<ModelReply, Failure> {
     let failed = |kind, what: String| Failure::new(kind, format!("the program of model \"{model}\" {what}"));
     let how = match reply.end {
         ProgramEnd::Exited(0) => None,
@@ -40,7 +45,7 @@ pub(super) fn read(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result
     let objects = match mode.output {
         AgentOutput::Text => match how {
             None => {
-                return Ok(ModelReply { text: plain(text), decisions: kept_from(&reply.refused).collect(), ..ModelReply::default() });
+                return Ok(ModelReply { text: plain(text), ..ModelReply::default() });
             }
             Some(how) => return Err(failed(kind, format!("{how}{stderr}{help}"))),
         },
@@ -64,7 +69,7 @@ pub(super) fn read(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result
         return Err(failed(FailureKind::BadResponse, format!("printed JSON without an answer at {}{}", places.join(" or "), why())));
     };
     let (input, output) = (found.number(&answer.input_tokens), found.number(&answer.output_tokens));
-    let cost_usd = found.number(&answer.cost_usd).filter(|cost| is_amount(*cost));
+    let cost_usd = found.number(&answer.cost_usd).filter(|cost| is_cost(*cost));
     let whole = |number: Option<f64>| number.map_or(0, |number| number as u64);
     // Nonsense is as good as nothing.
     let tells = (input.is_some() || output.is_some()) && input.into_iter().chain(output).all(is_amount);
@@ -79,7 +84,7 @@ pub(super) fn read(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result
         usage,
         model: found.text(&answer.model),
         session: found.text(&answer.session).filter(|session| is_session(session)),
-        decisions: found.values(&answer.denied).flat_map(denied).take(MOST_DENIED).chain(kept_from(&reply.refused)).collect(),
+        decisions: found.values(&answer.denied).flat_map(denied).take(MOST_DENIED).collect(),
         ..ModelReply::default()
     })
 }
@@ -189,9 +194,14 @@ fn is_true(value: &Value) -> bool {
     }
 }
 
-/// Whether a number can be one of tokens or US dollars of one call.
-fn is_amount(number: f64) -> bool {
+/// Whether a number can be one of tokens of one call.
+pub(super) fn is_amount(number: f64) -> bool {
     (0.0..1e12).contains(&number)
+}
+
+/// Whether a number can be the US dollars of one call.
+pub(super) fn is_cost(number: f64) -> bool {
+    (0.0..1e6).contains(&number)
 }
 
 /// An id that can be an argument.
@@ -208,6 +218,7 @@ fn kept_from(refused: &[RefusedHost]) -> impl Iterator<Item = AgentDecision> {
         target: host.clone(),
         is_allowed: false,
         rule: rule.clone(),
+        by: String::new(),
     };
     refused.iter().map(decision)
 }
@@ -222,6 +233,7 @@ fn denied(value: &Value) -> Vec<AgentDecision> {
             target: cut(&visible(tool), 200),
             is_allowed: false,
             rule: "the program itself denied it".to_owned(),
+            by: String::new(),
         })
     };
     value.as_array().into_iter().flatten().filter_map(name).collect()

@@ -5,24 +5,25 @@ mod acp;
 mod answer;
 mod command;
 mod made;
+#[cfg(feature = "acp")]
+mod wishes;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-use tempfile::TempDir;
-
 use super::environment::home;
-use super::sandbox::{DropNotice, Sandbox};
+use super::folder;
+use super::held;
+use super::sandbox::{DropNotice, LockedFolder, Sandbox};
 use super::started::Agreed;
-use super::{held, os};
 use crate::event::Failure;
 use crate::model::{AgentProtocol, FailureKind, PromptOption, SandboxMode};
 use crate::port::{AgentCall, AgentPrograms, ModelReply, Pending, Programs, Secret};
 
-/// How the folders of homes begin.
-const HOME_FOLDER: &str = "flow-agent-";
+/// A part of the names of the folders in which homes lie.
+const HOME_FOLDER: &str = "agent-";
 
 /// Asks programs that are agents. Clones share the homes.
 #[derive(Clone)]
@@ -41,9 +42,9 @@ struct AgreedTalks {
     agreed: Arc<Agreed>,
 }
 
-/// The home of one agent of one run, and the sessions that its program began there. It is removed when this process ends.
+/// The folder in which the home of one agent of one run lies, and the sessions that its program began there. It is removed when this process ends.
 struct AgentHome {
-    folder: TempDir,
+    folder: LockedFolder,
     sessions: HashSet<String>,
 }
 
@@ -63,17 +64,20 @@ impl AgentRuns {
     fn home_of(&self, call: &AgentCall) -> Result<(PathBuf, bool), Failure> {
         let mut homes = held(&self.homes);
         if !homes.contains_key(&call.home) {
-            let made = tempfile::Builder::new().prefix(HOME_FOLDER).permissions(os::permissions(0o700)).tempdir();
+            let made = LockedFolder::new(HOME_FOLDER).and_then(|folder| std::fs::create_dir(folder.path().join("home")).map(|()| folder));
             let cannot =
                 |error| Failure::new(FailureKind::Unavailable, format!("no home for the program of model \"{}\": {error}", call.model));
             homes.insert(call.home.clone(), AgentHome { folder: made.map_err(cannot)?, sessions: HashSet::new() });
         }
         let Some(home) = homes.get(&call.home) else { return Err(Failure::new(FailureKind::Internal, "a home is missing")) };
         let knows = call.continues.as_ref().is_some_and(|(session, _)| home.sessions.contains(session));
-        Ok((home.folder.path().to_path_buf(), knows))
+        Ok((home.folder.path().join("home"), knows))
     }
 
     async fn asked(&self, mut call: AgentCall) -> Result<ModelReply, Failure> {
+        for (path, told) in &call.held {
+            folder::held(&call.program.project, path, told, false)?;
+        }
         let (folder, knows_session) = self.home_of(&call)?;
         if !knows_session {
             call.continues = None;

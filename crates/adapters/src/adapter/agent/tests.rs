@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::model::{AgentOutput, AnswerPlace, PrintMode, PromptOption};
-use crate::port::{AgentDecision, AgentRule, ProgramBounds, ProgramCall, ProgramEnd, ProgramReply};
+use crate::port::{AgentRule, ProgramBounds, ProgramCall, ProgramEnd, ProgramReply};
 
 /// Programs that answer from a list, and keep what they were asked.
 #[derive(Default)]
@@ -51,12 +51,10 @@ fn call(mode: PrintMode) -> AgentCall {
         prompt: "Is it right?".into(),
         continues: None,
         home: "run m reviewer".into(),
-        rule: AgentRule::new(|tool, _| AgentDecision {
-            act: crate::model::ActKind::Tool,
-            target: tool.into(),
-            is_allowed: false,
-            rule: String::new(),
-        }),
+        held: vec![],
+        rule: AgentRule::new(|_| unreachable!("it asks for nothing")),
+        step: "ask".into(),
+        person: None,
         listener: None,
     }
 }

@@ -1,5 +1,6 @@
 //! Systems other than Linux: there is no sandbox, and no program is started.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
@@ -30,4 +31,17 @@ pub(super) fn run_in(
     _: Option<TalkEnds>,
 ) -> Result<ProgramReply, Failure> {
     Err(Failure::new(FailureKind::Unavailable, WHY))
+}
+
+/// A folder of a program: there is none.
+pub(in crate::adapter) enum LockedFolder {}
+
+impl LockedFolder {
+    pub(in crate::adapter) fn new(_: &str) -> std::io::Result<LockedFolder> {
+        Err(std::io::Error::other(WHY))
+    }
+
+    pub(in crate::adapter) fn path(&self) -> &Path {
+        match *self {}
+    }
 }

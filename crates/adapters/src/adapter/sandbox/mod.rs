@@ -13,6 +13,7 @@
 //! | `rules`, `filter` | files by Landlock; system calls |
 //! | `proxy`, `passage`, `handing`, `metered` | the way to the hosts that a program may reach: its thread; what is let through; listeners in the program's own network; what is counted |
 //! | `bubblewrap`, `places` | the command line of `bwrap`; what a program may open |
+//! | `locked` | folders that go with this process, and with the next one if this one was killed |
 //! | `scratch`, `tree`, `cgroup` | its scratch folder; its processes; what the kernel bounds for all of them |
 //!
 //! How to add a kind: a variant of [`SandboxKind`], what it does in `run` and `enter`, and the escapes of `tests/it/sandbox.rs` try it, too.
@@ -30,6 +31,8 @@ mod filter;
 #[cfg(target_os = "linux")]
 mod handing;
 mod kind;
+#[cfg(target_os = "linux")]
+mod locked;
 #[cfg(target_os = "linux")]
 mod metered;
 #[cfg(target_os = "linux")]
@@ -60,12 +63,16 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 #[cfg(not(target_os = "linux"))]
+pub(super) use elsewhere::LockedFolder;
+#[cfg(not(target_os = "linux"))]
 pub use elsewhere::stage;
 #[cfg(not(target_os = "linux"))]
 use elsewhere::{run_in, tried};
 #[cfg(target_os = "linux")]
 pub use enter::stage;
 pub use kind::{FirstStage, SandboxKind, SandboxTrial};
+#[cfg(target_os = "linux")]
+pub(super) use locked::LockedFolder;
 pub use probe::ProgramTrial;
 pub use readable::ReadableFolder;
 pub(super) use talk::DropNotice;

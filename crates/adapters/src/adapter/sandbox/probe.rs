@@ -25,9 +25,9 @@ pub enum ProgramTrial {
 }
 
 impl Sandbox {
-    /// Starts a program with `--version`, without a network and with nothing that it may change. `place` says where steps start it and what it may read
+    /// Starts a program with the argument by which it tells its version, without a network and with nothing that it may change. `place` says where steps start it and what it may read
     /// there; the rest of it is not used.
-    pub fn probe(&self, program: &str, place: ProgramCall) -> Pending<ProgramTrial> {
+    pub fn probe(&self, program: &str, version: &str, place: ProgramCall) -> Pending<ProgramTrial> {
         let shown = visible(program).into_owned();
         if let Err(why) = found(program) {
             return Box::pin(std::future::ready(Ok(ProgramTrial::Fails(format!("program {shown} {why}")))));
@@ -36,7 +36,7 @@ impl Sandbox {
             return Box::pin(std::future::ready(Ok(ProgramTrial::IsThere)));
         }
         let call = ProgramCall {
-            command: vec![program.to_owned(), "--version".to_owned()],
+            command: vec![program.to_owned(), version.to_owned()],
             named: vec![],
             input: vec![],
             env: vec![],
@@ -64,7 +64,7 @@ impl Sandbox {
                             ProgramTrial::Fails(format!("program {shown} does not start in the sandbox{said}: {help}"))
                         }
                         (ProgramEnd::Exited(0), None) => ProgramTrial::Starts(first(&reply.stdout)),
-                        // Many a program has no `--version`.
+                        // Many a program has no such argument.
                         (ProgramEnd::Exited(_) | ProgramEnd::Signaled(_), _) => ProgramTrial::Starts(None),
                     }
                 }

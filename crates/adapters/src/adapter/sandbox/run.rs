@@ -41,6 +41,8 @@ const SHARE: u32 = 10;
 const SLACK: u64 = 8;
 /// How often the disk is measured even if the file system says that little was written.
 const MEASURE: Duration = Duration::from_secs(1);
+/// The most bytes that a program may write to its standard error, of which the end alone is kept: programs log much.
+const MOST_LOGGED: u64 = 1 << 30;
 /// A longer time is no time limit.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// How long to wait for processes that were killed, and for the end of their output.
@@ -70,6 +72,7 @@ enum Breach {
     Dropped,
     Timeout,
     Output,
+    Log,
     Processes,
     Memory,
     Disk,
@@ -250,6 +253,7 @@ impl ProgramRun<'_> {
             Breach::Dropped => (FailureKind::Timeout, "is not needed any more".to_owned()),
             Breach::Timeout => (FailureKind::Timeout, format!("did not end within {:?}", self.call.timeout)),
             Breach::Output => (FailureKind::TooLarge, format!("wrote more than {} to its standard output", size(output))),
+            Breach::Log => (FailureKind::TooLarge, format!("wrote more than {} to its standard error", size(MOST_LOGGED))),
             Breach::Processes => (FailureKind::Limit, format!("started more than {processes} processes and threads")),
             Breach::Memory => (FailureKind::Limit, format!("used more than {} of memory", size(memory))),
             Breach::Disk => (FailureKind::Limit, format!("wrote more than {} into its scratch folder", size(disk))),
@@ -310,7 +314,8 @@ struct Pipes {
     input: std::sync::mpsc::Sender<Vec<u8>>,
     /// The standard output; the flag says that it was too much.
     stdout: Arc<(Mutex<Vec<u8>>, AtomicBool)>,
-    stderr: Arc<Mutex<Vec<u8>>>,
+    /// The end of standard error; the flag says that all of it was too much.
+    stderr: Arc<(Mutex<Vec<u8>>, AtomicBool)>,
     /// Told by each of the two readers when it is done.
     read: Receiver<()>,
 }
@@ -331,8 +336,8 @@ impl Pipes {
             is_written && later.all(|piece| to_stdin.write_all(&piece).is_ok())
         })?;
         let (done, read) = channel();
-        let pipes =
-            Pipes { input, stdout: Arc::new((Mutex::new(vec![]), AtomicBool::new(false))), stderr: Arc::new(Mutex::new(vec![])), read };
+        let kept = || Arc::new((Mutex::new(vec![]), AtomicBool::new(false)));
+        let pipes = Pipes { input, stdout: kept(), stderr: kept(), read };
         let (to, told, most) = (Arc::clone(&pipes.stdout), done.clone(), bounds.output);
         thread().spawn(move || {
             drained(from_stdout, |piece| {
@@ -351,7 +356,14 @@ impl Pipes {
         })?;
         let to = Arc::clone(&pipes.stderr);
         thread().spawn(move || {
-            drained(from_stderr, |piece| keep_end(&mut held(&to), piece));
+            let mut logged = 0_u64;
+            drained(from_stderr, |piece| {
+                keep_end(&mut held(&to.0), piece);
+                logged += piece.len() as u64;
+                if logged > MOST_LOGGED {
+                    to.1.store(true, Ordering::Relaxed);
+                }
+            });
             let _ = done.send(());
         })?;
         Ok(pipes)
@@ -362,8 +374,10 @@ impl Pipes {
         let _ = self.input.send([GO, input].concat());
     }
 
-    fn is_too_much(&self) -> bool {
-        self.stdout.1.load(Ordering::Relaxed)
+    /// What it has written too much of.
+    fn too_much(&self) -> Option<Breach> {
+        let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        is_set(&self.stdout.1).then_some(Breach::Output).or_else(|| is_set(&self.stderr.1).then_some(Breach::Log))
     }
 
     /// Waits until both readers have read to the end.
@@ -375,7 +389,7 @@ impl Pipes {
 
     /// The standard output and the end of standard error.
     fn taken(self) -> (Vec<u8>, Vec<u8>) {
-        (std::mem::take(&mut *held(&self.stdout.0)), std::mem::take(&mut *held(&self.stderr)))
+        (std::mem::take(&mut *held(&self.stdout.0)), std::mem::take(&mut *held(&self.stderr.0)))
     }
 }
 
@@ -410,7 +424,7 @@ impl<'a> RunningProgram<'a> {
         let breach = self.watched(scratch, pipes, until);
         match &breach {
             Some(Breach::Timeout | Breach::Dropped) => self.terminated(),
-            Some(Breach::Output | Breach::Processes | Breach::Memory | Breach::Disk) | None => {}
+            Some(Breach::Output | Breach::Log | Breach::Processes | Breach::Memory | Breach::Disk) | None => {}
         }
         self.killed();
         let how = self.child.wait().ok().and_then(|status| {
@@ -421,7 +435,7 @@ impl<'a> RunningProgram<'a> {
         // Since the last look.
         let breach = breach.or_else(|| self.groups.ended_for_memory().then_some(Breach::Memory));
         let breach = breach.or_else(|| self.groups.refused_process().then_some(Breach::Processes));
-        let breach = breach.or_else(|| pipes.is_too_much().then_some(Breach::Output));
+        let breach = breach.or_else(|| pipes.too_much());
         let _ = self.watcher.stdin.take().map(|mut input| input.write_all(b"done\n"));
         let _ = self.watcher.wait();
         (breach, how)
@@ -440,8 +454,8 @@ impl<'a> RunningProgram<'a> {
             if self.run.is_dropped.load(Ordering::Relaxed) {
                 return Some(Breach::Dropped);
             }
-            if pipes.is_too_much() {
-                return Some(Breach::Output);
+            if let Some(breach) = pipes.too_much() {
+                return Some(breach);
             }
             if Instant::now() >= until {
                 return Some(Breach::Timeout);

@@ -1,36 +1,21 @@
 //! The scratch folder of a program: made fresh, filled, measured, read, and removed. Nothing here follows a link that the program left.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::Once;
-use std::time::Duration;
 
-use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, RawMode, ResolveFlags, Stat, chmodat, fstat, mkdirat, openat, openat2, renameat, statat,
-    unlinkat,
-};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, mkdirat, openat, statat};
 use rustix::io::Errno;
 
-use crate::adapter::os;
+use super::locked::{LockedFolder, folder_at, regular_at};
 use crate::event::Failure;
 use crate::model::FailureKind;
 use crate::port::plain_name;
 
 /// The folder in the scratch folder whose files come back.
 const OUT: &CStr = c"out";
-/// How the names of scratch folders begin, and the file in each that is locked while it is in use; it is made under another name, so that nobody finds
-/// it before it is locked.
-const PREFIX: &str = "flow-";
-const LOCK: &CStr = c"flow-scratch.lock";
-const LOCK_FILE: &str = "flow-scratch.lock";
-const NEW_LOCK: &str = "flow-scratch.new";
-/// Maximum number of entries of the folder for temporary files that are looked at for folders that were left, and how old an empty one must be to be no
-/// folder that is just being made.
-const MOST_LOOKED_AT: usize = 20_000;
-const AGE_OF_EMPTY: Duration = Duration::from_secs(600);
 /// Maximum number of files that come back, and of their bytes together.
 const MOST_FILES: usize = 1_000;
 const MOST_BYTES: u64 = 100 << 20;
@@ -43,11 +28,8 @@ const DEEPEST: usize = 128;
 /// It is removed when it is dropped.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    folder: PathBuf,
-    root: OwnedFd,
+    locked: LockedFolder,
     work: OwnedFd,
-    /// Held as long as the folder is in use.
-    _lock: File,
 }
 
 impl Scratch {
@@ -57,22 +39,13 @@ impl Scratch {
     /// Fails with `denied` if a name is not a plain one, and with `unavailable` if the folder cannot be written.
     pub(super) fn new(files: &[(String, Vec<u8>)]) -> Result<Scratch, Failure> {
         let cannot = |e: std::io::Error| Failure::new(FailureKind::Unavailable, format!("a scratch folder cannot be made: {e}"));
-        let made = tempfile::Builder::new().prefix(PREFIX).permissions(os::permissions(0o700)).tempdir().map_err(cannot)?;
-        let folder = made.path().canonicalize().map_err(cannot)?;
-        let lock = File::create_new(folder.join(NEW_LOCK)).map_err(cannot)?;
-        lock.try_lock().map_err(|e| cannot(e.into()))?;
-        std::fs::rename(folder.join(NEW_LOCK), folder.join(LOCK_FILE)).map_err(cannot)?;
-        // Once is enough: what this process leaves, the next one removes.
-        static LEFT: Once = Once::new();
-        LEFT.call_once(|| folder.parent().into_iter().for_each(remove_left));
+        let locked = LockedFolder::new("").map_err(cannot)?;
         let open = |from: &OwnedFd, name: &CStr| -> Result<OwnedFd, Errno> {
             mkdirat(from, name, Mode::RWXU)?;
             folder_at(from, name)
         };
-        let root = OwnedFd::from(File::open(&folder).map_err(cannot)?);
-        let scratch = Scratch { work: open(&root, c"work").map_err(|e| cannot(e.into()))?, folder, root, _lock: lock };
-        let _removed_by_scratch = made.keep();
-        open(&scratch.root, c"stage")
+        let scratch = Scratch { work: open(locked.root(), c"work").map_err(|e| cannot(e.into()))?, locked };
+        open(scratch.locked.root(), c"stage")
             .and_then(|_| open(&scratch.work, c"tmp"))
             .and_then(|_| open(&scratch.work, OUT))
             .map_err(|e| cannot(e.into()))?;
@@ -91,17 +64,17 @@ impl Scratch {
 
     /// The whole folder.
     pub(super) fn folder(&self) -> &Path {
-        &self.folder
+        self.locked.path()
     }
 
     /// What the program may change: its `HOME`.
     pub(super) fn work(&self) -> PathBuf {
-        self.folder.join("work")
+        self.folder().join("work")
     }
 
     /// Where flow and the first stage talk.
     pub(super) fn stage(&self) -> PathBuf {
-        self.folder.join("stage")
+        self.folder().join("stage")
     }
 
     /// The file system's free space, in bytes: a cheap hint whether it is worth measuring.
@@ -112,7 +85,7 @@ impl Scratch {
     /// The bytes that the folder takes on the disk; `None`: it is too deep to be measured. Stops counting above `most`.
     pub(super) fn used(&self, most: u64) -> Option<u64> {
         let mut used = 0;
-        let mut levels = vec![Dir::read_from(&self.root).ok()?];
+        let mut levels = vec![Dir::read_from(self.locked.root()).ok()?];
         while let Some(level) = levels.last_mut() {
             let Some(entry) = level.read() else {
                 levels.pop();
@@ -167,124 +140,6 @@ impl Scratch {
         files.sort();
         Ok(files)
     }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What cannot be removed stays: there is nobody left to be told.
-        let _ = removed(&self.root, &self.folder);
-    }
-}
-
-/// Removes scratch folders of this user that nobody uses: of a process that was killed before there was anybody to remove its folder.
-fn remove_left(folder: &Path) {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_LOOKED_AT);
-    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let Ok(left) = openat(CWD, entry.path(), flags, Mode::empty()) else { continue };
-        if !fstat(&left).is_ok_and(|what| what.st_uid == os::this_user() && what.st_mode & 0o077 == 0) {
-            continue;
-        }
-        match regular_at(&left, LOCK) {
-            Some(lock) if lock.try_lock().is_ok() => drop(removed(&left, &entry.path())),
-            Some(_) => {}
-            // It may just be being made, or be somebody else's: the file goes last. Only an empty folder can be removed.
-            None => {
-                let modified = entry.metadata().and_then(|what| what.modified());
-                if modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > AGE_OF_EMPTY)) {
-                    let _ = std::fs::remove_dir(entry.path());
-                }
-            }
-        }
-    }
-}
-
-/// Removes a scratch folder. The file that is locked goes last: what is left of a removal that was broken off is known by it.
-fn removed(root: &OwnedFd, folder: &Path) -> std::io::Result<()> {
-    emptied(root)?;
-    match unlinkat(root, LOCK, AtFlags::empty()) {
-        Err(Errno::NOENT) | Ok(()) => std::fs::remove_dir(folder),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Opens a folder right in another one; a link is none.
-fn folder_at(from: impl AsFd, name: &CStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match openat2(&from, name, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV) {
-        // Older than Linux 5.6. One name is one step, so `NOFOLLOW` says the same.
-        Err(Errno::NOSYS) => openat(from, name, flags, Mode::empty()),
-        opened => opened,
-    }
-}
-
-/// Opens a regular file right in a folder, without waiting for what is at the other end of a pipe.
-fn regular_at(from: &OwnedFd, name: &CStr) -> Option<File> {
-    let is_regular = |what: &Stat| FileType::from_raw_mode(RawMode::from(what.st_mode)) == FileType::RegularFile;
-    // Opening some devices has an effect.
-    statat(from, name, AtFlags::SYMLINK_NOFOLLOW).ok().filter(is_regular)?;
-    let file = openat(from, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    is_regular(&fstat(&file).ok()?).then(|| File::from(file))
-}
-
-/// Removes everything in a scratch folder but the file that is locked, whatever its depth and whatever rights the program left on it. What is in a folder of the folder moves up before that
-/// folder goes, so there is never more than one of them open.
-fn emptied(top: &OwnedFd) -> Result<(), Errno> {
-    let mut moved = 0_u64;
-    loop {
-        let (mut folders, mut is_empty): (Vec<CString>, bool) = (vec![], true);
-        for entry in Dir::read_from(top)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            if [c".", c"..", LOCK].contains(&name) {
-                continue;
-            }
-            is_empty = false;
-            match unlinkat(top, name, AtFlags::empty()) {
-                Err(Errno::ISDIR | Errno::PERM) => folders.push(name.to_owned()),
-                Err(Errno::NOENT) | Ok(()) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        // Removing may hide entries from who reads the folder; the next round sees them.
-        if is_empty {
-            return Ok(());
-        }
-        for name in folders {
-            let inner = opened_for_all(top, &name)?;
-            for entry in Dir::read_from(&inner)? {
-                let entry = entry?;
-                let inside = entry.file_name();
-                if [c".", c".."].contains(&inside) {
-                    continue;
-                }
-                match unlinkat(&inner, inside, AtFlags::empty()) {
-                    Err(Errno::ISDIR | Errno::PERM) => {
-                        // A folder can only be moved by who may change it.
-                        drop(opened_for_all(&inner, inside)?);
-                        moved += 1;
-                        renameat(&inner, inside, top, format!(".moved-{moved}"))?;
-                    }
-                    Err(Errno::NOENT) | Ok(()) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            match unlinkat(top, &*name, AtFlags::REMOVEDIR) {
-                Err(Errno::NOTEMPTY) | Ok(()) => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-}
-
-/// Opens a folder right in another one, after its owner got all rights on it. No process of the program is left that could put a link in its place.
-fn opened_for_all(from: &OwnedFd, name: &CStr) -> Result<OwnedFd, Errno> {
-    let is_folder = |what: Stat| FileType::from_raw_mode(RawMode::from(what.st_mode)) == FileType::Directory;
-    if !is_folder(statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?) {
-        return Err(Errno::NOTDIR);
-    }
-    chmodat(from, name, Mode::RWXU, AtFlags::empty())?;
-    folder_at(from, name)
 }
 
 #[cfg(test)]
@@ -380,65 +235,6 @@ mod tests {
         }
         stop.store(true, Ordering::Relaxed);
         swaps.join().unwrap();
-    }
-
-    #[test]
-    fn what_a_killed_process_left_goes_and_what_is_in_use_stays() {
-        let place = tempfile::tempdir().unwrap();
-        let made = |name: &str, mode: u32| {
-            let folder = place.path().join(name);
-            fs::create_dir_all(folder.join("work/deep")).unwrap();
-            fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
-            folder
-        };
-        let [left, used, new, others, another] =
-            [("flow-left", 0o700), ("flow-used", 0o700), ("flow-new", 0o700), ("flow-open", 0o755), ("left", 0o700)]
-                .map(|(name, mode)| made(name, mode));
-        [&left, &used, &others, &another].iter().for_each(|folder| drop(File::create(folder.join(LOCK_FILE)).unwrap()));
-        symlink(&another, place.path().join("flow-link")).unwrap();
-        let lock = File::open(used.join(LOCK_FILE)).unwrap();
-        lock.try_lock().unwrap();
-        remove_left(place.path());
-        assert_eq!(
-            [&left, &used, &new, &others, &another].map(|folder| folder.join("work/deep").exists()),
-            [false, true, true, true, true]
-        );
-        assert!(!left.exists());
-        drop(lock);
-        remove_left(place.path());
-        assert!(!used.exists() && another.exists());
-        // Without the file it goes only if it is empty and old.
-        let [empty, old] = ["flow-empty", "flow-old"].map(|name| place.path().join(name));
-        for folder in [&empty, &old, &new] {
-            fs::create_dir_all(folder).unwrap();
-            fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
-        }
-        for folder in [&old, &new] {
-            File::open(folder).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
-        }
-        remove_left(place.path());
-        assert_eq!([&empty, &old, &new].map(|folder| folder.exists()), [true, false, true]);
-    }
-
-    #[test]
-    fn the_file_that_is_locked_is_there_as_long_as_anything_else_is() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = place.path().join("flow-left");
-        fs::create_dir_all(folder.join("work")).unwrap();
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
-        File::create(folder.join(LOCK_FILE)).unwrap();
-        (0..20_000).for_each(|n| fs::write(folder.join("work").join(n.to_string()), "").unwrap());
-        let (removal, from) = (place.path().to_path_buf(), folder.clone());
-        let removing = std::thread::spawn(move || remove_left(&removal));
-        let mut looks = 0;
-        while from.exists() {
-            let is_locked = from.join(LOCK_FILE).exists();
-            // Looked at afterwards: it was there, too, when the file was not.
-            assert!(is_locked || !from.join("work").exists(), "a removal that ends here would leave the folder for ever");
-            looks += 1;
-        }
-        removing.join().unwrap();
-        assert!(looks > 1);
     }
 
     #[test]

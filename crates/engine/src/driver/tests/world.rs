@@ -193,6 +193,7 @@ pub(super) fn ports(outside: &Arc<Outside>, clock: Arc<dyn Clock>) -> Ports {
         cache: outside.clone(),
         printer: outside.clone(),
         heard: None,
+        person: None,
         tape: None,
         trace: None,
         door: Door::default(),

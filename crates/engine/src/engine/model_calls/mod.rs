@@ -453,6 +453,14 @@ impl Run {
         let open = self.state.calls.get(&call).cloned();
         let (reserved, started) = open.map_or((0, self.now.ms), |o| (o.reserved.tokens, o.started_ms));
         let dearest = self.dearest_call(at).filter(|_| reserved > 0);
+        let (result, decisions) = match result {
+            Ok(ModelReply { failed: Some(failure), decisions, .. }) => (Err(*failure), decisions),
+            Ok(mut reply) => {
+                let decisions = std::mem::take(&mut reply.decisions);
+                (Ok(reply), decisions)
+            }
+            Err(failure) => (Err(failure), vec![]),
+        };
         let usage = match &result {
             Ok(ModelReply { usage: Some(usage), .. }) => self.priced(at, *usage),
             Ok(_) => Usage { unknown_tokens: reserved, ..Usage::default() },
@@ -464,9 +472,9 @@ impl Run {
         };
         // A call of a program that tells no cost, or a wrong one, counts as the most that it may cost.
         let usage = Usage { cost_usd: usage.cost_usd.or(dearest), ..usage };
-        for AgentDecision { act, target, is_allowed: allowed, rule } in result.iter().flat_map(|reply| &reply.decisions).cloned() {
+        for AgentDecision { act, target, is_allowed: allowed, rule, by } in decisions {
             let agent = self.state.talk(at).map(|talk| talk.agent.clone()).unwrap_or_default();
-            self.emit(Happening::PolicyDecided { step: self.path(at), agent, act, target, allowed, rule, by: String::new() });
+            self.emit(Happening::PolicyDecided { step: self.path(at), agent, act, target, allowed, rule, by });
         }
         // A scripted failure has no endpoint, and nothing is reserved for it.
         let result = result.map_err(|failure| if reserved > 0 { self.with_key(at, failure) } else { failure });

@@ -1,5 +1,6 @@
 //! Prompts for programs that are agents.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,9 +10,12 @@ use crate::engine::reach::Giver;
 use crate::engine::state::NodeRef;
 use crate::engine::steps::program::{narrowed, sandbox_mode};
 use crate::event::{Failure, FailureKind, Message, MessageRole};
-use crate::model::{AGENT_PROGRAM_TIMEOUT, ActKind, AgentProgram, HostSource, Model, PermissionMode, Policy, ProgramNetwork, PromptOption};
-use crate::policy::{Act, Decision, Origin, decide, may_mean, needs_approval};
-use crate::port::{AgentCall, AgentDecision, AgentRule, ProgramBounds, Secret};
+use crate::model::{
+    AGENT_PROGRAM_TIMEOUT, ActKind, AgentProgram, HostSource, Model, PermissionMode, Policy, ProgramNetwork, PromptOption, Touch,
+    own_by_name,
+};
+use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, from_project, may_mean, needs_approval};
+use crate::port::{AgentCall, AgentDecision, AgentRule, AgentVerdict, AgentWish, ProgramBounds, Secret};
 
 /// What a program that is an agent may use: it starts compilers and tests, and keeps a home.
 const BOUNDS: ProgramBounds = ProgramBounds { memory: 4 << 30, processes: 512, file_size: 100 << 20, disk: 2 << 30, output: 32 << 20 };
@@ -83,6 +87,8 @@ impl Run {
         };
         let pictures = before.iter().chain(new).flat_map(|message| message.pictures.iter().cloned());
         call.reads.extend(pictures);
+        let is_bound = policies.iter().any(|(_, policy)| policy.read.is_some());
+        let held = call.reads.iter().filter(|_| is_bound).map(|path| (path.clone(), from_project(&call.project, path))).collect();
         let system = before.iter().chain(new).find(|message| message.role == MessageRole::System).map(|message| message.text.clone());
         Ok(AgentCall {
             program: call,
@@ -93,7 +99,10 @@ impl Run {
             prompt: as_text(before.iter().chain(new)),
             continues,
             home: format!("{} {name} {}", self.id(), brief.agent),
+            held,
             rule: rule_of(&policies),
+            step: self.path(at).to_string(),
+            person: None,
             listener: None,
         })
     }
@@ -150,19 +159,108 @@ fn options_of_policies(policies: &[(&str, &Policy)]) -> Vec<(PromptOption, Vec<S
         .collect()
 }
 
-/// The policies in force, for a program that asks about its own tools.
+/// The policies in force, for a program that asks about what it wants to do itself.
 fn rule_of(policies: &[(&str, &Policy)]) -> AgentRule {
     let policies: Vec<(String, Policy)> = policies.iter().map(|(name, policy)| ((*name).to_owned(), (*policy).clone())).collect();
-    AgentRule::new(move |tool, arguments| {
+    AgentRule::new(move |wish| {
         let policies: Vec<(&str, &Policy)> = policies.iter().map(|(name, policy)| (name.as_str(), policy)).collect();
-        let decision = decide(&policies, &Act::Tool { name: tool, arguments: Some(arguments) });
-        let asked = policies.iter().find(|(_, policy)| needs_approval(policy, tool, arguments));
-        let decision = match asked.filter(|_| !decision.is_denied()) {
-            Some((name, _)) => {
-                Decision::of(false, format!("policy {name}: approval_required, and nobody is asked in the middle of a prompt"))
-            }
-            None => decision,
-        };
-        AgentDecision { act: ActKind::Tool, target: tool.to_owned(), is_allowed: decision.is_allowed(), rule: decision.rule }
+        verdict(&policies, wish)
     })
+}
+
+/// What the policies say to something that a program wants. Files that no step may touch it may not, either.
+fn verdict(policies: &[(&str, &Policy)], wish: &AgentWish) -> AgentVerdict {
+    let own = |path: &str, touch| own_by_name(Path::new(path), touch).map(|why| Decision::of(false, format!("it {why}")));
+    let (act, target, decision) = match wish {
+        AgentWish::Tool { name, arguments } => {
+            let decision = decide(policies, &Act::Tool { name, arguments: Some(arguments) });
+            let asked = policies.iter().find_map(|(of, policy)| Some((of, needs_approval(policy, name, arguments)?)));
+            let decision = match asked.filter(|_| decision.is_allowed()) {
+                Some((of, entry)) => {
+                    Decision { answer: PolicyAnswer::Ask, rule: format!("policy {of}: approval_required {}", entry.value) }
+                }
+                None => decision,
+            };
+            (ActKind::Tool, name.clone(), decision)
+        }
+        AgentWish::Read(path) => {
+            (ActKind::Read, path.clone(), own(path, Touch::Read).unwrap_or_else(|| decide(policies, &Act::Read(path))))
+        }
+        AgentWish::Write(path) => {
+            (ActKind::Write, path.clone(), own(path, Touch::Write).unwrap_or_else(|| decide(policies, &Act::Write(path, 0))))
+        }
+        AgentWish::Reach(address) => match Origin::of(address) {
+            // A program chose the host: each list of hosts there is must have it.
+            Some(origin) => (ActKind::Host, origin.named(), decide_host(policies, HostSource::Input, &origin, || false)),
+            None => (ActKind::Host, address.clone(), Decision::of(policies.is_empty(), "it names no host")),
+        },
+    };
+    let (is_allowed, asks) = (decision.is_allowed(), decision.answer == PolicyAnswer::Ask);
+    AgentVerdict { decision: AgentDecision { act, target, is_allowed, rule: decision.rule, by: String::new() }, asks }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::source::Spanned;
+
+    fn names(list: &[&str]) -> Vec<Spanned<String>> {
+        list.iter().map(|name| Spanned::new((*name).to_owned(), Default::default())).collect()
+    }
+
+    /// `yes`, `no` or `ask`, what it was about, and the rule.
+    fn said(policy: &Policy, wish: &AgentWish) -> (&'static str, String, String) {
+        let AgentVerdict { decision, asks } = verdict(&[("p", policy)], wish);
+        let word = match (decision.is_allowed, asks) {
+            (true, false) => "yes",
+            (false, true) => "ask",
+            (false, false) => "no",
+            (true, true) => unreachable!("a yes asks nobody"),
+        };
+        (word, format!("{} {}", decision.act.word(), decision.target), decision.rule)
+    }
+
+    #[test]
+    fn what_a_program_wants_is_held_against_files_and_hosts_as_well_as_tools() {
+        let policy = Policy {
+            allowed_tools: Some(names(&["execute(git *)", "read"])),
+            approval_required: names(&["execute(git push*)"]),
+            read: Some(names(&["repo/**"])),
+            write: Some(names(&["repo/out/**"])),
+            hosts: Some(names(&["docs.example.com", "api.example.com:8443"])),
+            ..Policy::default()
+        };
+        let auto = Policy { permission_mode: Some(PermissionMode::Auto), ..policy.clone() };
+        let prompt = Policy { permission_mode: Some(PermissionMode::Prompt), ..policy.clone() };
+        let word = |policy, wish| said(policy, &wish).0;
+        let tool = |name: &str, arguments| AgentWish::Tool { name: name.into(), arguments };
+        let (read, write) = (|path: &str| AgentWish::Read(path.into()), |path: &str| AgentWish::Write(path.into()));
+        let reach = |address: &str| AgentWish::Reach(address.into());
+        assert_eq!((word(&policy, tool("read", json!(["x"]))), word(&policy, tool("edit", json!(["x"])))), ("yes", "no"));
+        assert_eq!(
+            said(&policy, &tool("execute", json!(["git", "push"]))),
+            ("ask", "tool execute".into(), "policy p: approval_required execute(git push*)".into())
+        );
+        for (wish, of_deny, of_prompt, of_auto) in [
+            (read("repo/a.rs"), "yes", "yes", "yes"),
+            (read("other/a.rs"), "no", "ask", "yes"),
+            (read("/etc/passwd"), "no", "ask", "yes"),
+            (read("repo/.env"), "no", "no", "no"),
+            (write("repo/out/a"), "yes", "yes", "yes"),
+            (write("repo/a"), "no", "ask", "yes"),
+            (write("flow.toml"), "no", "no", "no"),
+            (reach("https://docs.example.com/x"), "yes", "yes", "yes"),
+            // A list of hosts binds whatever the mode says.
+            (reach("https://evil.example"), "no", "no", "no"),
+            (reach("https://docs.example.com:8443"), "no", "no", "no"),
+            (reach("docs"), "no", "no", "no"),
+        ] {
+            let all = (word(&policy, wish.clone()), word(&prompt, wish.clone()), word(&auto, wish.clone()));
+            assert_eq!(all, (of_deny, of_prompt, of_auto), "{wish:?}");
+        }
+        assert_eq!(said(&policy, &reach("https://api.example.com:8443/x")).1, "host api.example.com:8443");
+        assert!(verdict(&[], &read("/etc/passwd")).decision.is_allowed && !verdict(&[], &read(".env")).decision.is_allowed);
+    }
 }

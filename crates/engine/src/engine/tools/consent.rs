@@ -83,7 +83,7 @@ impl Run {
                 Approve::Always => true,
                 Approve::Names(names) => names.iter().any(|name| may_mean(name, part) || may_mean(name, tool)),
             });
-        by_tool || self.policies(at, agent).iter().any(|(_, policy)| needs_approval(policy, tool, arguments))
+        by_tool || self.policies(at, agent).iter().any(|(_, policy)| needs_approval(policy, tool, arguments).is_some())
     }
 
     /// Handles a person's decision while the run is in this process.

@@ -118,7 +118,7 @@ impl Run {
         let of_deeds = deeds.iter().map(|deed| match deed {
             Deed::Host(origin, source) => {
                 let decision = decide_host(&policies, *source, origin, || self.knows(at, origin));
-                DecidedAct { act: ActKind::Host, target: origin.host.clone(), words: format!("reach {origin}"), decision }
+                DecidedAct { act: ActKind::Host, target: origin.named(), words: format!("reach {origin}"), decision }
             }
             Deed::Resource(server, arguments) => {
                 let shown = shown_resource(server, arguments);
@@ -156,7 +156,7 @@ impl Run {
             return Ok(());
         }
         let decision = may_reach(&policies, *host_from, &origin, || self.knows(at, &origin));
-        self.record_decision(at, agent, (ActKind::Host, origin.host), decision, String::new())
+        self.record_decision(at, agent, (ActKind::Host, origin.named()), decision, String::new())
     }
 
     /// Checks whether a program that is an agent may have the folders and the network that it is given. Nobody is asked: what it does there is not known before.
