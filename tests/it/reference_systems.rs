@@ -11,6 +11,7 @@ use crate::golden::copy;
 use crate::program::flow;
 
 mod analyst;
+mod bridge;
 mod chat;
 mod city_facts;
 mod replies;
@@ -24,11 +25,12 @@ struct System {
     runs: fn() -> Vec<&'static Ran>,
 }
 
-const SYSTEMS: [System; 4] = [
+const SYSTEMS: [System; 5] = [
     System { heading: "Conversation replies", folder: "pipelines/timesheet", least: 100, runs: replies::all },
     System { heading: "City facts", folder: "pipelines/city_facts", least: 100, runs: city_facts::all },
     System { heading: "Interactive chat", folder: "pipelines", least: 50, runs: chat::all },
     System { heading: "Data analyst", folder: "pipelines/analyst", least: 90, runs: analyst::all },
+    System { heading: "Twin-agent bridge", folder: "pipelines/twin_review", least: 90, runs: bridge::all },
 ];
 
 /// One row of a table of the page.
@@ -51,6 +53,8 @@ struct Ran {
     answers: Vec<Value>,
     /// Of its conversation: the lines of the messages.
     messages: Vec<Value>,
+    /// The records of its audit.
+    audit: Vec<Value>,
 }
 
 fn root() -> PathBuf {
@@ -80,7 +84,9 @@ impl Ran {
         let mut store = SqliteStore::open(&project.join(".flow/runs.db")).expect("the run was kept");
         let events = store.events(record["run"].as_str().unwrap_or_default()).expect("the run has events");
         let events = events.iter().map(|event| serde_json::to_value(event).expect("an event is JSON")).collect();
-        Ran { exit, out, exported, record, events, answers: vec![], messages: vec![] }
+        let audit = std::fs::read_to_string(project.join(".flow/audit.jsonl")).unwrap_or_default();
+        let audit = audit.lines().map(|line| serde_json::from_str(line).expect("a record is JSON")).collect();
+        Ran { exit, out, exported, record, events, answers: vec![], messages: vec![], audit }
     }
 
     fn phases(&self) -> Vec<&str> {
@@ -105,7 +111,7 @@ fn list(value: &Value) -> &[Value] {
 fn rows() -> Vec<Row> {
     let page = std::fs::read_to_string(root().join("docs/reference_systems.md")).expect("the page is there");
     let is_head = |line: &str| {
-        ["|---", "| there |", "| notation |", "| `record:", "| `event:", "| `answer:", "| `channel:"]
+        ["|---", "| there |", "| notation |", "| `record:", "| `event:", "| `answer:", "| `audit:", "| `channel:"]
             .iter()
             .any(|head| line.starts_with(*head))
     };
@@ -168,6 +174,7 @@ fn place_exists(system: &System, place: &str) -> bool {
         "event" => (system.runs)().iter().any(|ran| ran.events_of(parts[0]).any(|event| has(event, &parts[1..]))),
         "answer" => (system.runs)().iter().any(|ran| ran.answers.iter().any(|answer| has(answer, &parts))),
         "message" => (system.runs)().iter().any(|ran| ran.messages.iter().any(|message| has(message, &parts))),
+        "audit" => (system.runs)().iter().any(|ran| ran.audit.iter().any(|record| has(record, &parts))),
         "channel" => is_written("channels", path),
         "style guide" => is_written("style_guides", path),
         "pipeline" => is_written(system.folder, path),
