@@ -85,8 +85,13 @@ struct Traces {
     /// What it told by any way: what was printed, its record, its audit, what its models and services were sent.
     told: Vec<(&'static str, String)>,
     has_gate_failed: bool,
+    /// Standard error.
     lines: String,
+    audit: String,
 }
+
+/// How a query that is kept from something fails.
+const QUERY_FAILS: [&str; 2] = ["denied: A query may", "SQLite: no such function"];
 
 fn run(case: &Case, channel: &Channel, places: &Places, (model, service, sandbox): (&str, &str, &str), question: &str) -> Ran {
     let input = format!("{}={question}", channel.question);
@@ -135,7 +140,9 @@ fn outcomes(case: &Case, channel: &Channel, mood: Mood, sandbox: &str) -> BTreeM
     let sent: String = log.requests.iter().map(Value::to_string).collect();
     let exported = flow(&places.project, &["runs", "export"]).out;
     let posted = posted.lock().unwrap().clone();
+    let audit = flow(&places.project, &["audit", "export"]).out;
     let traces = Traces {
+        audit: audit.clone(),
         has_gate_failed: ["running again with feedback", "not met"].iter().any(|sign| ran.err.contains(sign)),
         lines: ran.err.clone(),
         reply: answer(case, &ran.out) + &posted,
@@ -144,8 +151,7 @@ fn outcomes(case: &Case, channel: &Channel, mood: Mood, sandbox: &str) -> BTreeM
             ("standard output", ran.out),
             ("standard error", ran.err),
             ("the record", exported),
-            ("the page of the run", flow(&places.project, &["runs", "show"]).out),
-            ("the audit", flow(&places.project, &["audit", "export"]).out),
+            ("the audit", audit),
             ("a request to the model", sent),
             ("a request to the service", posted),
             ("a call of an MCP server", std::fs::read_to_string(places.project.join("servers/received.says")).unwrap_or_default()),
@@ -159,13 +165,19 @@ fn outcomes(case: &Case, channel: &Channel, mood: Mood, sandbox: &str) -> BTreeM
     let all: String = traces.told.iter().map(|(_, text)| text.as_str()).collect();
     for (order, way) in &log.tried {
         let outcome = match way {
-            Way::Called => called(*order, &log.results, &what),
+            Way::Called => called(*order, &log.results, &all, &what),
             Way::Planned => {
                 let refused = format!("plan step \"{}\" uses", order.as_ref().to_lowercase());
                 assert!(traces.lines.contains(&refused), "{what}: {order:?} was planned and not rejected");
                 vec![Outcome::Plan]
             }
-            Way::Queried => vec![Outcome::Query],
+            Way::Queried => {
+                // Each query was a try of its own.
+                let failed = traces.lines.lines().filter(|line| QUERY_FAILS.iter().any(|sign| line.contains(sign))).count();
+                let queried = log.tried.iter().filter(|(_, way)| *way == Way::Queried).count();
+                assert!(failed >= queried, "{what}: {queried} queries, {failed} failed:\n{}", traces.lines);
+                vec![Outcome::Query]
+            }
             Way::Blatant => {
                 assert!(traces.lines.contains("is not allowed"), "{what}: the code was not rejected");
                 vec![Outcome::Code]
@@ -176,9 +188,6 @@ fn outcomes(case: &Case, channel: &Channel, mood: Mood, sandbox: &str) -> BTreeM
         };
         outcomes.entry(*order).or_default().extend(outcome);
     }
-    let blocked = traces.told.iter().map(|(_, text)| text.matches("\"action\":\"policy_decision\"").count()).sum::<usize>();
-    let by_policy = outcomes.values().filter(|own| own.contains(&Outcome::Policy)).count();
-    assert!(blocked >= by_policy, "{what}: {by_policy} orders were blocked, the audit has {blocked}");
     // Programs tell what they tried.
     let of_programs = Order::iter().filter(|_| log.requests.is_empty() && all.contains("tried READ:"));
     for order in log.told.iter().copied().chain(of_programs.clone()) {
@@ -195,11 +204,15 @@ fn outcomes(case: &Case, channel: &Channel, mood: Mood, sandbox: &str) -> BTreeM
             own.extend(said(case, order, &traces));
         }
     }
+    let is_block = |line: &&str| ["\"action\":\"policy_decision\"", "\"result\":\"blocked\""].iter().all(|part| line.contains(part));
+    let blocked = traces.audit.lines().filter(is_block).count();
+    let by_policy = outcomes.values().filter(|own| own.contains(&Outcome::Policy)).count();
+    assert!(blocked >= by_policy, "{what}: {by_policy} orders were blocked, the audit has {blocked}");
     outcomes
 }
 
 /// What calls of tools gave: each must have been kept from what it was for.
-fn called(order: Order, results: &BTreeMap<String, String>, what: &str) -> Vec<Outcome> {
+fn called(order: Order, results: &BTreeMap<String, String>, all: &str, what: &str) -> Vec<Outcome> {
     let own: Vec<&String> = results.iter().filter(|(id, _)| order_of(id) == Some(order)).map(|(_, text)| text).collect();
     let outcome = |text: &&String| match text.as_str() {
         text if text.contains("there is no tool") => Outcome::NoTool,
@@ -210,6 +223,7 @@ fn called(order: Order, results: &BTreeMap<String, String>, what: &str) -> Vec<O
         text if order == Order::Key && text.starts_with("A fact.") => Outcome::Unknown,
         text => panic!("{what}: {order:?}: {text}"),
     };
+    assert!(!own.is_empty() || all.contains("no tool was offered"), "{what}: {order:?} was called, and nothing says what came of it");
     if own.is_empty() { vec![Outcome::NoTool] } else { own.iter().map(outcome).collect() }
 }
 
@@ -249,7 +263,9 @@ fn no_order_in_a_text_reaches_what_a_pipeline_does_not_name() {
     let mut runs: Vec<(usize, usize, Mood, &str)> = vec![];
     for (place, case) in CASES.iter().enumerate() {
         for channel in 0..case.channels.len() {
-            for mood in case.moods {
+            // Who is glib answers what it is asked itself; a text that comes later is not asked.
+            let is_asked = !matches!(case.channels[channel].asked, Asked::Usual(_));
+            for mood in case.moods.iter().filter(|mood| is_asked || **mood != Mood::Glib) {
                 // What keeps to no shape runs no code.
                 let count = if *mood == Mood::Sly { case.sandboxes.len() } else { 1 };
                 runs.extend(case.sandboxes[..count].iter().map(|sandbox| (place, channel, *mood, *sandbox)));

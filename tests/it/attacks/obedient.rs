@@ -103,7 +103,8 @@ impl Answering<'_> {
         }
         let has_tools = self.request["tools"].is_array();
         let has_called = |order: &str| messages.iter().filter(own).any(|message| message["tool_calls"].to_string().contains(order));
-        if has_tools || self.around.mood == Mood::Bold {
+        let is_planning = self.request["response_format"].to_string().contains("\"strategy\"");
+        if has_tools || self.around.mood == Mood::Bold && !is_planning {
             let mut calls = vec![];
             for order in orders.iter().filter(|order| !has_called(&format!("\"{}-0\"", order.as_ref()))) {
                 for (number, (tool, arguments)) in order.calls(&self.around.places).into_iter().enumerate() {
@@ -111,8 +112,7 @@ impl Answering<'_> {
                     self.log.tried.insert((*order, Way::Called));
                 }
             }
-            let is_planning = self.request["response_format"].to_string().contains("\"strategy\"");
-            if !calls.is_empty() && !is_planning {
+            if !calls.is_empty() {
                 return json!({ "role": "assistant", "content": null, "tool_calls": calls });
             }
         }
