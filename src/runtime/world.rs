@@ -31,7 +31,7 @@ use crate::check::Checked;
 use crate::driver::{Door, Ports};
 use crate::event::Failure;
 use crate::model::{Api, DEFAULT_MODEL, Limits, Model, Pipeline, Program, Provider, Service, StepKind, Text, ToolCalls};
-use crate::plan::PipelinePlan;
+use crate::plan::{PipelinePlan, asks_default};
 use crate::port::{Clock, Printer, Programs, Secret};
 
 /// Must be the first thing that `main` calls in each program that runs pipelines: `Some` if the process was started as the first stage of a program in a
@@ -161,9 +161,10 @@ pub(crate) fn know_prices(checked: &Checked, default_model: Option<(&Model, &str
     if limits.max_cost_usd.is_none() && !has_bound {
         return Ok(());
     }
-    let replaced = default_model.map(|(model, from)| (format!("{DEFAULT_MODEL} (from {from})"), model));
-    let mut all = models(program, replaced.is_some()).map(|(name, model)| (name.to_owned(), model)).chain(replaced);
-    match all.find(|(_, model)| !model.is_priced() && !model.provider.answers_from_a_file()) {
+    let is_asked = program.pipelines.iter().any(|pipeline| asks_default(pipeline));
+    let replaced = default_model.filter(|_| is_asked).map(|(model, from)| (format!("{DEFAULT_MODEL} (from {from})"), model));
+    let mut all = models(program, default_model.is_some()).map(|(name, model)| (name.to_owned(), model)).chain(replaced);
+    match all.find(|(_, model)| !model.is_priced() && costs(model)) {
         Some((name, _)) => Err(RunError::usage(format!("a bound on money cannot be held: model {name} has no price"))),
         None => Ok(()),
     }
@@ -178,6 +179,11 @@ pub(crate) fn is_scripted(program: &Program, default_replaced: bool) -> bool {
 fn models(program: &Program, default_replaced: bool) -> impl Iterator<Item = (&str, &Model)> {
     let all = program.pipelines.iter().flat_map(|pipeline| &pipeline.models);
     all.map(|(name, model)| (name.as_str(), model)).filter(move |(name, _)| !(default_replaced && *name == DEFAULT_MODEL))
+}
+
+/// Whether a call of it may cost money that is told here. What a tool spends, nobody tells.
+fn costs(model: &Model) -> bool {
+    !model.provider.answers_from_a_file() && model.provider.tool().is_none()
 }
 
 /// What this machine lacks for a run, which would end therefore.

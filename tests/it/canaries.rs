@@ -26,7 +26,7 @@ fn hex(text: &str) -> String {
 }
 
 /// The forms in which a text must not be met, each without what depends on its neighbours.
-fn forms(text: &str) -> Vec<String> {
+pub(crate) fn forms(text: &str) -> Vec<String> {
     let (base64, hex) = (base64(text), hex(text));
     let percent = text.replace('/', "%2F").replace('+', "%2B").replace('@', "%40").replace(' ', "%20");
     let shifted = self::base64(&format!("x{text}"));

@@ -2,46 +2,30 @@
 
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+use crate::endpoint::served;
 use crate::program::flow;
 use crate::servers::{DOT, done, starts, tools};
 
 /// A model that calls `echo` once with a text, and answers when it has the result; and what it was asked.
 fn model(text: &'static str) -> (SocketAddr, Arc<Mutex<Vec<Value>>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, asked) = (listener.local_addr().unwrap(), Arc::new(Mutex::new(vec![])));
+    let asked = Arc::<Mutex<Vec<Value>>>::default();
     let kept = Arc::clone(&asked);
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let mut reader = BufReader::new(stream.try_clone().unwrap());
-            let (mut line, mut length) = (String::new(), 0);
-            while reader.read_line(&mut line).unwrap_or(0) > 2 {
-                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-                    length = value.trim().parse().unwrap();
-                }
-                line.clear();
-            }
-            let mut body = vec![0; length];
-            reader.read_exact(&mut body).unwrap();
-            let body: Value = serde_json::from_slice(&body).unwrap();
-            let has_result = body["messages"].as_array().unwrap().iter().any(|message| message["role"] == "tool");
-            let arguments = json!({ "text": text }).to_string();
-            let call = json!({ "id": "c1", "type": "function", "function": { "name": "echo-echo", "arguments": arguments } });
-            let message = match has_result || body["tools"].is_null() {
-                true => json!({ "role": "assistant", "content": "Done." }),
-                false => json!({ "role": "assistant", "content": null, "tool_calls": [call] }),
-            };
-            kept.lock().unwrap().push(body);
-            let answer = json!({ "choices": [{ "message": message, "finish_reason": "stop" }] }).to_string();
-            let head = format!("content-type: application/json\r\nconnection: close\r\ncontent-length: {}", answer.len());
-            stream.write_all(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{answer}").as_bytes()).unwrap();
-        }
+    let address = served(move |_, body| {
+        let has_result = body["messages"].as_array().unwrap().iter().any(|message| message["role"] == "tool");
+        let arguments = json!({ "text": text }).to_string();
+        let call = json!({ "id": "c1", "type": "function", "function": { "name": "echo-echo", "arguments": arguments } });
+        let message = match has_result || body["tools"].is_null() {
+            true => json!({ "role": "assistant", "content": "Done." }),
+            false => json!({ "role": "assistant", "content": null, "tool_calls": [call] }),
+        };
+        kept.lock().unwrap().push(body.clone());
+        json!({ "choices": [{ "message": message, "finish_reason": "stop" }] })
     });
     (address, asked)
 }

@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "part of each test")]
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
@@ -14,6 +13,7 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::endpoint::served;
 use crate::program::{Ran, command, flow, ran, until};
 use crate::terminal::at_question;
 
@@ -104,46 +104,22 @@ pub(crate) fn endpoint() -> (String, Arc<Mutex<Vec<Value>>>) {
 
 /// An endpoint that keeps what it is sent, and answers a text that follows from it in the form of its address.
 pub(crate) fn endpoint_that(says: impl Fn(&Value) -> String + Send + 'static) -> (String, Arc<Mutex<Vec<Value>>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (url, heard) = (format!("http://{}/v1", listener.local_addr().unwrap()), Arc::<Mutex<Vec<Value>>>::default());
+    let heard = Arc::<Mutex<Vec<Value>>>::default();
     let kept = heard.clone();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().map_while(Result::ok) {
-            let mut reader = BufReader::new(stream.try_clone().unwrap());
-            let (mut first, mut length) = (String::new(), 0);
-            reader.read_line(&mut first).unwrap();
-            loop {
-                let mut line = String::new();
-                reader.read_line(&mut line).unwrap();
-                if line.trim().is_empty() {
-                    break;
-                }
-                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-                    length = value.trim().parse().unwrap();
-                }
-            }
-            let mut body = vec![0; length];
-            reader.read_exact(&mut body).unwrap();
-            let request: Value = serde_json::from_slice(&body).unwrap();
-            let text = says(&request);
-            kept.lock().unwrap().push(request);
-            let answer = if first.contains("/messages") {
-                json!({ "type": "message", "role": "assistant", "content": [{ "type": "text", "text": text }], "stop_reason": "end_turn" })
-            } else if first.contains("/responses") {
-                let output = json!([{ "type": "message", "content": [{ "type": "output_text", "text": text }] }]);
-                json!({ "object": "response", "status": "completed", "output": output })
-            } else {
-                json!({ "choices": [{ "message": { "content": text }, "finish_reason": "stop" }] })
-            };
-            let answer = answer.to_string();
-            let head = format!(
-                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
-                answer.len()
-            );
-            let _ = stream.write_all((head + &answer).as_bytes());
+    let address = served(move |head, request| {
+        let text = says(request);
+        kept.lock().unwrap().push(request.clone());
+        let path = head.lines().next().unwrap_or_default();
+        if path.contains("/messages") {
+            json!({ "type": "message", "role": "assistant", "content": [{ "type": "text", "text": text }], "stop_reason": "end_turn" })
+        } else if path.contains("/responses") {
+            let output = json!([{ "type": "message", "content": [{ "type": "output_text", "text": text }] }]);
+            json!({ "object": "response", "status": "completed", "output": output })
+        } else {
+            json!({ "choices": [{ "message": { "content": text }, "finish_reason": "stop" }] })
         }
     });
-    (url, heard)
+    (format!("http://{address}/v1"), heard)
 }
 
 #[test]

@@ -149,6 +149,22 @@ fn a_bound_on_money_needs_the_prices_of_called_pipelines_too() {
 }
 
 #[test]
+fn a_bound_on_money_needs_no_price_of_a_model_of_the_variables_that_nobody_asks() {
+    let own = "models:\n  own: { provider: scripted, replies: replies.yaml, fallback: FALLBACK }\n";
+    let text = ASKS.replace("agents:", &format!("{own}agents:")).replace("writer: {", "writer: { model: own,");
+    for (fallback, exit) in [("[]", 0), ("[default]", 2)] {
+        let folder = project(&[
+            ("p.yaml", &text.replace("FALLBACK", fallback)),
+            ("flow.toml", ""),
+            ("replies.yaml", "flow: 1\nreplies: { compose: Fine. }\n"),
+        ]);
+        let mut run = command(folder.path(), &["run", "p.yaml", "--trust", "--max-cost-usd", "1"]);
+        let said = ran(run.env("FLOW_MODEL", "m").env("FLOW_MODEL_BASE_URL", "http://127.0.0.1:9/v1"));
+        assert_eq!((said.exit, said.err.contains("model default (from FLOW_MODEL) has no price")), (exit, exit == 2), "{}", said.err);
+    }
+}
+
+#[test]
 fn a_plan_gives_the_model_of_the_settings_to_each_file_that_has_none() {
     let root = ASKS.replace("name: asks", "name: root").replace("steps:\n", "steps:\n  - { id: go, call: sub.yaml }\n");
     let own = ASKS.replace(

@@ -125,9 +125,10 @@ pub fn takes_given(pipeline: &Pipeline) -> bool {
     !pipeline.models.contains_key(DEFAULT_MODEL) && asks_default(pipeline)
 }
 
-/// Whether an agent may ask the model called `default`.
+/// Whether an agent may ask the model called `default`, itself or in place of another model.
 pub fn asks_default(pipeline: &Pipeline) -> bool {
-    pipeline.agents.values().any(|agent| agent.model_name() == DEFAULT_MODEL)
+    let mut fallbacks = pipeline.models.values().flat_map(|model| &model.fallback);
+    pipeline.agents.values().any(|agent| agent.model_name() == DEFAULT_MODEL) || fallbacks.any(|name| name.value == DEFAULT_MODEL)
 }
 
 /// The interpreter that runs code, always in a sandbox.
