@@ -52,10 +52,12 @@ def main():
     identity = ["-c", "user.name=Ticket office", "-c", "user.email=office@example.com", "-c", "init.defaultBranch=main"]
 
     def git(*arguments):
+        # No settings and no hooks of this machine: the sandbox may not read them.
         place = {**os.environ, "GIT_DIR": os.path.abspath(history), "GIT_WORK_TREE": os.path.abspath(folder)}
+        place |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
         subprocess.run(["git", *identity, *arguments], cwd=folder, env=place, check=True, stdout=subprocess.DEVNULL)
 
-    git("init", "--quiet")
+    git("init", "--quiet", "--template=")
     for name, text in FILES.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(text)
