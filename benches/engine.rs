@@ -1,4 +1,4 @@
-//! W2, W4, W6, W9 and W11: what a step, a graph, a check, a plan that an agent writes and spans cost, beside a floor that does the bare work by hand. Prints figures and ratios.
+//! W2, W4, W6, W9, W11 and W13: what a step, a graph, a check, a plan that an agent writes, spans and the audit cost, beside a floor that does the bare work by hand. Prints figures and ratios.
 //!
 //! `cargo bench --bench engine`
 
@@ -15,8 +15,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
 use std::sync::Arc;
 
+use flow::adapter::audit_file::AuditFile;
+use flow::adapter::sqlite_store::SqliteStore;
 use flow::engine::{CallReply, Command, Input};
-use flow::event::RunStatus;
+use flow::event::{Event, RunStatus};
+use flow::journal::{AuditRecord, AuditTrail};
 use flow::model::{Filling, Outputs, Pipeline, Program, Step, StepKind, TextPlace};
 use flow::plan::{Plan, plan};
 use flow::port::ModelReply;
@@ -62,6 +65,7 @@ fn all() {
         us_each(on.cpu.saturating_sub(off.cpu), 4_002),
         on.cpu.as_secs_f64() / off.cpu.as_secs_f64()
     );
+    audited(&plan);
     for (shape, is_deep) in [("wide", false), ("deep", true)] {
         let ours = of(|| run_planned(1_000, is_deep));
         println!(
@@ -134,8 +138,53 @@ fn run_observed(plan: &Arc<Plan>, is_observed: bool) {
     assert_eq!(is_observed, made > 2_000);
 }
 
+/// W13: what the audit of a run costs beside the record of the same events, which is written to the disk as it is.
+fn audited(plan: &Arc<Plan>) {
+    for (shape, events) in [("a chain of 2000 steps", run_events(plan)), ("1,001 calls of models", planned_by_agent(1_000, false))] {
+        let folder = tempfile::tempdir().expect("there is room");
+        let mut count = 0;
+        let mut file = |name: &str| {
+            count += 1;
+            folder.path().join(format!("{name}{count}/runs.db"))
+        };
+        let record = of(|| {
+            let path = file("record");
+            std::fs::create_dir(path.parent().unwrap_or(&path)).expect("a folder is made");
+            SqliteStore::open(&path).and_then(|mut store| store.keep(&events)).expect("the events are kept");
+        });
+        let mut made = 0;
+        let pure = of(|| {
+            let mut trail = AuditTrail::default();
+            made = events.iter().map(|event| black_box(trail.take(event)).len()).sum();
+        });
+        let audit = of(|| {
+            let mut trail = AuditTrail::default();
+            let records: Vec<AuditRecord> = events.iter().flat_map(|event| trail.take(event)).collect();
+            AuditFile::beside(&file("audit")).append(&records).expect("the records are kept");
+        });
+        println!(
+            "W13 audit of {shape}: {:>5.2} us an event, {:>4.2} x its record ({:.2} us); {made} records of {} events, {:.2} us an event to make them",
+            us_each(audit.cpu, events.len()),
+            audit.cpu.as_secs_f64() / record.cpu.as_secs_f64(),
+            us_each(record.cpu, events.len()),
+            events.len(),
+            us_each(pure.cpu, events.len()),
+        );
+    }
+}
+
+fn run_events(plan: &Arc<Plan>) -> Vec<Event> {
+    let mut run = begun(plan);
+    std::iter::from_fn(|| run.next_event()).collect()
+}
+
 /// Runs a plan that an agent writes: all steps beside each other, or each after the one before.
 fn run_planned(steps: usize, is_deep: bool) {
+    black_box(planned_by_agent(steps, is_deep));
+}
+
+/// The run of such a plan, and its events.
+fn planned_by_agent(steps: usize, is_deep: bool) -> Vec<Event> {
     let file = "flow: 1\nname: planned\nmodels: { default: { provider: openai, model: m } }\nagents: { w: {} }\nsteps:\n  - { id: work, plan: w, prompt: Go., may_use: [w], max_steps: 1000 }\noutputs: { n: \"{{ steps.work.output.fulfilled }}\" }\n";
     let step = |number: usize| {
         let above: Vec<String> = number.checked_sub(1).filter(|_| is_deep).map(|above| format!("s{above}")).into_iter().collect();
@@ -144,14 +193,17 @@ fn run_planned(steps: usize, is_deep: bool) {
     let list: Vec<serde_json::Value> = (0..steps).map(step).collect();
     let mut answer = serde_json::json!({ "strategy": "parallel", "reasoning": "So.", "steps": list }).to_string();
     let mut run = begun(&planned(file));
+    let mut events = vec![];
     while run.state().finished.is_none() {
-        while run.next_event().map(black_box).is_some() {}
+        events.extend(std::iter::from_fn(|| run.next_event()));
         let Some(command) = run.next_command() else { break };
         let Command::Call { call, .. } = command else { continue };
         let reply = ModelReply { text: std::mem::replace(&mut answer, "Done.".into()), ..ModelReply::default() };
         run.handle(Input::Reply { call, result: Ok(CallReply::Model(reply)) }, moment());
     }
+    events.extend(std::iter::from_fn(|| run.next_event()));
     assert_eq!(run.state().finished.as_ref().map(|end| end.status), Some(RunStatus::Succeeded));
+    events
 }
 
 /// The bare work of a chain: a name looked up and a text copied for each step.

@@ -1,4 +1,4 @@
-//! W1, W3, W5, W7 and W8: whole runs beside a floor program that makes the same calls by hand. Prints figures and ratios; only results are
+//! W1, W3, W5, W7, W8 and W12: whole runs beside a floor program that makes the same calls by hand. Prints figures and ratios; only results are
 //! asserted.
 //!
 //! `cargo bench --bench process`
@@ -20,6 +20,8 @@ mod memory;
 mod mock;
 #[path = "common/tools.rs"]
 mod tools;
+#[path = "common/turns.rs"]
+mod turns;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -54,6 +56,8 @@ fn main() -> Done {
         // Only one of them; a name that `cargo bench` adds is none.
         ["tools", ..] => tool_calls(),
         ["chat", ..] => chat::turns(),
+        ["floor-turns", url, turns] => turns::by_hand(url, turns.parse()?),
+        ["turns", ..] => turns::all(),
         ["one-run", ..] => conversations_in_one_run(),
         _ => {
             starts()?;
@@ -61,7 +65,8 @@ fn main() -> Done {
             conversations()?;
             conversations_in_one_run()?;
             tool_calls()?;
-            chat::turns()
+            chat::turns()?;
+            turns::all()
         }
     }
 }

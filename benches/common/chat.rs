@@ -68,11 +68,18 @@ fn answers(turns: usize) -> String {
     vec!["fine"; turns].join("\n")
 }
 
-/// What one of many costs, without the start of the process.
 fn each(cost: &dyn Fn(usize) -> Done<Cost>) -> Done<Cost> {
+    each_of(TURNS, FEW_TURNS, cost)
+}
+
+/// What one of many costs, without the start of the process: the difference between many and few of them.
+///
+/// # Errors
+/// The work failed.
+pub fn each_of(many: usize, few: usize, cost: &dyn Fn(usize) -> Done<Cost>) -> Done<Cost> {
     let mut wrong = None;
     let all = median(TIMES, || {
-        let one = cost(TURNS).and_then(|many| Ok((many, cost(FEW_TURNS)?)));
+        let one = cost(many).and_then(|many| Ok((many, cost(few)?)));
         match one {
             Ok((many, few)) => Cost { wall: many.wall.saturating_sub(few.wall), cpu: many.cpu.saturating_sub(few.cpu) },
             Err(error) => {
@@ -81,7 +88,7 @@ fn each(cost: &dyn Fn(usize) -> Done<Cost>) -> Done<Cost> {
             }
         }
     });
-    let turns = (TURNS - FEW_TURNS) as u32;
+    let turns = (many - few) as u32;
     wrong.map_or(Ok(Cost { wall: all.wall / turns, cpu: all.cpu / turns }), Err)
 }
 
