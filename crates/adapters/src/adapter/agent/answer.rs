@@ -223,7 +223,7 @@ pub(super) fn is_session(session: &str) -> bool {
 /// The names of the fields that came instead, with dots between them: what a path can be made of. Names are the program's own words.
 fn fields(objects: &[Value]) -> String {
     fn collect(object: &Value, above: &str, found: &mut BTreeSet<String>) {
-        for (name, value) in object.as_object().into_iter().flatten().take(MOST_FIELDS) {
+        for (name, value) in object.as_object().into_iter().flatten().take(MOST_FIELDS + 1) {
             let path = format!("{above}{}", cut(&visible(name), LONGEST_FIELD));
             match value {
                 Value::Object(_) if !above.contains('.') => collect(value, &format!("{path}."), found),

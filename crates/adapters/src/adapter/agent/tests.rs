@@ -182,7 +182,7 @@ fn what_is_no_answer_is_told() {
         let failed = reads(&json_mode(), ProgramEnd::Exited(0), text).unwrap_err();
         assert_eq!(failed, (FailureKind::BadResponse, format!("the program of model \"m\" {told}")), "{text}");
     }
-    let many: String = (0..50).map(|n| format!("\"f{n:02}\u{1b}\": 1,")).collect();
+    let many: String = (0..50).map(|n| format!("\"f{n:02}\\u001b\": 1,")).collect();
     let (_, told) = reads(&json_mode(), ProgramEnd::Exited(0), &format!("{{{many}\"long{}\": 1}}", "x".repeat(500))).unwrap_err();
     assert!(told.contains("(it has f00\\x1B, f01") && told.contains(", …)") && told.len() < 500, "{told}");
     let (_, spoken) = reads(&json_mode(), ProgramEnd::Exited(0), r#"{"jsonrpc": "2.0", "error": {}}"#).unwrap_err();
