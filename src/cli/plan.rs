@@ -13,7 +13,7 @@ use crate::adapter::data::DataFiles;
 use crate::diagnostic::visible;
 use crate::driver::{Runtime, find_person};
 use crate::engine::{PreviewInputs, check_inputs, known_names, secret_values, with_style};
-use crate::model::{Filling, Limits, MODEL_TIMEOUT, Model, Pipeline, PipelineId, STAGE_TIME, Shape, StepKind, Text};
+use crate::model::{AGENT_PROGRAM_TIMEOUT, Filling, Limits, MODEL_TIMEOUT, Model, Pipeline, PipelineId, STAGE_TIME, Shape, StepKind, Text};
 use crate::plan::{self, AgentPart, AgentUse, BlockIx, Elements, PipelineBounds, PipelinePlan, Plan, StepIx};
 use crate::port::Clock;
 use crate::report::graph::words;
@@ -129,7 +129,7 @@ fn work_out(plan: &Plan, given: &PreviewInputs, default_model: Option<&Model>, f
         with_pipelines: with_pipelines(plan, &bounds[0]),
         model_calls: calls.calls,
         open_calls: calls.open.iter().map(|open| (open.calls, open.of.clone())).collect(),
-        tokens: plan::tokens(calls, &limits),
+        tokens: plan::tokens(calls, &limits, plan::asks_programs(plan, &bounds, default_model)),
         cost: plan::cost(plan, &bounds, default_model, &limits),
         deadline_ms: limits.deadline.map(|deadline| deadline.as_millis() as u64),
         more_ms: after * STAGE_TIME.as_millis() as u64,
@@ -146,7 +146,7 @@ fn with_pipelines(plan: &Plan, bounds: &PipelineBounds) -> Vec<(String, Vec<Stri
 
 fn longest_try(plan: &Plan, default_model: Option<&Model>) -> u64 {
     let models = plan.pipelines.iter().flat_map(|planned| planned.pipeline.models.values()).chain(default_model);
-    let of_models = models.filter_map(|model| model.timeout);
+    let of_models = models.filter_map(|model| model.timeout.or(model.provider.program().map(|_| AGENT_PROGRAM_TIMEOUT)));
     of_models.chain([MODEL_TIMEOUT]).max().unwrap_or(MODEL_TIMEOUT).as_millis() as u64
 }
 

@@ -66,6 +66,12 @@ def answer(session, prompt):
     if KIND == "flood":
         while True:
             os.write(2, b"warning: something\n" * 3000)
+    if KIND == "reach":
+        import urllib.request
+        try:
+            urllib.request.urlopen("https://api.example.com/v1", timeout=20)
+        except OSError:
+            os._exit(1)
     if KIND == "huge":
         print("x" * 20_000_000, flush=True)
     if KIND == "asks":

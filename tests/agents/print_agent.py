@@ -38,6 +38,9 @@ def main():
     if kind == "flood":
         while True:
             os.write(2, b"warning: something\n" * 3000)
+    if kind == "reach":
+        import urllib.request
+        urllib.request.urlopen("https://api.example.com/v1", timeout=20)
     if kind == "error":
         print(json.dumps({"subtype": "success", "is_error": True, "result": "API Error: no such key"}))
         return

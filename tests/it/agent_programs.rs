@@ -90,7 +90,8 @@ fn it_reads_its_folder_and_changes_what_it_may() {
         assert_eq!(seen["write out"], "written", "{seen}");
         assert_eq!(seen["home"], json!(["calls"]), "{seen}");
         assert_eq!(seen["key"], "***", "the secret reached it, and is hidden in what it says: {seen}");
-        assert!(seen["names"].as_array().unwrap().len() <= 6, "{seen}");
+        let names = seen["names"].as_array().unwrap().iter().filter(|name| !name.as_str().unwrap().to_lowercase().contains("proxy"));
+        assert!(names.count() <= 6, "{seen}");
     }
 }
 
@@ -343,7 +344,8 @@ fn a_program_that_breaks_the_protocol_fails_with_its_reason() {
         ("version", "speaks version 2 of the Agent Client Protocol, and flow version 1 (unavailable)"),
         ("auth", "says that it failed: Authentication required (auth)"),
     ] {
-        let (_place, ran) = talked(&talking(kind, "", "x"), "bubblewrap");
+        let time = if kind == "hang" { "3s" } else { "60s" };
+        let (_place, ran) = talked(&talking(kind, "", "x").replace("3s", time), "bubblewrap");
         assert!(ran.exit != 0 && ran.err.contains(told), "{kind}: {} {}", ran.exit, ran.err);
     }
 }
@@ -391,6 +393,44 @@ fn the_home_of_a_flow_that_was_killed_goes_when_the_next_one_starts() {
     assert_eq!(homes().len(), 1);
     let next = ran(command(place.path(), &["run", "q.yaml", "--trust"]).env("TMPDIR", place.path().join("tmp")));
     assert_eq!((next.exit, homes()), (0, vec![]), "{}", next.err);
+}
+
+#[test]
+fn a_program_that_lacks_a_host_or_a_file_is_told_which_key_to_write() {
+    let place = project(&[(
+        "p.yaml",
+        &one(", --do, reach", "    retry: { max_attempts: 1 }\n").replace("    retry: { max_attempts: 2, delay: 10ms }\n", ""),
+    )]);
+    let kept = "it was kept from api.example.com:443 (network does not list it); what it may reach stands in network of the model";
+    let ran = asked(place.path(), "bubblewrap");
+    assert!(ran.exit != 0 && ran.err.contains(kept), "{}", ran.err);
+    assert_eq!(decided(place.path())[0].0, "host api.example.com:443");
+    let (spoken, ran) = talked(&talking("reach", "", "x").replace("3s", "60s"), "bubblewrap");
+    assert!(ran.exit != 0 && ran.err.contains(kept), "{}", ran.err);
+    assert_eq!(decided(spoken.path())[0].0, "host api.example.com:443");
+    for (script, told) in [
+        ("../agent.py", "../agent.py lies in none of the folders that it may read; name it in reads of the model"),
+        ("agent.py", "agent.py is looked for in folder, where it is not; write its path from there"),
+    ] {
+        let pipeline = one("", "    folder: work\n").replace("agent.py", script);
+        let place = project(&[("p.yaml", &pipeline), ("work/x", "")]);
+        let ran = asked(place.path(), "landlock");
+        assert!(ran.exit != 0 && ran.err.contains(told), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_program_of_the_other_provider_is_told_and_what_it_takes_is_not_known_before() {
+    let printing = talking("answer", "", "x").replace("acp_agent.py, --do, answer", "-c, \"print('done')\"");
+    let place = project(&[("p.yaml", &printing)]);
+    let ran = asked(place.path(), "landlock");
+    assert!(ran.exit != 0 && ran.err.contains("; one that prints its answer and ends is provider: cli"), "{}", ran.err);
+    let limited = one("", "").replace("steps:\n", "limits: { max_tokens: 1000 }\nsteps:\n");
+    let place = project(&[("p.yaml", &limited), ("q.yaml", &one("", ""))]);
+    let planned = |file: &str| flow(place.path(), &["plan", file]).out;
+    let told = "tokens: no call begins above 1,000 in and out (max_tokens); agent programs tell theirs after each call\n";
+    assert!(planned("p.yaml").contains(told) && planned("p.yaml").contains("may take 10 minutes"), "{}", planned("p.yaml"));
+    assert!(planned("q.yaml").contains("tokens: not known before: agent programs tell theirs after each call\n"));
 }
 
 /// What the policies said to what a program wanted: the target, the result and the rule.

@@ -104,7 +104,9 @@ pub struct PersonAnswer {
 
 /// Asks a person in the middle of a call.
 #[derive(Clone)]
-pub struct AskPerson(Arc<dyn Fn(&str, String) -> Pending<Option<PersonAnswer>> + Send + Sync>);
+pub struct AskPerson(Arc<AskForAnswer>);
+
+type AskForAnswer = dyn Fn(&str, String) -> Pending<Option<PersonAnswer>> + Send + Sync;
 
 impl AskPerson {
     /// One that calls this.

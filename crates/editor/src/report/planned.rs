@@ -243,6 +243,10 @@ pub(super) fn tokens(tokens: &Tokens) -> String {
         Tokens::Nothing => "none, no model is asked".into(),
         Tokens::Limit { tokens } => format!("{} in and out (max_tokens)", grouped(*tokens)),
         Tokens::Answers { tokens } => format!("{} in answers (max_output_tokens); prompts come on top", grouped(*tokens)),
+        Tokens::Programs { tokens: None } => "not known before: agent programs tell theirs after each call".into(),
+        Tokens::Programs { tokens: Some(tokens) } => {
+            format!("no call begins above {} in and out (max_tokens); agent programs tell theirs after each call", grouped(*tokens))
+        }
         Tokens::Open => "not bounded; limits.max_tokens would bound them".into(),
     }
 }

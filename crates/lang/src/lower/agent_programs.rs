@@ -4,27 +4,37 @@ use super::context::{Lower, quoted};
 use super::keys::{self, KeyTable};
 use super::presets::{ACP_PRESETS, PRESETS};
 use super::reader::KeyReader;
-use super::started::{environment, network, path_of, program, words};
+use super::started::{environment, is_variable_name, network, path_of, program, words};
 use crate::model::{
     AgentAnswer, AgentOutput, AgentProgram, AgentProtocol, AnswerPlace, Form, OutputWord, PrintMode, ProgramCommand, ProgramNetwork,
     ProgramOutput, PromptOption,
 };
 use crate::source::{SourceFile, Spanned};
-use crate::syntax::{self, Node};
+use crate::syntax::{self, MapKey, Node};
 
 /// What `provider: cli` says, over what its preset says.
 pub(super) fn print_mode(keys: &KeyReader) -> Option<AgentProgram> {
-    read(keys, &PRESETS, &keys::PRINTING_AGENT)
+    read(keys, &PRESETS, (&ACP_PRESETS, "speaks the Agent Client Protocol", "acp"), &keys::PRINTING_AGENT)
 }
 
 /// What `provider: acp` says, over what its preset says.
 pub(super) fn acp(keys: &KeyReader) -> Option<AgentProgram> {
-    read(keys, &ACP_PRESETS, &keys::TALKING_AGENT)
+    read(keys, &ACP_PRESETS, (&PRESETS, "prints its answer", "cli"), &keys::TALKING_AGENT)
 }
 
-fn read(keys: &KeyReader, presets: &[(&str, &str)], own: &'static KeyTable) -> Option<AgentProgram> {
-    let base = match keys.word("preset") {
-        Some(word) => {
+/// The presets of the other provider, what their programs do, and its name.
+type OtherPresets<'p> = (&'p [(&'p str, &'p str)], &'p str, &'p str);
+
+fn read(keys: &KeyReader, presets: &[(&str, &str)], other: OtherPresets, own: &'static KeyTable) -> Option<AgentProgram> {
+    let base = match keys.get("preset") {
+        Some(node) => {
+            let (others, what, provider) = other;
+            let is_in = |list: &[(&str, &str)]| node.as_scalar().is_some_and(|scalar| list.iter().any(|(name, _)| *name == scalar.text));
+            if is_in(others) && !is_in(presets) {
+                let name = node.as_scalar().map_or_else(String::new, |scalar| quoted(&scalar.text));
+                return keys.lower.reject(node.span, format!("the program of preset {name} {what}"), format!("write provider: {provider}"));
+            }
+            let word = keys.word("preset")?;
             let (_, text) = presets.iter().find(|(name, _)| *name == word)?;
             let mut silent = vec![];
             let source = SourceFile::new(format!("{word}.yaml"), (*text).to_owned());
@@ -72,6 +82,16 @@ fn over(keys: &KeyReader, base: Option<AgentProgram>) -> Option<AgentProgram> {
     let reads = reads.iter().filter_map(|path| Some(Spanned::new(path_of(keys, "file", path)?, path.span))).collect();
     let folder = keys.name("folder").and_then(|path| Some(Spanned::new(path_of(keys, "folder", &path)?, path.span)));
     let text = |key: &str, of: Option<String>| keys.fixed(key).map(|fixed| fixed.value).or(of);
+    let variable = |key: &str, of: Option<String>| {
+        let own = keys.fixed(key).and_then(|name| match is_variable_name(&name.value) {
+            true => Some(name.value),
+            false => {
+                let message = format!("{} cannot be the name of a variable of the environment", quoted(&name.value));
+                keys.lower.reject(name.span, message, "use letters, digits and \"_\", a letter first")
+            }
+        });
+        own.or(of)
+    };
     for (key, variable, known) in [
         ("api_key", "api_key_variable", old.as_ref().and_then(|old| old.api_key_variable.as_ref())),
         ("base_url", "base_url_variable", old.as_ref().and_then(|old| old.base_url_variable.as_ref())),
@@ -100,8 +120,8 @@ fn over(keys: &KeyReader, base: Option<AgentProgram>) -> Option<AgentProgram> {
         run: ProgramCommand { env, writes, network, ..run },
         folder,
         reads,
-        api_key_variable: text("api_key_variable", old.as_ref().and_then(|old| old.api_key_variable.clone())),
-        base_url_variable: text("base_url_variable", old.as_ref().and_then(|old| old.base_url_variable.clone())),
+        api_key_variable: variable("api_key_variable", old.as_ref().and_then(|old| old.api_key_variable.clone())),
+        base_url_variable: variable("base_url_variable", old.as_ref().and_then(|old| old.base_url_variable.clone())),
         version: text("version", old.as_ref().map(|old| old.version.clone())).unwrap_or_else(|| "--version".to_owned()),
         max_cost_usd: keys.read("max_cost_usd", Lower::positive),
         speaks,
@@ -204,15 +224,21 @@ fn answer(keys: &KeyReader, base: AgentAnswer) -> AgentAnswer {
 /// A path, or a path with what must hold beside it.
 fn place(keys: &KeyReader, key: &str, node: &Node) -> Option<AnswerPlace> {
     if node.as_map().is_none() {
-        return Some(AnswerPlace { path: path(&keys.lower.fixed(key, node)?.value), only: vec![], takes_all: false });
+        return Some(AnswerPlace { path: path(keys, key, &keys.lower.fixed(key, node)?)?, only: vec![], takes_all: false });
     }
     let own = KeyReader::of_key(keys.lower, (key, format!("{} of {}", quoted(key), keys.owner)), &[&keys::ANSWER_PLACE], node)?;
-    let only = own.entries("only").map(|(name, value)| (path(&name.text), value.to_value())).collect();
-    Some(AnswerPlace { path: path(&own.fixed("path")?.value), only, takes_all: own.boolean("all").unwrap_or_default() })
+    let named = |name: &MapKey| path(keys, "only", &Spanned::new(name.text.clone(), name.span));
+    let only = own.entries("only").filter_map(|(name, value)| Some((named(name)?, value.to_value()))).collect();
+    Some(AnswerPlace { path: path(keys, "path", &own.fixed("path")?)?, only, takes_all: own.boolean("all").unwrap_or_default() })
 }
 
-fn path(text: &str) -> Vec<String> {
-    text.split('.').map(str::to_owned).collect()
+fn path(keys: &KeyReader, key: &str, written: &Spanned<String>) -> Option<Vec<String>> {
+    let names: Vec<String> = written.value.split('.').map(|name| name.trim().to_owned()).collect();
+    if names.iter().any(String::is_empty) {
+        let message = format!("{} {} is no path of fields", quoted(key), quoted(&written.value));
+        return keys.lower.reject(written.span, message, "write names of fields with dots between them, such as usage.input_tokens");
+    }
+    Some(names)
 }
 
 #[cfg(test)]
@@ -243,6 +269,38 @@ mod tests {
             let (Some(by_name), Some(written)) = (by_name.provider.program(), written.provider.program()) else { unreachable!("{name}") };
             assert_eq!((&by_name.speaks, &by_name.version), (&written.speaks, &written.version), "{name}");
             assert_eq!(by_name.run.program.value, written.run.program.value);
+        }
+    }
+
+    #[test]
+    fn what_does_not_go_with_a_program_is_told_with_what_to_write() {
+        for (keys, told) in [
+            ("provider: acp, preset: aider", "the program of preset \"aider\" prints its answer"),
+            ("provider: cli, preset: llm, answer: { text: x }, output: json", ""),
+            ("provider: cli, program: [p], output: json, answer: { text: \"\" }", "\"text\" \"\" is no path of fields"),
+            (
+                "provider: cli, program: [p], output: json, answer: { text: a, cost_usd: a..b }",
+                "\"cost_usd\" \"a..b\" is no path of fields",
+            ),
+            (
+                "provider: cli, program: [p], output: json, answer: { text: { path: ., only: { a: 1 } } }",
+                "\"path\" \".\" is no path of fields",
+            ),
+            (
+                "provider: cli, program: [p], output: json, answer: { text: { path: a, only: { a.: 1 } } }",
+                "\"only\" \"a.\" is no path of fields",
+            ),
+            (
+                "provider: cli, program: [p], api_key: k, api_key_variable: A B",
+                "\"A B\" cannot be the name of a variable of the environment",
+            ),
+        ] {
+            let text = format!(
+                "flow: 1\nname: a\nmodels: {{ m: {{ {keys} }} }}\nagents: {{ w: {{ model: m }} }}\nsteps: [{{ id: a, agent: w, prompt: x }}]\noutputs: {{ x: \"{{{{ steps.a.output }}}}\" }}\n"
+            );
+            let (_, findings) = read(&text, pipeline);
+            assert!(findings.contains(told) && findings.is_empty() == told.is_empty(), "{keys}: {findings}");
+            assert!(!findings.contains("neither"), "one fault, one finding: {findings}");
         }
     }
 

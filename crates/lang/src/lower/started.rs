@@ -144,13 +144,16 @@ pub fn program(keys: &KeyReader, key: &str, command: &Spanned<String>) -> Option
     Some(command.clone())
 }
 
+/// Whether a variable of the environment can have this name.
+pub(super) fn is_variable_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 /// `env`: names that a program's environment can have, and texts.
 pub fn environment(keys: &KeyReader) -> Vec<(Spanned<String>, Text)> {
     let mut list = vec![];
     for (name, node) in keys.entries("env") {
-        let is_name = name.text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && name.text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if !is_name {
+        if !is_variable_name(&name.text) {
             let message = format!("{} cannot be the name of a variable of the environment", quoted(&name.text));
             keys.lower.report(Diagnostic::bad_value(name.span, message).help("use letters, digits and \"_\", a letter first"));
             continue;

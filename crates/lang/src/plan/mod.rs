@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub use block::{Block, BlockIx, Edge};
 pub use bounds::{AgentPart, AgentUse, Calls, Elements, Lengths, OpenCalls, PipelineBounds, StepBounds, bounds};
 pub use least::{Least, SureCall, SureStarts, least, surely_asks};
-pub use money::{Cost, Tokens, cost, tokens};
+pub use money::{Cost, Tokens, asks_programs, cost, tokens};
 pub use refinement::Refinement;
 pub use sources::ValueSources;
 pub use wishes::{Wish, Wishes, asks_default, known_address, takes_given, users};

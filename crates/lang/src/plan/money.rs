@@ -58,14 +58,31 @@ pub enum Tokens {
         /// Tokens.
         tokens: u64,
     },
+    /// Agent programs tell theirs after each call, so no call of one is bounded.
+    Programs {
+        /// `max_tokens`, which no call begins above.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tokens: Option<u64>,
+    },
     /// Nothing bounds them.
     Open,
 }
 
-/// Most tokens. `limits` are those in force for the whole run.
-pub fn tokens(calls: &Calls, limits: &Limits) -> Tokens {
+/// Whether an agent program may be asked.
+pub fn asks_programs(plan: &Plan, bounds: &[PipelineBounds], default_model: Option<&Model>) -> bool {
+    let is_program = |model: &Model| model.provider.program().is_some();
+    plan.pipelines.iter().zip(bounds).any(|(planned, bounds)| {
+        let names = bounds.steps.iter().flat_map(|step| &step.askings).flat_map(|asking: &AgentUse| &asking.models);
+        let model = |name: &String| default_model.filter(|_| name == DEFAULT_MODEL).or_else(|| planned.pipeline.models.get(name));
+        names.filter_map(|(name, _)| model(name)).any(is_program)
+    })
+}
+
+/// Most tokens. `limits` are those in force for the whole run; `asks_programs`: see [`asks_programs`].
+pub fn tokens(calls: &Calls, limits: &Limits, asks_programs: bool) -> Tokens {
     match (limits.max_tokens, calls.answer_tokens) {
         _ if calls.calls == 0 && calls.open.is_empty() => Tokens::Nothing,
+        (tokens, _) if asks_programs => Tokens::Programs { tokens },
         (Some(tokens), _) => Tokens::Limit { tokens },
         (None, Some(tokens)) => Tokens::Answers { tokens },
         (None, None) => Tokens::Open,
@@ -97,7 +114,8 @@ pub fn cost(plan: &Plan, bounds: &[PipelineBounds], default_model: Option<&Model
     let prompts = prices.iter().map(|price| price.input).fold(0.0, f64::max);
     let answers = prices.iter().map(|price| price.output).fold(0.0, f64::max);
     let all = bounds.first().map(|first| &first.calls);
-    match (limits.max_cost_usd, limits.max_tokens, all.and_then(|calls| calls.answer_tokens)) {
+    let max_tokens = limits.max_tokens.filter(|_| !asks_programs(plan, bounds, default_model));
+    match (limits.max_cost_usd, max_tokens, all.and_then(|calls| calls.answer_tokens)) {
         _ if !asks => Cost::Nothing,
         _ if !unpriced.is_empty() => Cost::Unpriced { models: unpriced },
         _ if prices.is_empty() => Cost::Scripted,

@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 use super::PipelinePlan;
 use super::known::with_of_task;
 use super::types::{Member, Object, Type, of_field};
-use crate::model::{Authored, Field, JudgingStep, ScorecardRef, StepKind, Text, TextKey, Tool, ToolKind, ToolName};
+use crate::model::{
+    Authored, DEFAULT_MODEL, Field, Form, JudgingStep, Pipeline, ScorecardRef, StepKind, Text, TextKey, Tool, ToolKind, ToolName,
+};
 use crate::plan::StepIx;
 use crate::source::FileId;
 
@@ -127,8 +129,8 @@ impl<'a> Texts<'a> {
             let seat = texts.seat(shared(users.agents.get(name.as_str()), own, agent.span.file), More::default());
             agent.each_text(&mut |authored| texts.add(authored, seat));
         }
-        for model in model.models.values() {
-            let seat = texts.seat(shared(None, own, model.span.file), More { secrets: true, ..More::default() });
+        for (name, model) in &model.models {
+            let seat = texts.seat(shared(users.models.get(name.as_str()), own, model.span.file), More { secrets: true, ..More::default() });
             model.each_text(&mut |authored| texts.add(authored, seat));
         }
         for (name, tool) in &model.tools {
@@ -276,11 +278,13 @@ struct Users<'a> {
     agents: HashMap<&'a str, Vec<StepIx>>,
     tools: HashMap<&'a str, Vec<StepIx>>,
     scorecards: HashMap<&'a str, Vec<StepIx>>,
+    /// As far as their names are written out.
+    models: HashMap<&'a str, Vec<StepIx>>,
 }
 
 impl<'a> Users<'a> {
     fn of(pipeline: &'a PipelinePlan) -> Users<'a> {
-        let mut users = Users { agents: HashMap::new(), tools: HashMap::new(), scorecards: HashMap::new() };
+        let mut users = Users { agents: HashMap::new(), tools: HashMap::new(), scorecards: HashMap::new(), models: HashMap::new() };
         for (ix, planned) in pipeline.numbered_steps() {
             let (file, kind) = (&pipeline.pipeline, &planned.step.kind);
             for agent in kind.agents(file) {
@@ -303,6 +307,31 @@ impl<'a> Users<'a> {
                 named.for_each(|name| users.scorecards.entry(name.as_str()).or_default().push(ix));
             }
         }
+        users.models = models_of(&pipeline.pipeline, &users.agents, pipeline);
         users
     }
+}
+
+/// The models that the agents of steps ask, and those that stand in for them.
+fn models_of<'a>(file: &'a Pipeline, agents: &HashMap<&'a str, Vec<StepIx>>, pipeline: &'a PipelinePlan) -> HashMap<&'a str, Vec<StepIx>> {
+    let mut users: HashMap<&str, Vec<StepIx>> = HashMap::new();
+    for (agent, steps) in agents {
+        let Some(own) = file.agents.get(*agent).map(|agent| agent.model.as_ref().map_or(DEFAULT_MODEL, |model| &model.value)) else {
+            continue;
+        };
+        for ix in steps {
+            let of_step = if let StepKind::Agent(step) = &pipeline.step(*ix).step.kind { step.model.as_ref() } else { None };
+            let asked = of_step.map_or(own, |model| &model.source);
+            // Which model a template names is not known.
+            if of_step.is_some_and(|model| model.form != Form::Plain) {
+                continue;
+            }
+            let (mut waiting, mut seen) = (vec![asked], HashSet::new());
+            while let Some(name) = waiting.pop().filter(|name| seen.insert(*name)) {
+                users.entry(name).or_default().push(*ix);
+                waiting.extend(file.models.get(name).into_iter().flat_map(|model| &model.fallback).map(|other| other.value.as_str()));
+            }
+        }
+    }
+    users
 }

@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::answer::{is_amount, is_cost, is_session, plain, told};
+use super::answer::{is_amount, is_cost, is_session, kept, kept_from, plain, told};
 use super::wishes::{WishFolders, tool_of, wishes};
 use crate::adapter::files::here;
 use crate::adapter::sandbox::ProgramTalk;
@@ -58,6 +58,8 @@ pub(super) struct AcpTalk<'c> {
     next_id: u64,
     noise: usize,
     asked: usize,
+    /// Whether it has sent any message.
+    has_spoken: bool,
     said: SaidSoFar,
 }
 
@@ -100,6 +102,7 @@ pub(super) fn ask(talk: ProgramTalk, call: &AgentCall, is_dropped: &AtomicBool) 
         next_id: 0,
         noise: 0,
         asked: 0,
+        has_spoken: false,
         said: SaidSoFar::default(),
     };
     talk.whole_turn()
@@ -108,8 +111,13 @@ pub(super) fn ask(talk: ProgramTalk, call: &AgentCall, is_dropped: &AtomicBool) 
 impl AcpTalk<'_> {
     fn whole_turn(mut self) -> Result<ModelReply, Failure> {
         let turn = self.turn();
-        let decisions = std::mem::take(&mut self.said.decisions);
-        ModelReply::decided(self.answer(turn), decisions)
+        let mut decisions = std::mem::take(&mut self.said.decisions);
+        let refused = self.talk.refused();
+        decisions.extend(kept_from(&refused));
+        let hint = (!self.has_spoken).then_some("; one that prints its answer and ends is provider: cli");
+        let more: String = kept(&refused).as_deref().into_iter().chain(hint).collect();
+        let answer = self.answer(turn).map_err(|failure| Failure { message: format!("{}{more}", failure.message), ..failure });
+        ModelReply::decided(answer, decisions)
     }
 
     fn answer(self, turn: Result<ModelReply, NoAnswer>) -> Result<ModelReply, Failure> {
@@ -393,7 +401,10 @@ impl AcpTalk<'_> {
             if let Some(end) = self.waiting.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.waiting.drain(..=end).collect();
                 match serde_json::from_slice::<Value>(&line) {
-                    Ok(message) if message.is_object() => return Ok(message),
+                    Ok(message) if message.is_object() => {
+                        self.has_spoken = true;
+                        return Ok(message);
+                    }
                     _ => {
                         self.noise += 1;
                         if self.noise > MOST_NOISE {

@@ -1,5 +1,7 @@
 //! What a program in print mode answered.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::diagnostic::{cut, visible};
@@ -11,6 +13,11 @@ use crate::port::{AgentDecision, ModelReply, ProgramEnd, ProgramReply, RefusedHo
 const MOST_SAID: usize = 600;
 /// The most bytes of the id of a session.
 const LONGEST_SESSION: usize = 200;
+/// The most names of fields that are told, and the most characters of each.
+const MOST_FIELDS: usize = 20;
+const LONGEST_FIELD: usize = 40;
+/// Behind a message about a program that printed messages of the protocol.
+const SPEAKS_ACP: &str = "; it prints messages of JSON-RPC: one that speaks the Agent Client Protocol is provider: acp";
 /// The most tools in the list of those that it was denied.
 const MOST_DENIED: usize = 100;
 
@@ -30,8 +37,7 @@ fn read_reply(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result<Mode
         ProgramEnd::Exited(code) => Some(format!("ended with exit code {code}")),
         ProgramEnd::Signaled(signal) => Some(format!("was ended by signal {signal}")),
     };
-    let refused = RefusedHost::told(&reply.refused);
-    let help: String = reply.help.iter().chain(&refused).map(|help| format!("; {help}")).collect();
+    let help = reply.help.iter().map(|help| format!("; {help}")).chain(kept(&reply.refused)).collect::<String>();
     // What could not start is not tried again: shells say so by these codes.
     let kind = match reply.end {
         ProgramEnd::Exited(126 | 127) => FailureKind::Unavailable,
@@ -62,11 +68,14 @@ fn read_reply(model: &str, mode: &PrintMode, reply: ProgramReply) -> Result<Mode
         return Err(failed(kind, format!("{how}{}{help}", why())));
     }
     if objects.is_empty() {
-        return Err(failed(FailureKind::BadResponse, format!("printed no JSON object: \"{}\"", cut(&visible(text.trim()), MOST_SAID))));
+        let what = format!("printed no JSON object: \"{}\"{help}", cut(&visible(text.trim()), MOST_SAID));
+        return Err(failed(FailureKind::BadResponse, what));
     }
     let Some(said) = found.text(&answer.text) else {
         let places: Vec<String> = answer.text.iter().map(|place| place.path.join(".")).collect();
-        return Err(failed(FailureKind::BadResponse, format!("printed JSON without an answer at {}{}", places.join(" or "), why())));
+        let speaks = if objects.iter().any(|object| object.get("jsonrpc").is_some()) { SPEAKS_ACP } else { "" };
+        let what = format!("printed JSON without an answer at {}{}{}{speaks}{help}", places.join(" or "), fields(&objects), why());
+        return Err(failed(FailureKind::BadResponse, what));
     };
     let (input, output) = (found.number(&answer.input_tokens), found.number(&answer.output_tokens));
     let cost_usd = found.number(&answer.cost_usd).filter(|cost| is_cost(*cost));
@@ -211,8 +220,34 @@ pub(super) fn is_session(session: &str) -> bool {
         && session.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:".contains(c))
 }
 
+/// The names of the fields that came instead, with dots between them: what a path can be made of. Names are the program's own words.
+fn fields(objects: &[Value]) -> String {
+    fn collect(object: &Value, above: &str, found: &mut BTreeSet<String>) {
+        for (name, value) in object.as_object().into_iter().flatten().take(MOST_FIELDS + 1) {
+            let path = format!("{above}{}", cut(&visible(name), LONGEST_FIELD));
+            match value {
+                Value::Object(_) if !above.contains('.') => collect(value, &format!("{path}."), found),
+                _ if found.len() <= MOST_FIELDS => {
+                    found.insert(path);
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut found = BTreeSet::new();
+    objects.iter().for_each(|object| collect(object, "", &mut found));
+    let more = if found.len() > MOST_FIELDS { ", …" } else { "" };
+    let names: Vec<String> = found.into_iter().take(MOST_FIELDS).collect();
+    if names.is_empty() { String::new() } else { format!(" (it has {}{more})", names.join(", ")) }
+}
+
+/// The hosts that its sandbox kept it from, with what to write, behind a message.
+pub(super) fn kept(refused: &[RefusedHost]) -> Option<String> {
+    RefusedHost::told(refused).map(|told| format!("; {told}; what it may reach stands in network of the model"))
+}
+
 /// The hosts that its sandbox kept it from.
-fn kept_from(refused: &[RefusedHost]) -> impl Iterator<Item = AgentDecision> {
+pub(super) fn kept_from(refused: &[RefusedHost]) -> impl Iterator<Item = AgentDecision> {
     let decision = |RefusedHost { host, rule }: &RefusedHost| AgentDecision {
         act: ActKind::Host,
         target: host.clone(),

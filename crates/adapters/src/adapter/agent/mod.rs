@@ -9,18 +9,20 @@ mod made;
 mod wishes;
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use super::environment::home;
+use super::files;
 use super::folder;
 use super::held;
 use super::sandbox::{DropNotice, LockedFolder, Sandbox};
 use super::started::Agreed;
+use crate::diagnostic::visible;
 use crate::event::Failure;
 use crate::model::{AgentProtocol, FailureKind, PromptOption, SandboxMode};
-use crate::port::{AgentCall, AgentPrograms, ModelReply, Pending, Programs, Secret};
+use crate::port::{AgentCall, AgentPrograms, ModelReply, Pending, ProgramCall, Programs, Secret};
 
 /// A part of the names of the folders in which homes lie.
 const HOME_FOLDER: &str = "agent-";
@@ -87,19 +89,52 @@ impl AgentRuns {
         call.program.env.insert(0, ("HOME".to_owned(), Secret::new(shown.to_string_lossy())));
         call.program.home = Some(folder);
         let (writes, before) = (call.program.writes.clone(), made::SeenFiles::of(&call.program.writes));
-        let mut reply = match call.speaks.clone() {
+        let reply = match call.speaks.clone() {
             AgentProtocol::Print(mode) => {
                 let program = command::of(&call, &mode)?;
-                answer::read(&call.model, &mode, self.programs.run(program).await?)?
+                self.programs.run(program).await.and_then(|reply| answer::read(&call.model, &mode, reply))
             }
-            AgentProtocol::Acp(options) => self.talked(call.clone(), &options).await?,
+            AgentProtocol::Acp(options) => self.talked(call.clone(), &options).await,
         };
+        let mut reply = match (reply, unreadable_file(&call.program)) {
+            (Ok(ModelReply { failed: Some(failure), decisions, .. }), Some(hint)) => {
+                ModelReply::decided(Err(with_hint(*failure, &hint)), decisions)
+            }
+            (Err(failure), Some(hint)) => Err(with_hint(failure, &hint)),
+            (reply, _) => reply,
+        }?;
         reply.files = before.changed(&writes);
         if let (Some(session), Some(home)) = (&reply.session, held(&self.homes).get_mut(&call.home)) {
             home.sessions.insert(session.clone());
         }
         Ok(reply)
     }
+}
+
+fn with_hint(failure: Failure, hint: &str) -> Failure {
+    Failure { message: format!("{}; {hint}", failure.message), ..failure }
+}
+
+/// A file of the project among the words of a program that it does not find, or may not read, and what to write.
+fn unreadable_file(call: &ProgramCall) -> Option<String> {
+    if call.sandbox == SandboxMode::None {
+        return None;
+    }
+    let whole = |path: &Path| files::here(path).canonicalize().ok();
+    let (folder, project) = (call.folder.as_deref().and_then(whole)?, whole(&call.project)?);
+    let given: Vec<PathBuf> = call.reads.iter().chain(&call.writes).filter_map(|path| whole(path)).chain([folder.clone()]).collect();
+    call.command.iter().skip(1).filter(|word| !word.starts_with('-')).find_map(|word| {
+        let shown = visible(word);
+        match (whole(&folder.join(word)), whole(&project.join(word))) {
+            (Some(file), _) if file.starts_with(&project) && !given.iter().any(|place| file.starts_with(place)) => {
+                Some(format!("{shown} lies in none of the folders that it may read; name it in reads of the model"))
+            }
+            (None, Some(file)) if file.is_file() => Some(format!(
+                "{shown} is looked for in folder, where it is not; write its path from there, and name it in reads of the model"
+            )),
+            (Some(_) | None, _) => None,
+        }
+    })
 }
 
 impl AgentRuns {

@@ -173,12 +173,20 @@ fn what_is_no_answer_is_told() {
         ("", "printed no JSON object: \"\""),
         ("Thinking \u{1b}[31m…", "printed no JSON object: \"Thinking \\x1B[31m…\""),
         ("[1, 2]", "printed no JSON object: \"[1, 2]\""),
-        ("{\"other\": 1}", "printed JSON without an answer at result: it broke"),
-        ("{\"result\": null}", "printed JSON without an answer at result: it broke"),
+        (
+            "{\"other\": 1, \"in\": {\"x\": {\"y\": 1}, \"z\": 2}}",
+            "printed JSON without an answer at result (it has in.x, in.z, other): it broke",
+        ),
+        ("{\"result\": null}", "printed JSON without an answer at result (it has result): it broke"),
     ] {
         let failed = reads(&json_mode(), ProgramEnd::Exited(0), text).unwrap_err();
         assert_eq!(failed, (FailureKind::BadResponse, format!("the program of model \"m\" {told}")), "{text}");
     }
+    let many: String = (0..50).map(|n| format!("\"f{n:02}\\u001b\": 1,")).collect();
+    let (_, told) = reads(&json_mode(), ProgramEnd::Exited(0), &format!("{{{many}\"long{}\": 1}}", "x".repeat(500))).unwrap_err();
+    assert!(told.contains("(it has f00\\x1B, f01") && told.contains(", …)") && told.len() < 500, "{told}");
+    let (_, spoken) = reads(&json_mode(), ProgramEnd::Exited(0), r#"{"jsonrpc": "2.0", "error": {}}"#).unwrap_err();
+    assert!(spoken.ends_with("one that speaks the Agent Client Protocol is provider: acp"), "{spoken}");
     let hostile = r#"{"result": "x", "session_id": "--dangerous", "usage": {"input": -5, "output": 1e300}, "cost": -1}"#;
     let reply = reads(&json_mode(), ProgramEnd::Exited(0), hostile).unwrap();
     assert_eq!((reply.session, reply.usage), (None, None), "nonsense is as good as nothing");

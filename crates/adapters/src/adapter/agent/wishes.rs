@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use agent_client_protocol_schema::v1::{ToolCallContent, ToolCallUpdateFields, ToolKind};
+use agent_client_protocol_schema::v1::{ToolCallContent, ToolCallUpdateFields, ToolKind as SpokenTool};
 use serde_json::{Value, json};
 
 use crate::adapter::files;
@@ -33,7 +33,7 @@ pub(super) struct WishFolders {
 /// apart, or that comes with more than its line, is one word.
 pub(super) fn wishes(fields: &ToolCallUpdateFields, at: &WishFolders) -> Option<Vec<AgentWish>> {
     let kind = fields.kind.unwrap_or_default();
-    let mut named = NamedPlaces { fetches: kind == ToolKind::Fetch, ..NamedPlaces::default() };
+    let mut named = NamedPlaces { fetches: kind == SpokenTool::Fetch, ..NamedPlaces::default() };
     fields.raw_input.iter().for_each(|input| named.look("", input));
     let NamedPlaces { mut paths, addresses, fetches: _ } = named;
     paths.extend(fields.locations.iter().flatten().map(|location| location.path.clone()));
@@ -74,17 +74,17 @@ pub(super) fn wishes(fields: &ToolCallUpdateFields, at: &WishFolders) -> Option<
 }
 
 /// The name of a tool for policies: its kind, which the protocol fixes; what a program calls it itself is its own word.
-pub(super) fn tool_of(kind: ToolKind) -> String {
+pub(super) fn tool_of(kind: SpokenTool) -> String {
     let kind = serde_json::to_value(kind).unwrap_or_default();
     kind.as_str().unwrap_or("other").to_owned()
 }
 
 /// What a kind of tool does to the files that it names; of one that the protocol does not tell apart, both.
-fn touches(kind: ToolKind) -> &'static [Touch] {
+fn touches(kind: SpokenTool) -> &'static [Touch] {
     match kind {
-        ToolKind::Read | ToolKind::Search | ToolKind::Fetch | ToolKind::Execute | ToolKind::Think => &[Touch::Read],
-        ToolKind::Edit | ToolKind::Delete | ToolKind::Move => &[Touch::Write],
-        ToolKind::SwitchMode | ToolKind::Other | _ => &[Touch::Read, Touch::Write],
+        SpokenTool::Read | SpokenTool::Search | SpokenTool::Fetch | SpokenTool::Execute | SpokenTool::Think => &[Touch::Read],
+        SpokenTool::Edit | SpokenTool::Delete | SpokenTool::Move => &[Touch::Write],
+        SpokenTool::SwitchMode | SpokenTool::Other | _ => &[Touch::Read, Touch::Write],
     }
 }
 

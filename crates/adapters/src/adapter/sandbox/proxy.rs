@@ -97,6 +97,12 @@ impl HostProxy {
     pub(super) fn refused(&self) -> Vec<RefusedHost> {
         self.passage.refused()
     }
+
+    /// The same, for whoever asks while the program runs.
+    pub(super) fn refused_so_far(&self) -> impl Fn() -> Vec<RefusedHost> + Send + Sync + use<> {
+        let passage = Arc::clone(&self.passage);
+        move || passage.refused()
+    }
 }
 
 impl Drop for HostProxy {

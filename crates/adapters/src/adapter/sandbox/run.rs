@@ -102,6 +102,9 @@ impl ProgramRun<'_> {
         };
         let groups = ControlGroups::new(&self.call.bounds);
         let proxy = self.proxy(&scratch)?;
+        if let (Some(proxy), Some(ends)) = (&proxy, &ends) {
+            let _ = ends.refused.set(Box::new(proxy.refused_so_far()));
+        }
         let spec = self.spec(&places, &scratch, &groups, proxy.as_ref())?;
         let cannot = |e: std::io::Error| unavailable(format!("the program \"{name}\" cannot be started: {e}"));
         std::fs::write(spec_file(&scratch.stage()), serde_json::to_vec(&spec).map_err(|e| cannot(e.into()))?).map_err(cannot)?;
@@ -145,9 +148,14 @@ impl ProgramRun<'_> {
         visible(self.call.command.first().map_or("", String::as_str)).into_owned()
     }
 
-    /// The way to the hosts that it may reach, if it may reach no others. Who wants no sandbox at all is held to nothing.
+    /// The way to the hosts that it may reach, if it may reach no others. Who wants no sandbox at all is held to nothing. An agent program that may reach none gets a way to
+    /// none, where that is its own network: so it is told which it wanted.
     fn proxy(&self, scratch: &Scratch) -> Result<Option<HostProxy>, Failure> {
-        let ProgramNetwork::Hosts(hosts) = &self.call.network else { return Ok(None) };
+        let hosts: &[String] = match &self.call.network {
+            ProgramNetwork::Hosts(hosts) => hosts,
+            ProgramNetwork::None if self.call.home.is_some() && self.kind == Some(SandboxKind::Bubblewrap) => &[],
+            ProgramNetwork::None | ProgramNetwork::All => return Ok(None),
+        };
         if self.call.sandbox == SandboxMode::None {
             return Ok(None);
         }
@@ -185,11 +193,11 @@ impl ProgramRun<'_> {
             folder,
             network: match (&self.call.network, proxy) {
                 (ProgramNetwork::All, _) => StageNetwork::All,
-                (ProgramNetwork::Hosts(_), Some(proxy)) => {
+                (ProgramNetwork::Hosts(_) | ProgramNetwork::None, Some(proxy)) => {
                     let handed = (self.kind == Some(SandboxKind::Bubblewrap)).then(|| scratch.stage());
                     StageNetwork::Hosts { addresses: proxy.addresses().to_vec(), handed }
                 }
-                (ProgramNetwork::None | ProgramNetwork::Hosts(_), _) => StageNetwork::None,
+                (ProgramNetwork::None | ProgramNetwork::Hosts(_), None) => StageNetwork::None,
             },
             limits: StageLimits {
                 memory: bounds.memory,

@@ -1,12 +1,12 @@
 //! A program that is talked with: it starts once and answers many times.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::event::Failure;
-use crate::port::ProgramReply;
+use crate::port::{ProgramReply, RefusedHost};
 
 /// Pieces of output that wait to be heard, each of at most 64 KiB.
 const WAITING: usize = 4;
@@ -26,13 +26,17 @@ impl Drop for DropNotice {
     }
 }
 
+/// Tells what a program was kept from so far; empty until it has started.
+pub(super) type RefusedSoFar = Arc<OnceLock<Box<dyn Fn() -> Vec<RefusedHost> + Send + Sync>>>;
+
 /// The program's ends of a talk.
-#[derive(Debug)]
 pub(super) struct TalkEnds {
     /// What it is sent.
     pub(super) input: Receiver<Arc<Vec<u8>>>,
     /// Where its standard output goes. It waits where nobody takes it.
     pub(super) output: SyncSender<Vec<u8>>,
+    /// Where it is told what the program was kept from.
+    pub(super) refused: RefusedSoFar,
 }
 
 /// A program that is talked with. It is ended when this is dropped.
@@ -40,6 +44,7 @@ pub struct ProgramTalk {
     input: Sender<Arc<Vec<u8>>>,
     output: Receiver<Vec<u8>>,
     end: Receiver<Result<ProgramReply, Failure>>,
+    refused: RefusedSoFar,
     _until_dropped: DropNotice,
 }
 
@@ -49,12 +54,13 @@ impl ProgramTalk {
         run: impl FnOnce(TalkEnds, &AtomicBool) -> Result<ProgramReply, Failure> + Send + 'static,
     ) -> std::io::Result<ProgramTalk> {
         let ((input, inputs), (outputs, output), (told, end)) = (channel(), sync_channel(WAITING), channel());
-        let is_dropped = Arc::new(AtomicBool::new(false));
+        let (is_dropped, refused) = (Arc::new(AtomicBool::new(false)), RefusedSoFar::default());
+        let ends = TalkEnds { input: inputs, output: outputs, refused: Arc::clone(&refused) };
         let notice = DropNotice::of(&is_dropped);
         std::thread::Builder::new().name("program".to_owned()).spawn(move || {
-            let _ = told.send(run(TalkEnds { input: inputs, output: outputs }, &is_dropped));
+            let _ = told.send(run(ends, &is_dropped));
         })?;
-        Ok(ProgramTalk { input, output, end, _until_dropped: notice })
+        Ok(ProgramTalk { input, output, end, refused, _until_dropped: notice })
     }
 
     /// Sends it a piece of its input. A program that has ended hears nothing.
@@ -68,6 +74,11 @@ impl ProgramTalk {
     /// Tells whether it said nothing in this time, or has closed its output.
     pub fn hear(&self, time: Duration) -> Result<Vec<u8>, RecvTimeoutError> {
         self.output.recv_timeout(time)
+    }
+
+    /// The hosts that it was kept from so far.
+    pub fn refused(&self) -> Vec<RefusedHost> {
+        self.refused.get().map(|refused| refused()).unwrap_or_default()
     }
 
     /// Waits until it has ended, and tells how; its output must be closed. `None`: nobody knows.

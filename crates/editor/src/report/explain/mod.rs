@@ -77,7 +77,7 @@ fn most(plan: &Plan, bounds: &[PipelineBounds], planned: &PipelinePlan) -> Vec<S
         }
     }
     if all.calls > 0 || !open.is_empty() {
-        said.push(format!("Tokens: {}.", tokens(&plan::tokens(all, &limits))));
+        said.push(format!("Tokens: {}.", tokens(&plan::tokens(all, &limits, plan::asks_programs(plan, bounds, None)))));
         said.push(format!("Money: {}.", cost(&plan::cost(plan, bounds, None, &limits))));
     }
     let after = match (planned.on_failure.is_some(), planned.finally.is_some()) {
