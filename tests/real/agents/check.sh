@@ -28,7 +28,34 @@ own="model_providers.own={name=\\\"own\\\",base_url=\\\"http://127.0.0.1:$port/v
 pipeline claude "provider: cli, preset: claude_code, model: stand-in, base_url: 'http://127.0.0.1:$port'" "What is there?"
 pipeline codex "provider: cli, preset: codex, model: stand-in, program: ['$codex', exec, --json, --skip-git-repo-check, -c, \"model_provider=\\\"own\\\"\", -c, \"$own\"], network: ['127.0.0.1:$port']" "What is there?"
 pipeline acp "provider: acp, preset: claude_code, base_url: 'http://127.0.0.1:$port'" "RUN: touch made.txt"
+
+# The shipped pipeline with both of them: they review in turns, each in its session, and their patch is tried.
+cp -r pipelines/twin_review "$place/twin_review" && rm -rf "$place/twin_review/work"
+python3 - "$place/twin_review" "$port" "$codex" "$own" << 'END'
+import json, pathlib, sys
+folder, port, codex, own = pathlib.Path(sys.argv[1]), *sys.argv[2:]
+def changed(name, *pairs):
+    text = (folder / name).read_text()
+    for old, new in pairs:
+        assert old in text, (name, old)
+        text = text.replace(old, new)
+    (folder / name).write_text(text)
+changed("pipeline.yaml", ("programs.yaml", "real.yaml"), ("hosts: [api.anthropic.com, api.openai.com]", "hosts: ['127.0.0.1:%s']" % port), ("pipelines/twin_review/", "twin_review/"))
+words = ["exec", "--json", "--skip-git-repo-check", "-c", 'model_provider="own"', "-c", own.replace('\\"', '"')]
+changed("real.yaml", ("preset: claude_code\n", "preset: claude_code\n    model: stand-in\n    base_url: http://127.0.0.1:%s\n" % port),
+        ("preset: codex\n", "preset: codex\n    model: stand-in\n    network: ['127.0.0.1:%s']\n    program: %s\n" % (port, json.dumps([codex, *words]))))
+END
+review() {
+    local said
+    said=$(cd "$place" && FLOW_CONFIG="$place/config.toml" ANTHROPIC_API_KEY=dummy CODEX_API_KEY=dummy PATH="$bin/.bin:$PATH" FLOW_SANDBOX=$kind "$flow" run twin_review/pipeline.yaml --trust 2> "$place/review.err") || { echo "twin_review in $kind failed:"; cat "$place/review.err"; exit 1; }
+    python3 -c 'import json, sys
+told = json.load(sys.stdin)
+assert told["ended"] == "agreed" and told["turns"] == 2 and "AGREED in turn 1" in told["positions"]["first"] and "AGREED in turn 2" in told["positions"]["second"], told
+assert told["bug"]["lost_cents"] == 1 and told["fixed"] == {"same_number": 0, "lost_cents": 0}, told' <<< "$said"
+    echo "ok  twin_review in $kind: Claude Code and Codex agree, and their patch removes the bugs"
+}
 for kind in bubblewrap landlock; do
+    review
     run claude "Heard: What is there?"
     run codex "Heard: "
     run acp "refused permission"

@@ -4,8 +4,13 @@
     models.py PORT
 """
 import json
+import os
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../pipelines/twin_review/agents"))
+import findings  # noqa: E402
 
 
 def texts(content):
@@ -16,6 +21,17 @@ def texts(content):
 
 def command_in(said):
     return next((line[5:] for line in said.splitlines() if line.startswith("RUN: ")), None)
+
+
+def review(users):
+    """What a reviewer of `pipelines/twin_review` says, if that is what was asked last."""
+    asked = next((text for text in reversed(users) if "This is turn " in text or "Write one patch" in text), None)
+    if asked is None:
+        return None
+    if "Write one patch" in asked:
+        return findings.PATCH
+    number = asked.split("This is turn ")[1].split(" ")[0]
+    return "AGREED in turn %s: tickets.py:12 reads before the lock, and bill.py:5 loses the rest." % number
 
 
 class Models(BaseHTTPRequestHandler):
@@ -53,6 +69,7 @@ def messages(asked):
     # Programs put long notes of their own beside what the user said.
     users = [text for turn in turns if turn.get("role") == "user" for text in texts(turn.get("content"))]
     said = ([text for text in users if len(text) < 500 and not text.lstrip().startswith("<")] or [""])[-1]
+    reviewed = review(users)
     command, has_shell = command_in(said), any(tool.get("name") == "Bash" for tool in asked.get("tools", []))
     yield {"type": "message_start", "message": {"id": "m1", "type": "message", "role": "assistant", "model": asked.get("model"), "content": [], "stop_reason": None, "usage": {"input_tokens": 10, "output_tokens": 1}}}
     if command and has_shell and not results:
@@ -62,6 +79,7 @@ def messages(asked):
         reason = "tool_use"
     else:
         text = "Tool: " + json.dumps([part.get("content") for part in results]) if results else "Heard: " + said.strip()[-200:]
+        text = reviewed or text
         yield {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
         yield {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
         reason = "end_turn"
@@ -73,7 +91,9 @@ def messages(asked):
 def responses(asked):
     """https://platform.openai.com/docs/api-reference/responses-streaming"""
     users = [text for item in asked.get("input", []) if isinstance(item, dict) and item.get("role") == "user" for text in texts(item.get("content"))]
-    item = {"type": "message", "id": "i1", "role": "assistant", "content": [{"type": "output_text", "text": "Heard: " + ([text for text in users if len(text) < 500] or [""])[-1].strip()[-200:]}]}
+    reviewed = review(users)
+    text = reviewed or "Heard: " + ([text for text in users if len(text) < 500] or [""])[-1].strip()[-200:]
+    item = {"type": "message", "id": "i1", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
     usage = {"input_tokens": 10, "input_tokens_details": None, "output_tokens": 5, "output_tokens_details": None, "total_tokens": 15}
     yield {"type": "response.created", "response": {"id": "r1"}}
     yield {"type": "response.output_item.done", "output_index": 0, "item": item}
