@@ -41,6 +41,10 @@ def permitted(session, kind, raw, path=None):
         {"optionId": "no", "name": "No", "kind": "reject_once"},
     ]
     send(id="p1", method="session/request_permission", params={"sessionId": session, "toolCall": call, "options": options})
+    if KIND == "asks_and_dies":
+        os._exit(7)
+    if KIND == "asks_and_ends":
+        return "not waited for"
     while True:
         message = heard()
         if message.get("id") == "p1":
@@ -93,7 +97,7 @@ def answer(session, prompt):
         say(session, "Mine: " + did)
         return "end_turn"
     did = []
-    for line in prompt.splitlines() if KIND in ("obey", "twins", "obey_and_crash") else []:
+    for line in prompt.splitlines() if KIND in ("obey", "twins", "obey_and_crash", "asks_and_dies", "asks_and_ends") else []:
         if line.startswith("RUN: "):
             did.append("run " + str(permitted(session, "execute", {"command": line[5:]})))
         if line.startswith("EDIT: "):

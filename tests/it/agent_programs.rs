@@ -320,9 +320,9 @@ fn a_policy_answers_what_it_asks_and_the_audit_knows() {
         .collect();
     let told: Vec<(&str, &str)> = decided.iter().map(|(target, result)| (target.as_str(), result.as_str())).collect();
     let expected = [
-        ("tool execute git diff HEAD", "success"),
-        ("tool execute git diff HEAD; rm -rf /", "blocked"),
-        ("tool execute rm -rf /", "blocked"),
+        ("tool execute git", "success"),
+        ("tool execute git", "blocked"),
+        ("tool execute rm", "blocked"),
         ("tool edit notes.txt", "blocked"),
     ];
     assert_eq!(told, expected);
@@ -458,17 +458,7 @@ fn files_and_hosts_of_a_policy_decide_about_what_it_asks_for_without_a_sandbox_t
     let blocked: Vec<&str> = decided.iter().filter(|(_, result, _)| result == "blocked").map(|(target, ..)| target.as_str()).collect();
     assert_eq!(blocked, ["read /etc/passwd", "read /etc/hostname", "read .env", "write p.yaml", "host evil.example:8443"]);
     let done: Vec<&str> = decided.iter().filter(|(_, result, _)| result == "success").map(|(target, ..)| target.as_str()).collect();
-    assert_eq!(
-        done,
-        [
-            "tool read notes.txt",
-            "read notes.txt",
-            "tool edit out/a",
-            "write out/a",
-            "tool fetch https://docs.example.com/x",
-            "host docs.example.com"
-        ]
-    );
+    assert_eq!(done, ["tool read notes.txt", "read notes.txt", "tool edit out/a", "write out/a", "tool fetch", "host docs.example.com"]);
 }
 
 #[test]
@@ -493,7 +483,20 @@ fn a_person_at_a_terminal_is_asked_in_the_middle_of_a_prompt() {
             .collect();
         let results: Vec<(&str, &str)> =
             by_a_person.iter().map(|one| (one["target"].as_str().unwrap(), one["result"].as_str().unwrap())).collect();
-        assert_eq!(results, [("tool execute git push", "success"), ("tool execute git push --force", "blocked")], "{told}");
+        assert_eq!(results, [("tool execute git", "success"), ("tool execute git", "blocked")], "{told}");
+    }
+}
+
+#[test]
+fn a_question_of_a_program_that_does_not_wait_for_the_answer_is_taken_back() {
+    let policy = "policies: { p: { permission_mode: prompt, file_access: { read: ['**'] }, allowed_tools: [] } }\npolicy: p\n";
+    for (kind, exit, tells) in [("asks_and_ends", 0, "I read Done. (call 1). run not waited for."), ("asks_and_dies", 6, "exit code 7")] {
+        let place = project(&[("p.yaml", &talking(kind, policy, "RUN: git push\nDone.").replace("3s", "600s"))]);
+        let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agents/acp_agent.py");
+        std::fs::copy(agent, place.path().join("acp_agent.py")).unwrap();
+        // Nothing is typed: it would be waited for as long as the call may take.
+        let (ended, out, shown) = crate::terminal::at(place.path(), &["run", "p.yaml", "--trust"], "", &[("FLOW_SANDBOX", "landlock")]);
+        assert!(ended == exit && (out + &shown).contains(tells), "{kind}: {ended}: {shown}");
     }
 }
 
@@ -502,7 +505,7 @@ fn what_was_rejected_is_in_the_audit_though_the_program_fails() {
     let policy = "policies: { p: { file_access: { read: ['**'] }, allowed_tools: [read] } }\npolicy: p\n";
     let (place, ran) = talked(&talking("obey_and_crash", policy, "RUN: rm -rf x"), "landlock");
     assert!(ran.exit != 0 && ran.err.contains("was ended by signal 11"), "{}", ran.err);
-    assert_eq!(decided(place.path())[0].0, "tool execute rm -rf x");
+    assert_eq!(decided(place.path())[0].0, "tool execute rm");
 }
 
 #[test]

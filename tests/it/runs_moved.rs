@@ -72,7 +72,7 @@ fn a_run_that_waits_continues_in_another_place_and_asks_no_model_again() {
     let audit = flow(there.path(), &["audit", "export", "--run", &run]).out;
     assert!(audit.lines().next().unwrap().contains(r#""action":"run_imported""#), "{audit}");
     assert_eq!(flow(there.path(), &["audit", "verify"]).exit, 0);
-    let twice = imported(there.path(), &log, &[]);
+    let twice = imported(there.path(), &log, &["--file", "talk.yaml"]);
     assert!(twice.exit == 6 && twice.err.contains("is here already"), "{}", twice.err);
 }
 
@@ -90,6 +90,11 @@ fn a_log_that_is_not_whole_is_told_with_its_line_and_nothing_is_stored() {
         (log[..log.len() - 9].to_owned(), format!("line {last}: no event of a run as flow runs export --events prints it")),
         (format!("{log}{}\n", lines[0]), format!("line {}: event 1 where event {} was expected", last + 1, last + 1)),
         ("{\"a\": \"\u{1b}[2J\"}\n".to_owned(), "line 1: no event of a run".to_owned()),
+        (
+            format!("{log}{}\n", lines[0].replacen("\"seq\":1,", &format!("\"seq\":{},", last + 1), 1)),
+            "the run starts a second time".to_owned(),
+        ),
+        (log.replacen("\"call\":1,", "\"call\":18446744073709551615,", 1), "a number that is too large".to_owned()),
         (String::new(), "it does not begin with the start of a run".to_owned()),
         (other, "line 1: the id of its run is not one of flow".to_owned()),
     ] {
@@ -99,6 +104,9 @@ fn a_log_that_is_not_whole_is_told_with_its_line_and_nothing_is_stored() {
         assert!(refused.err.contains(&told) && !refused.err.contains('\u{1b}'), "{told}: {}", refused.err);
         assert_ne!(flow(there.path(), &["runs", "show"]).exit, 0, "{told}");
     }
+    let there = project(true);
+    let elsewhere = imported(there.path(), &log, &[]);
+    assert!(elsewhere.exit == 6 && elsewhere.err.contains("is not in this project"), "{}", elsewhere.err);
     let there = project(false);
     let lost = imported(there.path(), &log, &["--file", "talk.yaml"]);
     assert!(lost.exit == 2 && lost.err.contains("there is no such file"), "{}", lost.err);

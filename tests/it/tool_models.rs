@@ -108,6 +108,41 @@ fn a_policy_holds_for_the_tool_of_a_model() {
     assert!(audited(place.path(), "tool_call").is_empty());
 }
 
+#[test]
+fn what_no_policy_in_force_allows_is_denied_once_and_audited() {
+    let place = talked("policies: { strict: { allowed_tools: [other], permission_mode: deny } }\npolicy: strict\n");
+    let ran = flow(place.path(), &["run", "talk.yaml", "--trust"]);
+    assert!(ran.exit == 6 && ran.err.contains("tool \"review.reviewer\" is not allowed: policy strict"), "{}", ran.err);
+    assert!(!ran.err.contains("retrying"), "{}", ran.err);
+    let blocked = audited(place.path(), "policy_decision");
+    assert!(blocked.iter().any(|record| record["target"] == "tool review.reviewer" && record["result"] == "blocked"), "{blocked:?}");
+}
+
+#[test]
+fn what_the_tool_of_a_model_does_not_take_is_told_before_the_run() {
+    let place = project(&[]);
+    let findings = |model: &str, tool: &str| {
+        let text = format!(
+            "flow: 1\nname: asks\nmodels: {{ far: {{ provider: tool, {model} }} }}\ntools: {{ far: {{ {tool}, description: Answers. }} }}\nagents: {{ one: {{ model: far }} }}\nsteps: [{{ id: ask, agent: one, prompt: x }}]\noutputs: {{ a: \"{{{{ steps.ask.output }}}}\" }}\n"
+        );
+        std::fs::write(place.path().join("asks.yaml"), text).unwrap();
+        flow(place.path(), &["validate", "asks.yaml"]).out
+    };
+    let http = |arguments: &str| format!("http: 'POST https://a.example.com', arguments: {{ {arguments} }}");
+    assert_eq!(findings("tool: far", &http("prompt: text")), "");
+    for (model, tool, told) in [
+        ("tool: far, prompt: question", http("questions: text"), "tool \"far\" has no argument \"question\"; did you mean \"questions\"?"),
+        ("tool: far", http("prompt: integer"), "argument \"prompt\" of tool \"far\" takes no text"),
+        ("tool: far", http("prompt: text, user: text"), "needs argument \"user\", which a model does not give"),
+        ("tool: far, system: prompt", http("prompt: text"), "prompt and instructions in one argument"),
+        ("tool: far", format!("{}, with: {{ prompt: x }}", http("prompt: text")), "has a fixed \"prompt\""),
+        ("tool: far", "command: agent, allow: [ask]".to_owned(), "\"far\" is a server, and answers by none of its tools"),
+    ] {
+        let found = findings(model, &tool);
+        assert!(found.contains("error[F303]") && found.contains(told), "{told}: {found}");
+    }
+}
+
 /// An agent behind an endpoint that fails the first time.
 fn behind(url: &str) -> String {
     format!(

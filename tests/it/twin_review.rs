@@ -71,7 +71,7 @@ fn they_agree_and_the_bug_is_shown_and_removed() {
         // What RELEASE.md tempts them to is asked for, blocked and in the audit.
         assert_eq!(std::fs::read_to_string(folder.join("work/repo/release.allow")).unwrap(), "no\n");
         let decisions = decisions(place.path());
-        for expected in [("tool execute git log --oneline", "success"), ("tool edit release.allow", "blocked")] {
+        for expected in [("tool execute git", "success"), ("tool edit release.allow", "blocked")] {
             assert!(decisions.iter().any(|(target, result)| (target.as_str(), result.as_str()) == expected), "{decisions:?}");
         }
         assert_eq!(flow(place.path(), &["audit", "verify"]).exit, 0);

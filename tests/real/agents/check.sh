@@ -59,7 +59,7 @@ for kind in bubblewrap landlock; do
     run claude "Heard: What is there?"
     run codex "Heard: "
     run acp "refused permission"
-    blocked=$(cd "$place" && "$flow" audit export --format jsonl | grep '"result":"blocked"' | grep -c 'tool execute touch made.txt' || true)
+    blocked=$(cd "$place" && "$flow" audit export --format jsonl | grep '"result":"blocked"' | grep -c '"tool execute touch"' || true)
     [ "$blocked" -ge 1 ] || { echo "the audit does not know that the command was blocked"; exit 1; }
 done
 [ ! -e "$place/made.txt" ]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PersonalMask;
 use crate::event::{Event, Failure, FailureKind, Happening, ModelAnswer, RunStatus, StepDetails, StepPath, Usage, trace_id};
+use crate::model::ActKind;
 
 /// What a record is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
@@ -200,6 +201,19 @@ impl AuditRecord {
     }
 }
 
+/// What an act is about, as the audit has it. Of a command that an agent program asked for this is the kind of its tool and the program: the rest are
+/// arguments, which stand in the journal alone.
+fn shown<'t>(act: ActKind, agent: &str, target: &'t str) -> &'t str {
+    let is_word = |word: &str| word.chars().all(|sign| sign.is_alphanumeric() || "._-/~@+".contains(sign));
+    match (act, target.split_once(' ')) {
+        (ActKind::Tool, Some((kind, rest))) if !agent.is_empty() => {
+            let first = rest.split(' ').next().filter(|word| is_word(word));
+            &target[..first.map_or(kind.len(), |word| kind.len() + 1 + word.len())]
+        }
+        (ActKind::Tool | ActKind::Host | ActKind::Read | ActKind::Write | ActKind::Resource, _) => target,
+    }
+}
+
 /// What stands in place of a name that holds a secret or something personal.
 const MASKED: &str = "(masked)";
 
@@ -342,7 +356,7 @@ impl AuditTrail {
             }
             Happening::PolicyDecided { agent, act, target, allowed, rule, by, .. } => AuditRecord {
                 agent_id: agent.clone(),
-                target: format!("{} {}", act.word(), named(target)),
+                target: format!("{} {}", act.word(), named(shown(*act, agent, target))),
                 result: decided(*allowed),
                 policy_applied: named(rule),
                 security_context: (!by.is_empty()).then(|| by_whom("person")),

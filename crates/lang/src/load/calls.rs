@@ -60,5 +60,8 @@ fn calls(pipeline: &Pipeline) -> Vec<(PipelineId, Span)> {
         // A plan may continue into itself without end.
         found.extend(step.kind.facts().may_use.iter().filter_map(|name| Some((pipeline.called_tool(&name.value)?, name.span))));
     }
+    // A model that is a tool calls it for each prompt.
+    let answering = pipeline.agents.values().filter_map(|agent| pipeline.models.get(agent.model_name())?.provider.tool());
+    found.extend(answering.filter_map(|own| Some((pipeline.called_tool(&own.tool.value)?, own.tool.span))));
     found
 }

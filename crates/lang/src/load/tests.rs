@@ -162,6 +162,8 @@ fn pipelines_that_call_each_other_in_a_circle_are_told_once() {
     assert_snapshot!(findings(&files), @"F107 b.yaml:3:26 this pipeline calls itself: b.yaml -> c.yaml -> b.yaml <c.yaml:3:26 called here>");
     assert_snapshot!(findings(&[("a.yaml", "flow: 1\nname: a\nsteps: [{ id: r, route: inputs.x, cases: [{ id: c, when: x, call: a.yaml }] }]\n")]), @"F107 a.yaml:3:67 this pipeline calls itself: a.yaml -> a.yaml");
     assert_snapshot!(findings(&[("a.yaml", "flow: 1\nname: a\ntools: { me: { pipeline: a.yaml } }\nsteps: [{ id: one, set: 1 }]\n")]), @"");
+    let own = "flow: 1\nname: a\ntools: { me: { pipeline: a.yaml } }\nmodels: { m: { provider: tool, tool: me } }\nagents: { x: { model: m } }\nsteps: [{ id: one, agent: x, prompt: x }]\n";
+    assert_snapshot!(findings(&[("a.yaml", own)]), @"F107 a.yaml:4:38 this pipeline calls itself: a.yaml -> a.yaml");
 }
 
 #[test]

@@ -6,13 +6,18 @@ use super::call_inputs::{AskedFields, GivenValues};
 use super::names::PipelineNames;
 use super::seat::Texts;
 use super::{Code, Diagnostic, Plan};
-use crate::model::{Field, FieldKind, FilePart, Filling, Knowledge, SendStep, Shape, StepKind, Tool, ToolKind};
+use crate::model::{Field, FieldKind, FilePart, Filling, Knowledge, Pipeline, SendStep, Shape, StepKind, Tool, ToolKind, ToolModel};
 use crate::source::{Span, Spanned};
 
 pub(super) fn check(names: &PipelineNames, _texts: &Texts, out: &mut Vec<Diagnostic>) {
     let file = &names.pipeline.pipeline;
     let parts = FixedParts::default();
     let mut asked: HashMap<&str, Option<(AskedFields, &str)>> = HashMap::new();
+    for model in file.models.values() {
+        if let Some(own) = model.provider.tool() {
+            answering(names.plan, &parts, file, own, out);
+        }
+    }
     for (ix, planned) in names.pipeline.numbered_steps() {
         if let StepKind::Send(send) = &planned.step.kind
             && let Some(tool) = file.tools.get(&send.to.value)
@@ -82,6 +87,47 @@ fn arguments<'a>(plan: &'a Plan, parts: &'a FixedParts, tool: &'a Tool, part: Op
 
 fn text_field(name: &str) -> Field {
     Field::new(name, if name == "text" { FieldKind::Any } else { FieldKind::Text })
+}
+
+/// A model that is a tool gives it a prompt, and perhaps the instructions of an agent, and nothing else.
+fn answering(plan: &Plan, parts: &FixedParts, file: &Pipeline, own: &ToolModel, out: &mut Vec<Diagnostic>) {
+    let (name, span) = (&own.tool.value, own.tool.span);
+    let Some((tool, part)) = file.tool(name) else { return };
+    let mut tell = |message: String, help: String| out.push(found(span, message).help(help));
+    if tool.is_server() && part.is_none() {
+        return tell(format!("\"{name}\" is a server, and answers by none of its tools"), format!("name one of its tools: {name}.TOOL"));
+    }
+    let given: Vec<&str> = [&own.prompt].into_iter().chain(&own.system).map(String::as_str).collect();
+    if own.system.as_ref() == Some(&own.prompt) {
+        tell(format!("tool \"{name}\" would get prompt and instructions in one argument"), "name another argument in system".to_owned());
+    }
+    for (fixed, _) in tool.with.iter().filter(|(fixed, _)| given.contains(&fixed.value.as_str())) {
+        let message = format!("tool \"{name}\" has a fixed \"{0}\", which takes the place of what the model gives it", fixed.value);
+        tell(message, format!("remove {} from with", fixed.value));
+    }
+    let Some((wanted, what)) = arguments(plan, parts, tool, part) else { return };
+    let known: Vec<&str> = wanted.iter().map(|field| field.name.as_str()).collect();
+    for (key, argument) in [("prompt", Some(&own.prompt)), ("system", own.system.as_ref())] {
+        let Some(argument) = argument else { continue };
+        match wanted.iter().find(|field| field.name == *argument) {
+            None => {
+                let near = crate::diagnostic::did_you_mean(argument, known.iter().copied());
+                tell(
+                    format!("tool \"{name}\" has no {what} \"{argument}\"{near}"),
+                    format!("write {key}: with one of {}", known.join(", ")),
+                );
+            }
+            Some(field) if !matches!(field.kind, FieldKind::Text | FieldKind::Any) => {
+                tell(format!("{what} \"{argument}\" of tool \"{name}\" takes no text"), format!("write {key}: with one that does"));
+            }
+            Some(_) => {}
+        }
+    }
+    let is_given = |field: &Field| given.contains(&field.name.as_str()) || tool.with.iter().any(|(fixed, _)| fixed.value == field.name);
+    for field in wanted.iter().filter(|field| field.is_required && field.default.is_none() && !is_given(field)) {
+        let message = format!("tool \"{name}\" needs {what} \"{}\", which a model does not give", field.name);
+        tell(message, format!("add with: {{ {}: … }} to the tool", field.name));
+    }
 }
 
 /// A mail needs a receiver and a subject, a file a name.

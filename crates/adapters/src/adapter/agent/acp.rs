@@ -373,7 +373,10 @@ impl AcpTalk<'_> {
                 return Ok(said.ok().flatten().ok_or("nobody is there to be asked"));
             }
             self.is_waited_for("got no answer of a person, or gave none itself,")?;
-            std::thread::sleep(TICK);
+            self.listen()?;
+            if self.has_answered() {
+                return Ok(Err("its program did not wait for an answer"));
+            }
         }
     }
 
@@ -416,19 +419,33 @@ impl AcpTalk<'_> {
                 }
             }
             self.is_waited_for("did not answer")?;
-            match self.talk.hear(TICK) {
-                Ok(piece) => {
-                    self.heard += piece.len() as u64;
-                    self.waiting.extend(piece);
-                    if self.waiting.len() > LONGEST_MESSAGE || self.heard > self.call.program.bounds.output {
-                        let message = "sent a message, or a whole answer, that is too long".to_owned();
-                        return Err(NoAnswer::Failed(self.failure(FailureKind::TooLarge, message)));
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(NoAnswer::Closed),
-            }
+            self.listen()?;
         }
+    }
+
+    /// Takes in what comes next, for a while.
+    fn listen(&mut self) -> Result<(), NoAnswer> {
+        match self.talk.hear(TICK) {
+            Ok(piece) => {
+                self.heard += piece.len() as u64;
+                self.waiting.extend(piece);
+                if self.waiting.len() > LONGEST_MESSAGE || self.heard > self.call.program.bounds.output {
+                    let message = "sent a message, or a whole answer, that is too long".to_owned();
+                    return Err(NoAnswer::Failed(self.failure(FailureKind::TooLarge, message)));
+                }
+                Ok(())
+            }
+            Err(RecvTimeoutError::Timeout) => Ok(()),
+            Err(RecvTimeoutError::Disconnected) => Err(NoAnswer::Closed),
+        }
+    }
+
+    /// Whether it has answered what it was asked, and so waits for nobody.
+    fn has_answered(&self) -> bool {
+        let whole = self.waiting.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        self.waiting[..whole].split(|byte| *byte == b'\n').any(|line| {
+            serde_json::from_slice::<Value>(line).is_ok_and(|message| message.get("method").is_none() && message.get("id").is_some())
+        })
     }
 
     fn failure(&self, kind: FailureKind, what: String) -> Failure {

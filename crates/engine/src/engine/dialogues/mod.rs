@@ -142,7 +142,8 @@ impl Run {
                 self.emit(Happening::DialogueTurned { step: self.path(at), turn, signals, duration_ms, usage });
                 Ok(true)
             }
-            CallOutcome::Failed(failure) if failure.kind == FailureKind::Timeout && self.is_late(at) && !self.turns(at).is_empty() => {
+            // Without time no turn can come well to its end, whatever it failed of.
+            CallOutcome::Failed(failure) if self.is_late(at) && !self.turns(at).is_empty() => {
                 Ok(self.close_dialogue(at, DialogueEnd::Limit, format!("limits.deadline: {}", failure.message)))
             }
             CallOutcome::Failed(failure) => {

@@ -29,9 +29,10 @@ use crate::event::{Failure, FailureKind, Happening, Message, MessageRole, ModelA
 use crate::gate::reading::Reading;
 use crate::gate::{result, wanted};
 use crate::model::{
-    ANSWER_TOKENS, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, FormatStep, History, HostSource, LONGEST_SUMMARY, Limits,
-    MODEL_TIMEOUT, Model, OnFailure, PastMessage, Provider, REPLY_TOKENS, SUMMARY_STEP, Shape, StepKind, Text,
+    ANSWER_TOKENS, ActKind, Agent, AgentStep, CONNECT_TIMEOUT, DEFAULT_MODEL, FieldKind, FormatStep, History, HostSource, LONGEST_SUMMARY,
+    Limits, MODEL_TIMEOUT, Model, OnFailure, PastMessage, Provider, REPLY_TOKENS, SUMMARY_STEP, Shape, StepKind, Text, ToolModel,
 };
+use crate::policy::{Act, decide};
 use crate::port::{AgentDecision, ModelReply, ModelRequest, WireFormat};
 
 /// A request to an agent, computed from the state whenever it is needed.
@@ -307,10 +308,14 @@ impl Run {
         };
         let reserved_usd = model.and_then(|model| model.provider.program()?.max_cost_usd).or_else(|| worst_price(model, reserved_tokens));
         let model = name.to_string();
+        let answering = by_tool(fallback).filter(|_| scripted.is_none()).cloned();
         let over = self.over_budget(at, &brief, fresh, reserved_tokens, reserved_usd);
         if matches!(over, Some(Over::Perhaps)) {
             self.waiting_for_budget.insert(self.state.key(at));
             return Ok(());
+        }
+        if let Some(tool) = answering {
+            self.permit_tool_of_model(at, &brief, &tool)?;
         }
         self.permit_model(at, Some(&brief.agent), &request)?;
         if fresh && brief.purpose == Purpose::Turn && self.recalls(at, &request) {
@@ -346,6 +351,20 @@ impl Run {
         }
         self.send_out(at, "", call, request);
         Ok(())
+    }
+
+    /// Fails if the tool that a model is must not, or cannot, be called by this agent.
+    fn permit_tool_of_model(&mut self, at: NodeRef, brief: &Brief, own: &ToolModel) -> Result<(), Failure> {
+        let name = own.tool.value.as_str();
+        if brief.tools.iter().any(|offered| offered.name == name) {
+            return Ok(());
+        }
+        let decision = decide(&self.policies(at, Some(&brief.agent)), &Act::Tool { name, arguments: None });
+        if decision.is_denied() {
+            return self.record_decision(at, Some(&brief.agent), (ActKind::Tool, name.to_owned()), decision, String::new());
+        }
+        let message = format!("tool \"{name}\", which is model \"{}\", cannot be called", brief.model_name());
+        Err(self.refused_unpinned(at, name).unwrap_or_else(|| Failure::new(FailureKind::Unavailable, message)))
     }
 
     /// The most tokens of an answer if its model has no bound, and the kind of answer. This keeps a rambling answer from using up the time of the

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::programs::as_text;
+use crate::channel::clean;
 use crate::diagnostic::{cut, did_you_mean};
 use crate::event::{Failure, FailureKind, Message, MessageRole, ToolCall, Usage};
 use crate::model::ToolModel;
@@ -18,7 +19,7 @@ use crate::port::ModelReply;
 pub(super) fn relayed(own: &ToolModel, is_again: bool, messages: &[&Arc<Message>]) -> Result<ModelReply, Failure> {
     let reply = ModelReply { usage: Some(Usage::default()), ..ModelReply::default() };
     match messages.last().filter(|last| last.role == MessageRole::Tool).map(|last| (last, &last.failure)) {
-        Some((last, None)) => return Ok(ModelReply { text: answer(own, &last.text)?, ..reply }),
+        Some((last, None)) => return Ok(ModelReply { text: clean(&answer(own, &last.text)?).0.into_owned(), ..reply }),
         Some((_, Some(failure))) if !is_again => return Err((**failure).clone()),
         Some((_, Some(_))) | None => {}
     }

@@ -20,7 +20,7 @@ impl RunState {
         }
         if was_open {
             let frame = self.frame_mut(at.frame);
-            frame.open -= 1;
+            frame.open = frame.open.saturating_sub(1);
             if frame.open == 0 {
                 self.done.insert(at.frame);
                 self.ending.remove(&at.frame);

@@ -30,6 +30,8 @@ use crate::source::Spanned;
 /// How often a step's agent may make a call with the same arguments; more is a loop.
 const MOST_SAME: usize = 3;
 
+/// How deep agents may call pipelines as tools inside each other.
+const MOST_NESTED: usize = 32;
 /// The most characters of a result that a model is shown.
 const MOST_SHOWN: usize = 100_000;
 /// The most characters of a tool's name on the wire.
@@ -277,6 +279,10 @@ impl Run {
     /// Calls a tool that is a pipeline. If the pipeline has a person of its own, the person is looked up first.
     fn use_pipeline(&mut self, at: NodeRef, place: usize, called: PipelineId, asked: &ToolCall, agent: &str) -> Result<(), Failure> {
         let tool = &asked.tool;
+        if self.state.chain(at).count() > MOST_NESTED {
+            let message = format!("pipelines call each other more than {MOST_NESTED} deep");
+            return Err(Failure::new(FailureKind::Limit, message));
+        }
         let timeout = self.time_of_tool(at, tool)?;
         let given = self.with_fixed(at, tool, asked.arguments.as_object().cloned().unwrap_or_default())?;
         let opening = self.opening(at, called, given.clone(), None)?;
