@@ -31,7 +31,7 @@ examples! {
     RUNS: "runs list" "runs show" "runs resume r_3f2a";
     LIST: "runs list" "runs list --status failed --since 7d" "runs list --pipeline shop --limit 5 --json";
     SHOW: "runs show" "runs show r_3f2a" "runs show r_3f2a --html run.html";
-    EXPORT: "runs export" "runs export r_3f2a" "runs export r_3f2a --events > run.jsonl";
+    EXPORT: "runs export" "runs export r_3f2a" "runs export r_3f2a --events";
     IMPORT: "runs import run.jsonl" "runs import run.jsonl --file pipelines/shop/pipeline.yaml";
     RESUME: "runs resume r_3f2a" "runs resume --all" "runs resume --all --since 2h";
     CANCEL: "runs cancel r_3f2a";
