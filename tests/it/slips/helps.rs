@@ -12,7 +12,8 @@ use flow::source::FileId;
 use super::{each, slipped, with};
 
 /// Codes with an edit, where what was meant is plain.
-const WITH_EDIT: &[&str] = &["F001", "F002", "F005", "F007", "F009", "F010", "F020", "F102", "F207", "F212", "F214", "F900"];
+const WITH_EDIT: &[&str] =
+    &["F001", "F002", "F005", "F007", "F009", "F010", "F020", "F102", "F207", "F212", "F214", "F218", "F219", "F221", "F900"];
 
 /// Codes without an edit, by reason.
 const WITHOUT_EDIT: &[(&str, &[&str])] = &[
@@ -26,8 +27,8 @@ const WITHOUT_EDIT: &[(&str, &[&str])] = &[
     (
         "what is missing is the author's to say",
         &[
-            "F004", "F014", "F015", "F103", "F108", "F211", "F305", "F310", "F313", "F320", "F321", "F403", "F404", "F405", "F406", "F407",
-            "F412", "F500", "F506", "F605", "F608", "F614", "F701", "F703", "F901",
+            "F004", "F014", "F015", "F103", "F108", "F211", "F220", "F305", "F310", "F313", "F320", "F321", "F403", "F404", "F405", "F406",
+            "F407", "F412", "F500", "F506", "F605", "F608", "F614", "F701", "F703", "F901",
         ],
     ),
     ("a number with a unit may mean several units", &["F008"]),

@@ -116,6 +116,10 @@ codes! {
     UnknownTable = "F213", "unknown-table", Error, false;
     SingleBraces = "F214", "single-braces", Warning, true;
     UnknownColumn = "F215", "unknown-column", Error, false;
+    MissingBraces = "F218", "missing-braces", Warning, true;
+    DollarBraces = "F219", "dollar-braces", Warning, true;
+    AbsentSection = "F220", "absent-section", Warning, true;
+    WholeStep = "F221", "whole-step", Warning, true;
     UnknownReference = "F300", "unknown-reference", Error, false;
     UnusedDefinition = "F301", "unused-definition", Warning, true;
     ToolNotOpen = "F302", "tool-not-open", Error, false;

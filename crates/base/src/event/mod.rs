@@ -16,6 +16,7 @@ mod trace;
 
 has_word!(Purpose, Bound, Canceller, RunStatus, StepStatus);
 
+pub use crate::model::StepStatus;
 pub use crate::model::{MessageRole, Purpose};
 pub use conversation::ConversationSoFar;
 pub use details::StepDetails;
@@ -25,5 +26,5 @@ pub use limit::{Bound, Canceller, Limit};
 pub use marks::Marks;
 pub use parts::{FormRequest, Message, ModelAnswer, ServerQuestion, ServerQuestions, ServerTool, ToolCall, Usage, Verdict};
 pub use start::{RunOrigin, RunStart, StyleUsed, TapeOf};
-pub use status::{RunStatus, StepStatus};
+pub use status::RunStatus;
 pub use trace::{TraceContext, span_id, trace_id};

@@ -3,30 +3,6 @@
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
-/// Status of a step.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, EnumString)]
-#[strum(serialize_all = "snake_case")]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the words of the language; see docs/events.md")]
-pub enum StepStatus {
-    #[default]
-    Pending,
-    Running,
-    Waiting,
-    Succeeded,
-    Failed,
-    Skipped,
-    Blocked,
-    Cancelled,
-}
-
-impl StepStatus {
-    /// Whether nothing follows.
-    pub fn is_final(self) -> bool {
-        !matches!(self, StepStatus::Pending | StepStatus::Running | StepStatus::Waiting)
-    }
-}
-
 /// Status of a run, most pressing first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr, EnumString, VariantNames)]
 #[strum(serialize_all = "snake_case")]

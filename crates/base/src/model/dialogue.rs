@@ -69,6 +69,9 @@ pub enum DialogueEnd {
 }
 
 impl DialogueEnd {
+    /// All of them.
+    pub const ALL: [DialogueEnd; 3] = [DialogueEnd::Agreed, DialogueEnd::Stalled, DialogueEnd::Limit];
+
     /// The word in outputs.
     pub fn word(self) -> &'static str {
         self.into()

@@ -68,7 +68,7 @@ pub use pipeline::{
 pub use planning::{PlanRules, PlanStep, PlanStrategy, ToolParameters, Usable, WrittenPlan, WrittenStep};
 pub use program::{OutputWord, ProgramCommand, ProgramOutput, PythonCode, PythonNeeds, StartedBy, StartedCommand};
 pub use settings::{JournalSettings, Lint, LintPath, Settings, TelemetrySettings};
-pub use step::{Backoff, FailureKind, ForEach, OnFailure, Retry, Step};
+pub use step::{Backoff, FailureKind, ForEach, OnFailure, Retry, Step, StepStatus};
 pub use step_kind::*;
 pub use task::{Accept, AcceptItem, ArtefactKind, JudgingStep, TaskStep, WrittenArtefact, accept_id};
 pub use testing::{Channels, Expect, Layered, Mock, Purpose, Replies, ReplyBody, ReplySet, ScriptedReply, TestCase, TestFile};

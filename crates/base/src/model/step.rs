@@ -115,6 +115,33 @@ pub enum Backoff {
     Exponential,
 }
 
+/// Status of a step.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the words of the language; see docs/events.md")]
+pub enum StepStatus {
+    #[default]
+    Pending,
+    Running,
+    Waiting,
+    Succeeded,
+    Failed,
+    Skipped,
+    Blocked,
+    Cancelled,
+}
+
+impl StepStatus {
+    /// How a step that others can read has ended: the words of `steps.<id>.status`.
+    pub const ENDED: &[&str] = StepStatus::VARIANTS.split_at(3).1;
+
+    /// Whether nothing follows.
+    pub fn is_final(self) -> bool {
+        !matches!(self, StepStatus::Pending | StepStatus::Running | StepStatus::Waiting)
+    }
+}
+
 /// What kind of failure a step met: the values of `retry.on`, then the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr, EnumString, VariantNames)]
 #[strum(serialize_all = "snake_case")]

@@ -6,8 +6,8 @@ use crate::check::Checked;
 use crate::plan::{PipelinePlan, StepIx};
 use crate::rules::names::PipelineNames;
 use crate::rules::seat::{More, Seat, StepPart as SeatPart, Viewpoint};
-use crate::rules::types::Type;
 use crate::template;
+use crate::template::types::Type;
 
 /// A name that may be written.
 #[derive(Debug, PartialEq, Eq)]

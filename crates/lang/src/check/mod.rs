@@ -254,11 +254,12 @@ impl Gaps {
                 !self.repeats_are_lost || ["secrets", "env"].iter().any(|name| sources.text(diagnostic.span).starts_with(name))
             }
             Code::UnknownStep => !self.names_are_lost && !self.ids_are_lost,
-            Code::UnknownField => !self.names_are_lost && !self.shapes_are_lost,
+            Code::UnknownField => !self.names_are_lost && !self.shapes_are_lost && !self.repeats_are_lost,
             Code::UnknownReference | Code::UnknownTable | Code::UndeclaredSecret => !self.names_are_lost,
             Code::CallInputs | Code::ToolArguments => !self.names_are_lost && !self.arguments_are_lost,
             Code::TestUnknownName => !(self.names_are_lost || self.manners_are_lost && diagnostic.about == About::CaseChannel),
             Code::ComparisonType => !self.filters_are_lost,
+            Code::AbsentSection => !self.names_are_lost && !self.manners_are_lost && !self.parts_are_lost,
             Code::OtherwiseFails => !self.manners_are_lost,
             Code::NoResult | Code::RouteOpen | Code::TestExpectsNothing | Code::GateNoWayOut => !self.parts_are_lost,
             Code::ChannelImpossible | Code::ChannelConflict | Code::StyleConflict => !self.unsound.contains(&diagnostic.span.file),

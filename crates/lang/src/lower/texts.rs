@@ -63,6 +63,8 @@ impl Lower<'_> {
         self.filling_with(node, &|scalar, span| {
             let text = self.template(&scalar.text, place(scalar, span, 0));
             match text.form {
+                // What reads like a name without its braces keeps its place: see the rule F218.
+                Form::Plain if template::is_like_a_name(&text) => Filling::Text(text),
                 Form::Plain => Filling::Constant(Value::String(scalar.text.clone())),
                 _ => Filling::Text(text),
             }

@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use super::names::PipelineNames;
 use super::seat::{Seat, Texts};
-use super::types::{Type, of_field};
 use super::{Code, Diagnostic, listed};
 use crate::model::{Field, Filling, PipelineId, Shape, StepKind};
 use crate::source::{Span, Spanned};
+use crate::template::types::{Type, of_field};
 
 /// Most missing values that are told one by one at one place.
 const MOST_MISSING: usize = 12;

@@ -1,15 +1,17 @@
 //! What the names of the language hold, and what each kind of step gives: sections 6 and 8 of the language page.
 
-use super::types::Type;
-use crate::model::{ArtefactKind, Outputs, PERSONAL, Shape, Step, StepKind};
+use strum::VariantNames;
+
+use crate::model::{ArtefactKind, DialogueEnd, FailureKind, Outputs, PERSONAL, Shape, Step, StepKind, StepStatus};
 use crate::source::Spanned;
+use crate::template::types::Type;
 
 /// `channel`: the keys of its file, and `prompt`.
-pub(super) fn channel() -> Type {
+pub(super) fn channel<'a>(names: impl Iterator<Item = &'a str>) -> Type {
     let marks = ["bold", "italic", "strike", "code", "bullet", "link", "heading", "table"].map(|name| (name, Type::Any));
     let markup = Type::object(marks.into_iter().chain(["escape", "lookalike"].map(|name| (name, Type::open_object([])))));
     Type::object([
-        ("name", Type::Text),
+        ("name", Type::one_of(names)),
         ("description", Type::Text),
         ("max_length", Type::Number),
         ("length_unit", Type::Text),
@@ -70,17 +72,27 @@ pub(super) fn refinement() -> Type {
 
 /// `run`.
 pub(super) fn run() -> Type {
-    Type::object(["id", "now", "today", "week_start", "month_start", "time_zone"].map(|name| (name, Type::Text)))
+    let days = ["today", "week_start", "month_start"].map(|name| (name, Type::Date));
+    Type::object(["id", "now", "time_zone"].map(|name| (name, Type::Text)).into_iter().chain(days))
 }
 
 /// `failure`, where something failed.
 pub(super) fn failure() -> Type {
-    Type::object(["step", "kind", "message"].map(|name| (name, Type::Text)))
+    Type::object([("step", Type::Text), ("kind", failure_kind()), ("message", Type::Text)])
+}
+
+fn failure_kind() -> Type {
+    Type::one_of(FailureKind::VARIANTS.iter().copied())
+}
+
+/// `status` of a step that ended.
+pub(super) fn status() -> Type {
+    Type::one_of(StepStatus::ENDED.iter().copied())
 }
 
 /// `error` of a step.
 pub(super) fn error() -> Type {
-    Type::object([("kind", Type::Text), ("message", Type::Text), ("attempts", Type::Number)])
+    Type::object([("kind", failure_kind()), ("message", Type::Text), ("attempts", Type::Number)])
 }
 
 /// A verdict.
@@ -99,7 +111,7 @@ fn verdict() -> Type {
 pub(super) fn dialogue(agents: &[Spanned<String>]) -> Type {
     let positions = Type::object(agents.iter().map(|agent| (agent.value.as_str(), Type::Text)));
     Type::object([
-        ("ended", Type::Text),
+        ("ended", Type::one_of(DialogueEnd::ALL.map(DialogueEnd::word))),
         ("reason", Type::Text),
         ("summary", Type::Text),
         ("positions", positions),

@@ -6,6 +6,7 @@
 //! (`diagnostic` says what belongs to one). A rule that asks what a text reads, or what a value is, uses the symbol table in
 //! `names`; work stays in step with the size of the file. A code that other rooms report too has its constructor in `diagnostic/shared.rs`.
 
+mod absent_section;
 mod cache_hides_effect;
 mod call_inputs;
 mod cases;
@@ -17,10 +18,12 @@ mod comparison_type;
 mod constant_condition;
 mod default_bound;
 mod default_timeout;
+mod dollar_braces;
 mod draft_past_gate;
 mod effect_with_retry;
 mod effects;
 mod embed_model;
+mod expression_types;
 mod fallback_circle;
 mod feedback_unread;
 mod gate_no_way_out;
@@ -33,6 +36,7 @@ mod judge_missing;
 mod known;
 mod lists_overlap;
 mod maybe_missing;
+mod missing_braces;
 mod mock_shape;
 pub mod names;
 mod nested_retry;
@@ -90,7 +94,6 @@ mod tool_model_place;
 mod tool_not_open;
 mod tools_of_program;
 mod type_mismatch;
-pub mod types;
 mod undeclared_secret;
 mod unknown_column;
 mod unknown_field;
@@ -105,6 +108,7 @@ mod unused_definition;
 mod unused_input;
 mod unused_output;
 mod verdicts;
+mod whole_step;
 mod wider_inside;
 mod written_plan;
 mod wrong_place;

@@ -9,11 +9,12 @@ use std::collections::HashMap;
 use super::known;
 use super::problem::{KnownFields, Owner, ReadOutcome, ReadProblem};
 use super::seat::{More, Seat, StepPart, Viewpoint};
-use super::types::Type;
 use super::{PipelinePlan, Plan};
 use crate::diagnostic::Hints;
 use crate::model::{Filling, ForEach, Form, PipelineId, Read, Step, Text, is_own_variable};
 use crate::plan::{BlockIx, StepIx};
+use crate::template::typed;
+use crate::template::types::Type;
 
 /// The names of one pipeline.
 pub struct PipelineNames<'a> {
@@ -84,14 +85,16 @@ impl<'a> PipelineNames<'a> {
         }
     }
 
-    /// What a text gives, as far as it is one path alone; a text in which something else is written too gives a text.
+    /// What a path gives; what may be missing, or is reported, counts as not known.
+    pub(super) fn known_type(&self, seat: &Seat, path: &[String]) -> Type {
+        self.path(seat, path).unwrap_or(Type::Any)
+    }
+
+    /// What a text gives; one in which something stands beside an expression gives a text.
     pub fn text(&self, seat: &Seat, text: &Text) -> Type {
         match text.form {
             Form::Plain | Form::Template => Type::Text,
-            Form::Sole | Form::Bare => match sole_path(text) {
-                Some(read) => self.path(seat, &read.path).unwrap_or(Type::Any),
-                None => Type::Any,
-            },
+            Form::Sole | Form::Bare => typed(text, false, &|path| self.known_type(seat, path)).kind,
         }
     }
 
@@ -166,7 +169,7 @@ impl<'a> PipelineNames<'a> {
             }
             "inputs" => self.inputs.clone(),
             "channel" if pipeline.channels.is_empty() => Type::Any,
-            "channel" => known::channel(),
+            "channel" => known::channel(pipeline.channels.iter().map(|channel| channel.name.as_str())),
             "style" if pipeline.style_guide.is_none() => Type::Any,
             "style" => known::style(),
             "person" => known::person(),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::types::{Object, Type};
 use crate::plan::StepIx;
+use crate::template::types::{Object, Type};
 
 /// What a read gives, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq)]

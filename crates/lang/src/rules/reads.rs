@@ -7,7 +7,10 @@ use super::names::PipelineNames;
 use super::problem::ReadProblem;
 use super::seat::{Seat, Texts};
 use super::{Diagnostic, PipelinePlan, Plan};
-use super::{call_inputs, comparison_type, constant_condition, same_file_written, tool_arguments, type_mismatch, unused};
+use super::{
+    absent_section, call_inputs, constant_condition, dollar_braces, expression_types, missing_braces, same_file_written, tool_arguments,
+    type_mismatch, unused, whole_step,
+};
 use super::{maybe_missing, no_output_fields, not_upstream, unknown_field, unknown_name, wrong_place};
 use crate::model::Read;
 use crate::plan::StepIx;
@@ -25,7 +28,11 @@ const ASKING: &[AskingRule] = &[
     constant_condition::check,
     same_file_written::check,
     type_mismatch::check,
-    comparison_type::check,
+    expression_types::check,
+    missing_braces::check,
+    dollar_braces::check,
+    absent_section::check,
+    whole_step::check,
     call_inputs::check,
     tool_arguments::check,
 ];

@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use super::PipelinePlan;
 use super::known::with_of_task;
-use super::types::{Member, Object, Type, of_field};
 use crate::model::{
     Authored, DEFAULT_MODEL, Field, Form, JudgingStep, Pipeline, ScorecardRef, StepKind, Text, TextKey, Tool, ToolKind, ToolName,
 };
 use crate::plan::StepIx;
 use crate::source::FileId;
+use crate::template::types::{Member, Object, Type, of_field};
 
 /// Steps that use one shared text, of which names are looked up; more are not looked at.
 const MOST_USERS: usize = 256;
@@ -225,7 +225,11 @@ impl<'a> Texts<'a> {
     /// The names that stand right below a root in any text; `None`: some text takes the root as a whole.
     pub(super) fn read_below(&self, root: &str) -> Option<HashSet<&str>> {
         let reads = self.all.iter().flat_map(|placed| &placed.text.reads).filter(|read| read.path.first().is_some_and(|name| name == root));
-        reads.map(|read| read.path.get(1).map(String::as_str)).collect()
+        // What stands in a text without its braces was meant, and is reported as that.
+        let plain = self.all.iter().filter(|placed| placed.text.form == Form::Plain).map(|placed| &*placed.text.source);
+        let meant = plain.flat_map(|text| text.match_indices(root).map(|(at, _)| &text[at + root.len()..]));
+        let meant = meant.filter_map(|rest| rest.strip_prefix('.')?.split(|c: char| !c.is_alphanumeric() && c != '_').next());
+        reads.map(|read| read.path.get(1).map(String::as_str)).chain(meant.map(Some)).collect()
     }
 
     /// Whether a text reads something below a root that is not there. That was reported; it was meant for one of those that seem unread.

@@ -4,10 +4,10 @@ use super::known;
 use super::names::{Looked, PipelineNames, is_place, needs_output};
 use super::problem::{KnownFields, Owner, ReadProblem};
 use super::seat::{Seat, StepPart, Viewpoint};
-use super::types::{Member, Type};
 use crate::model::{Filling, OnFailure, OutputWord, PlanStep, ProgramOutput, Step, StepKind};
 use crate::plan::StepIx;
 use crate::source::Spanned;
+use crate::template::types::{Member, Type};
 
 /// How deep outputs that are made of other outputs are followed.
 const DEEPEST: usize = 64;
@@ -107,7 +107,7 @@ impl PipelineNames<'_> {
                 }
                 self.below(kind, &format!("steps.{id}.output"), rest).map_err(|problem| of_output(problem, id, step.for_each.is_some()))
             }
-            "status" => self.below(Type::Text, &format!("steps.{id}.status"), rest),
+            "status" => self.below(known::status(), &format!("steps.{id}.status"), rest),
             "error" => self.below(known::error(), &format!("steps.{id}.error"), rest),
             "details" => self.below(known::details(step), &format!("steps.{id}.details"), rest),
             _ => {
@@ -134,7 +134,7 @@ impl PipelineNames<'_> {
         let kind = match (&step.for_each, &step.on_failure) {
             (None, _) => kind,
             (Some(_), OnFailure::Continue) => {
-                Type::list(Type::object([("item", Type::Any), ("status", Type::Text), ("output", kind), ("error", known::error())]))
+                Type::list(Type::object([("item", Type::Any), ("status", known::status()), ("output", kind), ("error", known::error())]))
             }
             (Some(_), _) => Type::list(kind),
         };
@@ -160,7 +160,7 @@ impl PipelineNames<'_> {
                 let body = http.output.as_ref().map_or(Type::Any, known::of_shape);
                 Type::object([("status", Type::Number), ("headers", Type::open_object([])), ("body", body)])
             }
-            StepKind::Sql(sql) if sql.one => Type::Any,
+            StepKind::Sql(sql) if sql.one => Type::open_object([]),
             StepKind::Sql(_) => Type::list(Type::open_object([])),
             StepKind::Program(run) => match &run.gives {
                 ProgramOutput::Word(OutputWord::Text) => Type::Text,

@@ -2,10 +2,13 @@
 
 use super::names::{PipelineNames, sole_path};
 use super::seat::{TextRole, Texts};
-use super::types::Type;
 use super::{Code, Diagnostic};
-use crate::model::{Form, Text};
-use crate::template::{self, Scope};
+use crate::source::Span;
+use crate::template::types::Type;
+
+pub(super) fn found(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::TypeMismatch, span, message)
+}
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     for placed in &texts.all {
@@ -19,12 +22,10 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             TextRole::Paths => ("files needs a path or a list of paths", names_files),
             TextRole::Time => ("wait needs a text such as 5m", |kind| matches!(kind, Type::Text)),
         };
+        let Some(seat) = texts.seats.get(placed.seat).filter(|seat| !seat.is_for_others()) else { continue };
         let (kind, path) = match sole_path(placed.text) {
-            Some(read) => (names.text(&texts.seats[placed.seat], placed.text), read.path.join(".")),
-            None => match written_out(placed.text) {
-                Some(kind) => (kind, placed.text.source.trim().to_owned()),
-                None => continue,
-            },
+            Some(read) => (names.text(seat, placed.text), read.path.join(".")),
+            None => (names.text(seat, placed.text), placed.text.source.trim().to_owned()),
         };
         if matches!(kind, Type::Any | Type::Empty) || fits(&kind) {
             continue;
@@ -47,7 +48,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             String::new()
         };
         let message = format!("{needs}; {path} is {}{of_what}", kind.words());
-        out.push(Diagnostic::new(Code::TypeMismatch, placed.text.place.span, message).help(help));
+        out.push(found(placed.text.place.span, message).help(help));
     }
 }
 
@@ -59,13 +60,4 @@ fn lists_objects(kind: &Type) -> bool {
 /// A text or a list of texts, as far as is known.
 fn names_files(kind: &Type) -> bool {
     matches!(kind, Type::Text) || matches!(kind, Type::List(of) if matches!(&**of, Type::Text | Type::Any | Type::Empty))
-}
-
-/// The type of an expression that reads nothing.
-fn written_out(text: &Text) -> Option<Type> {
-    if text.form != Form::Bare || !text.reads.is_empty() {
-        return None;
-    }
-    let value = template::compile(text).ok()?.fill(&Scope::new()).ok()?;
-    template::to_json(&value).ok().map(|value| Type::of_value(&value))
 }

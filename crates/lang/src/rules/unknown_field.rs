@@ -2,10 +2,15 @@
 
 use super::names::PipelineNames;
 use super::problem::{KnownFields, Owner};
-use super::types::Type;
 use super::{Code, Diagnostic, listed};
 use crate::diagnostic::LONGEST_MESSAGE;
 use crate::model::Read;
+use crate::source::Span;
+use crate::template::types::{Object, Type};
+
+fn found(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::UnknownField, span, message)
+}
 
 pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &str, known: &KnownFields) -> Diagnostic {
     let near = names.hints.did_you_mean(field, known.names());
@@ -17,7 +22,7 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
         Owner::Plain(path, kind) => format!("\"{path}\" is {} and has no \"{field}\"", kind.words()),
     };
     let list = listed(known.names());
-    let found = |message: String| Diagnostic::new(Code::UnknownField, read.span, message);
+    let found = |message: String| found(read.span, message);
     if known.names().next().is_none() {
         return match owner {
             Owner::Inputs => found(format!("{what}; the pipeline has none")).help("add it under inputs"),
@@ -38,4 +43,15 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
     } else {
         format!("use one of: {list}")
     })
+}
+
+/// The finding of a field that the value of a loop or a filter does not have.
+pub(super) fn of_value(names: &PipelineNames, span: Span, owner: &str, field: &str, known: Option<&Object>) -> Diagnostic {
+    let Some(known) = known else {
+        return found(span, format!("{owner} has no \"{field}\"")).help("read the value itself");
+    };
+    let fields = || known.fields.keys().map(String::as_str);
+    let near = names.hints.did_you_mean(field, fields());
+    let message = format!("{owner} has no \"{field}\"{near}");
+    found(span, message).near(near).help(format!("use one of: {}", listed(fields())))
 }

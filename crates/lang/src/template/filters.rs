@@ -6,12 +6,14 @@ mod elements;
 mod list;
 mod markdown;
 mod order;
+mod signature;
 mod text;
 
 pub(super) use call::Filter;
 pub(super) use date::check_date_format;
 pub(super) use elements::{field, list_of, no_field};
 pub(super) use order::{compare, equal};
+pub(super) use signature::{Gives, Takes};
 
 use super::Value;
 use super::number::Number;
@@ -23,39 +25,40 @@ const fn filter(
     name: &'static str,
     parameters: &'static [&'static str],
     required: usize,
+    (takes, gives): (Takes, Gives),
     run: fn(FilterCall<'_>) -> Result<Value, FillStop>,
 ) -> Filter {
-    Filter { name, parameters, required, run }
+    Filter { name, parameters, required, takes, gives, run }
 }
 
 /// The filters that are a plain function of a value.
 static FILTERS: &[Filter] = &[
-    filter("default", &["default_value", "boolean"], 0, default),
-    filter("join", &["separator", "attribute"], 0, list::join),
-    filter("split", &["separator", "maxsplits"], 0, text::split),
-    filter("length", &[], 0, list::length),
-    filter("upper", &[], 0, text::upper),
-    filter("lower", &[], 0, text::lower),
-    filter("title", &[], 0, text::title),
-    filter("trim", &["characters"], 0, text::trim),
-    filter("replace", &["old", "new"], 2, text::replace),
-    filter("truncate", &["length", "killwords", "end"], 0, text::truncate),
-    filter("round", &["precision", "method"], 0, round),
-    filter("int", &["default"], 0, int),
-    filter("float", &["default"], 0, float),
-    filter("first", &[], 0, list::first),
-    filter("last", &[], 0, list::last),
-    filter("sort", &["reverse", "case_sensitive", "attribute"], 0, list::sort),
-    filter("unique", &["case_sensitive", "attribute"], 0, list::unique),
-    filter("sum", &["attribute"], 0, list::sum),
-    filter("min", &["attribute"], 0, list::min),
-    filter("max", &["attribute"], 0, list::max),
-    filter("items", &[], 0, list::items),
-    filter("tojson", &["indent"], 0, text::tojson),
-    filter("date", &["format"], 1, date::date),
-    filter("table", &[], 0, markdown::table),
-    filter("bullets", &[], 0, markdown::bullets),
-    filter("escape_markdown", &[], 0, markdown::escape_markdown),
+    filter("default", &["default_value", "boolean"], 0, (Takes::Anything, Gives::Same), default),
+    filter("join", &["separator", "attribute"], 0, (Takes::Elements, Gives::Text), list::join),
+    filter("split", &["separator", "maxsplits"], 0, (Takes::Printable, Gives::Texts), text::split),
+    filter("length", &[], 0, (Takes::Counted, Gives::Number), list::length),
+    filter("upper", &[], 0, (Takes::Printable, Gives::Text), text::upper),
+    filter("lower", &[], 0, (Takes::Printable, Gives::Text), text::lower),
+    filter("title", &[], 0, (Takes::Printable, Gives::Text), text::title),
+    filter("trim", &["characters"], 0, (Takes::Printable, Gives::Text), text::trim),
+    filter("replace", &["old", "new"], 2, (Takes::Printable, Gives::Text), text::replace),
+    filter("truncate", &["length", "killwords", "end"], 0, (Takes::Printable, Gives::Text), text::truncate),
+    filter("round", &["precision", "method"], 0, (Takes::Number, Gives::Number), round),
+    filter("int", &["default"], 0, (Takes::Numeral, Gives::Number), int),
+    filter("float", &["default"], 0, (Takes::Numeral, Gives::Number), float),
+    filter("first", &[], 0, (Takes::Counted, Gives::Element), list::first),
+    filter("last", &[], 0, (Takes::Counted, Gives::Element), list::last),
+    filter("sort", &["reverse", "case_sensitive", "attribute"], 0, (Takes::Elements, Gives::Elements), list::sort),
+    filter("unique", &["case_sensitive", "attribute"], 0, (Takes::Elements, Gives::Elements), list::unique),
+    filter("sum", &["attribute"], 0, (Takes::Numbers, Gives::Number), list::sum),
+    filter("min", &["attribute"], 0, (Takes::Elements, Gives::Element), list::min),
+    filter("max", &["attribute"], 0, (Takes::Elements, Gives::Element), list::max),
+    filter("items", &[], 0, (Takes::Pairs, Gives::Pairs), list::items),
+    filter("tojson", &["indent"], 0, (Takes::Anything, Gives::Text), text::tojson),
+    filter("date", &["format"], 1, (Takes::Moment, Gives::Text), date::date),
+    filter("table", &[], 0, (Takes::Rows, Gives::Text), markdown::table),
+    filter("bullets", &[], 0, (Takes::Elements, Gives::Text), markdown::bullets),
+    filter("escape_markdown", &[], 0, (Takes::Printable, Gives::Text), markdown::escape_markdown),
 ];
 
 /// The filters that the tree has forms of its own for, since they run another filter or test.

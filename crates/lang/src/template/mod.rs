@@ -15,7 +15,6 @@ mod address;
 mod budget;
 mod build;
 mod check;
-mod compared;
 mod eval;
 mod fill;
 mod filled_address;
@@ -32,6 +31,8 @@ mod single;
 mod stop;
 mod stray;
 mod tree;
+pub mod types;
+mod typing;
 mod value;
 
 #[cfg(test)]
@@ -39,7 +40,6 @@ mod tests;
 
 pub use address::{AddressText, address_text};
 pub use check::{expression, text};
-pub(crate) use compared::{Side, comparisons};
 pub use fill::{Compiled, compile};
 pub use filled_address::{FilledAddress, percent};
 pub use filters::listed as filters;
@@ -47,4 +47,6 @@ pub use known::{KnownNames, fill_known};
 pub use scope::Scope;
 pub use single::in_brackets;
 pub use stop::FillError;
+pub(crate) use stray::is_like_a_name;
+pub(crate) use typing::{TypeProblem, TypeProblemKind, typed};
 pub use value::{Value, empty_name, from_json, object, step_value, to_json};

@@ -29,6 +29,21 @@ pub(super) enum Arithmetic {
     Power,
 }
 
+impl Arithmetic {
+    /// As it is written.
+    pub(super) fn sign(self) -> &'static str {
+        match self {
+            Arithmetic::Add => "+",
+            Arithmetic::Subtract => "-",
+            Arithmetic::Multiply => "*",
+            Arithmetic::Divide => "/",
+            Arithmetic::FloorDivide => "//",
+            Arithmetic::Remainder => "%",
+            Arithmetic::Power => "**",
+        }
+    }
+}
+
 impl Number {
     /// The number a value holds; true and false are none.
     pub(super) fn of(value: &Value) -> Option<Number> {

@@ -23,11 +23,9 @@ pub(super) fn calculate(operator: Arithmetic, a: &Value, b: &Value, budget: &mut
             (Some(Number::Whole(times)), None) => repeat(b, times, budget),
             _ => Err(unfit("*", a, b)),
         },
-        Arithmetic::Subtract => Err(unfit("-", a, b)),
-        Arithmetic::Divide => Err(unfit("/", a, b)),
-        Arithmetic::FloorDivide => Err(unfit("//", a, b)),
-        Arithmetic::Remainder => Err(unfit("%", a, b)),
-        Arithmetic::Power => Err(unfit("**", a, b)),
+        Arithmetic::Subtract | Arithmetic::Divide | Arithmetic::FloorDivide | Arithmetic::Remainder | Arithmetic::Power => {
+            Err(unfit(operator.sign(), a, b))
+        }
     }
 }
 

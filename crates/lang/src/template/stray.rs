@@ -4,6 +4,7 @@
 //! that has templates, or behind something that reads like one.
 
 use super::problem::TemplateProblem;
+use crate::model::Text;
 
 /// What expressions begin with.
 pub(super) const ROOTS: [&str; 12] =
@@ -12,6 +13,13 @@ pub(super) const ROOTS: [&str; 12] =
 /// Whether something in a text looks like a template.
 pub(super) fn has_template(source: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|start| source.contains(start))
+}
+
+/// Whether a plain text is what an expression could be: a name of the language with a dot behind it, perhaps with filters.
+pub(crate) fn is_like_a_name(text: &Text) -> bool {
+    let source = text.source.trim();
+    let name = source.strip_prefix(['$', '=']).unwrap_or(source);
+    ROOTS.iter().any(|root| name.starts_with(root)) && (!name.contains(char::is_whitespace) || name.contains('|'))
 }
 
 /// Counts the braces of the parts of one text that are no template.

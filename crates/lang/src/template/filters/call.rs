@@ -17,6 +17,10 @@ pub(in super::super) struct Filter {
     pub(in super::super) parameters: &'static [&'static str],
     /// How many of them must be given.
     pub(in super::super) required: usize,
+    /// What it takes before the `|`.
+    pub(in super::super) takes: super::Takes,
+    /// What it gives.
+    pub(in super::super) gives: super::Gives,
     pub(super) run: fn(FilterCall<'_>) -> Result<Value, FillStop>,
 }
 

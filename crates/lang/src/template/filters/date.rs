@@ -22,6 +22,11 @@ pub(in super::super) fn check_date_format(format: &Value) -> Result<(), FillStop
     if format.len() > LONGEST {
         return Err(FillStop::failed("the format of date has more than 256 bytes"));
     }
+    if !format.contains('%') {
+        let message =
+            format!("the format \"{}\" of date has no \"%\", so it prints as it is; write one such as \"%d.%m.%Y\"", shortened(format));
+        return Err(FillStop::failed(message));
+    }
     if StrftimeItems::new(format).any(|item| matches!(item, Item::Error)) {
         return Err(FillStop::failed(format!(
             "the format \"{}\" of date has a \"%\" that means nothing; write \"%%\" for the sign itself",

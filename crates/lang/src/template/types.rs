@@ -19,6 +19,10 @@ pub enum Type {
     Empty,
     /// A text.
     Text,
+    /// One of these texts.
+    OneOf(Arc<Vec<String>>),
+    /// A text that is a day, such as `2026-11-18`.
+    Date,
     /// A number.
     Number,
     /// True or false.
@@ -60,6 +64,21 @@ impl Type {
         Type::List(Arc::new(of))
     }
 
+    /// One of these texts.
+    pub fn one_of<'a>(values: impl IntoIterator<Item = &'a str>) -> Type {
+        Type::OneOf(Arc::new(values.into_iter().map(str::to_owned).collect()))
+    }
+
+    /// Whether it is a text.
+    pub fn is_text(&self) -> bool {
+        matches!(self, Type::Text | Type::OneOf(_) | Type::Date)
+    }
+
+    /// Whether nothing follows from it: it is not known, or may be empty alone.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self, Type::Any | Type::Empty)
+    }
+
     /// An object with exactly these fields.
     pub fn object<'a>(fields: impl IntoIterator<Item = (&'a str, Type)>) -> Type {
         Type::of_members(fields.into_iter().map(|(name, kind)| (name.to_owned(), Member::sure(kind))), false)
@@ -71,7 +90,7 @@ impl Type {
     }
 
     /// An object with these fields, and perhaps others.
-    pub(super) fn of_members(members: impl Iterator<Item = (String, Member)>, is_open: bool) -> Type {
+    pub(crate) fn of_members(members: impl Iterator<Item = (String, Member)>, is_open: bool) -> Type {
         Type::Object(Arc::new(Object { fields: members.collect(), is_open }))
     }
 
@@ -80,7 +99,7 @@ impl Type {
         match self {
             Type::Any => "anything",
             Type::Empty => "empty",
-            Type::Text => "text",
+            Type::Text | Type::OneOf(_) | Type::Date => "text",
             Type::Number => "a number",
             Type::Boolean => "true or false",
             Type::List(_) => "a list",
@@ -133,6 +152,9 @@ impl Type {
         if known.iter().all(|kind| kind == first) {
             return known.pop();
         }
+        if known.iter().all(Type::is_text) {
+            return Some(known.into_iter().reduce(Type::same).unwrap_or(Type::Text));
+        }
         let mut lists = vec![];
         let mut objects = vec![];
         for kind in &known {
@@ -151,7 +173,15 @@ impl Type {
 
     /// What both are, if they are the same: for elements of a list, of which an author knows which one has what.
     pub fn same(self, other: Type) -> Type {
-        if self == other { self } else { Type::Any }
+        match (self, other) {
+            (one, other) if one == other => one,
+            (Type::OneOf(some), Type::OneOf(others)) => {
+                let new = others.iter().filter(|value| !some.contains(value));
+                Type::one_of(some.iter().chain(new).map(String::as_str))
+            }
+            (one, other) if one.is_text() && other.is_text() => Type::Text,
+            _ => Type::Any,
+        }
     }
 
     /// Whether it has at most so many parts. Parts that are shared count each time they occur.
@@ -174,7 +204,7 @@ impl Type {
         match (self, wanted) {
             (Type::Any | Type::Empty, _) | (_, Type::Any) => true,
             (Type::List(_), Type::List(_)) | (Type::Object(_), Type::Object(_)) => true,
-            (one, other) => one == other,
+            (one, other) => one == other || one.is_text() && other.is_text(),
         }
     }
 }
@@ -210,8 +240,11 @@ fn of_fields(fields: &[Field]) -> Type {
 
 /// The type of a field.
 pub fn of_field(field: &Field) -> Type {
+    let texts: Option<Vec<&str>> = field.one_of.iter().map(Value::as_str).collect();
     match field.kind {
-        FieldKind::Text | FieldKind::Date | FieldKind::Datetime | FieldKind::File | FieldKind::Folder => Type::Text,
+        FieldKind::Text => texts.filter(|values| !values.is_empty()).map_or(Type::Text, Type::one_of),
+        FieldKind::Date => Type::Date,
+        FieldKind::Datetime | FieldKind::File | FieldKind::Folder => Type::Text,
         FieldKind::Number | FieldKind::Integer => Type::Number,
         FieldKind::Boolean => Type::Boolean,
         FieldKind::List => Type::list(field.items.as_ref().map_or(Type::Any, |items| of_field(items))),
@@ -229,7 +262,10 @@ fn of_schema(schema: &Value, depth: usize) -> Type {
         return Type::Any;
     }
     match schema.get("type").and_then(Value::as_str) {
-        Some("string") => Type::Text,
+        Some("string") => match schema.get("enum").and_then(Value::as_array) {
+            Some(values) if values.iter().all(Value::is_string) => Type::one_of(values.iter().filter_map(Value::as_str)),
+            _ => Type::Text,
+        },
         Some("number" | "integer") => Type::Number,
         Some("boolean") => Type::Boolean,
         Some("null") => Type::Empty,

@@ -1,0 +1,38 @@
+//! F202, F205, F206 of what stands inside expressions: filters, operators, loops, comparisons. Each text is typed once.
+
+use super::names::PipelineNames;
+use super::seat::{Seat, TextRole, Texts};
+use super::{Diagnostic, comparison_type, type_mismatch, unknown_field};
+use crate::model::Text;
+use crate::source::Span;
+use crate::template::{TypeProblem, TypeProblemKind, typed};
+
+pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
+    for placed in &texts.all {
+        let Some(seat) = texts.seats.get(placed.seat).filter(|seat| !seat.is_for_others()) else { continue };
+        problems(names, seat, placed.text, placed.role == TextRole::Condition, out);
+    }
+}
+
+fn problems(names: &PipelineNames, seat: &Seat, text: &Text, condition: bool, out: &mut Vec<Diagnostic>) {
+    for problem in typed(text, condition, &|path| names.known_type(seat, path)).problems {
+        let span = place(text, &problem);
+        out.push(match problem.kind {
+            TypeProblemKind::Mismatch(message, help) => type_mismatch::found(span, message).help(help),
+            TypeProblemKind::Comparison(message, help, near) => comparison_type::found(span, message).near(near).help(help),
+            TypeProblemKind::Field(owner, field, known) => unknown_field::of_value(names, span, &owner, &field, known.as_deref()),
+        });
+    }
+}
+
+/// The path that a problem is about, else the statement that it is in.
+fn place(text: &Text, problem: &TypeProblem) -> Span {
+    let inside = |span: &Span| problem.at.is_none_or(|(start, end)| within(text.place.inside(start, end), *span));
+    let mut reads = text.reads.iter().filter(|read| Some(&read.path) == problem.path.as_ref()).map(|read| read.span);
+    let whole = || problem.at.map_or(text.place.span, |(start, end)| text.place.inside(start, end));
+    reads.find(|span| inside(span)).unwrap_or_else(whole)
+}
+
+fn within(outer: Span, inner: Span) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}

@@ -1,0 +1,157 @@
+//! What filters take and give, as types: for checks before a run. A test holds it to what they do.
+
+use super::super::types::Type;
+
+/// What a filter takes; empty is left to the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Takes {
+    /// Any value.
+    Anything,
+    /// What prints on one line: a text, a number, true or false.
+    Printable,
+    /// A date or a time, as a text.
+    Moment,
+    /// What has a length: a list, an object or a text.
+    Counted,
+    /// A list, or an object for its keys.
+    Elements,
+    /// A list of numbers.
+    Numbers,
+    /// A list of objects.
+    Rows,
+    /// An object.
+    Pairs,
+    /// A number.
+    Number,
+    /// A number, or a text that holds one.
+    Numeral,
+}
+
+impl Takes {
+    /// Whether a value of this type may be given.
+    pub(in super::super) fn accepts(self, kind: &Type) -> bool {
+        let is_list = matches!(kind, Type::List(_));
+        let is_object = matches!(kind, Type::Object(_));
+        if matches!(kind, Type::Any | Type::Empty) {
+            return true;
+        }
+        match self {
+            Takes::Anything => true,
+            Takes::Printable | Takes::Numeral => !is_list && !is_object,
+            Takes::Moment => kind.is_text(),
+            Takes::Counted => is_list || is_object || kind.is_text(),
+            Takes::Elements | Takes::Numbers => is_list || is_object,
+            Takes::Rows => matches!(kind, Type::List(row) if matches!(**row, Type::Object(_) | Type::Any | Type::Empty)),
+            Takes::Pairs => is_object,
+            Takes::Number => *kind == Type::Number,
+        }
+    }
+
+    /// In words.
+    pub(in super::super) fn words(self) -> &'static str {
+        match self {
+            Takes::Anything => "any value",
+            Takes::Printable => "a text or a number",
+            Takes::Moment => "a date such as 2026-11-18",
+            Takes::Counted => "a list, an object or a text",
+            Takes::Elements | Takes::Numbers => "a list",
+            Takes::Rows => "a list of rows",
+            Takes::Pairs => "an object",
+            Takes::Number => "a number",
+            Takes::Numeral => "a number, or a text that holds one",
+        }
+    }
+}
+
+/// What a filter gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Gives {
+    /// A text.
+    Text,
+    /// A number.
+    Number,
+    /// A list of texts.
+    Texts,
+    /// An element of what it was given.
+    Element,
+    /// The elements of what it was given, as a list.
+    Elements,
+    /// A list of pairs.
+    Pairs,
+    /// What it was given.
+    Same,
+}
+
+impl Gives {
+    /// What it gives when it is given a value of this type.
+    pub(in super::super) fn of(self, kind: &Type) -> Type {
+        let element = match kind {
+            Type::List(element) => (**element).clone(),
+            Type::Object(_) => Type::Text,
+            kind if kind.is_text() => Type::Text,
+            _ => Type::Any,
+        };
+        match self {
+            Gives::Text => Type::Text,
+            Gives::Number => Type::Number,
+            Gives::Texts => Type::list(Type::Text),
+            Gives::Element => element,
+            Gives::Elements => Type::list(element),
+            Gives::Pairs => Type::list(Type::list(Type::Any)),
+            Gives::Same => kind.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::TextPlace;
+    use crate::template::{Scope, compile, expression, from_json};
+
+    /// A filter with the least it needs.
+    fn call(name: &str) -> String {
+        match name {
+            "replace" => "value | replace(\"a\", \"b\")".to_owned(),
+            "date" => "value | date(\"%Y\")".to_owned(),
+            name => format!("value | {name}"),
+        }
+    }
+
+    #[test]
+    fn a_filter_runs_with_what_its_table_says_it_takes_and_gives_what_it_says() {
+        let values = [
+            json!("2026-11-18"),
+            json!("7"),
+            json!(3.5),
+            json!(true),
+            json!(["a", "b"]),
+            json!([1, 2]),
+            json!([{ "a": 1 }]),
+            json!({ "a": 1 }),
+        ];
+        for filter in super::super::FILTERS {
+            for value in &values {
+                let kind = Type::of_value(value);
+                let text = expression(&call(filter.name), TextPlace::default(), &mut vec![]);
+                let mut scope = Scope::new();
+                scope.set("value", from_json(value));
+                let given = compile(&text).unwrap().fill(&scope);
+                // Of a text only the run knows what it holds, and of a list what may be added and ordered.
+                if filter.takes.accepts(&kind) {
+                    let by_content =
+                        matches!(filter.takes, Takes::Moment | Takes::Numeral | Takes::Numbers) || matches!(kind, Type::List(_));
+                    assert!(given.is_ok() || by_content, "{} of {value}: {given:?}", filter.name);
+                } else {
+                    assert!(given.is_err(), "{} of {value} gives {given:?}", filter.name);
+                }
+                if let Ok(given) = given {
+                    let given = Type::of_value(&crate::template::to_json(&given).unwrap());
+                    assert!(given.fits(&filter.gives.of(&kind)), "{} of {value} gives {given:?}", filter.name);
+                }
+            }
+        }
+    }
+}

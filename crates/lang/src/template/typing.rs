@@ -1,0 +1,458 @@
+//! What an expression gives, and which of its parts cannot work, as far as types are known before a run. What [`super::eval`] would do with a
+//! value decides: what it always stops at is a problem.
+
+mod operations;
+mod words;
+
+use std::sync::Arc;
+
+use minijinja::machinery::ast::CompareOpKind;
+
+use crate::diagnostic::Near;
+use crate::model::{Form, Text};
+
+use super::fill::compile;
+use super::filters::{Filter, Takes};
+use super::print::key_text;
+use super::ready::CompiledForm;
+use super::tree::{Expr, FilterArguments, For, LoopField, SourceRange, Statement, Test};
+use super::types::{Object, Type};
+use super::value::to_json;
+use words::{joining, literal, shown, shown_path};
+
+/// What a text gives, and what is wrong in it.
+#[derive(Debug)]
+pub(crate) struct TextTyping {
+    /// What it gives.
+    pub(crate) kind: Type,
+    /// What cannot work.
+    pub(crate) problems: Vec<TypeProblem>,
+}
+
+/// A part of an expression that cannot work.
+#[derive(Debug)]
+pub(crate) struct TypeProblem {
+    /// The statement that it is in, in bytes of the source; `None`: the whole text.
+    pub(crate) at: Option<SourceRange>,
+    /// The path that it is about.
+    pub(crate) path: Option<Vec<String>>,
+    /// What is wrong.
+    pub(crate) kind: TypeProblemKind,
+}
+
+/// What is wrong with a part of an expression.
+#[derive(Debug)]
+pub(crate) enum TypeProblemKind {
+    /// A value of another type than a filter, an operator or a condition takes.
+    Mismatch(String, String),
+    /// Two sides that are never equal, or cannot be ordered.
+    Comparison(String, String, Near),
+    /// A field that the value of a loop or a filter does not have: what owns it, the field, and those that there are.
+    Field(String, String, Option<Arc<Object>>),
+}
+
+/// Works out what a text gives. `of` says what a path is; [`Type::Any`] where that is not known. In a `condition` all that `and` and `or` join must be
+/// true or false.
+pub(crate) fn typed(text: &Text, condition: bool, of: &dyn Fn(&[String]) -> Type) -> TextTyping {
+    let mut typing = TypingWalk { of, locals: vec![], loops: vec![], at: None, problems: vec![] };
+    let Ok(compiled) = (match text.form {
+        Form::Plain => return TextTyping { kind: Type::Text, problems: vec![] },
+        Form::Bare | Form::Sole | Form::Template => compile(text),
+    }) else {
+        return TextTyping { kind: Type::Any, problems: vec![] };
+    };
+    let kind = match compiled.form() {
+        CompiledForm::Plain(_) => Type::Text,
+        CompiledForm::Template(nodes) => {
+            typing.statements(nodes);
+            Type::Text
+        }
+        CompiledForm::Expression(expression) if condition => typing.strict_condition(expression),
+        CompiledForm::Expression(expression) => typing.expression(expression),
+    };
+    TextTyping { kind, problems: typing.problems }
+}
+
+struct TypingWalk<'a> {
+    of: &'a dyn Fn(&[String]) -> Type,
+    locals: Vec<Type>,
+    /// What the elements of each loop around are.
+    loops: Vec<Type>,
+    at: Option<SourceRange>,
+    problems: Vec<TypeProblem>,
+}
+
+impl TypingWalk<'_> {
+    fn statements(&mut self, nodes: &[Statement]) {
+        for node in nodes {
+            match node {
+                Statement::Raw(_) => {}
+                Statement::Print(expression, at) => {
+                    self.at = Some(*at);
+                    self.expression(expression);
+                }
+                Statement::If(branches, otherwise) => {
+                    for branch in branches {
+                        self.at = Some(branch.at);
+                        self.condition(&branch.condition);
+                        self.statements(&branch.body);
+                    }
+                    self.statements(otherwise);
+                }
+                Statement::For(repeat) => self.repeat(repeat),
+            }
+        }
+    }
+
+    fn repeat(&mut self, repeat: &For) {
+        self.at = Some(repeat.at);
+        let element = self.elements(&repeat.list, "for goes through a list");
+        let before = self.locals.len();
+        match (repeat.names, &element) {
+            (1, element) => self.locals.push(element.clone()),
+            (names, Type::List(of)) => self.locals.extend(std::iter::repeat_n((**of).clone(), names)),
+            (names, _) => self.locals.extend(std::iter::repeat_n(Type::Any, names)),
+        }
+        repeat.condition.iter().for_each(|condition| self.condition(condition));
+        self.loops.push(element);
+        self.statements(&repeat.body);
+        self.loops.pop();
+        self.locals.truncate(before);
+        self.statements(&repeat.otherwise);
+    }
+
+    /// What the elements of a list are; of an object its keys are meant.
+    fn elements(&mut self, list: &Expr, takes: &str) -> Type {
+        match self.expression(list) {
+            Type::List(element) => (*element).clone(),
+            Type::Object(_) => Type::Text,
+            Type::Any | Type::Empty => Type::Any,
+            kind @ (Type::Text | Type::OneOf(_) | Type::Date | Type::Number | Type::Boolean) => {
+                self.mismatch(list, takes, &kind, WantedType::List);
+                Type::Any
+            }
+        }
+    }
+
+    /// A condition that must give true or false, and not only something that counts as true: both sides of `and` and `or` may be what it gives.
+    fn strict_condition(&mut self, expression: &Expr) -> Type {
+        match expression {
+            Expr::And(left, right) | Expr::Or(left, right) => {
+                for side in [left, right] {
+                    let kind = self.strict_condition(side);
+                    if !matches!(kind, Type::Any | Type::Empty | Type::Boolean) && !self.alone(side, expression) {
+                        let what = format!("both sides of \"{}\" must be true or false", joining(expression));
+                        self.mismatch(side, &what, &kind, WantedType::Condition);
+                    }
+                }
+                Type::Boolean
+            }
+            other => self.expression(other),
+        }
+    }
+
+    /// A condition for which each value counts as true or false.
+    fn condition(&mut self, expression: &Expr) {
+        match expression {
+            Expr::And(left, right) | Expr::Or(left, right) => {
+                for side in [left, right] {
+                    self.condition(side);
+                    self.alone(side, expression);
+                }
+            }
+            Expr::Not(inner) => self.condition(inner),
+            other => drop(self.expression(other)),
+        }
+    }
+
+    /// `a == "x" or "y"`: a text or a number beside `and` or `or` is no comparison.
+    fn alone(&mut self, side: &Expr, whole: &Expr) -> bool {
+        let (Expr::Constant(value), Expr::And(left, _) | Expr::Or(left, _)) = (side, whole) else { return false };
+        if value.as_str().is_none() && !value.is_number() {
+            return false;
+        }
+        let word = joining(whole);
+        let mut compared = &**left;
+        while let Expr::And(_, last) | Expr::Or(_, last) = compared {
+            compared = last;
+        }
+        let shown = literal(value);
+        let help = match compared {
+            Expr::Compare(first, rest) if rest.len() == 1 && shown_path(first).is_some() => {
+                let (path, sign) =
+                    (shown_path(first).unwrap_or_default(), if matches!(rest[0].0, CompareOpKind::Ne) { "!=" } else { "==" });
+                format!("write {word} {path} {sign} {shown}")
+            }
+            _ => format!("compare something with it, as in: {word} name == {shown}"),
+        };
+        self.push(side, TypeProblemKind::Mismatch(format!("{shown} after \"{word}\" is compared with nothing"), help));
+        true
+    }
+
+    fn push(&mut self, about: &Expr, kind: TypeProblemKind) {
+        self.problems.push(TypeProblem { at: self.at, path: about.names(), kind });
+    }
+
+    /// `what` takes another value than this.
+    fn mismatch(&mut self, about: &Expr, what: &str, kind: &Type, wanted: WantedType) {
+        let shown = shown(about);
+        let message = format!("{what}; {shown} is {}", kind.words());
+        self.push(about, TypeProblemKind::Mismatch(message, wanted.help(&shown_path(about).unwrap_or_default(), kind)));
+    }
+
+    fn expression(&mut self, expression: &Expr) -> Type {
+        if let Some(names) = expression.names() {
+            return (self.of)(&names);
+        }
+        match expression {
+            Expr::Constant(value) => to_json(value).map_or(Type::Any, |value| Type::of_value(&value)),
+            Expr::Global(_) | Expr::Missing => Type::Any,
+            Expr::Local(index) => self.locals.get(*index).cloned().unwrap_or(Type::Any),
+            Expr::Loop(index, field) => match field {
+                LoopField::Index | LoopField::Index0 | LoopField::RevIndex | LoopField::RevIndex0 | LoopField::Length => Type::Number,
+                LoopField::First | LoopField::Last => Type::Boolean,
+                LoopField::PrevItem | LoopField::NextItem => self.loops.get(*index).cloned().unwrap_or(Type::Any),
+            },
+            Expr::Attribute(base, name) => {
+                let kind = self.expression(base);
+                self.field(base, kind, name)
+            }
+            Expr::Item(base, key) => {
+                let kind = self.expression(base);
+                self.expression(key);
+                match (&kind, &**key) {
+                    (Type::Object(_), Expr::Constant(name)) if name.as_str().is_some() => self.field(base, kind, &key_text(name)),
+                    (Type::List(element), Expr::Constant(place)) if place.is_integer() => (**element).clone(),
+                    _ => Type::Any,
+                }
+            }
+            Expr::Slice(base, bounds) => {
+                bounds.iter().flatten().for_each(|bound| drop(self.expression(bound)));
+                match self.expression(base) {
+                    Type::OneOf(_) | Type::Date => Type::Text,
+                    kind @ (Type::List(_) | Type::Text) => kind,
+                    Type::Any | Type::Empty => Type::Any,
+                    kind @ (Type::Number | Type::Boolean | Type::Object(_)) => {
+                        self.mismatch(base, "[from:to] takes a part of a list or a text", &kind, WantedType::Other);
+                        Type::Any
+                    }
+                }
+            }
+            Expr::Not(inner) => {
+                self.condition(inner);
+                Type::Boolean
+            }
+            Expr::Negative(inner) => {
+                let kind = self.expression(inner);
+                if !matches!(kind, Type::Any | Type::Empty | Type::Number) {
+                    self.mismatch(inner, "\"-\" takes a number", &kind, WantedType::Number);
+                }
+                Type::Number
+            }
+            Expr::And(left, right) | Expr::Or(left, right) => {
+                let kinds = vec![self.expression(left), self.expression(right)];
+                either(kinds)
+            }
+            Expr::Arithmetic(operator, left, right) => self.calculation(*operator, left, right),
+            Expr::Concatenate(left, right) => {
+                self.expression(left);
+                self.expression(right);
+                Type::Text
+            }
+            Expr::Compare(first, rest) => {
+                let mut left = (&**first, self.expression(first));
+                for (comparison, right) in rest {
+                    let right = (right, self.expression(right));
+                    self.compare(*comparison, &left, &right);
+                    left = right;
+                }
+                Type::Boolean
+            }
+            Expr::If(both, otherwise) => {
+                let [condition, yes] = &**both;
+                self.condition(condition);
+                let yes = self.expression(yes);
+                let no = otherwise.as_ref().map_or(Type::Empty, |no| self.expression(no));
+                either(vec![yes, no])
+            }
+            Expr::List(items) => {
+                let kinds: Vec<Type> = items.iter().map(|item| self.expression(item)).collect();
+                Type::list(kinds.into_iter().reduce(Type::same).unwrap_or(Type::Any))
+            }
+            Expr::Map(pairs) => {
+                let mut fields = vec![];
+                let mut is_whole = true;
+                for (key, value) in pairs {
+                    let kind = self.expression(value);
+                    match key {
+                        Expr::Constant(name) => fields.push((key_text(name), kind)),
+                        _ => is_whole = false,
+                    }
+                }
+                let fields = fields.iter().map(|(name, kind)| (name.as_str(), kind.clone()));
+                if is_whole { Type::object(fields) } else { Type::open_object(fields) }
+            }
+            Expr::Range(arguments) => {
+                self.arguments(arguments);
+                Type::list(Type::Number)
+            }
+            Expr::Filter(filter, value, arguments) => {
+                let kind = self.expression(value);
+                self.arguments(arguments);
+                self.filtered(filter, value, kind, arguments)
+            }
+            Expr::Default(value, arguments) => {
+                let kind = self.expression(value);
+                let other = arguments.first().and_then(Option::as_ref).map_or(Type::Text, |other| self.expression(other));
+                either(vec![kind, other])
+            }
+            Expr::Defined(_) => Type::Boolean,
+            Expr::Test(test, value, other) => {
+                let value = (&**value, self.expression(value));
+                if let (Test::In, Some(other)) = (test, other) {
+                    let list = (&**other, self.expression(other));
+                    self.compare(CompareOpKind::In, &value, &list);
+                }
+                Type::Boolean
+            }
+            Expr::MapFilter(filter, list, arguments) => {
+                let element = self.elements(list, "the filter map takes a list");
+                self.arguments(arguments);
+                Type::list(match filter.gives.of(&element) {
+                    _ if !filter.takes.accepts(&element) => {
+                        let what = format!("the filter {} takes {}", filter.name, filter.takes.words());
+                        let message = format!("{what}; each element of {} is {}", shown(list), element.words());
+                        self.push(list, TypeProblemKind::Mismatch(message, "name another list, or convert its elements".to_owned()));
+                        Type::Any
+                    }
+                    kind => kind,
+                })
+            }
+            Expr::MapAttribute(list, attribute, default) => {
+                let element = self.elements(list, "the filter map takes a list");
+                let default = default.as_ref().map(|default| self.expression(default));
+                let kind = self.named_field(list, element, attribute);
+                Type::list(either([Some(kind), default].into_iter().flatten().collect()))
+            }
+            Expr::Select { keep, list, attribute, test } => {
+                let takes = format!("the filter {} takes a list", if *keep { "selectattr" } else { "rejectattr" });
+                let element = self.elements(list, &takes);
+                if let Some((_, Some(other))) = test {
+                    self.expression(other);
+                }
+                self.named_field(list, element.clone(), attribute);
+                Type::list(element)
+            }
+        }
+    }
+
+    fn arguments(&mut self, arguments: &FilterArguments) {
+        arguments.iter().flatten().for_each(|argument| drop(self.expression(argument)));
+    }
+
+    /// The field of a value that no path names.
+    fn field(&mut self, base: &Expr, kind: Type, name: &str) -> Type {
+        let known = match &kind {
+            Type::Any | Type::Empty => return Type::Any,
+            Type::Object(object) => match object.fields.get(name) {
+                Some(member) => return member.kind.clone(),
+                None if object.is_open => return Type::Any,
+                None => Some(Arc::clone(object)),
+            },
+            Type::Text | Type::OneOf(_) | Type::Date | Type::Number | Type::Boolean | Type::List(_) => None,
+        };
+        let owner = match base {
+            Expr::Local(_) => "the element of the loop".to_owned(),
+            base => shown(base),
+        };
+        let owner = if known.is_some() { owner } else { format!("{owner} is {} and", kind.words()) };
+        self.push(base, TypeProblemKind::Field(owner, name.to_owned(), known));
+        Type::Any
+    }
+
+    /// The field of each element, where it is written out.
+    fn named_field(&mut self, list: &Expr, element: Type, attribute: &Expr) -> Type {
+        let Expr::Constant(name) = attribute else { return Type::Any };
+        let Some(path) = name.as_str() else { return Type::Any };
+        let mut kind = element;
+        for name in path.split('.') {
+            let Type::Object(object) = &kind else { return Type::Any };
+            kind = match object.fields.get(name) {
+                Some(member) => member.kind.clone(),
+                None if object.is_open => Type::Any,
+                None => {
+                    let owner = format!("each element of {}", shown(list));
+                    self.push(list, TypeProblemKind::Field(owner, name.to_owned(), Some(Arc::clone(object))));
+                    Type::Any
+                }
+            };
+        }
+        kind
+    }
+
+    fn filtered(&mut self, filter: &'static Filter, value: &Expr, kind: Type, arguments: &FilterArguments) -> Type {
+        if !filter.takes.accepts(&kind) {
+            let what = format!("the filter {} takes {}", filter.name, filter.takes.words());
+            self.mismatch(value, &what, &kind, WantedType::of(filter.takes));
+            return filter.gives.of(&Type::Any);
+        }
+        let place = filter.parameters.iter().position(|name| *name == "attribute");
+        let attribute = place.and_then(|place| arguments.get(place)).and_then(Option::as_ref);
+        if let (Type::List(element), true) = (&kind, filter.takes == Takes::Numbers || attribute.is_some()) {
+            let judged = match attribute {
+                Some(attribute) => self.named_field(value, (**element).clone(), attribute),
+                None => (**element).clone(),
+            };
+            if filter.takes == Takes::Numbers && !matches!(judged, Type::Any | Type::Empty | Type::Number) {
+                let (what, shown) = (format!("the filter {} adds numbers", filter.name), shown(value));
+                let message = format!("{what}; each element of {shown} is {}", judged.words());
+                let help = match (judged.is_text(), attribute) {
+                    (true, None) => match shown_path(value) {
+                        Some(path) => format!("write {path} | map(\"float\") | {}", filter.name),
+                        None => format!("write | map(\"float\") before | {}", filter.name),
+                    },
+                    _ => "name a list of numbers, or a field that is one: sum(attribute=\"hours\")".to_owned(),
+                };
+                self.push(value, TypeProblemKind::Mismatch(message, help));
+            }
+        }
+        filter.gives.of(&kind)
+    }
+}
+
+/// What an author most likely wanted where another type is.
+#[derive(Clone, Copy)]
+enum WantedType {
+    List,
+    Number,
+    Condition,
+    Other,
+}
+
+impl WantedType {
+    fn of(takes: Takes) -> WantedType {
+        match takes {
+            Takes::Elements | Takes::Numbers | Takes::Rows => WantedType::List,
+            Takes::Number => WantedType::Number,
+            Takes::Anything | Takes::Printable | Takes::Moment | Takes::Counted | Takes::Pairs | Takes::Numeral => WantedType::Other,
+        }
+    }
+
+    fn help(self, shown: &str, kind: &Type) -> String {
+        match (self, kind) {
+            (WantedType::Condition, kind) if kind.is_text() => format!("compare it, as in: {shown} != \"\""),
+            (WantedType::Condition, Type::Number) => format!("compare it, as in: {shown} > 0"),
+            (WantedType::Condition, Type::List(_) | Type::Object(_)) => format!("ask how long it is, as in: {shown} | length > 0"),
+            (WantedType::List, kind) if kind.is_text() => format!("split it, as in: {shown} | split(\",\")"),
+            (WantedType::Number, kind) if kind.is_text() => format!("turn it into a number: {shown} | float"),
+            (_, Type::List(_)) => format!("take an element, as in: {shown} | first, or join them: {shown} | join(\", \")"),
+            (_, Type::Object(_)) => "name one of its fields".to_owned(),
+            _ => "name another value".to_owned(),
+        }
+    }
+}
+
+fn either(kinds: Vec<Type>) -> Type {
+    // What may be anything stays so.
+    if kinds.contains(&Type::Any) { Type::Any } else { Type::either(kinds).unwrap_or(Type::Any) }
+}

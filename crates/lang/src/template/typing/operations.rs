@@ -1,0 +1,127 @@
+//! What operators do with values of known types: sums and comparisons.
+
+use minijinja::machinery::ast::CompareOpKind;
+
+use super::super::number::Arithmetic;
+use super::super::tree::Expr;
+use super::super::types::Type;
+use super::words::{described, shown};
+use super::{TypeProblemKind, TypingWalk, WantedType};
+use crate::diagnostic::{Near, did_you_mean, quoted};
+
+impl TypingWalk<'_> {
+    pub(super) fn calculation(&mut self, operator: Arithmetic, left: &Expr, right: &Expr) -> Type {
+        let (one, other) = (self.expression(left), self.expression(right));
+        let is_number = |kind: &Type| *kind == Type::Number;
+        if one.is_open() || other.is_open() {
+            let known = if one.is_open() { &other } else { &one };
+            let sums = matches!(operator, Arithmetic::Add | Arithmetic::Multiply);
+            let fits = matches!(known, Type::Text | Type::OneOf(_) | Type::Date | Type::List(_)) && sums;
+            if known.is_open() || is_number(known) || fits {
+                return if sums { Type::Any } else { Type::Number };
+            }
+        }
+        match operator {
+            _ if is_number(&one) && is_number(&other) => return Type::Number,
+            Arithmetic::Add if one.is_text() && other.is_text() => return Type::Text,
+            Arithmetic::Add => {
+                if let (Type::List(one), Type::List(other)) = (&one, &other) {
+                    return Type::list((**one).clone().same((**other).clone()));
+                }
+            }
+            Arithmetic::Multiply => {
+                let repeats = |one: &Type, other: &Type| is_number(other) && (one.is_text() || matches!(one, Type::List(_)));
+                if repeats(&one, &other) || repeats(&other, &one) {
+                    let kind = if is_number(&one) { other } else { one };
+                    return if kind.is_text() { Type::Text } else { kind };
+                }
+            }
+            Arithmetic::Subtract | Arithmetic::Divide | Arithmetic::FloorDivide | Arithmetic::Remainder | Arithmetic::Power => {}
+        }
+        let about = if is_number(&one) || one.is_open() { right } else { left };
+        let sign = operator.sign();
+        let message = format!("\"{sign}\" cannot join {} ({}) and {} ({})", shown(left), one.words(), shown(right), other.words());
+        let help = match operator {
+            Arithmetic::Add if one.is_text() || other.is_text() => {
+                format!("write {} ~ {} for a text, or turn the text into a number with | float", shown(left), shown(right))
+            }
+            _ if one.is_text() || other.is_text() => format!("turn the text into a number: ({} | float)", shown(about)),
+            _ => "name two numbers".to_owned(),
+        };
+        self.push(about, TypeProblemKind::Mismatch(message, help));
+        Type::Any
+    }
+
+    pub(super) fn compare(&mut self, comparison: CompareOpKind, left: &(&Expr, Type), right: &(&Expr, Type)) {
+        let ((one, kind), (other, wanted)) = (left, right);
+        let about = if one.names().is_some() || other.names().is_none() { one } else { other };
+        if kind.is_open() || wanted.is_open() {
+            return;
+        }
+        if matches!(comparison, CompareOpKind::In | CompareOpKind::NotIn) {
+            match wanted {
+                Type::Number | Type::Boolean => {
+                    self.mismatch(other, "\"in\" takes a list, a text or an object", wanted, WantedType::Other);
+                }
+                Type::List(element) if !element.is_open() && !kind.fits(element) => {
+                    let message = format!("{} is looked for in a list whose elements are {}", described(one, kind), element.words());
+                    self.push(about, never_equal(message, "look for a value of that type"));
+                }
+                Type::List(element) => match other {
+                    Expr::List(items) => items.iter().for_each(|item| self.among(one, kind, item, false)),
+                    _ => self.among(other, element, one, false),
+                },
+                Type::Text | Type::OneOf(_) | Type::Date if !kind.is_text() => {
+                    let message = format!("{} is looked for in {}", described(one, kind), described(other, wanted));
+                    self.push(about, never_equal(message, "a text can only hold a text: write the value in quotes"));
+                }
+                Type::Text | Type::OneOf(_) | Type::Date | Type::Object(_) | Type::Any | Type::Empty => {}
+            }
+            return;
+        }
+        if kind.fits(wanted) {
+            self.no_date(one, kind, other);
+            self.no_date(other, wanted, one);
+            if matches!(comparison, CompareOpKind::Eq | CompareOpKind::Ne) {
+                let negated = matches!(comparison, CompareOpKind::Ne);
+                self.among(one, kind, other, negated);
+                self.among(other, wanted, one, negated);
+            }
+            return;
+        }
+        let message = format!("this compares {} with {}", described(one, kind), described(other, wanted));
+        let help = match (kind, wanted) {
+            (Type::Number, other) | (other, Type::Number) if other.is_text() => {
+                "write both as numbers (without quotes, or with | int), or both as texts"
+            }
+            (Type::Boolean, _) | (_, Type::Boolean) => "compare with true or false, without quotes",
+            _ => "compare values of one type",
+        };
+        self.push(about, never_equal(message, help));
+    }
+
+    /// A date that is compared with a text which is none.
+    fn no_date(&mut self, side: &Expr, kind: &Type, other: &Expr) {
+        let (Type::Date, Expr::Constant(value)) = (kind, other) else { return };
+        let Some(value) = value.as_str().filter(|value| !value.is_empty()) else { return };
+        if value.get(..10).is_none_or(|day| chrono::NaiveDate::parse_from_str(day, "%Y-%m-%d").is_err()) {
+            let message = format!("{} is a date such as 2026-11-18, which is compared with {}", shown(side), quoted(value));
+            self.push(side, never_equal(message, "write the date as 2026-11-18: year, month, day"));
+        }
+    }
+
+    /// A text that is compared with a value which is none of those it can have.
+    fn among(&mut self, side: &Expr, kind: &Type, other: &Expr, negated: bool) {
+        let (Type::OneOf(values), Expr::Constant(value)) = (kind, other) else { return };
+        let Some(value) = value.as_str().filter(|value| !values.iter().any(|known| known == value)) else { return };
+        let near = did_you_mean(value, values.iter().map(String::as_str));
+        let how = if negated { "is always another text than" } else { "is never" };
+        let message = format!("{} {how} {}{near}", shown(side), quoted(value));
+        let help = format!("use one of: {}", values.join(", "));
+        self.push(if side.names().is_some() { side } else { other }, TypeProblemKind::Comparison(message, help, near));
+    }
+}
+
+fn never_equal(message: String, help: &str) -> TypeProblemKind {
+    TypeProblemKind::Comparison(message, help.to_owned(), Near::default())
+}
