@@ -43,6 +43,7 @@ mod markdown;
 mod masked_record;
 mod mcp_server;
 mod missing_data;
+mod mistakes;
 mod mutations;
 mod names;
 mod places;

@@ -13,7 +13,7 @@ use super::{each, slipped, with};
 
 /// Codes with an edit, where what was meant is plain.
 const WITH_EDIT: &[&str] =
-    &["F001", "F002", "F005", "F007", "F009", "F010", "F020", "F102", "F207", "F212", "F214", "F218", "F219", "F221", "F900"];
+    &["F001", "F002", "F005", "F007", "F009", "F010", "F020", "F102", "F207", "F212", "F214", "F218", "F219", "F221", "F222", "F900"];
 
 /// Codes without an edit, by reason.
 const WITHOUT_EDIT: &[(&str, &[&str])] = &[
@@ -21,7 +21,7 @@ const WITHOUT_EDIT: &[(&str, &[&str])] = &[
         "the author decides which of two parts stays",
         &[
             "F003", "F006", "F013", "F018", "F109", "F110", "F111", "F400", "F401", "F402", "F409", "F414", "F421", "F430", "F501", "F502",
-            "F503", "F504", "F507", "F508", "F610",
+            "F503", "F504", "F507", "F508", "F509", "F610",
         ],
     ),
     (
@@ -37,7 +37,7 @@ const WITHOUT_EDIT: &[(&str, &[&str])] = &[
         "the mistake may be here or in another file",
         &[
             "F016", "F017", "F019", "F021", "F025", "F104", "F105", "F106", "F107", "F112", "F113", "F210", "F301", "F304", "F408", "F410",
-            "F411", "F413", "F415", "F420", "F422", "F702", "F704",
+            "F411", "F413", "F415", "F416", "F420", "F422", "F702", "F704",
         ],
     ),
     (

@@ -120,6 +120,7 @@ codes! {
     DollarBraces = "F219", "dollar-braces", Warning, true;
     AbsentSection = "F220", "absent-section", Warning, true;
     WholeStep = "F221", "whole-step", Warning, true;
+    ElementUnread = "F222", "element-unread", Warning, true;
     UnknownReference = "F300", "unknown-reference", Error, false;
     UnusedDefinition = "F301", "unused-definition", Warning, true;
     ToolNotOpen = "F302", "tool-not-open", Error, false;
@@ -152,6 +153,7 @@ codes! {
     OtherwiseFails = "F413", "otherwise-fails", Error, false;
     JudgeIsAuthor = "F414", "judge-is-author", Warning, true;
     DraftPastGate = "F415", "draft-past-gate", Warning, true;
+    PatternSlashes = "F416", "pattern-slashes", Warning, true;
     ChannelImpossible = "F420", "channel-impossible", Error, false;
     ChannelConflict = "F421", "channel-conflict", Error, false;
     RawSend = "F422", "raw-send", Warning, true;
@@ -165,6 +167,7 @@ codes! {
     UnpricedModel = "F506", "unpriced-model", Error, false;
     NestedRetry = "F507", "nested-retry", Warning, true;
     CacheHidesEffect = "F508", "cache-hides-effect", Error, false;
+    SameKey = "F509", "same-key", Warning, true;
     SecretInFile = "F600", "secret-in-file", Error, true;
     SecretInText = "F601", "secret-in-text", Error, false;
     SecretInAddress = "F602", "secret-in-address", Error, false;

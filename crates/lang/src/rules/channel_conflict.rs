@@ -1,4 +1,4 @@
-//! F421: the body of a channel cannot show what `markdown` allows.
+//! F421: parts of a channel contradict each other: its body cannot show what `markdown` allows, or its indicator has no place for a number.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{Body, Channel, Features, Markup};
@@ -8,9 +8,17 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     pipeline.pipeline.channels.iter().for_each(|channel| conflict(channel, out));
 }
 
-/// F421: the body cannot show what `markdown` allows.
+/// F421: the body cannot show what `markdown` allows, or the indicator cannot number its parts.
 pub(super) fn conflict(channel: &Channel, out: &mut Vec<Diagnostic>) {
     let name = quoted(&channel.name);
+    if let Some(indicator) = channel.split.as_ref().map(|split| &split.indicator)
+        && !indicator.trim().is_empty()
+        && (indicator.contains("{{") || !indicator.contains("{part}"))
+    {
+        let message = format!("channel {name}: the indicator {} has no {{part}} to number its parts with", quoted(indicator));
+        let help = "write the numbers in single braces, as in indicator: \"({part}/{parts})\"";
+        out.push(found(channel, &message).help(help));
+    }
     let (message, help) = match channel.body {
         Body::Text if channel.markdown != Features::NONE => {
             let words = channel.markdown.words();
@@ -22,13 +30,27 @@ pub(super) fn conflict(channel: &Channel, out: &mut Vec<Diagnostic>) {
         }
         Body::Text | Body::Markup | Body::Markdown | Body::Html | Body::AdaptiveCard => return,
     };
-    out.push(finding(Code::ChannelConflict, channel.span, &message).help(help));
+    out.push(found(channel, &message).help(help));
+}
+
+fn found(channel: &Channel, message: &str) -> Diagnostic {
+    finding(Code::ChannelConflict, channel.span, message)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::with_channel;
     use super::*;
+
+    #[test]
+    fn an_indicator_numbers_its_parts() {
+        for indicator in ["({{part}}/{{parts}})", "(%d/%d)", "of {parts}"] {
+            let said = with_channel(check, &format!("split: {{ most_parts: 3, indicator: \"{indicator}\" }}"), "");
+            assert!(said.contains(" has no {part} to number its parts with"), "{indicator}: {said}");
+        }
+        assert_eq!(with_channel(check, "split: { most_parts: 3, indicator: \"{part} of {parts}\" }", ""), "");
+        assert_eq!(with_channel(check, "split: { most_parts: 3, indicator: \"\" }", ""), "");
+    }
 
     #[test]
     fn a_body_shows_what_markdown_allows() {

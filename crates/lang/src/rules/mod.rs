@@ -22,6 +22,7 @@ mod dollar_braces;
 mod draft_past_gate;
 mod effect_with_retry;
 mod effects;
+mod element_unread;
 mod embed_model;
 mod expression_types;
 mod fallback_circle;
@@ -70,6 +71,7 @@ mod roles;
 mod route_case_hidden;
 mod route_open;
 mod same_file_written;
+mod same_key;
 mod scorecards;
 pub mod seat;
 mod second_refinement;
@@ -77,6 +79,7 @@ mod secret_in_address;
 mod secret_in_file;
 mod secret_in_text;
 mod secret_to_open_host;
+mod slashes;
 mod step_paths;
 mod step_reads;
 mod style_conflict;
@@ -153,6 +156,7 @@ const RULES: &[Rule] = &[
     feedback_unread::check,
     judge_missing::check,
     check_impossible::check,
+    slashes::check,
     check_against_channel::check,
     text_past_gate::check,
     gate_too_late::check,
@@ -174,6 +178,7 @@ const RULES: &[Rule] = &[
     unpriced_model::check,
     nested_retry::check,
     cache_hides_effect::check,
+    same_key::check,
     too_many_calls::check,
     secret_in_file::check,
     secret_in_text::check,

@@ -22,6 +22,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
 fn hidden(id: &str, route: &RouteStep, out: &mut Vec<Diagnostic>) {
     let mut earlier: HashMap<Vec<String>, (usize, Span)> = HashMap::new();
     let mut longest = 0;
+    let mut conditions: HashMap<&str, (usize, Span)> = HashMap::new();
     for (number, case) in route.cases.iter().enumerate() {
         let phrases: Vec<Vec<String>> = case.phrases.iter().map(|phrase| phrase_words(&phrase.value)).collect();
         let takers: Vec<_> = phrases.iter().map(|words| taken(words, &earlier, longest)).collect();
@@ -29,10 +30,23 @@ fn hidden(id: &str, route: &RouteStep, out: &mut Vec<Diagnostic>) {
         if let (true, Some(Some((taker, span))), Some(phrase)) = (is_hidden, takers.first(), case.phrases.first()) {
             let message = format!("case {} of route \"{id}\" is never chosen: case {} matches the same phrase", number + 1, taker + 1);
             out.push(
-                Diagnostic::new(Code::RouteCaseHidden, phrase.span, message)
+                found(phrase.span, message)
                     .related(*span, "this is found first")
                     .help("put the case with the longer phrase first, or change one of the two"),
             );
+        }
+        if let Some(when) = case.when.as_ref().filter(|_| case.phrases.is_empty()) {
+            match conditions.get(when.source.trim()) {
+                Some((first, span)) => out.push(
+                    found(
+                        when.place.span,
+                        format!("case {} of route \"{id}\" is never chosen: case {} has the same condition", number + 1, first + 1),
+                    )
+                    .related(*span, "this is found first")
+                    .help("change one of the two conditions, or remove the case"),
+                ),
+                None => drop(conditions.insert(when.source.trim(), (number, when.place.span))),
+            }
         }
         for (words, phrase) in phrases.into_iter().zip(&case.phrases) {
             longest = longest.max(words.len());
@@ -41,6 +55,10 @@ fn hidden(id: &str, route: &RouteStep, out: &mut Vec<Diagnostic>) {
             }
         }
     }
+}
+
+fn found(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::RouteCaseHidden, span, message)
 }
 
 /// The earlier case that fits whenever these words occur.
