@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Uses flow as people use it in builds and editors: its hooks by pre-commit itself, the steps of its GitHub action by bash with the variables of a runner,
-# the examples of docs/ci.md against the schemas of the services, and the packed extension for VS Code against a stand-in for the editor.
+# the examples of docs/ci.md against the schemas of the services, the summary of a pull request by GitHub's parser of Markdown, and the packed extension for VS Code against a stand-in for the editor.
 #
 #     tests/real/ci/check.sh target/debug/flow
 set -euo pipefail
@@ -10,6 +10,7 @@ cd "$(dirname "$0")/../../.."
 .real/ci/bin/python -m pip install --quiet --disable-pip-version-check -r tests/real/ci/requirements.txt
 .real/ci/bin/python tests/real/ci/hooks.py "$flow"
 .real/ci/bin/python tests/real/ci/action.py "$flow"
+.real/ci/bin/python tests/real/ci/summary.py "$flow"
 
 npm ci --silent --ignore-scripts --prefix tests/real/ci
 npm ci --silent --ignore-scripts --prefix editors/vscode
