@@ -16,7 +16,7 @@ async function start() {
   const codePages = settings().get("codePages");
   const server = { command, args: ["lsp"] };
   const own = new LanguageClient("flow", "flow", server, {
-    documentSelector: [{ scheme: "file", language: "yaml" }, { scheme: "untitled", language: "yaml" }],
+    documentSelector: [{ scheme: "file", language: "yaml" }],
     initializationOptions: codePages ? { codePages } : {},
   });
   try {
