@@ -9,6 +9,7 @@ mod approve;
 mod arguments;
 mod asking;
 mod audit;
+mod changed;
 mod chat;
 mod conversations;
 mod doctor;

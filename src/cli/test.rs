@@ -1,20 +1,23 @@
 //! `flow test`.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::arguments::{NoTests, SharedOptions, TestFormat, TestOptions};
+use super::changed::Changes;
 use super::refusal::Refusal;
 use super::{Exit, stdout, trust, validate};
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::environment;
-use crate::adapter::files::{cannot, may_write};
+use crate::adapter::files::{cannot, may_write, open_to_write};
 use crate::adapter::mcp::auth::LoginCommand;
 use crate::adapter::stdout::Silent;
 use crate::check::{add_edits, check_file};
 use crate::diagnostic::{Diagnostic, visible};
-use crate::golden::{self, Baseline, Broken, Comparison, LiveModels, Report, Suite, report};
-use crate::report::Findings;
+use crate::golden::{self, Baseline, Broken, Comparison, Golden, LiveModels, Report, Suite, report};
+use crate::port::{AskedFiles, Files};
+use crate::report::{Diff, Findings};
 use crate::runtime::{own_files, place, settings, shown, world};
 
 /// Runs tests.
@@ -41,11 +44,20 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
     let (live, private_hosts) = if options.record || options.live { live(options, shared)? } else { (None, vec![]) };
     let mut suites = vec![];
     let mut broken = vec![];
-    for path in files(options, shared)? {
-        let project = shared.project_of(&path);
-        let mut checked = check_file(&path, &project, &DiskFiles);
+    let changes = Changes::of(&options.changed, shared)?;
+    let paths = files(options, shared)?;
+    let mut touched = 0;
+    for path in &paths {
+        let project = shared.project_of(path);
+        let asked = AskedFiles::over(&DiskFiles);
+        let mut checked = check_file(path, &project, &asked);
+        let is_touched = |changes: &Changes| changes.touch_file(path, &checked, asked) || changes.touch_data(path, &checked);
+        if !changes.as_ref().is_none_or(is_touched) {
+            continue;
+        }
+        touched += 1;
         if checked.has_errors() {
-            add_edits(&mut checked, &path, &project, &DiskFiles);
+            add_edits(&mut checked, path, &project, &DiskFiles);
         }
         let errors = checked.errors();
         if errors.is_empty() {
@@ -54,12 +66,12 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
             {
                 trust::consent(&checked, &tests.pipeline.value, options.trust.is_given, shared)?;
             }
-            suites.extend(Suite::new(&path, checked.loaded, Arc::new(checked.plan)));
+            suites.extend(Suite::new(path, checked.loaded, Arc::new(checked.plan)));
         } else {
-            broken.push(mistakes(&path, &Findings::new(&checked.loaded.sources, &errors), shared));
+            broken.push(mistakes(path, &Findings::new(&checked.loaded.sources, &errors), shared));
         }
     }
-    if let Some(file) = &options.junit {
+    for file in options.junit.iter().chain(&options.summary) {
         may_write(file).map_err(cannot("write", file)).map_err(Refusal::usage)?;
     }
     let how = golden::TrialOptions {
@@ -79,7 +91,10 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
         repeat: options.repeat as usize,
         mutate: options.mutate,
     };
-    let found = Report { broken, ..golden::run(&suites, &how) };
+    let mut found = Report { broken, ..golden::run(&suites, &how) };
+    if let Some(changes) = &changes {
+        accepted(&mut found, changes);
+    }
     let is_gone = |name: &str| is_gone(name, &suites, &found, options);
     let compared = match &baseline {
         Some((file, Ok(before))) => Some((*file, Comparison::of(&found, before, &is_gone))),
@@ -93,6 +108,13 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
     let lost = |file: &Path, error: std::io::Error| Refusal::new(Exit::Failed, cannot("write", file)(error));
     if let Some(file) = &options.junit {
         std::fs::write(file, report::junit(&found)).map_err(|error| lost(file, error))?;
+    }
+    if let Some(file) = &options.summary {
+        let append = |text: String| open_to_write(file, false)?.write_all(text.as_bytes());
+        append(report::markdown(&found)).map_err(|error| lost(file, error))?;
+    }
+    if let Some(changes) = changes.as_ref().filter(|_| !shared.quiet) {
+        tell!("{}", changes.told(touched, paths.len()));
     }
     let is_empty = found.outcomes.is_empty() && found.broken.is_empty();
     if !shared.quiet && !is_empty {
@@ -109,10 +131,21 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
     if printed != Exit::Ok || !is_good {
         return Ok(printed.or(Exit::Findings));
     }
-    if found.outcomes.is_empty() && options.no_tests == NoTests::Fail {
+    let is_untouched = changes.is_some() && touched == 0;
+    if found.outcomes.is_empty() && options.no_tests == NoTests::Fail && !is_untouched {
         return Err(Refusal::new(Exit::NothingRan, no_test(options)));
     }
     Ok(Exit::Ok)
+}
+
+/// Tells goldens that are as this run and that the change has changed, with what they were before.
+fn accepted(found: &mut Report, changes: &Changes) {
+    let goldens = found.outcomes.iter_mut().filter_map(|outcome| outcome.golden.as_mut());
+    for golden in goldens.filter(|golden| golden.state == Golden::Same && changes.has(&golden.path)) {
+        let before = changes.before(&golden.path).unwrap_or_default();
+        golden.diff = DiskFiles.read_text(&golden.path).ok().and_then(|now| Diff::of(&before, &now));
+        golden.state = if golden.diff.is_some() { Golden::Accepted } else { Golden::Same };
+    }
 }
 
 /// Why there is nothing to run.
@@ -167,5 +200,6 @@ fn drawn(found: &Report, options: &TestOptions, shared: &SharedOptions) -> Strin
         TestFormat::Human => report::human(found, shared.look().is_coloured, shared.quiet),
         TestFormat::Json => report::json(found),
         TestFormat::Junit => report::junit(found),
+        TestFormat::Markdown => report::markdown(found),
     }
 }

@@ -6,14 +6,15 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
 use super::arguments::{Format, SharedOptions, ValidateOptions};
+use super::changed::{Changes, asked_of_settings, file_of};
 use super::refusal::Refusal;
 use super::{Exit, stdout};
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::environment::is_set;
-use crate::check::{Several, check_with_edits};
+use crate::check::{Several, add_edits, check_file};
 use crate::diagnostic::{Severity, visible};
 use crate::load::{SettingsOf, load_settings};
-use crate::port::Overlay;
+use crate::port::{AskedFiles, Overlay};
 use crate::report::{self, Findings};
 use crate::runtime::{each_once, find, place_of};
 
@@ -22,18 +23,45 @@ pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<E
     let format = if options.json { Format::Json } else { options.format.unwrap_or_else(default_format) };
     let paths = files(&options.paths, shared)?;
     let input = with_input(&paths)?;
-    let mut several = Several::named(from_here);
+    let changes = Changes::of(&options.changed, shared)?;
+    let mut several = Several::named(match format {
+        Format::Human | Format::Json | Format::Jsonl | Format::Junit => from_here,
+        Format::Sarif | Format::Github | Format::Gitlab => from_repository,
+    });
     let mut seen = BTreeSet::new();
+    let mut add_settings = |path: &Path, of: SettingsOf, several: &mut Several| {
+        let is_new = seen.insert(path.to_path_buf());
+        let is_touched = is_new && changes.as_ref().is_none_or(|changes| changes.touch(&asked_of_settings(path, of)));
+        if let Some(found) = is_touched.then(|| load_settings(path, of, &DiskFiles)).flatten() {
+            several.add_found(&found.sources, &found.diagnostics, &[]);
+        }
+        is_touched
+    };
+    let mut touched = 0;
+    let mut untouched = vec![];
     for path in &paths {
         if let Some(of) = settings_of(path) {
-            add_settings(path, of, &mut several, &mut seen);
+            touched += usize::from(add_settings(path, of, &mut several));
             continue;
         }
         let project = shared.project_of(path);
-        add_settings(&relative(vec![project.join("flow.toml")]).remove(0), SettingsOf::Project, &mut several, &mut seen);
-        several.add(&check_with_edits(path, &project, &input));
+        add_settings(&relative(vec![project.join("flow.toml")]).remove(0), SettingsOf::Project, &mut several);
+        let asked = AskedFiles::over(&input);
+        let mut checked = check_file(path, &project, &asked);
+        if changes.as_ref().is_none_or(|changes| is_input(path) || changes.touch_file(path, &checked, asked)) {
+            touched += 1;
+            add_edits(&mut checked, path, &project, &input);
+            several.add(&checked);
+        } else {
+            several.add_tested(&checked);
+            untouched.push(checked);
+        }
     }
     if options.paths.is_empty() {
+        let tested_before = changes.as_ref().map(|changes| changes.tested_before(shared)).unwrap_or_default();
+        untouched.retain(|checked| several.untested(checked).is_some_and(|found| tested_before.contains(&file_of(checked, found.span))));
+        touched += untouched.len();
+        untouched.iter().for_each(|checked| several.add(checked));
         several.tell_untested();
     }
     let mut shown = std::mem::take(&mut several.diagnostics);
@@ -52,8 +80,12 @@ pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<E
         Format::Jsonl => report::jsonl(&findings),
         Format::Sarif => report::sarif(&findings),
         Format::Github => report::github(&findings),
+        Format::Gitlab => report::gitlab(&findings),
         Format::Junit => report::junit(&findings),
     });
+    if let Some(changes) = changes.filter(|_| !shared.quiet) {
+        tell!("{}", changes.told(touched, paths.len()));
+    }
     if !shared.quiet {
         tell!("{}", report::summary(&findings));
     }
@@ -67,14 +99,6 @@ fn settings_of(path: &Path) -> Option<SettingsOf> {
         "flow.toml" => Some(SettingsOf::Project),
         "config.toml" => Some(SettingsOf::User),
         _ => None,
-    }
-}
-
-fn add_settings(path: &Path, of: SettingsOf, several: &mut Several, seen: &mut BTreeSet<PathBuf>) {
-    if seen.insert(path.to_path_buf())
-        && let Some(found) = load_settings(path, of, &DiskFiles)
-    {
-        several.add_found(&found.sources, &found.diagnostics, &[]);
     }
 }
 
@@ -140,6 +164,19 @@ fn from_here(name: &str) -> String {
     }
     let up = here.components().skip(shared).map(|_| Component::ParentDir);
     up.chain(real.components().skip(shared)).collect::<PathBuf>().display().to_string()
+}
+
+/// The name of a file from the root of its repository, as services show it; outside of one, from here.
+fn from_repository(name: &str) -> String {
+    let place = place_of(Path::new(name));
+    let root = Path::new(".")
+        .canonicalize()
+        .ok()
+        .and_then(|here| here.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_path_buf));
+    match root.as_ref().and_then(|root| place.strip_prefix(root).ok()) {
+        Some(inside) => inside.display().to_string(),
+        None => from_here(name),
+    }
 }
 
 pub(super) fn relative(paths: Vec<PathBuf>) -> Vec<PathBuf> {

@@ -12,7 +12,8 @@
 //! | `file` | golden files |
 //! | `run` | all trials, on several threads |
 //! | `outcome` | what they gave |
-//! | `report` | drawing: for people, JSON, JUnit |
+//! | `report` | drawing: for people, JSON, JUnit, a summary in Markdown |
+//! | `markdown` | texts of others in Markdown |
 //!
 //! How to add an expectation: its field in `model::Expect`, its comparison in `expect.rs`, a line in `docs/testing.md`.
 
@@ -21,6 +22,7 @@ mod expect;
 mod facts;
 mod file;
 mod leftover;
+mod markdown;
 mod mutate;
 mod outcome;
 mod play;
@@ -31,6 +33,6 @@ mod taping;
 
 pub use baseline::{Baseline, Comparison};
 pub use file::may_write;
-pub use outcome::{Broken, Report};
+pub use outcome::{Broken, Golden, Report};
 pub use run::run;
 pub use suite::{DiscoverError, LiveModels, Suite, TrialOptions, discover};

@@ -25,13 +25,24 @@ impl Complaint {
     }
 }
 
-/// What was done with a golden.
+/// A golden, and how it compares.
 #[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoldenFile {
+    pub path: PathBuf,
+    pub state: Golden,
+    /// From what it was to what this run sent.
+    pub diff: Option<Diff>,
+}
+
+/// How a golden compares with what a run sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Golden {
     /// It is as it was.
     Same,
+    /// It is as this run, and changed since the commit that was named.
+    Accepted,
     /// `--update` wrote it.
-    Written(PathBuf),
+    Written,
     /// It is missing or differs; the complaints tell.
     Wrong,
 }
@@ -49,7 +60,7 @@ pub struct Outcome {
     /// What is wrong; nothing: it passed.
     pub complaints: Vec<Complaint>,
     /// Its golden; `None`: it has none.
-    pub golden: Option<Golden>,
+    pub golden: Option<GoldenFile>,
     /// Where its calls were recorded.
     pub recorded: Option<PathBuf>,
     /// What its plays came to.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::facts::{Facts, together};
 use super::file;
-use super::outcome::{Complaint, Golden, Outcome, Report, Tally};
+use super::outcome::{Complaint, Golden, GoldenFile, Outcome, Report, Tally};
 use super::play::{Played, TrialEnding, play};
 use super::suite::{Suite, Trial, TrialOptions};
 use super::{expect, leftover, taping};
@@ -140,7 +140,7 @@ fn golden_path(suite: &Suite, trial: &Trial, has_sent: bool) -> PathBuf {
     file::folder(&suite.path).join(&case.id.value).join(file::name(trial.channel.as_deref(), extension, has_sent, several))
 }
 
-fn golden(suite: &Suite, trial: &Trial, played: &Played, update: bool, complaints: &mut Vec<Complaint>) -> Option<Golden> {
+fn golden(suite: &Suite, trial: &Trial, played: &Played, update: bool, complaints: &mut Vec<Complaint>) -> Option<GoldenFile> {
     let TrialEnding::Over(end) = &played.ending else { return None };
     let has_sent = !played.sent.is_empty();
     let path = golden_path(suite, trial, has_sent);
@@ -150,21 +150,23 @@ fn golden(suite: &Suite, trial: &Trial, played: &Played, update: bool, complaint
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => {
             complaints.push(Complaint::new(format!("cannot read golden {}: {error}", path.display())));
-            return Some(Golden::Wrong);
+            return Some(GoldenFile { path, state: Golden::Wrong, diff: None });
         }
     };
     if before.as_ref() == Some(&now) {
-        return Some(Golden::Same);
+        return Some(GoldenFile { path, state: Golden::Same, diff: None });
     }
+    let diff = Diff::of(before.as_deref().unwrap_or_default(), &now);
     // A run that is not as expected is nothing to compare later ones with.
     if update && complaints.is_empty() {
-        return Some(match suite.may_hold(&path).and_then(|()| file::write(&path, &now)) {
-            Ok(()) => Golden::Written(path),
+        let state = match suite.may_hold(&path).and_then(|()| file::write(&path, &now)) {
+            Ok(()) => Golden::Written,
             Err(error) => {
                 complaints.push(Complaint::new(format!("cannot write golden {}: {error}", path.display())));
                 Golden::Wrong
             }
-        });
+        };
+        return Some(GoldenFile { path, state, diff });
     }
     let nothing = if has_sent { "" } else { " (nothing was sent, so it contains the outputs)" };
     let not_written = if update { "; it was not written, since the run is not as expected" } else { "" };
@@ -173,9 +175,8 @@ fn golden(suite: &Suite, trial: &Trial, played: &Played, update: bool, complaint
         None if update => format!("golden {} is missing{nothing}{not_written}", path.display()),
         None => format!("golden {} is missing{nothing}; if this is right, run flow test --update", path.display()),
     };
-    let diff = Diff::of(&before.unwrap_or_default(), &now).map(|diff| ("golden".to_string(), diff));
-    complaints.push(Complaint { diff, ..Complaint::new(message) });
-    Some(Golden::Wrong)
+    complaints.push(Complaint { diff: diff.clone().map(|diff| ("golden".to_string(), diff)), ..Complaint::new(message) });
+    Some(GoldenFile { path, state: Golden::Wrong, diff })
 }
 
 /// The goldens that belong to a trial. One that was not run, or went wrong, may have either.

@@ -477,7 +477,7 @@ fn no_finding_shows_a_key_in_any_format() {
         };
         let human = told(&["validate", "p.yaml"]);
         assert!(human.contains("error[") || human.contains("warning["), "{file}\n{human}");
-        for format in ["json", "jsonl", "sarif", "github", "junit"] {
+        for format in ["json", "jsonl", "sarif", "github", "gitlab", "junit"] {
             told(&["validate", "p.yaml", "--format", format]);
         }
         // Each is slow, and they show findings by one function.

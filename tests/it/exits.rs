@@ -80,7 +80,7 @@ const TROUBLE: &[(i32, &str, &str)] = &[
     (
         2,
         "gone",
-        "run p.yaml --replay gone; test --baseline gone.json; run p.yaml --output gone/x; run p.yaml --events gone/x; test --junit gone/x",
+        "run p.yaml --replay gone; test --baseline gone.json; run p.yaml --output gone/x; run p.yaml --events gone/x; test --junit gone/x; test --summary gone/x",
     ),
     (2, "F10x", "explain F10x"),
     (2, "--help", "run p.yaml --colour; runs; frobnicate"),
@@ -154,7 +154,7 @@ fn standard_output_that_cannot_be_written_fails_every_command_and_a_closed_pipe_
     let folder = project.path();
     assert_eq!(flow(folder, &["run", "p.yaml"]).exit, 0);
     let calls = "run p.yaml; run p.yaml --json; plan p.yaml; plan p.yaml --json; graph p.yaml; graph p.yaml --format svg; explain p.yaml; \
-         explain F101; validate p.yaml --json; validate p.yaml --format sarif; test; test --json; doctor p.yaml; doctor p.yaml --json; \
+         explain F101; validate p.yaml --json; validate p.yaml --format sarif; validate p.yaml --format gitlab; test; test --json; doctor p.yaml; doctor p.yaml --json; \
          doctor --config; runs list; runs list --json; runs show; runs show --json; runs export; schema; completions bash; --help; --version";
     for call in calls.split("; ") {
         let arguments: Vec<&str> = call.split(' ').collect();

@@ -11,6 +11,7 @@ mod attacks;
 mod audit;
 mod canaries;
 mod cassette;
+mod changed;
 mod channel_texts;
 mod chat;
 mod check;

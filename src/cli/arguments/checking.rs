@@ -51,6 +51,16 @@ pub struct ValidateOptions {
     /// Also shows findings that comments hide
     #[arg(long)]
     pub no_ignore: bool,
+    #[command(flatten)]
+    pub changed: ChangedOption,
+}
+
+/// Limits a command to what a change touches.
+#[derive(Debug, Args)]
+pub struct ChangedOption {
+    /// Only files that have changed since this commit, and those that import, call, test or read them; asks git
+    #[arg(long = "changed-since", value_name = "REV")]
+    pub since: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -60,6 +70,7 @@ pub enum Format {
     Jsonl,
     Sarif,
     Github,
+    Gitlab,
     Junit,
 }
 
@@ -153,7 +164,7 @@ pub struct TestOptions {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "record")]
     pub repeat: u32,
     /// Compares with the results in this file, as Markdown, and fails only if something got worse; with --update writes the file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "json", "record"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "json", "record", "since"])]
     pub baseline: Option<PathBuf>,
     /// Breaks the texts that passed each gate, one way at a time, and fails if no check of the gate notices
     #[arg(long, conflicts_with_all = ["update", "record", "repeat", "baseline"])]
@@ -170,6 +181,11 @@ pub struct TestOptions {
     /// Also writes the report as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// Also appends a summary in Markdown to this file, such as $GITHUB_STEP_SUMMARY
+    #[arg(long, value_name = "FILE")]
+    pub summary: Option<PathBuf>,
+    #[command(flatten)]
+    pub changed: ChangedOption,
     /// The result when there are no tests
     #[arg(long, value_enum, default_value_t = NoTests::Fail)]
     pub no_tests: NoTests,
@@ -183,6 +199,8 @@ pub enum TestFormat {
     Json,
     /// JUnit XML.
     Junit,
+    /// For a pull request.
+    Markdown,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

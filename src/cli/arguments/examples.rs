@@ -11,8 +11,8 @@ examples! {
         "run pipelines/shop/pipeline.yaml --input message=Hello --channel email --json";
     CHAT: "chat pipelines/shop/pipeline.yaml"
         "chat pipelines/shop/pipeline.yaml --agent writer";
-    VALIDATE: "validate" "validate pipelines/shop/pipeline.yaml --deny-warnings" "validate --format sarif";
-    TEST: "test" "test tests/shop.test.yaml --filter saturday" "test --update";
+    VALIDATE: "validate" "validate pipelines/shop/pipeline.yaml --deny-warnings" "validate --changed-since main --format sarif";
+    TEST: "test" "test tests/shop.test.yaml --filter saturday --update" "test --changed-since main --summary summary.md";
     FIX: "fix --diff" "fix pipelines/shop/pipeline.yaml";
     PLAN: "plan pipelines/shop/pipeline.yaml --input message=Hello --channel sms";
     TRUST: "trust pipelines/shop/pipeline.yaml" "trust --list";

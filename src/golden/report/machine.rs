@@ -20,9 +20,9 @@ pub fn json(report: &Report) -> String {
                 .iter()
                 .map(|c| json!({ "line": c.line, "message": c.message, "diff": c.diff.as_ref().map(|(_, diff)| diff.draw(false)) }))
                 .collect();
-            let golden = outcome.golden.as_ref().map(|golden| match golden {
-                Golden::Same => "same",
-                Golden::Written(_) => "written",
+            let golden = outcome.golden.as_ref().map(|golden| match golden.state {
+                Golden::Same | Golden::Accepted => "same",
+                Golden::Written => "written",
                 Golden::Wrong => "wrong",
             });
             json!({

@@ -2,11 +2,13 @@
 //! it for programs.
 
 mod machine;
+mod summary;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pub use machine::{json, junit};
+pub use summary::markdown;
 
 use super::mutate::{Mutant, Noticed, OutputMutation};
 use super::outcome::{Complaint, Golden, Outcome, Report};
@@ -18,10 +20,10 @@ pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
     let word = |word: &str, code: &str| if colour { format!("\x1b[{code}m{word}\x1b[0m") } else { word.to_string() };
     let mut out = String::new();
     for outcome in &report.outcomes {
-        let mark = match (outcome.complaints.is_empty(), &outcome.golden) {
+        let mark = match (outcome.complaints.is_empty(), outcome.golden.as_ref().map(|golden| golden.state)) {
             (false, _) => word("FAIL", "1;31"),
-            (true, Some(Golden::Written(_))) => word("new ", "33"),
-            (true, _) => word("ok  ", "32"),
+            (true, Some(Golden::Written)) => word("new ", "33"),
+            (true, Some(Golden::Same | Golden::Accepted | Golden::Wrong) | None) => word("ok  ", "32"),
         };
         if !only_bad || !outcome.complaints.is_empty() {
             out.push_str(&format!("{mark} {}\n", visible(&outcome.name)));
@@ -55,7 +57,8 @@ pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
 
 /// The goldens that were written.
 fn written(report: &Report) -> impl Iterator<Item = &PathBuf> {
-    report.outcomes.iter().filter_map(|outcome| if let Some(Golden::Written(path)) = &outcome.golden { Some(path) } else { None })
+    let goldens = report.outcomes.iter().filter_map(|outcome| outcome.golden.as_ref());
+    goldens.filter(|golden| golden.state == Golden::Written).map(|golden| &golden.path)
 }
 
 /// `12 passed, 1 failed`, and what else there is to count.

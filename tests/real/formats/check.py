@@ -3,7 +3,8 @@
     python3 -m venv .real/formats && .real/formats/bin/pip install -r tests/real/formats/requirements.txt
     .real/formats/bin/python tests/real/formats/check.py target/debug/flow
 
-SARIF is held to the schema of its standard, JUnit is read by junitparser, `github` lines as GitHub's runner reads them, JSON by Python.
+SARIF is held to the schema of its standard, JUnit is read by junitparser, `github` lines as GitHub's runner reads them, the code quality report as
+GitLab's page on its format describes it, JSON by Python.
 Broken ones must be refused first.
 """
 
@@ -84,6 +85,39 @@ def read_github(text):
     return sorted(found)
 
 
+GITLAB = jsonschema.Draft202012Validator({
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["description", "check_name", "fingerprint", "severity", "location"],
+        "properties": {
+            "description": {"type": "string", "minLength": 1},
+            "check_name": {"type": "string", "pattern": "^F[0-9]{3}$"},
+            "fingerprint": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+            "severity": {"enum": ["info", "minor", "major", "critical", "blocker"]},
+            "location": {
+                "type": "object",
+                "required": ["path", "lines"],
+                # From the root of the repository, and without "./" (docs.gitlab.com, "Code Quality report format").
+                "properties": {
+                    "path": {"type": "string", "pattern": "^[^/.]"},
+                    "lines": {"type": "object", "required": ["begin"], "properties": {"begin": {"type": "integer", "minimum": 1}}},
+                },
+            },
+        },
+    },
+})
+
+
+def read_gitlab(text):
+    assert not text.startswith("\ufeff"), "GitLab takes no byte order mark"
+    report = json.loads(text)
+    problems = [f"{error.json_path}: {error.message}" for error in GITLAB.iter_errors(report)]
+    assert not problems, problems[:5]
+    assert len({one["fingerprint"] for one in report}) == len(report), "GitLab shows one of those with the same fingerprint"
+    return sorted((one["check_name"], one["location"]["path"], one["location"]["lines"]["begin"]) for one in report)
+
+
 def read_junit(text):
     with tempfile.NamedTemporaryFile("w", suffix=".xml", encoding="utf-8") as file:
         file.write(text)
@@ -118,6 +152,11 @@ def broken():
     refused(read_sarif, '{"version": "2.1.0", "runs": [{"tool": {"driver": {}}, "results": []}]}')
     refused(read_github, "::error file=a,b.yaml,line=1,col=1,title=F001::text")
     refused(read_github, "::error file=a.yaml,line=1,col=1,title=F001::text\nand more")
+    right = {"description": "a", "check_name": "F001", "fingerprint": "0" * 64, "severity": "major", "location": {"path": "a", "lines": {"begin": 1}}}
+    assert read_gitlab(json.dumps([right])) == [("F001", "a", 1)]
+    for wrong in ({"severity": "error"}, {"location": {"path": "./a", "lines": {"begin": 1}}}, {"location": {"path": "a", "line": 1}}, {"fingerprint": ""}):
+        refused(read_gitlab, json.dumps([right | wrong]))
+    refused(read_gitlab, json.dumps([right, right]))
     refused(read_junit, "<testsuites tests='1' failures='0'><testsuite name='a' tests='1' failures='0'/></testsuites>")
     refused(read_junit, "<testsuites tests='0' failures='0'><testsuite name='a & b'/></testsuites>")
 
@@ -136,6 +175,7 @@ def compare(folder, *paths):
         missing = [one for one in graver if one not in read]
         extra = [one for one in read if one not in places]
         assert not missing and not extra, f"{name}: missing {missing[:3]}, extra {extra[:3]}"
+    assert read_gitlab(validate("gitlab")) == sorted(one[:3] for one in found), "gitlab differs from json"
     failed, _ = read_junit(validate("junit"))
     errors = sorted((one[0], one[1]) for one in found if one[5] == "error")
     assert sorted((result.type, name) for name, result in failed) == errors, "junit tells other errors than json"
@@ -165,7 +205,7 @@ def main():
         run(folder, "test", "a.test.yaml", "--junit", "report.xml")
         failed, all_cases = read_junit((folder / "report.xml").read_text(encoding="utf-8"))
         assert (len(failed), all_cases) == (1, 2), f"{len(failed)} of {all_cases} cases failed"
-    print(f"{count} findings of {len(cases)} files, {hostile} in files with hostile names, and a report of tests: six formats tell the same")
+    print(f"{count} findings of {len(cases)} files, {hostile} in files with hostile names, and a report of tests: seven formats tell the same")
 
 
 main()

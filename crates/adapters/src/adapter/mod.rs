@@ -15,6 +15,7 @@ pub mod disk_files;
 pub mod environment;
 pub mod files;
 pub mod folder;
+pub mod git;
 pub mod guarded;
 #[cfg(feature = "http")]
 pub mod http;

@@ -1,16 +1,18 @@
 //! Functions that only exist on Unix: ownership and permissions of files, file identity, and process groups. Another system needs a second file like
 //! this one, and its own signals in the program's `cli/signals.rs`; no other module uses Unix-only functions.
 
+use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
 #[cfg(feature = "data")]
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 #[cfg(feature = "store")]
 use std::os::unix::fs::FileExt;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 #[cfg(any(feature = "mcp", feature = "sandbox"))]
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[cfg(feature = "data")]
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -51,6 +53,11 @@ pub(super) fn permissions(mode: u32) -> Permissions {
 pub(super) fn changed(what: &Metadata) -> std::time::Duration {
     let (seconds, rest) = (u64::try_from(what.ctime()).unwrap_or_default(), u32::try_from(what.ctime_nsec()).unwrap_or_default());
     std::time::Duration::new(seconds, rest)
+}
+
+/// A path as the bytes that the system knows it by.
+pub(super) fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(bytes))
 }
 
 /// Whether it is a file that someone may execute.

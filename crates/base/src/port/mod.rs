@@ -3,6 +3,7 @@
 //! How to add a port: a trait in a file here, one adapter per implementation, a field in `driver::Ports`.
 
 mod agent;
+mod asked_files;
 mod cache;
 mod clock;
 mod conversation;
@@ -26,6 +27,7 @@ use std::pin::Pin;
 pub use crate::event::{Message, ToolCall};
 pub use crate::model::{Data, DataKind, FieldKind, HostSource, Method, SqlEngine, ToolCalls, WireFormat};
 pub use agent::{AgentCall, AgentDecision, AgentPrograms, AgentRule, AgentVerdict, AgentWish, AskPerson, PersonAnswer};
+pub use asked_files::{AskedFiles, AskedPaths};
 pub use cache::Cache;
 pub use clock::Clock;
 pub use conversation::{ConversationRun, ConversationSummary, Conversations, EarlierMessages, KeptMessage, MessageThread};

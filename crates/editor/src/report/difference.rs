@@ -29,6 +29,8 @@ const LARGEST: usize = 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diff {
     lines: Vec<DiffLine>,
+    removed: usize,
+    added: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +56,7 @@ impl Diff {
         }
         if old.len() > LARGEST || new.len() > LARGEST {
             let note = format!("{} and {} bytes, too large to be shown line by line", old.len(), new.len());
-            return Some(Diff { lines: vec![DiffLine::Note(note)] });
+            return Some(Diff { lines: vec![DiffLine::Note(note)], removed: old.lines().count(), added: new.lines().count() });
         }
         let diff = TextDiff::from_lines(old, new);
         let mut lines = vec![];
@@ -68,12 +70,24 @@ impl Diff {
             shown_to = group.last().map_or(shown_to, |op| op.old_range().end);
         }
         folded(&mut lines, diff.old_len() - shown_to);
+        let removed = lines.iter().filter(|line| matches!(line, DiffLine::Old(..))).count();
+        let added = lines.iter().filter(|line| matches!(line, DiffLine::New(..))).count();
         if lines.len() > MOST_LINES {
             let more = lines.len() - MOST_LINES;
             lines.truncate(MOST_LINES);
             lines.push(DiffLine::Note(format!("… {more} more lines")));
         }
-        Some(Diff { lines })
+        Some(Diff { lines, removed, added })
+    }
+
+    /// How many lines of the old text are not in the new one.
+    pub fn removed(&self) -> usize {
+        self.removed
+    }
+
+    /// How many lines of the new text were not in the old one.
+    pub fn added(&self) -> usize {
+        self.added
     }
 
     /// The lines as text; the same words with and without colour.

@@ -55,9 +55,15 @@ fn json_holds_no_control_characters() {
     let file = sources.add("a.yaml", "a: \u{1b}\u{9b}\u{7f}\n");
     let found = [Diagnostic::new(Code::BadValue, Span::new(file, 3, 7), "m\u{1b}\u{9b}\u{7f}\r\n")];
     let findings = Findings::new(&sources, &found);
-    for text in
-        [json(&findings), jsonl(&findings), sarif(&findings), github(&findings), junit(&findings), human(&findings, Look::default())]
-    {
+    for text in [
+        json(&findings),
+        jsonl(&findings),
+        sarif(&findings),
+        github(&findings),
+        gitlab(&findings),
+        junit(&findings),
+        human(&findings, Look::default()),
+    ] {
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
     }
     let back: Value = serde_json::from_str(&json(&findings)).unwrap();
@@ -126,7 +132,7 @@ fn sarif_has_rules_regions_fixes_and_suppressions() {
           "originalUriBaseIds": {
             "%SRCROOT%": {
               "description": {
-                "text": "The folder in which flow was started."
+                "text": "The root of the repository; outside of one, the folder in which flow was started."
               }
             }
           },
@@ -340,4 +346,28 @@ fn junit_has_a_suite_for_each_file_and_a_case_for_each_error() {
       </testsuite>
     </testsuites>
     "#);
+}
+
+#[test]
+fn gitlab_has_an_object_for_each_finding_whose_fingerprint_stays() {
+    let (sources, found) = example();
+    let list: Value = serde_json::from_str(&gitlab(&Findings::new(&sources, &found))).unwrap();
+    let first = &list[0];
+    assert_eq!((&first["check_name"], &first["severity"]), (&json!("F101"), &json!("major")));
+    assert_eq!(
+        first["location"],
+        json!({ "path": sources.file(found[0].span.file).name, "lines": { "begin": sources.start(found[0].span).line } })
+    );
+    assert!(first["description"].as_str().unwrap().starts_with(&found[0].message));
+    let prints = |lines: &str| {
+        let mut sources = Sources::default();
+        let file = sources.add("a.yaml", format!("{lines}a: 1\na: 1\n"));
+        let at = lines.len();
+        let found = [at, at + 5].map(|at| Diagnostic::new(Code::BadValue, Span::new(file, at, at + 1), "m"));
+        let list: Value = serde_json::from_str(&gitlab(&Findings::new(&sources, &found))).unwrap();
+        [0, 1].map(|index: usize| list[index]["fingerprint"].as_str().unwrap().to_owned())
+    };
+    let now = prints("");
+    assert_ne!(now[0], now[1], "two that are alike are two");
+    assert_eq!(prints("# more\n"), now);
 }

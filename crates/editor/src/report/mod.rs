@@ -7,6 +7,7 @@ mod difference;
 pub mod escape;
 pub mod explain;
 mod github;
+mod gitlab;
 pub mod graph;
 mod human;
 mod json;
@@ -22,6 +23,7 @@ mod wishes;
 
 pub use difference::Diff;
 pub use github::github;
+pub use gitlab::gitlab;
 pub use human::human;
 pub use json::{json, jsonl};
 pub use junit::{JunitCase, JunitFailure, JunitSuite, junit, junit_suites};

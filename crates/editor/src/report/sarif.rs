@@ -27,7 +27,7 @@ pub fn sarif(findings: &Findings<'_>) -> String {
         "runs": [{
             "tool": { "driver": { "name": "flow", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
             "columnKind": "unicodeCodePoints",
-            "originalUriBaseIds": { "%SRCROOT%": { "description": { "text": "The folder in which flow was started." } } },
+            "originalUriBaseIds": { "%SRCROOT%": { "description": { "text": "The root of the repository; outside of one, the folder in which flow was started." } } },
             "results": results,
         }],
     });

@@ -37,11 +37,7 @@ impl Several {
     /// Adds a file that was checked.
     pub fn add(&mut self, checked: &Checked) {
         self.add_found(&checked.loaded.sources, &checked.diagnostics, &checked.hidden);
-        let name = |span: Span| self.name(&checked.loaded.sources.file(span.file).name);
-        if checked.loaded.tests.is_some() {
-            let tested: Vec<String> = checked.loaded.program.pipelines.iter().map(|pipeline| name(pipeline.name.span)).collect();
-            self.tested.extend(tested);
-        }
+        self.add_tested(checked);
         let name = |span: Span| self.name(&checked.loaded.sources.file(span.file).name);
         if let Some(found) = &checked.untested
             && let Some(id) = self.by_name.get(&name(found.span))
@@ -50,6 +46,21 @@ impl Several {
             let untested = (name(found.span), Diagnostic { span, ..found.clone() });
             self.untested.push(untested);
         }
+    }
+
+    /// Notes which pipelines a file tests, and nothing else of it.
+    pub fn add_tested(&mut self, checked: &Checked) {
+        if checked.loaded.tests.is_some() {
+            let files = checked.loaded.program.pipelines.iter().map(|pipeline| checked.loaded.sources.file(pipeline.name.span.file));
+            let tested: Vec<String> = files.map(|file| self.name(&file.name)).collect();
+            self.tested.extend(tested);
+        }
+    }
+
+    /// F703 of a file, if it is a pipeline that no test runs, as far as files were added.
+    pub fn untested<'a>(&self, checked: &'a Checked) -> Option<&'a Diagnostic> {
+        let name = |found: &&Diagnostic| self.name(&checked.loaded.sources.file(found.span.file).name);
+        checked.untested.as_ref().filter(|found| !self.tested.contains(&name(found)))
     }
 
     /// F703 for each pipeline that no test runs. To be called when all files of a project were added.

@@ -1,0 +1,187 @@
+//! `--changed-since`: what a change touches. A file is touched if it has changed, or if its check asked for anything that has.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+use super::Exit;
+use super::arguments::{ChangedOption, SharedOptions};
+use super::refusal::Refusal;
+use crate::adapter::disk_files::DiskFiles;
+use crate::adapter::git::{GitChanges, GitError, changed_since};
+use crate::check::{Checked, check_file};
+use crate::diagnostic::{counted, visible};
+use crate::load;
+use crate::port::{AskedFiles, AskedPaths, Overlay};
+use crate::runtime::{is_test_file, place_of};
+use crate::source::Span;
+
+/// Most links that are followed on one path.
+const MOST_LINKS: usize = 40;
+
+/// What has changed since a commit.
+pub(super) struct Changes {
+    /// As it was named.
+    revision: String,
+    git: GitChanges,
+}
+
+impl Changes {
+    /// What has changed since the commit that the command line names; `None`: it names none. Errors: `git` is missing (exit 6) or cannot say (exit 2).
+    pub(super) fn of(option: &ChangedOption, shared: &SharedOptions) -> Result<Option<Changes>, Refusal> {
+        let Some(revision) = &option.since else { return Ok(None) };
+        let refused = |error: GitError| {
+            let exit = match error {
+                GitError::NoRepository { .. } | GitError::Unknown { .. } | GitError::Apart { .. } => Exit::Usage,
+                GitError::Missing | GitError::Failed(_) => Exit::Failed,
+            };
+            Refusal::new(exit, visible(&format!("--changed-since: {error}")))
+        };
+        let git = changed_since(&shared.current_project(), revision).map_err(refused)?;
+        Ok(Some(Changes { revision: revision.clone(), git }))
+    }
+
+    /// Whether a check that asked for this may give something else since the change.
+    pub(super) fn touch(&self, asked: &AskedPaths) -> bool {
+        let mut names = BTreeSet::new();
+        asked.paths.iter().for_each(|path| names_on_the_way(path, &mut names));
+        asked.has_unreadable
+            || self.git.paths.iter().any(|path| names.contains(path))
+            || asked.folders.iter().any(|folder| self.are_in(folder, |_| true))
+            || asked.patterns.iter().filter_map(|pattern| Some((pattern, pattern.matcher()?))).any(|(pattern, matcher)| {
+                // Of a repository inside this one only its folder is known.
+                self.are_in(&pattern.root, |inside| matcher.fits(inside))
+                    || self.git.paths.iter().any(|path| place(&pattern.root).starts_with(path))
+            })
+    }
+
+    /// Whether a file that was checked is touched.
+    pub(super) fn touch_file(&self, path: &Path, checked: &Checked, files: AskedFiles<'_>) -> bool {
+        // A `flow.toml` between the file and its project would be another project.
+        let current = std::env::current_dir().unwrap_or_default();
+        load::project_of(path, &current, &files);
+        // What is outside is not known to `git`, and nobody knows what a file brings in that breaks off.
+        !place_of(path).starts_with(&self.git.root) || !checked.loaded.cut_off.is_empty() || self.touch(&files.asked())
+    }
+
+    /// Whether a run of these tests may read something that has changed, which no check asks for: a file that is no YAML in or below the folder of the
+    /// test file or of a pipeline. Goldens belong to one test file, whose check lists them.
+    pub(super) fn touch_data(&self, path: &Path, checked: &Checked) -> bool {
+        let goldens = path.with_file_name("goldens");
+        let of_pipelines = checked
+            .loaded
+            .program
+            .pipelines
+            .iter()
+            .filter_map(|pipeline| Path::new(&checked.loaded.sources.file(pipeline.name.span.file).name).parent());
+        let is_data =
+            |path: &Path| !path.starts_with(place(&goldens)) && path.extension().is_none_or(|ending| ending != "yaml" && ending != "yml");
+        let folders: BTreeSet<&Path> = path.parent().into_iter().chain(of_pipelines).collect();
+        folders.into_iter().any(|folder| self.are_in(folder, |inside| is_data(&place(folder).join(inside))))
+    }
+
+    /// Whether something in or below a folder has changed that is meant.
+    fn are_in(&self, folder: &Path, is_meant: impl Fn(&Path) -> bool) -> bool {
+        let folder = place(folder);
+        self.git.paths.iter().filter_map(|path| path.strip_prefix(&folder).ok()).any(is_meant)
+    }
+
+    /// Whether a file has changed.
+    pub(super) fn has(&self, path: &Path) -> bool {
+        self.git.paths.binary_search(&place(path)).is_ok()
+    }
+
+    /// The text that a file had before the change; `None`: there was none.
+    pub(super) fn before(&self, path: &Path) -> Option<String> {
+        self.git.before(&place(path))
+    }
+
+    /// The files of pipelines that tests ran before the change and perhaps no longer do, since the tests have changed or are gone.
+    pub(super) fn tested_before(&self, shared: &SharedOptions) -> BTreeSet<PathBuf> {
+        let tests = self.git.paths.iter().filter(|path| is_test_file(path)).filter_map(|path| Some((path, self.git.before(path)?)));
+        let pipelines = |(path, text): (&PathBuf, String)| {
+            let files = Overlay { below: &DiskFiles, texts: [(path.clone(), text.into())].into() };
+            let checked = check_file(path, &shared.project_of(path), &files);
+            checked.loaded.program.pipelines.iter().map(|pipeline| file_of(&checked, pipeline.name.span)).collect::<Vec<_>>()
+        };
+        tests.flat_map(pipelines).collect()
+    }
+
+    /// `2 of 14 files are touched by what has changed since main`.
+    pub(super) fn told(&self, touched: usize, all: usize) -> String {
+        let verb = if touched == 1 { "is" } else { "are" };
+        format!("{touched} of {} {verb} touched by what has changed since {}", counted(all, "file", "files"), visible(&self.revision))
+    }
+}
+
+/// The settings of a project count with all that they name.
+pub(super) fn asked_of_settings(path: &Path, of: load::SettingsOf) -> AskedPaths {
+    let files = AskedFiles::over(&DiskFiles);
+    load::load_settings(path, of, &files);
+    files.asked()
+}
+
+/// Where the file is in which something stands.
+pub(super) fn file_of(checked: &Checked, span: Span) -> PathBuf {
+    place(Path::new(&checked.loaded.sources.file(span.file).name))
+}
+
+/// Where a file or folder is, links followed.
+fn place(path: &Path) -> PathBuf {
+    load::real(&std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()), &DiskFiles)
+}
+
+/// Everything that the system looks up on the way to a file: folders, links and where they lead, and the file itself.
+fn names_on_the_way(path: &Path, names: &mut BTreeSet<PathBuf>) {
+    let whole = std::path::absolute(if path.as_os_str().is_empty() { Path::new(".") } else { path });
+    let whole = whole.unwrap_or_else(|_| path.to_path_buf());
+    let mut open: VecDeque<OsString> = whole.components().map(|part| part.as_os_str().to_owned()).collect();
+    let mut at = PathBuf::new();
+    let mut links = 0;
+    while let Some(part) = open.pop_front() {
+        match Path::new(&part).components().next() {
+            Some(Component::ParentDir) => drop(at.pop()),
+            Some(Component::CurDir) | None => {}
+            Some(Component::RootDir | Component::Prefix(_)) => at = PathBuf::from(&part),
+            Some(Component::Normal(_)) => {
+                let name = at.join(&part);
+                match std::fs::read_link(&name) {
+                    Ok(target) if links < MOST_LINKS => {
+                        links += 1;
+                        target.components().rev().for_each(|part| open.push_front(part.as_os_str().to_owned()));
+                    }
+                    _ => at = name.clone(),
+                }
+                names.insert(name);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_leads_over_folders_and_links_and_where_they_lead() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        std::fs::create_dir_all(home.join("real/inner")).unwrap();
+        std::fs::write(home.join("real/inner/z"), "").unwrap();
+        let link = |target: &str, name: &str| std::os::unix::fs::symlink(target, home.join(name)).unwrap();
+        link("real/inner", "folder");
+        link("../y", "real/x");
+        link("folder/z", "y");
+        link("loop", "loop");
+        let names = |path: &str| {
+            let mut names = BTreeSet::new();
+            names_on_the_way(&home.join(path), &mut names);
+            let inside = names.iter().filter_map(|name| name.strip_prefix(&home).ok()).filter(|name| !name.as_os_str().is_empty());
+            inside.map(|name| name.display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("real/x"), ["folder", "real", "real/inner", "real/inner/z", "real/x", "y"]);
+        assert_eq!(names("folder/../x"), ["folder", "real", "real/inner", "real/inner/z", "real/x", "y"]);
+        assert_eq!(names("gone/a"), ["gone", "gone/a"]);
+        assert_eq!(names("loop"), ["loop"]);
+    }
+}
