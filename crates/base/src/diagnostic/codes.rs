@@ -116,6 +116,8 @@ codes! {
     UnknownTable = "F213", "unknown-table", Error, false;
     SingleBraces = "F214", "single-braces", Warning, true;
     UnknownColumn = "F215", "unknown-column", Error, false;
+    QueryFails = "F216", "query-fails", Error, false;
+    QueryValues = "F217", "query-values", Error, false;
     UnknownReference = "F300", "unknown-reference", Error, false;
     UnusedDefinition = "F301", "unused-definition", Warning, true;
     ToolNotOpen = "F302", "tool-not-open", Error, false;

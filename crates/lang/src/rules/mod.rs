@@ -17,6 +17,7 @@ mod comparison_type;
 mod constant_condition;
 mod default_bound;
 mod default_timeout;
+mod dialects;
 mod draft_past_gate;
 mod effect_with_retry;
 mod effects;
@@ -57,6 +58,8 @@ mod plan_outside_policy;
 mod policy_limits;
 mod policy_too_wide;
 pub mod problem;
+mod query_fails;
+mod query_values;
 mod raw_send;
 mod reads;
 mod redundant_need;
@@ -136,6 +139,8 @@ const RULES: &[Rule] = &[
     wrong_place::check,
     unknown_table::check,
     unknown_column::check,
+    query_fails::check,
+    query_values::check,
     unknown_reference::check,
     tool_not_open::check,
     fallback_circle::check,

@@ -4,7 +4,7 @@ use super::names::PipelineNames;
 use super::problem::{KnownFields, Owner};
 use super::types::Type;
 use super::{Code, Diagnostic, listed};
-use crate::diagnostic::LONGEST_MESSAGE;
+use crate::diagnostic::{About, LONGEST_MESSAGE};
 use crate::model::Read;
 
 pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &str, known: &KnownFields) -> Diagnostic {
@@ -17,7 +17,8 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
         Owner::Plain(path, kind) => format!("\"{path}\" is {} and has no \"{field}\"", kind.words()),
     };
     let list = listed(known.names());
-    let found = |message: String| Diagnostic::new(Code::UnknownField, read.span, message);
+    let about = if known.is_of_file() { About::Columns } else { About::Other };
+    let found = |message: String| Diagnostic::new(Code::UnknownField, read.span, message).about(about.clone());
     if known.names().next().is_none() {
         return match owner {
             Owner::Inputs => found(format!("{what}; the pipeline has none")).help("add it under inputs"),

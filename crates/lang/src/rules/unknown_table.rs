@@ -3,7 +3,7 @@
 
 use super::listed;
 use crate::diagnostic::{Code, Diagnostic, Hints};
-use crate::model::{ArtefactKind, Filling, Form, Step, StepKind, TextPlace, ToolKind};
+use crate::model::{ArtefactKind, Step, StepKind, WrittenQuery};
 use crate::plan::{PipelinePlan, Plan};
 use crate::source::Span;
 use crate::sql::{self, Name};
@@ -20,20 +20,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
     }
     let hints = Hints::default();
     let all: Vec<&str> = file.data.keys().map(String::as_str).collect();
-    for planned in &pipeline.steps {
-        if let StepKind::Sql(sql) = &planned.step.kind
-            && sql.query.form == Form::Plain
-        {
-            query(&sql.query.source, Some(&sql.query.place), &sql.query.place, &all, &hints, out);
-        }
-        let StepKind::Tool(step) = &planned.step.kind else { continue };
-        let Some(ToolKind::Sql(open)) = file.tools.get(&step.tool.value).map(|tool| &tool.kind) else { continue };
-        let open: Vec<&str> = open.iter().map(|table| table.value.as_str()).collect();
-        for (name, value) in step.with.iter().filter(|(name, _)| name.value == "query") {
-            if let Filling::Constant(serde_json::Value::String(text)) = value {
-                query(text, None, &TextPlace { span: name.span, offsets: vec![] }, &open, &hints, out);
-            }
-        }
+    for written in file.queries() {
+        let open: Option<Vec<&str>> = written.tables.map(|tables| tables.iter().map(|table| table.value.as_str()).collect());
+        query(&written, open.as_ref().unwrap_or(&all), &hints, out);
     }
 }
 
@@ -50,11 +39,11 @@ fn of_task(step: &Step, out: &mut Vec<Diagnostic>) {
     }
 }
 
-fn query(text: &str, inside: Option<&TextPlace>, place: &TextPlace, known: &[&str], hints: &Hints, out: &mut Vec<Diagnostic>) {
-    for table in unknown(text, known) {
+fn query(query: &WrittenQuery, known: &[&str], hints: &Hints, out: &mut Vec<Diagnostic>) {
+    for table in unknown(query.text, known) {
         let name = table.text;
         let near = hints.did_you_mean(name, known.iter().copied());
-        let span = inside.map_or(place.span, |place| place.inside(table.start, table.start + name.len()));
+        let span = query.inside(table.start, table.start + name.len());
         let help = if known.is_empty() { "add it under data".to_owned() } else { format!("use one of: {}", listed(known)) };
         out.push(found(span, format!("the query reads table \"{name}\", which is not known{near}")).near(near).help(help));
     }
