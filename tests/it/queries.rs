@@ -11,6 +11,7 @@ use flow::check::{Checked, check_file};
 use flow::diagnostic::Code;
 use flow::model::{Filling, Pipeline, SqlEngine, StepKind};
 use flow::port::{Pending, QueryRequest, SqlDatabase, TableSource};
+use serde_json::json;
 
 const QUERY_FILES: [&str; 3] = ["F215_columns_of_queries", "F216_queries_that_cannot_run", "F217_values_of_queries"];
 const OF_QUERIES: [Code; 5] = [Code::UnknownTable, Code::UnknownColumn, Code::QueryFails, Code::QueryValues, Code::UnknownField];
@@ -71,6 +72,51 @@ fn each_step_with_a_wrong_query_has_a_finding_with_a_place_in_it_and_a_help() {
             assert!(!found.is_empty() && found.iter().all(|found| !found.help.is_empty()), "{name}: {} {found:?}", step.id.value);
         }
     }
+}
+
+#[test]
+fn a_query_that_lacks_a_piece_is_found_exactly_if_it_fails() {
+    let right = checked("ok", QUERY_FILES[1]);
+    let queries = right.loaded.program.pipelines[0].queries().into_iter().filter(|query| query.values.is_empty());
+    let lacking: Vec<String> = queries.flat_map(|query| without_each_piece(query.text)).collect();
+    assert!(lacking.len() > 500, "{}", lacking.len());
+    let mut wrong = vec![];
+    for some in lacking.chunks(50) {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["entries.csv", "people.csv"] {
+            std::fs::copy(Path::new("tests/check/parts").join(name), folder.path().join(name)).unwrap();
+        }
+        let steps: Vec<_> = some.iter().enumerate().map(|(at, query)| json!({ "id": format!("q{at}"), "sql": query })).collect();
+        let data = json!({ "entries": { "file": "entries.csv" }, "people": { "file": "people.csv" } });
+        let path = folder.path().join("a.yaml");
+        std::fs::write(&path, json!({ "flow": 1, "name": "a", "data": data, "steps": steps }).to_string()).unwrap();
+        let checked = check_file(&path, folder.path(), &DiskFiles);
+        let pipeline = &checked.loaded.program.pipelines[0];
+        for (step, (query, failure)) in pipeline.all_steps().iter().zip(ran(pipeline)) {
+            let within = |span: flow::source::Span| step.span.start <= span.start && span.end <= step.span.end;
+            let mut found = checked.diagnostics.iter().filter(|found| within(found.span) && OF_QUERIES.contains(&found.code));
+            // What is only seen when a value is worked out.
+            let of_values = failure.as_ref().is_some_and(|why| ["JSON", "ESCAPE expression"].iter().any(|word| why.contains(word)));
+            if found.next().is_some() != (failure.is_some() && !of_values) {
+                wrong.push(format!("{query}: {failure:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The text without each of its words and signs in turn.
+fn without_each_piece(text: &str) -> Vec<String> {
+    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut pieces: Vec<&str> = vec![];
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let end = if is_of_word(first) { rest.find(|c| !is_of_word(c)).unwrap_or(rest.len()) } else { first.len_utf8() };
+        pieces.push(&rest[..end]);
+        rest = &rest[end..];
+    }
+    let without = |left: usize| pieces.iter().enumerate().filter(|(at, _)| *at != left).map(|(_, piece)| *piece).collect::<String>();
+    (0..pieces.len()).filter(|at| pieces[*at] != " ").map(without).filter(|text| !text.trim().is_empty()).collect()
 }
 
 /// What is found in a file of a project with these tables, as `code place: message`.

@@ -32,6 +32,8 @@ pub enum QueryFault {
     Incomplete,
     /// A bracket, a quote or a character has no place there; the piece of text.
     Unreadable(String),
+    /// It reads a table that was not given: one whose columns cannot be known, or none.
+    UnknownTable(String),
     /// No table that it reads has this column, which may be written with its table (`e.hours`).
     UnknownColumn(String),
     /// No column has this name, which is in double quotes.

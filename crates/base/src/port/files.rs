@@ -30,7 +30,7 @@ pub trait Files {
         None
     }
     /// What SQLite says of each of these queries, which it compiles against empty tables with these columns and never runs. `None`: it cannot be
-    /// said, since a query reads another table, is too large, or nobody is there to ask. Nothing is read.
+    /// said, since it is too large, or nobody is there to ask. Nothing is read.
     fn prepare(&self, _: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {
         vec![None; queries.len()]
     }

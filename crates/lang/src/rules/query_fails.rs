@@ -1,7 +1,7 @@
 //! F216: a query that its engine does not run, whatever the tables hold. What depends on their columns is F215.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, dialects, finding, listed, quoted};
-use crate::diagnostic::{self, Near, did_you_mean};
+use crate::diagnostic::{self, About, Near, did_you_mean};
 use crate::model::{PreparedQuery, QueryFault, SqlEngine, WrittenQuery};
 use crate::source::Span;
 use crate::sql;
@@ -41,8 +41,8 @@ fn of_fault(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Opti
     let at_word = || at.map_or(query.span, |at| query.inside(at, at + word_at(text, at).len()));
     let say = |message: String, help: &str| Some(found(at_word(), message).help(help));
     match fault {
-        // F215.
-        QueryFault::UnknownColumn(_) | QueryFault::QuotedText(_) | QueryFault::AmbiguousColumn(_) => None,
+        // F213, F215.
+        QueryFault::UnknownTable(_) | QueryFault::UnknownColumn(_) | QueryFault::QuotedText(_) | QueryFault::AmbiguousColumn(_) => None,
         QueryFault::Syntax | QueryFault::Incomplete | QueryFault::Unreadable(_) => Some(syntax(query, fault, at)),
         QueryFault::UnknownFunction(name, near) => {
             let foreign = dialects::function(name, SqlEngine::Sqlite);
@@ -85,7 +85,10 @@ fn of_fault(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Opti
             Some(found(span, message).help("keep one, and write a step for each of the others"))
         }
         QueryFault::Empty => say("the query has no statement".to_owned(), BEGIN),
-        QueryFault::Other(sentence) => say(format!("SQLite cannot run the query: {sentence}"), "correct what SQLite names"),
+        // It may depend on the columns: how many `*` gives, or whether both tables of a `using` have one.
+        QueryFault::Other(sentence) => {
+            say(format!("SQLite cannot run the query: {sentence}"), "correct what SQLite names").map(|found| found.about(About::Columns))
+        }
     }
 }
 

@@ -43,14 +43,14 @@ fn found(span: Span, message: &str) -> Diagnostic {
 
 /// A column of a query.
 fn in_query(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Option<Diagnostic> {
-    let read = sql::read(query.text)?;
+    let called = sql::read(query.text).map_or(vec![], |read| read.called);
     let header = |table: &str| {
         let data = file.data.iter().find(|(name, _)| name.eq_ignore_ascii_case(table));
         data.and_then(|(name, data)| Some((name.as_str(), data.header.as_deref()?)))
     };
     let has = |columns: &[String], column: &str| columns.iter().any(|name| name.to_lowercase() == column.to_lowercase());
     let mut tables: Vec<(&str, &[String])> = vec![];
-    for table in read.called.iter().filter_map(|(table, _)| header(table)) {
+    for table in called.iter().filter_map(|(table, _)| header(table)) {
         if !tables.contains(&table) {
             tables.push(table);
         }
@@ -67,7 +67,7 @@ fn in_query(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
     let span = start.zip(end).map_or(query.span, |(start, end)| query.inside(start, end));
     let say = |message: String| found(span, &message);
     if let QueryFault::AmbiguousColumn(_) = fault {
-        let of = read.called.iter().filter(|(table, _)| header(table).is_some_and(|(_, columns)| has(columns, column)));
+        let of = called.iter().filter(|(table, _)| header(table).is_some_and(|(_, columns)| has(columns, column)));
         let each: Vec<String> = of.map(|(_, called)| format!("{called}.{column}")).collect();
         let help =
             if each.len() > 1 { format!("write {}", each.join(" or ")) } else { format!("write the table in front: table.{column}") };
@@ -76,15 +76,15 @@ fn in_query(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
         );
     }
     if let Some(owner) = owner {
-        let calls = |name: &str| read.called.iter().find(|(_, called)| called.eq_ignore_ascii_case(name));
-        match (calls(owner), read.called.iter().find(|(table, _)| table.eq_ignore_ascii_case(owner))) {
+        let calls = |name: &str| called.iter().find(|(_, called)| called.eq_ignore_ascii_case(name));
+        match (calls(owner), called.iter().find(|(table, _)| table.eq_ignore_ascii_case(owner))) {
             (Some((table, _)), _) => tables = header(table).into_iter().collect(),
             (None, Some((_, called))) => {
                 let message = format!("the query calls table {} {}, so it cannot read {}", quoted(owner), quoted(called), quoted(written));
                 return Some(say(message).help(format!("write {called}.{column}")));
             }
             (None, None) => {
-                let names: Vec<&str> = read.called.iter().map(|(_, called)| *called).filter(|called| !called.is_empty()).collect();
+                let names: Vec<&str> = called.iter().map(|(_, called)| *called).filter(|called| !called.is_empty()).collect();
                 let near = did_you_mean(owner, names.iter().copied());
                 let message = format!("the query reads {}, but nothing in it is called {}{near}", quoted(written), quoted(owner));
                 return Some(say(message).near(near).help(format!("use one of: {}", listed(&names))));

@@ -58,7 +58,7 @@ fn fault(connection: &Connection, error: &Error) -> Option<QueryFault> {
     let sentence = sqlite_sentence(error);
     let rest = |start: &str| sentence.strip_prefix(start).map(str::to_owned);
     let function = |name: &str| name.trim_end_matches("()").to_owned();
-    if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) || sentence.starts_with("no such table") {
+    if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) {
         return None;
     }
     Some(if sentence.ends_with(": syntax error") {
@@ -72,6 +72,8 @@ fn fault(connection: &Connection, error: &Error) -> Option<QueryFault> {
             Some((name, _)) => QueryFault::QuotedText(name.trim_matches('"').to_owned()),
             None => QueryFault::UnknownColumn(name),
         }
+    } else if let Some(name) = rest("no such table: ") {
+        QueryFault::UnknownTable(name.strip_prefix("main.").map(str::to_owned).unwrap_or(name))
     } else if let Some(name) = rest("ambiguous column name: ") {
         QueryFault::AmbiguousColumn(name)
     } else if let Some(name) = rest("no such function: ") {
@@ -140,8 +142,8 @@ mod tests {
     }
 
     #[test]
-    fn of_a_table_that_is_not_known_nothing_is_said_and_a_query_that_doubles_ends_soon() {
-        assert_eq!(said("select town from other"), None);
+    fn a_table_that_is_not_known_is_named_and_a_query_that_doubles_ends_soon() {
+        assert_eq!(said("select town from other"), fails(QueryFault::UnknownTable("other".to_owned()), None));
         let doubled = (1..40).map(|n| format!(", x{n} as (select a.n from x{0} a, x{0} b)", n - 1)).collect::<String>();
         let deep = QueryFault::Other("VIEWs and/or subqueries nested too deep".to_owned());
         assert_eq!(said(&format!("with x0 as (select 1 as n){doubled} select * from x39")), fails(deep, None));
