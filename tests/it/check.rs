@@ -154,6 +154,9 @@ impl Files for Page {
     fn columns(&self, table: &flow::port::TableSource) -> Option<Vec<String>> {
         DiskFiles.columns(table)
     }
+    fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<flow::model::PreparedQuery>> {
+        DiskFiles.prepare(tables, queries)
+    }
     fn real_path(&self, path: &Path) -> Option<PathBuf> {
         if path == Path::new(PAGE) { Some(DiskFiles.real_path(path.parent()?)?.join("example.yaml")) } else { DiskFiles.real_path(path) }
     }

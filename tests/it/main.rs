@@ -52,6 +52,7 @@ mod plans;
 mod policies;
 mod program;
 mod programs;
+mod queries;
 mod reach;
 mod read_apart;
 mod readme;

@@ -40,6 +40,8 @@ misdeeds() { # LOG PROJECT
             if (path ~ /^\/(usr\/)?lib(64|32)?\// || path ~ /^\/etc\/ld\.so/ || path ~ /^\/usr\/(lib|share)\/locale/) next
             # What the standard library of Rust asks: how much the machine has for this process.
             if (path ~ /^\/proc\/[0-9]+\/(maps|cgroup|mountinfo)$/ || path ~ /^\/sys\/(fs\/cgroup|devices\/system\/cpu)/) next
+            # What SQLite asks when it starts, for its index of words.
+            if (path == "/dev/urandom") next
             # What the C library asks before a thread gives memory back.
             if (path == "/proc/sys/vm/overcommit_memory") next
             if (index(path, home "/.config/flow/") == 1) next

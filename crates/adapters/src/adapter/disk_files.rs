@@ -1,11 +1,15 @@
 //! The files of a check, on the disk of this machine.
 
+#[cfg(feature = "data")]
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::files::{self, LARGEST, here, read_text};
 use crate::model::FilePattern;
+#[cfg(feature = "data")]
+use crate::model::PreparedQuery;
 use crate::port::{Files, ReadFileError, TableSource};
 
 /// Maximum number of names read from a folder.
@@ -46,6 +50,11 @@ impl Files for DiskFiles {
     #[cfg(feature = "data")]
     fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
         super::data::header(table)
+    }
+
+    #[cfg(feature = "data")]
+    fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {
+        super::data::prepare(tables, queries)
     }
 
     fn real_path(&self, path: &Path) -> Option<PathBuf> {

@@ -10,6 +10,8 @@ pub enum About {
     Missing(&'static str),
     /// A section that stands inside another one, so that what comes after it there is hidden.
     HiddenSection,
+    /// The columns of a data file, which may have others when a run reads it.
+    Columns,
     /// The channel of a test case.
     CaseChannel,
 }

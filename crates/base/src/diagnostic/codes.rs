@@ -116,6 +116,8 @@ codes! {
     UnknownTable = "F213", "unknown-table", Error, false;
     SingleBraces = "F214", "single-braces", Warning, true;
     UnknownColumn = "F215", "unknown-column", Error, false;
+    QueryFails = "F216", "query-fails", Error, false;
+    QueryValues = "F217", "query-values", Error, false;
     MissingBraces = "F218", "missing-braces", Warning, true;
     DollarBraces = "F219", "dollar-braces", Warning, true;
     AbsentSection = "F220", "absent-section", Warning, true;

@@ -1,5 +1,6 @@
 //! A pipeline file and its head.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Agent, Channel, Conversation, Field, Filling, Model, Scorecard, Shape, Step, StyleGuide, Text, Tool};
+use super::{Agent, Channel, Conversation, Field, Filling, Model, PreparedQuery, Scorecard, Shape, Step, StyleGuide, Text, Tool};
 use crate::source::{Span, Spanned, from_folder};
 
 /// A pipeline and all pipelines it calls.
@@ -46,6 +47,8 @@ pub struct Pipeline {
     pub inputs: Shape,
     /// Tables by name.
     pub data: IndexMap<String, Data>,
+    /// What an engine says of its queries, by their text; those of which nothing is known are left out.
+    pub prepared: BTreeMap<String, PreparedQuery>,
     /// Who the run is for.
     pub person: Option<Person>,
     /// What its runs remember of each other.
@@ -233,7 +236,7 @@ pub struct Data {
     pub columns: IndexMap<String, super::FieldKind>,
     /// The engine asked for.
     pub engine: Option<SqlEngine>,
-    /// The columns that the file has now; `None`: nobody looked, or they cannot be read.
+    /// The columns that the file has now; `None`: nobody looked, since nothing names one, or they cannot be read.
     pub header: Option<Vec<String>>,
 }
 

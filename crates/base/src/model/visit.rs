@@ -218,6 +218,7 @@ impl Pipeline {
             hash: _,
             inputs: _,
             data: _,
+            prepared: _,
             person,
             conversation,
             secrets: _,

@@ -1,12 +1,12 @@
 //! Files, and which of them were asked for.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::TableSource;
 use super::files::{Files, ReadFileError};
-use crate::model::FilePattern;
+use crate::model::{FilePattern, PreparedQuery};
 
 /// Everything that a check asked for: as long as none of it changes, the check gives the same.
 #[derive(Debug, Clone, Default)]
@@ -83,5 +83,9 @@ impl Files for AskedFiles<'_> {
     fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
         self.note(&table.file);
         self.below.columns(table)
+    }
+
+    fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {
+        self.below.prepare(tables, queries)
     }
 }

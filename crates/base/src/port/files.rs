@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::TableSource;
-use crate::model::FilePattern;
+use crate::model::{FilePattern, PreparedQuery};
 
 /// Files as `load` sees them. Nothing here writes, starts or opens anything but the path it is given.
 pub trait Files {
@@ -28,6 +28,11 @@ pub trait Files {
     /// The columns of a table: of its file only the first line, the sheet or the schema is looked at. `None`: they cannot be read.
     fn columns(&self, _: &TableSource) -> Option<Vec<String>> {
         None
+    }
+    /// What SQLite says of each of these queries, which it compiles against empty tables with these columns and never runs. `None`: it cannot be
+    /// said, since it is too large, or nobody is there to ask. Nothing is read.
+    fn prepare(&self, _: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {
+        vec![None; queries.len()]
     }
 }
 
@@ -74,6 +79,10 @@ impl Files for Overlay<'_> {
 
     fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
         self.below.columns(table)
+    }
+
+    fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {
+        self.below.prepare(tables, queries)
     }
 
     fn has_fitting(&self, pattern: &FilePattern) -> bool {

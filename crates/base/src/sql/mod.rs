@@ -18,6 +18,12 @@ pub struct Query<'q> {
     pub tables: Vec<Name<'q>>,
     /// Columns of tables that its result holds or is made of, in order; what decides or is counted is none of them.
     pub gives: Vec<GivenColumn<'q>>,
+    /// Where values are filled in, as written (`$name`, `:name`, `?`), in order; not what is in square brackets, which may be a name.
+    pub places: Vec<Name<'q>>,
+    /// What each of its tables is called in it: the table, and the name that stands before its columns.
+    pub called: Vec<(&'q str, &'q str)>,
+    /// Functions that it calls, in order.
+    pub calls: Vec<Name<'q>>,
 }
 
 /// A name as it is written, without quotes around it.
@@ -51,11 +57,14 @@ pub fn read(text: &str) -> Option<Query<'_>> {
     if text.len() > MOST_QUERY_BYTES {
         return None;
     }
-    let mut reader = QueryReader { tables: vec![], own: vec![], left: MOST_GIVEN };
-    let mut gives = reader.query(&nodes(text)?, vec![]);
+    let nodes = nodes(text)?;
+    let mut reader = QueryReader { tables: vec![], called: vec![], own: vec![], left: MOST_GIVEN };
+    let mut gives = reader.query(&nodes, vec![]);
     gives.sort_by_key(|given| given.place.start);
     reader.tables.sort_by_key(|table| table.start);
-    Some(Query { tables: reader.tables, gives })
+    let (mut places, mut calls) = (vec![], vec![]);
+    places_and_calls(&nodes, &mut places, &mut calls);
+    Some(Query { tables: reader.tables, gives, places, called: reader.called, calls })
 }
 
 /// Whether a word stands anywhere in a text, be it in a comment: rather once too often than once too seldom.
@@ -93,6 +102,7 @@ type Source<'q> = (Option<&'q str>, Rc<[GivenColumn<'q>]>);
 
 struct QueryReader<'q> {
     tables: Vec<Name<'q>>,
+    called: Vec<(&'q str, &'q str)>,
     /// Tables that the queries around this place make themselves, inner ones last.
     own: Vec<(&'q str, Rc<[GivenColumn<'q>]>)>,
     /// How many columns may still be followed.
@@ -176,7 +186,9 @@ impl<'q> QueryReader<'q> {
                     if !matches!(after, [QueryNode::Group('(', _) | QueryNode::Mark('.'), ..]) =>
                 {
                     let columns = self.table(*name);
-                    sources.push((beside.or(Some(name.text)), columns));
+                    let called = beside.unwrap_or(name.text);
+                    self.called.push((name.text, called));
+                    sources.push((Some(called), columns));
                 }
                 (QueryNode::Group('(', inner), _) if node.is_query() => {
                     let columns = self.query(inner, columns);
@@ -236,7 +248,7 @@ impl<'q> QueryReader<'q> {
                         self.left -= given.len() - before;
                     }
                 }
-                QueryNode::Value | QueryNode::Mark(_) => {}
+                QueryNode::Value | QueryNode::Place(_) | QueryNode::Mark(_) => {}
             }
         }
     }
@@ -262,6 +274,18 @@ fn columns<'s, 'q>(
         (name, _) => place.is(name).then_some(GivenColumn { place, ..*given }),
     };
     sources.iter().filter(is_meant).flat_map(|(_, given)| given.iter()).filter_map(of_source)
+}
+
+/// Collects the places for values and the functions that are called.
+fn places_and_calls<'q>(nodes: &[QueryNode<'q>], places: &mut Vec<Name<'q>>, calls: &mut Vec<Name<'q>>) {
+    for (at, node) in nodes.iter().enumerate() {
+        match (node, nodes.get(at + 1)) {
+            (QueryNode::Place(place), _) => places.push(*place),
+            (QueryNode::Group(bracket, inner), _) if *bracket != '[' => places_and_calls(inner, places, calls),
+            (QueryNode::Word(name), Some(QueryNode::Group('(', _))) if !node.is_one_of(RESERVED) => calls.push(*name),
+            _ => {}
+        }
+    }
 }
 
 /// The parts of a select, each behind its keyword.
@@ -376,6 +400,15 @@ mod tests {
             assert_eq!(gives(query), columns, "{query}");
         }
         assert_eq!(read("with x as (select a as z from t) select z from x").unwrap().gives[0].place, Name { text: "z", start: 40 });
+    }
+
+    #[test]
+    fn places_for_values_and_functions_are_found_wherever_they_stand() {
+        let text = "select f($a, '$b', g(:c)) x from t as e, u where [$d] = ?1 and y in (@f, ?) -- $g";
+        let query = read(text).unwrap();
+        let texts = |names: &[Name]| names.iter().map(|name| name.text.to_owned()).collect::<Vec<_>>().join(" ");
+        assert_eq!((texts(&query.places), texts(&query.calls)), ("$a :c ?1 @f ?".to_owned(), "f g".to_owned()));
+        assert_eq!((query.places[0].start, query.called), (9, vec![("t", "e"), ("u", "u")]));
     }
 
     #[test]

@@ -14,8 +14,10 @@ pub(super) enum QueryNode<'q> {
     Quoted(Name<'q>),
     /// Brackets of this kind and what is in them.
     Group(char, Vec<QueryNode<'q>>),
-    /// A text, a number, or a place for a value.
+    /// A text or a number.
     Value,
+    /// A place for a value: `$name`, `:name`, `@name`, `?` or `?1`.
+    Place(Name<'q>),
     Mark(char),
 }
 
@@ -34,7 +36,7 @@ impl<'q> QueryNode<'q> {
     pub(super) fn name(&self) -> Option<Name<'q>> {
         match self {
             QueryNode::Word(name) | QueryNode::Quoted(name) => Some(*name),
-            QueryNode::Group(..) | QueryNode::Value | QueryNode::Mark(_) => None,
+            QueryNode::Group(..) | QueryNode::Value | QueryNode::Place(_) | QueryNode::Mark(_) => None,
         }
     }
 
@@ -84,6 +86,8 @@ pub(super) fn nodes(text: &str) -> Option<Vec<QueryNode<'_>>> {
                 nodes.push(QueryNode::Group(bracket, inner));
             }
             c if c.is_alphabetic() || matches!(c, '_' | '*') => nodes.push(QueryNode::Word(name)),
+            '?' => nodes.push(QueryNode::Place(name)),
+            '$' | ':' | '@' if length > 1 => nodes.push(QueryNode::Place(name)),
             c if c.is_numeric() || length > 1 => nodes.push(QueryNode::Value),
             c if c.is_whitespace() => {}
             c => nodes.push(QueryNode::Mark(c)),

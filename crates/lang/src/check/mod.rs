@@ -65,7 +65,7 @@ impl Checked {
 
     fn is_missing_data(&self, found: &Diagnostic) -> bool {
         let mut data = self.loaded.program.pipelines.iter().flat_map(|pipeline| pipeline.data.values());
-        found.code == Code::UnknownColumn || found.code == Code::MissingFile && data.any(|data| data.file.span == found.span)
+        found.about == About::Columns || found.code == Code::MissingFile && data.any(|data| data.file.span == found.span)
     }
 }
 
@@ -178,6 +178,8 @@ struct Gaps {
     shapes_are_lost: bool,
     /// What is given to a tool or a pipeline is not known.
     arguments_are_lost: bool,
+    /// A key is not known, which may be a name that slid out of its place.
+    keys_are_lost: bool,
     /// Whether a step is repeated is not known.
     repeats_are_lost: bool,
     /// The id of a step is not known.
@@ -239,6 +241,7 @@ impl Gaps {
             filters_are_lost: any(&[Code::UnknownFilter]),
             shapes_are_lost: any(&[Code::SchemaInvalid, Code::MissingFile]) || found.iter().chain(of_plan).any(loses_shape),
             arguments_are_lost: found.iter().any(loses_arguments),
+            keys_are_lost: any(&[Code::UnknownKey]),
             repeats_are_lost: found.iter().any(|found| is_shape(found.code) && is_value(found, &["for_each"])),
             ids_are_lost: found.iter().any(loses_id),
             unsound: found.iter().filter(|found| found.severity() == Severity::Error).map(|found| found.span.file).collect(),
@@ -256,6 +259,7 @@ impl Gaps {
             Code::UnknownStep => !self.names_are_lost && !self.ids_are_lost,
             Code::UnknownField => !self.names_are_lost && !self.shapes_are_lost && !self.repeats_are_lost,
             Code::UnknownReference | Code::UnknownTable | Code::UndeclaredSecret => !self.names_are_lost,
+            Code::QueryValues => !self.names_are_lost && !self.arguments_are_lost && !self.keys_are_lost,
             Code::CallInputs | Code::ToolArguments => !self.names_are_lost && !self.arguments_are_lost,
             Code::TestUnknownName => !(self.names_are_lost || self.manners_are_lost && diagnostic.about == About::CaseChannel),
             Code::ComparisonType => !self.filters_are_lost,

@@ -9,7 +9,7 @@ use super::hash::{hash, texts};
 use super::paths::{normalised, real, shown};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::lower::{self, Definitions, FileKind, OtherFileError, World, kind_of};
-use crate::model::{Channel, Data, FilePattern, Pipeline, PipelineId, Program, Replies, StyleGuide, Touch, own_by_name};
+use crate::model::{Channel, Data, FilePattern, Pipeline, PipelineId, PreparedQuery, Program, Replies, StyleGuide, Touch, own_by_name};
 use crate::port::{Files, ReadFileError, TableSource};
 use crate::source::{FileId, Sources, Span};
 use crate::syntax::{self, Node, NodeKind};
@@ -311,8 +311,12 @@ impl World for Loader<'_> {
         if self.files.exists(&path) { Ok(path) } else { Err(OtherFileError::Missing(self.neighbours(from, &path))) }
     }
 
-    fn columns(&self, data: &Data) -> Option<Vec<String>> {
-        self.files.columns(&TableSource::of("", data))
+    fn columns(&self, name: &str, data: &Data) -> Option<Vec<String>> {
+        self.files.columns(&TableSource::of(name, data))
+    }
+
+    fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {
+        self.files.prepare(tables, queries)
     }
 
     fn has_fitting(&self, pattern: &FilePattern) -> bool {

@@ -54,9 +54,6 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
         })
         .collect();
     data.engine = keys.choice("engine");
-    if !data.pii.is_empty() || !data.columns.is_empty() {
-        data.header = lower.world().columns(&data);
-    }
     data
 }
 

@@ -25,6 +25,7 @@ mod patterns;
 mod pipeline;
 mod policies;
 mod presets;
+mod queries;
 mod reader;
 mod replies;
 mod reserved;

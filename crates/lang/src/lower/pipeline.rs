@@ -9,6 +9,7 @@ use super::definitions;
 use super::fields::FieldRole;
 use super::ids::{Ids, OuterIds};
 use super::keys;
+use super::queries;
 use super::reader::KeyReader;
 use super::reserved::check_reserved;
 use super::steps::{StepScope, steps};
@@ -57,6 +58,7 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
         pipeline.steps.insert(0, Arc::new(step));
     }
     pipeline.outputs = outputs(&keys);
+    queries::prepare(&lower, &mut pipeline);
     pipeline
 }
 

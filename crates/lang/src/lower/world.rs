@@ -1,12 +1,13 @@
 //! What a file may ask about other files.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use super::FileKind;
-use crate::model::{Agent, Channel, Data, FilePattern, Model, PipelineId, Policy, Replies, Scorecard, StyleGuide, Tool};
+use crate::model::{Agent, Channel, Data, FilePattern, Model, PipelineId, Policy, PreparedQuery, Replies, Scorecard, StyleGuide, Tool};
 use crate::source::{FileId, Span, Spanned};
 
 /// The other files, as one file sees them. `load` answers; tests may answer from memory. Paths are as written, relative to
@@ -20,9 +21,13 @@ pub trait World {
     fn path(&self, from: FileId, path: &str) -> Result<PathBuf, OtherFileError>;
     /// The place of a file that must be there but is not read.
     fn existing(&self, from: FileId, path: &str) -> Result<PathBuf, OtherFileError>;
-    /// The columns of the file of a table; `None`: they cannot be read.
-    fn columns(&self, _: &Data) -> Option<Vec<String>> {
+    /// The columns of the file of the table of this name; `None`: they cannot be read.
+    fn columns(&self, _: &str, _: &Data) -> Option<Vec<String>> {
         None
+    }
+    /// What SQLite says of queries against empty tables with these columns; `None`: it cannot be said.
+    fn prepare(&self, _: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {
+        vec![None; queries.len()]
     }
     /// Whether any file fits an entry of `files` of a knowledge.
     fn has_fitting(&self, _: &FilePattern) -> bool {

@@ -18,6 +18,7 @@ mod comparison_type;
 mod constant_condition;
 mod default_bound;
 mod default_timeout;
+mod dialects;
 mod dollar_braces;
 mod draft_past_gate;
 mod effect_with_retry;
@@ -62,6 +63,8 @@ mod plan_outside_policy;
 mod policy_limits;
 mod policy_too_wide;
 pub mod problem;
+mod query_fails;
+mod query_values;
 mod raw_send;
 mod reads;
 mod redundant_need;
@@ -143,6 +146,8 @@ const RULES: &[Rule] = &[
     wrong_place::check,
     unknown_table::check,
     unknown_column::check,
+    query_fails::check,
+    query_values::check,
     unknown_reference::check,
     tool_not_open::check,
     fallback_circle::check,

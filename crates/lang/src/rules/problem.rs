@@ -78,6 +78,14 @@ impl KnownFields {
             KnownFields::Of(object) => Box::new(object.fields.keys().map(String::as_str)),
         }
     }
+
+    /// Whether they are the columns of a data file, which may have others when a run reads it.
+    pub(super) fn is_of_file(&self) -> bool {
+        match self {
+            KnownFields::Of(object) => object.is_of_file,
+            KnownFields::None | KnownFields::Names(_) => false,
+        }
+    }
 }
 
 impl ReadProblem {
@@ -86,10 +94,11 @@ impl ReadProblem {
     }
 
     /// Whether `default(…)` or another guard makes it harmless. Where there are fields, and all of them are known, one that can never be
-    /// there is a slip of the finger that the guard only hides. That a text has no fields at all may be just what the guard is for.
+    /// there is a slip of the finger that the guard only hides. That a text has no fields at all, or a file no such column, may be just what the guard
+    /// is for.
     pub(super) fn is_caught_by_guard(&self) -> bool {
         match self {
-            ReadProblem::UnknownField { known, .. } => matches!(known, KnownFields::None),
+            ReadProblem::UnknownField { known, .. } => matches!(known, KnownFields::None) || known.is_of_file(),
             ReadProblem::NoOutputFields(_) | ReadProblem::MaybeMissing(_) => true,
             _ => false,
         }

@@ -4,9 +4,10 @@ use super::known;
 use super::names::{Looked, PipelineNames, is_place, needs_output};
 use super::problem::{KnownFields, Owner, ReadProblem};
 use super::seat::{Seat, StepPart, Viewpoint};
-use crate::model::{Filling, OnFailure, OutputWord, PlanStep, ProgramOutput, Step, StepKind};
+use crate::model::{Filling, OnFailure, OutputWord, PlanStep, PreparedQuery, ProgramOutput, Step, StepKind};
 use crate::plan::StepIx;
 use crate::source::Spanned;
+use crate::sql;
 use crate::template::types::{Member, Type};
 
 /// How deep outputs that are made of other outputs are followed.
@@ -160,8 +161,18 @@ impl PipelineNames<'_> {
                 let body = http.output.as_ref().map_or(Type::Any, known::of_shape);
                 Type::object([("status", Type::Number), ("headers", Type::open_object([])), ("body", body)])
             }
-            StepKind::Sql(sql) if sql.one => Type::open_object([]),
-            StepKind::Sql(_) => Type::list(Type::open_object([])),
+            StepKind::Sql(step) => {
+                let row = match self.pipeline.pipeline.prepared.get(&*step.query.source) {
+                    Some(PreparedQuery::Gives(columns)) => {
+                        let read = sql::read(&step.query.source);
+                        let has_star = read.is_none_or(|query| query.gives.iter().any(|given| given.column == "*"));
+                        Some(Type::row(columns, has_star))
+                    }
+                    Some(PreparedQuery::Fails(_)) | None => None,
+                };
+                let row = row.unwrap_or(Type::open_object([]));
+                if step.one { row } else { Type::list(row) }
+            }
             StepKind::Program(run) => match &run.gives {
                 ProgramOutput::Word(OutputWord::Text) => Type::Text,
                 ProgramOutput::Word(OutputWord::Lines) => Type::list(Type::Text),

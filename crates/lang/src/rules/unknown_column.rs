@@ -1,8 +1,11 @@
-//! F215: a column of `data` that the table does not have: what it was to protect, or to type, is there under another name.
+//! F215: a column that a table does not have: what it was to protect, to type or to give is there under another name.
 
-use super::{Code, Diagnostic, PipelinePlan, Plan, listed};
-use crate::diagnostic::did_you_mean;
+use super::query_fails::{with_columns, word_at};
+use super::{Code, Diagnostic, PipelinePlan, Plan, dialects, finding, listed, quoted};
+use crate::diagnostic::{About, did_you_mean};
+use crate::model::{PersonSource, Pipeline, PreparedQuery, QueryFault, WrittenQuery};
 use crate::source::Span;
+use crate::sql;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for (table, data) in &pipeline.pipeline.data {
@@ -12,7 +15,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let mut told = |key: &str, column: &str, span: Span| {
             let near = did_you_mean(column, names.iter().copied());
             let message = format!("\"{key}\" names column \"{column}\", which table \"{table}\" does not have{near}");
-            out.push(Diagnostic::new(Code::UnknownColumn, span, message).near(near).help(format!("use one of: {}", listed(&names))));
+            out.push(found(span, &message).near(near).help(format!("use one of: {}", listed(&names))));
         };
         for column in data.pii.iter().filter(|column| !has(&column.value)) {
             told("pii", &column.value, column.span);
@@ -20,7 +23,95 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         for column in data.columns.keys().filter(|column| !has(column)) {
             told("columns", column, data.file.span);
         }
+        if let Some(PersonSource::Table(from)) = pipeline.pipeline.person.as_ref().map(|person| &person.from)
+            && from.value == *table
+            && !has("id")
+        {
+            told("person", "id", from.span);
+        }
     }
+    for query in pipeline.pipeline.queries() {
+        if let Some(PreparedQuery::Fails(mistake)) = pipeline.pipeline.prepared.get(query.text) {
+            out.extend(in_query(&pipeline.pipeline, &query, &mistake.fault, mistake.at));
+        }
+    }
+}
+
+fn found(span: Span, message: &str) -> Diagnostic {
+    finding(Code::UnknownColumn, span, message).about(About::Columns)
+}
+
+/// A column of a query.
+fn in_query(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Option<Diagnostic> {
+    let called = sql::read(query.text).map_or(vec![], |read| read.called);
+    let header = |table: &str| {
+        let data = file.data.iter().find(|(name, _)| name.eq_ignore_ascii_case(table));
+        data.and_then(|(name, data)| Some((name.as_str(), data.header.as_deref()?)))
+    };
+    let has = |columns: &[String], column: &str| columns.iter().any(|name| name.to_lowercase() == column.to_lowercase());
+    let mut tables: Vec<(&str, &[String])> = vec![];
+    for table in called.iter().filter_map(|(table, _)| header(table)) {
+        if !tables.contains(&table) {
+            tables.push(table);
+        }
+    }
+    let (QueryFault::UnknownColumn(written) | QueryFault::QuotedText(written) | QueryFault::AmbiguousColumn(written)) = fault else {
+        return None;
+    };
+    let (owner, column) = written.rsplit_once('.').map_or((None, written.as_str()), |(owner, column)| (Some(owner), column));
+    let start = at.or_else(|| query.text.find(written.as_str()));
+    let end = start.map(|at| {
+        let is_whole = query.text.get(at..).is_some_and(|rest| rest.starts_with(written.as_str()));
+        at + if is_whole { written.len() } else { word_at(query.text, at).len() }
+    });
+    let span = start.zip(end).map_or(query.span, |(start, end)| query.inside(start, end));
+    let say = |message: String| found(span, &message);
+    if let QueryFault::AmbiguousColumn(_) = fault {
+        let of = called.iter().filter(|(table, _)| header(table).is_some_and(|(_, columns)| has(columns, column)));
+        let each: Vec<String> = of.map(|(_, called)| format!("{called}.{column}")).collect();
+        let help =
+            if each.len() > 1 { format!("write {}", each.join(" or ")) } else { format!("write the table in front: table.{column}") };
+        return Some(
+            say(format!("several tables of the query have column {}, and it does not say which is meant", quoted(column))).help(help),
+        );
+    }
+    if let Some(owner) = owner {
+        let calls = |name: &str| called.iter().find(|(_, called)| called.eq_ignore_ascii_case(name));
+        match (calls(owner), called.iter().find(|(table, _)| table.eq_ignore_ascii_case(owner))) {
+            (Some((table, _)), _) => tables = header(table).into_iter().collect(),
+            (None, Some((_, called))) => {
+                let message = format!("the query calls table {} {}, so it cannot read {}", quoted(owner), quoted(called), quoted(written));
+                return Some(say(message).help(format!("write {called}.{column}")));
+            }
+            (None, None) => {
+                let names: Vec<&str> = called.iter().map(|(_, called)| *called).filter(|called| !called.is_empty()).collect();
+                let near = did_you_mean(owner, names.iter().copied());
+                let message = format!("the query reads {}, but nothing in it is called {}{near}", quoted(written), quoted(owner));
+                return Some(say(message).near(near).help(format!("use one of: {}", listed(&names))));
+            }
+        }
+    }
+    let columns = || tables.iter().flat_map(|(_, columns)| columns.iter().map(String::as_str));
+    let help = with_columns(&tables);
+    if let QueryFault::QuotedText(text) = fault {
+        let message = format!("{} in double quotes is a column, and no table of the query has it", quoted(text));
+        return Some(say(message).help(format!("write '{}' if it is a text", text.replace('\'', "''"))).help(help));
+    }
+    if let Some(meant) = dialects::column(column) {
+        let message = format!("no table of the query has column {}, and SQLite knows no such word", quoted(column));
+        return Some(say(message).help(meant).help(help));
+    }
+    if columns().any(|name| name.to_lowercase() == column.to_lowercase()) {
+        let message = format!("the query reads column {} where nothing has it", quoted(column));
+        return Some(say(message).help("use the name that the query in brackets or behind \"with\" gives it"));
+    }
+    let near = did_you_mean(column, columns());
+    let which = match tables.as_slice() {
+        [(table, _)] => format!("table {} does not have", quoted(table)),
+        _ => "none of its tables has".to_owned(),
+    };
+    let help = if tables.is_empty() { "use a column that the query in brackets or behind \"with\" gives".to_owned() } else { help };
+    Some(say(format!("the query reads column {}, which {which}{near}", quoted(column))).near(near).help(help))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::names::PipelineNames;
 use super::problem::{KnownFields, Owner};
 use super::{Code, Diagnostic, listed};
-use crate::diagnostic::LONGEST_MESSAGE;
+use crate::diagnostic::{About, LONGEST_MESSAGE};
 use crate::model::Read;
 use crate::source::Span;
 use crate::template::types::{Object, Type};
@@ -22,7 +22,8 @@ pub(super) fn report(names: &PipelineNames, read: &Read, owner: &Owner, field: &
         Owner::Plain(path, kind) => format!("\"{path}\" is {} and has no \"{field}\"", kind.words()),
     };
     let list = listed(known.names());
-    let found = |message: String| found(read.span, message);
+    let about = if known.is_of_file() { About::Columns } else { About::Other };
+    let found = |message: String| found(read.span, message).about(about.clone());
     if known.names().next().is_none() {
         return match owner {
             Owner::Inputs => found(format!("{what}; the pipeline has none")).help("add it under inputs"),
@@ -53,5 +54,6 @@ pub(super) fn of_value(names: &PipelineNames, span: Span, owner: &str, field: &s
     let fields = || known.fields.keys().map(String::as_str);
     let near = names.hints.did_you_mean(field, fields());
     let message = format!("{owner} has no \"{field}\"{near}");
-    found(span, message).near(near).help(format!("use one of: {}", listed(fields())))
+    let about = if known.is_of_file { About::Columns } else { About::Other };
+    found(span, message).about(about).near(near).help(format!("use one of: {}", listed(fields())))
 }

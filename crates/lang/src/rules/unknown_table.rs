@@ -1,9 +1,9 @@
 //! F213: a query that reads a table nobody knows. Only what is certain counts: everything that may be a function, a name of
 //! the query's own, or a table of a database is left aside.
 
-use super::listed;
+use super::{finding, listed, quoted};
 use crate::diagnostic::{Code, Diagnostic, Hints};
-use crate::model::{ArtefactKind, Filling, Form, Step, StepKind, TextPlace, ToolKind};
+use crate::model::{ArtefactKind, PreparedQuery, QueryFault, QueryMistake, Step, StepKind};
 use crate::plan::{PipelinePlan, Plan};
 use crate::source::Span;
 use crate::sql::{self, Name};
@@ -20,25 +20,30 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
     }
     let hints = Hints::default();
     let all: Vec<&str> = file.data.keys().map(String::as_str).collect();
-    for planned in &pipeline.steps {
-        if let StepKind::Sql(sql) = &planned.step.kind
-            && sql.query.form == Form::Plain
+    for written in file.queries() {
+        let open: Option<Vec<&str>> = written.tables.map(|tables| tables.iter().map(|table| table.value.as_str()).collect());
+        let known = open.as_ref().unwrap_or(&all);
+        let mut tables: Vec<(&str, Option<usize>)> =
+            unknown(written.text, known).into_iter().map(|table| (table.text, Some(table.start))).collect();
+        // What cannot be seen in the text, such as a text that stands where a table belongs.
+        if let Some(PreparedQuery::Fails(QueryMistake { fault: QueryFault::UnknownTable(name), .. })) = file.prepared.get(written.text)
+            && tables.is_empty()
+            && !all.iter().any(|table| table.eq_ignore_ascii_case(name))
         {
-            query(&sql.query.source, Some(&sql.query.place), &sql.query.place, &all, &hints, out);
+            tables.push((name, written.text.find(name.as_str())));
         }
-        let StepKind::Tool(step) = &planned.step.kind else { continue };
-        let Some(ToolKind::Sql(open)) = file.tools.get(&step.tool.value).map(|tool| &tool.kind) else { continue };
-        let open: Vec<&str> = open.iter().map(|table| table.value.as_str()).collect();
-        for (name, value) in step.with.iter().filter(|(name, _)| name.value == "query") {
-            if let Filling::Constant(serde_json::Value::String(text)) = value {
-                query(text, None, &TextPlace { span: name.span, offsets: vec![] }, &open, &hints, out);
-            }
+        for (name, start) in tables {
+            let near = hints.did_you_mean(name, known.iter().copied());
+            let span = start.map_or(written.span, |start| written.inside(start, start + name.len()));
+            let help = if known.is_empty() { "add it under data".to_owned() } else { format!("use one of: {}", listed(known)) };
+            let message = format!("the query reads table {}, which is not known{near}", quoted(name));
+            out.push(found(span, &message).near(near).help(help));
         }
     }
 }
 
-fn found(span: Span, message: String) -> Diagnostic {
-    Diagnostic::new(Code::UnknownTable, span, message)
+fn found(span: Span, message: &str) -> Diagnostic {
+    finding(Code::UnknownTable, span, message)
 }
 
 /// A task whose agent is to write queries, without a table.
@@ -46,17 +51,8 @@ fn of_task(step: &Step, out: &mut Vec<Diagnostic>) {
     let StepKind::Task(task) = &step.kind else { return };
     if task.fixed_artefact() == Some(ArtefactKind::Sql) {
         let message = format!("task \"{}\" asks for a query, but there is no table", step.id.value);
-        out.push(found(task.artefact.place.span, message).help("add tables under data, or a read step above, or write artefact: text"));
-    }
-}
-
-fn query(text: &str, inside: Option<&TextPlace>, place: &TextPlace, known: &[&str], hints: &Hints, out: &mut Vec<Diagnostic>) {
-    for table in unknown(text, known) {
-        let name = table.text;
-        let near = hints.did_you_mean(name, known.iter().copied());
-        let span = inside.map_or(place.span, |place| place.inside(table.start, table.start + name.len()));
-        let help = if known.is_empty() { "add it under data".to_owned() } else { format!("use one of: {}", listed(known)) };
-        out.push(found(span, format!("the query reads table \"{name}\", which is not known{near}")).near(near).help(help));
+        let help = "add tables under data, or a read step above, or write artefact: text";
+        out.push(found(task.artefact.place.span, &message).help(help));
     }
 }
 

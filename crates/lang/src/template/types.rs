@@ -40,6 +40,8 @@ pub struct Object {
     pub fields: IndexMap<String, Member>,
     /// Whether it may have others.
     pub is_open: bool,
+    /// Whether they are the columns of a data file, which may have others when a run reads it.
+    pub(crate) is_of_file: bool,
 }
 
 /// A field of an object.
@@ -91,7 +93,13 @@ impl Type {
 
     /// An object with these fields, and perhaps others.
     pub(crate) fn of_members(members: impl Iterator<Item = (String, Member)>, is_open: bool) -> Type {
-        Type::Object(Arc::new(Object { fields: members.collect(), is_open }))
+        Type::Object(Arc::new(Object { fields: members.collect(), is_open, is_of_file: false }))
+    }
+
+    /// A row with these columns; `is_of_file`: they are those of a file.
+    pub(crate) fn row(columns: &[String], is_of_file: bool) -> Type {
+        let fields = columns.iter().map(|name| (name.clone(), Member::sure(Type::Any))).collect();
+        Type::Object(Arc::new(Object { fields, is_open: false, is_of_file }))
     }
 
     /// The type in words: `text`, `a list`.
@@ -228,7 +236,7 @@ impl Object {
             };
             (name.to_owned(), member)
         });
-        Object { fields: fields.collect(), is_open }
+        Object { fields: fields.collect(), is_open, is_of_file: objects.iter().any(|object| object.is_of_file) }
     }
 }
 

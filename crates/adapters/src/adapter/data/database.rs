@@ -198,8 +198,7 @@ impl Answers for Database {
     /// Tables are loaded when the query first refers to them.
     fn query(&mut self, request: &QueryRequest, cancel: &CancelFlag) -> Result<Rows, Failure> {
         check(request)?;
-        // rusqlite would recurse once for each trailing semicolon.
-        let query = request.query.trim_end_matches(|character: char| character == ';' || character.is_whitespace());
+        let query = without_end(&request.query);
         self.keep_only(&request.tables)?;
         loop {
             match self.attempt(query, request, cancel)? {
@@ -248,7 +247,7 @@ impl DatabasePool {
 }
 
 /// Creates an empty in-memory database that cannot write files or load code.
-fn connect() -> rusqlite::Result<Connection> {
+pub(super) fn connect() -> rusqlite::Result<Connection> {
     let connection = Connection::open_in_memory_with_flags(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     for (setting, value) in [
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
@@ -282,6 +281,11 @@ fn not_guarded(error: rusqlite::Error) -> Failure {
     internal(format!("The limits of SQLite could not be set: {error}."))
 }
 
+/// The query without semicolons at its end: rusqlite would recurse once for each of them.
+pub(super) fn without_end(query: &str) -> &str {
+    query.trim_end_matches(|character: char| character == ';' || character.is_whitespace())
+}
+
 /// The names of a table's columns.
 pub(super) fn columns_of(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     let statement = connection.prepare(&format!("SELECT * FROM {}", quoted(table)))?;
@@ -299,7 +303,8 @@ fn missing_table(sentence: &str) -> Option<String> {
     Some(name.strip_prefix("main.").unwrap_or(name).to_owned())
 }
 
-fn checked_sqlite(path: &Path) -> Result<Stamp, Failure> {
+/// Whether a file is a SQLite database, by its first bytes.
+pub(super) fn checked_sqlite(path: &Path) -> Result<Stamp, Failure> {
     checked(path, Content::Sqlite, "a SQLite database")
 }
 

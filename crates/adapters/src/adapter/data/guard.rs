@@ -14,12 +14,15 @@ use rusqlite::{Connection, ErrorCode};
 use super::blocking::CancelFlag;
 use super::sentence::{denied, failure, listed, too_large};
 use crate::adapter::held;
+use crate::diagnostic::nearest;
 use crate::event::Failure;
-use crate::model::FailureKind;
+use crate::model::{FailureKind, QueryFault};
 use crate::port::TableSource;
 
 /// Number of steps of SQLite's virtual machine between two checks of time and memory.
 const STEPS_BETWEEN_LOOKS: i32 = 1_000;
+/// How often a query is looked at while it is only compiled; then it is given up.
+const MOST_LOOKS: u32 = 1_000;
 /// How much the process may grow while a query runs, in bytes. Sorting and grouping use memory.
 pub(super) const MOST_GROWTH: u64 = 512 << 20;
 
@@ -42,6 +45,8 @@ struct GuardState {
 enum StatementRefusal {
     /// A message to show.
     Act(String),
+    /// A function that is not allowed.
+    Function(String),
     /// A table that is not in the request.
     Table(String),
 }
@@ -53,17 +58,36 @@ impl Guard {
         Guard::put_on(connection, tables, MOST_GROWTH, cancel)
     }
 
+    /// Installs the guard on a connection that only compiles queries: they may read these tables (in lower case). Nothing is asked of the system.
+    pub(super) fn compiling(connection: &mut Connection, tables: HashSet<String>) -> rusqlite::Result<Guard> {
+        let guard = Guard::deciding(connection, Some(tables))?;
+        let mut left = MOST_LOOKS;
+        connection.progress_handler(
+            STEPS_BETWEEN_LOOKS,
+            Some(move || {
+                left = left.saturating_sub(1);
+                left == 0
+            }),
+        )?;
+        Ok(guard)
+    }
+
+    fn deciding(connection: &mut Connection, tables: Option<HashSet<String>>) -> rusqlite::Result<Guard> {
+        let state =
+            Arc::new(GuardState { tables, reads: Mutex::default(), refusal: Mutex::new(None), grew_too_much: AtomicBool::new(false) });
+        let asked = Arc::clone(&state);
+        connection.authorizer(Some(move |context: AuthContext<'_>| asked.decide(&context)))?;
+        Ok(Guard { state })
+    }
+
     fn put_on(
         connection: &mut Connection,
         tables: Option<HashSet<String>>,
         most_growth: u64,
         cancel: &CancelFlag,
     ) -> rusqlite::Result<Guard> {
-        let state =
-            Arc::new(GuardState { tables, reads: Mutex::default(), refusal: Mutex::new(None), grew_too_much: AtomicBool::new(false) });
-        let asked = Arc::clone(&state);
-        connection.authorizer(Some(move |context: AuthContext<'_>| asked.decide(&context)))?;
-        let (watched, cancel, at_start) = (Arc::clone(&state), cancel.clone(), resident_bytes());
+        let guard = Guard::deciding(connection, tables)?;
+        let (watched, cancel, at_start) = (Arc::clone(&guard.state), cancel.clone(), resident_bytes());
         let look = move || {
             let grew = resident_bytes().zip(at_start).is_some_and(|(now, then)| now.saturating_sub(then) > most_growth);
             if grew {
@@ -72,7 +96,7 @@ impl Guard {
             grew || cancel.is_cancelled()
         };
         connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(look))?;
-        Ok(Guard { state })
+        Ok(guard)
     }
 
     /// Removes the guard, for flow's own statements.
@@ -89,8 +113,18 @@ impl Guard {
         }
         match held(&self.state.refusal).as_ref()? {
             StatementRefusal::Act(sentence) => Some(denied(sentence)),
+            StatementRefusal::Function(name) => Some(denied(format!("A query may not call the function {name}."))),
             StatementRefusal::Table(table) => Some(may_not_read(table, self.state.tables.iter().flatten().map(String::as_str))),
         }
+    }
+
+    /// What the guard refused first, if anything.
+    pub(super) fn refused(&self) -> Option<QueryFault> {
+        held(&self.state.refusal).as_ref().map(|refusal| match refusal {
+            StatementRefusal::Act(_) => QueryFault::Writes,
+            StatementRefusal::Function(name) => QueryFault::DeniedFunction(name.clone()),
+            StatementRefusal::Table(name) => QueryFault::DeniedTable(name.clone()),
+        })
     }
 
     /// Whether the compiled query reads a column of a table.
@@ -111,7 +145,7 @@ impl GuardState {
             }
             AuthAction::Read { table_name, .. } => StatementRefusal::Table(table_name.to_owned()),
             AuthAction::Function { function_name } if is_allowed(function_name) => return Authorization::Allow,
-            AuthAction::Function { function_name } => StatementRefusal::Act(format!("A query may not call the function {function_name}.")),
+            AuthAction::Function { function_name } => StatementRefusal::Function(function_name.to_owned()),
             AuthAction::Attach { .. } | AuthAction::Detach { .. } => {
                 StatementRefusal::Act("A query may not open other files: it sees the tables of `data` only.".to_owned())
             }
@@ -189,6 +223,11 @@ const TABLES: [&str; 2] = ["json_each", "json_tree"];
 /// Whether a query may call the function.
 fn is_allowed(function: &str) -> bool {
     ALLOWED.iter().any(|allowed| allowed.eq_ignore_ascii_case(function))
+}
+
+/// The functions that a query may call and whose names are like this one.
+pub(super) fn allowed_like(function: &str) -> Vec<String> {
+    nearest(&function.to_lowercase(), ALLOWED.iter().copied()).into_iter().map(str::to_owned).collect()
 }
 
 /// Adds `lower` and `upper` for all letters. SQLite's own functions only convert A–Z, so `lower('ÉVA')` would match nothing.

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::blocking::CancelFlag;
 use super::child;
-use super::database::{columns_of, tables_in, wanted_table};
+use super::database::{checked_sqlite, columns_of, tables_in, wanted_table};
 use super::delimited::Delimited;
 use super::parsed::first_row;
 use super::source::{absolute, open, read_all};
@@ -49,6 +49,8 @@ fn beginning(table: &TableSource) -> Option<Vec<u8>> {
 
 /// Opens the file without locks, and without creating SQLite's files beside it.
 fn of_sqlite(table: &TableSource) -> Option<Vec<String>> {
+    // What is no such file, such as a pipe, is not opened.
+    checked_sqlite(&table.file).ok()?;
     let path = absolute(&table.file).ok()?;
     let address = format!("file:{}?immutable=1", utf8_percent_encode(&path, PLAIN));
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;

@@ -6,6 +6,8 @@
 //! For a `read` step, `profile` describes such a file from its rows alone, with the values of `counts`; `summary` describes a table of a database with
 //! queries. `engines` decides which engine answers; `duck` is the second engine.
 //!
+//! For a check, `header` reads the columns of a table, and `prepared` compiles queries and never runs them.
+//!
 //! What a library of others parses (Excel, Word, PDF, pictures) goes by its bytes to a process of its own (`child`), in which `parsed` does the work.
 //!
 //! How to add a kind of table file: implement [`columns::RowSource`] and add it in `load`.
@@ -33,6 +35,7 @@ mod pdf;
 mod pdf_page;
 mod personal;
 mod picture;
+mod prepared;
 mod profile;
 mod query;
 mod read;
@@ -60,6 +63,7 @@ use query::Answers;
 pub(super) use blocking::{CancelFlag, on_thread};
 pub use child::reader;
 pub use header::header;
+pub(super) use prepared::prepare;
 pub(super) use read::searchable;
 pub(super) use sentence::{counted, failure, shown};
 

@@ -211,6 +211,11 @@ impl ResultColumn {
     }
 }
 
+/// The names of the columns of a result.
+pub(super) fn result_names(statement: &Statement<'_>) -> Vec<String> {
+    columns_of(statement).into_iter().map(|column| column.name).collect()
+}
+
 fn columns_of(statement: &Statement<'_>) -> Vec<ResultColumn> {
     let mut taken = HashSet::new();
     let column = |column: rusqlite::Column<'_>| {

@@ -109,6 +109,7 @@ pub(super) fn pipeline(name: &str, steps: Vec<Step>) -> Pipeline {
         hash: String::new(),
         inputs: Shape::Fields(vec![]),
         data: IndexMap::new(),
+        prepared: Default::default(),
         person: None,
         secrets: IndexMap::new(),
         agents: [("writer".to_string(), Agent::default())].into_iter().collect(),

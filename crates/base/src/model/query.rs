@@ -1,0 +1,120 @@
+//! What is known of a query before it runs.
+
+use serde_json::Value;
+
+use super::{Filling, Form, Pipeline, StepKind, TextPlace, Tool, ToolKind, ToolName};
+use crate::source::{Span, Spanned};
+
+/// What an engine says of a query that it compiled against empty tables, and never ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PreparedQuery {
+    /// It can run. The names of the columns of its rows.
+    Gives(Vec<String>),
+    /// It fails, whatever the tables hold.
+    Fails(QueryMistake),
+}
+
+/// Why a query fails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryMistake {
+    /// What is wrong.
+    pub fault: QueryFault,
+    /// Where, in bytes from the beginning of the query; `None`: not known.
+    pub at: Option<usize>,
+}
+
+/// What is wrong with a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QueryFault {
+    /// It is no SQL of this engine.
+    Syntax,
+    /// It ends too early.
+    Incomplete,
+    /// A bracket, a quote or a character has no place there; the piece of text.
+    Unreadable(String),
+    /// It reads a table that was not given: one whose columns cannot be known, or none.
+    UnknownTable(String),
+    /// No table that it reads has this column, which may be written with its table (`e.hours`).
+    UnknownColumn(String),
+    /// No column has this name, which is in double quotes.
+    QuotedText(String),
+    /// Several of its tables have this column.
+    AmbiguousColumn(String),
+    /// The engine has no function of this name, but those of names like it.
+    UnknownFunction(String, Vec<String>),
+    /// A query may not call this function.
+    DeniedFunction(String),
+    /// A query may not read this table, which is the engine's own.
+    DeniedTable(String),
+    /// A function is given more or fewer values than it takes: its name, and how many it takes; none: any number but this one.
+    ArgumentCount(String, Vec<u32>),
+    /// An aggregate or a window function stands where rows are still chosen, or without its window.
+    Aggregate,
+    /// It does more than read.
+    Writes,
+    /// It is several statements.
+    Several,
+    /// It has no statement.
+    Empty,
+    /// Anything else, in the words of the engine.
+    Other(String),
+}
+
+/// A query that stands in a file as it is, and what it is given.
+#[derive(Debug, Clone)]
+pub struct WrittenQuery<'p> {
+    /// The query.
+    pub text: &'p str,
+    /// Where the value is that holds it.
+    pub span: Span,
+    /// Where its parts are; `None`: not known.
+    pub place: Option<&'p TextPlace>,
+    /// The tables that it may read; `None`: all of `data`, and those of `read` steps.
+    pub tables: Option<&'p [Spanned<String>]>,
+    /// The names of the values for its `$name`.
+    pub values: Vec<&'p Spanned<String>>,
+}
+
+impl WrittenQuery<'_> {
+    /// The place of a part of it.
+    pub fn inside(&self, start: usize, end: usize) -> Span {
+        self.place.map_or(self.span, |place| place.inside(start, end))
+    }
+}
+
+impl Pipeline {
+    /// The queries of its steps and tools, but for those with a template.
+    pub fn queries(&self) -> Vec<WrittenQuery<'_>> {
+        let steps = self.all_steps();
+        let of_steps = steps.into_iter().filter_map(|step| {
+            if let StepKind::Sql(sql) = &step.kind {
+                let (query, values) = (&sql.query, sql.with.iter().map(|(name, _)| name).collect());
+                let place = Some(&query.place);
+                return (query.form == Form::Plain).then(|| WrittenQuery {
+                    text: &query.source,
+                    span: query.place.span,
+                    place,
+                    tables: None,
+                    values,
+                });
+            }
+            if let StepKind::Tool(call) = &step.kind {
+                return self.tools.get(ToolName::of(&call.tool.value).tool).and_then(|tool| of_tool(tool, &call.with));
+            }
+            None
+        });
+        of_steps.chain(self.tools.values().filter_map(|tool| of_tool(tool, &[]))).collect()
+    }
+}
+
+/// The query that a tool runs: its own, or the one that a step gives it.
+fn of_tool<'p>(tool: &'p Tool, given: &'p [(Spanned<String>, Filling)]) -> Option<WrittenQuery<'p>> {
+    let ToolKind::Sql(tables) = &tool.kind else { return None };
+    let (name, value) = tool.with.iter().chain(given).find(|(name, _)| name.value == QUERY)?;
+    let Filling::Constant(Value::String(text)) = value else { return None };
+    let values = tool.with.iter().chain(given).map(|(name, _)| name).filter(|name| name.value != QUERY).collect();
+    Some(WrittenQuery { text, span: name.span, place: None, tables: Some(tables), values })
+}
+
+/// The argument of an `sql` tool that is the query.
+const QUERY: &str = "query";

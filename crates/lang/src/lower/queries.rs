@@ -1,0 +1,32 @@
+//! The columns of the tables of a pipeline, and what an engine says of its queries before any runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::context::Lower;
+use crate::model::{DataKind, PersonSource, Pipeline, SqlEngine};
+use crate::sql;
+
+/// Looks at the columns of the tables that queries and the person read, and has the queries compiled that SQLite would answer.
+pub fn prepare(lower: &Lower, pipeline: &mut Pipeline) {
+    let queries: BTreeSet<String> = pipeline.queries().iter().map(|query| query.text.to_owned()).collect();
+    let of_person = match pipeline.person.as_ref().map(|person| &person.from) {
+        Some(PersonSource::Table(table)) => Some(&table.value),
+        _ => None,
+    };
+    for (name, data) in &mut pipeline.data {
+        let is_read = || of_person == Some(name) || queries.iter().any(|query| sql::mentions(query, name));
+        // A workbook is read by a process of its own, which a check starts only for columns that its author names.
+        if !data.pii.is_empty() || !data.columns.is_empty() || data.kind != DataKind::Excel && is_read() {
+            data.header = lower.world().columns(name, data);
+        }
+    }
+    let of_duckdb = |query: &str| pipeline.data.iter().any(|(name, data)| data.engine() == SqlEngine::DuckDb && sql::mentions(query, name));
+    let queries: Vec<&str> = queries.iter().map(String::as_str).filter(|query| !of_duckdb(query)).collect();
+    if queries.is_empty() {
+        return;
+    }
+    let tables = pipeline.data.iter().filter_map(|(name, data)| Some((name.as_str(), data.header.as_deref()?)));
+    let answers = lower.world().prepare(&tables.collect::<BTreeMap<_, _>>(), &queries);
+    let prepared = queries.iter().zip(answers).filter_map(|(query, answer)| Some(((*query).to_owned(), answer?)));
+    pipeline.prepared = prepared.collect();
+}

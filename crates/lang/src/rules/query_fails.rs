@@ -1,0 +1,204 @@
+//! F216: a query that its engine does not run, whatever the tables hold. What depends on their columns is F215.
+
+use super::{Code, Diagnostic, PipelinePlan, Plan, dialects, finding, listed, quoted};
+use crate::diagnostic::{self, About, Near, did_you_mean};
+use crate::model::{PreparedQuery, QueryFault, SqlEngine, WrittenQuery};
+use crate::source::Span;
+use crate::sql;
+
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    for query in file.queries() {
+        if let Some(PreparedQuery::Fails(mistake)) = file.prepared.get(query.text) {
+            out.extend(of_fault(&query, &mistake.fault, mistake.at));
+        } else if file.data.iter().any(|(name, data)| data.engine() == SqlEngine::DuckDb && sql::mentions(query.text, name)) {
+            of_duckdb(&query, out);
+        }
+    }
+}
+
+/// Functions that DuckDB does not have, by their names: there it is not asked.
+fn of_duckdb(query: &WrittenQuery, out: &mut Vec<Diagnostic>) {
+    for call in sql::read(query.text).map_or(vec![], |query| query.calls) {
+        if let Some(help) = dialects::function(call.text, SqlEngine::DuckDb) {
+            let span = query.inside(call.start, call.start + call.text.len());
+            out.push(found(span, format!("DuckDB has no function {}", quoted(call.text))).help(help));
+        }
+    }
+}
+
+fn found(span: Span, message: String) -> Diagnostic {
+    finding(Code::QueryFails, span, &message)
+}
+
+/// A query that begins otherwise is none.
+const BEGIN: &str = "write a query that begins with select, with or values";
+/// Help that is no more than a direction.
+const SEE: &str = "correct what stands there or just before it, as in https://sqlite.org/lang_select.html";
+
+fn of_fault(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Option<Diagnostic> {
+    let text = query.text;
+    let at_word = || at.map_or(query.span, |at| query.inside(at, at + word_at(text, at).len()));
+    let say = |message: String, help: &str| Some(found(at_word(), message).help(help));
+    match fault {
+        // F213, F215.
+        QueryFault::UnknownTable(_) | QueryFault::UnknownColumn(_) | QueryFault::QuotedText(_) | QueryFault::AmbiguousColumn(_) => None,
+        QueryFault::Syntax | QueryFault::Incomplete | QueryFault::Unreadable(_) => Some(syntax(query, fault, at)),
+        QueryFault::UnknownFunction(name, near) => {
+            let foreign = dialects::function(name, SqlEngine::Sqlite);
+            let near = if foreign.is_some() { Near::default() } else { Near::new(name, near.iter().map(String::as_str)) };
+            let help = foreign.unwrap_or("use a function of https://sqlite.org/lang_corefunc.html, or work it out in a python step");
+            Some(found(at_word(), format!("SQLite has no function {}{near}", quoted(name))).near(near).help(help))
+        }
+        QueryFault::DeniedFunction(name) => {
+            say(format!("a query may not call {}", quoted(name)), "take it out: a query only reads the tables of data")
+        }
+        QueryFault::DeniedTable(name) => {
+            say(format!("a query may not read {}", quoted(name)), "read the tables of data; flow explain shows them")
+        }
+        QueryFault::ArgumentCount(name, counts) => {
+            let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
+            let help = match counts.as_slice() {
+                [] => "give it as many values as https://sqlite.org/lang_corefunc.html says".to_owned(),
+                counts => format!("give it {} value{}", diagnostic::listed(counts, "or"), if counts == ["1"] { "" } else { "s" }),
+            };
+            say(format!("function {} is given a wrong number of values", quoted(name)), &help)
+        }
+        QueryFault::Aggregate => {
+            let help = "move the condition behind having, put the query into brackets, or write over (…) behind a window function";
+            say("an aggregate or a window function cannot stand here".to_owned(), help)
+        }
+        QueryFault::Writes => {
+            let first = first_word(text);
+            let help = match first.1.to_ascii_lowercase().as_str() {
+                "attach" | "detach" => "add the file under data, and read its table",
+                "pragma" => "take it out: a query only reads the tables of data",
+                _ => BEGIN,
+            };
+            let span = query.inside(first.0, first.0 + first.1.len());
+            Some(found(span, format!("a query only reads, and {} does more", quoted(first.1))).help(help))
+        }
+        QueryFault::Several => {
+            let end = text.match_indices(';').map(|(at, _)| at).find(|at| sql::read(&text[..*at]).is_some());
+            let span = end.map_or(query.span, |at| query.inside(at, at + 1));
+            let message = "a query is one statement; this text has several".to_owned();
+            Some(found(span, message).help("keep one, and write a step for each of the others"))
+        }
+        QueryFault::Empty => say("the query has no statement".to_owned(), BEGIN),
+        // It may depend on the columns: how many `*` gives, or whether both tables of a `using` have one.
+        QueryFault::Other(sentence) => {
+            say(format!("SQLite cannot run the query: {sentence}"), "correct what SQLite names").map(|found| found.about(About::Columns))
+        }
+    }
+}
+
+/// Words that a query is made of.
+#[rustfmt::skip]
+const KEYWORDS: [&str; 22] = [
+    "select", "from", "where", "group", "order", "having", "limit", "offset", "join", "left", "inner", "outer", "union", "distinct", "values", "with",
+    "recursive", "between", "like", "exists", "using", "except",
+];
+
+/// A query that SQLite cannot take apart.
+fn syntax(query: &WrittenQuery, fault: &QueryFault, at: Option<usize>) -> Diagnostic {
+    let text = query.text;
+    let at = at.filter(|at| text.is_char_boundary(*at)).unwrap_or(text.trim_end().len());
+    let (word, before) = (word_at(text, at), word_before(text, at));
+    let place = |start: usize, word: &str| query.inside(start, start + word.len());
+    let sqlite = SqlEngine::Sqlite;
+    // The first one that is of another system, the nearest word first.
+    let around = around(text, at);
+    let pair = format!("{} {word}", before.1);
+    let foreign = [
+        (before.0, &*pair, dialects::word(&pair, sqlite)),
+        (at, word, dialects::word(word, sqlite)),
+        (at, word, dialects::function(word, sqlite).filter(|_| text[at + word.len()..].trim_start().starts_with('('))),
+        (before.0, before.1, dialects::word(before.1, sqlite)),
+        (around.0, around.1, dialects::function(around.1, sqlite)),
+    ];
+    if let Some((start, word, Some(help))) = foreign.into_iter().find(|(_, _, help)| help.is_some()) {
+        return found(place(start, word), format!("SQLite does not know {} here", quoted(word))).help(help);
+    }
+    let is_keyword = |word: &str| KEYWORDS.iter().any(|keyword| keyword.eq_ignore_ascii_case(word));
+    for (start, written) in [(at, word), before] {
+        let near = if is_keyword(written) { Near::default() } else { did_you_mean(&written.to_ascii_lowercase(), KEYWORDS) };
+        if let Some(name) = near.names.first().cloned() {
+            let help = format!("write {name}");
+            return found(place(start, written), format!("SQLite does not understand {}{near}", quoted(written))).near(near).help(help);
+        }
+    }
+    let unclosed = match fault {
+        QueryFault::Unreadable(token) if token.starts_with(['\'', '"', '`', '[']) => Some("quote"),
+        _ if text.matches('(').count() > text.matches(')').count() => Some("bracket"),
+        _ => None,
+    };
+    if let Some(what) = unclosed {
+        let span = if what == "quote" { place(at, &text[at..]) } else { place(at, word) };
+        return found(span, format!("a {what} of the query is not closed")).help(format!("close the {what}"));
+    }
+    let is_by = |word: &str| ["order", "group", "partition"].iter().any(|keyword| keyword.eq_ignore_ascii_case(word));
+    if is_by(before.1) {
+        return found(place(before.0, before.1), format!("{} lacks its \"by\"", quoted(before.1))).help(format!("write {} by", before.1));
+    }
+    if text[..at].trim_end().ends_with(',') && is_keyword(word) {
+        return found(place(at, word), format!("there is a comma too many before {}", quoted(word))).help("remove the comma");
+    }
+    match word {
+        "" => found(query.span, "the query breaks off".to_owned()).help("write its end"),
+        word => found(place(at, word), format!("SQLite does not understand the query at {}", quoted(word))).help(SEE),
+    }
+}
+
+/// The word, text in quotes or sign that begins at a place.
+pub(super) fn word_at(text: &str, at: usize) -> &str {
+    let Some(rest) = text.get(at..) else { return "" };
+    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    let end = match rest.chars().next() {
+        Some(quote @ ('\'' | '"' | '`')) => rest[1..].find(quote).map_or(rest.len(), |end| end + 2),
+        Some(first) if is_of_word(first) => rest.find(|c: char| !is_of_word(c)).unwrap_or(rest.len()),
+        Some(':') if rest.starts_with("::") => 2,
+        Some(first) => first.len_utf8(),
+        None => 0,
+    };
+    &rest[..end]
+}
+
+/// The word before a place, with its place; of what is written behind a blank or a bracket.
+fn word_before(text: &str, at: usize) -> (usize, &str) {
+    let before = text[..at].trim_end().trim_end_matches('(').trim_end();
+    let start = before
+        .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .map_or(0, |end| end + before[end..].chars().next().map_or(1, char::len_utf8));
+    (start, &before[start..])
+}
+
+/// The word before the bracket that a place is in.
+fn around(text: &str, at: usize) -> (usize, &str) {
+    let mut deep = 0;
+    for (start, c) in text[..at].char_indices().rev() {
+        match c {
+            ')' => deep += 1,
+            '(' if deep == 0 => return word_before(text, start),
+            '(' => deep -= 1,
+            _ => {}
+        }
+    }
+    (at, "")
+}
+
+/// The first word, with its place.
+fn first_word(text: &str) -> (usize, &str) {
+    let start = text.len() - text.trim_start().len();
+    (start, word_at(text, start))
+}
+
+/// Names of tables with their columns, for a help.
+pub(super) fn with_columns(tables: &[(&str, &[String])]) -> String {
+    match tables {
+        [(_, columns)] => format!("use one of: {}", listed(*columns)),
+        tables => {
+            let each = tables.iter().map(|(name, columns)| format!("{name} has {}", listed(*columns)));
+            format!("use a column that is there: {}", each.collect::<Vec<_>>().join("; "))
+        }
+    }
+}
