@@ -20,7 +20,7 @@ pub struct Query<'q> {
     pub gives: Vec<GivenColumn<'q>>,
     /// Where values are filled in, as written (`$name`, `:name`, `?`), in order; not what is in square brackets, which may be a name.
     pub places: Vec<Name<'q>>,
-    /// What each of its tables is called in it: the table, and the name that stands before its columns.
+    /// What each of its tables is called in it: the table (empty: a query or a function), and the name that stands before its columns.
     pub called: Vec<(&'q str, &'q str)>,
     /// Functions that it calls, in order.
     pub calls: Vec<Name<'q>>,
@@ -192,11 +192,22 @@ impl<'q> QueryReader<'q> {
                 }
                 (QueryNode::Group('(', inner), _) if node.is_query() => {
                     let columns = self.query(inner, columns);
+                    self.called.extend(beside.map(|name| ("", name)));
                     sources.push((beside, columns.into()));
                 }
                 (QueryNode::Group('(', inner), _) => self.sources(inner, sources),
                 // A function, a table of a named database, a file.
-                _ => sources.push((beside, [].into())),
+                (_, after) => {
+                    let (table, called) = match (node.name(), after) {
+                        (Some(function), [QueryNode::Group('(', _), more @ ..]) => ("", alias(more).0.or(Some(function.text))),
+                        (Some(_), [QueryNode::Mark('.'), QueryNode::Word(table) | QueryNode::Quoted(table), more @ ..]) => {
+                            (table.text, alias(more).0.or(Some(table.text)))
+                        }
+                        _ => ("", beside),
+                    };
+                    self.called.extend(called.map(|called| (table, called)));
+                    sources.push((beside, [].into()));
+                }
             }
             let end = nodes.iter().position(|node| *node == QueryNode::Mark(',') || node.is("join")).unwrap_or(nodes.len());
             self.decide(&nodes[..end]);
@@ -404,11 +415,11 @@ mod tests {
 
     #[test]
     fn places_for_values_and_functions_are_found_wherever_they_stand() {
-        let text = "select f($a, '$b', g(:c)) x from t as e, u where [$d] = ?1 and y in (@f, ?) -- $g";
+        let text = "select f($a, '$b', g(:c)) x from t as e, u, (select 1) as q, f(1) h, main.t where [$d] = ?1 and y in (@f, ?) -- $g";
         let query = read(text).unwrap();
         let texts = |names: &[Name]| names.iter().map(|name| name.text.to_owned()).collect::<Vec<_>>().join(" ");
-        assert_eq!((texts(&query.places), texts(&query.calls)), ("$a :c ?1 @f ?".to_owned(), "f g".to_owned()));
-        assert_eq!((query.places[0].start, query.called), (9, vec![("t", "e"), ("u", "u")]));
+        assert_eq!((texts(&query.places), texts(&query.calls)), ("$a :c ?1 @f ?".to_owned(), "f g f".to_owned()));
+        assert_eq!((query.places[0].start, query.called), (9, vec![("t", "e"), ("u", "u"), ("", "q"), ("", "h"), ("t", "t")]));
     }
 
     #[test]

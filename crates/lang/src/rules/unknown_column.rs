@@ -84,10 +84,12 @@ fn in_query(file: &Pipeline, query: &WrittenQuery, fault: &QueryFault, at: Optio
                 return Some(say(message).help(format!("write {called}.{column}")));
             }
             (None, None) => {
-                let names: Vec<&str> = called.iter().map(|(_, called)| *called).filter(|called| !called.is_empty()).collect();
+                let names: Vec<&str> = called.iter().map(|(_, called)| *called).collect();
                 let near = did_you_mean(owner, names.iter().copied());
                 let message = format!("the query reads {}, but nothing in it is called {}{near}", quoted(written), quoted(owner));
-                return Some(say(message).near(near).help(format!("use one of: {}", listed(&names))));
+                let help =
+                    if names.is_empty() { "name a table of the query".to_owned() } else { format!("use one of: {}", listed(&names)) };
+                return Some(say(message).near(near).help(help));
             }
         }
     }
