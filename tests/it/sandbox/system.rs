@@ -20,8 +20,8 @@ impl Victim {
         loop {
             let line = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id())).unwrap();
             let fields: Vec<&str> = line.rsplit_once(") ").unwrap().1.split(' ').collect();
-            // It may just have been started.
-            if line.contains("(sleep)") && fields[0] != "R" {
+            // It may just have been started: then it runs, or waits for the disk.
+            if line.contains("(sleep)") && !matches!(fields[0], "R" | "D") {
                 return [fields[0].to_owned(), fields[16].to_owned()];
             }
         }
