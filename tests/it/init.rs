@@ -64,6 +64,9 @@ fn the_examples_of_each_help_work_in_a_first_project() {
     assert_eq!(flow(folder.path(), &["init"]).exit, 0);
     assert_eq!(flow(folder.path(), &["run", "pipelines/shop/pipeline.yaml", "-q", "--input", "message=Hi"]).exit, 0);
     let runs: serde_json::Value = serde_json::from_str(&flow(folder.path(), &["runs", "list", "--json"]).out).unwrap();
+    // For --changed-since.
+    let git = "git init -q -b main && git add -A && git -c user.name=a -c user.email=a@example.com commit -qm first";
+    ran(std::process::Command::new("sh").current_dir(folder.path()).args(["-c", git]));
     let commands = [
         "run", "validate", "test", "fix", "plan", "trust", "graph", "explain", "doctor", "schema", "completions", "runs list", "runs show",
         "runs export", "init", "runs prune", "runs rm",

@@ -123,6 +123,7 @@ codes! {
     AbsentSection = "F220", "absent-section", Warning, true;
     WholeStep = "F221", "whole-step", Warning, true;
     ElementUnread = "F222", "element-unread", Warning, true;
+    QueryNever = "F223", "query-never", Warning, true;
     UnknownReference = "F300", "unknown-reference", Error, false;
     UnusedDefinition = "F301", "unused-definition", Warning, true;
     ToolNotOpen = "F302", "tool-not-open", Error, false;
@@ -170,6 +171,7 @@ codes! {
     NestedRetry = "F507", "nested-retry", Warning, true;
     CacheHidesEffect = "F508", "cache-hides-effect", Error, false;
     SameKey = "F509", "same-key", Warning, true;
+    LimitContradicts = "F510", "limit-contradicts", Warning, true;
     SecretInFile = "F600", "secret-in-file", Error, true;
     SecretInText = "F601", "secret-in-text", Error, false;
     SecretInAddress = "F602", "secret-in-address", Error, false;
@@ -192,6 +194,7 @@ codes! {
     GoldenOrphan = "F702", "golden-orphan", Warning, true;
     NoTests = "F703", "no-tests", Info, true;
     MockShape = "F704", "mock-shape", Warning, true;
+    TestContradicts = "F705", "test-contradicts", Error, false;
     UnusedSuppression = "F900", "unused-suppression", Warning, true;
     BadSuppression = "F901", "bad-suppression", Error, false;
 }

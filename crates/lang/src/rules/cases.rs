@@ -1,20 +1,21 @@
-//! Test cases: names that do not exist (F700), nothing expected (F701).
+//! Test cases: names that do not exist (F700), and what other rules say of them.
 
 use std::collections::HashSet;
 
 use super::step_paths::{PathEnd, way};
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
-use super::{mock_shape, nothing_expected, replies, unknown_test_name, verdicts};
+use super::{case_contradicts, mock_shape, nothing_expected, replies, slashes, unknown_test_name, verdicts};
 use crate::diagnostic::{About, Hints};
 use crate::model::{Channels, Outputs, ReplySet, Shape, TestCase, TestFile, ToolName};
 use crate::source::Span;
 
-/// F700 and F701, for the cases of one pipeline: the first of the plan.
 /// Checks the cases of a test file against its pipeline: the first of the plan.
 pub(crate) fn check(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
     nothing_expected::check(tests, out);
+    slashes::in_tests(tests, out);
     if let Some(pipeline) = plan.pipelines.first() {
         unknown_names(tests, pipeline, plan, out);
+        case_contradicts::check(tests, pipeline, out);
         verdicts::in_tests(tests, pipeline, plan, out);
         replies::in_tests(tests, pipeline, plan, out);
         mock_shape::in_tests(tests, pipeline, plan, out);

@@ -1,4 +1,4 @@
-//! F407: two checks that no text can both pass.
+//! F407: checks that no text can pass, alone or together, or that every text does.
 
 use super::scorecards::{checks, checks_of, fixed};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
@@ -20,6 +20,32 @@ type Together<'c> = [(&'c Criterion, &'c Spanned<Check>)];
 fn of(checks: &Together, out: &mut Vec<Diagnostic>) {
     lengths(checks, out);
     words(checks, out);
+    alone(checks, out);
+}
+
+/// Highest grade of a school that a text is held to; a text for experts is at about 18.
+const HIGHEST_GRADE: f64 = 25.0;
+
+/// A check that says the same of every text.
+fn alone(checks: &Together, out: &mut Vec<Diagnostic>) {
+    for (criterion, check) in checks {
+        let id = quoted(&criterion.id.value);
+        match &check.value {
+            Check::Plain(PlainCheck::Links(hosts)) => {
+                for address in hosts.iter().filter(|host| host.contains('/')) {
+                    let host = address.split_once("://").map_or(address.as_str(), |(_, rest)| rest).split('/').next().unwrap_or_default();
+                    let message = format!("criterion {id}: links takes hosts, and {} is an address, so no link passes", quoted(address));
+                    out.push(found(check.span, &message).help(format!("write {host}")));
+                }
+            }
+            Check::Plain(PlainCheck::Readability(grade)) if *grade > HIGHEST_GRADE => {
+                let message = format!("criterion {id}: readability is a school grade, and every text is below {grade}");
+                out.push(found(check.span, &message).help("write the highest grade, such as 8 for a text that a pupil of 14 understands"));
+            }
+            Check::Plain(_) | Check::Contains(_) | Check::NotContains(_) | Check::Equals(_) => {}
+            Check::NumbersFrom(_) | Check::StatesNumbers(_) | Check::ApartFrom(_) | Check::Expression(_) => {}
+        }
+    }
 }
 
 fn found(span: Span, message: &str) -> Diagnostic {
@@ -88,6 +114,17 @@ mod tests {
         let found = "F407 6:58 criterion \"c0\": min_length 200 is above max_length 160\n";
         assert_eq!(says(check, &card("min_length: 200;max_length: 160")), found);
         assert_eq!(says(check, &card("min_length: 160, max_length: 160")), "");
+    }
+
+    #[test]
+    fn a_check_that_says_the_same_of_every_text_is_found() {
+        assert_eq!(
+            says(check, &card("links: [\"https://shop.example/a\", shop.example]")),
+            "F407 6:58 criterion \"c0\": links takes hosts, and \"https://shop.example/a\" is an address, so no link passes\n"
+        );
+        let found = "F407 6:58 criterion \"c0\": readability is a school grade, and every text is below 60\n";
+        assert_eq!(says(check, &card("readability: 60")), found);
+        assert_eq!(says(check, &card("readability: 12, links: [shop.example]")), "");
     }
 
     #[test]

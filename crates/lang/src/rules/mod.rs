@@ -9,6 +9,7 @@
 mod absent_section;
 mod cache_hides_effect;
 mod call_inputs;
+mod case_contradicts;
 mod cases;
 mod channel_conflict;
 mod channel_impossible;
@@ -36,6 +37,7 @@ mod history_alone;
 mod judge_is_author;
 mod judge_missing;
 mod known;
+mod limit_contradicts;
 mod lists_overlap;
 mod maybe_missing;
 mod missing_braces;
@@ -64,6 +66,7 @@ mod policy_limits;
 mod policy_too_wide;
 pub mod problem;
 mod query_fails;
+mod query_never;
 mod query_values;
 mod raw_send;
 mod reads;
@@ -184,6 +187,7 @@ const RULES: &[Rule] = &[
     nested_retry::check,
     cache_hides_effect::check,
     same_key::check,
+    limit_contradicts::check,
     too_many_calls::check,
     secret_in_file::check,
     secret_in_text::check,

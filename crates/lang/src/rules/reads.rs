@@ -8,8 +8,8 @@ use super::problem::ReadProblem;
 use super::seat::{Seat, Texts};
 use super::{Diagnostic, PipelinePlan, Plan};
 use super::{
-    absent_section, call_inputs, constant_condition, dollar_braces, element_unread, expression_types, missing_braces, same_file_written,
-    tool_arguments, type_mismatch, unused, whole_step,
+    absent_section, call_inputs, constant_condition, dollar_braces, element_unread, expression_types, missing_braces, query_never,
+    same_file_written, tool_arguments, type_mismatch, unused, whole_step,
 };
 use super::{maybe_missing, no_output_fields, not_upstream, unknown_field, unknown_name, wrong_place};
 use crate::model::Read;
@@ -34,6 +34,7 @@ const ASKING: &[AskingRule] = &[
     absent_section::check,
     whole_step::check,
     element_unread::check,
+    query_never::check,
     call_inputs::check,
     tool_arguments::check,
 ];

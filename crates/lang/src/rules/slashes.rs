@@ -2,22 +2,31 @@
 
 use super::scorecards::{checks, checks_of};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding};
-use crate::model::{Check, Field, PlainCheck, Shape};
-use crate::source::Span;
+use crate::model::{Check, Field, PlainCheck, Shape, TestFile};
+use crate::source::{Span, Spanned};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
     let own =
         pipeline.steps.iter().filter_map(|planned| planned.step.kind.facts().judges).flat_map(|judging| checks_of(judging.own_criteria()));
-    for (_, check) in file.scorecards.values().flat_map(checks).chain(own) {
-        if let Check::Plain(PlainCheck::Regex(pattern)) = &check.value {
-            out.extend(found(pattern.as_str(), check.span));
-        }
-    }
+    file.scorecards.values().flat_map(checks).chain(own).for_each(|(_, check)| of_check(check, out));
     let outputs = file.agents.values().filter_map(|agent| agent.output.as_ref());
     for shape in outputs.chain([&file.inputs]) {
         let Shape::Fields(fields) = shape else { continue };
         fields.iter().for_each(|field| of_field(field, out));
+    }
+}
+
+/// The same, for what tests expect.
+pub(super) fn in_tests(tests: &TestFile, out: &mut Vec<Diagnostic>) {
+    for expect in tests.cases.iter().filter_map(|case| case.expect.as_ref()) {
+        expect.outputs.iter().flat_map(|(_, checks)| checks).chain(&expect.sent).for_each(|check| of_check(check, out));
+    }
+}
+
+fn of_check(check: &Spanned<Check>, out: &mut Vec<Diagnostic>) {
+    if let Check::Plain(PlainCheck::Regex(pattern)) = &check.value {
+        out.extend(found(pattern.as_str(), check.span));
     }
 }
 

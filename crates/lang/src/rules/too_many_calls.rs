@@ -1,8 +1,9 @@
-//! F113: calls of pipelines that multiply until no run can end well.
+//! F113: more steps or calls of pipelines than a run may start: none can end well.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{MOST_CALLED, MOST_STEP_RUNS};
 use crate::plan::{SureCall, SureStarts, least};
+use crate::source::Span;
 
 /// Most calls that are shown below the first.
 const MOST_SHOWN: usize = 3;
@@ -14,8 +15,15 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     }
     let starts = least(plan);
     let Some(SureStarts { needs, calls }) = starts.first() else { return };
-    let Some(dearest) = dearest(calls) else { return };
-    let written = pipeline.pipeline.limits.max_steps;
+    let limits = &pipeline.pipeline.limits;
+    let written = limits.max_steps;
+    let Some(dearest) = dearest(calls) else {
+        if let (Some(most), Some(span)) = (written.filter(|most| needs.steps > *most), limits.span) {
+            let message = format!("each run starts at least {} steps; limits.max_steps is {most}", needs.steps);
+            out.push(found(span, &message).help(format!("write max_steps: {} or more", needs.steps)));
+        }
+        return;
+    };
     let (number, what, bound) = match written {
         Some(most) if needs.steps > most => (needs.steps, "step runs", format!("limits.max_steps is {most}")),
         None if needs.called > MOST_CALLED => {
@@ -29,7 +37,7 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     let step = &pipeline.step(dearest.step).step;
     let number = if number == u64::MAX { "more than 10^19".to_owned() } else { format!("at least {number}") };
     let message = format!("{} and the calls inside it make {number} {what} in each run; {bound}", quoted(&step.id.value));
-    let mut diagnostic = finding(Code::TooManyCalls, step.kind_span, &message);
+    let mut diagnostic = found(step.kind_span, &message);
     for (place, message) in below(dearest, plan, &starts) {
         diagnostic = diagnostic.related(place, message);
     }
@@ -40,13 +48,17 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
     out.push(diagnostic.help(format!("make one call of each pipeline, and read its output where it is needed{limit}")));
 }
 
+fn found(span: Span, message: &str) -> Diagnostic {
+    finding(Code::TooManyCalls, span, message)
+}
+
 /// The call that starts most; the first of several.
 fn dearest(calls: &[SureCall]) -> Option<&SureCall> {
     calls.iter().rev().max_by_key(|call| call.needs.called)
 }
 
 /// Where the calls multiply: on the way down along the dearest calls, those that are made several times.
-fn below(from: &SureCall, plan: &Plan, starts: &[SureStarts]) -> Vec<(crate::source::Span, String)> {
+fn below(from: &SureCall, plan: &Plan, starts: &[SureStarts]) -> Vec<(Span, String)> {
     let mut shown = vec![];
     let mut next = Some(from);
     // Each pipeline at most once: circles have been reported.

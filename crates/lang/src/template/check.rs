@@ -47,7 +47,8 @@ pub fn expression(source: &str, place: TextPlace, diagnostics: &mut Vec<Diagnost
         let (start, end) = inner;
         let bare = source.get(start..end).unwrap_or_default();
         let example = excerpt(source, inner);
-        let mut found = braces_in_condition(place.span, format!("expression without {{{{ }}}}: {example}")).help("remove {{ and }}");
+        let mut found = braces_in_condition(place.span, format!("{{{{ }}}} around an expression that stands without them: {example}"))
+            .help("remove {{ and }}");
         if !place.offsets.is_empty() {
             let edits = [(0, start), (end, source.len())].map(|(from, to)| (place.inside(from, to), String::new()));
             found = found.safe_fix(edits.to_vec());
@@ -56,7 +57,10 @@ pub fn expression(source: &str, place: TextPlace, diagnostics: &mut Vec<Diagnost
         return bare_expression(bare, shifted(&place, start), diagnostics);
     }
     if let Some(at) = first_braces(source) {
-        let problem = TemplateProblem { found: braces_in_condition, ..TemplateProblem::syntax(at, "expression without {{ }}") };
+        let problem = TemplateProblem {
+            found: braces_in_condition,
+            ..TemplateProblem::syntax(at, "{{ }} in an expression, where names stand without them")
+        };
         diagnostics.push(problem.help("write names and operators without braces, as in: steps.score.output > 7").at(&place));
         return Text { form: Form::Bare, place, ..Text::plain(source) };
     }

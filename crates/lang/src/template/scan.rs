@@ -169,7 +169,7 @@ impl<'s> Scan<'s> {
     fn end(&mut self, at: SourceRange) -> Result<(), TemplateProblem> {
         match self.open.take() {
             Some((start, _)) => self.check_length((start, at.1)),
-            None => Err(TemplateProblem::syntax(at, "\"}}\" closes nothing; expression without {{ }}")),
+            None => Err(TemplateProblem::syntax(at, "\"}}\" closes nothing; names stand without braces here")),
         }
     }
 
@@ -352,7 +352,7 @@ impl<'s> Scan<'s> {
             }
             "unexpected character" => {}
             "unexpected input after end of variable block" => {
-                return TemplateProblem::syntax(at, "\"}}\" closes nothing; expression without {{ }}");
+                return TemplateProblem::syntax(at, "\"}}\" closes nothing; names stand without braces here");
             }
             detail if detail.contains("integer") || detail.contains("float") || detail.contains('_') => {
                 return TemplateProblem::syntax((before, start), "a number here cannot be read, or is too large");

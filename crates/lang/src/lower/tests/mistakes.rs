@@ -272,7 +272,7 @@ fn a_task_says_what_it_makes_what_it_must_meet_and_how_often_it_is_tried() {
     F004 5:7 step "b" has no "accept" = add accept: what its work must meet
     F004 5:7 step "b" has no "artefact" = add artefact: what it makes: text, sql or python
     "#);
-    assert_snapshot!(task("artefact: text, accept: '{{ inputs.x }}', max_attempts: 2"), @r#"F207 5:60 expression without {{ }}: inputs.x = remove {{ and }}"#);
+    assert_snapshot!(task("artefact: text, accept: '{{ inputs.x }}', max_attempts: 2"), @r#"F207 5:60 {{ }} around an expression that stands without them: inputs.x = remove {{ and }}"#);
 }
 
 #[test]

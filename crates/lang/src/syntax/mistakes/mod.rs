@@ -1,6 +1,7 @@
 //! The parser's errors in plain words: the best guess at what the author did wrong, and where.
 
 mod brackets;
+mod foreign;
 mod layout;
 mod quotes;
 mod starts;
@@ -60,7 +61,10 @@ pub(super) fn explain(file: FileId, source: &SourceFile, text: &str, failure: &P
         | Kind::InvalidTagUtf8LeadingByte
         | Kind::InvalidTagUtf8TrailingByte
         | Kind::InvalidTagUtf8 => starts::tag(&place),
-        _ => layout::odd_indentation(&place).or_else(|| quotes::swallowed(&place)).or_else(|| syntax(&place)),
+        _ => foreign::line(&place)
+            .or_else(|| layout::odd_indentation(&place))
+            .or_else(|| quotes::swallowed(&place))
+            .or_else(|| syntax(&place)),
     };
     guess.unwrap_or_else(|| place.unknown())
 }

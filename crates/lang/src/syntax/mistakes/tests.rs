@@ -45,6 +45,24 @@ fn missing_and_extra_quotes_are_found() {
 }
 
 #[test]
+fn lines_of_other_languages_are_named_as_what_they_are() {
+    for (text, line, message) in [
+        ("a: 1\n<<<<<<< HEAD\nb: 2\n=======\nb: 3\n>>>>>>> other\n", 2, "a merge conflict begins here"),
+        ("```yaml\na: 1\n```\n", 1, "the file is inside a code fence"),
+        ("a: 1\n// remark\nb: 2\n", 2, "\"//\" begins no comment"),
+        ("a: 1\n<!-- remark -->\nb: 2\n", 2, "\"<!--\" begins no comment"),
+        ("a: 1\nb： 2\nc: 3\n", 2, "this is a wide colon"),
+        ("a: 1\n[words]\nb: 2\n", 2, "[words] is a section of TOML"),
+        ("a: 1\nb = 2\nc: 3\n", 2, "\"=\" sets no key"),
+    ] {
+        let said = told(text);
+        assert!(said.starts_with(&format!("F001 {line}:")) && said.contains(message), "{text}\n{said}");
+    }
+    // A line of a program that fell out of its text is not taken for one.
+    assert!(!told("code: |\n  x = 1\ny = 2\nz: 1\n").contains("sets no key"));
+}
+
+#[test]
 fn missing_and_extra_colons_are_found() {
     let cases = [
         "description: Note: this\n",

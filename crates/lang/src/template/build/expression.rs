@@ -6,7 +6,7 @@ use minijinja::machinery::ast::{self, CompareOpKind};
 use strum::VariantNames;
 
 use super::super::number::Arithmetic;
-use super::super::problem::TemplateProblem;
+use super::super::problem::{TemplateProblem, excerpt};
 use super::super::scan;
 use super::super::tree::{Expr, Test};
 use super::TemplateBuilder;
@@ -151,14 +151,14 @@ impl<'s> TemplateBuilder<'s> {
                     "namespace" => scan::forbidden("namespace", at),
                     _ => self.unknown(at, "function", name.id, FUNCTIONS),
                 };
-                self.wrong(problem)
+                self.wrong(habit(name.id).map_or(problem.clone(), |help| TemplateProblem::unknown(at, no_function(name.id)).help(help)))
             }
             ast::Expr::GetAttr(method) => {
                 let end = self.span(&call.expr).1;
                 let at = (end.saturating_sub(method.name.len()), end);
                 let mut problem = self.unknown(at, "function", method.name, FUNCTIONS);
-                if super::super::filters::is_known(method.name) {
-                    problem = TemplateProblem::unknown(at, problem.message).help(format!("write | {} after the value", method.name));
+                if let Some(help) = habit(method.name) {
+                    problem = TemplateProblem::unknown(at, no_function(method.name)).help(help);
                 }
                 self.wrong(problem)
             }
@@ -168,4 +168,35 @@ impl<'s> TemplateBuilder<'s> {
             }
         }
     }
+}
+
+fn no_function(name: &str) -> String {
+    format!("there is no function \"{}\"", excerpt(name, (0, name.len())))
+}
+
+/// What to write in place of a function or a method of other languages.
+fn habit(name: &str) -> Option<String> {
+    let small = name.to_lowercase();
+    let words = match small.as_str() {
+        "len" | "size" | "count" => "write | length after the value",
+        "now" | "utcnow" | "datetime" => "write run.now",
+        "today" => "write run.today",
+        "contains" | "includes" | "indexof" => "write: \"part\" in whole",
+        "if" | "iif" | "ifelse" => "write: a if condition else b",
+        "isempty" | "empty" | "isnull" | "isblank" => "write: value == \"\" for a text, value is none for what may be missing",
+        "concat" | "concatenate" => "join texts with ~, as in: a ~ \" \" ~ b",
+        "str" | "string" | "tostring" => "write value ~ \"\": a value prints as a text",
+        "get" | "coalesce" | "ifnull" | "nvl" => "write | default(other, true) after the value",
+        "success" | "succeeded" => "write: steps.ID.status == \"succeeded\"",
+        "failure" | "failed" => "write: steps.ID.status == \"failed\"",
+        "always" | "cancelled" => "put the step under finally, which runs after every ending",
+        "startswith" | "endswith" => "compare a part: value[:3] == \"abc\"",
+        "json" | "stringify" | "dumps" => "write | tojson after the value",
+        "touppercase" | "toupper" | "ucase" => "write | upper after the value",
+        "tolowercase" | "tolower" | "lcase" => "write | lower after the value",
+        "strip" => "write | trim after the value",
+        filter if super::super::filters::is_known(filter) => return Some(format!("write | {filter} after the value")),
+        _ => return None,
+    };
+    Some(words.to_owned())
 }

@@ -166,7 +166,7 @@ fn braces_around_a_bare_expression_are_mended_where_they_hold_all_of_it() {
     let source = "{{ steps.score.output > 7 }}";
     let (text, found) = checked_bare(source);
     assert_eq!(found[0].code, Code::BracesInCondition);
-    assert_eq!(found[0].message, "expression without {{ }}: steps.score.output > 7");
+    assert_eq!(found[0].message, "{{ }} around an expression that stands without them: steps.score.output > 7");
     let fix = found[0].candidate.as_ref().unwrap();
     assert!(fix.safe);
     let places: Vec<(u32, u32)> = fix.edits.iter().map(|(span, _)| (span.start, span.end)).collect();
@@ -178,4 +178,20 @@ fn braces_around_a_bare_expression_are_mended_where_they_hold_all_of_it() {
         assert_eq!((found[0].code, found[0].candidate.is_none()), (Code::BracesInCondition, true), "{source}");
     }
     assert!(checked_bare("inputs.text == \"{{\"").1.is_empty());
+}
+
+#[test]
+fn functions_of_other_languages_lead_to_what_is_written_here() {
+    for (source, help) in [
+        ("{{ len(inputs.a) }}", "write | length after the value"),
+        ("{{ now() }}", "write run.now"),
+        ("{{ round(inputs.a, 2) }}", "write | round after the value"),
+        ("{{ inputs.a.contains('x') }}", "write: \"part\" in whole"),
+        ("{{ inputs.a.toUpperCase() }}", "write | upper after the value"),
+        ("{% if always() %}x{% endif %}", "put the step under finally, which runs after every ending"),
+    ] {
+        let found = checked(source).1;
+        assert_eq!(found[0].help, [help], "{source}");
+    }
+    assert_eq!(checked("{{ frobnicate(1) }}").1[0].help, ["use one of: range"]);
 }

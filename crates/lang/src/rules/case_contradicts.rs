@@ -1,0 +1,40 @@
+//! F705: a test case that can never pass: it gives no required input, or expects a refinement of a pipeline that has none.
+
+use super::{Code, Diagnostic, PipelinePlan, finding, quoted};
+use crate::model::{Expect, Shape, TestFile};
+use crate::source::Span;
+
+/// The exit code of a run that does not start.
+const NOT_STARTED: i64 = 2;
+
+pub(super) fn check(tests: &TestFile, pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
+    for case in &tests.cases {
+        let id = quoted(&case.id.value);
+        let expect = case.expect.as_ref();
+        let may_start = !expect.and_then(|expect| expect.exit.as_ref()).is_some_and(|exit| exit.value == NOT_STARTED);
+        if let (true, Shape::Fields(fields)) = (may_start, &pipeline.pipeline.inputs) {
+            let needed = fields.iter().filter(|field| field.is_required && field.default.is_none());
+            // F700 reports a name that is another's.
+            let is_misspelt = case.inputs.keys().any(|name| !fields.iter().any(|field| field.name == *name));
+            let missing: Vec<&str> = needed.map(|field| field.name.as_str()).filter(|name| !case.inputs.contains_key(*name)).collect();
+            if let Some(first) = missing.first().filter(|_| !is_misspelt) {
+                let message = format!("test {id} gives no {}, which the pipeline requires", missing.join(", "));
+                out.push(
+                    found(case.id.span, &message)
+                        .help(format!("add inputs: {{ {first}: … }}, or expect: {{ exit: 2 }}: the run does not start")),
+                );
+            }
+        }
+        if let Some(Expect { refined: Some(refined), .. }) = expect
+            && refined.value
+            && pipeline.refinement.is_none()
+        {
+            let message = format!("test {id} expects a second round, and no gate of the pipeline has refine");
+            out.push(found(refined.span, &message).help("add refine to the gate, or remove refined"));
+        }
+    }
+}
+
+fn found(span: Span, message: &str) -> Diagnostic {
+    finding(Code::TestContradicts, span, message)
+}

@@ -1,0 +1,55 @@
+//! F510: a bound that contradicts what it bounds: a dialogue with fewer turns than participants, a way to end it that needs more turns than there are, a wait
+//! that is longer than the run may take, an agent with tools and one turn.
+
+use std::time::Duration;
+
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
+use crate::model::{DialogueStep, Filling, Step, StepKind, duration_words, parse_duration};
+use crate::source::Span;
+
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let whole = pipeline.pipeline.bounds().deadline;
+    for (name, agent) in pipeline.pipeline.agents.iter().filter(|(_, agent)| !agent.tools.is_empty() && agent.max_turns == Some(1)) {
+        let message = format!("agent {} has one turn: when it calls a tool, it has none left to answer with", quoted(name));
+        out.push(found(agent.span, &message).help("write max_turns: 2 or more, one for each call of a tool and one for the answer"));
+    }
+    for planned in &pipeline.steps {
+        let step = &planned.step;
+        match &step.kind {
+            StepKind::Dialogue(dialogue) => turns(step, dialogue, out),
+            StepKind::Wait(time) => wait(step, time, whole, out),
+            StepKind::Agent(_) | StepKind::Tool(_) | StepKind::Set(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Program(_) => {}
+            StepKind::Python(_) | StepKind::Read(_) | StepKind::Resource(_) | StepKind::Search(_) | StepKind::Plan(_) => {}
+            StepKind::Task(_) | StepKind::Route(_) | StepKind::Call(_) | StepKind::Format(_) | StepKind::Gate(_) => {}
+            StepKind::Send(_) | StepKind::Approval(_) | StepKind::Stop(_) | StepKind::Broken => {}
+        }
+    }
+}
+
+fn found(span: Span, message: &str) -> Diagnostic {
+    finding(Code::LimitContradicts, span, message)
+}
+
+fn turns(step: &Step, dialogue: &DialogueStep, out: &mut Vec<Diagnostic>) {
+    let (id, most, agents) = (quoted(&step.id.value), dialogue.most_turns(), dialogue.agents.len() as u64);
+    if most < agents {
+        let message = format!("dialogue {id} has {most} turns for {agents} participants, so not each of them speaks");
+        out.push(
+            found(step.id.span, &message).help(format!("write max_turns: {} or more; it counts the turns of all together", agents * 2)),
+        );
+    }
+    if let Some(repeats) = dialogue.until.repeats.filter(|repeats| *repeats >= most) {
+        let message = format!("dialogue {id} ends after {most} turns, so until.repeats {repeats} never ends it");
+        out.push(found(step.id.span, &message).help("lower repeats, or raise max_turns"));
+    }
+}
+
+fn wait(step: &Step, time: &Filling, whole: Option<Duration>, out: &mut Vec<Diagnostic>) {
+    let Filling::Constant(serde_json::Value::String(written)) = time else { return };
+    let (Ok(time), Some(deadline)) = (parse_duration(written), step.deadline.into_iter().chain(whole).min()) else { return };
+    if time > deadline {
+        let id = quoted(&step.id.value);
+        let message = format!("{id} waits for {}, and the deadline is {}", duration_words(time), duration_words(deadline));
+        out.push(found(step.id.span, &message).help("raise the deadline, or wait for a shorter time"));
+    }
+}

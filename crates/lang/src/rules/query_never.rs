@@ -1,0 +1,168 @@
+//! F223: a condition of a query that never holds, or an order that is none: the query runs, and its rows are not those that are meant.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::names::PipelineNames;
+use super::seat::Texts;
+use super::{Code, Diagnostic, finding};
+use crate::model::{SqlStep, StepKind, WrittenQuery};
+use crate::source::Span;
+use crate::template::types::Type;
+
+/// A pattern of a query, what it means, and what to write; group 1 is marked, where there is one.
+struct Habit {
+    pattern: &'static str,
+    /// Whether it is looked for where texts in quotes are blank.
+    outside_texts: bool,
+    message: &'static str,
+    help: &'static str,
+    /// Whether what was found is really meant: group 1 and group 2.
+    holds: fn(&str, &str) -> bool,
+}
+
+const HABITS: &[Habit] = &[
+    Habit {
+        pattern: r"(?i)((?:=|<>|!=)\s*null)\b",
+        outside_texts: true,
+        message: "nothing is equal to an empty value, so this is never true",
+        help: "write is null, or is not null",
+        holds: |_, _| true,
+    },
+    Habit {
+        pattern: r"(?i)\blike\s+('[^']*')",
+        outside_texts: false,
+        message: "\"*\" is an ordinary character for like; any text is \"%\"",
+        help: "write % in place of *",
+        holds: |text, _| text.contains('*') && !text.contains(['%', '_']),
+    },
+    Habit {
+        pattern: r"(?i)\border\s+by\s+(\$\w+)",
+        outside_texts: true,
+        message: "this orders by one fixed value, and not by the column of that name",
+        help: "write the column, or choose it: order by case $by when 'name' then name else city end",
+        holds: |_, _| true,
+    },
+    Habit {
+        pattern: r"(?i)(?:<|>|<=|>=|\bbetween)\s*('\d{1,2}[./-]\d{1,2}[./-]\d{4}')",
+        outside_texts: false,
+        message: "texts are compared letter by letter, so a day that is written first orders by the day of the month",
+        help: "write days as '2026-11-03': year, month, day",
+        holds: |_, _| true,
+    },
+    Habit {
+        pattern: r"(?i)\bbetween\s+('?[\d.:-]+'?)\s+and\s+('?[\d.:-]+'?)",
+        outside_texts: false,
+        message: "between takes the smaller bound first, so this is never true",
+        help: "write the smaller bound first",
+        holds: |low, high| match (low.parse::<f64>(), high.parse::<f64>()) {
+            (Ok(low), Ok(high)) => low > high,
+            _ => low.len() == high.len() && low.starts_with('\'') && low > high,
+        },
+    },
+];
+
+pub(super) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>) {
+    names.pipeline.pipeline.queries().iter().for_each(|query| habits(query, out));
+    for (ix, planned) in names.pipeline.numbered_steps() {
+        let StepKind::Sql(step) = &planned.step.kind else { continue };
+        for (name, value) in &step.with {
+            if matches!(names.filling(&names.seat(ix), value), Type::List(_)) {
+                lists(step, &name.value, out);
+            }
+        }
+    }
+}
+
+fn found(span: Span, message: &str) -> Diagnostic {
+    finding(Code::QueryNever, span, message)
+}
+
+fn habits(query: &WrittenQuery, out: &mut Vec<Diagnostic>) {
+    static PATTERNS: LazyLock<Vec<(Option<Regex>, &Habit)>> =
+        LazyLock::new(|| HABITS.iter().map(|habit| (Regex::new(habit.pattern).ok(), habit)).collect());
+    let blank = without_texts(query.text);
+    for (pattern, habit) in PATTERNS.iter() {
+        let text = if habit.outside_texts { &blank } else { query.text };
+        for groups in pattern.iter().flat_map(|pattern| pattern.captures_iter(text)) {
+            let Some(marked) = groups.get(1) else { continue };
+            // What begins in a text or a remark is no condition.
+            let begins = groups.get(0).map_or(0, |whole| whole.start());
+            let is_code = blank.as_bytes().get(begins) == query.text.as_bytes().get(begins);
+            if is_code && (habit.holds)(marked.as_str(), groups.get(2).map_or("", |group| group.as_str())) {
+                out.push(found(query.inside(marked.start(), marked.end()), habit.message).help(habit.help));
+            }
+        }
+    }
+}
+
+/// `in ($ids)` with a list: it arrives as one value.
+fn lists(step: &SqlStep, name: &str, out: &mut Vec<Diagnostic>) {
+    let text = without_texts(&step.query.source);
+    let wanted = format!("${name}");
+    for (at, _) in text.match_indices(&wanted) {
+        let before = text[..at].trim_end();
+        let after = text[at + wanted.len()..].trim_start();
+        let is_in = before.strip_suffix('(').map(|before| before.trim_end().to_lowercase()).is_some_and(|before| before.ends_with(" in"));
+        if is_in && after.starts_with(')') {
+            let message = format!("a list arrives as one value, so in ({wanted}) looks for that one alone");
+            let help = format!("write in (select value from json_each({wanted})), and with: {{ {name}: \"{{{{ … | tojson }}}}\" }}");
+            out.push(found(step.query.place.inside(at, at + wanted.len()), &message).help(help));
+        }
+    }
+}
+
+/// The query with blanks in place of what stands in quotes and remarks; as long as before.
+fn without_texts(query: &str) -> String {
+    static TEXTS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"(?s)'[^']*'|"[^"]*"|--[^\n]*|/\*.*?\*/"#).ok());
+    let blank = |found: &regex::Captures<'_>| " ".repeat(found[0].len());
+    TEXTS.as_ref().map_or_else(|| query.to_owned(), |texts| texts.replace_all(query, blank).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::says_of;
+
+    /// What is said of a query, by its place in it.
+    fn said(query: &str, with: &str) -> String {
+        let text = format!(
+            "flow: 1\nname: a\ninputs: {{ ids: {{ type: list, items: text }} }}\ndata: {{ t: {{ file: t.csv }} }}\nsteps:\n  - id: a\n    with: {{ {with} }}\n    sql: |\n      {query}\n"
+        );
+        says_of(super::super::reads::check, &[("a.yaml", &text), ("t.csv", "id,day\n1,2\n")])
+            .lines()
+            .filter(|line| line.starts_with("F223"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+
+    #[test]
+    fn conditions_that_never_hold_are_found() {
+        for (query, message) in [
+            ("select id from t where day = null", "nothing is equal to an empty value"),
+            ("select id from t where day <> NULL", "nothing is equal to an empty value"),
+            ("select id from t where id like 'a*'", "\"*\" is an ordinary character"),
+            ("select id from t order by $by", "one fixed value"),
+            ("select id from t where day > '03.11.2026'", "letter by letter"),
+            ("select id from t where id between 9 and 2", "smaller bound first"),
+            ("select id from t where day between '2026-11-30' and '2026-11-01'", "smaller bound first"),
+            ("select id from t where id in ($ids)", "a list arrives as one value"),
+        ] {
+            assert!(said(query, "ids: '{{ inputs.ids }}', by: day").contains(message), "{query}");
+        }
+    }
+
+    #[test]
+    fn conditions_that_may_hold_are_not() {
+        for query in [
+            "select id from t where day is null and id <> 'x = null' -- = null",
+            "select id from t where id like '%*%' and day like 'a_' and id glob 'a*'",
+            "select id from t order by case $by when 'id' then id else day end",
+            "select id from t where day = '03.11.2026' and id between 2 and 9 and day between '2026-11-01' and '2026-11-30'",
+            "select id from t where id in (select value from json_each($ids)) and id in ('a', 'b')",
+            "select id, 'day > ''03.11.2026''' as x from t /* like 'a*' */",
+        ] {
+            assert_eq!(said(query, "ids: '{{ inputs.ids | tojson }}', by: day"), "", "{query}");
+        }
+    }
+}
