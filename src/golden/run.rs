@@ -145,7 +145,12 @@ fn golden(suite: &Suite, trial: &Trial, played: &Played, update: bool, complaint
     let has_sent = !played.sent.is_empty();
     let path = golden_path(suite, trial, has_sent);
     let now = if has_sent { file::of_sent(&played.sent) } else { file::of_outputs(&end.outputs) };
-    let before = match files::read(&path, MOST_GOLDEN) {
+    let is_link = || path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    let held = match suite.may_hold(&path) {
+        Ok(()) if is_link() => Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is a link; put the file there yourself")),
+        held => held,
+    };
+    let before = match held.and_then(|()| files::read(&path, MOST_GOLDEN)) {
         Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => {

@@ -266,7 +266,9 @@ impl Gaps {
             Code::AbsentSection => !self.names_are_lost && !self.manners_are_lost && !self.parts_are_lost,
             Code::OtherwiseFails => !self.manners_are_lost,
             Code::NoResult | Code::RouteOpen | Code::TestExpectsNothing | Code::GateNoWayOut => !self.parts_are_lost,
-            Code::ChannelImpossible | Code::ChannelConflict | Code::StyleConflict | Code::TestContradicts => !self.unsound.contains(&diagnostic.span.file),
+            Code::ChannelImpossible | Code::ChannelConflict | Code::StyleConflict | Code::TestContradicts => {
+                !self.unsound.contains(&diagnostic.span.file)
+            }
             Code::UnusedOutput | Code::UnusedInput | Code::UnusedDefinition => !self.uses_are_lost,
             Code::NoOutputFields => !self.shapes_are_lost && !self.names_are_lost,
             _ => true,

@@ -312,7 +312,9 @@ impl World for Loader<'_> {
     }
 
     fn columns(&self, name: &str, data: &Data) -> Option<Vec<String>> {
-        self.files.columns(&TableSource::of(name, data))
+        // What is outside the project is reported, and not opened.
+        let place = self.files.real_path(&data.file.value)?;
+        self.roots.iter().any(|root| place.starts_with(root)).then(|| self.files.columns(&TableSource::of(name, data)))?
     }
 
     fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {

@@ -23,7 +23,9 @@ fn named(names: &PipelineNames, seat: &Seat, text: &Text) -> Option<String> {
     let source = source.strip_prefix(['$', '=']).unwrap_or(source);
     let root = source.split_once('.')?.0;
     // F600 reports those.
-    if root == "secrets" {
+    let file = &names.pipeline.pipeline;
+    // `style.css` is a file where there is no style guide.
+    if root == "secrets" || root == "style" && file.style_guide.is_none() || root == "channel" && file.channels.is_empty() {
         return None;
     }
     if !root.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') || !names.known(seat).contains(&root) {

@@ -298,7 +298,7 @@ impl<'a> PipelineNames<'a> {
             kind = match &kind {
                 Type::Any => break,
                 Type::List(element) if is_place(part) => (**element).clone(),
-                Type::Text if is_place(part) => Type::Text,
+                kind if kind.is_text() && is_place(part) => Type::Text,
                 Type::Object(object) => match object.fields.get(part) {
                     Some(member) => {
                         if member.is_optional {

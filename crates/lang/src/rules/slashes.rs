@@ -39,7 +39,10 @@ fn of_field(field: &Field, out: &mut Vec<Diagnostic>) {
 /// `/…/` with its flags, and no other slash in it: a path has one.
 fn found(pattern: &str, span: Span) -> Option<Diagnostic> {
     let (inner, flags) = pattern.strip_prefix('/')?.rsplit_once('/')?;
-    if inner.is_empty() || inner.contains('/') || !flags.chars().all(|flag| "gimsuy".contains(flag)) {
+    // Without an anchor or a flag the slashes may be those of a path.
+    let is_anchored = inner.starts_with('^') || inner.ends_with('$');
+    let has_flags = !flags.is_empty() && flags.chars().all(|flag| "gimsuy".contains(flag));
+    if inner.is_empty() || inner.contains('/') || !(has_flags || flags.is_empty() && is_anchored) {
         return None;
     }
     let kept: String = flags.chars().filter(|flag| "ims".contains(*flag)).collect();
@@ -57,7 +60,7 @@ mod tests {
         let help = |pattern: &str| found(pattern, Span::default()).map(|found| found.help.concat());
         assert_eq!(help("/^a+$/i").as_deref(), Some("write the pattern without them: (?i)^a+$"));
         assert_eq!(help("/^a+$/").as_deref(), Some("write the pattern without them: ^a+$"));
-        for path in ["/", "//", "/a/b/", "/usr/bin", "^/a/$", "/a/x"] {
+        for path in ["/", "//", "/a/b/", "/usr/bin", "^/a/$", "/a/x/y", "/(etc|usr)/", r"/\*.*\*/"] {
             assert_eq!(help(path), None, "{path}");
         }
     }

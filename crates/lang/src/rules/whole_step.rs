@@ -3,6 +3,7 @@
 use super::names::PipelineNames;
 use super::seat::Texts;
 use super::{Code, Diagnostic};
+use crate::model::{Form, Read, Text};
 use crate::source::Span;
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
@@ -16,7 +17,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
                 [root] if root == "style" => ("this is the whole style guide, as data".to_owned(), "prompt"),
                 _ => continue,
             };
-            if read.is_guarded {
+            if read.is_guarded || !is_printed(placed.text, read) {
                 continue;
             }
             let end = Span::new(read.span.file, read.span.end as usize, read.span.end as usize);
@@ -27,4 +28,15 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             );
         }
     }
+}
+
+/// Whether a value is printed as it is: `{{ steps.x }}`, and nothing is done with it.
+fn is_printed(text: &Text, read: &Read) -> bool {
+    let path = read.path.join(".");
+    matches!(text.form, Form::Sole | Form::Template)
+        && text.source.match_indices(&path).any(|(at, _)| {
+            let is_edge = |c: char| c == '-' || c == '+' || c.is_whitespace();
+            let (before, after) = (text.source[..at].trim_end_matches(is_edge), text.source[at + path.len()..].trim_start_matches(is_edge));
+            before.ends_with("{{") && after.starts_with("}}")
+        })
 }

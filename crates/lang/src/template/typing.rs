@@ -54,7 +54,7 @@ pub(crate) enum TypeProblemKind {
 /// Works out what a text gives. `of` says what a path is; [`Type::Any`] where that is not known. In a `condition` all that `and` and `or` join must be
 /// true or false.
 pub(crate) fn typed(text: &Text, condition: bool, of: &dyn Fn(&[String]) -> Type) -> TextTyping {
-    let mut typing = TypingWalk { of, locals: vec![], loops: vec![], at: None, problems: vec![] };
+    let mut typing = TypingWalk { of, locals: vec![], loops: vec![], at: None, asked: vec![], problems: vec![] };
     let Ok(compiled) = (match text.form {
         Form::Plain => return TextTyping { kind: Type::Text, problems: vec![] },
         Form::Bare | Form::Sole | Form::Template => compile(text),
@@ -79,6 +79,8 @@ struct TypingWalk<'a> {
     /// What the elements of each loop around are.
     loops: Vec<Type>,
     at: Option<SourceRange>,
+    /// Paths whose type a condition around has asked for: what is written below may be for another one.
+    asked: Vec<Vec<String>>,
     problems: Vec<TypeProblem>,
 }
 
@@ -92,12 +94,15 @@ impl TypingWalk<'_> {
                     self.expression(expression);
                 }
                 Statement::If(branches, otherwise) => {
+                    let asked = self.asked.len();
                     for branch in branches {
                         self.at = Some(branch.at);
                         self.condition(&branch.condition);
+                        self.ask(&branch.condition);
                         self.statements(&branch.body);
                     }
                     self.statements(otherwise);
+                    self.asked.truncate(asked);
                 }
                 Statement::For(repeat) => self.repeat(repeat),
             }
@@ -121,6 +126,14 @@ impl TypingWalk<'_> {
         self.statements(&repeat.otherwise);
     }
 
+    /// Notes the paths whose type a condition asks for: `x is string`.
+    fn ask(&mut self, condition: &Expr) {
+        if let Expr::Test(Test::Number | Test::String | Test::Boolean | Test::Sequence | Test::Mapping, value, _) = condition {
+            self.asked.extend(value.names());
+        }
+        condition.parts().into_iter().for_each(|part| self.ask(part));
+    }
+
     /// What the elements of a list are; of an object its keys are meant.
     fn elements(&mut self, list: &Expr, takes: &str) -> Type {
         match self.expression(list) {
@@ -138,6 +151,8 @@ impl TypingWalk<'_> {
     fn strict_condition(&mut self, expression: &Expr) -> Type {
         match expression {
             Expr::And(left, right) | Expr::Or(left, right) => {
+                let asked = self.asked.len();
+                self.ask(left);
                 for side in [left, right] {
                     let kind = self.strict_condition(side);
                     if !matches!(kind, Type::Any | Type::Empty | Type::Boolean) && !self.alone(side, expression) {
@@ -145,6 +160,7 @@ impl TypingWalk<'_> {
                         self.mismatch(side, &what, &kind, WantedType::Condition);
                     }
                 }
+                self.asked.truncate(asked);
                 Type::Boolean
             }
             other => self.expression(other),
@@ -155,10 +171,13 @@ impl TypingWalk<'_> {
     fn condition(&mut self, expression: &Expr) {
         match expression {
             Expr::And(left, right) | Expr::Or(left, right) => {
+                let asked = self.asked.len();
+                self.ask(left);
                 for side in [left, right] {
                     self.condition(side);
                     self.alone(side, expression);
                 }
+                self.asked.truncate(asked);
             }
             Expr::Not(inner) => self.condition(inner),
             other => drop(self.expression(other)),
@@ -202,7 +221,8 @@ impl TypingWalk<'_> {
 
     fn expression(&mut self, expression: &Expr) -> Type {
         if let Some(names) = expression.names() {
-            return (self.of)(&names);
+            let is_asked = self.asked.iter().any(|asked| names.starts_with(asked));
+            return if is_asked { Type::Any } else { (self.of)(&names) };
         }
         match expression {
             Expr::Constant(value) => to_json(value).map_or(Type::Any, |value| Type::of_value(&value)),
@@ -271,8 +291,11 @@ impl TypingWalk<'_> {
             Expr::If(both, otherwise) => {
                 let [condition, yes] = &**both;
                 self.condition(condition);
+                let asked = self.asked.len();
+                self.ask(condition);
                 let yes = self.expression(yes);
                 let no = otherwise.as_ref().map_or(Type::Empty, |no| self.expression(no));
+                self.asked.truncate(asked);
                 either(vec![yes, no])
             }
             Expr::List(items) => {
