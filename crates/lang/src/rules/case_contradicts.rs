@@ -1,17 +1,19 @@
 //! F705: a test case that can never pass: it gives no required input, or expects a refinement of a pipeline that has none.
 
-use super::{Code, Diagnostic, PipelinePlan, finding, quoted};
+use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{Expect, Shape, TestFile};
 use crate::source::Span;
 
 /// The exit code of a run that does not start.
 const NOT_STARTED: i64 = 2;
 
-pub(super) fn check(tests: &TestFile, pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
+    // Called pipelines may refine, too.
+    let refines = plan.pipelines.iter().any(|pipeline| pipeline.refinement.is_some());
     for case in &tests.cases {
         let id = quoted(&case.id.value);
         let expect = case.expect.as_ref();
-        let may_start = !expect.and_then(|expect| expect.exit.as_ref()).is_some_and(|exit| exit.value == NOT_STARTED);
+        let may_start = expect.and_then(|expect| expect.exit.as_ref()).is_none_or(|exit| exit.value != NOT_STARTED);
         if let (true, Shape::Fields(fields)) = (may_start, &pipeline.pipeline.inputs) {
             let needed = fields.iter().filter(|field| field.is_required && field.default.is_none());
             // F700 reports a name that is another's.
@@ -27,7 +29,7 @@ pub(super) fn check(tests: &TestFile, pipeline: &PipelinePlan, out: &mut Vec<Dia
         }
         if let Some(Expect { refined: Some(refined), .. }) = expect
             && refined.value
-            && pipeline.refinement.is_none()
+            && !refines
         {
             let message = format!("test {id} expects a second round, and no gate of the pipeline has refine");
             out.push(found(refined.span, &message).help("add refine to the gate, or remove refined"));

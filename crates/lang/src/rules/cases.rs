@@ -15,7 +15,7 @@ pub(crate) fn check(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
     slashes::in_tests(tests, out);
     if let Some(pipeline) = plan.pipelines.first() {
         unknown_names(tests, pipeline, plan, out);
-        case_contradicts::check(tests, pipeline, out);
+        case_contradicts::check(tests, pipeline, plan, out);
         verdicts::in_tests(tests, pipeline, plan, out);
         replies::in_tests(tests, pipeline, plan, out);
         mock_shape::in_tests(tests, pipeline, plan, out);

@@ -41,8 +41,8 @@ fn found(pattern: &str, span: Span) -> Option<Diagnostic> {
     let (inner, flags) = pattern.strip_prefix('/')?.rsplit_once('/')?;
     // Without an anchor or a flag the slashes may be those of a path.
     let is_anchored = inner.starts_with('^') || inner.ends_with('$');
-    let has_flags = !flags.is_empty() && flags.chars().all(|flag| "gimsuy".contains(flag));
-    if inner.is_empty() || inner.contains('/') || !(has_flags || flags.is_empty() && is_anchored) {
+    let is_meant = if flags.is_empty() { is_anchored } else { flags.chars().all(|flag| "gimsuy".contains(flag)) };
+    if inner.is_empty() || inner.contains('/') || !is_meant {
         return None;
     }
     let kept: String = flags.chars().filter(|flag| "ims".contains(*flag)).collect();

@@ -57,7 +57,7 @@ fn at(place: &MistakePlace<'_>, number: usize) -> Option<Diagnostic> {
     }
     let (key, value) = content.split_once('=').map(|(key, value)| (key.trim(), value.trim()))?;
     let is_set = is_name(key) && !value.is_empty() && !value.starts_with('=');
-    let found = || unreadable(whole, format!("\"=\" sets no key; a \":\" does"));
+    let found = || unreadable(whole, "\"=\" sets no key; a \":\" does".to_owned());
     let wanted = format!("{key}: {value}");
     is_set.then(|| found().help(format!("write {}", super::short(&wanted))).proposed_fix(vec![(whole, wanted)]))
 }
