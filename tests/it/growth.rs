@@ -28,34 +28,29 @@ fn cost(text: &str) -> (u64, u64, u64) {
     (info.count_total, info.bytes_total, info.bytes_max)
 }
 
-/// What other tests do at the same moment (in the caches of patterns and of compiled texts) is made anew here: noise, which only adds. So what
-/// seems too much is measured again.
-fn without_noise(small: (u64, u64, u64), large: (u64, u64, u64), mut again: impl FnMut() -> (u64, u64, u64)) -> (u64, u64, u64) {
-    let is_more = |large: (u64, u64, u64)| {
-        [(small.0, large.0), (small.1, large.1), (small.2, large.2)].iter().any(|(small, large)| *large as f64 / *small as f64 > MOST)
-    };
-    (0..3).fold(large, |large, _| {
-        if !is_more(large) {
-            return large;
+/// What grows faster than its size, from `few` to four times as many. What other tests do at the same moment is noise both ways: caches of
+/// patterns and of compiled texts are filled for us, or are emptied by us. So what seems too much is measured again, small and large.
+fn too_much(few: usize, mut cost: impl FnMut(usize) -> (u64, u64, u64)) -> Vec<String> {
+    let mut least = [f64::INFINITY; 3];
+    for _ in 0..5 {
+        let (small, large) = (cost(few), cost(few * 4));
+        for (least, (small, large)) in least.iter_mut().zip([(small.0, large.0), (small.1, large.1), (small.2, large.2)]) {
+            *least = least.min(large as f64 / small as f64);
         }
-        let next = again();
-        (large.0.min(next.0), large.1.min(next.1), large.2.min(next.2))
-    })
+        if least.iter().all(|more| *more <= MOST) {
+            break;
+        }
+    }
+    let named = least.into_iter().zip(["allocations", "bytes", "bytes at once"]);
+    named.filter(|(more, _)| *more > MOST).map(|(more, what)| format!("{more:.1} times the {what}")).collect()
 }
 
 /// Says which of these cost more than they should as they grow from `few` to four times as many.
 fn check_growth(shapes: &[shapes::Shape], few: usize) {
-    let mut wrong = vec![];
-    for (name, make) in shapes {
-        let (small, large) = (cost(&make(few)), cost(&make(few * 4)));
-        let large = without_noise(small, large, || cost(&make(few * 4)));
-        for (what, small, large) in [("allocations", small.0, large.0), ("bytes", small.1, large.1), ("bytes at once", small.2, large.2)] {
-            let more = large as f64 / small as f64;
-            if more > MOST {
-                wrong.push(format!("{name}: {more:.1} times the {what}"));
-            }
-        }
-    }
+    let wrong: Vec<String> = shapes
+        .iter()
+        .flat_map(|(name, make)| too_much(few, |size| cost(&make(size))).into_iter().map(move |what| format!("{name}: {what}")))
+        .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -109,13 +104,12 @@ fn a_run_of_four_times_as_many_steps_or_calls_costs_about_four_times_as_much() {
     let runs: [(&str, Sized, usize); 3] =
         [("chain", shapes::chain, 0), ("all at once", |n| asking(n, n), 1), ("eight at once", |n| asking(n, 8), 0)];
     for (name, make, per_element) in runs {
-        let ((few, out), (many, more_out)) = (run_cost(&make(500)), run_cost(&make(2_000)));
-        let many = without_noise(few, many, || run_cost(&make(2_000)).0);
-        assert_eq!((out >= 500 * per_element, more_out >= 2_000 * per_element), (true, true), "{name}");
-        for (what, few, many) in [("allocations", few.0, many.0), ("bytes", few.1, many.1), ("bytes at once", few.2, many.2)] {
-            let more = many as f64 / few as f64;
-            assert!(more < MOST, "{name}: {more:.1} times the {what}");
-        }
+        let wrong = too_much(500, |size| {
+            let (cost, out) = run_cost(&make(size));
+            assert!(out >= size * per_element, "{name}");
+            cost
+        });
+        assert!(wrong.is_empty(), "{name}: {}", wrong.join(", "));
     }
 }
 
@@ -134,12 +128,8 @@ fn format_cost(paragraphs: usize) -> (u64, u64, u64) {
 
 #[test]
 fn a_text_of_four_times_the_length_costs_a_channel_about_four_times_as_much() {
-    let (small, large) = (format_cost(250), format_cost(1_000));
-    let large = without_noise(small, large, || format_cost(1_000));
-    for (what, small, large) in [("allocations", small.0, large.0), ("bytes", small.1, large.1), ("bytes at once", small.2, large.2)] {
-        let more = large as f64 / small as f64;
-        assert!(more < MOST, "{more:.1} times the {what}");
-    }
+    let wrong = too_much(250, format_cost);
+    assert!(wrong.is_empty(), "{}", wrong.join(", "));
 }
 
 #[test]
