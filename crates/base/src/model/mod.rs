@@ -34,8 +34,9 @@ mod testing;
 mod text;
 mod visit;
 mod work;
+mod writer;
 
-has_word!(ActKind, ArtefactKind, Body, FailureKind, FieldKind, LengthUnit, Method, PlanStrategy, SplitAt);
+has_word!(ActKind, ArtefactKind, Body, FailureKind, FieldKind, LengthUnit, Method, PlanStrategy, SplitAt, Writer);
 
 pub use agent_program::{AgentAnswer, AgentOutput, AgentProgram, AgentProtocol, AnswerPlace, PrintMode, PromptOption};
 pub use channel::{
@@ -80,3 +81,4 @@ pub use work::{
     Agent, Api, Approve, FilePart, Grant, Model, Preset, Price, Provider, ServerAuth, ServerKind, Service, Tool, ToolCalls, ToolKind,
     ToolModel, WireFormat,
 };
+pub use writer::Writer;
