@@ -6,6 +6,7 @@
 pub mod channel;
 pub mod check;
 pub mod gate;
+pub mod labels;
 pub mod load;
 pub mod lower;
 pub mod plan;

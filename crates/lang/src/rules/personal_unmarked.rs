@@ -1,13 +1,11 @@
 //! F605: a step whose output holds personal data, and which is not marked.
 
-use indexmap::IndexMap;
-
 use super::giving::Gives;
 use super::personal_sources::{PersonalSources, all, first};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{AgentStep, Data, DialogueStep, Filling, Pipeline, PlanStep, StepKind, TaskStep, Text};
+use crate::labels::personal_column;
+use crate::model::{AgentStep, DialogueStep, Filling, Pipeline, PlanStep, StepKind, TaskStep, Text};
 use crate::plan::PlannedStep;
-use crate::sql::{self, Name};
 
 /// The texts of a step whose values may be part of its output.
 fn inflow<'p>(sources: &PersonalSources, pipeline: &'p Pipeline, planned: &'p PlannedStep) -> Vec<&'p Text> {
@@ -42,7 +40,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     for planned in pipeline.steps.iter().filter(|planned| !planned.step.is_pii) {
         let id = quoted(&planned.step.id.value);
         let found = if let StepKind::Sql(step) = &planned.step.kind {
-            let column = given(&step.query.source, &pipeline.pipeline.data);
+            let column = personal_column(&step.query.source, &pipeline.pipeline.data, None);
             column.map(|(place, name)| (step.query.place.inside(place.start, place.start + place.text.len()), name))
         } else {
             let read = first(&sources, planned, &inflow(&sources, &pipeline.pipeline, planned), Gives::Perhaps);
@@ -58,22 +56,15 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     }
 }
 
-/// The first personal column that a query gives: its place, and `table.column`.
-fn given<'q>(query: &'q str, data: &IndexMap<String, Data>) -> Option<(Name<'q>, String)> {
-    sql::read(query)?.gives.into_iter().find_map(|given| {
-        let (table, data) = data.iter().find(|(name, _)| name.eq_ignore_ascii_case(given.table))?;
-        let column = data.pii.iter().find(|column| given.column == "*" || column.value.eq_ignore_ascii_case(given.column))?;
-        Some((given.place, format!("{table}.{}", column.value)))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
 
+    use indexmap::IndexMap;
+
     use super::super::testing::{says_of, with_personal_input};
     use super::*;
-    use crate::model::DataKind;
+    use crate::model::{Data, DataKind};
     use crate::source::{Span, Spanned};
 
     #[test]
@@ -135,7 +126,7 @@ mod tests {
 
     fn given_by(query: &str) -> String {
         let data = IndexMap::from([("people".to_owned(), table(&["name", "phone"])), ("projects".to_owned(), table(&[]))]);
-        given(query, &data).map_or(String::new(), |(_, name)| name)
+        personal_column(query, &data, None).map_or(String::new(), |(_, name)| name)
     }
 
     #[test]

@@ -1,0 +1,87 @@
+//! Who wrote a value and whose it is, and the way it came: followed backwards through texts, steps, loops, called pipelines and tools. Pure, and
+//! about what a plan tells; a run asks the same about a call that it is about to make.
+//!
+//! A way leads from a text to what its values are made of; what is only tested, compared or counted is not followed, since then only the author's
+//! words are chosen by it. Where it is not clear, more is followed, never less.
+//! How to add a kind of step: its arm in `steps.rs`; a name that texts may read: its arm in `names.rs`.
+
+mod chains;
+mod names;
+mod search;
+mod source;
+mod steps;
+
+use std::collections::BTreeSet;
+
+use crate::model::{PipelineId, Text, Writer};
+use crate::plan::{PipelinePlan, Plan, StepIx};
+use chains::Chains;
+
+pub use chains::{Caller, ChainIx};
+pub use search::Passage;
+pub use source::{Hop, Source, Way};
+pub use steps::{judging, personal_column};
+
+/// Where a text stands: a step, and whether the element of that step's own `for_each` is known there. `None`: in `outputs`.
+pub type Seat = Option<(StepIx, bool)>;
+
+/// A text from which values are followed.
+#[derive(Debug, Clone)]
+pub struct Start<'p> {
+    /// The pipeline that it is in.
+    pub chain: ChainIx,
+    /// Where it stands.
+    pub seat: Seat,
+    /// The text.
+    pub text: &'p Text,
+    /// Who reads it, in words.
+    pub reader: String,
+}
+
+/// The values of a plan's pipelines.
+#[derive(Debug)]
+pub struct Labels<'p> {
+    plan: &'p Plan,
+    chains: Chains,
+}
+
+impl<'p> Labels<'p> {
+    /// Of a plan.
+    pub fn new(plan: &'p Plan) -> Labels<'p> {
+        Labels { plan, chains: Chains::default() }
+    }
+
+    /// A pipeline with which a run begins.
+    pub fn root(&mut self, pipeline: PipelineId) -> ChainIx {
+        self.chains.of(pipeline, None)
+    }
+
+    /// A pipeline that another one calls; `None`: it would call itself, which is reported.
+    pub fn called(&mut self, from: ChainIx, caller: Caller, pipeline: PipelineId) -> Option<ChainIx> {
+        (!self.chains.holds(from, pipeline)).then(|| self.chains.of(pipeline, Some((from, caller))))
+    }
+
+    /// The pipeline at the end of a chain.
+    pub fn pipeline(&self, chain: ChainIx) -> &'p PipelinePlan {
+        self.plan.pipeline(self.chains.get(chain).0)
+    }
+
+    /// Who may have written the value of a text; empty: only the author.
+    pub fn writers(&mut self, chain: ChainIx, seat: Seat, text: &'p Text) -> BTreeSet<Writer> {
+        let start = Start { chain, seat, text, reader: String::new() };
+        let mut found = BTreeSet::new();
+        self.way(vec![start], &|_, _| Passage::Open, &mut |source| {
+            found.insert(source.writer);
+            false
+        });
+        found.remove(&Writer::Author);
+        found
+    }
+
+    /// A step in words: with its pipeline, if that is called by another.
+    pub fn step_words(&self, chain: ChainIx, ix: StepIx) -> String {
+        let planned = self.pipeline(chain);
+        let own = format!("step {}", planned.path(ix));
+        if self.chains.get(chain).1.is_some() { format!("{own} of pipeline {}", planned.pipeline.name.value) } else { own }
+    }
+}

@@ -1,0 +1,206 @@
+//! What the names that a text may read are made of.
+
+use super::search::{Back, Judges, Read, below, texts, written};
+use super::{Caller, ChainIx, Labels, Seat, Source};
+use crate::model::{Field, FieldKind, PERSONAL, PersonSource, Shape, Writer};
+use crate::plan::StepIx;
+use crate::source::Span;
+
+impl Labels<'_> {
+    /// Where what a path gives comes from, one step back.
+    pub(super) fn back(&mut self, read: &Read, judges: Judges) -> Vec<Back> {
+        let mut found = vec![];
+        let Read { chain, seat, path } = read;
+        let planned = self.pipeline(*chain);
+        let names: Vec<&str> = path.iter().map(String::as_str).collect();
+        match names.as_slice() {
+            ["steps", id, member, ..] => {
+                let block = seat.map_or(planned.main, |(ix, _)| planned.step(ix).block);
+                if let Some(ix) = planned.seen_from(block, id) {
+                    self.step(*chain, ix, member, path.get(3..).unwrap_or_default(), judges, &mut found);
+                }
+            }
+            ["inputs", ..] => self.input(*chain, path.get(1..).unwrap_or_default(), &mut found),
+            ["person", ..] => self.person(*chain, path.get(1..).unwrap_or_default(), &mut found),
+            ["conversation", ..] => {
+                let span = planned.pipeline.conversation.as_ref().and_then(|own| own.id.texts().first().map(|text| text.place.span));
+                let span = span.unwrap_or(planned.pipeline.name.span);
+                let earlier =
+                    |writer, what: &str| written(writer, (*chain, None), format!("what {what} said earlier in the conversation"), span);
+                found.extend([earlier(Writer::Person, "the person"), earlier(Writer::Model, "a model")]);
+            }
+            ["failure", ..] => {
+                found.push(written(Writer::Tool, (*chain, None), "the message of a failure".into(), planned.pipeline.name.span))
+            }
+            ["refinement", ..] => self.refinement(*chain, &mut found),
+            // The element of a loop around, or what is made by the engine from the author's files and the clock.
+            [name, ..] => self.element(*chain, *seat, name, path.get(1..).unwrap_or_default(), &mut found),
+            [] => {}
+        }
+        found
+    }
+
+    fn input(&self, chain: ChainIx, path: &[String], found: &mut Vec<Back>) {
+        let planned = self.pipeline(chain);
+        let pipeline = &planned.pipeline;
+        let words = |path: &[String]| [&["inputs".to_owned()], path].concat().join(".");
+        match self.chains.get(chain).1 {
+            None => {
+                let fields = along(&pipeline.inputs, path);
+                let span = fields.last().map_or(pipeline.name.span, |field| field.span);
+                if fields.last().is_some_and(|field| is_closed(field) && fields.len() == path.len()) {
+                    return;
+                }
+                let personal = match path.is_empty() {
+                    true => pipeline.input_fields().iter().find_map(of_field),
+                    false => personal_input(&fields, path),
+                };
+                let personal = personal.map(|below| words(&below));
+                found.push(Back::From(Source { writer: Writer::Person, personal, at: (chain, None), words: words(path), span }));
+            }
+            Some((above, Caller::Model(ix))) => {
+                let by = self.step_words(above, ix);
+                found.push(written(
+                    Writer::Model,
+                    (above, Some(ix)),
+                    format!("what the model of {by} gives to a tool"),
+                    self.span_of(above, ix),
+                ));
+            }
+            Some((above, Caller::Step(ix))) => {
+                let caller = self.pipeline(above).step(ix);
+                let with = caller.step.kind.facts().with;
+                let given = with.iter().filter(|(name, _)| path.first().is_none_or(|asked| *asked == name.value));
+                let rest = path.get(1..).unwrap_or_default();
+                let list = given.flat_map(|(_, value)| below(value, rest));
+                texts(above, Some((ix, true)), list, &self.step_words(above, ix), None, found);
+            }
+        }
+    }
+
+    fn person(&self, chain: ChainIx, path: &[String], found: &mut Vec<Back>) {
+        let planned = self.pipeline(chain);
+        let Some(person) = &planned.pipeline.person else {
+            if let Some((above, _)) = self.chains.get(chain).1 {
+                self.person(above, path, found);
+            }
+            return;
+        };
+        let span = person.id.texts().first().map_or(planned.pipeline.name.span, |text| text.place.span);
+        let asks = |name: &str| path.first().is_none_or(|asked| asked == name);
+        if asks("id") {
+            texts(chain, None, below(&person.id, &[]), "person.id", None, found);
+        }
+        match &person.from {
+            PersonSource::Nothing => {}
+            PersonSource::Table(table) => {
+                let is_marked = |name: &str| {
+                    let data = planned.pipeline.data.get(&table.value);
+                    PERSONAL.contains(&name) || data.is_some_and(|data| data.pii.iter().any(|column| column.value == name))
+                };
+                if path.first().is_some_and(|name| name == "id") {
+                    return;
+                }
+                let personal = match path.first() {
+                    Some(name) => is_marked(name).then(|| format!("person.{name}")),
+                    None => Some("person".to_owned()),
+                };
+                let words = format!("the table {}", table.value);
+                found.push(Back::From(Source { writer: Writer::File, personal, at: (chain, None), words, span }));
+            }
+            PersonSource::Fields(fields) => {
+                for (name, value) in fields.iter().filter(|(name, _)| asks(&name.value)) {
+                    texts(chain, None, below(value, path.get(1..).unwrap_or_default()), &format!("person.{}", name.value), None, found);
+                    if PERSONAL.contains(&name.value.as_str()) {
+                        let personal = Some(format!("person.{}", name.value));
+                        let words = format!("person.{}", name.value);
+                        found.push(Back::From(Source { writer: Writer::Author, personal, at: (chain, None), words, span: name.span }));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The text that did not pass, and what its judge says of it.
+    fn refinement(&self, chain: ChainIx, found: &mut Vec<Back>) {
+        let planned = self.pipeline(chain);
+        let Some(refinement) = &planned.refinement else { return };
+        let gate = planned.step(refinement.gate);
+        let reader = self.step_words(chain, refinement.gate);
+        if let crate::model::StepKind::Gate(judging) = &gate.step.kind {
+            texts(chain, Some((refinement.gate, true)), [(&judging.of, vec![])], &reader, None, found);
+        }
+        found.push(written(Writer::Model, (chain, Some(refinement.gate)), format!("what the judge of {reader} says"), gate.step.kind_span));
+    }
+
+    fn element(&self, chain: ChainIx, seat: Seat, name: &str, path: &[String], found: &mut Vec<Back>) {
+        let planned = self.pipeline(chain);
+        let Some((ix, own)) = seat else { return };
+        let is_named = |own: Option<&str>| name == "item" || own == Some(name);
+        let lists = planned.around(ix).skip(usize::from(!own)).filter_map(|ix| Some((ix, planned.step(ix).step.for_each.as_ref()?)));
+        let here = lists.into_iter().find(|(_, each)| is_named(each.name.as_ref().map(|name| name.value.as_str())));
+        match here {
+            Some((ix, each)) => {
+                let reader = format!("the list of {}", self.step_words(chain, ix));
+                // Below one element of the list; which one is not known.
+                let below_one = below(&each.list, &[]).into_iter().map(|(text, _)| (text, path.to_vec()));
+                texts(chain, Some((ix, false)), below_one, &reader, None, found);
+            }
+            None if matches!(name, "value" | "text" | "with" | "turns" | "turn") => {
+                let what = "what is judged".to_owned();
+                found.push(written(Writer::Model, (chain, Some(ix)), what, self.span_of(chain, ix)));
+            }
+            None => {}
+        }
+    }
+
+    pub(super) fn span_of(&self, chain: ChainIx, ix: StepIx) -> Span {
+        let step = &self.pipeline(chain).step(ix).step;
+        if step.kind_span == Span::default() { step.id.span } else { step.kind_span }
+    }
+}
+
+/// The fields that a path leads through.
+fn along<'s>(shape: &'s Shape, path: &[String]) -> Vec<&'s Field> {
+    let mut found: Vec<&Field> = vec![];
+    let Shape::Fields(fields) = shape else { return found };
+    let mut fields = fields.as_slice();
+    for name in path {
+        let next = match found.last().and_then(|field| field.items.as_deref()) {
+            Some(items) if name.parse::<usize>().is_ok() => Some(items),
+            _ => fields.iter().find(|field| field.name == *name),
+        };
+        let Some(field) = next else { break };
+        found.push(field);
+        fields = &field.fields;
+    }
+    found
+}
+
+/// Whether only the author's own words can be its value.
+pub(super) fn is_closed(field: &Field) -> bool {
+    !field.one_of.is_empty() || field.kind == FieldKind::Boolean
+}
+
+/// Whether only the author's own words can be what is below a path.
+pub(super) fn gives_closed(shape: &Shape, path: &[String]) -> bool {
+    let fields = along(shape, path);
+    !path.is_empty() && fields.len() == path.len() && fields.last().is_some_and(|field| is_closed(field))
+}
+
+/// The path of the personal field on the way to a path of an input, or below it.
+fn personal_input(fields: &[&Field], path: &[String]) -> Option<Vec<String>> {
+    if let Some(at) = fields.iter().position(|field| field.is_pii) {
+        return Some(path.get(..=at).unwrap_or_default().to_vec());
+    }
+    let last = fields.last().filter(|_| fields.len() == path.len())?;
+    let below = of_field(last)?;
+    Some([path, below.get(1..).unwrap_or_default()].concat())
+}
+
+/// The path of the first personal field that a field is or holds.
+fn of_field(field: &Field) -> Option<Vec<String>> {
+    let below = || field.fields.iter().chain(field.items.as_deref()).find_map(of_field);
+    let rest = if field.is_pii { Some(vec![]) } else { below() };
+    rest.map(|rest| [vec![field.name.clone()], rest].concat())
+}

@@ -1,0 +1,296 @@
+//! What the outputs of steps are made of.
+
+use indexmap::IndexMap;
+
+use super::names::gives_closed;
+use super::search::{Back, Judges, Passage, below, texts, written};
+use super::{Caller, ChainIx, Labels, Source};
+use crate::model::{
+    AgentStep, Data, DialogueStep, Filling, GateStep, JudgingStep, OnFailure, Outputs, Pipeline, PipelineId, PlanStep, Step, StepKind,
+    TaskStep, Text, Tool, ToolKind, Writer,
+};
+use crate::plan::StepIx;
+use crate::sql::{self, Name};
+
+/// Fields of a `format` output that hold no text.
+const NO_TEXT: [&str; 5] = ["channel", "is_split", "shortened", "emojis_used", "markdown_removed"];
+
+/// A step whose output is followed.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    chain: ChainIx,
+    ix: StepIx,
+    step: &'a Step,
+    pipeline: &'a Pipeline,
+    /// What is asked for below its output.
+    path: &'a [String],
+    judges: Judges<'a>,
+}
+
+impl Labels<'_> {
+    /// What `steps.<id>.<member>` and what is below it are made of.
+    pub(super) fn step(&mut self, chain: ChainIx, ix: StepIx, member: &str, path: &[String], judges: Judges, found: &mut Vec<Back>) {
+        let planned = self.pipeline(chain);
+        let step = &planned.step(ix).step;
+        let by = self.step_words(chain, ix);
+        match member {
+            "output" => {}
+            "error" => {
+                return found.push(written(Writer::Tool, (chain, Some(ix)), format!("the message of a failure of {by}"), step.id.span));
+            }
+            "details" => return found.extend(self.details(chain, ix)),
+            _ => return,
+        }
+        let mut path = path;
+        if let Some(each) = &step.for_each {
+            path = if path.first().is_some_and(|place| place.parse::<usize>().is_ok()) { path.get(1..).unwrap_or_default() } else { &[] };
+            if step.on_failure == OnFailure::Continue {
+                match path.first().map(String::as_str) {
+                    Some("status") => return,
+                    Some("error") => return self.step(chain, ix, "error", &[], judges, found),
+                    Some("output") => path = path.get(1..).unwrap_or_default(),
+                    Some(_) | None => {
+                        texts(chain, Some((ix, false)), below(&each.list, &[]), &format!("the list of {by}"), None, found);
+                        path = &[];
+                    }
+                }
+            }
+        }
+        self.output(Asked { chain, ix, step, pipeline: &planned.pipeline, path, judges }, found);
+    }
+
+    /// Verdicts and turns are a model's, results of tools a tool's.
+    fn details(&self, chain: ChainIx, ix: StepIx) -> Vec<Back> {
+        let planned = self.pipeline(chain);
+        let step = &planned.step(ix).step;
+        let by = self.step_words(chain, ix);
+        let told = |writer, what: &str| written(writer, (chain, Some(ix)), format!("{what} of {by}"), step.id.span);
+        if !step.kind.agents(&planned.pipeline).is_empty() {
+            return vec![told(Writer::Model, "what the models"), told(Writer::Tool, "what the tools")];
+        }
+        match &step.kind {
+            StepKind::Program(_) => vec![told(Writer::Tool, "what the program")],
+            _ => vec![],
+        }
+    }
+
+    fn output(&mut self, asked: Asked, found: &mut Vec<Back>) {
+        let Asked { chain, ix, step, pipeline, path, .. } = asked;
+        let by = self.step_words(chain, ix);
+        let at = (chain, Some(ix));
+        let here = Some((ix, true));
+        let span = self.span_of(chain, ix);
+        let own = |writer, what: &str| written(writer, at, format!("{what} of {by}"), span);
+        // A tool or a program may give back what it was given.
+        let echo = format!("{by} does not give back what it was given");
+        match &step.kind {
+            StepKind::Set(value) => texts(chain, here, below(value, path), &by, None, found),
+            StepKind::Format(format) => {
+                if path.first().is_none_or(|field| !NO_TEXT.contains(&field.as_str())) {
+                    texts(chain, here, [(&format.text, vec![])], &by, None, found);
+                }
+            }
+            StepKind::Gate(gate) => self.gate(asked, gate, found),
+            StepKind::Agent(AgentStep { agent, prompt, attach, output, .. }) => {
+                let shape = output.as_ref().or_else(|| pipeline.agents.get(&agent.value)?.output.as_ref());
+                if shape.is_some_and(|shape| gives_closed(shape, path)) {
+                    return;
+                }
+                found.push(written(Writer::Model, at, format!("the answer of agent {} in {by}", agent.value), span));
+                self.read_by_models(asked, prompt, attach.as_ref(), &[], found);
+            }
+            StepKind::Plan(PlanStep { agent, prompt, attach, .. }) => {
+                found.push(written(Writer::Model, at, format!("the plan of agent {} in {by}", agent.value), span));
+                found.push(own(Writer::Tool, "the results of the plan"));
+                self.read_by_models(asked, prompt, attach.as_ref(), &[], found);
+            }
+            StepKind::Task(TaskStep { agent, prompt, attach, with, .. }) => {
+                found.push(written(Writer::Model, at, format!("the work of agent {} in {by}", agent.value), span));
+                self.read_by_models(asked, prompt, attach.as_ref(), with, found);
+            }
+            StepKind::Dialogue(DialogueStep { topic, attach, .. }) => {
+                found.push(own(Writer::Model, "the turns"));
+                self.read_by_models(asked, topic, attach.as_ref(), &[], found);
+            }
+            StepKind::Tool(tool) => {
+                let given: Vec<&Text> = tool.with.iter().flat_map(|(_, value)| value.texts()).collect();
+                match pipeline.tool(&tool.tool.value).map(|(tool, _)| tool) {
+                    Some(Tool { kind: ToolKind::Pipeline { pipeline: Some(id), .. }, .. }) => self.result(asked, *id, found),
+                    used => {
+                        if tool.output.as_ref().is_some_and(|shape| gives_closed(shape, path)) {
+                            return;
+                        }
+                        found.push(own(of_tool(used), "the result"));
+                        texts(chain, here, whole(given), &by, Some(&echo), found);
+                    }
+                }
+            }
+            StepKind::Call(call) => {
+                if let Some(id) = call.pipeline {
+                    self.result(asked, id, found);
+                }
+            }
+            StepKind::Http(http) => {
+                if path.first().is_some_and(|field| field == "status")
+                    || http.output.as_ref().is_some_and(|shape| gives_closed(shape, path.get(1..).unwrap_or_default()))
+                {
+                    return;
+                }
+                found.push(own(Writer::Tool, "the answer to the request"));
+                let sent = std::iter::once(&http.url).chain(http.headers.iter().map(|(_, text)| text));
+                let more = http.query.iter().map(|(_, value)| value).chain(&http.body).flat_map(Filling::texts);
+                texts(chain, here, whole(sent.chain(more).collect()), &by, Some(&echo), found);
+            }
+            StepKind::Program(run) => {
+                if run.shape().is_some_and(|shape| gives_closed(shape, path)) {
+                    return;
+                }
+                found.push(own(Writer::Tool, "what the program prints"));
+                texts(chain, here, whole(run.texts().collect()), &by, Some(&echo), found);
+            }
+            StepKind::Python(python) => {
+                found.push(own(Writer::Author, "what the code makes"));
+                texts(chain, here, whole(python.with.iter().flat_map(|(_, value)| value.texts()).collect()), &by, None, found);
+                if pipeline.data.iter().any(|(name, data)| !data.pii.is_empty() && sql::mentions(&python.run.code.source, name)) {
+                    let personal = Some("a table with pii columns".to_owned());
+                    found.push(Back::From(Source { writer: Writer::File, personal, at, words: format!("the tables of {by}"), span }));
+                }
+            }
+            StepKind::Sql(query) => {
+                let column = path.iter().find(|part| part.parse::<usize>().is_err());
+                let personal = personal_column(&query.query.source, &pipeline.data, column.map(String::as_str)).map(|(_, name)| name);
+                found.push(Back::From(Source { writer: Writer::File, personal, at, words: format!("the rows of {by}"), span }));
+                texts(chain, here, whole(query.with.iter().flat_map(|(_, value)| value.texts()).collect()), &by, None, found);
+            }
+            StepKind::Read(read) => {
+                found.push(own(Writer::File, "the files"));
+                texts(chain, here, below(&read.paths, &[]), &by, None, found);
+            }
+            StepKind::Search(search) => {
+                found.push(own(Writer::File, "the pieces"));
+                texts(chain, here, [(&search.query, vec![])], &by, Some(&echo), found);
+            }
+            StepKind::Resource(_) => found.push(own(Writer::Tool, "the resource")),
+            StepKind::Route(_) => {
+                let planned = self.pipeline(chain);
+                for case in &planned.step(ix).cases {
+                    let block = planned.block(*case);
+                    if let Some(last) = (block.len() as u32).checked_sub(1) {
+                        self.step(chain, StepIx(block.first.0 + last), "output", path, asked.judges, found);
+                    }
+                }
+            }
+            StepKind::Approval(approval) => {
+                found.push(own(Writer::Person, "the answer"));
+                if (asked.judges)(step, pipeline) == Passage::Open {
+                    let defaults = approval.defaults.iter().flat_map(|(_, value)| value.texts());
+                    texts(chain, here, whole(defaults.collect()), &by, None, found);
+                }
+            }
+            StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => {}
+        }
+    }
+
+    /// What a model is shown it may say again.
+    fn read_by_models(
+        &self,
+        asked: Asked,
+        prompt: &Text,
+        attach: Option<&Filling>,
+        with: &[(crate::source::Spanned<String>, Filling)],
+        found: &mut Vec<Back>,
+    ) {
+        let by = self.step_words(asked.chain, asked.ix);
+        let more = attach.into_iter().chain(with.iter().map(|(_, value)| value)).flat_map(Filling::texts);
+        let agents = asked.step.kind.agents_with_tools();
+        let of_agents = agents.into_iter().filter_map(|name| asked.pipeline.agents.get(&name.value));
+        let instructions = of_agents.filter_map(|agent| agent.instructions.as_ref());
+        let list = std::iter::once(prompt).chain(more).chain(instructions).map(|text| (text, vec![]));
+        texts(asked.chain, Some((asked.ix, true)), list, &by, None, found);
+    }
+
+    fn gate(&self, asked: Asked, gate: &GateStep, found: &mut Vec<Back>) {
+        let by = self.step_words(asked.chain, asked.ix);
+        let here = Some((asked.ix, true));
+        let rest = asked.path.to_vec();
+        let doubt = match (asked.judges)(asked.step, asked.pipeline) {
+            Passage::Open => None,
+            Passage::Doubt(doubt) => Some(doubt),
+            Passage::Shut => {
+                return texts(asked.chain, here, gate.otherwise.iter().map(|text| (text, rest.clone())), &by, None, found);
+            }
+        };
+        texts(asked.chain, here, [(&gate.of, rest.clone())], &by, doubt.as_deref(), found);
+        texts(asked.chain, here, gate.otherwise.iter().map(|text| (text, rest.clone())), &by, None, found);
+    }
+
+    /// What a called pipeline gives.
+    fn result(&mut self, asked: Asked, called: PipelineId, found: &mut Vec<Back>) {
+        let Some(chain) = self.called(asked.chain, Caller::Step(asked.ix), called) else { return };
+        let planned = self.pipeline(chain);
+        let name = &planned.pipeline.name.value;
+        match &planned.pipeline.outputs {
+            Outputs::None => {}
+            Outputs::Whole(text) => texts(chain, None, [(text, asked.path.to_vec())], &format!("outputs of pipeline {name}"), None, found),
+            Outputs::Named(outputs) => {
+                for (own, value) in outputs.iter().filter(|(own, _)| asked.path.first().is_none_or(|asked| *asked == own.value)) {
+                    let rest = asked.path.get(1..).unwrap_or_default();
+                    texts(chain, None, below(value, rest), &format!("outputs.{} of pipeline {name}", own.value), None, found);
+                }
+            }
+        }
+    }
+}
+
+/// Texts whose whole values are asked for.
+fn whole(list: Vec<&Text>) -> Vec<(&Text, Vec<String>)> {
+    list.into_iter().map(|text| (text, vec![])).collect()
+}
+
+/// Who writes what a tool gives.
+fn of_tool(tool: Option<&Tool>) -> Writer {
+    match tool.map(|tool| &tool.kind) {
+        Some(ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Knowledge(_)) => Writer::File,
+        Some(ToolKind::Python { .. }) => Writer::Author,
+        Some(
+            ToolKind::Http { .. }
+            | ToolKind::Program { .. }
+            | ToolKind::Pipeline { .. }
+            | ToolKind::Smtp { .. }
+            | ToolKind::Server(_)
+            | ToolKind::Broken,
+        )
+        | None => Writer::Tool,
+    }
+}
+
+/// The first personal column that a query gives: its place, and `table.column`. `only`: where a column of its rows of another name is none.
+pub fn personal_column<'q>(query: &'q str, data: &IndexMap<String, Data>, only: Option<&str>) -> Option<(Name<'q>, String)> {
+    sql::read(query)?.gives.into_iter().find_map(|given| {
+        let (table, data) = data.iter().find(|(name, _)| name.eq_ignore_ascii_case(given.table))?;
+        let column = data.pii.iter().find(|column| given.column == "*" || column.value.eq_ignore_ascii_case(given.column))?;
+        // A column may have another name in the rows, so only one that is no personal one of its table is left out.
+        let is_other = only.is_some_and(|only| {
+            given.column == "*"
+                && data.header.as_ref().is_some_and(|header| header.iter().any(|name| name == only))
+                && !data.pii.iter().any(|column| column.value.eq_ignore_ascii_case(only))
+        });
+        (!is_other).then(|| (given.place, format!("{table}.{}", column.value)))
+    })
+}
+
+/// What a gate does with a value: `Shut` if it judges it in every run.
+pub fn judging(gate: &GateStep, pipeline: &Pipeline, by: &str) -> Passage {
+    let cards: Vec<_> = gate.scorecards.iter().filter_map(|card| pipeline.scorecards.get(&card.name()?.value)).collect();
+    let criteria = || cards.iter().flat_map(|card| &card.criteria);
+    let asks_judge = !JudgingStep::Gate(gate).judges(&pipeline.scorecards).is_empty();
+    let is_lenient = cards.iter().any(|card| card.on_judge_error == crate::model::OnJudgeError::Pass);
+    if criteria().all(|criterion| criterion.when.is_some()) {
+        return Passage::Doubt(format!("a criterion of {by} applies"));
+    }
+    let is_fixed = |criterion: &crate::model::Criterion| criterion.when.is_none() && criterion.judging != crate::model::Judging::Judge;
+    if asks_judge && is_lenient && !criteria().any(is_fixed) {
+        return Passage::Doubt(format!("the judge of {by} answers"));
+    }
+    Passage::Shut
+}
