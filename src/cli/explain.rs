@@ -5,22 +5,33 @@ use std::path::Path;
 
 use clap::CommandFactory;
 
-use super::arguments::{CommandLine, GraphFormat, GraphOptions, SharedOptions};
+use super::arguments::{CommandLine, ExplainOptions, GraphFormat, GraphOptions, SharedOptions};
 use super::refusal::{Refusal, pipeline};
 use super::{Exit, drawn, runs, stdout};
 use crate::diagnostic::{Code, did_you_mean, visible};
 use crate::lower::FileKind;
 use crate::lower::keys::json_schema;
 use crate::report::{self, graph};
+use crate::rules::guarantees;
 use crate::runtime::CheckError;
 
 /// Explains what is named: a file if there is one of that name, else a code.
-pub(super) fn run(what: &str, shared: &SharedOptions) -> Result<Exit, Refusal> {
+pub(super) fn run(options: &ExplainOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
+    let what = options.what.as_str();
     let path = Path::new(what);
     if path.exists() {
         let workflow = pipeline(path, shared)?;
-        let text = report::explain::explain(&workflow.checked.plan);
+        let (plan, sources) = (&workflow.checked.plan, &workflow.checked.loaded.sources);
+        let text = match (options.guarantees, options.json) {
+            (false, _) => report::explain::explain(plan),
+            (true, _) if plan.pipelines.is_empty() => None,
+            (true, false) => Some(report::guarantees(plan, sources)),
+            (true, true) => Some(report::guarantees_json(plan, sources)),
+        };
         return text.map(|text| stdout::print(&text)).ok_or_else(|| Refusal::usage(CheckError::NoPipeline(workflow.file)));
+    }
+    if options.guarantees {
+        return Err(Refusal::new(Exit::NothingRan, format!("no pipeline file is called {}", visible(what))));
     }
     if let Some(found) = Code::find(what) {
         return Ok(stdout::print(found.page()));
@@ -49,7 +60,11 @@ pub(super) fn graph(options: &GraphOptions, shared: &SharedOptions) -> Result<Ex
     let graph = match (&options.file, &options.run) {
         (Some(file), _) => {
             let workflow = pipeline(file, shared)?;
-            graph::graph(&workflow.checked.plan).ok_or_else(|| Refusal::usage(CheckError::NoPipeline(workflow.file)))?
+            let mut graph = graph::graph(&workflow.checked.plan).ok_or_else(|| Refusal::usage(CheckError::NoPipeline(workflow.file)))?;
+            if options.guarantees {
+                graph.notes.extend(guarantees::lines(&workflow.checked.plan));
+            }
+            graph
         }
         (None, Some(id)) => {
             let (record, file) = runs::stored(Some(id), shared)?;

@@ -107,7 +107,7 @@ fn done(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> 
         FlowCommand::Tools(ToolsCommand::Logout { server, paths }) => login::logout(server, paths, shared),
         FlowCommand::Tools(ToolsCommand::Pin { paths, check, trust }) => tools::pin(paths, *check, trust.is_given, shared),
         FlowCommand::Fix(options) => fix::run(options, shared),
-        FlowCommand::Explain { what } => explain::run(what, shared),
+        FlowCommand::Explain(options) => explain::run(options, shared),
         FlowCommand::Schema { kind } => Ok(explain::schema(*kind)),
         FlowCommand::Lsp => lsp::run(),
         FlowCommand::Mcp(options) => mcp::serve(options, shared),

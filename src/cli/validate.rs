@@ -14,8 +14,10 @@ use crate::adapter::environment::is_set;
 use crate::check::{Several, add_edits, check_file};
 use crate::diagnostic::{Severity, visible};
 use crate::load::{SettingsOf, load_settings};
+use crate::model::PipelineId;
 use crate::port::{AskedFiles, Overlay};
 use crate::report::{self, Findings};
+use crate::rules::unmet;
 use crate::runtime::{each_once, find, place_of};
 
 /// Checks files.
@@ -48,6 +50,11 @@ pub(super) fn run(options: &ValidateOptions, shared: &SharedOptions) -> Result<E
         add_settings(&relative(vec![project.join("flow.toml")]).remove(0), SettingsOf::Project, &mut several);
         let asked = AskedFiles::over(&input);
         let mut checked = check_file(path, &project, &asked);
+        if !checked.plan.pipelines.is_empty() && !options.require.is_empty() {
+            checked.diagnostics.extend(unmet(&checked.plan, PipelineId(0), &options.require));
+            crate::diagnostic::sort(&mut checked.diagnostics);
+            checked.diagnostics.dedup();
+        }
         if changes.as_ref().is_none_or(|changes| is_input(path) || changes.touch_file(path, &checked, asked)) {
             touched += 1;
             add_edits(&mut checked, path, &project, &input);

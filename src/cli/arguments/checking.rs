@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use strum::VariantNames;
 
 use super::examples;
 use super::running::TrustOption;
+use crate::model::Guarantee;
 
 #[derive(Debug, Args)]
 pub struct GraphOptions {
@@ -21,6 +24,21 @@ pub struct GraphOptions {
     /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
+    /// Also says what holds for every run of the pipeline
+    #[arg(long, conflicts_with = "run")]
+    pub guarantees: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ExplainOptions {
+    /// A pipeline file, a code (F101) or its name (cycle)
+    pub what: String,
+    /// Shows what holds for every run of the pipeline, and on which ways something would not
+    #[arg(long)]
+    pub guarantees: bool,
+    /// Prints the guarantees as one JSON object
+    #[arg(long, requires = "guarantees")]
+    pub json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -33,6 +51,11 @@ pub enum GraphFormat {
     Svg,
     /// One JSON object.
     Json,
+}
+
+/// Takes the words of the language.
+fn guarantee_parser() -> impl TypedValueParser<Value = Guarantee> {
+    PossibleValuesParser::new(Guarantee::VARIANTS).try_map(|word| word.parse::<Guarantee>())
 }
 
 #[derive(Debug, Args)]
@@ -51,6 +74,9 @@ pub struct ValidateOptions {
     /// Also shows findings that comments hide
     #[arg(long)]
     pub no_ignore: bool,
+    /// A guarantee that must hold for every run of each pipeline; may be repeated, or a list with commas
+    #[arg(long, value_name = "GUARANTEE", value_delimiter = ',', value_parser = guarantee_parser())]
+    pub require: Vec<Guarantee>,
     #[command(flatten)]
     pub changed: ChangedOption,
 }

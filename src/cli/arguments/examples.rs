@@ -11,13 +11,13 @@ examples! {
         "run pipelines/shop/pipeline.yaml --input message=Hello --channel email --json";
     CHAT: "chat pipelines/shop/pipeline.yaml"
         "chat pipelines/shop/pipeline.yaml --agent writer";
-    VALIDATE: "validate" "validate pipelines/shop/pipeline.yaml --deny-warnings" "validate --changed-since main --format sarif";
+    VALIDATE: "validate" "validate pipelines/shop/pipeline.yaml --deny-warnings" "validate --require model_text_judged,bounded" "validate --changed-since main --format sarif";
     TEST: "test" "test tests/shop.test.yaml --filter saturday --update" "test --changed-since main --summary summary.md";
     FIX: "fix --diff" "fix pipelines/shop/pipeline.yaml";
     PLAN: "plan pipelines/shop/pipeline.yaml --input message=Hello --channel sms";
     TRUST: "trust pipelines/shop/pipeline.yaml" "trust --list";
     GRAPH: "graph pipelines/shop/pipeline.yaml --format svg" "graph --run r_3f2a";
-    EXPLAIN: "explain pipelines/shop/pipeline.yaml" "explain F101" "explain cycle";
+    EXPLAIN: "explain pipelines/shop/pipeline.yaml" "explain --guarantees pipelines/shop/pipeline.yaml" "explain F101" "explain cycle";
     INIT: "init shop" "init --policies";
     DOCTOR: "doctor" "doctor pipelines/shop/pipeline.yaml" "doctor --config";
     TOOLS: "tools pin --check";

@@ -18,8 +18,8 @@ use crate::lower::FileKind;
 use crate::report::Look;
 
 pub use checking::{
-    ChangedOption, DoctorOptions, FixOptions, Format, GraphFormat, GraphOptions, LoginOptions, NoTests, TestFormat, TestOptions,
-    ToolsCommand, ValidateOptions,
+    ChangedOption, DoctorOptions, ExplainOptions, FixOptions, Format, GraphFormat, GraphOptions, LoginOptions, NoTests, TestFormat,
+    TestOptions, ToolsCommand, ValidateOptions,
 };
 pub use running::{
     AgentOption, ApproveOptions, AuditCommand, AuditFormat, ChatOptions, ConversationsCommand, ForkOptions, MOST_MESSAGES, McpOptions,
@@ -142,10 +142,7 @@ pub enum FlowCommand {
     Graph(GraphOptions),
     /// Explains a pipeline in plain words, or the code of a finding
     #[command(after_help = examples::EXPLAIN)]
-    Explain {
-        /// A pipeline file, a code (F101) or its name (cycle)
-        what: String,
-    },
+    Explain(ExplainOptions),
     /// Creates a first project, with tests, that runs without an API key
     #[command(after_help = examples::INIT)]
     Init {

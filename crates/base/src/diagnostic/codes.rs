@@ -189,6 +189,7 @@ codes! {
     NoSandbox = "F614", "no-sandbox", Error, false;
     PlainHttp = "F615", "plain-http", Warning, true;
     OwnFile = "F616", "own-file", Error, false;
+    GuaranteeUnmet = "F618", "guarantee-unmet", Error, false;
     TestUnknownName = "F700", "test-unknown-name", Error, false;
     TestExpectsNothing = "F701", "test-expects-nothing", Error, false;
     GoldenOrphan = "F702", "golden-orphan", Warning, true;

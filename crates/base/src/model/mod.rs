@@ -13,6 +13,7 @@ mod duration;
 mod facts;
 mod fields;
 mod gate;
+mod guarantee;
 mod host_source;
 mod hosts;
 mod html;
@@ -36,7 +37,7 @@ mod visit;
 mod work;
 mod writer;
 
-has_word!(ActKind, ArtefactKind, Body, FailureKind, FieldKind, LengthUnit, Method, PlanStrategy, SplitAt, Writer);
+has_word!(ActKind, ArtefactKind, Body, FailureKind, FieldKind, Guarantee, LengthUnit, Method, PlanStrategy, SplitAt, Writer);
 
 pub use agent_program::{AgentAnswer, AgentOutput, AgentProgram, AgentProtocol, AnswerPlace, PrintMode, PromptOption};
 pub use channel::{
@@ -55,6 +56,7 @@ pub use duration::{UnitError, duration_words, parse_duration, split_unit};
 pub use facts::{CallTime, Effects, RequestAddress, STDOUT, ToolName};
 pub use fields::{Field, FieldKind, Shape};
 pub use gate::{Check, Criterion, GateStep, Judging, OnJudgeError, PlainCheck, Scorecard, ScorecardRef};
+pub use guarantee::Guarantee;
 pub use host_source::HostSource;
 pub use hosts::{HostEntry, HostPort, ProgramNetwork};
 pub use html::html_character;

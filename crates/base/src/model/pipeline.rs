@@ -75,6 +75,8 @@ pub struct Pipeline {
     pub policy: Option<Spanned<String>>,
     /// Bounds of a whole run.
     pub limits: Limits,
+    /// What must hold for every run.
+    pub guarantees: Vec<Spanned<super::Guarantee>>,
     /// The work.
     pub steps: Vec<Arc<Step>>,
     /// What a run gives.

@@ -236,6 +236,7 @@ impl Pipeline {
             outputs,
             on_failure,
             finally,
+            guarantees: _,
         } = self;
         models.values().for_each(|model| model.each_text(visit));
         agents.values().for_each(|agent| agent.each_text(visit));

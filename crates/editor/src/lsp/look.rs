@@ -9,6 +9,7 @@ use crate::check::Checked;
 use crate::diagnostic::Diagnostic;
 use crate::lower::keys::{Takes, Thing};
 use crate::model::{Pipeline, Shape};
+use crate::rules::guarantees;
 use crate::source::{FileId, SourceFile, Span};
 use crate::syntax::{self, Node, Scalar};
 
@@ -46,6 +47,11 @@ fn about_spot(spot: &Spot, at: u32, last: Option<&Checked>) -> Option<String> {
     let pipeline = last.and_then(|last| last.loaded.program.pipelines.first()).map(AsRef::as_ref);
     match &spot.part {
         SpotPart::Key { key, keys, .. } => match keys.rule(&key.text) {
+            Some(rule) if rule.name == "guarantees" => {
+                let said = last.map(|last| guarantees::lines(&last.plan)).unwrap_or_default();
+                let list: Vec<String> = said.iter().map(|line| format!("- {line}")).collect();
+                Some(format!("**{}**: {}\n\n{}", rule.name, rule.about, list.join("\n")))
+            }
             Some(rule) => {
                 let needed = if rule.is_required { "\n\nrequired" } else { "" };
                 let words = match &rule.takes {

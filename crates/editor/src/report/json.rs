@@ -60,7 +60,7 @@ fn fixed(sources: &Sources, fix: &Fix) -> Value {
 }
 
 /// A place, and what is said of it.
-fn at(sources: &Sources, span: Span, more: Value) -> Value {
+pub(super) fn at(sources: &Sources, span: Span, more: Value) -> Value {
     let (start, end) = (sources.start(span), sources.end(span));
     let mut place = json!({
         "file": sources.file(span.file).name,

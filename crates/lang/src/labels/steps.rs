@@ -15,6 +15,12 @@ use crate::sql::{self, Name};
 /// Fields of a `format` output that hold no text.
 const NO_TEXT: [&str; 5] = ["channel", "is_split", "shortened", "emojis_used", "markdown_removed"];
 
+/// Fields of `details` that hold numbers and words of the engine.
+const COUNTED: [&str; 19] = [
+    "attempts", "duration_ms", "model", "usage", "cached", "passed", "refined", "used_otherwise", "state", "status", "identical_failures",
+    "exit", "sandbox", "row_count", "cut", "columns", "run", "case", "pieces",
+];
+
 /// A step whose output is followed.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
@@ -38,7 +44,7 @@ impl Labels<'_> {
             "error" => {
                 return found.push(written(Writer::Tool, (chain, Some(ix)), format!("the message of a failure of {by}"), step.id.span));
             }
-            "details" => return found.extend(self.details(chain, ix)),
+            "details" => return found.extend(self.details(chain, ix, path)),
             _ => return,
         }
         let mut path = path;
@@ -59,18 +65,22 @@ impl Labels<'_> {
         self.output(Asked { chain, ix, step, pipeline: &planned.pipeline, path, judges }, found);
     }
 
-    /// Verdicts and turns are a model's, results of tools a tool's.
-    fn details(&self, chain: ChainIx, ix: StepIx) -> Vec<Back> {
+    /// Verdicts and turns are a model's, results of tools a tool's; what is counted or one of the engine's words is nobody's.
+    fn details(&self, chain: ChainIx, ix: StepIx, path: &[String]) -> Vec<Back> {
         let planned = self.pipeline(chain);
         let step = &planned.step(ix).step;
         let by = self.step_words(chain, ix);
-        let told = |writer, what: &str| written(writer, (chain, Some(ix)), format!("{what} of {by}"), step.id.span);
-        if !step.kind.agents(&planned.pipeline).is_empty() {
-            return vec![told(Writer::Model, "what the models"), told(Writer::Tool, "what the tools")];
+        if path.first().is_some_and(|name| COUNTED.contains(&name.as_str())) {
+            return vec![];
         }
-        match &step.kind {
-            StepKind::Program(_) => vec![told(Writer::Tool, "what the program")],
-            _ => vec![],
+        let told = |writer, what: String| written(writer, (chain, Some(ix)), what, step.id.span);
+        if !step.kind.agents(&planned.pipeline).is_empty() {
+            let of_models = told(Writer::Model, format!("what the models of {by} say"));
+            return vec![of_models, told(Writer::Tool, format!("what the tools of {by} give"))];
+        }
+        match step.kind.facts().starts {
+            Some(_) => vec![told(Writer::Tool, format!("what the program of {by} says"))],
+            None => vec![],
         }
     }
 
@@ -99,11 +109,26 @@ impl Labels<'_> {
                 found.push(written(Writer::Model, at, format!("the answer of agent {} in {by}", agent.value), span));
                 self.read_by_models(asked, prompt, attach.as_ref(), &[], found);
             }
-            StepKind::Plan(PlanStep { agent, prompt, attach, .. }) => {
-                found.push(written(Writer::Model, at, format!("the plan of agent {} in {by}", agent.value), span));
-                found.push(own(Writer::Tool, "the results of the plan"));
-                self.read_by_models(asked, prompt, attach.as_ref(), &[], found);
-            }
+            StepKind::Plan(PlanStep { agent, prompt, attach, may_use, .. }) => match (path.first().map(String::as_str), path.get(1)) {
+                (Some("fulfilled" | "strategy" | "invoked"), _) => {}
+                (Some("by_use"), Some(name)) if may_use.iter().any(|used| used.value == *name) && !pipeline.agents.contains_key(name) => {
+                    match pipeline.called_tool(name) {
+                        Some(id) => {
+                            let below = Asked { path: path.get(2..).unwrap_or_default(), ..asked };
+                            self.result(below, Caller::Model(ix), id, found);
+                        }
+                        None => found.push(own(of_tool(pipeline.tool(name).map(|(tool, _)| tool)), "the results of tools")),
+                    }
+                }
+                (Some("errors"), _) => found.push(own(Writer::Tool, "the failures")),
+                _ => {
+                    found.push(written(Writer::Model, at, format!("the plan of agent {} in {by}", agent.value), span));
+                    found.push(own(Writer::Tool, "the results of the plan"));
+                    self.read_by_models(asked, prompt, attach.as_ref(), &[], found);
+                }
+            },
+            StepKind::Task(_) if path.first().is_some_and(|name| name == "attempts") => {}
+            StepKind::Dialogue(_) if path.first().is_some_and(|name| name == "ended") => {}
             StepKind::Task(TaskStep { agent, prompt, attach, with, .. }) => {
                 found.push(written(Writer::Model, at, format!("the work of agent {} in {by}", agent.value), span));
                 self.read_by_models(asked, prompt, attach.as_ref(), with, found);
@@ -115,7 +140,9 @@ impl Labels<'_> {
             StepKind::Tool(tool) => {
                 let given: Vec<&Text> = tool.with.iter().flat_map(|(_, value)| value.texts()).collect();
                 match pipeline.tool(&tool.tool.value).map(|(tool, _)| tool) {
-                    Some(Tool { kind: ToolKind::Pipeline { pipeline: Some(id), .. }, .. }) => self.result(asked, *id, found),
+                    Some(Tool { kind: ToolKind::Pipeline { pipeline: Some(id), .. }, .. }) => {
+                        self.result(asked, Caller::Step(ix), *id, found)
+                    }
                     used => {
                         if tool.output.as_ref().is_some_and(|shape| gives_closed(shape, path)) {
                             return;
@@ -127,7 +154,7 @@ impl Labels<'_> {
             }
             StepKind::Call(call) => {
                 if let Some(id) = call.pipeline {
-                    self.result(asked, id, found);
+                    self.result(asked, Caller::Step(ix), id, found);
                 }
             }
             StepKind::Http(http) => {
@@ -225,8 +252,8 @@ impl Labels<'_> {
     }
 
     /// What a called pipeline gives.
-    fn result(&mut self, asked: Asked, called: PipelineId, found: &mut Vec<Back>) {
-        let Some(chain) = self.called(asked.chain, Caller::Step(asked.ix), called) else { return };
+    fn result(&mut self, asked: Asked, caller: Caller, called: PipelineId, found: &mut Vec<Back>) {
+        let Some(chain) = self.called(asked.chain, caller, called) else { return };
         let planned = self.pipeline(chain);
         let name = &planned.pipeline.name.value;
         match &planned.pipeline.outputs {

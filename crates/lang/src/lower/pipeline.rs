@@ -16,10 +16,12 @@ use super::steps::{StepScope, steps};
 use super::testing;
 use super::world::{Section, World};
 use crate::diagnostic::Diagnostic;
-use crate::model::{Channel, Filling, Outputs, Pipeline, Shape, TestCase};
+use crate::model::{Channel, Filling, Guarantee, Outputs, Pipeline, Shape, TestCase};
 use crate::source::{FileId, Spanned};
 use crate::syntax::Node;
 use std::sync::Arc;
+
+use strum::VariantNames;
 
 /// Reads a pipeline file with its imports. Its `hash` stays empty: `load` knows all files that were brought in.
 pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &mut Vec<Diagnostic>) -> Pipeline {
@@ -48,6 +50,7 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
     pipeline.style_guide = keys.name("style_guide").and_then(|name| style_guide(&lower, &name));
     pipeline.policy = keys.name("policy");
     pipeline.limits = limits(&keys);
+    pipeline.guarantees = guarantees(&keys);
     let mut around = OuterIds::default();
     for (key, list) in [("steps", &mut pipeline.steps), ("on_failure", &mut pipeline.on_failure), ("finally", &mut pipeline.finally)] {
         let nodes = keys.filled_list(key).unwrap_or_default();
@@ -60,6 +63,13 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
     pipeline.outputs = outputs(&keys);
     queries::prepare(&lower, &mut pipeline);
     pipeline
+}
+
+/// The words under `guarantees`, with their places.
+fn guarantees(keys: &KeyReader) -> Vec<Spanned<Guarantee>> {
+    let nodes = keys.filled_list("guarantees").unwrap_or_default();
+    let read = |node: &Node| Some(Spanned::new(keys.lower.word("guarantees", node, Guarantee::VARIANTS)?.parse().ok()?, node.span));
+    nodes.iter().filter_map(read).collect()
 }
 
 /// The cases under `tests` of a pipeline file. Its other keys are not looked at.

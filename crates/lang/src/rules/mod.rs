@@ -32,6 +32,8 @@ mod feedback_unread;
 mod gate_no_way_out;
 mod gate_too_late;
 mod giving;
+mod guarantee_unmet;
+pub mod guarantees;
 mod guards;
 mod history_alone;
 mod judge_is_author;
@@ -205,6 +207,7 @@ const RULES: &[Rule] = &[
     no_sandbox::check,
     plain_http::check,
     own_folder::check,
+    guarantee_unmet::check,
     verdicts::in_models,
     replies::in_models,
 ];
@@ -217,6 +220,8 @@ pub fn check(plan: &Plan, out: &mut Vec<Diagnostic>) {
         }
     }
 }
+
+pub use guarantee_unmet::unmet;
 
 /// Checks the model that settings name.
 pub(crate) fn check_settings(settings: &Settings, out: &mut Vec<Diagnostic>) {

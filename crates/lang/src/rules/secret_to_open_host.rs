@@ -8,8 +8,8 @@ use crate::source::Spanned;
 use crate::template::address_text;
 
 /// Something that goes out: its address, who reads it, and the texts that go with it.
-struct Outgoing<'p> {
-    address: &'p Text,
+pub(super) struct Outgoing<'p> {
+    pub(super) address: &'p Text,
     /// Whether the whole text is a host, as that of a mail server.
     is_host: bool,
     step: Option<StepIx>,
@@ -27,10 +27,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         if may_carry_secret(policy, source) {
             continue;
         }
-        let fixed = outgoing.fixed.iter().flat_map(|(_, value)| value.texts());
-        let is_secret = |read: &&Read| read.path.first().is_some_and(|root| root == "secrets" || root == "env");
-        let secrets = outgoing.beside.iter().copied().chain(fixed).flat_map(|text| &text.reads).filter(is_secret);
-        for secret in secrets {
+        for secret in carried(&outgoing) {
             let message = format!("{} is sent to a host that comes from {named}, not from the file", secret.path.join("."));
             out.push(finding(Code::SecretToOpenHost, secret.span, &message).related(outgoing.address.place.span, "this address").help(
                 "write the host in the address, or read it from env; or list the hosts in network_access.hosts of the file's policy",
@@ -39,8 +36,15 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     }
 }
 
+/// The secrets, and values of the environment, that go with a request.
+pub(super) fn carried<'p>(outgoing: &Outgoing<'p>) -> Vec<&'p Read> {
+    let fixed = outgoing.fixed.iter().flat_map(|(_, value)| value.texts());
+    let is_secret = |read: &&Read| read.path.first().is_some_and(|root| root == "secrets" || root == "env");
+    outgoing.beside.iter().copied().chain(fixed).flat_map(|text| &text.reads).filter(is_secret).collect()
+}
+
 /// Who names the host of an address, and the name that decides it; `None`: the author alone.
-fn named_by(pipeline: &PipelinePlan, outgoing: &Outgoing) -> Option<(HostSource, String)> {
+pub(super) fn named_by(pipeline: &PipelinePlan, outgoing: &Outgoing) -> Option<(HostSource, String)> {
     let reads = match outgoing.is_host {
         true => outgoing.address.reads.iter().map(|read| read.path.clone()).collect(),
         false => address_text(outgoing.address).host_reads,
@@ -68,7 +72,7 @@ fn source(pipeline: &PipelinePlan, outgoing: &Outgoing, path: &[String]) -> Host
     own.max(with)
 }
 
-fn outgoing(pipeline: &PipelinePlan) -> Vec<Outgoing<'_>> {
+pub(super) fn outgoing(pipeline: &PipelinePlan) -> Vec<Outgoing<'_>> {
     let mut list = vec![];
     for model in pipeline.pipeline.models.values() {
         let Some(address) = &model.base_url else { continue };

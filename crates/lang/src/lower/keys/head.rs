@@ -7,7 +7,7 @@ use super::Thing::{Agent, Channel, Model, Policy, StyleGuide, Table};
 use super::files::TEST_CASE;
 use super::work::{AGENT, FLOW, LIMITS, MODEL, SCORECARD, TOOL};
 use super::{KeyRule, KeyTable, Takes, key};
-use crate::model::{FieldKind, PermissionMode, SandboxMode, SearchMode, SqlEngine};
+use crate::model::{FieldKind, Guarantee, PermissionMode, SandboxMode, SearchMode, SqlEngine};
 
 // A const that names a static inside another value is named itself.
 const EACH_TABLE: &Takes = &Keys(&DATA);
@@ -48,6 +48,7 @@ pub static PIPELINE: KeyTable = KeyTable::of("pipeline").keys(&[
     POLICIES,
     key("policy", Of(Policy), "the policy in force for the whole file"),
     key("limits", Keys(&LIMITS), "bounds of a whole run"),
+    key("guarantees", Filled(&Word(Guarantee::VARIANTS)), "what must hold for every run; the check says on which way it would not"),
     key("conversation", Keys(&CONVERSATION), "what runs with one person remember of each other"),
     key("steps", Steps, "the work, from top to bottom").required(),
     key("outputs", Either(&[Named(&Value), Template]), "what a run gives: names and texts, or one text"),

@@ -1,0 +1,70 @@
+//! Each effect has a key by which its receiver knows a repetition.
+
+use super::sites::chains;
+use super::{Findings, Verdict};
+use crate::labels::Labels;
+use crate::model::{PipelineId, StepKind, Tool, ToolKind};
+use crate::plan::Plan;
+
+pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> Verdict {
+    let mut labels = Labels::new(plan);
+    let root = labels.root(pipeline);
+    let mut found = Findings::default();
+    let mut seen = vec![];
+    for chain in chains(&mut labels, root).0 {
+        let planned = labels.pipeline(chain);
+        // Where a pipeline is called from changes nothing about its keys.
+        if seen.contains(&planned.pipeline.name.span) {
+            continue;
+        }
+        seen.push(planned.pipeline.name.span);
+        for (ix, step) in planned.numbered_steps() {
+            let (step, pipeline) = (&step.step, &planned.pipeline);
+            let by = labels.step_words(chain, ix);
+            let asks_first = step.is_once || planned.around(ix).any(|around| planned.step(around).step.is_once);
+            let kind = &step.kind;
+            let own = kind.facts().receiver.map(|name| name.value.as_str());
+            if kind.effects(pipeline).changes {
+                let tool = own.and_then(|name| pipeline.tool(name)).map(|(tool, _)| tool);
+                keyed(&by, tool, kind, asks_first, step.kind_span, &mut found);
+            }
+            let agents = kind.agents_with_tools().into_iter().filter_map(|name| pipeline.agents.get(&name.value));
+            let planned_with = kind.facts().may_use.iter().filter(|_| matches!(kind, StepKind::Plan(_)));
+            for name in agents.flat_map(|agent| &agent.tools).chain(planned_with) {
+                let Some((tool, part)) = pipeline.tool(&name.value) else { continue };
+                if tool.effects(part).changes {
+                    keyed(&format!("the agent of {by}"), Some(tool), kind, asks_first, name.span, &mut found);
+                }
+            }
+        }
+    }
+    found.verdict()
+}
+
+/// How a call is known again when it is made twice.
+fn keyed(by: &str, tool: Option<&Tool>, kind: &StepKind, asks_first: bool, span: crate::source::Span, found: &mut Findings) {
+    let without = match (tool.map(|tool| &tool.kind), kind) {
+        (Some(ToolKind::Http { .. }), _) | (None, StepKind::Http(_)) => {
+            return found.rests_on.push(format!("{by} sends the header Idempotency-Key"));
+        }
+        (Some(ToolKind::Smtp { .. }), _) => return found.rests_on.push(format!("{by} sends a Message-ID that is the same for each try")),
+        (Some(ToolKind::File(_)), _) => return found.rests_on.push(format!("{by} writes the whole file again, with the same content")),
+        (Some(ToolKind::Server(_)), _) => "tool server",
+        (Some(ToolKind::Program { .. }), _) | (None, StepKind::Program(_)) => "program",
+        (
+            Some(ToolKind::Sql(_) | ToolKind::Python { .. } | ToolKind::Knowledge(_) | ToolKind::Pipeline { .. } | ToolKind::Broken) | None,
+            _,
+        ) => {
+            return;
+        }
+    };
+    if asks_first {
+        return found.rests_on.push(format!("{by} is once: after a crash a person decides"));
+    }
+    let message = format!("{by} calls a {without} that gets no key, and may do so again after a crash");
+    let help = match kind.facts().starts {
+        Some(_) => "write reads_only: true if it changes nothing, or once: true at the step",
+        None => "write once: true at the step: after a crash a person decides",
+    };
+    found.breaks(span, message, vec![], help.into());
+}

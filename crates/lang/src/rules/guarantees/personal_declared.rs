@@ -1,0 +1,124 @@
+//! No personal value reaches a model, a host, a log or a file that is not declared for it. A step declares it with `pii: true`; a gate with the check
+//! `pii: none` lets none through.
+
+use super::sites::{Receiver, chains, sites};
+use super::{Findings, Verdict, told};
+use crate::labels::{ChainIx, Labels, Passage, Start};
+use crate::model::{Check, Judging, Pipeline, PipelineId, PlainCheck, Scorecard, ScorecardRef, Step, StepKind, Text, ToolKind};
+use crate::plan::{Plan, StepIx};
+
+const HELP: &str = "mark the step pii: true if it is meant to, leave the value out, or let a gate with the check pii: none judge it before";
+
+pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> Verdict {
+    let mut labels = Labels::new(plan);
+    let root = labels.root(pipeline);
+    let mut found = Findings::default();
+    let (list, is_whole) = chains(&mut labels, root);
+    for chain in list {
+        for site in sites(&labels, chain, chain == root) {
+            let is_declared = site.step.is_some_and(|ix| is_marked(&labels, chain, ix));
+            match &site.receiver {
+                // What the person of the run is given is theirs; logs mask it.
+                Receiver::Person => {}
+                Receiver::Host(name) | Receiver::File(name) => {
+                    follow(&mut labels, site.starts(), &site.what, name, is_declared, &mut found);
+                }
+            }
+        }
+        to_models(&mut labels, chain, &mut found);
+        to_logs(&mut labels, chain, &mut found);
+    }
+    if !is_whole {
+        let span = plan.pipeline(pipeline).pipeline.name.span;
+        found.only_if(span, "the calls beyond the first 1,000 keep it".into(), vec![], "call fewer pipelines in each other".into());
+    }
+    found.verdict()
+}
+
+fn is_marked(labels: &Labels, chain: ChainIx, ix: StepIx) -> bool {
+    let planned = labels.pipeline(chain);
+    planned.around(ix).any(|around| planned.step(around).step.is_pii)
+}
+
+/// A gate that lets no personal data through.
+fn passage(step: &Step, pipeline: &Pipeline) -> Passage {
+    let StepKind::Gate(gate) = &step.kind else { return Passage::Open };
+    let removes = |card: &Scorecard| {
+        card.criteria.iter().filter(|criterion| criterion.when.is_none()).any(|criterion| match &criterion.judging {
+            Judging::Checks(checks) => checks.iter().any(|check| matches!(check.value, Check::Plain(PlainCheck::PiiNone))),
+            Judging::Judge | Judging::Neither => false,
+        })
+    };
+    let cards = gate.scorecards.iter().filter_map(ScorecardRef::name).filter_map(|name| pipeline.scorecards.get(&name.value));
+    if cards.into_iter().any(removes) { Passage::Shut } else { Passage::Open }
+}
+
+fn follow(labels: &mut Labels, from: Vec<Start>, what: &str, whom: &str, is_declared: bool, found: &mut Findings) {
+    let Some(way) = labels.way(from, &passage, &mut |source| source.personal.is_some()) else { return };
+    let name = way.source.personal.clone().unwrap_or_default();
+    if is_declared {
+        return found.rests_on.push(format!("{what} is marked pii: true, and gives {name} to {whom}"));
+    }
+    let span = way.hops.first().map_or(way.source.span, |hop| hop.span);
+    let doubts: Vec<&str> = way.doubts().collect();
+    match doubts.is_empty() {
+        true => found.breaks(span, format!("{what} gives {name} to {whom}, and is not marked pii: true"), told(&way), HELP.into()),
+        false => found.only_if(span, doubts.join(", or "), told(&way), HELP.into()),
+    }
+}
+
+/// Prompts, what judges see, and the tables that an agent may query.
+fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut Findings) {
+    let planned = labels.pipeline(chain);
+    let pipeline = &planned.pipeline;
+    for (ix, step) in planned.numbered_steps() {
+        let kind = &step.step.kind;
+        if kind.agents(pipeline).is_empty() {
+            continue;
+        }
+        let agents: Vec<&str> = kind.agents(pipeline).into_iter().map(|name| name.value.as_str()).collect();
+        let whom = format!("the model of agent {}", agents.join(" and "));
+        let what = labels.step_words(chain, ix);
+        let is_declared = is_marked(labels, chain, ix);
+        let mut texts: Vec<&Text> = vec![];
+        kind.each_text(step.step.span, &mut |authored| texts.extend(authored.text()));
+        texts.extend(agents.iter().filter_map(|name| pipeline.agents.get(*name)?.instructions.as_ref()));
+        let starts = texts.iter().map(|text| Start { chain, seat: Some((ix, true)), text, reader: what.clone() }).collect();
+        follow(labels, starts, &what, &whom, is_declared, found);
+        let of_agents = kind.agents_with_tools().into_iter().filter_map(|name| pipeline.agents.get(&name.value));
+        let queried = of_agents.flat_map(|agent| &agent.tools).filter_map(|name| Some((name, pipeline.tool(&name.value)?.0)));
+        for (name, tool) in queried {
+            let ToolKind::Sql(tables) = &tool.kind else { continue };
+            let personal = tables.iter().find_map(|table| pipeline.data.get(&table.value)?.pii.first().map(|column| (table, column)));
+            let Some((table, column)) = personal.filter(|_| !is_declared) else { continue };
+            let message = format!("{what} lets its model query {}.{}, and is not marked pii: true", table.value, column.value);
+            found.breaks(
+                name.span,
+                message,
+                vec![(column.span, "personal".into()), (table.span, "the tool reads this table".into())],
+                HELP.into(),
+            );
+        }
+    }
+}
+
+/// What logs show as it is.
+fn to_logs(labels: &mut Labels, chain: ChainIx, found: &mut Findings) {
+    let planned = labels.pipeline(chain);
+    for (ix, step) in planned.numbered_steps() {
+        let reason = if let StepKind::Stop(stop) = &step.step.kind { stop.reason.as_ref() } else { None };
+        for text in [step.step.name.as_ref(), step.step.kind.idempotency_key(), reason].into_iter().flatten() {
+            let what = labels.step_words(chain, ix);
+            let starts = vec![Start { chain, seat: Some((ix, true)), text, reader: what.clone() }];
+            let way = labels.way(starts, &passage, &mut |source| source.personal.is_some());
+            let Some(way) = way.filter(|way| way.doubts().next().is_none()) else { continue };
+            let name = way.source.personal.clone().unwrap_or_default();
+            found.breaks(
+                text.place.span,
+                format!("{what} shows {name} in the log"),
+                told(&way),
+                "use something else, such as person.id or run.id".into(),
+            );
+        }
+    }
+}

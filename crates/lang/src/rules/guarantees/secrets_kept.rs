@@ -1,0 +1,92 @@
+//! No secret reaches a host that the file does not name.
+
+use super::super::secret_to_open_host::{carried, named_by, outgoing};
+use super::sites::chains;
+use super::{Findings, Verdict};
+use crate::labels::Labels;
+use crate::model::{HostSource, PipelineId, ProgramNetwork, Read, Text};
+use crate::plan::{PipelinePlan, Plan};
+use crate::policy::may_carry_secret;
+
+pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> Verdict {
+    let mut labels = Labels::new(plan);
+    let root = labels.root(pipeline);
+    let mut found = Findings::default();
+    let mut seen = vec![];
+    for chain in chains(&mut labels, root).0 {
+        let planned = labels.pipeline(chain);
+        if seen.contains(&planned.pipeline.name.span) {
+            continue;
+        }
+        seen.push(planned.pipeline.name.span);
+        to_hosts(planned, &mut found);
+        to_programs(planned, &mut found);
+    }
+    found.verdict()
+}
+
+fn to_hosts(planned: &PipelinePlan, found: &mut Findings) {
+    let file = &planned.pipeline;
+    let policy = file.policy.as_ref().and_then(|name| file.policies.get(&name.value));
+    for outgoing in outgoing(planned) {
+        for secret in carried(&outgoing) {
+            let name = secret.path.join(".");
+            let address = &outgoing.address.source;
+            match named_by(planned, &outgoing) {
+                None => found.rests_on.push(format!("{name} goes to {address} alone")),
+                Some((HostSource::File | HostSource::Environment, by)) => {
+                    found.rests_on.push(format!("{name} goes to the host of {by} alone"))
+                }
+                Some((source, by)) if may_carry_secret(policy, source) => {
+                    found.rests_on.push(format!("{name} goes to the host of {by} alone, which the policy must list"));
+                }
+                Some((_, by)) => {
+                    let way = vec![(outgoing.address.place.span, format!("{by} names the host"))];
+                    let message = format!("{name} is sent to a host that {by} names");
+                    found.breaks(
+                        secret.span,
+                        message,
+                        way,
+                        "write the host in the address, or list the hosts in network_access.hosts of the file's policy".into(),
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Programs that hold a secret: what is not shut in may send it anywhere.
+fn to_programs(planned: &PipelinePlan, found: &mut Findings) {
+    for command in planned.pipeline.commands() {
+        let given = command.args.iter().chain(command.env.iter().map(|(_, text)| text));
+        let of_run = command.run.into_iter().flat_map(|run| run.texts());
+        let secrets: Vec<&Read> = given
+            .chain(of_run)
+            .flat_map(|text: &Text| &text.reads)
+            .filter(|read| read.path.first().is_some_and(|root| root == "secrets"))
+            .collect();
+        let Some(secret) = secrets.first() else { continue };
+        let (name, program) = (secret.path.join("."), &command.program.value);
+        let by = format!("{} {}", command.by.section(), command.who);
+        match command.run.map(|run| &run.network) {
+            Some(ProgramNetwork::None) => found.rests_on.push(format!("{program} of {by} has {name} and no network")),
+            Some(ProgramNetwork::Hosts(hosts)) => {
+                let hosts: Vec<&str> = hosts.iter().map(|host| host.value.as_str()).collect();
+                found.rests_on.push(format!("{program} of {by} has {name} and reaches {} alone", hosts.join(", ")));
+            }
+            Some(ProgramNetwork::All) => {
+                let message = format!("{program} of {by} has {name} and reaches every host");
+                found.breaks(secret.span, message, vec![], "list the hosts that it needs in network".into());
+            }
+            None => {
+                let message = format!("{program} of {by}, which has {name} and is not shut in, sends it nowhere else");
+                found.only_if(
+                    secret.span,
+                    message,
+                    vec![],
+                    "run it as a program with network: [hosts], or reach the server by its url".into(),
+                );
+            }
+        }
+    }
+}

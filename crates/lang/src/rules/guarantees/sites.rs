@@ -1,0 +1,143 @@
+//! Where values leave a pipeline and all that it calls.
+
+use std::collections::HashSet;
+
+use crate::labels::{Caller, ChainIx, Labels, Seat, Start};
+use crate::model::{Filling, Outputs, ProgramCommand, STDOUT, Step, StepKind, Text, Tool, ToolKind};
+use crate::plan::StepIx;
+
+/// Most chains of calls that are looked at.
+const MOST_CHAINS: usize = 1_000;
+
+/// To whom a value goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Receiver {
+    /// Whoever called the run, or reads what it prints.
+    Person,
+    /// A web service, a mail server, a tool server, or a program with a network.
+    Host(String),
+    /// A file.
+    File(String),
+}
+
+/// A place where values leave.
+pub(super) struct Site<'p> {
+    pub(super) chain: ChainIx,
+    pub(super) step: Option<StepIx>,
+    pub(super) receiver: Receiver,
+    /// What leaves, in words: `outputs.reply`, `step notify`.
+    pub(super) what: String,
+    pub(super) texts: Vec<&'p Text>,
+}
+
+impl<'p> Site<'p> {
+    /// Its texts, to be followed.
+    pub(super) fn starts(&self) -> Vec<Start<'p>> {
+        let seat: Seat = self.step.map(|ix| (ix, true));
+        self.texts.iter().map(|text| Start { chain: self.chain, seat, text, reader: self.what.clone() }).collect()
+    }
+}
+
+/// All chains of calls that begin with a pipeline; `false`: there are more.
+pub(super) fn chains(labels: &mut Labels, root: ChainIx) -> (Vec<ChainIx>, bool) {
+    let (mut list, mut known) = (vec![root], HashSet::from([root]));
+    let mut at = 0;
+    while let Some(chain) = list.get(at).copied() {
+        at += 1;
+        let planned = labels.pipeline(chain);
+        for (ix, step) in planned.numbered_steps() {
+            let kind = &step.step.kind;
+            let by_step = kind.called(&planned.pipeline).map(|id| (Caller::Step(ix), id));
+            let of_agents = kind.agents_with_tools().into_iter().filter_map(|name| planned.pipeline.agents.get(&name.value));
+            let tools =
+                of_agents.flat_map(|agent| &agent.tools).chain(kind.facts().may_use.iter().filter(|_| matches!(kind, StepKind::Plan(_))));
+            let by_model = tools.filter_map(|name| planned.pipeline.called_tool(&name.value)).map(|id| (Caller::Model(ix), id));
+            for (caller, id) in by_step.into_iter().chain(by_model) {
+                if let Some(next) = labels.called(chain, caller, id)
+                    && known.insert(next)
+                {
+                    if list.len() >= MOST_CHAINS {
+                        return (list, false);
+                    }
+                    list.push(next);
+                }
+            }
+        }
+    }
+    (list, true)
+}
+
+/// The places where values leave a pipeline at the end of a chain. Its outputs leave only where a run begins with it.
+pub(super) fn sites<'p>(labels: &Labels<'p>, chain: ChainIx, is_root: bool) -> Vec<Site<'p>> {
+    let planned = labels.pipeline(chain);
+    let mut list = vec![];
+    let outputs: Vec<(String, Vec<&Text>)> = match &planned.pipeline.outputs {
+        Outputs::None => vec![],
+        Outputs::Whole(text) => vec![("outputs".to_owned(), vec![text])],
+        Outputs::Named(outputs) => outputs.iter().map(|(name, value)| (format!("outputs.{}", name.value), value.texts())).collect(),
+    };
+    for (what, texts) in outputs.into_iter().filter(|_| is_root) {
+        list.push(Site { chain, step: None, receiver: Receiver::Person, what, texts });
+    }
+    for (ix, step) in planned.numbered_steps() {
+        let what = labels.step_words(chain, ix);
+        if let Some((receiver, texts)) = of_step(&step.step, |name| planned.pipeline.tool(name).map(|(tool, _)| tool)) {
+            list.push(Site { chain, step: Some(ix), receiver, what: what.clone(), texts });
+        }
+    }
+    list
+}
+
+/// What a step sends by itself.
+fn of_step<'p>(step: &'p Step, tool: impl Fn(&str) -> Option<&'p Tool>) -> Option<(Receiver, Vec<&'p Text>)> {
+    let all = |pairs: &'p [(crate::source::Spanned<String>, Filling)]| pairs.iter().flat_map(|(_, value)| value.texts());
+    Some(match &step.kind {
+        StepKind::Http(http) => {
+            let headers = http.headers.iter().map(|(_, text)| text);
+            let more = http.query.iter().map(|(_, value)| value).chain(&http.body).flat_map(Filling::texts);
+            let key = http.idempotency_key.iter();
+            (Receiver::Host("a web address".into()), std::iter::once(&http.url).chain(headers).chain(more).chain(key).collect())
+        }
+        StepKind::Program(run) => (of_program(run)?, run.texts().chain(run.env.iter().map(|(_, text)| text)).collect()),
+        StepKind::Resource(read) => (Receiver::Host(format!("tool server {}", read.server.value)), vec![&read.uri]),
+        StepKind::Tool(call) => {
+            (of_tool(tool(&call.tool.value)?, &call.tool.value)?, all(&call.with).chain(&call.idempotency_key).collect())
+        }
+        StepKind::Send(send) => {
+            let receiver = match tool(&send.to.value) {
+                None if send.to.value == STDOUT => Receiver::Person,
+                None => return None,
+                Some(to) => of_tool(to, &send.to.value)?,
+            };
+            (receiver, std::iter::once(&send.of).chain(all(&send.with)).chain(&send.idempotency_key).collect())
+        }
+        StepKind::Stop(stop) => (Receiver::Person, stop.reason.iter().collect()),
+        // Questions and what is shown beside them go to the person who judges it.
+        StepKind::Approval(_) => return None,
+        StepKind::Agent(_) | StepKind::Plan(_) | StepKind::Task(_) | StepKind::Dialogue(_) | StepKind::Gate(_) => return None,
+        StepKind::Set(_) | StepKind::Sql(_) | StepKind::Python(_) | StepKind::Read(_) | StepKind::Search(_) | StepKind::Route(_) => {
+            return None;
+        }
+        StepKind::Call(_) | StepKind::Format(_) | StepKind::Wait(_) | StepKind::Broken => return None,
+    })
+}
+
+/// To whom a tool gives what it is given; `None`: it keeps it in the run.
+pub(super) fn of_tool(tool: &Tool, name: &str) -> Option<Receiver> {
+    match &tool.kind {
+        ToolKind::Http { .. } => Some(Receiver::Host(format!("tool {name}"))),
+        ToolKind::Smtp { .. } => Some(Receiver::Host(format!("mail server {name}"))),
+        ToolKind::Server(_) => Some(Receiver::Host(format!("tool server {name}"))),
+        ToolKind::File(_) => Some(Receiver::File(format!("files of {name}"))),
+        ToolKind::Program { run, .. } => of_program(run),
+        ToolKind::Sql(_) | ToolKind::Python { .. } | ToolKind::Knowledge(_) | ToolKind::Pipeline { .. } | ToolKind::Broken => None,
+    }
+}
+
+fn of_program(run: &ProgramCommand) -> Option<Receiver> {
+    match (run.network.is_none(), run.writes.is_empty()) {
+        (false, _) => Some(Receiver::Host(format!("program {} with a network", run.program.value))),
+        (true, false) => Some(Receiver::File(format!("files of program {}", run.program.value))),
+        (true, true) => None,
+    }
+}
