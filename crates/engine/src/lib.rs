@@ -12,4 +12,4 @@ use flow_base::{diagnostic, event, model, policy, port, redact, source, sql};
 use flow_base::{journal, telemetry};
 use flow_lang::{channel, gate, plan, template};
 #[cfg(test)]
-use flow_lang::{check, load};
+use flow_lang::{check, load, rules};

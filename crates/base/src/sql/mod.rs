@@ -20,6 +20,8 @@ pub struct Query<'q> {
     pub gives: Vec<GivenColumn<'q>>,
     /// Where values are filled in, as written (`$name`, `:name`, `?`), in order; not what is in square brackets, which may be a name.
     pub places: Vec<Name<'q>>,
+    /// Those of them that stand among the columns of a result, of its own or of a query in it: such a value may be in what the query gives.
+    pub given_places: Vec<Name<'q>>,
     /// What each of its tables is called in it: the table (empty: a query or a function), and the name that stands before its columns.
     pub called: Vec<(&'q str, &'q str)>,
     /// Functions that it calls, in order.
@@ -58,13 +60,13 @@ pub fn read(text: &str) -> Option<Query<'_>> {
         return None;
     }
     let nodes = nodes(text)?;
-    let mut reader = QueryReader { tables: vec![], called: vec![], own: vec![], left: MOST_GIVEN };
+    let mut reader = QueryReader { tables: vec![], called: vec![], own: vec![], given_places: vec![], left: MOST_GIVEN };
     let mut gives = reader.query(&nodes, vec![]);
     gives.sort_by_key(|given| given.place.start);
     reader.tables.sort_by_key(|table| table.start);
     let (mut places, mut calls) = (vec![], vec![]);
     places_and_calls(&nodes, &mut places, &mut calls);
-    Some(Query { tables: reader.tables, gives, places, called: reader.called, calls })
+    Some(Query { tables: reader.tables, gives, places, given_places: reader.given_places, called: reader.called, calls })
 }
 
 /// Whether a word stands anywhere in a text, be it in a comment: rather once too often than once too seldom.
@@ -105,6 +107,7 @@ struct QueryReader<'q> {
     called: Vec<(&'q str, &'q str)>,
     /// Tables that the queries around this place make themselves, inner ones last.
     own: Vec<(&'q str, Rc<[GivenColumn<'q>]>)>,
+    given_places: Vec<Name<'q>>,
     /// How many columns may still be followed.
     left: usize,
 }
@@ -198,6 +201,10 @@ impl<'q> QueryReader<'q> {
                 (QueryNode::Group('(', inner), _) => self.sources(inner, sources),
                 // A function, a table of a named database, a file.
                 (_, after) => {
+                    // A function makes rows of what it is given.
+                    if let [QueryNode::Group('(', inner), ..] = after {
+                        places_and_calls(inner, &mut self.given_places, &mut vec![]);
+                    }
                     let (table, called) = match (node.name(), after) {
                         (Some(function), [QueryNode::Group('(', _), more @ ..]) => ("", alias(more).0.or(Some(function.text))),
                         (Some(_), [QueryNode::Mark('.'), QueryNode::Word(table) | QueryNode::Quoted(table), more @ ..]) => {
@@ -259,7 +266,8 @@ impl<'q> QueryReader<'q> {
                         self.left -= given.len() - before;
                     }
                 }
-                QueryNode::Value | QueryNode::Place(_) | QueryNode::Mark(_) => {}
+                QueryNode::Place(place) => self.given_places.push(*place),
+                QueryNode::Value | QueryNode::Mark(_) => {}
             }
         }
     }
@@ -358,6 +366,23 @@ mod tests {
     fn gives(text: &str) -> String {
         let gives = read(text).unwrap().gives;
         gives.iter().map(|given| format!("{}.{}", given.table, given.column)).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_value_among_the_columns_of_a_result_may_be_in_what_a_query_gives() {
+        for (query, given) in [
+            ("select name from people where id = $id limit $n", ""),
+            ("select $label as label, name from people where id = $id", "$label"),
+            ("select case when day = $day then 1 else $other end from a", "$day $other"),
+            ("with d as (select date($today) as first) select name from people, d where day >= d.first", "$today"),
+            ("select value from json_each($list) where value > $least", "$list"),
+            ("select name from people where id in (select id from b where x = $x)", ""),
+            ("values ($a), ($b)", "$a $b"),
+        ] {
+            let read = read(query).unwrap();
+            let places: Vec<&str> = read.given_places.iter().map(|place| place.text).collect();
+            assert_eq!(places.join(" "), given, "{query}");
+        }
     }
 
     #[test]

@@ -187,7 +187,12 @@ impl Labels<'_> {
                 let column = path.iter().find(|part| part.parse::<usize>().is_err());
                 let personal = personal_column(&query.query.source, &pipeline.data, column.map(String::as_str)).map(|(_, name)| name);
                 found.push(Back::From(Source { writer: Writer::File, personal, at, words: format!("the rows of {by}"), span }));
-                texts(chain, here, whole(query.with.iter().flat_map(|(_, value)| value.texts()).collect()), &by, None, found);
+                let shown = sql::read(&query.query.source).map(|query| query.given_places);
+                let is_shown = |name: &str| {
+                    shown.as_ref().is_none_or(|shown| shown.iter().any(|place| place.text.trim_start_matches(['$', ':', '@']) == name))
+                };
+                let given = query.with.iter().filter(|(name, _)| is_shown(&name.value)).flat_map(|(_, value)| value.texts());
+                texts(chain, here, whole(given.collect()), &by, None, found);
             }
             StepKind::Read(read) => {
                 found.push(own(Writer::File, "the files"));

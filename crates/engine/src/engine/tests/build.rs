@@ -126,6 +126,7 @@ pub(super) fn pipeline(name: &str, steps: Vec<Step>) -> Pipeline {
         outputs: Outputs::None,
         on_failure: vec![],
         finally: vec![],
+        guarantees: vec![],
     }
 }
 

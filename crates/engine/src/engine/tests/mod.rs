@@ -6,6 +6,7 @@ mod build;
 mod consent;
 mod endings;
 mod growth;
+mod guarantees;
 mod keeping;
 mod mixing;
 mod mocking;

@@ -40,7 +40,7 @@ fn is_marked(labels: &Labels, chain: ChainIx, ix: StepIx) -> bool {
     planned.around(ix).any(|around| planned.step(around).step.is_pii)
 }
 
-/// A gate that lets no personal data through.
+/// A gate that lets no personal data through that its check knows.
 fn passage(step: &Step, pipeline: &Pipeline) -> Passage {
     let StepKind::Gate(gate) = &step.kind else { return Passage::Open };
     let removes = |card: &Scorecard| {
@@ -50,7 +50,13 @@ fn passage(step: &Step, pipeline: &Pipeline) -> Passage {
         })
     };
     let cards = gate.scorecards.iter().filter_map(ScorecardRef::name).filter_map(|name| pipeline.scorecards.get(&name.value));
-    if cards.into_iter().any(removes) { Passage::Shut } else { Passage::Open }
+    if !cards.into_iter().any(removes) {
+        return Passage::Open;
+    }
+    Passage::Doubt(format!(
+        "the check pii: none of gate {} finds the value (it knows numbers, mail addresses and the like, no names)",
+        step.id.value
+    ))
 }
 
 fn follow(labels: &mut Labels, from: Vec<Start>, what: &str, whom: &str, is_declared: bool, found: &mut Findings) {

@@ -1,0 +1,94 @@
+//! What a guarantee says is held to the engine: in generated pipelines with models and services that do their worst, nothing happens that a guarantee
+//! which holds rules out.
+
+mod drawn;
+mod worst;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use crate::check::check_file;
+use crate::model::{Guarantee, PipelineId};
+use crate::port::MemoryFiles;
+use crate::rules::guarantees::{Verdict, of};
+use drawn::Drawn;
+use worst::Worst;
+
+/// Pipelines that are generated. Some have mistakes; those are not run.
+const CASES: u32 = 10_000;
+
+#[derive(Default)]
+struct Counts {
+    run: usize,
+    judged_holds: usize,
+    judged_broken: usize,
+    shown: usize,
+    personal_holds: usize,
+    personal_broken: usize,
+    leaked: usize,
+    keyed_holds: usize,
+}
+
+#[test]
+fn no_run_contradicts_a_guarantee_that_holds() {
+    let mut counts = Counts::default();
+    let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let cell = std::cell::RefCell::new(&mut counts);
+    let result = runner.run(&proptest::collection::vec(any::<u8>(), 160), |choices| {
+        contradicts(&choices, &mut cell.borrow_mut()).map_err(TestCaseError::fail)
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+    // The generator must reach both answers of each question, else the test would say nothing.
+    let Counts { run, judged_holds, judged_broken, shown, personal_holds, personal_broken, leaked, keyed_holds } = counts;
+    let told = format!(
+        "{run} run; model text: {judged_holds} hold, {judged_broken} broken, {shown} of those shown; personal: {personal_holds} hold, \
+         {personal_broken} broken, {leaked} of those seen; keys: {keyed_holds} hold"
+    );
+    println!("{told}");
+    let enough = [run > 5_000, judged_holds > 1_000, shown > 1_000, personal_holds > 1_000, leaked > 500, keyed_holds > 1_000];
+    assert!(enough.iter().all(|enough| *enough), "{told}");
+}
+
+fn contradicts(choices: &[u8], counts: &mut Counts) -> Result<(), String> {
+    let Drawn { main, inner, marked } = Drawn::from(choices);
+    let files = MemoryFiles::from_iter([("/p/main.yaml", main.as_str()), ("/p/inner.yaml", inner.as_str())]);
+    let checked = check_file(Path::new("/p/main.yaml"), Path::new("/p"), &files);
+    if checked.has_errors() {
+        return Ok(());
+    }
+    counts.run += 1;
+    let plan = Arc::new(checked.plan);
+    let verdict = |guarantee| of(&plan, PipelineId(0), guarantee);
+    let seen = Worst::run(&plan, choices.last().copied().unwrap_or_default(), &marked);
+    let fails = |what: &str, seen: &[String]| Err(format!("{what} holds, and yet: {}\n{main}\n--- inner\n{inner}", seen.join("\n")));
+    match verdict(Guarantee::ModelTextJudged) {
+        Verdict::Holds(_) if !seen.unjudged.is_empty() => return fails("model_text_judged", &seen.unjudged),
+        Verdict::Holds(_) => counts.judged_holds += 1,
+        Verdict::HoldsIf(_) => {}
+        Verdict::Broken(_) => {
+            counts.judged_broken += 1;
+            counts.shown += usize::from(!seen.unjudged.is_empty());
+        }
+    }
+    match verdict(Guarantee::PersonalDeclared) {
+        Verdict::Holds(_) if !seen.leaks.is_empty() => return fails("personal_declared", &seen.leaks),
+        Verdict::Holds(_) => counts.personal_holds += 1,
+        Verdict::HoldsIf(_) => {}
+        Verdict::Broken(_) => {
+            counts.personal_broken += 1;
+            counts.leaked += usize::from(!seen.leaks.is_empty());
+        }
+    }
+    match verdict(Guarantee::EffectsKeyed) {
+        Verdict::Holds(_) if !seen.keyless.is_empty() => return fails("effects_keyed", &seen.keyless),
+        Verdict::Holds(_) => counts.keyed_holds += 1,
+        Verdict::HoldsIf(_) | Verdict::Broken(_) => {}
+    }
+    Ok(())
+}

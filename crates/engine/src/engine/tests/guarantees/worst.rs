@@ -1,0 +1,217 @@
+//! A world that does its worst: models say again whatever they are shown and a mark of their own, services give back what they are sent.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::super::world::{options, start};
+use crate::engine::{CallReply, CallRequest, Command, Input, Moment, Run, RunSettings, Unscripted};
+use crate::event::{Canceller, Happening, Marks, RunStart, RunStatus};
+use crate::plan::Plan;
+use crate::port::{HttpReply, ModelReply, ModelRequest, Secret};
+
+/// The personal input.
+const PHONE: &str = "PHONEOFANN";
+/// What each text of a model begins with.
+const MODEL: &str = "MODELWROTE";
+
+/// What happened that some guarantee rules out.
+#[derive(Default)]
+pub(super) struct Seen {
+    /// Texts of models where a person or a host got them, and no gate had let them through.
+    pub(super) unjudged: Vec<String>,
+    /// Personal values where a step that is not marked gave them to a model or a host, or in a log.
+    pub(super) leaks: Vec<String>,
+    /// Effects without a key.
+    pub(super) keyless: Vec<String>,
+}
+
+pub(super) struct Worst<'a> {
+    marked: &'a BTreeSet<String>,
+    /// Judges let everything pass.
+    lets_pass: bool,
+    /// Judges answer nonsense.
+    fails_to_judge: bool,
+    said: usize,
+    /// Marks of texts that a gate let through.
+    judged: BTreeSet<String>,
+    steps: BTreeMap<u64, String>,
+    seen: Seen,
+}
+
+impl Worst<'_> {
+    pub(super) fn run(plan: &Arc<Plan>, mood: u8, marked: &BTreeSet<String>) -> Seen {
+        let inputs = json!({ "topic": "a topic with one word", "mode": "a", "phone": PHONE });
+        let mut world = Worst {
+            marked,
+            lets_pass: mood % 3 == 0,
+            fails_to_judge: mood % 3 == 1,
+            said: 0,
+            judged: BTreeSet::new(),
+            steps: BTreeMap::new(),
+            seen: Seen::default(),
+        };
+        let mut run = begun(plan, inputs);
+        let mut rounds = 0;
+        while run.state().finished.is_none() && rounds < 2_000 {
+            rounds += 1;
+            world.hear(&mut run);
+            let out: Vec<(u64, Box<CallRequest>)> = std::iter::from_fn(|| run.next_command())
+                .filter_map(|command| if let Command::Call { call, request } = command { Some((call, request)) } else { None })
+                .collect();
+            if out.is_empty() && !world.answer_a_person(&mut run) {
+                if run.state().finished.is_none() && run.next_timeout().is_some() {
+                    run.handle(Input::Cancel { by: Canceller::Person }, moment());
+                }
+                world.hear(&mut run);
+                break;
+            }
+            for (call, request) in out {
+                let reply = world.reply(call, &request);
+                run.handle(Input::Reply { call, result: Ok(reply) }, moment());
+                world.hear(&mut run);
+            }
+        }
+        world.seen
+    }
+
+    /// A person says yes to what is asked.
+    fn answer_a_person(&mut self, run: &mut Run) -> bool {
+        let Some(step) = run.state().undecided().next().map(ToString::to_string) else { return false };
+        let question = run.state().question(&step).unwrap_or_default();
+        let (comment, by) = ("fine".to_owned(), "ann".to_owned());
+        let said = Input::Decided { step: step.as_str().into(), question, approved: true, comment, by, nobody: false, fields: None };
+        run.handle(said, moment());
+        true
+    }
+
+    fn hear(&mut self, run: &mut Run) {
+        while let Some(event) = run.next_event() {
+            match &event.happening {
+                Happening::ModelCalled { step, call, .. } | Happening::ToolCalled { step, call, .. } => {
+                    self.steps.insert(*call, step.to_string());
+                }
+                Happening::StepSucceeded { output, details, .. } => {
+                    let is_gate = details.get("verdicts").is_some() && !details["used_otherwise"].as_bool().unwrap_or(false);
+                    if is_gate {
+                        self.judged.extend(marks(&output.to_string()));
+                    }
+                }
+                Happening::RunFinished(end) => {
+                    if end.status != RunStatus::Failed {
+                        self.shown("the outputs", &end.outputs.to_string());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A person or a host gets a text.
+    fn shown(&mut self, what: &str, text: &str) {
+        for mark in marks(text) {
+            if !self.judged.contains(&mark) {
+                self.seen.unjudged.push(format!("{what} have {mark}"));
+            }
+        }
+    }
+
+    fn gives_personal(&mut self, call: u64, what: &str, text: &str) {
+        let step = self.steps.get(&call).cloned().unwrap_or_default();
+        let is_marked = step.split(['/', '[']).any(|part| self.marked.contains(part));
+        if text.contains(PHONE) && !is_marked {
+            self.seen.leaks.push(format!("{what} gets it from {step}"));
+        }
+    }
+
+    fn reply(&mut self, call: u64, request: &CallRequest) -> CallReply {
+        match request {
+            CallRequest::Model(request) => {
+                let shown = request.messages.iter().map(|message| serde_json::to_string(&**message).unwrap()).collect::<String>();
+                self.gives_personal(call, "a model", &shown);
+                CallReply::Model(ModelReply { text: self.says(request, &shown), ..ModelReply::default() })
+            }
+            CallRequest::Http(request) => {
+                let body = request.body.as_ref().map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default();
+                let is_key = |(name, _): &&(String, Secret)| name == "Idempotency-Key";
+                if request.headers.iter().find(is_key).is_none() {
+                    self.seen.keyless.push(format!("{} has no key", request.url));
+                }
+                let all = format!("{} {body}", request.url);
+                self.shown("the parts of a request", &all);
+                self.gives_personal(call, "a host", &all);
+                let echo: Value = serde_json::from_str(&body).unwrap_or_else(|_| json!({ "x": body }));
+                let echo = if echo.get("x").is_some() { echo } else { json!({ "x": body }) };
+                CallReply::Http(HttpReply { status: 200, headers: vec![], body: echo })
+            }
+            CallRequest::Print(parts) => {
+                self.shown("the printed parts", &parts.join(" "));
+                CallReply::Sent(String::new())
+            }
+            CallRequest::Held { request, .. } => self.reply(call, request),
+            other => panic!("{other:?} is not drawn"),
+        }
+    }
+
+    fn says(&mut self, request: &ModelRequest, shown: &str) -> String {
+        self.said += 1;
+        // What it is shown, without the marks of others: else a judged text would seem to come back unjudged.
+        let repeats = if shown.contains(PHONE) { PHONE } else { "" };
+        let text = format!("{MODEL}{}X one {repeats}", self.said);
+        let Some(schema) = &request.schema else { return text };
+        let fields = &schema["properties"];
+        if fields.get("verdicts").is_some() {
+            if self.fails_to_judge {
+                return "no verdict at all".into();
+            }
+            let verdict = json!({ "id": "good", "passed": self.lets_pass, "feedback": text, "evidence": "" });
+            return json!({ "verdicts": [verdict] }).to_string();
+        }
+        json!({ "mode": "a", "text": text, "sure": true }).to_string()
+    }
+}
+
+/// The marks of models in a text, whatever became of its case.
+fn marks(text: &str) -> Vec<String> {
+    let text = text.to_uppercase();
+    let found = text.match_indices(MODEL).map(|(at, _)| {
+        let rest = &text[at + MODEL.len()..];
+        format!("{MODEL}{}", rest.chars().take_while(char::is_ascii_digit).collect::<String>())
+    });
+    found.collect()
+}
+
+fn moment() -> Moment {
+    Moment { wall: start(), ms: 0 }
+}
+
+/// A run that has begun.
+fn begun(plan: &Arc<Plan>, inputs: Value) -> Run {
+    let mut run = Run::new("r_test", plan.clone(), RunSettings { unscripted: Unscripted::Live, ..options() }, moment());
+    let begins = RunStart {
+        pipeline: "main".into(),
+        hash: String::new(),
+        file: String::new(),
+        inputs: Arc::new(inputs),
+        channel: None,
+        style_guide: None,
+        person: Arc::new(json!({})),
+        conversation: None,
+        origin: None,
+        names_outputs: false,
+        failure: None,
+        now: start(),
+        scripted: false,
+        served: false,
+        seed: 1,
+        deadline_ms: None,
+        files: Default::default(),
+        tape: None,
+        trace: None,
+        max_cost_usd: None,
+        marks: Marks::default(),
+    };
+    run.handle(Input::Start(Box::new(begins)), moment());
+    run
+}
