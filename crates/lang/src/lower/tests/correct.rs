@@ -156,6 +156,7 @@ policies:
     network_access: { hosts: [x.org] }
     sandbox: required
 limits: { deadline: 5m, max_parallel: 2, max_tokens: 1000, max_cost_usd: 0.5, max_steps: 9 }
+guarantees: [secrets_kept, bounded]
 steps:
   - id: facts
     name: Facts for {{ person.name }}

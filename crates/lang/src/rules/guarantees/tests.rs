@@ -1,1 +1,155 @@
+//! What each guarantee says of small pipelines.
 
+use super::super::testing::loaded;
+use super::*;
+use crate::plan;
+
+/// The verdict, and on lines below it the place and message of each exception and, deeper, its way.
+fn says(guarantee: Guarantee, files: &[(&str, &str)]) -> String {
+    let loaded = loaded(files);
+    let plan = plan::plan(&loaded.program, &mut vec![]);
+    let verdict = of(&plan, PipelineId(0), guarantee);
+    let at = |span| loaded.sources.start(span).line;
+    let mut out = verdict.words().to_owned();
+    match verdict {
+        Verdict::Holds(reasons) => reasons.iter().for_each(|reason| out.push_str(&format!("\n{reason}"))),
+        Verdict::HoldsIf(exceptions) | Verdict::Broken(exceptions) => {
+            for exception in exceptions {
+                out.push_str(&format!("\n{}: {}", at(exception.span), exception.message));
+                exception.way.iter().for_each(|(span, words)| out.push_str(&format!("\n  {}: {words}", at(*span))));
+            }
+        }
+    }
+    out
+}
+
+const HEAD: &str = "flow: 1\nname: a\ninputs: { phone: { type: text, pii: true }, topic: text, way: { type: text, enum: [a, b] } }\nagents: { w: {}, j: {}, s: { output: { mode: { type: text, enum: [up, down] }, text: text } } }\nscorecards:\n  card: { judge: j, criteria: [{ id: c, description: It is a kind text., expected: Kind., judge: true }] }\n  soft: { judge: j, on_judge_error: pass, criteria: [{ id: c, description: It is a kind text., expected: Kind., judge: true }] }\n  clean: { criteria: [{ id: nobody, description: Nobody is named., check: { pii: none } }] }\n";
+
+fn of_steps(guarantee: Guarantee, rest: &str) -> String {
+    says(guarantee, &[("a.yaml", &format!("{HEAD}{rest}"))])
+}
+
+#[test]
+fn text_of_a_model_is_followed_to_whoever_gets_it() {
+    let judged = |rest: &str| of_steps(Guarantee::ModelTextJudged, rest);
+    let draft = "steps:\n  - { id: d, agent: w, prompt: x }\n  - { id: f, set: { t: 'So: {{ steps.d.output }}' } }\n";
+    assert_eq!(
+        judged(&format!("{draft}outputs: {{ r: '{{{{ steps.f.output.t }}}}' }}\n")),
+        "broken\n12: outputs.r gives a person what no gate judged: the answer of agent w in step d\n  \
+         10: here is the answer of agent w in step d\n  11: step f reads steps.d.output\n  12: outputs.r reads steps.f.output.t"
+    );
+    assert_eq!(
+        judged(&format!("{draft}  - {{ id: g, gate: card, of: steps.f.output.t }}\noutputs: {{ r: '{{{{ steps.g.output }}}}' }}\n")),
+        "holds\nwhat outputs.r gives was judged, or no model wrote it"
+    );
+    assert_eq!(
+        judged(&format!("{draft}  - {{ id: g, gate: soft, of: steps.f.output.t }}\noutputs: {{ r: '{{{{ steps.g.output }}}}' }}\n")),
+        "holds if\n13: the judge of gate g answers\n  10: here is the answer of agent w in step d\n  11: step f reads steps.d.output\n  \
+         12: step g reads steps.f.output.t\n  13: outputs.r reads steps.g.output"
+    );
+    // Words of the author that a model chose are no text of a model; neither is what is counted or tested.
+    let chosen = "steps:\n  - { id: s, agent: s, prompt: x }\noutputs: { r: '{{ steps.s.output.mode }}', n: '{{ steps.s.output.text | length }}', o: \"{{ 'yes' if steps.s.output.text else 'no' }}\" }\n";
+    assert!(judged(chosen).starts_with("holds\n"));
+    let otherwise = "  - { id: g, gate: card, of: steps.f.output.t, otherwise: 'Not good: {{ steps.d.output }}' }\noutputs: { r: '{{ steps.g.output }}' }\n";
+    assert!(judged(&format!("{draft}{otherwise}")).starts_with("broken\n13: outputs.r gives a person"));
+}
+
+#[test]
+fn lists_cases_and_called_pipelines_are_followed() {
+    let main = "flow: 1\nname: a\nagents: { w: {} }\nsteps:\n  - { id: d, agent: w, prompt: x }\n  - { id: c, call: b.yaml, with: { x: '{{ steps.d.output }}' } }\n  - { id: l, for_each: ['{{ steps.c.output.y }}'], set: 'About {{ item }}' }\n  - id: r\n    route: run.id\n    cases: [{ id: k, phrases: [k], set: '{{ steps.l.output }}' }]\n    otherwise: { set: nothing }\n  - { id: out, send: stdout, of: steps.r.output }\n";
+    let called = "flow: 1\nname: b\ninputs: { x: text }\nsteps: [{ id: s, set: { in: '{{ inputs.x }}' } }]\noutputs: { y: '{{ steps.s.output.in }}', z: fixed }\n";
+    assert_eq!(
+        says(Guarantee::ModelTextJudged, &[("a.yaml", main), ("b.yaml", called)]),
+        "broken\n12: step out gives a person what no gate judged: the answer of agent w in step d\n  5: here is the answer of agent w in step d\n  \
+         6: step c reads steps.d.output\n  4: step s of pipeline b reads inputs.x\n  5: outputs.y of pipeline b reads steps.s.output.in\n  \
+         7: the list of step l reads steps.c.output.y\n  7: step l reads item\n  10: step r/k reads steps.l.output\n  12: step out reads steps.r.output"
+    );
+    let fixed = main.replace("steps.c.output.y", "steps.c.output.z");
+    assert!(says(Guarantee::ModelTextJudged, &[("a.yaml", &fixed), ("b.yaml", called)]).starts_with("holds\n"));
+}
+
+#[test]
+fn what_a_model_gives_to_a_tool_reaches_its_host() {
+    let tool = |more: &str| {
+        let tools = format!("tools: {{ hook: {{ http: POST https://example.com/, arguments: {{ x: text }}{more} }} }}\n");
+        let agents = "agents: { w: { tools: [hook] } }\nsteps: [{ id: d, agent: w, prompt: x }]\n";
+        says(Guarantee::ModelTextJudged, &[("a.yaml", &format!("flow: 1\nname: a\n{tools}{agents}"))])
+    };
+    assert!(tool("").starts_with("broken\n4: the model of step d writes what is sent to tool hook"), "{}", tool(""));
+    assert_eq!(tool(", approve: true"), "holds\na person reads each call that the model of step d makes of tool hook");
+}
+
+#[test]
+fn personal_values_go_where_a_step_declares_it() {
+    let personal = |rest: &str| of_steps(Guarantee::PersonalDeclared, rest);
+    let asked = |mark: &str| {
+        format!(
+            "steps:\n  - {{ id: s, set: {{ p: '{{{{ inputs.phone }}}}' }} }}\n  - {{ id: d, agent: w, prompt: 'Call {{{{ steps.s.output.p }}}}'{mark} }}\n"
+        )
+    };
+    assert_eq!(
+        personal(&asked("")),
+        "broken\n11: step d gives inputs.phone to the model of agent w, and is not marked pii: true\n  3: here is inputs.phone\n  \
+         10: step s reads inputs.phone\n  11: step d reads steps.s.output.p"
+    );
+    assert_eq!(personal(&asked(", pii: true")), "holds\nstep d is marked pii: true, and gives inputs.phone to the model of agent w");
+    assert!(personal("steps: [{ id: d, agent: w, prompt: 'On {{ inputs.topic }}' }]\n").starts_with("holds"));
+    let table = "flow: 1\nname: a\ndata: { people: { file: p.csv, pii: [phone] } }\nagents: { w: {} }\nsteps:\n  - { id: q, sql: 'select PICK from people where phone = $p', with: { p: '1' } }\n  - { id: d, agent: w, prompt: '{{ steps.q.output }}' }\n";
+    let rows = |pick: &str| says(Guarantee::PersonalDeclared, &[("a.yaml", &table.replace("PICK", pick)), ("p.csv", "id,phone\n")]);
+    assert_eq!(
+        rows("phone"),
+        "broken\n7: step d gives people.phone to the model of agent w, and is not marked pii: true\n  6: here is people.phone\n  7: step d reads steps.q.output"
+    );
+    assert_eq!(rows("id"), "holds");
+    let gate = "steps:\n  - { id: g, gate: clean, of: inputs.phone }\n  - { id: d, agent: w, prompt: '{{ steps.g.output }}' }\n";
+    assert!(personal(gate).starts_with("holds if\n11: the check pii: none of gate g finds the value"));
+}
+
+#[test]
+fn secrets_go_to_named_hosts() {
+    let secrets = |tools: &str, steps: &str| {
+        says(
+            Guarantee::SecretsKept,
+            &[("a.yaml", &format!("flow: 1\nname: a\nsecrets: {{ KEY: A key. }}\ninputs: {{ base: text }}\n{tools}steps: {steps}\n"))],
+        )
+    };
+    let http = |url: &str| secrets("", &format!("[{{ id: h, http: 'GET {url}', headers: {{ a: '{{{{ secrets.KEY }}}}' }} }}]"));
+    assert_eq!(http("https://a.example/x"), "holds\nsecrets.KEY goes to https://a.example/x alone");
+    assert!(http("{{ inputs.base }}/x").starts_with("broken\n5: secrets.KEY is sent to a host that inputs.base names"));
+    let program =
+        |network: &str| secrets("", &format!("[{{ id: p, program: [/usr/bin/curl, x], env: {{ K: '{{{{ secrets.KEY }}}}' }}{network} }}]"));
+    assert_eq!(program(""), "holds\n/usr/bin/curl of step p has secrets.KEY and no network");
+    assert_eq!(program(", network: [a.example]"), "holds\n/usr/bin/curl of step p has secrets.KEY and reaches a.example alone");
+    assert!(program(", network: true").starts_with("broken\n"), "{}", program(", network: true"));
+    let server = "tools: { s: { command: server, allow: [x], env: { K: '{{ secrets.KEY }}' } } }\n";
+    let of_server = secrets(server, "[{ id: t, tool: s.x }]");
+    assert!(
+        of_server.starts_with("holds if\n5: server of ") && of_server.contains("which has secrets.KEY and is not shut in"),
+        "{of_server}"
+    );
+}
+
+#[test]
+fn bounds_and_keys_are_told() {
+    let agent = "steps: [{ id: d, agent: w, prompt: x }]\n";
+    let bounded = |limits: &str| {
+        of_steps(
+            Guarantee::Bounded,
+            &format!("{limits}models: {{ default: {{ provider: openai, model: m, price: {{ input: 1, output: 2 }} }} }}\n{agent}"),
+        )
+    };
+    assert_eq!(
+        bounded(""),
+        "broken\n2: nothing bounds the tokens of a run\n2: nothing bounds the money of a run\n2: no limits.deadline bounds the time of a run"
+    );
+    assert!(bounded("limits: { max_tokens: 1000, max_cost_usd: 1, deadline: 1m }\n").starts_with("holds\nat most"));
+    assert_eq!(of_steps(Guarantee::Bounded, "steps: [{ id: d, set: x }]\n"), "holds\nno model is asked");
+    let keyed = |step: &str| of_steps(Guarantee::EffectsKeyed, &format!("steps: [{step}]\n"));
+    assert_eq!(keyed("{ id: h, http: POST https://a.example/ }"), "holds\nstep h sends the header Idempotency-Key");
+    assert_eq!(keyed("{ id: h, http: GET https://a.example/ }"), "holds");
+    assert_eq!(
+        keyed("{ id: p, program: [/usr/bin/touch, x] }"),
+        "broken\n9: step p calls a program that gets no key, and may do so again after a crash"
+    );
+    assert_eq!(keyed("{ id: p, once: true, program: [/usr/bin/touch, x] }"), "holds\nstep p is once: after a crash a person decides");
+}
