@@ -78,6 +78,16 @@ impl<'p> Labels<'p> {
         found
     }
 
+    /// Those from whom what a path gives may come, each once with where that was; only what an author wrote has none.
+    pub fn sources_at(&mut self, chain: ChainIx, seat: Seat, path: &[String], found: &mut dyn FnMut(&Source)) {
+        self.follow(vec![search::reading(chain, seat, path)], &|_, _| Passage::Open, &mut |source| {
+            if source.writer != Writer::Author {
+                found(source);
+            }
+            false
+        });
+    }
+
     /// A step in words: with its pipeline, if that is called by another.
     pub fn step_words(&self, chain: ChainIx, ix: StepIx) -> String {
         let planned = self.pipeline(chain);

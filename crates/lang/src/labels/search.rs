@@ -44,12 +44,17 @@ pub(super) enum Back {
 impl<'p> Labels<'p> {
     /// The shortest way to a source that is wanted. `wanted` sees each source once for each value; if it never says yes, it has seen all.
     pub fn way(&mut self, from: Vec<Start<'p>>, judges: Judges, wanted: &mut dyn FnMut(&Source) -> bool) -> Option<Way> {
-        let mut open = Search::default();
+        let mut starts = vec![];
         for start in from {
-            let mut found = vec![];
-            texts(start.chain, start.seat, [(start.text, vec![])], &start.reader, None, &mut found);
-            found.into_iter().for_each(|back| open.add(back, None));
+            texts(start.chain, start.seat, [(start.text, vec![])], &start.reader, None, &mut starts);
         }
+        self.follow(starts, judges, wanted)
+    }
+
+    /// The same, from values.
+    pub(super) fn follow(&mut self, from: Vec<Back>, judges: Judges, wanted: &mut dyn FnMut(&Source) -> bool) -> Option<Way> {
+        let mut open = Search::default();
+        from.into_iter().for_each(|back| open.add(back, None));
         while let Some(at) = open.next() {
             let (read, _) = open.list.get(at)?.clone();
             for back in self.back(&read, judges) {
@@ -146,6 +151,12 @@ pub(super) fn below<'f>(filling: &'f Filling, path: &[String]) -> Vec<(&'f Text,
         },
         (Filling::Map(map), None) => map.iter().flat_map(|(_, one)| below(one, &[])).collect(),
     }
+}
+
+/// What a path gives, to begin with.
+pub(super) fn reading(chain: ChainIx, seat: Seat, path: &[String]) -> Back {
+    let hop = Hop { reader: String::new(), path: String::new(), span: Span::default(), doubt: None };
+    Back::Of(Read { chain, seat, path: path.to_vec() }, hop)
 }
 
 /// A source without personal data.

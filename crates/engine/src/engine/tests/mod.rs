@@ -30,4 +30,5 @@ mod table;
 mod talking;
 mod tasking;
 mod tools;
+mod untrusted;
 mod world;
