@@ -21,8 +21,8 @@ pub use opens::{opens, opens_call};
 pub use paths::from_project;
 use patterns::{all_fit, path_fits, tool_fits, tool_refused};
 pub use programs::{denies_program, program_needs_approval};
-pub use untrusted::{GivenArgument, decide_untrusted, judges_untrusted};
-pub use written_values::{ArgumentPiece, ArgumentUse, GivenTexts, pieces_of};
+pub use untrusted::{GivenArgument, decide_pieces, judges_untrusted};
+pub use written_values::{ArgumentUse, GivenTexts, pieces_of};
 
 /// Something that is about to be done.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,6 +1,9 @@
 //! What happens to a call when a model, a tool or a stranger wrote one of its arguments (`untrusted`).
 
+use serde_json::Value;
+
 use super::patterns::{name_may_fit, tool_fits, tool_refused};
+use super::written_values::{ArgumentUse, pieces_of};
 use super::{Decision, PolicyAnswer, strictest};
 use crate::model::{ArgumentClass, Policy, UntrustedAnswer, UntrustedRule};
 
@@ -23,12 +26,33 @@ pub fn judges_untrusted(policies: &[(&str, &Policy)]) -> bool {
 }
 
 /// Decides by all policies in force, each by its entry that names the argument most exactly. `None`: no policy has an entry for it, and it is allowed.
-pub fn decide_untrusted(policies: &[(&str, &Policy)], given: GivenArgument) -> Option<Decision> {
+fn decide_untrusted(policies: &[(&str, &Policy)], given: GivenArgument) -> Option<Decision> {
     strictest(policies.iter().filter_map(|(name, policy)| {
         let rule = most_exact(policy, given)?;
         let answer = answer_of(rule);
         Some(Decision { answer, rule: format!("policy {name}: untrusted {} {}", rule.of.value, <&str>::from(rule.answer)) })
     }))
+}
+
+/// Decides about the value of an argument that nobody trusted wrote, piece by piece. `is_given`: whether the author or the person wrote a piece, too;
+/// asked only where it counts. `None`: all of it is allowed.
+pub fn decide_pieces(
+    policies: &[(&str, &Policy)],
+    argument: GivenArgument,
+    value: &Value,
+    used: &ArgumentUse,
+    is_given: &mut dyn FnMut(&str) -> bool,
+) -> Option<Decision> {
+    let mut strictest: Option<Decision> = None;
+    for piece in pieces_of(value, used) {
+        let argument = GivenArgument { classes: &piece.classes, ..argument };
+        let Some(decision) = decide_untrusted(policies, argument).filter(|decision| !decision.is_allowed()) else { continue };
+        let is_stricter = strictest.as_ref().is_none_or(|strictest| decision.answer < strictest.answer);
+        if is_stricter && !is_given(&piece.text) {
+            strictest = Some(decision);
+        }
+    }
+    strictest
 }
 
 fn answer_of(rule: &UntrustedRule) -> PolicyAnswer {

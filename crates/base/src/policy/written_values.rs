@@ -24,6 +24,11 @@ impl ArgumentUse {
         ArgumentUse { classes: vec![class], is_searched: false }
     }
 
+    /// An argument of a program.
+    pub fn command() -> ArgumentUse {
+        ArgumentUse { classes: vec![ArgumentClass::Commands, ArgumentClass::Paths], is_searched: false }
+    }
+
     /// An argument of a tool of which nothing is known but its name.
     pub fn searched(name: &str) -> ArgumentUse {
         ArgumentUse { classes: class_of_name(name).into_iter().collect(), is_searched: true }
@@ -145,6 +150,11 @@ impl<'t> GivenTexts<'t> {
     /// Adds a text.
     pub fn add(&mut self, text: impl Into<Cow<'t, str>>) {
         self.0.push(text.into());
+    }
+
+    /// The same, without what it borrows.
+    pub fn into_owned(self) -> GivenTexts<'static> {
+        GivenTexts(self.0.into_iter().map(|text| Cow::Owned(text.into_owned())).collect())
     }
 
     /// Adds each text in a value.

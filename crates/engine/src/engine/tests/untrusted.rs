@@ -414,6 +414,32 @@ proptest! {
 }
 
 #[test]
+fn nobody_vouches_for_what_the_client_of_a_served_run_gives() {
+    let mut pipeline = desk(&[("recipients", "deny")]);
+    pipeline.steps = vec![send("s", "{{ inputs.message }}").into()];
+    let plan = planned(vec![pipeline]);
+    let inputs = json!({ "message": "bob@example.com" });
+    assert_eq!(fate_of_step(&World::served(plan.clone(), inputs.clone())), "denied");
+    assert_eq!(fate_of_step(&World::given(plan, options(), inputs)), "out");
+}
+
+#[test]
+fn tables_that_strangers_wrote_are_marked() {
+    for (is_untrusted, fate) in [(false, "out"), (true, "denied")] {
+        let mut pipeline = with_tables(desk(&[("recipients", "deny")]), &["people"]);
+        pipeline.data["people"].is_untrusted = is_untrusted;
+        let mut rows = query("rows");
+        if let StepKind::Sql(own) = &mut rows.kind {
+            own.query = text("select said from people");
+        }
+        pipeline.steps = vec![rows.into(), send("s", "{{ steps.rows.output[0].said }}").into()];
+        let mut world = asked(pipeline, SAID);
+        world.answer("rows", Says::Text("mallory@evil.example"));
+        assert_eq!(fate_of_step(&world), fate);
+    }
+}
+
+#[test]
 fn a_run_ends_well_when_everything_is_vouched_for() {
     let mut world = reading(&[("otherwise", "deny")]);
     world.reply_with(asks(&[("c2", "mail", json!({ "to": "bob@example.com" }))]));

@@ -11,7 +11,7 @@ use crate::engine::state::NodeRef;
 use crate::model::{
     ActKind, ArgumentClass, FilePart, Filling, HttpStep, Policy, ProgramCommand, Step, StepKind, Text, Tool, ToolKind, ToolName, Writer,
 };
-use crate::policy::{ArgumentUse, Decision, GivenArgument, GivenTexts, decide_untrusted, judges_untrusted, pieces_of};
+use crate::policy::{ArgumentUse, Decision, GivenArgument, GivenTexts, decide_pieces, judges_untrusted, pieces_of};
 use crate::source::Spanned;
 
 /// An argument of a call, and who wrote it.
@@ -62,23 +62,15 @@ impl Run {
             if writer.is_trusted() {
                 continue;
             }
-            let mut strictest: Option<Decision> = None;
             let mut of_texts: Option<GivenTexts> = None;
-            for piece in pieces_of(&given.value, &given.used) {
-                let argument = GivenArgument { tool: &call.tool, name: &given.name, classes: &piece.classes, is_effect: call.is_effect };
-                let Some(decision) = decide_untrusted(policies, argument).filter(|decision| !decision.is_allowed()) else { continue };
-                if strictest.as_ref().is_some_and(|strictest| strictest.answer <= decision.answer) {
-                    continue;
+            let argument = GivenArgument { tool: &call.tool, name: &given.name, classes: &[], is_effect: call.is_effect };
+            let strictest = decide_pieces(policies, argument, &given.value, &given.used, &mut |piece| match own {
+                None => of_model.get_or_insert_with(|| self.given_to_model(at)).have(piece),
+                Some(texts) => {
+                    let vouching = of_texts.get_or_insert_with(|| self.given_to_step(at, texts));
+                    vouching.have(piece) || self.reads_only_given(at, texts, vouching)
                 }
-                let vouching = match own {
-                    None => of_model.get_or_insert_with(|| self.given_to_model(at)),
-                    Some(texts) => of_texts.get_or_insert_with(|| self.given_to_step(at, texts)),
-                };
-                if vouching.have(&piece.text) || own.is_some_and(|texts| self.reads_only_given(at, texts, vouching)) {
-                    continue;
-                }
-                strictest = Some(decision);
-            }
+            });
             acts.extend(strictest.map(|decision| DecidedAct {
                 act: ActKind::Argument,
                 target: format!("{}({})", call.tool, given.name),
@@ -90,7 +82,7 @@ impl Run {
     }
 
     /// What the author and the person wrote that a model was given which calls a tool, or whose plan the step is from.
-    fn given_to_model(&self, at: NodeRef) -> GivenTexts<'_> {
+    pub(crate) fn given_to_model(&self, at: NodeRef) -> GivenTexts<'_> {
         let mut given = GivenTexts::default();
         self.add_words_of_person(&mut given);
         // The agents on the way to it were given texts, too.
@@ -142,7 +134,7 @@ impl Run {
                 let value = GivenValue {
                     name: "args".to_owned(),
                     value: arguments.clone(),
-                    used: of_command(),
+                    used: ArgumentUse::command(),
                     by: WrittenBy::Texts(run.args.iter().collect()),
                 };
                 Some(GivenCall { tool: name.to_owned(), is_effect: true, values: vec![value] })
@@ -225,10 +217,6 @@ impl Run {
     }
 }
 
-fn of_command() -> ArgumentUse {
-    ArgumentUse { classes: vec![ArgumentClass::Commands, ArgumentClass::Paths], is_searched: false }
-}
-
 /// What a tool makes of an argument.
 fn use_of(tool: &Tool, part: Option<&str>, name: &str) -> ArgumentUse {
     match &tool.kind {
@@ -239,7 +227,7 @@ fn use_of(tool: &Tool, part: Option<&str>, name: &str) -> ArgumentUse {
                 false => ArgumentUse::searched(name),
             }
         }
-        ToolKind::Program { run: ProgramCommand { args, .. }, .. } if reads_argument(args.iter(), name) => of_command(),
+        ToolKind::Program { run: ProgramCommand { args, .. }, .. } if reads_argument(args.iter(), name) => ArgumentUse::command(),
         ToolKind::File(_) if name == "name" && tool.file_part(part).is_none_or(FilePart::changes) => {
             ArgumentUse::whole(ArgumentClass::Paths)
         }
