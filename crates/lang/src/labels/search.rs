@@ -41,9 +41,9 @@ pub(super) enum Back {
     Of(Read, Hop),
 }
 
-impl<'p> Labels<'p> {
+impl Labels<'_> {
     /// The shortest way to a source that is wanted. `wanted` sees each source once for each value; if it never says yes, it has seen all.
-    pub fn way(&mut self, from: Vec<Start<'p>>, judges: Judges, wanted: &mut dyn FnMut(&Source) -> bool) -> Option<Way> {
+    pub fn way(&mut self, from: Vec<Start<'_>>, judges: Judges, wanted: &mut dyn FnMut(&Source) -> bool) -> Option<Way> {
         let mut starts = vec![];
         for start in from {
             texts(start.chain, start.seat, [(start.text, vec![])], &start.reader, None, &mut starts);
