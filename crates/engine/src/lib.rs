@@ -10,6 +10,6 @@ pub mod engine;
 use flow_base::{diagnostic, event, model, policy, port, redact, source, sql};
 #[cfg(feature = "driver")]
 use flow_base::{journal, telemetry};
-use flow_lang::{channel, gate, plan, template};
+use flow_lang::{channel, gate, labels, plan, template};
 #[cfg(test)]
 use flow_lang::{check, load, rules};

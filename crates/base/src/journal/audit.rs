@@ -210,7 +210,7 @@ fn shown<'t>(act: ActKind, agent: &str, target: &'t str) -> &'t str {
             let first = rest.split(' ').next().filter(|word| is_word(word));
             &target[..first.map_or(kind.len(), |word| kind.len() + 1 + word.len())]
         }
-        (ActKind::Tool | ActKind::Host | ActKind::Read | ActKind::Write | ActKind::Resource, _) => target,
+        (ActKind::Tool | ActKind::Host | ActKind::Read | ActKind::Write | ActKind::Resource | ActKind::Argument, _) => target,
     }
 }
 

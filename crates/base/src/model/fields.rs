@@ -55,6 +55,8 @@ pub struct Field {
     pub example: Option<Value>,
     /// Holds personal data: masked in every log.
     pub is_pii: bool,
+    /// Holds what a stranger wrote, whoever gives it.
+    pub is_untrusted: bool,
     /// Rules of the elements of a list.
     pub items: Option<Box<Field>>,
     /// Fields of an object; empty: any.
@@ -65,6 +67,20 @@ impl Field {
     /// A required field without further rules.
     pub fn new(name: impl Into<String>, kind: FieldKind) -> Field {
         Field { name: name.into(), kind, is_required: true, ..Field::default() }
+    }
+
+    /// Whether a stranger wrote the value at this path below it, or a part of that.
+    pub fn is_untrusted_at(&self, path: &[String]) -> bool {
+        let Some((part, rest)) = path.split_first() else { return self.has_untrusted() };
+        let below = match &self.items {
+            Some(items) => Some(&**items),
+            None => self.fields.iter().find(|field| field.name == *part),
+        };
+        self.is_untrusted || below.map_or_else(|| self.has_untrusted(), |below| below.is_untrusted_at(rest))
+    }
+
+    fn has_untrusted(&self) -> bool {
+        self.is_untrusted || self.items.as_ref().is_some_and(|items| items.has_untrusted()) || self.fields.iter().any(Field::has_untrusted)
     }
 
     /// A value of this field with each path of a `file` or `folder` in it told in another way.

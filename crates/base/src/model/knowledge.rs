@@ -18,6 +18,8 @@ pub struct Knowledge {
     pub search: SearchMode,
     /// The model that makes vectors; needed where [`SearchMode::needs_vectors`].
     pub embed: Option<Spanned<String>>,
+    /// Whether strangers wrote the documents.
+    pub is_untrusted: bool,
 }
 
 impl Knowledge {

@@ -33,6 +33,7 @@ pub mod step_path;
 mod task;
 mod testing;
 mod text;
+mod untrusted;
 mod visit;
 mod work;
 mod writer;
@@ -78,6 +79,7 @@ pub use step_kind::*;
 pub use task::{Accept, AcceptItem, ArtefactKind, JudgingStep, TaskStep, WrittenArtefact, accept_id};
 pub use testing::{Channels, Expect, Layered, Mock, Purpose, Replies, ReplyBody, ReplySet, ScriptedReply, TestCase, TestFile};
 pub use text::{Filling, Form, Read, Text, TextPlace};
+pub use untrusted::{ArgumentClass, UntrustedAnswer, UntrustedRule};
 pub use visit::{Authored, Leaf, TextKey, Visit, with_inner};
 pub use work::{
     Agent, Api, Approve, FilePart, Grant, Model, Preset, Price, Provider, ServerAuth, ServerKind, Service, Tool, ToolCalls, ToolKind,

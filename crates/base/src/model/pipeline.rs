@@ -9,7 +9,9 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Agent, Channel, Conversation, Field, Filling, Model, PreparedQuery, Scorecard, Shape, Step, StyleGuide, Text, Tool};
+use super::{
+    Agent, Channel, Conversation, Field, Filling, Model, PreparedQuery, Scorecard, Shape, Step, StyleGuide, Text, Tool, UntrustedRule,
+};
 use crate::source::{Span, Spanned, from_folder};
 
 /// A pipeline and all pipelines it calls.
@@ -164,6 +166,8 @@ pub enum ActKind {
     Read,
     /// A file that is written.
     Write,
+    /// An argument of a call that a model, a tool or a stranger wrote.
+    Argument,
 }
 
 /// Who may read `secrets` and `env`, by name.
@@ -234,6 +238,8 @@ pub struct Data {
     pub table: Option<Spanned<String>>,
     /// Columns with personal data.
     pub pii: Vec<Spanned<String>>,
+    /// Whether a stranger wrote what is in it.
+    pub is_untrusted: bool,
     /// Column types where guessing is wrong: `text`, `number`, `integer`, `boolean`, `date`, `datetime`.
     pub columns: IndexMap<String, super::FieldKind>,
     /// The engine asked for.
@@ -353,4 +359,5 @@ pub struct Policy {
     pub hosts: Option<Vec<Spanned<String>>>,
     pub sandbox: Option<SandboxMode>,
     pub approval_required: Vec<Spanned<String>>,
+    pub untrusted: Vec<UntrustedRule>,
 }

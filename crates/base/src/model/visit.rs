@@ -397,7 +397,9 @@ impl Tool {
             ToolKind::Python { run: PythonCode { code, file: _, returns: _, needs: _ }, arguments: _ } => {
                 texts(TextKey::Code, [code], visit);
             }
-            ToolKind::Knowledge(Knowledge { files: _, given, search: _, embed: _ }) => texts(TextKey::Documents, given, visit),
+            ToolKind::Knowledge(Knowledge { files: _, given, search: _, embed: _, is_untrusted: _ }) => {
+                texts(TextKey::Documents, given, visit)
+            }
             ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Pipeline { file: _, pipeline: _ } | ToolKind::Broken => {}
         }
     }

@@ -8,6 +8,8 @@ mod opens;
 mod paths;
 mod patterns;
 mod programs;
+mod untrusted;
+mod written_values;
 
 use serde_json::Value;
 
@@ -19,6 +21,8 @@ pub use opens::{opens, opens_call};
 pub use paths::from_project;
 use patterns::{all_fit, path_fits, tool_fits, tool_refused};
 pub use programs::{denies_program, program_needs_approval};
+pub use untrusted::{GivenArgument, decide_pieces, judges_untrusted};
+pub use written_values::{ArgumentUse, GivenTexts, pieces_of};
 
 /// Something that is about to be done.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -120,16 +124,19 @@ pub fn decide(policies: &[(&str, &Policy)], act: &Act) -> Decision {
         let Decision { answer, rule } = of_one(policy, act);
         Decision { answer, rule: format!("policy {name}: {rule}") }
     });
-    let decisions: Vec<Decision> = of_each.collect();
-    let Some(answer) = decisions.iter().map(|decision| decision.answer).min() else {
-        return Decision::of(true, "no policy: the file declares it");
-    };
+    strictest(of_each).unwrap_or_else(|| Decision::of(true, "no policy: the file declares it"))
+}
+
+/// The strictest of several decisions, with the rules of all that say the same; of a no the first.
+fn strictest(decisions: impl Iterator<Item = Decision>) -> Option<Decision> {
+    let decisions: Vec<Decision> = decisions.collect();
+    let answer = decisions.iter().map(|decision| decision.answer).min()?;
     let mut rules = decisions.into_iter().filter(|decision| decision.answer == answer).map(|decision| decision.rule);
     let rule = match answer {
         PolicyAnswer::Deny => rules.next().unwrap_or_default(),
         PolicyAnswer::Ask | PolicyAnswer::Allow => rules.collect::<Vec<_>>().join(", "),
     };
-    Decision { answer, rule }
+    Some(Decision { answer, rule })
 }
 
 /// The entry by which a person must confirm a call that is allowed, if there is one.

@@ -44,6 +44,11 @@ pub(super) fn tool_refused(entry: &str, tool: &str, arguments: Option<&Value>) -
             .is_none_or(|(pattern, arguments)| pattern.strip_suffix(')').is_none_or(|pattern| any_argument_fits(pattern, arguments)))
 }
 
+/// Whether a name in a list that rejects, or that asks a person, may mean this one.
+pub(super) fn name_may_fit(entry: &str, name: &str) -> bool {
+    may_fit(&folded(entry), &folded(name))
+}
+
 /// What a pattern for arguments is held against: the only argument when it is a text, the words of a program with a space between them, else all of
 /// them as JSON. A word that would look like several, or like none, is in quotes, so it is never what a pattern without them names.
 fn argument_text(arguments: &Value) -> String {

@@ -45,6 +45,7 @@ mod steps;
 pub(crate) mod tasks;
 mod tools;
 mod words;
+mod writers;
 
 #[cfg(test)]
 mod tests;

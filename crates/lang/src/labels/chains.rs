@@ -6,7 +6,7 @@ use crate::model::PipelineId;
 use crate::plan::StepIx;
 
 /// A pipeline with the calls that lead to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChainIx(u32);
 
 /// What calls a pipeline.

@@ -70,12 +70,26 @@ impl<'p> Labels<'p> {
     pub fn writers(&mut self, chain: ChainIx, seat: Seat, text: &'p Text) -> BTreeSet<Writer> {
         let start = Start { chain, seat, text, reader: String::new() };
         let mut found = BTreeSet::new();
-        self.way(vec![start], &|_, _| Passage::Open, &mut |source| {
+        let given_up = self.way(vec![start], &|_, _| Passage::Open, &mut |source| {
             found.insert(source.writer);
             false
         });
+        found.extend(given_up.map(|way| way.source.writer));
         found.remove(&Writer::Author);
         found
+    }
+
+    /// Those from whom what a path gives may come, each once with where that was; only what an author wrote has none.
+    pub fn sources_at(&mut self, chain: ChainIx, seat: Seat, path: &[String], found: &mut dyn FnMut(&Source)) {
+        let given_up = self.follow(vec![search::reading(chain, seat, path)], &|_, _| Passage::Open, &mut |source| {
+            if source.writer != Writer::Author {
+                found(source);
+            }
+            false
+        });
+        if let Some(way) = given_up {
+            found(&way.source);
+        }
     }
 
     /// A step in words: with its pipeline, if that is called by another.

@@ -1,8 +1,10 @@
 //! What the names that a text may read are made of.
 
+use indexmap::IndexMap;
+
 use super::search::{Back, Judges, Read, below, texts, written};
 use super::{Caller, ChainIx, Labels, Seat, Source};
-use crate::model::{Field, FieldKind, PERSONAL, PersonSource, Shape, Writer};
+use crate::model::{Data, Field, FieldKind, PERSONAL, PersonSource, Shape, Writer};
 use crate::plan::StepIx;
 use crate::source::Span;
 
@@ -56,10 +58,12 @@ impl Labels<'_> {
                     false => personal_input(&fields, path),
                 };
                 let personal = personal.map(|below| words(&below));
-                found.push(Back::From(Source { writer: Writer::Person, personal, at: (chain, None), words: words(path), span }));
+                let writer = if is_untrusted(pipeline.input_fields(), path) { Writer::Stranger } else { Writer::Person };
+                found.push(Back::From(Source { writer, personal, at: (chain, None), words: words(path), span }));
             }
             Some((above, Caller::Model(ix))) => {
                 let by = self.step_words(above, ix);
+                self.marked_input(chain, path, found);
                 found.push(written(
                     Writer::Model,
                     (above, Some(ix)),
@@ -68,6 +72,7 @@ impl Labels<'_> {
                 ));
             }
             Some((above, Caller::Step(ix))) => {
+                self.marked_input(chain, path, found);
                 let caller = self.pipeline(above).step(ix);
                 let with = caller.step.kind.facts().with;
                 let given = with.iter().filter(|(name, _)| path.first().is_none_or(|asked| *asked == name.value));
@@ -75,6 +80,15 @@ impl Labels<'_> {
                 let list = given.flat_map(|(_, value)| below(value, rest));
                 texts(above, Some((ix, true)), list, &self.step_words(above, ix), None, found);
             }
+        }
+    }
+
+    /// An input of a called pipeline that its file marks `untrusted`, whoever gives it.
+    fn marked_input(&self, chain: ChainIx, path: &[String], found: &mut Vec<Back>) {
+        let pipeline = &self.pipeline(chain).pipeline;
+        if is_untrusted(pipeline.input_fields(), path) {
+            let words = [&["inputs".to_owned()], path].concat().join(".");
+            found.push(written(Writer::Stranger, (chain, None), words, pipeline.name.span));
         }
     }
 
@@ -106,7 +120,8 @@ impl Labels<'_> {
                     None => Some("person".to_owned()),
                 };
                 let words = format!("the table {}", table.value);
-                found.push(Back::From(Source { writer: Writer::File, personal, at: (chain, None), words, span }));
+                let writer = of_tables(&planned.pipeline.data, |name| name == table.value);
+                found.push(Back::From(Source { writer, personal, at: (chain, None), words, span }));
             }
             PersonSource::Fields(fields) => {
                 for (name, value) in fields.iter().filter(|(name, _)| asks(&name.value)) {
@@ -158,6 +173,20 @@ impl Labels<'_> {
         let step = &self.pipeline(chain).step(ix).step;
         if step.kind_span == Span::default() { step.id.span } else { step.kind_span }
     }
+}
+
+/// Whether a stranger wrote what is at a path of the inputs.
+fn is_untrusted(fields: &[Field], path: &[String]) -> bool {
+    match path.split_first() {
+        Some((name, rest)) => fields.iter().any(|field| field.name == *name && field.is_untrusted_at(rest)),
+        None => fields.iter().any(|field| field.is_untrusted_at(&[])),
+    }
+}
+
+/// Who wrote what is in these tables.
+pub(super) fn of_tables(data: &IndexMap<String, Data>, is_meant: impl Fn(&str) -> bool) -> Writer {
+    let is_untrusted = data.iter().any(|(name, data)| data.is_untrusted && is_meant(name));
+    if is_untrusted { Writer::Stranger } else { Writer::File }
 }
 
 /// The fields that a path leads through.

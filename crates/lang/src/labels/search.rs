@@ -3,11 +3,11 @@
 use std::collections::{HashSet, VecDeque};
 
 use super::{ChainIx, Hop, Labels, Seat, Source, Start, Way};
-use crate::model::{Filling, Pipeline, Step, Text};
+use crate::model::{Filling, Pipeline, Step, Text, Writer};
 use crate::source::Span;
 use crate::template::given;
 
-/// Most values that are followed for one question. A way that would be longer counts as none to a source, and as a doubt.
+/// Most values that are followed for one question. Where there are more, the answer is a way with a doubt, and never none.
 const MOST_VALUES: usize = 200_000;
 
 /// Whether a value comes through a step that judges it.
@@ -44,12 +44,17 @@ pub(super) enum Back {
 impl Labels<'_> {
     /// The shortest way to a source that is wanted. `wanted` sees each source once for each value; if it never says yes, it has seen all.
     pub fn way(&mut self, from: Vec<Start<'_>>, judges: Judges, wanted: &mut dyn FnMut(&Source) -> bool) -> Option<Way> {
-        let mut open = Search::default();
+        let mut starts = vec![];
         for start in from {
-            let mut found = vec![];
-            texts(start.chain, start.seat, [(start.text, vec![])], &start.reader, None, &mut found);
-            found.into_iter().for_each(|back| open.add(back, None));
+            texts(start.chain, start.seat, [(start.text, vec![])], &start.reader, None, &mut starts);
         }
+        self.follow(starts, judges, wanted)
+    }
+
+    /// The same, from values.
+    pub(super) fn follow(&mut self, from: Vec<Back>, judges: Judges, wanted: &mut dyn FnMut(&Source) -> bool) -> Option<Way> {
+        let mut open = Search::default();
+        from.into_iter().for_each(|back| open.add(back, None));
         while let Some(at) = open.next() {
             let (read, _) = open.list.get(at)?.clone();
             for back in self.back(&read, judges) {
@@ -61,7 +66,7 @@ impl Labels<'_> {
                 open.add(back, Some(at));
             }
             if open.list.len() > MOST_VALUES {
-                return None;
+                return Some(open.given_up(at));
             }
         }
         None
@@ -101,6 +106,26 @@ impl Search {
             }
         }
         None
+    }
+
+    /// The way as far as it was followed: what lies behind is not known, so nothing is said to hold.
+    fn given_up(&self, at: usize) -> Way {
+        let mut hops = self.hops(at);
+        let span = hops.first().map_or(Span::default(), |hop| hop.span);
+        if let Some(hop) = hops.last_mut() {
+            hop.doubt = Some(format!("no more than {MOST_VALUES} values lead there, which is where the search ends"));
+        }
+        let at = self.list.get(at).map(|(read, _)| (read.chain, read.seat.map(|(ix, _)| ix)));
+        Way {
+            source: Source {
+                writer: Writer::Stranger,
+                personal: None,
+                at: at.unwrap_or_default(),
+                words: "what was not followed".into(),
+                span,
+            },
+            hops,
+        }
     }
 
     fn hops(&self, at: usize) -> Vec<Hop> {
@@ -148,7 +173,13 @@ pub(super) fn below<'f>(filling: &'f Filling, path: &[String]) -> Vec<(&'f Text,
     }
 }
 
+/// What a path gives, to begin with.
+pub(super) fn reading(chain: ChainIx, seat: Seat, path: &[String]) -> Back {
+    let hop = Hop { reader: String::new(), path: String::new(), span: Span::default(), doubt: None };
+    Back::Of(Read { chain, seat, path: path.to_vec() }, hop)
+}
+
 /// A source without personal data.
-pub(super) fn written(writer: crate::model::Writer, at: (ChainIx, Option<crate::plan::StepIx>), words: String, span: Span) -> Back {
+pub(super) fn written(writer: Writer, at: (ChainIx, Option<crate::plan::StepIx>), words: String, span: Span) -> Back {
     Back::From(Source { writer, personal: None, at, words, span })
 }

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::names::gives_closed;
+use super::names::{gives_closed, of_tables};
 use super::search::{Back, Judges, Passage, below, texts, written};
 use super::{Caller, ChainIx, Labels, Source};
 use crate::model::{
@@ -117,7 +117,7 @@ impl Labels<'_> {
                             let below = Asked { path: path.get(2..).unwrap_or_default(), ..asked };
                             self.result(below, Caller::Model(ix), id, found);
                         }
-                        None => found.push(own(of_tool(pipeline.tool(name).map(|(tool, _)| tool)), "the results of tools")),
+                        None => found.push(own(of_tool(pipeline.tool(name).map(|(tool, _)| tool), &pipeline.data), "the results of tools")),
                     }
                 }
                 (Some("errors"), _) => found.push(own(Writer::Tool, "the failures")),
@@ -147,7 +147,7 @@ impl Labels<'_> {
                         if tool.output.as_ref().is_some_and(|shape| gives_closed(shape, path)) {
                             return;
                         }
-                        found.push(own(of_tool(used), "the result"));
+                        found.push(own(of_tool(used, &pipeline.data), "the result"));
                         texts(chain, here, whole(given), &by, Some(&echo), found);
                     }
                 }
@@ -178,6 +178,10 @@ impl Labels<'_> {
             StepKind::Python(python) => {
                 found.push(own(Writer::Author, "what the code makes"));
                 texts(chain, here, whole(python.with.iter().flat_map(|(_, value)| value.texts()).collect()), &by, None, found);
+                let of_tables = of_tables(&pipeline.data, |name| sql::mentions(&python.run.code.source, name));
+                if of_tables == Writer::Stranger {
+                    found.push(own(of_tables, "the tables"));
+                }
                 if pipeline.data.iter().any(|(name, data)| !data.pii.is_empty() && sql::mentions(&python.run.code.source, name)) {
                     let personal = Some("a table with pii columns".to_owned());
                     found.push(Back::From(Source { writer: Writer::File, personal, at, words: format!("the tables of {by}"), span }));
@@ -186,7 +190,8 @@ impl Labels<'_> {
             StepKind::Sql(query) => {
                 let column = path.iter().find(|part| part.parse::<usize>().is_err());
                 let personal = personal_column(&query.query.source, &pipeline.data, column.map(String::as_str)).map(|(_, name)| name);
-                found.push(Back::From(Source { writer: Writer::File, personal, at, words: format!("the rows of {by}"), span }));
+                let writer = of_tables(&pipeline.data, |name| sql::mentions(&query.query.source, name));
+                found.push(Back::From(Source { writer, personal, at, words: format!("the rows of {by}"), span }));
                 let shown = sql::read(&query.query.source).map(|query| query.given_places);
                 let is_shown = |name: &str| {
                     shown.as_ref().is_none_or(|shown| shown.iter().any(|place| place.text.trim_start_matches(['$', ':', '@']) == name))
@@ -199,7 +204,11 @@ impl Labels<'_> {
                 texts(chain, here, below(&read.paths, &[]), &by, None, found);
             }
             StepKind::Search(search) => {
-                found.push(own(Writer::File, "the pieces"));
+                let knowledge = pipeline.tools.get(&search.knowledge.value).and_then(Tool::knowledge);
+                let is_untrusted = knowledge.is_some_and(|knowledge| knowledge.is_untrusted);
+                found.push(own(if is_untrusted { Writer::Stranger } else { Writer::File }, "the pieces"));
+                let given = knowledge.into_iter().flat_map(|knowledge| &knowledge.given).map(|text| (text, vec![]));
+                texts(chain, here, given, &by, None, found);
                 texts(chain, here, [(&search.query, vec![])], &by, Some(&echo), found);
             }
             StepKind::Resource(_) => found.push(own(Writer::Tool, "the resource")),
@@ -280,9 +289,11 @@ fn whole(list: Vec<&Text>) -> Vec<(&Text, Vec<String>)> {
 }
 
 /// Who writes what a tool gives.
-fn of_tool(tool: Option<&Tool>) -> Writer {
+fn of_tool(tool: Option<&Tool>, data: &IndexMap<String, Data>) -> Writer {
     match tool.map(|tool| &tool.kind) {
-        Some(ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Knowledge(_)) => Writer::File,
+        Some(ToolKind::Sql(names)) => of_tables(data, |table| names.iter().any(|name| name.value == table)),
+        Some(ToolKind::Knowledge(knowledge)) if knowledge.is_untrusted => Writer::Stranger,
+        Some(ToolKind::File(_) | ToolKind::Knowledge(_)) => Writer::File,
         Some(ToolKind::Python { .. }) => Writer::Author,
         Some(
             ToolKind::Http { .. }

@@ -37,7 +37,8 @@ pub(super) fn knowledge(lower: &Lower, owner: &str, span: Span, node: &Node) -> 
         );
     }
     if !files.is_empty() || !given.is_empty() {
-        tool.kind = ToolKind::Knowledge(Knowledge { files, given, search, embed });
+        tool.kind =
+            ToolKind::Knowledge(Knowledge { files, given, search, embed, is_untrusted: keys.boolean("untrusted").unwrap_or(false) });
     }
     tool
 }

@@ -146,6 +146,11 @@ fn check_words(schema: &Value, path: &mut Vec<String>) -> Result<(), SchemaFault
         let help = "write the fields in this language (output: { name: { type: text, pii: true } }), or pii: true on the step";
         return Err(SchemaFault::new(path, "a JSON Schema cannot mark personal data", help));
     }
+    if map.contains_key("untrusted") {
+        path.push("untrusted".to_owned());
+        let help = "write the inputs in this language (inputs: { mail: { type: text, untrusted: true } })";
+        return Err(SchemaFault::new(path, "a JSON Schema cannot mark what a stranger wrote", help));
+    }
     for (way, value) in inner_schemas(map) {
         let before = path.len();
         path.extend(way);

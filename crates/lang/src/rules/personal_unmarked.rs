@@ -118,6 +118,7 @@ mod tests {
             kind: DataKind::Csv,
             table: None,
             pii: pii.iter().map(|name| Spanned::new((*name).to_owned(), Span::default())).collect(),
+            is_untrusted: false,
             columns: IndexMap::new(),
             engine: None,
             header: None,

@@ -5,7 +5,10 @@ use strum::VariantNames;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, listed};
 use crate::diagnostic::{Hints, nearest};
-use crate::model::{DEFAULT_MODEL, FilePart, Form, Knowledge, PersonSource, Pipeline, STDOUT, ScorecardRef, StepKind, ToolKind, ToolName};
+use crate::model::{
+    ArgumentClass, DEFAULT_MODEL, FilePart, Form, Knowledge, PersonSource, Pipeline, STDOUT, ScorecardRef, StepKind, ToolKind, ToolName,
+    UntrustedAnswer, UntrustedRule,
+};
 use crate::policy::may_mean;
 use crate::source::{Span, Spanned};
 
@@ -42,6 +45,9 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
             [("allowed_tools", allowed), ("disallowed_tools", &policy.disallowed_tools), ("approval_required", &policy.approval_required)];
         for (key, entry) in lists.into_iter().flat_map(|(key, list)| list.iter().map(move |entry| (key, entry))) {
             look.listed_tool(&format!("{key} of policy \"{name}\" names"), entry, key != "allowed_tools", file);
+        }
+        for rule in policy.untrusted.iter().filter(|rule| rule.class().is_none() && rule.of.value != UntrustedRule::OTHERWISE) {
+            look.untrusted(&format!("untrusted of policy \"{name}\" names"), rule, file);
         }
     }
     file.policy.iter().for_each(|policy| look.up("policy", "the pipeline is under", policy, &file.policies));
@@ -133,6 +139,19 @@ impl ReferenceLook<'_> {
             }
             _ => {}
         }
+    }
+
+    /// An entry of `untrusted` that names a tool: what is nearly a class is meant as one.
+    fn untrusted(&mut self, owner: &str, rule: &UntrustedRule, file: &Pipeline) {
+        let words: Vec<&str> = ArgumentClass::VARIANTS.iter().copied().chain([UntrustedRule::OTHERWISE]).collect();
+        let name = &rule.of.value;
+        if !file.tools.contains_key(name) && !nearest(name, words.iter().copied()).is_empty() {
+            let near = self.hints.did_you_mean(name, words.iter().copied());
+            let message = format!("{owner} \"{name}\", which is no tool of the file{near}");
+            self.out.push(found(rule.of.span, message).near(near).help(format!("use one of: {}; or the name of a tool", words.join(", "))));
+            return;
+        }
+        self.listed_tool(owner, &rule.of, rule.answer != UntrustedAnswer::Allow, file);
     }
 
     /// An entry in a list of a policy that is nearly a tool of the file, or a part that its tool does not have: it would do nothing. Any other

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{clause, listed, named, pipelines};
 use crate::model::{
     DEFAULT_MODEL, DataKind, FilePart, FilePattern, Grant, Model, PermissionMode, Pipeline, ProgramCommand, PythonCode, PythonNeeds,
-    STDOUT, SandboxMode, SearchMode, ServerKind, Step, StepKind, Text, Tool, ToolKind,
+    STDOUT, SandboxMode, SearchMode, ServerKind, Step, StepKind, Text, Tool, ToolKind, UntrustedRule,
 };
 use crate::plan::{PipelineBounds, PipelinePlan, Plan, users};
 use crate::report::graph::words::{filling, source};
@@ -307,6 +307,11 @@ pub(super) fn policies(plan: &Plan) -> Vec<String> {
             }
             if !policy.disallowed_tools.is_empty() {
                 said.push(format!("\tforbidden tools: {}.", named(&policy.disallowed_tools)));
+            }
+            if !policy.untrusted.is_empty() {
+                let told = |rule: &UntrustedRule| format!("{} {}", rule.of.value, <&str>::from(rule.answer));
+                let rules: Vec<String> = policy.untrusted.iter().map(told).collect();
+                said.push(format!("\tvalues that a model, a tool or a stranger wrote: {}.", rules.join(", ")));
             }
             match policy.permission_mode.unwrap_or_default() {
                 PermissionMode::Auto => said.push("\twhatever no list names: allowed.".to_owned()),

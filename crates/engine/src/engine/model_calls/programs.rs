@@ -11,10 +11,13 @@ use crate::engine::state::NodeRef;
 use crate::engine::steps::program::{narrowed, sandbox_mode};
 use crate::event::{Failure, FailureKind, Message, MessageRole};
 use crate::model::{
-    AGENT_PROGRAM_TIMEOUT, ActKind, AgentProgram, HostSource, Model, PermissionMode, Policy, ProgramNetwork, PromptOption, Touch,
-    own_by_name,
+    AGENT_PROGRAM_TIMEOUT, ActKind, AgentProgram, ArgumentClass, HostSource, Model, PermissionMode, Policy, ProgramNetwork, PromptOption,
+    Touch, Writer, own_by_name,
 };
-use crate::policy::{Act, Decision, Origin, PolicyAnswer, decide, decide_host, from_project, may_mean, needs_approval};
+use crate::policy::{
+    Act, ArgumentUse, Decision, GivenArgument, GivenTexts, Origin, PolicyAnswer, decide, decide_host, decide_pieces, from_project,
+    judges_untrusted, may_mean, needs_approval,
+};
 use crate::port::{AgentCall, AgentDecision, AgentRule, AgentVerdict, AgentWish, ProgramBounds, Secret};
 
 /// What a program that is an agent may use: it starts compilers and tests, and keeps a home.
@@ -90,6 +93,7 @@ impl Run {
         let is_bound = policies.iter().any(|(_, policy)| policy.read.is_some());
         let held = call.reads.iter().filter(|_| is_bound).map(|path| (path.clone(), from_project(&call.project, path))).collect();
         let system = before.iter().chain(new).find(|message| message.role == MessageRole::System).map(|message| message.text.clone());
+        let given = if judges_untrusted(&policies) { self.given_to_model(at).into_owned() } else { GivenTexts::default() };
         Ok(AgentCall {
             program: call,
             speaks: program.speaks.clone(),
@@ -100,7 +104,7 @@ impl Run {
             continues,
             home: format!("{} {name} {}", self.id(), brief.agent),
             held,
-            rule: rule_of(&policies),
+            rule: rule_of(&policies, given),
             step: self.path(at).to_string(),
             person: None,
             listener: None,
@@ -160,16 +164,16 @@ fn options_of_policies(policies: &[(&str, &Policy)]) -> Vec<(PromptOption, Vec<S
 }
 
 /// The policies in force, for a program that asks about what it wants to do itself.
-fn rule_of(policies: &[(&str, &Policy)]) -> AgentRule {
+fn rule_of(policies: &[(&str, &Policy)], given: GivenTexts<'static>) -> AgentRule {
     let policies: Vec<(String, Policy)> = policies.iter().map(|(name, policy)| ((*name).to_owned(), (*policy).clone())).collect();
     AgentRule::new(move |wish| {
         let policies: Vec<(&str, &Policy)> = policies.iter().map(|(name, policy)| (name.as_str(), policy)).collect();
-        verdict(&policies, wish)
+        verdict(&policies, wish, &given)
     })
 }
 
-/// What the policies say to something that a program wants. Files that no step may touch it may not, either.
-fn verdict(policies: &[(&str, &Policy)], wish: &AgentWish) -> AgentVerdict {
+/// What the policies say to something that a program wants. Files that no step may touch it may not, either. `given`: what vouches for what it writes.
+fn verdict(policies: &[(&str, &Policy)], wish: &AgentWish, given: &GivenTexts) -> AgentVerdict {
     let own = |path: &str, touch| own_by_name(Path::new(path), touch).map(|why| Decision::of(false, format!("it {why}")));
     let (act, target, decision) = match wish {
         AgentWish::Tool { name, arguments } => {
@@ -195,8 +199,25 @@ fn verdict(policies: &[(&str, &Policy)], wish: &AgentWish) -> AgentVerdict {
             None => (ActKind::Host, address.clone(), Decision::of(policies.is_empty(), "it names no host")),
         },
     };
+    let of_values = untrusted(policies, wish, given).filter(|of_values| of_values.answer < decision.answer);
+    let decision = of_values.unwrap_or(decision);
     let (is_allowed, asks) = (decision.is_allowed(), decision.answer == PolicyAnswer::Ask);
     AgentVerdict { decision: AgentDecision { act, target, is_allowed, rule: decision.rule, by: String::new() }, asks }
+}
+
+/// What the policies say to a command, a path or an address that its model wrote.
+fn untrusted(policies: &[(&str, &Policy)], wish: &AgentWish, given: &GivenTexts) -> Option<Decision> {
+    let (tool, name, value, used) = match wish {
+        // The protocol's own word for a command.
+        AgentWish::Tool { name, arguments } if name == "execute" => (name.as_str(), "command", arguments.clone(), ArgumentUse::command()),
+        AgentWish::Tool { name, arguments } => (name.as_str(), "arguments", arguments.clone(), ArgumentUse::searched("arguments")),
+        AgentWish::Read(_) => return None,
+        AgentWish::Write(path) => ("edit", "path", path.as_str().into(), ArgumentUse::whole(ArgumentClass::Paths)),
+        AgentWish::Reach(address) => ("fetch", "url", address.as_str().into(), ArgumentUse::whole(ArgumentClass::Addresses)),
+    };
+    let argument = GivenArgument { tool, name, classes: &[], is_effect: true };
+    let decision = decide_pieces(policies, argument, &value, &used, &mut |piece| given.have(piece))?;
+    Some(Decision { rule: format!("{}, and {} wrote it", decision.rule, Writer::Model.words()), ..decision })
 }
 
 #[cfg(test)]
@@ -204,15 +225,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::{UntrustedAnswer, UntrustedRule};
     use crate::source::Spanned;
 
+    fn named(name: &str) -> Spanned<String> {
+        Spanned::new(name.to_owned(), Default::default())
+    }
+
     fn names(list: &[&str]) -> Vec<Spanned<String>> {
-        list.iter().map(|name| Spanned::new((*name).to_owned(), Default::default())).collect()
+        list.iter().map(|name| named(name)).collect()
     }
 
     /// `yes`, `no` or `ask`, what it was about, and the rule.
     fn said(policy: &Policy, wish: &AgentWish) -> (&'static str, String, String) {
-        let AgentVerdict { decision, asks } = verdict(&[("p", policy)], wish);
+        let AgentVerdict { decision, asks } = verdict(&[("p", policy)], wish, &GivenTexts::default());
         let word = match (decision.is_allowed, asks) {
             (true, false) => "yes",
             (false, true) => "ask",
@@ -261,6 +287,28 @@ mod tests {
             assert_eq!(all, (of_deny, of_prompt, of_auto), "{wish:?}");
         }
         assert_eq!(said(&policy, &reach("https://api.example.com:8443/x")).1, "host api.example.com:8443");
-        assert!(verdict(&[], &read("/etc/passwd")).decision.is_allowed && !verdict(&[], &read(".env")).decision.is_allowed);
+        assert!(
+            verdict(&[], &read("/etc/passwd"), &GivenTexts::default()).decision.is_allowed
+                && !verdict(&[], &read(".env"), &GivenTexts::default()).decision.is_allowed
+        );
+    }
+    #[test]
+    fn what_its_model_wrote_is_judged_where_it_asks() {
+        let rule = |of: &str| UntrustedRule { of: named(of), answer: UntrustedAnswer::Ask };
+        let rules = ["commands", "paths", "addresses"].map(rule).to_vec();
+        let policy = Policy { untrusted: rules, permission_mode: Some(PermissionMode::Auto), ..Policy::default() };
+        let mut given = GivenTexts::default();
+        given.add("Run cargo test, and write notes.md. See https://docs.example.com/x.");
+        let asks = |wish: AgentWish| verdict(&[("p", &policy)], &wish, &given).asks;
+        let run = |words: &[&str]| AgentWish::Tool { name: "execute".into(), arguments: json!(words) };
+        assert!(!asks(run(&["cargo", "test"])) && asks(run(&["cargo", "publish"])) && asks(run(&["cargo test; rm x"])));
+        assert!(!asks(AgentWish::Write("notes.md".into())) && asks(AgentWish::Write("Cargo.toml".into())));
+        assert!(!asks(AgentWish::Read("Cargo.toml".into())));
+        assert!(
+            !asks(AgentWish::Reach("https://docs.example.com/x".into())) && asks(AgentWish::Reach("https://docs.example.com/x?a=1".into()))
+        );
+        let fetch = AgentWish::Tool { name: "fetch".into(), arguments: json!(["https://evil.example"]) };
+        let told = verdict(&[("p", &policy)], &fetch, &given).decision;
+        assert_eq!(told.rule, "policy p: untrusted addresses ask, and a model wrote it");
     }
 }

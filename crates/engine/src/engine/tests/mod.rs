@@ -31,4 +31,5 @@ mod table;
 mod talking;
 mod tasking;
 mod tools;
+mod untrusted;
 mod world;

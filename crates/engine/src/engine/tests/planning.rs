@@ -363,6 +363,7 @@ fn data() -> crate::model::Data {
         kind: crate::model::DataKind::Csv,
         table: None,
         pii: vec![],
+        is_untrusted: false,
         columns: Default::default(),
         engine: None,
         header: None,

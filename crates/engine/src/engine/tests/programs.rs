@@ -11,7 +11,7 @@ use crate::model::*;
 use crate::port::{ModelReply, ProgramEnd, ProgramReply, PythonError, PythonReply, RefusedHost};
 use crate::source::Spanned;
 
-fn git(args: &[&str]) -> ProgramCommand {
+pub(super) fn git(args: &[&str]) -> ProgramCommand {
     ProgramCommand {
         program: named("git"),
         args: args.iter().map(|arg| text(arg)).collect(),

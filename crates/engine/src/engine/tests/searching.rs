@@ -14,7 +14,7 @@ fn handbook(search: SearchMode) -> Tool {
     let pattern = |root: &str, rest: &str| Spanned::new(FilePattern { root: root.into(), rest: rest.to_owned() }, Default::default());
     let embed = search.needs_vectors().then(|| named("default"));
     let files = vec![pattern("docs", "**/*.md"), pattern("terms.pdf", "")];
-    Tool { description: None, ..tool(ToolKind::Knowledge(Knowledge { files, given: vec![], search, embed })) }
+    Tool { description: None, ..tool(ToolKind::Knowledge(Knowledge { files, search, embed, ..Knowledge::default() })) }
 }
 
 use crate::source::Spanned;

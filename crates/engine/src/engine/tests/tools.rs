@@ -477,6 +477,7 @@ fn people() -> crate::model::Data {
         kind: crate::model::DataKind::Csv,
         table: None,
         pii: vec![],
+        is_untrusted: false,
         columns: Default::default(),
         engine: None,
         header: None,

@@ -84,25 +84,30 @@ impl World {
     }
 
     pub(super) fn with(plan: Arc<Plan>, options: RunSettings) -> World {
-        World::started(plan, options, None, json!({}), false)
+        World::started(plan, options, None, json!({}), false, false)
     }
 
     /// A world whose run has inputs.
     pub(super) fn given(plan: Arc<Plan>, options: RunSettings, inputs: Value) -> World {
-        World::started(plan, options, None, inputs, false)
+        World::started(plan, options, None, inputs, false, false)
+    }
+
+    /// A world whose run a program asked for, over MCP.
+    pub(super) fn served(plan: Arc<Plan>, inputs: Value) -> World {
+        World::started(plan, options(), None, inputs, false, true)
     }
 
     /// A world whose run cannot start a step.
     pub(super) fn that_cannot_start(plan: Arc<Plan>, failure: Failure) -> World {
-        World::started(plan, options(), Some(failure), json!({}), false)
+        World::started(plan, options(), Some(failure), json!({}), false, false)
     }
 
     /// A world whose journal does not answer.
     pub(super) fn that_keeps_nothing(plan: Arc<Plan>) -> World {
-        World::started(plan, options(), None, json!({}), true)
+        World::started(plan, options(), None, json!({}), true, false)
     }
 
-    fn started(plan: Arc<Plan>, options: RunSettings, failure: Option<Failure>, inputs: Value, keeps_nothing: bool) -> World {
+    fn started(plan: Arc<Plan>, options: RunSettings, failure: Option<Failure>, inputs: Value, keeps_nothing: bool, served: bool) -> World {
         let moment = Moment { wall: start(), ms: 0 };
         let run = Run::new("r_test", plan.clone(), options, moment);
         let mut world = World {
@@ -140,7 +145,7 @@ impl World {
             failure,
             now: start(),
             scripted: false,
-            served: false,
+            served,
             seed: 1,
             deadline_ms: None,
             files: Default::default(),

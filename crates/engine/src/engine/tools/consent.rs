@@ -129,6 +129,7 @@ fn wish(tool: Option<CalledTool>, request: &CallRequest, asks: &[&DecidedAct]) -
         (None, CallRequest::Tools(server)) => (format!("list the tools of server {}", server.name), None),
         (None, CallRequest::Search(search)) => (format!("search {} for {}", search.knowledge, json!(search.query)), None),
         (None, CallRequest::Read(_)) => ("read files".to_owned(), None),
+        (None, CallRequest::Python(call)) if call.is_written_by_model => (format!("run this code: {}", call.code.trim()), None),
         (None, CallRequest::Python(_)) => ("run its code".to_owned(), None),
         (
             None,

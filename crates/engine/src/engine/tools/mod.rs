@@ -6,6 +6,7 @@ pub(crate) mod permissions;
 pub(crate) mod questions;
 pub(crate) mod server_calls;
 pub(crate) mod servers;
+mod untrusted;
 
 use std::path::PathBuf;
 use std::time::Duration;

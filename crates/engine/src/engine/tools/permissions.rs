@@ -128,7 +128,8 @@ impl Run {
             Deed::ReadEach(pattern) => of_act(Act::ReadEach(pattern), format!("read the files {pattern}")),
             Deed::Write(path, size) => of_act(Act::Write(path, *size), format!("write {path}")),
         });
-        Ok(of_tool.into_iter().chain(of_program).chain(of_deeds).collect())
+        let of_arguments = self.untrusted_acts(at, &policies, tool, request);
+        Ok(of_tool.into_iter().chain(of_program).chain(of_deeds).chain(of_arguments).collect())
     }
 
     /// Checks whether a model may be called. Policies do not restrict the model, but a model must not have chosen its host.

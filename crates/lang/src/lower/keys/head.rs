@@ -7,7 +7,7 @@ use super::Thing::{Agent, Channel, Model, Policy, StyleGuide, Table};
 use super::files::TEST_CASE;
 use super::work::{AGENT, FLOW, LIMITS, MODEL, SCORECARD, TOOL};
 use super::{KeyRule, KeyTable, Takes, key};
-use crate::model::{FieldKind, Guarantee, PermissionMode, SandboxMode, SearchMode, SqlEngine};
+use crate::model::{FieldKind, Guarantee, PermissionMode, SandboxMode, SearchMode, SqlEngine, UntrustedAnswer, UntrustedRule};
 
 // A const that names a static inside another value is named itself.
 const EACH_TABLE: &Takes = &Keys(&DATA);
@@ -91,6 +91,7 @@ pub static FIELD: KeyTable = KeyTable::of("field").keys(&[
     key("description", Sentence, "what it is, for people and models"),
     key("example", Constant, "a sample value for people"),
     key("pii", Boolean, "whether it holds personal data"),
+    key("untrusted", Boolean, "whether a stranger wrote it, such as the text of an e-mail"),
     key("items", Field, "the type or rules of a list's elements"),
     key("fields", Fields, "the fields of an object"),
 ]);
@@ -101,6 +102,7 @@ pub static DATA: KeyTable = KeyTable::of("data").keys(&[
     key("sheet", Fixed, "which sheet of an Excel file"),
     key("table", Fixed, "which table of a database file"),
     key("pii", Many(&Name), "columns with personal data"),
+    key("untrusted", Boolean, "whether strangers wrote what is in it"),
     key("columns", Named(&Word(&["text", "number", "integer", "boolean", "date", "datetime"])), "types of columns where guessing is wrong"),
     key("engine", Word(SqlEngine::VARIANTS), "which program answers queries on it"),
 ]);
@@ -111,6 +113,7 @@ pub static KNOWLEDGE: KeyTable = KeyTable::of("knowledge").keys(&[
     key("search", Word(SearchMode::VARIANTS), "words, meaning, or both"),
     key("embed", Of(Model), "the model that makes vectors, for meaning and both"),
     key("description", Sentence, "what the documents hold, for models and people"),
+    key("untrusted", Boolean, "whether strangers wrote them"),
 ]);
 
 /// `person`.
@@ -145,6 +148,22 @@ pub static POLICY: KeyTable = KeyTable::of("policy").keys(&[
     key("network_access", Keys(&NETWORK_ACCESS), "which hosts may be reached"),
     key("sandbox", Word(SandboxMode::VARIANTS), "whether programs are shut in"),
     key("approval_required", Many(&Name), "tools a person must confirm"),
+    key(
+        "untrusted",
+        Either(&[UNTRUSTED_ANSWER, Keys(&UNTRUSTED), Named(&UNTRUSTED_ANSWER)]),
+        "what happens when a model, a tool or a stranger wrote an argument",
+    ),
+]);
+
+const UNTRUSTED_ANSWER: Takes = Word(UntrustedAnswer::VARIANTS);
+
+/// `untrusted` of a policy: beside these the names of tools, with or without some of their arguments.
+static UNTRUSTED: KeyTable = KeyTable::of("untrusted").keys(&[
+    key("addresses", UNTRUSTED_ANSWER, "where requests go: addresses with all that they carry"),
+    key("recipients", UNTRUSTED_ANSWER, "who gets something: e-mail addresses, phone numbers, accounts"),
+    key("commands", UNTRUSTED_ANSWER, "what is run: arguments of programs, code"),
+    key("paths", UNTRUSTED_ANSWER, "which files are written, or named to programs"),
+    key(UntrustedRule::OTHERWISE, UNTRUSTED_ANSWER, "all that no other entry fits"),
 ]);
 
 /// `resource_limits` of a policy.

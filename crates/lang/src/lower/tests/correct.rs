@@ -11,18 +11,18 @@ description: Answers questions about orders.
 imports: [shared/desk.yaml]
 inputs:
   question: { type: text, required: true, min_length: 1, max_length: 2000, pattern: "[a-z]", description: What is asked, example: Where is it? }
-  customer: { type: text, default: c1, pii: true }
+  customer: { type: text, default: c1, pii: true, untrusted: true }
   amounts: { type: list, items: { type: number, minimum: 0, maximum: 9 } }
   kind: { type: text, enum: [open, done], format: email, required: false }
   address: { type: object, fields: { street: text, zip: { type: text, required: false } } }
   day: { type: date, default: "2026-11-18" }
   report: file
 data:
-  customers: { file: data/customers.csv, pii: [name], columns: { zip: text }, engine: sqlite }
+  customers: { file: data/customers.csv, pii: [name], columns: { zip: text }, engine: sqlite, untrusted: true }
   orders: { file: data/orders.xlsx, sheet: All }
   stock: { file: data/stock.sqlite, table: items }
 knowledge:
-  manual: { files: ["docs/**/*.md", terms.pdf], search: both, embed: third, description: How the desk works. }
+  manual: { files: ["docs/**/*.md", terms.pdf], search: both, embed: third, description: How the desk works., untrusted: false }
 person: { id: "{{ inputs.customer }}", language: en, time_zone: UTC, name: Ana, email: a@x.org, phone: "+1" }
 secrets: { DESK_TOKEN: "Token of the desk, from its settings page" }
 conversation: { id: "{{ inputs.customer }}", message: inputs.question, keep: 10, max_tokens: 4000, summary: clerk, store: talks.db }
@@ -155,6 +155,8 @@ policies:
     file_access: { read: ["src/**"], write: [] }
     network_access: { hosts: [x.org] }
     sandbox: required
+    untrusted: { addresses: ask, recipients: deny, commands: ask, paths: ask, otherwise: allow, clock.*: deny, clock.now(zone): ask }
+  lax: { untrusted: ask }
 limits: { deadline: 5m, max_parallel: 2, max_tokens: 1000, max_cost_usd: 0.5, max_steps: 9 }
 guarantees: [secrets_kept, bounded]
 steps:
