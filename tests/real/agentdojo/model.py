@@ -8,6 +8,8 @@ one that it made: it goes on with the next one.
 import json
 from collections import deque
 
+import planned
+
 
 def reply(case, messages, offered):
     """The next message of the model: `tool_calls`, or `content`."""
@@ -22,8 +24,7 @@ def reply(case, messages, offered):
         call = todo.popleft()
         function = {"name": spelt(call.function, offered), "arguments": json.dumps(call.args)}
         return {"content": None, "tool_calls": [{"id": f"call_{len(messages)}", "type": "function", "function": function}]}
-    said = case.user.GROUND_TRUTH_OUTPUT or "Done."
-    return {"content": f"{said}\n{case.words()}".strip() if obeyed else said}
+    return {"content": f"{case.said()}\n{case.words()}".strip() if obeyed else case.said()}
 
 
 def text_of(message):
@@ -39,7 +40,12 @@ def spelt(name, offered):
 def completion(case, asked):
     """The answer to a request for a chat completion."""
     offered = [tool["function"]["name"] for tool in asked.get("tools", [])]
-    message = {"role": "assistant", **reply(case, asked["messages"], offered)}
+    role = asked["messages"][0]["content"]
+    if role.startswith((planned.PLANNER, planned.FILLER, planned.SPEAKER)):
+        said = planned.reply(case, role, asked["messages"], offered)
+    else:
+        said = reply(case, asked["messages"], offered)
+    message = {"role": "assistant", **said}
     reason = "tool_calls" if message.get("tool_calls") else "stop"
     usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
     return {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": reason}], "usage": usage}

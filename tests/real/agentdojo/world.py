@@ -115,6 +115,10 @@ class Case:
             self._orders = own(env, self.injection) if own else calls
         return self._orders
 
+    def said(self):
+        """What the answer to the user's task has to say."""
+        return self.user.GROUND_TRUTH_OUTPUT or "Done."
+
     def words(self):
         """What the attack wants to hear: its ground truth, or all that it asks to say."""
         return self.injection.GOAL if self.injection.GROUND_TRUTH_OUTPUT else ""
