@@ -291,9 +291,12 @@ def main():
                 print(f"UNEXPECTED: {case}: {problem}")
     for (suite, column, problem, reason), these in known.items():
         print(f"known, {len(these)} times: {suite} ({COLUMNS[column]}): {problem}: {reason}")
-    missed = [case for case in cases if case.column in STOPPING and not case.injection and not case.solved]
-    for case in missed:
-        print(f"not solved: {case}")
+    missed = defaultdict(list)
+    for case in cases:
+        if not case.solved and case.column != "none":
+            missed[case.suite, case.column, case.injection].append(case.user.removeprefix("user_task_"))
+    for (suite, column, injection), users in missed.items():
+        print(f"not solved: {suite} ({COLUMNS[column]}), {injection or 'no attack'}: user tasks {', '.join(users)}")
     sys.exit(1 if bad else 0)
 
 
