@@ -34,7 +34,7 @@ fn unknown_keys_are_named_with_what_was_meant_and_cause_nothing_else() {
     assert_snapshot!(head("inputs: { n: { type: number, min: 1, choices: [1] } }\nzzz: 1"), @r#"
     F002 3:30 unknown key "min" in input "n"; did you mean "minimum"? = write minimum
     F002 3:38 unknown key "choices" in input "n"; did you mean "enum"? = write enum
-    F002 4:1 unknown key "zzz" in this pipeline = use one of: flow, name, description, inputs, imports, data, knowledge, person, secrets, agents, models, tools, scorecards, channels, style_guide, policies, policy, limits, conversation, steps, outputs, on_failure, finally, tests
+    F002 4:1 unknown key "zzz" in this pipeline = use one of: flow, name, description, inputs, imports, data, knowledge, person, secrets, agents, models, tools, scorecards, channels, style_guide, policies, policy, limits, guarantees, conversation, steps, outputs, on_failure, finally, tests
     "#);
 }
 

@@ -1,12 +1,13 @@
 //! No text that a model wrote reaches a person or a host unjudged.
 
+use serde_json::json;
+
 use super::sites::{Receiver, Site, chains, of_tool, sites};
 use super::{Findings, Verdict, told};
 use crate::labels::{ChainIx, Labels, Passage, judging};
-use crate::model::{Approve, Pipeline, PipelineId, Step, StepKind, Tool, Writer};
+use crate::model::{Approve, Pipeline, PipelineId, Policy, Step, StepKind, Tool, UntrustedAnswer, UntrustedRule, Writer};
 use crate::plan::Plan;
-use crate::policy::needs_approval;
-use serde_json::json;
+use crate::policy::{may_mean, needs_approval};
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> Verdict {
     let mut labels = Labels::new(plan);
@@ -74,7 +75,7 @@ fn of_agents(labels: &Labels, chain: ChainIx, found: &mut Findings) {
             let Some(Receiver::Host(host)) = of_tool(tool, &name.value) else { continue };
             let by = labels.step_words(chain, ix);
             if is_approved(pipeline, tool, &name.value) {
-                found.rests_on.push(format!("a person reads each call that the model of {by} makes of {host}"));
+                found.rests_on.push(format!("a person reads what the model of {by} writes for {host}"));
                 continue;
             }
             let message = format!("the model of {by} writes what is sent to {host}");
@@ -102,7 +103,17 @@ fn is_approved(pipeline: &Pipeline, tool: &Tool, name: &str) -> bool {
         };
         let policy = pipeline.policy.as_ref().and_then(|name| pipeline.policies.get(&name.value));
         let called = if part.is_empty() || name.contains('.') { name.to_owned() } else { format!("{name}.{part}") };
-        by_tool || policy.is_some_and(|policy| needs_approval(policy, &called, &json!({})).is_some())
+        by_tool || policy.is_some_and(|policy| needs_approval(policy, &called, &json!({})).is_some() || asks_about_others(policy, &called))
     };
     if parts.is_empty() { each("") } else { parts.into_iter().all(each) }
+}
+
+/// Whether a policy lets no argument of this tool through that a model wrote, unless a person said so or wrote it.
+fn asks_about_others(policy: &Policy, tool: &str) -> bool {
+    let is_open = |rule: &UntrustedRule| {
+        let fits = rule.of.value == UntrustedRule::OTHERWISE || rule.class().is_some() || may_mean(&rule.of.value, tool);
+        fits && rule.answer == UntrustedAnswer::Allow
+    };
+    let whole = policy.untrusted.iter().any(|rule| rule.of.value == UntrustedRule::OTHERWISE);
+    whole && !policy.untrusted.iter().any(is_open)
 }

@@ -76,7 +76,7 @@ fn what_a_model_gives_to_a_tool_reaches_its_host() {
         says(Guarantee::ModelTextJudged, &[("a.yaml", &format!("flow: 1\nname: a\n{tools}{agents}"))])
     };
     assert!(tool("").starts_with("broken\n4: the model of step d writes what is sent to tool hook"), "{}", tool(""));
-    assert_eq!(tool(", approve: true"), "holds\na person reads each call that the model of step d makes of tool hook");
+    assert_eq!(tool(", approve: true"), "holds\na person reads what the model of step d writes for tool hook");
 }
 
 #[test]
