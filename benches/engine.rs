@@ -39,7 +39,7 @@ fn main() {
     let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || match arguments.as_slice() {
         // A process of its own, so that its memory is only that of one graph.
         [word, steps] if word == "layered" => layered_alone(steps.parse().unwrap_or(2_000)),
-        [word] if word == "judged" => judged(),
+        [word, ..] if word == "judged" => judged(),
         [word] if word == "plan" => run_planned(1_000, false),
         _ => all(),
     });
