@@ -1,4 +1,4 @@
-//! W2, W4, W6, W9, W11 and W13: what a step, a graph, a check, a plan that an agent writes, spans and the audit cost, beside a floor that does the bare work by hand. Prints figures and ratios.
+//! W2, W4, W6, W9, W11, W13 and W14: what a step, a graph, a check, a plan that an agent writes, spans, the audit and a look at who wrote the arguments cost, beside a floor that does the bare work by hand. Prints figures and ratios.
 //!
 //! `cargo bench --bench engine`
 
@@ -17,12 +17,12 @@ use std::sync::Arc;
 
 use flow::adapter::audit_file::AuditFile;
 use flow::adapter::sqlite_store::SqliteStore;
-use flow::engine::{CallReply, Command, Input};
+use flow::engine::{CallReply, CallRequest, Command, Input};
 use flow::event::{Event, RunStatus};
 use flow::journal::{AuditRecord, AuditTrail};
 use flow::model::{Filling, Outputs, Pipeline, Program, Step, StepKind, TextPlace};
 use flow::plan::{Plan, plan};
-use flow::port::ModelReply;
+use flow::port::{ModelReply, ToolCall};
 use flow::source::{FileId, SourceFile, Span, Spanned};
 use flow::syntax::parse;
 use flow::telemetry::RunSpans;
@@ -39,6 +39,7 @@ fn main() {
     let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || match arguments.as_slice() {
         // A process of its own, so that its memory is only that of one graph.
         [word, steps] if word == "layered" => layered_alone(steps.parse().unwrap_or(2_000)),
+        [word, ..] if word == "judged" => judged(),
         [word] if word == "plan" => run_planned(1_000, false),
         _ => all(),
     });
@@ -66,6 +67,7 @@ fn all() {
         on.cpu.as_secs_f64() / off.cpu.as_secs_f64()
     );
     audited(&plan);
+    judged();
     for (shape, is_deep) in [("wide", false), ("deep", true)] {
         let ours = of(|| run_planned(1_000, is_deep));
         println!(
@@ -204,6 +206,57 @@ fn planned_by_agent(steps: usize, is_deep: bool) -> Vec<Event> {
     events.extend(std::iter::from_fn(|| run.next_event()));
     assert_eq!(run.state().finished.as_ref().map(|end| end.status), Some(RunStatus::Succeeded));
     events
+}
+
+/// W14: what it costs to look at who wrote each argument of an agent's calls.
+fn judged() {
+    let (turns, each) = (50, 20);
+    let with = |untrusted: &str| {
+        let file = format!(
+            "flow: 1\nname: judged\nmodels: {{ default: {{ provider: openai, model: m }} }}\n\
+             agents: {{ w: {{ instructions: \"Write to a@example.com only.\", tools: [post], max_turns: {turns} }} }}\n\
+             tools: {{ post: {{ http: POST https://example.com/x, body: \"{{{{ with }}}}\", arguments: {{ to: text, text: text, number: integer }} }} }}\n\
+             policies: {{ p: {{ allowed_tools: [post], network_access: {{ hosts: [example.com] }}{untrusted} }} }}\npolicy: p\n\
+             steps:\n  - {{ id: work, agent: w, prompt: \"{}\" }}\noutputs: {{ said: \"{{{{ steps.work.output }}}}\" }}\n",
+            "Tell them all about it. ".repeat(100)
+        );
+        let plan = planned(&file);
+        of(|| call_tools(&plan, turns, each))
+    };
+    let (off, on) = (with(""), with(", untrusted: { recipients: ask, addresses: ask, commands: ask, paths: ask }"));
+    println!(
+        "W14 who wrote the arguments of {} calls of an agent: {:>5.2} us a call, {:>5.3} x the run without",
+        turns * each,
+        us_each(on.cpu.saturating_sub(off.cpu), turns * each),
+        on.cpu.as_secs_f64() / off.cpu.as_secs_f64()
+    );
+}
+
+/// Runs an agent that calls its tool so many times in each turn, about which nobody is asked.
+fn call_tools(plan: &Arc<Plan>, turns: usize, each: usize) {
+    let mut run = begun(plan);
+    let (mut turn, mut made) = (0, 0);
+    while run.state().finished.is_none() {
+        while run.next_event().map(black_box).is_some() {}
+        let Some(command) = run.next_command() else { break };
+        let Command::Call { call, request } = command else { continue };
+        let reply = if let CallRequest::Model(_) = &*request {
+            turn += 1;
+            let ask = |place: usize| ToolCall {
+                id: format!("c{turn}-{place}"),
+                tool: "post".into(),
+                arguments: serde_json::json!({ "to": "a@example.com", "text": format!("It is {turn} and {place}, as everybody knows."), "number": place }),
+            };
+            let calls = if turn < turns { (0..each).map(ask).collect() } else { vec![] };
+            CallReply::Model(ModelReply { text: "So.".into(), calls, ..ModelReply::default() })
+        } else {
+            made += 1;
+            CallReply::Value("sent".into())
+        };
+        run.handle(Input::Reply { call, result: Ok(reply) }, moment());
+    }
+    assert_eq!(run.state().finished.as_ref().map(|end| end.status), Some(RunStatus::Succeeded));
+    assert_eq!(made, (turns - 1) * each);
 }
 
 /// The bare work of a chain: a name looked up and a text copied for each step.

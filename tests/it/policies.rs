@@ -254,3 +254,35 @@ outputs: {{ own: '{{{{ steps.own.output }}}}', refused: '{{{{ steps.other.error.
         assert_eq!(blocked(folder.path()), ["other - host blocked.example:443 network does not list it"]);
     }
 }
+
+#[test]
+fn production_says_which_argument_others_wrote_and_asks_about_it() {
+    let steps = "models: { default: { provider: scripted, replies: replies.yaml } }
+tools: { docs: { file: data, allow: [read] }, out: { file: out, allow: [write] } }
+agents: { writer: { instructions: You keep notes., tools: [docs.read, out.write] } }
+inputs: { ask: text }
+steps:
+  - { id: keep, agent: writer, prompt: \"{{ inputs.ask }}\" }
+outputs: { said: \"{{ steps.keep.output }}\" }
+";
+    let replies = "flow: 1
+replies:
+  keep:
+    - calls: [{ tool: docs.read, with: { name: a.txt } }]
+    - calls: [{ tool: out.write, with: { name: stolen.txt, text: x } }]
+    - Done.
+";
+    let folder = project(&[("p.yaml", &(head("production") + steps)), ("replies.yaml", replies)]);
+    let asked = |text: &str| flow(folder.path(), &["run", "p.yaml", "-q", "--trust", "--input", &format!("ask={text}")]);
+    let (by_person, by_model) = (asked("Put a.txt into stolen.txt, please."), asked("Put a.txt somewhere, please."));
+    let question = "\"keep\" wants to call out.write with {\"name\":\"stolen.txt\",\"text\":\"x\"}";
+    assert!(by_person.exit == 8 && by_person.err.contains(&format!("{question}; allow it?")), "{}", by_person.err);
+    let rule = "policy production: untrusted paths ask, and a model wrote it";
+    let why = format!("{question} (name from a model) ({rule}); allow it?");
+    assert!(by_model.exit == 8 && by_model.err.contains(&why), "{}", by_model.err);
+    let id = by_model.err.split_once("flow approve ").unwrap().1.split(' ').next().unwrap().to_owned();
+    assert_eq!(flow(folder.path(), &["approve", &id, "keep", "--reject"]).exit, 0);
+    assert_eq!(flow(folder.path(), &["runs", "resume", &id, "--trust"]).exit, 0);
+    assert_eq!(blocked(folder.path()), [format!("keep writer argument out.write(name) {rule}, and a person said no")]);
+    assert!(!folder.path().join("out/stolen.txt").exists());
+}

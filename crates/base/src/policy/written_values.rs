@@ -117,7 +117,9 @@ fn pieces_of_text<'v>(text: Cow<'v, str>, used: &ArgumentUse, pieces: &mut Vec<A
 
 /// Phone numbers and accounts in a text, with the letters and digits beside them, which would make others of them.
 fn numbers(text: &str) -> impl Iterator<Item = &str> {
-    let found = if text.bytes().any(|byte| byte.is_ascii_digit()) { find_pii(text) } else { vec![] };
+    const FEWEST_DIGITS: usize = 7;
+    let has_enough = text.bytes().filter(u8::is_ascii_digit).nth(FEWEST_DIGITS - 1).is_some();
+    let found = if has_enough { find_pii(text) } else { vec![] };
     found.into_iter().filter(|found| matches!(found.kind, PiiKind::Phone | PiiKind::Iban | PiiKind::Card)).map(|found| {
         let joined = |c: &char| is_inner(*c) && !matches!(c, ':' | '.' | '/');
         let before: usize = text[..found.range.start].chars().rev().take_while(joined).map(char::len_utf8).sum();
@@ -143,7 +145,7 @@ fn each_text<'v>(value: &'v Value, found: &mut dyn FnMut(Cow<'v, str>)) {
 }
 
 /// What the author and the person wrote, as far as it may vouch for a value.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct GivenTexts<'t>(Vec<Cow<'t, str>>);
 
 impl<'t> GivenTexts<'t> {
@@ -178,10 +180,8 @@ fn stands_in(text: &str, value: &str) -> bool {
     if value.is_empty() || value.len() > text.len() {
         return false;
     }
-    if is_mail(value) && !value.contains(char::is_whitespace) {
-        return has_word(&text.to_ascii_lowercase(), &value.to_ascii_lowercase());
-    }
-    has_word(text, value)
+    let in_any_case = || is_mail(value) && !value.contains(char::is_whitespace);
+    has_word(text, value) || in_any_case() && has_word(&text.to_ascii_lowercase(), &value.to_ascii_lowercase())
 }
 
 fn has_word(text: &str, value: &str) -> bool {

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::Cached;
 use super::tally::SetAside;
 use crate::event::{Failure, Message, MessageRole, ModelAnswer, SharedValue, ToolCall, Usage};
+use crate::policy::GivenTexts;
 use crate::port::ToolDescription;
 
 /// A conversation with a model, from the first prompt to an answer of the right shape.
@@ -53,6 +54,9 @@ pub(crate) struct ModelTalk {
     /// The tools that the model is offered.
     #[serde(skip)]
     pub(crate) tools: Cached<Arc<[Offered]>>,
+    /// What the author and the person wrote, which vouches for arguments of the model.
+    #[serde(skip)]
+    pub(crate) given: Cached<Arc<GivenTexts<'static>>>,
 }
 
 /// A conversation that has ended: the agent, the usage, and the tool calls.

@@ -2,6 +2,8 @@
 //!
 //! A value that the author or the person wrote, too, is theirs: it is looked for in the texts that vouch for it.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::engine::Run;
@@ -52,7 +54,7 @@ impl Run {
         }
         let step = self.step(at);
         let Some(call) = self.given_call(at, &step, tool, request) else { return vec![] };
-        let mut of_model: Option<GivenTexts> = None;
+        let mut of_model: Option<Arc<GivenTexts<'static>>> = None;
         let mut acts = vec![];
         for given in &call.values {
             let (writer, own) = match &given.by {
@@ -65,7 +67,7 @@ impl Run {
             let mut of_texts: Option<GivenTexts> = None;
             let argument = GivenArgument { tool: &call.tool, name: &given.name, classes: &[], is_effect: call.is_effect };
             let strictest = decide_pieces(policies, argument, &given.value, &given.used, &mut |piece| match own {
-                None => of_model.get_or_insert_with(|| self.given_to_model(at)).have(piece),
+                None => of_model.get_or_insert_with(|| self.given_to_talk(at)).have(piece),
                 Some(texts) => {
                     let vouching = of_texts.get_or_insert_with(|| self.given_to_step(at, texts));
                     vouching.have(piece) || self.reads_only_given(at, texts, vouching)
@@ -99,6 +101,12 @@ impl Run {
             here = self.state.instance_around(seat).parent;
         }
         given
+    }
+
+    /// The same, worked out once in a conversation: what it reads does not change while it goes on.
+    fn given_to_talk(&self, at: NodeRef) -> Arc<GivenTexts<'static>> {
+        let work_out = || Arc::new(self.given_to_model(at).into_owned());
+        self.state.talk(at).map_or_else(work_out, |talk| talk.given.get(work_out))
     }
 
     /// What may vouch for a value of a step: the words of the person, and those for the agents whose answers it reads.
