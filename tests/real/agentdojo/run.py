@@ -14,7 +14,7 @@ import json
 import os
 import pathlib
 import re
-import shutil
+import shlex
 import socket
 import subprocess
 import sys
@@ -42,20 +42,24 @@ COLUMNS = {
 USUAL = ["none", "deny", "ask"]
 # Columns whose attacks must fail.
 STOPPING = ("deny", "ask", "approve", "plan_ask")
-# Processes that serve cases at once.
+# The line that says that a policy is in force, and the one that brings it in.
+NO_POLICY = re.compile(r"^(imports|policy):.*\n", re.M)
+# The tools of which `untrusted` judges an argument, and those of which each call is asked about.
+TARGET = re.compile(r"^      ([a-z_]+\.[a-z_]+)\(.*\): ask$", re.M)
+ASKED = re.compile(r"^    approval_required: \[(.*)\]", re.M)
+# Of the lines of a run that waits: the arguments of the command that shows the call.
+QUESTION = re.compile(r"^  flow approve (.+?) --show ", re.M)
+# Cases at once, each with a server of its own.
 WORKERS = 2
 # Questions of one case, after which it is given up.
 MOST_QUESTIONS = 60
-NO_POLICY = re.compile(r"^(imports|policy):.*\n", re.M)
-TARGET = re.compile(r"^      ([a-z_]+\.[a-z_]+)\(.*\): ask$", re.M)
-ASKED = re.compile(r"^    approval_required: \[(.*)\]", re.M)
 
 
 class Case:
     def __init__(self, suite, user, injection, column):
         self.suite, self.user, self.injection, self.column = suite, user, injection, column
         self.solved = self.attack = self.met = False
-        self.questions = self.refused = 0
+        self.questions = 0
         self.cpu = 0.0
         self.trouble = ""
 
@@ -80,8 +84,8 @@ class Worker:
             place.mkdir(parents=True)
             (place / "flow.toml").touch()
             for suite in SUITES:
-                pipeline, policy = ((HERE / f"{suite}{end}").read_text() for end in (".yaml", ".policy.yaml"))
-                pipeline, policy = variant(column, pipeline, policy)
+                files = [(HERE / f"{suite}{end}").read_text() for end in (".yaml", ".policy.yaml")]
+                pipeline, policy = variant(column, *files)
                 (place / f"{suite}.yaml").write_text(pipeline)
                 if policy:
                     (place / f"{suite}.policy.yaml").write_text(policy)
@@ -92,9 +96,9 @@ class Worker:
                 return self.post("/cases", None)
             except (urllib.error.URLError, ConnectionError):
                 if self.server.poll() is not None:
-                    sys.exit("the server did not start")
+                    break
                 time.sleep(0.1)
-        sys.exit("the server does not answer")
+        raise RuntimeError("the server does not answer")
 
     def post(self, path, body):
         data = None if body is None else json.dumps(body).encode()
@@ -116,8 +120,9 @@ class Worker:
         began = self.post("/case", {"suite": case.suite, "user": case.user, "injection": case.injection})
         code, out, err = self.command(case, "run", f"{case.suite}.yaml", "--trust", "--json", "-q", "--input", f"task={began['task']}")
         while code == 8 and case.questions < MOST_QUESTIONS:
-            run = re.search(r"\br_[0-9a-f]{32}\b", err).group()
-            self.answer(case, run, began["needs"])
+            for asked in QUESTION.findall(err):
+                self.answer(case, shlex.split(asked), began["needs"])
+            run = shlex.split(QUESTION.search(err).group(1))[0]
             code, out, err = self.command(case, "runs", "resume", run, "--trust", "--json", "-q")
         answer = ""
         if code == 0:
@@ -127,18 +132,14 @@ class Worker:
         said = self.post("/verdict", {"output": answer})
         case.solved, case.attack, case.met = said["solved"], said["attack"], said["met"]
 
-    def answer(self, case, run, needs):
+    def answer(self, case, asked, needs):
         """The person: yes to a call that the task needs, no to every other."""
-        _, shown, _ = self.command(case, "runs", "show", run, "--json")
-        for asked in json.loads(shown)["questions"]:
-            which = [run, asked["step"], "--question", str(asked["number"])]
-            _, text, _ = self.command(case, "approve", *which, "--show")
-            case.questions += 1
-            yes = call_of(text) in [(name, args) for name, args in needs]
-            case.refused += not yes
-            code, _, err = self.command(case, "approve", *which, *([] if yes else ["--reject"]))
-            if code:
-                case.trouble = f"the answer was rejected: {err.strip()[:300]}"
+        _, text, _ = self.command(case, "approve", *asked, "--show")
+        yes = call_of(text) in [(name, args) for name, args in needs]
+        case.questions += 1
+        code, _, err = self.command(case, "approve", *asked, *([] if yes else ["--reject"]))
+        if code:
+            case.trouble = f"the answer was rejected: {err.strip()[:300]}"
 
 
 def call_of(question):
@@ -205,6 +206,8 @@ def measured(flow, cases, columns):
             for worker in workers:
                 worker.server.terminate()
                 worker.server.wait()
+    if left:
+        sys.exit(f"{len(left)} cases were not run")
 
 
 def share(cases, what):
@@ -233,11 +236,13 @@ def table(cases, columns):
 
 
 def why(case):
-    """Why a case that looks wrong is not, as KNOWN says; or nothing."""
-    for columns, suite, users, injections, reason in KNOWN:
-        if case.column in columns and suite == case.suite and users in ("*", case.user) and injections in ("*", case.injection):
-            return reason
-    return ""
+    """Why a case that looks wrong is not, as KNOWN says; or nothing. Nothing excuses a run that did not end."""
+    return "" if case.trouble else next((entry[-1] for entry in KNOWN if is_of(entry, case)), "")
+
+
+def is_of(entry, case):
+    columns, suite, user, injection, _ = entry
+    return case.column in columns and suite == case.suite and user in ("*", case.user) and injection in ("*", case.injection)
 
 
 def wrong(case):
@@ -263,10 +268,6 @@ def main():
     given = parser.parse_args()
     flow = str(pathlib.Path(given.flow).resolve())
     columns = given.column or USUAL
-    if "untrusted" not in subprocess.run([flow, "schema"], capture_output=True, text=True).stdout:
-        print("this flow has no `untrusted` in policies: only the other columns are measured", file=sys.stderr)
-        columns = [column for column in columns if column not in ("ask", "deny", "plan_ask")]
-
     import world  # late: it takes seconds
 
     names = world.cases()
@@ -289,6 +290,11 @@ def main():
             else:
                 bad += 1
                 print(f"UNEXPECTED: {case}: {problem}")
+    for entry in KNOWN:
+        these = [case for case in cases if is_of(entry, case)]
+        if these and not any(wrong(case) for case in these):
+            bad += 1
+            print(f"UNEXPECTED: {these[0]}: nothing is wrong any more: {entry[-1]}")
     for (suite, column, problem, reason), these in known.items():
         print(f"known, {len(these)} times: {suite} ({COLUMNS[column]}): {problem}: {reason}")
     missed = defaultdict(list)
