@@ -28,7 +28,7 @@ const WITHOUT_EDIT: &[(&str, &[&str])] = &[
         "what is missing is the author's to say",
         &[
             "F004", "F014", "F015", "F103", "F108", "F211", "F220", "F305", "F310", "F313", "F320", "F321", "F403", "F404", "F405", "F406",
-            "F407", "F412", "F500", "F506", "F605", "F608", "F614", "F701", "F703", "F705", "F901",
+            "F407", "F412", "F500", "F506", "F605", "F608", "F614", "F701", "F703", "F705", "F706", "F318", "F322", "F901",
         ],
     ),
     ("a number with a unit may mean several units", &["F008"]),
@@ -37,7 +37,8 @@ const WITHOUT_EDIT: &[(&str, &[&str])] = &[
         "the mistake may be here or in another file",
         &[
             "F016", "F017", "F019", "F021", "F025", "F104", "F105", "F106", "F107", "F112", "F113", "F210", "F301", "F304", "F408", "F410",
-            "F411", "F413", "F415", "F416", "F223", "F420", "F422", "F702", "F704",
+            "F411", "F413", "F415", "F416", "F223", "F420", "F422", "F702", "F704", "F224", "F225", "F226", "F227", "F228", "F229", "F319",
+            "F417", "F418", "F419", "F511",
         ],
     ),
     (
@@ -50,7 +51,10 @@ const WITHOUT_EDIT: &[(&str, &[&str])] = &[
     ("a part of the file cannot stay as it is, and no other is plain", &["F022", "F023", "F024", "F200", "F216", "F505"]),
     (
         "it is about what may leave or be done, which nobody decides for the author",
-        &["F314", "F315", "F316", "F600", "F601", "F602", "F603", "F604", "F606", "F607", "F609", "F611", "F612", "F613", "F615", "F616"],
+        &[
+            "F314", "F315", "F316", "F600", "F601", "F602", "F603", "F604", "F606", "F607", "F609", "F611", "F612", "F613", "F615", "F616",
+            "F617", "F317",
+        ],
     ),
 ];
 

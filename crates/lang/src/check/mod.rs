@@ -79,7 +79,11 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
     let of_plan = later.len();
     rules::check(&plan, &mut later);
     if let Some(tests) = &loaded.tests {
-        rules::check_tests(tests, &plan, &mut later);
+        let recorded = path.with_file_name("cassettes").join(path.file_stem().unwrap_or_default());
+        rules::check_tests(tests, &plan, &|case| !files.names(&recorded.join(case)).is_empty(), &mut later);
+    }
+    if let Some(defined) = &loaded.definitions {
+        rules::check_definitions(defined, &mut later);
     }
     if let Some(channel) = &loaded.channel {
         rules::check_channel(channel, &mut later);

@@ -14,11 +14,12 @@ use super::reader::KeyReader;
 use super::reserved::check_reserved;
 use super::steps::{StepScope, steps};
 use super::testing;
-use super::world::{Section, World};
+use super::world::{Definitions, Section, World};
 use crate::diagnostic::Diagnostic;
 use crate::model::{Channel, Filling, Outputs, Pipeline, Shape, TestCase};
 use crate::source::{FileId, Spanned};
 use crate::syntax::Node;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Reads a pipeline file with its imports. Its `hash` stays empty: `load` knows all files that were brought in.
@@ -60,6 +61,19 @@ pub fn pipeline(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &
     pipeline.outputs = outputs(&keys);
     queries::prepare(&lower, &mut pipeline);
     pipeline
+}
+
+/// Definitions by themselves, as a pipeline without steps would have them.
+pub fn definitions_alone(defined: &Definitions, folder: PathBuf, project: PathBuf) -> Pipeline {
+    Pipeline {
+        folder,
+        project,
+        agents: values(defined.agents.clone()),
+        tools: values(defined.tools.clone()),
+        scorecards: values(defined.scorecards.clone()),
+        policies: values(defined.policies.clone()),
+        ..Pipeline::default()
+    }
 }
 
 /// The cases under `tests` of a pipeline file. Its other keys are not looked at.
