@@ -25,7 +25,8 @@ pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
         }
     }
     let most = keys.get("max_length").and_then(|node| node.as_scalar()?.value.as_u64());
-    if let Some(most) = most.filter(|most| length_unit == LengthUnit::SmsSegments && *most >= CHARACTERS_OF_SEGMENT) {
+    let is_in_characters = |most: &u64| *most > 0 && CHARACTERS_OF_SEGMENT.iter().any(|characters| most % characters == 0);
+    if let Some(most) = most.filter(|most| length_unit == LengthUnit::SmsSegments && is_in_characters(most)) {
         let message = format!("max_length: {most} with length_unit: sms_segments is {most} messages, of up to 160 characters each");
         let help = "write the number of messages, such as max_length: 1; or length_unit: characters";
         keys.lower.report(Diagnostic::bad_value(keys.value_span("max_length"), message).help(help));
@@ -50,8 +51,8 @@ pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
 const MODES: [&str; 14] =
     ["truncate", "cut", "clip", "ellipsis", "shorten", "trim", "split", "drop", "error", "fail", "reject", "omit", "ignore", "wrap"];
 
-/// A segment of an SMS has no fewer: a limit from here on was meant in characters.
-const CHARACTERS_OF_SEGMENT: u64 = 67;
+/// Characters of a segment of an SMS, alone and among several: a limit of so many, or of a multiple, was meant in characters.
+const CHARACTERS_OF_SEGMENT: [u64; 4] = [160, 153, 70, 67];
 
 fn split(keys: &KeyReader) -> Option<Split> {
     let split = keys.section("split", &keys::SPLIT)?;

@@ -3,7 +3,7 @@
 use super::giving::{Gives, output_of};
 use super::personal_sources::{PersonalSources, first};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::StepKind;
+use crate::model::{Read, StepKind};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let sources = PersonalSources::of(pipeline);
@@ -36,9 +36,13 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 continue;
             }
             let message = format!("{name} (pii) would appear unmasked in the log through {}", quoted(label));
-            out.push(finding(Code::PiiInLog, read.span, &message).help("use something else, such as person.id or run.id"));
+            out.push(found(read, &message).help("use something else, such as person.id or run.id"));
         }
     }
+}
+
+fn found(read: &Read, message: &str) -> Diagnostic {
+    finding(Code::PiiInLog, read.span, message)
 }
 
 #[cfg(test)]

@@ -130,6 +130,7 @@ mod tests {
             columns: IndexMap::new(),
             engine: None,
             header: None,
+            oddities: vec![],
         }
     }
 

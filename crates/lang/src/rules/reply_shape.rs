@@ -6,7 +6,7 @@ use super::mock_shape::{expects_success, found, is_lost};
 use super::step_paths::{PathEnd, way};
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::gate::result::{ResultContext, answer};
-use crate::model::{Filling, Form, Judging, OnJudgeError, ReplyBody, ReplySet, Step, StepKind, TestFile};
+use crate::model::{Filling, Form, Judging, OnJudgeError, ReplyBody, ReplySet, Shape, Step, StepKind, TestFile};
 
 /// F704, for the replies of tests: those that serve every call of their step, since of a list the next one may be the repair.
 pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
@@ -19,26 +19,25 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
             if case.mocks.get(path).is_some() {
                 continue;
             }
-            out.extend(match &step.kind {
-                StepKind::Agent(asked) => {
-                    let agent = of.pipeline.agents.get(&asked.agent.value);
-                    let shape = asked.output.as_ref().or(agent.and_then(|agent| agent.output.as_ref()));
-                    let is_known = !is_lost(step, ResultContext { agent, called: None });
-                    let wrong = shape.filter(|_| is_known).and_then(|shape| answer(Some(shape), text).err());
-                    wrong.map(|problems| {
-                        let message = format!("the reply for step {} does not match its output: {}", quoted(path), problems.join("; "));
-                        found(reply.span, &message)
-                            .help(format!("write {path}: {{ data: {{ … }} }} with all fields of output and values of their types"))
-                    })
-                }
-                StepKind::Gate(_) => no_verdict(of, step, &text).map(|what| {
-                    let message = format!("the reply for gate {} is {what}, which is no verdict: every criterion fails", quoted(path));
-                    found(reply.span, &message).help(format!("write {path}: passed, or {path}: {{ failed: {{ CRITERION: why }} }}"))
-                }),
-                _ => None,
-            });
+            if let StepKind::Agent(asked) = &step.kind {
+                let agent = of.pipeline.agents.get(&asked.agent.value);
+                let shape = asked.output.as_ref().or(agent.and_then(|agent| agent.output.as_ref()));
+                let Some(shape) = shape.filter(|_| !is_lost(step, ResultContext { agent, called: None })) else { continue };
+                let Err(problems) = answer(Some(shape), text) else { continue };
+                let message = format!("the reply for step {} does not match its output: {}", quoted(path), problems.join("; "));
+                out.push(found(reply.span, &message).help(format!("write {path}: {{ data: {{ {} }} }}", fields(shape))));
+            } else if let Some(what) = no_verdict(of, step, &text) {
+                let message = format!("the reply for gate {} is {what}, which is no verdict: every criterion fails", quoted(path));
+                out.push(found(reply.span, &message).help(format!("write {path}: passed, or {path}: {{ failed: {{ CRITERION: why }} }}")));
+            }
         }
     }
+}
+
+/// The fields that an answer must have, with a place for each value.
+fn fields(shape: &Shape) -> String {
+    let Shape::Fields(fields) = shape else { return "…".to_owned() };
+    fields.iter().filter(|field| field.is_required).map(|field| format!("{}: …", field.name)).collect::<Vec<_>>().join(", ")
 }
 
 /// What a reply says, where nothing is filled in.

@@ -56,7 +56,7 @@ fn expansion(text: &str, is_inside: bool, is_argument: bool) -> Option<(&str, St
         let help = if is_date {
             "write \"{{ run.today }}\" for the day, or \"{{ run.now }}\" for the time"
         } else {
-            "run the program in a step, and read its output"
+            "put the program into a step, and read its output"
         };
         return Some((whole, help.to_owned()));
     }
@@ -96,7 +96,7 @@ fn redirections(command: &StartedCommand, out: &mut Vec<Diagnostic>) {
         let next = words.get(place + 1).copied().unwrap_or_default();
         let help = match *word {
             "|" | "||" | "&&" if BEHIND.contains(&next) => {
-                "run the second program in a step of its own, or do that with a filter, such as | length"
+                "put the second program into a step of its own, or use a filter such as | length"
             }
             "2>&1" | "&>" | "2>/dev/null" => "remove it: what a program prints on standard error is in details.stderr of its step",
             ">" | ">>" if place + 2 == words.len() && place > 0 => {

@@ -12,10 +12,10 @@ const LEAST: Duration = Duration::from_millis(50);
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
         let Some(timeout) = step.timeout.filter(|timeout| *timeout < LEAST) else { continue };
-        let is_far = match &step.kind {
-            StepKind::Http(http) => known_address(&http.url.source).is_none_or(|url| !is_here(url.host_str().unwrap_or_default())),
-            StepKind::Agent(_) => pipeline.pipeline.models.values().all(|model| model.provider.scripted().is_none()),
-            _ => false,
+        let is_far = if let StepKind::Http(http) = &step.kind {
+            known_address(&http.url.source).is_none_or(|url| !is_here(url.host_str().unwrap_or_default()))
+        } else {
+            matches!(step.kind, StepKind::Agent(_)) && pipeline.pipeline.models.values().all(|model| model.provider.scripted().is_none())
         };
         if is_far {
             let number = timeout.as_millis();

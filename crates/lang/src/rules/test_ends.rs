@@ -32,7 +32,7 @@ fn exit(case: &TestCase, out: &mut Vec<Diagnostic>) {
     let Some(code) = word.parse().ok().map(|status: RunStatus| status.exit_code()).filter(|code| i64::from(*code) != exit.value) else {
         return;
     };
-    let left_out = if written.is_none() { ", which is expected where status is left out" } else { "" };
+    let left_out = if written.is_none() { " (as is expected without status)" } else { "" };
     let message = format!("test {} can never pass: a run that ends as {word}{left_out} has exit code {code}", quoted(&case.id.value));
     let ends_so = |word: &&&str| word.parse().is_ok_and(|status: RunStatus| i64::from(status.exit_code()) == exit.value);
     let others = RunStatus::VARIANTS.iter().filter(ends_so).copied().collect::<Vec<_>>().join(" or status: ");
@@ -91,7 +91,7 @@ fn failed_gate(case: &TestCase, pipeline: &PipelinePlan, plan: &Plan, out: &mut 
             quoted(&criterion.id.value),
             quoted(path)
         );
-        let help = format!("expect status: {}, or let the judge pass: {path}: passed", RunStatus::QualityNotMet.word());
+        let help = format!("write status: {}, or let the judge pass: {path}: passed", RunStatus::QualityNotMet.word());
         let span = status.map_or(case.id.span, |status| status.span);
         out.push(found(span, &message).related(reply.span, "this reply").help(help));
     }

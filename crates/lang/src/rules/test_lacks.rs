@@ -3,7 +3,7 @@
 use super::mock_shape::expects_success;
 use super::step_paths::{PathEnd, way};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, listed, quoted};
-use crate::model::{Judging, JudgingStep, Model, Provider, StepKind, TestCase, TestFile, ToolKind, ToolName};
+use crate::model::{Judging, Model, Provider, StepKind, TestCase, TestFile, ToolKind, ToolName};
 use crate::plan::sure_steps;
 use crate::source::Span;
 
@@ -54,17 +54,11 @@ const ASKS: &str = "asks a person";
 fn unmocked<'p>(case: &TestCase, pipeline: &'p PipelinePlan) -> Vec<(&'p str, &'static str)> {
     let steps = sure_steps(pipeline).filter(|(_, step)| step.for_each.is_none() && case.mocks.get(&step.id.value).is_none());
     let what = steps.filter_map(|(_, step)| {
-        let what = match &step.kind {
-            StepKind::Approval(_) => ASKS,
-            StepKind::Http(_) => "makes a request",
-            StepKind::Tool(tool) => {
-                let used = pipeline.pipeline.tools.get(&tool.tool.value)?;
-                let is_mocked = case.mocks.get(&tool.tool.value).is_some();
-                matches!(used.kind, ToolKind::Http { .. }).then_some("makes a request").filter(|_| !is_mocked)?
-            }
-            _ => return None,
-        };
-        Some((step.id.value.as_str(), what))
+        let by_tool = if let StepKind::Tool(tool) = &step.kind { pipeline.pipeline.tools.get_key_value(&tool.tool.value) } else { None };
+        let asks_tool = by_tool.is_some_and(|(name, used)| matches!(used.kind, ToolKind::Http { .. }) && case.mocks.get(name).is_none());
+        let makes_request = asks_tool || matches!(step.kind, StepKind::Http(_));
+        let what = if matches!(step.kind, StepKind::Approval(_)) { Some(ASKS) } else { makes_request.then_some("makes a request") };
+        Some((step.id.value.as_str(), what?))
     });
     what.collect()
 }
@@ -79,11 +73,14 @@ fn unanswered<'p>(case: &TestCase, pipeline: &'p PipelinePlan) -> Vec<&'p str> {
     }
     let is_open = |id: &str| case.mocks.get(id).is_none() && case.replies.get(id).is_none();
     let steps = sure_steps(pipeline).filter(|(_, step)| step.for_each.is_none() && is_open(&step.id.value));
-    let asks = steps.filter(|(_, step)| match &step.kind {
-        StepKind::Agent(asked) => file.agents.contains_key(&asked.agent.value) && asked.model.is_none(),
-        kind => matches!(kind.facts().judges, Some(JudgingStep::Gate(gate)) if super::scorecards::known_scorecards(pipeline, gate)
-            .flat_map(|card| &card.criteria)
-            .any(|criterion| criterion.when.is_none() && matches!(criterion.judging, Judging::Judge))),
+    let asks_judge = |gate| {
+        let criteria = super::scorecards::known_scorecards(pipeline, gate).flat_map(|card| &card.criteria);
+        criteria.into_iter().any(|criterion| criterion.when.is_none() && matches!(criterion.judging, Judging::Judge))
+    };
+    let asks = steps.filter(|(_, step)| {
+        let is_agent =
+            matches!(&step.kind, StepKind::Agent(asked) if file.agents.contains_key(&asked.agent.value) && asked.model.is_none());
+        is_agent || matches!(&step.kind, StepKind::Gate(gate) if asks_judge(gate))
     });
     asks.map(|(_, step)| step.id.value.as_str()).collect()
 }

@@ -17,7 +17,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let StepKind::Route(route) = &step.kind else { continue };
         for phrase in route.cases.iter().flat_map(|case| &case.phrases).filter(|phrase| is_pattern(&phrase.value)) {
             let message = format!("phrase {} is looked for word by word, and no regular expression", quoted(&phrase.value));
-            out.push(found(phrase.span, &message).help("list the phrases as people write them: phrases: [feeding time, feed the seals]"));
+            out.push(found(phrase.span, &message).help("write the phrases as people say them: phrases: [feeding time, feed the seals]"));
         }
     }
 }
@@ -26,7 +26,7 @@ fn of_check(check: &Spanned<Check>, out: &mut Vec<Diagnostic>) {
     let (key, texts, help) = match &check.value {
         Check::Contains(texts) => ("contains", texts, "write regex: … with this pattern"),
         Check::NotContains(texts) => {
-            ("not_contains", texts, "list the texts that must not occur, or write an expression such as: \"'EUR' not in text\"")
+            ("not_contains", texts, "write the words that must not occur as a list, or an expression such as: \"'EUR' not in text\"")
         }
         Check::Plain(_)
         | Check::Equals(_)

@@ -200,7 +200,7 @@ impl TreeBuilder<'_> {
         };
         let Some((what, at)) = folded::lost(scalar, key).zip(scalar.header) else { return };
         let span = self.span(&(at as usize..at as usize + 1));
-        let found = Diagnostic::new(Code::YamlTrap, span, what).help("write \"|\" instead of \">\": it keeps the lines");
+        let found = findings::yaml_trap(span, what).help("write \"|\" instead of \">\": it keeps the lines");
         self.report(found.proposed_fix(vec![(span, "|".to_owned())]));
     }
 
@@ -212,9 +212,12 @@ impl TreeBuilder<'_> {
         });
         let Some(trap) = traps::find(text, keys) else { return false };
         let span = self.span(place);
-        let code = if trap.is_phone { Code::UnquotedPhone } else { Code::YamlTrap };
         let edits = vec![(span, trap.instead.unwrap_or_else(|| format!("\"{text}\"")))];
-        let found = Diagnostic::new(code, span, trap.message).help(trap.help);
+        let found = match trap.is_phone {
+            true => Diagnostic::new(Code::UnquotedPhone, span, trap.message),
+            false => findings::yaml_trap(span, trap.message),
+        };
+        let found = found.help(trap.help);
         self.report(if trap.quotes_are_safe { found.safe_fix(edits) } else { found.proposed_fix(edits) });
         trap.is_phone
     }

@@ -46,7 +46,16 @@ fn with(mut step: Step, change: impl FnOnce(&mut TaskStep)) -> Step {
 pub(super) fn with_tables(mut p: Pipeline, names: &[&str]) -> Pipeline {
     for name in names {
         let file = Spanned::new(format!("{name}.csv").into(), Span::default());
-        let data = Data { file, kind: DataKind::Csv, table: None, pii: vec![], columns: IndexMap::new(), engine: None, header: None };
+        let data = Data {
+            file,
+            kind: DataKind::Csv,
+            table: None,
+            pii: vec![],
+            columns: IndexMap::new(),
+            engine: None,
+            header: None,
+            oddities: vec![],
+        };
         p.data.insert((*name).to_owned(), data);
     }
     p.agents.insert("checker".into(), Agent::default());
