@@ -273,6 +273,16 @@ impl Gaps {
             Code::ChannelImpossible | Code::ChannelConflict | Code::StyleConflict | Code::TestContradicts => {
                 !self.unsound.contains(&diagnostic.span.file)
             }
+            // What lacks or reads nothing may have had it in what was lost.
+            Code::TestLacksAnswer
+            | Code::ConversationUnread
+            | Code::ApprovalIgnored
+            | Code::GateOnInput
+            | Code::ArgumentUnread
+            | Code::DefaultUnused => {
+                let is_lost = self.parts_are_lost || self.keys_are_lost || self.uses_are_lost || self.names_are_lost;
+                !is_lost && !self.unsound.contains(&diagnostic.span.file)
+            }
             Code::UnusedOutput | Code::UnusedInput | Code::UnusedDefinition => !self.uses_are_lost,
             Code::NoOutputFields => !self.shapes_are_lost && !self.names_are_lost,
             _ => true,

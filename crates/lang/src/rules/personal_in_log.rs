@@ -15,10 +15,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         .find(|read| matches!(read.path.as_slice(), [root, name, ..] if root == "inputs" && marked(name)));
     if let Some(read) = named {
         let message = format!("{} (pii) would name the conversation, and the name of a conversation is not masked", read.path.join("."));
-        out.push(
-            finding(Code::PiiInLog, read.span, &message)
-                .help("use an id that is not personal, such as person.id or a number of the customer"),
-        );
+        out.push(found(read, &message).help("use an id that is not personal, such as person.id or a number of the customer"));
     }
     for planned in &pipeline.steps {
         let step = &planned.step;
