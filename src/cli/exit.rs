@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::event::RunStatus;
+use crate::event::{NOT_STARTED, RunStatus};
 use crate::port::StoreError;
 
 /// All codes, for `--help`.
@@ -42,16 +42,16 @@ pub enum Exit {
 impl Exit {
     /// Every code with its number and meaning.
     pub const TABLE: [(Exit, u8, &'static str); 11] = [
-        (Exit::Ok, 0, "ok"),
+        (Exit::Ok, RunStatus::Succeeded.exit_code(), "ok"),
         (Exit::Findings, 1, "errors in a file, failed test, golden differs"),
-        (Exit::Usage, 2, "wrong command line, inputs or channel, no such person"),
+        (Exit::Usage, NOT_STARTED, "wrong command line, inputs or channel, no such person"),
         (Exit::Internal, 3, "internal error"),
         (Exit::NothingRan, 4, "nothing ran"),
-        (Exit::QualityNotMet, 5, "quality gate not met"),
-        (Exit::Failed, 6, "run failed"),
-        (Exit::LimitReached, 7, "timeout or budget"),
+        (Exit::QualityNotMet, RunStatus::QualityNotMet.exit_code(), "quality gate not met"),
+        (Exit::Failed, RunStatus::Failed.exit_code(), "run failed"),
+        (Exit::LimitReached, RunStatus::TimedOut.exit_code(), "timeout or budget"),
         (Exit::Waiting, 8, "waiting for an answer"),
-        (Exit::Interrupted, 130, "interrupted (Ctrl-C)"),
+        (Exit::Interrupted, RunStatus::Cancelled.exit_code(), "interrupted (Ctrl-C)"),
         (Exit::Terminated, 143, "interrupted (SIGTERM)"),
     ];
 
@@ -108,13 +108,10 @@ impl Exit {
 
     /// What a run's status means; `terminated`: it was cancelled by SIGTERM.
     pub fn of(status: RunStatus, terminated: bool) -> Exit {
-        match status {
-            RunStatus::Succeeded | RunStatus::Partial => Exit::Ok,
-            RunStatus::QualityNotMet => Exit::QualityNotMet,
-            RunStatus::Failed => Exit::Failed,
-            RunStatus::TimedOut | RunStatus::OverBudget => Exit::LimitReached,
-            RunStatus::Cancelled if terminated => Exit::Terminated,
-            RunStatus::Cancelled => Exit::Interrupted,
+        if terminated && status == RunStatus::Cancelled {
+            return Exit::Terminated;
         }
+        let of_status = Exit::TABLE.iter().find(|(_, number, _)| *number == status.exit_code());
+        of_status.map_or(Exit::Internal, |(exit, ..)| *exit)
     }
 }

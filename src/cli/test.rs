@@ -77,7 +77,6 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
     let how = golden::TrialOptions {
         filter: options.filter.as_deref(),
         update: options.update && options.baseline.is_none(),
-        exit_of: |status| Exit::of(status, false).number(),
         ports: world::ports(
             Arc::new(Silent),
             own_files(Path::new("."), None, shared.env_file.as_deref(), None)?,

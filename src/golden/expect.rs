@@ -4,20 +4,20 @@ use serde_json::Value;
 
 use super::file::one_text;
 use super::outcome::Complaint;
-use super::play::{NOT_STARTED, Played, TrialEnding};
+use super::play::{Played, TrialEnding};
 use super::suite::{Suite, Trial};
 use crate::channel::Output;
 use crate::diagnostic::{did_you_mean, visible};
 use crate::engine::MissingReply;
-use crate::event::{RunEnd, RunStatus};
+use crate::event::{NOT_STARTED, RunEnd};
 use crate::gate::{self, Fill, FilledCheck, JudgedText};
 use crate::model::{Check, Expect, Filling, Text};
 use crate::report::Diff;
 use crate::source::Spanned;
 use crate::template::{self, FillError, Scope};
 
-/// What is not as expected. `exit_of` gives the exit code of a status.
-pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played, exit_of: fn(RunStatus) -> u8) -> Vec<Complaint> {
+/// What is not as expected.
+pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Complaint> {
     let case = &suite.test.cases[trial.case];
     let expect = case.expect.clone().unwrap_or_default();
     let mut complaints = noted(played);
@@ -36,7 +36,7 @@ pub(super) fn compare(suite: &Suite, trial: &Trial, played: &Played, exit_of: fn
     };
     let mut comparing = Comparing { suite, trial, played, end, expect: &expect, complaints };
     comparing.status();
-    comparing.exit(exit_of);
+    comparing.exit();
     comparing.refined();
     comparing.steps();
     comparing.outputs();
@@ -115,8 +115,8 @@ impl Comparing<'_> {
         }
     }
 
-    fn exit(&mut self, exit_of: fn(RunStatus) -> u8) {
-        let found = i64::from(exit_of(self.end.status));
+    fn exit(&mut self) {
+        let found = i64::from(self.end.status.exit_code());
         if let Some(exit) = self.expect.exit.as_ref().filter(|exit| exit.value != found) {
             self.complain(exit, format!("exit: expected {}, found {found}", exit.value));
         }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::file::one_text;
 use super::outcome::{Complaint, Tally};
-use super::play::{NOT_STARTED, Played, TrialEnding};
-use crate::event::Usage;
+use super::play::{Played, TrialEnding};
+use crate::event::{NOT_STARTED, Usage};
 
 /// How many lines of one case tell what flickers.
 const MOST_TOLD: usize = 30;

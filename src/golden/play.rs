@@ -22,8 +22,6 @@ use crate::runtime::{VirtualRun, first_event, told_from_project};
 
 /// The time of a test that has no `now`: a Monday morning.
 const NOW: &str = "2026-01-05T09:00:00Z";
-/// The exit code of a run that cannot start: its inputs, channel or person are not what the pipeline asks for.
-pub(super) const NOT_STARTED: u8 = 2;
 
 /// What became of a trial.
 #[derive(Default)]

@@ -113,7 +113,7 @@ fn try_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOption
 fn play_one(suite: &Suite, trial: &Trial, world: &Blocking, options: &TrialOptions, number: u64) -> Tried {
     let case = &suite.test.cases[trial.case];
     let mut played = play(suite, trial, world, options, number);
-    let mut complaints = expect::compare(suite, trial, &played, options.exit_of);
+    let mut complaints = expect::compare(suite, trial, &played);
     complaints.append(&mut played.untaped);
     complaints.extend(leftover::unasked(suite, trial, &played));
     let ended_well = expect::ended_as_expected(&case.expect.clone().unwrap_or_default(), &played.ending);

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use crate::adapter::disk_files::DiskFiles;
 use crate::adapter::files::{FileError, cannot, open, stays_in, yaml_files};
 use crate::driver::Ports;
-use crate::event::RunStatus;
 use crate::load::Loaded;
 use crate::model::{Channel, Channels, Model, Pipeline, Policy, TestCase, TestFile};
 use crate::plan::Plan;
@@ -90,8 +89,6 @@ pub struct TrialOptions<'a> {
     pub filter: Option<&'a str>,
     /// Write goldens instead of comparing with them.
     pub update: bool,
-    /// The exit code of a status.
-    pub exit_of: fn(RunStatus) -> u8,
     /// Tables and files, and models that are asked live.
     pub ports: Ports,
     /// How often each trial is played; 0 counts as 1.

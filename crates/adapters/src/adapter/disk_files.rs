@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::files::{self, LARGEST, here, read_text};
 use crate::model::FilePattern;
 #[cfg(feature = "data")]
-use crate::model::PreparedQuery;
+use crate::model::{PreparedQuery, TableOddity};
 use crate::port::{Files, ReadFileError, TableSource};
 
 /// Maximum number of names read from a folder.
@@ -50,6 +50,11 @@ impl Files for DiskFiles {
     #[cfg(feature = "data")]
     fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
         super::data::header(table)
+    }
+
+    #[cfg(feature = "data")]
+    fn oddities(&self, table: &TableSource) -> Vec<TableOddity> {
+        super::data::oddities(table)
     }
 
     #[cfg(feature = "data")]

@@ -124,6 +124,12 @@ codes! {
     WholeStep = "F221", "whole-step", Warning, true;
     ElementUnread = "F222", "element-unread", Warning, true;
     QueryNever = "F223", "query-never", Warning, true;
+    ShellWords = "F224", "shell-words", Warning, true;
+    DefaultUnused = "F225", "default-unused", Warning, true;
+    WholeValue = "F226", "whole-value", Warning, true;
+    PathForFile = "F227", "path-for-file", Warning, true;
+    AnyRow = "F228", "any-row", Warning, true;
+    TableContent = "F229", "table-content", Warning, true;
     UnknownReference = "F300", "unknown-reference", Error, false;
     UnusedDefinition = "F301", "unused-definition", Warning, true;
     ToolNotOpen = "F302", "tool-not-open", Error, false;
@@ -138,8 +144,12 @@ codes! {
     ApproveBySilence = "F314", "approve-by-silence", Error, false;
     ToolsOfProgram = "F315", "tools-of-program", Error, false;
     ToolModelPlace = "F316", "tool-model-place", Error, false;
+    ApprovalIgnored = "F317", "approval-ignored", Warning, true;
+    OutputIgnored = "F318", "output-ignored", Warning, true;
+    ArgumentUnread = "F319", "argument-unread", Warning, true;
     HistoryAlone = "F320", "history-alone", Error, false;
     OneConversation = "F321", "one-conversation", Warning, true;
+    ConversationUnread = "F322", "conversation-unread", Warning, true;
     SecondRefinement = "F400", "second-refinement", Error, false;
     RefineNotUpstream = "F401", "refine-not-upstream", Error, false;
     RefineRepeatsEffect = "F402", "refine-repeats-effect", Error, false;
@@ -157,6 +167,9 @@ codes! {
     JudgeIsAuthor = "F414", "judge-is-author", Warning, true;
     DraftPastGate = "F415", "draft-past-gate", Warning, true;
     PatternSlashes = "F416", "pattern-slashes", Warning, true;
+    TextAsPattern = "F417", "text-as-pattern", Warning, true;
+    CheckDescription = "F418", "check-description", Warning, true;
+    GateOnInput = "F419", "gate-on-input", Warning, true;
     ChannelImpossible = "F420", "channel-impossible", Error, false;
     ChannelConflict = "F421", "channel-conflict", Error, false;
     RawSend = "F422", "raw-send", Warning, true;
@@ -172,6 +185,7 @@ codes! {
     CacheHidesEffect = "F508", "cache-hides-effect", Error, false;
     SameKey = "F509", "same-key", Warning, true;
     LimitContradicts = "F510", "limit-contradicts", Warning, true;
+    ShortTimeout = "F511", "short-timeout", Warning, true;
     SecretInFile = "F600", "secret-in-file", Error, true;
     SecretInText = "F601", "secret-in-text", Error, false;
     SecretInAddress = "F602", "secret-in-address", Error, false;
@@ -190,12 +204,14 @@ codes! {
     PlainHttp = "F615", "plain-http", Warning, true;
     OwnFile = "F616", "own-file", Error, false;
     GuaranteeUnmet = "F618", "guarantee-unmet", Error, false;
+    PolicyEntry = "F617", "policy-entry", Warning, true;
     TestUnknownName = "F700", "test-unknown-name", Error, false;
     TestExpectsNothing = "F701", "test-expects-nothing", Error, false;
     GoldenOrphan = "F702", "golden-orphan", Warning, true;
     NoTests = "F703", "no-tests", Info, true;
     MockShape = "F704", "mock-shape", Warning, true;
     TestContradicts = "F705", "test-contradicts", Error, false;
+    TestLacksAnswer = "F706", "test-lacks-answer", Warning, true;
     UnusedSuppression = "F900", "unused-suppression", Warning, true;
     BadSuppression = "F901", "bad-suppression", Error, false;
 }

@@ -26,5 +26,5 @@ pub use limit::{Bound, Canceller, Limit};
 pub use marks::Marks;
 pub use parts::{FormRequest, Message, ModelAnswer, ServerQuestion, ServerQuestions, ServerTool, ToolCall, Usage, Verdict};
 pub use start::{RunOrigin, RunStart, StyleUsed, TapeOf};
-pub use status::RunStatus;
+pub use status::{NOT_STARTED, RunStatus};
 pub use trace::{TraceContext, span_id, trace_id};

@@ -18,7 +18,21 @@ pub enum RunStatus {
     Succeeded,
 }
 
+/// The exit code of a run that does not start: its inputs, channel or person are not what the pipeline asks for.
+pub const NOT_STARTED: u8 = 2;
+
 impl RunStatus {
+    /// The exit code of a run that ended so; of one that was cancelled by SIGTERM it is another.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            RunStatus::Succeeded | RunStatus::Partial => 0,
+            RunStatus::QualityNotMet => 5,
+            RunStatus::Failed => 6,
+            RunStatus::TimedOut | RunStatus::OverBudget => 7,
+            RunStatus::Cancelled => 130,
+        }
+    }
+
     /// How it ended, as a verb for the sentence about it: `pipeline "x" timed out`.
     pub fn verb(self) -> &'static str {
         match self {

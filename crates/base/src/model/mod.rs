@@ -68,7 +68,7 @@ pub use own::{Named, Touch, is_code, is_data, is_table, loads_code, logins, name
 pub use phrase::{contains_phrase, phrase_words};
 pub use pipeline::{
     ActKind, Data, DataKind, Limits, Outputs, PERSONAL, PermissionMode, Person, PersonSource, Pipeline, PipelineId, Policy, Program,
-    SandboxMode, SecretReader, SqlEngine, VARIABLES, is_own_variable,
+    SandboxMode, SecretReader, SqlEngine, TableOddity, VARIABLES, is_own_variable,
 };
 pub use planning::{PlanRules, PlanStep, PlanStrategy, ToolParameters, Usable, WrittenPlan, WrittenStep};
 pub use program::{OutputWord, ProgramCommand, ProgramOutput, PythonCode, PythonNeeds, StartedBy, StartedCommand};

@@ -246,6 +246,27 @@ pub struct Data {
     pub engine: Option<SqlEngine>,
     /// The columns that the file has now; `None`: nobody looked, since nothing names one, or they cannot be read.
     pub header: Option<Vec<String>>,
+    /// What in the file is read otherwise than it looks, as far as a check looks into it.
+    pub oddities: Vec<TableOddity>,
+}
+
+/// What in a file of rows is read otherwise than it looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TableOddity {
+    /// It cannot be read: what is wrong and what to do, as the step that reads it would say.
+    Unreadable(String),
+    /// Two columns have one name; the second is read under another.
+    Repeated {
+        /// The name in the file.
+        column: String,
+        /// The name in queries.
+        read_as: String,
+    },
+    /// The texts of a column are numbers with a decimal comma, which this file does not allow.
+    DecimalComma {
+        /// Its name.
+        column: String,
+    },
 }
 
 /// What a data file is.

@@ -25,12 +25,16 @@ pub struct Step {
     pub for_each: Option<ForEach>,
     /// Time for one attempt.
     pub timeout: Option<Duration>,
+    /// Where that is written; of a step that does not say it, the step.
+    pub timeout_span: Span,
     /// Time for all attempts and waits.
     pub deadline: Option<Duration>,
     /// Retries as written; see `Retry` for defaults by kind.
     pub retry: Option<Retry>,
     /// What a failure means for the run.
     pub on_failure: OnFailure,
+    /// Where that is written; of a step that does not say it, the step.
+    pub on_failure_span: Span,
     /// How long an equal step's result is used again.
     pub cache: Option<Duration>,
     /// Label in the record.

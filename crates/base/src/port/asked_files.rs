@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::TableSource;
 use super::files::{Files, ReadFileError};
-use crate::model::{FilePattern, PreparedQuery};
+use crate::model::{FilePattern, PreparedQuery, TableOddity};
 
 /// Everything that a check asked for: as long as none of it changes, the check gives the same.
 #[derive(Debug, Clone, Default)]
@@ -83,6 +83,11 @@ impl Files for AskedFiles<'_> {
     fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
         self.note(&table.file);
         self.below.columns(table)
+    }
+
+    fn oddities(&self, table: &TableSource) -> Vec<TableOddity> {
+        self.note(&table.file);
+        self.below.oddities(table)
     }
 
     fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::TableSource;
-use crate::model::{FilePattern, PreparedQuery};
+use crate::model::{FilePattern, PreparedQuery, TableOddity};
 
 /// Files as `load` sees them. Nothing here writes, starts or opens anything but the path it is given.
 pub trait Files {
@@ -28,6 +28,10 @@ pub trait Files {
     /// The columns of a table: of its file only the first line, the sheet or the schema is looked at. `None`: they cannot be read.
     fn columns(&self, _: &TableSource) -> Option<Vec<String>> {
         None
+    }
+    /// What in the file of a table is read otherwise than it looks: in a text of rows, as far as its beginning shows.
+    fn oddities(&self, _: &TableSource) -> Vec<TableOddity> {
+        vec![]
     }
     /// What SQLite says of each of these queries, which it compiles against empty tables with these columns and never runs. `None`: it cannot be
     /// said, since it is too large, or nobody is there to ask. Nothing is read.
@@ -79,6 +83,10 @@ impl Files for Overlay<'_> {
 
     fn columns(&self, table: &TableSource) -> Option<Vec<String>> {
         self.below.columns(table)
+    }
+
+    fn oddities(&self, table: &TableSource) -> Vec<TableOddity> {
+        self.below.oddities(table)
     }
 
     fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {

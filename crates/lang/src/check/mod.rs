@@ -79,7 +79,11 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
     let of_plan = later.len();
     rules::check(&plan, &mut later);
     if let Some(tests) = &loaded.tests {
-        rules::check_tests(tests, &plan, &mut later);
+        let recorded = path.with_file_name("cassettes").join(path.file_stem().unwrap_or_default());
+        rules::check_tests(tests, &plan, &|case| !files.names(&recorded.join(case)).is_empty(), &mut later);
+    }
+    if let Some(defined) = &loaded.definitions {
+        rules::check_definitions(defined, &mut later);
     }
     if let Some(channel) = &loaded.channel {
         rules::check_channel(channel, &mut later);
@@ -268,6 +272,16 @@ impl Gaps {
             Code::NoResult | Code::RouteOpen | Code::TestExpectsNothing | Code::GateNoWayOut => !self.parts_are_lost,
             Code::ChannelImpossible | Code::ChannelConflict | Code::StyleConflict | Code::TestContradicts => {
                 !self.unsound.contains(&diagnostic.span.file)
+            }
+            // What lacks or reads nothing may have had it in what was lost.
+            Code::TestLacksAnswer
+            | Code::ConversationUnread
+            | Code::ApprovalIgnored
+            | Code::GateOnInput
+            | Code::ArgumentUnread
+            | Code::DefaultUnused => {
+                let is_lost = self.parts_are_lost || self.keys_are_lost || self.uses_are_lost || self.names_are_lost;
+                !is_lost && !self.unsound.contains(&diagnostic.span.file)
             }
             Code::UnusedOutput | Code::UnusedInput | Code::UnusedDefinition => !self.uses_are_lost,
             Code::NoOutputFields => !self.shapes_are_lost && !self.names_are_lost,

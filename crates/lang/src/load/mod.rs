@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{self, Diagnostic};
-use crate::lower::{self, FileKind};
-use crate::model::{Channel, Program, Settings, StyleGuide, TestFile};
+use crate::lower::{self, FileKind, World};
+use crate::model::{Channel, Pipeline, Program, Settings, StyleGuide, TestFile};
 use crate::port::{Files, ReadFileError};
 use crate::source::{FileId, SourceFile, Sources, Span, Spanned};
 use world::Loader;
@@ -41,6 +41,8 @@ pub struct Loaded {
     pub channel: Option<Channel>,
     /// The style guide, if the file is one.
     pub style_guide: Option<StyleGuide>,
+    /// The definitions, if the file holds nothing else: those of a pipeline without steps.
+    pub definitions: Option<Pipeline>,
     /// What is wrong, sorted.
     pub diagnostics: Vec<Diagnostic>,
     /// Where each imported file is imported; see [`add_ways`].
@@ -89,6 +91,7 @@ pub fn load(path: &Path, project: &Path, files: &dyn Files) -> Loaded {
         tests: root.tests,
         channel: root.channel,
         style_guide: root.style_guide,
+        definitions: root.definitions,
         diagnostics: loader.diagnostics,
         imported_at: loader.imported_at,
         cut_off: loader.cut_off,
@@ -155,11 +158,12 @@ struct Root {
     tests: Option<TestFile>,
     channel: Option<Channel>,
     style_guide: Option<StyleGuide>,
+    definitions: Option<Pipeline>,
 }
 
 impl Root {
     fn of(kind: FileKind) -> Root {
-        Root { kind, tests: None, channel: None, style_guide: None }
+        Root { kind, tests: None, channel: None, style_guide: None, definitions: None }
     }
 }
 
@@ -186,7 +190,10 @@ impl Loader<'_> {
                 root.style_guide = self.lowering(file, lower::style_guide);
             }
             FileKind::Replies => drop(self.lowering(file, lower::replies)),
-            FileKind::Definitions => drop(self.load_definitions(file)),
+            FileKind::Definitions => {
+                let defined = self.load_definitions(file);
+                root.definitions = Some(lower::definitions_alone(&defined, World::folder(self, file), World::project(self)));
+            }
         }
         root
     }

@@ -9,7 +9,9 @@ use super::hash::{hash, texts};
 use super::paths::{normalised, real, shown};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::lower::{self, Definitions, FileKind, OtherFileError, World, kind_of};
-use crate::model::{Channel, Data, FilePattern, Pipeline, PipelineId, PreparedQuery, Program, Replies, StyleGuide, Touch, own_by_name};
+use crate::model::{
+    Channel, Data, FilePattern, Pipeline, PipelineId, PreparedQuery, Program, Replies, StyleGuide, TableOddity, Touch, own_by_name,
+};
 use crate::port::{Files, ReadFileError, TableSource};
 use crate::source::{FileId, Sources, Span};
 use crate::syntax::{self, Node, NodeKind};
@@ -298,6 +300,10 @@ impl World for Loader<'_> {
     }
 
     fn path(&self, from: FileId, path: &str) -> Result<PathBuf, OtherFileError> {
+        if path == "~" || path.starts_with("~/") || path.starts_with('$') {
+            let why = "no shell expands it, so it would be the name of a folder here".to_owned();
+            return Err(OtherFileError::Because(why, "write the path from the folder of this file, inside the project, such as ../data"));
+        }
         let path = normalised(&self.folder(from).join(path));
         let place = real(&path, self.files);
         match self.roots.iter().find_map(|root| place.strip_prefix(root).ok()) {
@@ -315,6 +321,12 @@ impl World for Loader<'_> {
         // What is outside the project is reported, and not opened.
         let place = self.files.real_path(&data.file.value)?;
         self.roots.iter().any(|root| place.starts_with(root)).then(|| self.files.columns(&TableSource::of(name, data)))?
+    }
+
+    fn oddities(&self, name: &str, data: &Data) -> Vec<TableOddity> {
+        let place = self.files.real_path(&data.file.value);
+        let is_inside = place.is_some_and(|place| self.roots.iter().any(|root| place.starts_with(root)));
+        if is_inside { self.files.oddities(&TableSource::of(name, data)) } else { vec![] }
     }
 
     fn prepare(&self, tables: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {

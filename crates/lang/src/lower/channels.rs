@@ -5,7 +5,7 @@ use super::keys;
 use super::reader::KeyReader;
 use super::world::World;
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::model::{Channel, Features, INDICATOR, MOST_PARTS, Markup, Split, TOO_LONG};
+use crate::model::{Channel, Features, INDICATOR, LengthUnit, MOST_PARTS, Markup, Split, TOO_LONG};
 use crate::source::FileId;
 use crate::syntax::Node;
 
@@ -18,6 +18,18 @@ pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
     let length_unit = keys.choice("length_unit").unwrap_or_default();
     if let Some(text) = keys.sentence("too_long") {
         as_it_stands(&keys, "too_long", &text, "write words without braces");
+        if MODES.contains(&text.trim()) {
+            let message = format!("too_long is the sentence that ends a text cut short, so people would read {}", quoted(&text));
+            let help = "write a sentence for people, such as: The rest was left out.";
+            keys.lower.report(Diagnostic::bad_value(keys.value_span("too_long"), message).help(help));
+        }
+    }
+    let most = keys.get("max_length").and_then(|node| node.as_scalar()?.value.as_u64());
+    let is_in_characters = |most: &u64| *most > 0 && CHARACTERS_OF_SEGMENT.iter().any(|characters| most % characters == 0);
+    if let Some(most) = most.filter(|most| length_unit == LengthUnit::SmsSegments && is_in_characters(most)) {
+        let message = format!("max_length: {most} with length_unit: sms_segments is {most} messages, of up to 160 characters each");
+        let help = "write the number of messages, such as max_length: 1; or length_unit: characters";
+        keys.lower.report(Diagnostic::bad_value(keys.value_span("max_length"), message).help(help));
     }
     let channel = Channel {
         name: String::new(),
@@ -34,6 +46,13 @@ pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
     };
     name.map(|name| Channel { name: name.value, span: name.span, ..channel })
 }
+
+/// Ways to shorten a text, in other systems.
+const MODES: [&str; 14] =
+    ["truncate", "cut", "clip", "ellipsis", "shorten", "trim", "split", "drop", "error", "fail", "reject", "omit", "ignore", "wrap"];
+
+/// Characters of a segment of an SMS, alone and among several: a limit of so many, or of a multiple, was meant in characters.
+const CHARACTERS_OF_SEGMENT: [u64; 4] = [160, 153, 70, 67];
 
 fn split(keys: &KeyReader) -> Option<Split> {
     let split = keys.section("split", &keys::SPLIT)?;
@@ -52,7 +71,7 @@ fn split(keys: &KeyReader) -> Option<Split> {
 
 fn markup(keys: &KeyReader) -> Markup {
     let Some(markup) = keys.section("markup", &keys::MARKUP) else { return Markup::default() };
-    let mark = |key| slots(&markup, key, &["text"]);
+    let mark = |key| slots(&markup, key, &["text"]).inspect(|mark| one_tag(&markup, key, mark));
     Markup {
         bold: mark("bold"),
         italic: mark("italic"),
@@ -64,6 +83,17 @@ fn markup(keys: &KeyReader) -> Markup {
         table: markup.word("table").map(str::to_owned),
         escape: characters(&markup, "escape"),
         lookalike: characters(&markup, "lookalike"),
+    }
+}
+
+/// A mark is put on both sides of the text, so an opening tag alone would be there twice.
+fn one_tag(markup: &KeyReader, key: &str, mark: &str) {
+    let name = mark.trim().strip_prefix('<').and_then(|rest| rest.strip_suffix('>')).unwrap_or_default();
+    let element = name.split_whitespace().next().unwrap_or_default();
+    if !element.is_empty() && element.chars().all(|c| c.is_ascii_alphanumeric()) {
+        let message = format!("{key} {} is put on both sides of the text, so the tag is never closed", quoted(mark));
+        let help = format!("write \"<{name}>{{text}}</{element}>\"");
+        markup.lower.report(Diagnostic::bad_value(markup.value_span(key), message).help(help));
     }
 }
 
@@ -86,10 +116,22 @@ pub(super) fn as_it_stands(keys: &KeyReader, key: &str, text: &str, help: &str) 
         let is_closed = rest.contains('}');
         is_closed && !inside.is_empty() && inside.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | ' '))
     };
-    if text.match_indices('{').any(|(at, _)| has_place((at, &text[at..]))) {
+    if text.match_indices('{').any(|(at, _)| has_place((at, &text[at..]))) || merge_tag(text) {
         let message = format!("{key} is sent as it is written: nothing is filled in for {}", quoted(text));
         keys.lower.report(Diagnostic::bad_value(keys.value_span(key), message).help(help));
     }
+}
+
+/// Whether a text has a place for a name as newsletter tools write it: `*|FNAME|*`, `[FNAME]`, `%FNAME%`, `<<name>>`.
+fn merge_tag(text: &str) -> bool {
+    let between = |start: &str, end: &str, is_loud: bool| {
+        text.match_indices(start).any(|(at, _)| {
+            let Some((inside, _)) = text[at + start.len()..].split_once(end) else { return false };
+            let is_name = |c: char| c == '_' || if is_loud { c.is_ascii_uppercase() } else { c.is_ascii_alphabetic() };
+            inside.chars().count() > 1 && inside.chars().all(is_name)
+        })
+    };
+    between("*|", "|*", false) || between("<<", ">>", false) || between("[", "]", true) || between("%", "%", false)
 }
 
 /// A text with fixed places in single braces; any other name in braces is a finding.

@@ -106,7 +106,11 @@ fn files(keys: &KeyReader) -> Option<ReadStep> {
     let kind = keys.word("type").and(keys.fixed("type"));
     let node = keys.get("read")?;
     for node in node.as_list().unwrap_or(std::slice::from_ref(node)) {
-        keys.lower.text("read", node)?;
+        let text = keys.lower.text("read", node)?;
+        if text.form == Form::Plain && text.source.contains('*') {
+            let message = format!("read takes paths, and {} is a pattern, which is read as the name of one file", quoted(&text.source));
+            return keys.lower.reject(node.span, message, "write a list of paths: read: [../data/a.csv, ../data/b.csv]");
+        }
         stays_inside(keys.lower, node);
     }
     Some(ReadStep { paths: keys.lower.filling(node), kind })

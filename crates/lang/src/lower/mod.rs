@@ -50,7 +50,7 @@ mod tests;
 
 pub use channels::channel;
 pub use definitions::definitions;
-pub use pipeline::{inline_tests, pipeline};
+pub use pipeline::{definitions_alone, inline_tests, pipeline};
 pub use replies::replies;
 pub(crate) use settings::project_settings;
 pub use settings::user_settings;

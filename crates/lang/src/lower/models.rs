@@ -7,6 +7,7 @@ use super::agent_programs;
 use super::context::Lower;
 use super::keys::{self, KeyTable};
 use super::reader::KeyReader;
+use crate::diagnostic::Diagnostic;
 use crate::model::{FailureKind, Model, Price, Provider, Replies, Retry, ToolModel};
 use crate::source::Span;
 use crate::syntax::Node;
@@ -110,6 +111,12 @@ pub fn retry(keys: &KeyReader) -> Option<Retry> {
         .filled_list("on")
         .map(|nodes| nodes.iter().filter_map(|node| retry.lower.word("on", node, FailureKind::RETRYABLE)?.parse().ok()).collect());
     let default = Retry::of_model_calls();
+    let idle: Vec<&str> = ["delay", "backoff", "max_delay", "jitter", "on"].into_iter().filter(|key| retry.has(key)).collect();
+    if let (Some(first), Some(1)) = (idle.first(), retry.get("max_attempts").and_then(|node| node.as_scalar()?.value.as_u64())) {
+        let message = format!("max_attempts: 1 counts the first try, so nothing is tried again and {first} has no effect");
+        let help = "write max_attempts: 2 for one more try; or retry: { max_attempts: 1 } alone, for none";
+        retry.lower.report(Diagnostic::bad_value(retry.value_span("max_attempts"), message).help(help));
+    }
     Some(Retry {
         max_attempts: retry.limit("max_attempts").unwrap_or(default.max_attempts),
         delay: retry.read("delay", Lower::duration_or_zero).unwrap_or(default.delay),

@@ -14,11 +14,12 @@ use super::reader::KeyReader;
 use super::reserved::check_reserved;
 use super::steps::{StepScope, steps};
 use super::testing;
-use super::world::{Section, World};
+use super::world::{Definitions, Section, World};
 use crate::diagnostic::Diagnostic;
 use crate::model::{Channel, Filling, Guarantee, Outputs, Pipeline, Shape, TestCase};
 use crate::source::{FileId, Spanned};
 use crate::syntax::Node;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use strum::VariantNames;
@@ -70,6 +71,19 @@ fn guarantees(keys: &KeyReader) -> Vec<Spanned<Guarantee>> {
     let nodes = keys.filled_list("guarantees").unwrap_or_default();
     let read = |node: &Node| Some(Spanned::new(keys.lower.word("guarantees", node, Guarantee::VARIANTS)?.parse().ok()?, node.span));
     nodes.iter().filter_map(read).collect()
+}
+
+/// Definitions by themselves, as a pipeline without steps would have them.
+pub fn definitions_alone(defined: &Definitions, folder: PathBuf, project: PathBuf) -> Pipeline {
+    Pipeline {
+        folder,
+        project,
+        agents: values(defined.agents.clone()),
+        tools: values(defined.tools.clone()),
+        scorecards: values(defined.scorecards.clone()),
+        policies: values(defined.policies.clone()),
+        ..Pipeline::default()
+    }
 }
 
 /// The cases under `tests` of a pipeline file. Its other keys are not looked at.

@@ -18,6 +18,7 @@ pub fn prepare(lower: &Lower, pipeline: &mut Pipeline) {
         // A workbook is read by a process of its own, which a check starts only for columns that its author names.
         if !data.pii.is_empty() || !data.columns.is_empty() || data.kind != DataKind::Excel && is_read() {
             data.header = lower.world().columns(name, data);
+            data.oddities = lower.world().oddities(name, data);
         }
     }
     let of_duckdb = |query: &str| pipeline.data.iter().any(|(name, data)| data.engine() == SqlEngine::DuckDb && sql::mentions(query, name));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use strum::VariantNames;
 
 use super::aliases::type_alias;
 use super::context::{Lower, quoted};
@@ -11,9 +12,9 @@ use super::patterns::Room;
 use super::reader::KeyReader;
 use crate::diagnostic::{Code, Diagnostic, Near, nearest};
 use crate::gate::{ExceededBound, MOST_WAYS, SchemaBounds, inner_schemas};
-use crate::model::read_json;
+use crate::model::{FieldKind, read_json};
 use crate::source::Span;
-use crate::syntax::Node;
+use crate::syntax::{Map, MapKey, Node};
 
 const BOUNDS: SchemaBounds = SchemaBounds { bytes: 256 * 1024, levels: 64 };
 
@@ -32,6 +33,12 @@ impl Lower<'_> {
             let keys = KeyReader::new(self, format!("{label} of {owner}"), &[&keys::FILE], node)?;
             let path = keys.name("file")?;
             return self.schema_file(&path.value, path.span);
+        }
+        if let Some(output) = fields_of_ours(map) {
+            let message = format!("{label} of {owner} has no word of a JSON Schema in it, so anything fits");
+            let help = format!("write {}: {{ {output} }}, which takes the types of this language", label.trim_end_matches("_schema"));
+            self.report(schema_invalid(node.span, message).help(help));
+            return None;
         }
         self.checked(&|_| format!("{label} of {owner}"), node.to_value(), &|path| span_of(node, path))
     }
@@ -68,6 +75,22 @@ impl Lower<'_> {
             }
         }
     }
+}
+
+/// Fields with types of this language where a JSON Schema stands, as they would be written; `None`: it is none of those.
+fn fields_of_ours(map: &Map) -> Option<String> {
+    let field = |(key, node): &(MapKey, Node)| {
+        let word = node.as_scalar().map(|scalar| scalar.text.as_str());
+        let of_type = node.text_of("type");
+        let kind = word.or(of_type).filter(|kind| FieldKind::VARIANTS.contains(kind))?;
+        Some(format!("{}: {kind}", key.text))
+    };
+    let is_of_schema =
+        |(key, _): &(MapKey, Node)| key.text.starts_with('$') || ["type", "properties", "items", "enum", "const"].contains(&&*key.text);
+    if map.entries.is_empty() || map.entries.iter().any(is_of_schema) {
+        return None;
+    }
+    map.entries.iter().map(field).collect::<Option<Vec<_>>>().map(|fields| fields.join(", "))
 }
 
 struct SchemaFault {

@@ -182,6 +182,11 @@ const MOST_EXIT: u64 = 255;
 fn ok_exits(keys: &KeyReader) -> Vec<i32> {
     let Some(node) = keys.get("ok_exits") else { return vec![0] };
     let mut exits = vec![];
+    if let Some(code) = node.as_scalar().and_then(|scalar| scalar.value.as_u64()).filter(|code| *code > 0) {
+        let message = format!("ok_exits: {code} makes exit code 0 a failure");
+        keys.lower
+            .report(Diagnostic::bad_value(node.span, message).help(format!("write ok_exits: [0, {code}]; or [{code}] if 0 is to fail")));
+    }
     for item in keys.lower.members("ok_exits", node) {
         let Some(code) = keys.lower.whole("ok_exits", item) else { continue };
         match i32::try_from(code).ok().filter(|_| code <= MOST_EXIT) {

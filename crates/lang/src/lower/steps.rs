@@ -74,9 +74,11 @@ fn step(keys: Option<&KeyReader>, kind: Option<&'static KeyTable>, node: &Node, 
     step.name = keys.text("name");
     step.for_each = for_each(keys, scope);
     step.timeout = keys.read("timeout", Lower::duration);
+    step.timeout_span = keys.value_span("timeout");
     step.deadline = keys.read("deadline", Lower::duration);
     step.retry = retry(keys);
     step.on_failure = on_failure(keys);
+    step.on_failure_span = keys.value_span("on_failure");
     step.cache = keys.read("cache", Lower::duration);
     step.phase = keys.fixed("phase").map(|phase| phase.value);
     step.is_pii = keys.boolean("pii").unwrap_or(false);
@@ -190,6 +192,12 @@ fn with_steps(keys: &KeyReader, id: Spanned<String>, inside: &StepScope) -> Case
 fn condition(keys: &KeyReader) -> (Vec<Spanned<String>>, Option<Text>) {
     if !keys.allows("phrases") {
         return (vec![], None);
+    }
+    if let Some((node, text)) = keys.get("phrases").and_then(|node| Some((node, node.as_scalar()?.value.as_str()?)))
+        && text.matches(", ").count() > 1
+    {
+        let message = format!("phrases {} is one phrase with commas in it, and fits only if all of it occurs", quoted(text));
+        keys.lower.report(Diagnostic::bad_value(node.span, message).help(format!("write a list: [{text}]")));
     }
     let phrases = keys.get("phrases").map(|node| keys.lower.one_or_many("phrases", node)).unwrap_or_default();
     let phrases = phrases.iter().filter_map(|node| keys.lower.name("phrases", node)).collect();

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::FileKind;
-use crate::model::{Agent, Channel, Data, FilePattern, Model, PipelineId, Policy, PreparedQuery, Replies, Scorecard, StyleGuide, Tool};
+use crate::model::{
+    Agent, Channel, Data, FilePattern, Model, PipelineId, Policy, PreparedQuery, Replies, Scorecard, StyleGuide, TableOddity, Tool,
+};
 use crate::source::{FileId, Span, Spanned};
 
 /// The other files, as one file sees them. `load` answers; tests may answer from memory. Paths are as written, relative to
@@ -24,6 +26,10 @@ pub trait World {
     /// The columns of the file of the table of this name; `None`: they cannot be read.
     fn columns(&self, _: &str, _: &Data) -> Option<Vec<String>> {
         None
+    }
+    /// What in the file of the table of this name is read otherwise than it looks.
+    fn oddities(&self, _: &str, _: &Data) -> Vec<TableOddity> {
+        vec![]
     }
     /// What SQLite says of queries against empty tables with these columns; `None`: it cannot be said.
     fn prepare(&self, _: &BTreeMap<&str, &[String]>, queries: &[&str]) -> Vec<Option<PreparedQuery>> {

@@ -80,8 +80,10 @@ pub fn least(plan: &Plan) -> Vec<SureStarts> {
 fn own(planned: &PipelinePlan) -> (Least, Vec<SureCall>) {
     let (mut own, mut calls) = (Least::default(), vec![]);
     for (ix, step) in sure_steps(planned) {
-        own.steps = own.steps.saturating_add(1);
         let times = times(step);
+        // The list is a step run, and so is each of its elements.
+        let elements = if step.for_each.is_some() { times } else { 0 };
+        own.steps = own.steps.saturating_add(1).saturating_add(elements);
         let called = planned.called(step).filter(|_| times > 0);
         calls.extend(called.map(|pipeline| SureCall { step: ix, pipeline, times, needs: Least::default() }));
     }
@@ -89,7 +91,7 @@ fn own(planned: &PipelinePlan) -> (Least, Vec<SureCall>) {
 }
 
 /// The steps of a pipeline itself that surely start. One that can `stop` may do so before anything else.
-fn sure_steps(planned: &PipelinePlan) -> impl Iterator<Item = (StepIx, &Step)> {
+pub(crate) fn sure_steps(planned: &PipelinePlan) -> impl Iterator<Item = (StepIx, &Step)> {
     let may_stop = planned.steps.iter().any(|step| matches!(step.step.kind, StepKind::Stop(_) | StepKind::Broken));
     let stand_ins = stand_ins(planned, planned.main);
     let is_sure = move |step: &Step| step.when.is_none() && step.cache.is_none() && !stand_ins.contains(&step.id.value.as_str());

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 pub use block::{Block, BlockIx, Edge};
 pub use bounds::{AgentPart, AgentUse, Calls, Elements, Lengths, OpenCalls, PipelineBounds, StepBounds, bounds};
+pub(crate) use least::sure_steps;
 pub use least::{Least, SureCall, SureStarts, least, surely_asks};
 pub use money::{Cost, Tokens, asks_programs, cost, tokens};
 pub use refinement::Refinement;

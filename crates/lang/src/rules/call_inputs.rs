@@ -5,6 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::names::PipelineNames;
 use super::seat::{Seat, Texts};
 use super::{Code, Diagnostic, listed};
+use crate::gate::schema_problems;
+use crate::gate::shape::field_schema;
 use crate::model::{Field, Filling, PipelineId, Shape, StepKind};
 use crate::source::{Span, Spanned};
 use crate::template::types::{Type, of_field};
@@ -121,11 +123,17 @@ fn misfit(names: &PipelineNames, seat: &Seat, field: &Field, value: &Filling) ->
         Filling::Constant(value) if !value.is_null() && !field.one_of.is_empty() && !field.one_of.contains(value) => {
             Some(format!("is {value}, which is none of its values"))
         }
+        Filling::Constant(value) if !value.is_null() && asked != Type::Any => {
+            schema_problems(&field_schema(field), value).first().map(|problem| format!("does not fit its rules: {problem}"))
+        }
         _ => None,
     }
 }
 
 fn wanted(field: &Field) -> String {
+    if let (true, Some(pattern)) = (field.one_of.is_empty(), &field.pattern) {
+        return format!("a text that fits {pattern}");
+    }
     if field.one_of.is_empty() {
         return of_field(field).words().to_owned();
     }

@@ -1,11 +1,10 @@
-//! F705: a test case that can never pass: it gives no required input, or expects a refinement of a pipeline that has none.
+//! F705: a test case that can never pass: it gives no required input, or expects a refinement of a pipeline that has none. What else contradicts stands in
+//! `test_ends.rs` and `test_values.rs`.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Expect, Shape, TestFile};
+use crate::event::NOT_STARTED;
+use crate::model::{Expect, Shape, TestCase, TestFile};
 use crate::source::Span;
-
-/// The exit code of a run that does not start.
-const NOT_STARTED: i64 = 2;
 
 pub(super) fn check(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
     // Called pipelines may refine, too.
@@ -13,8 +12,7 @@ pub(super) fn check(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out:
     for case in &tests.cases {
         let id = quoted(&case.id.value);
         let expect = case.expect.as_ref();
-        let may_start = expect.and_then(|expect| expect.exit.as_ref()).is_none_or(|exit| exit.value != NOT_STARTED);
-        if let (true, Shape::Fields(fields)) = (may_start, &pipeline.pipeline.inputs) {
+        if let (true, Shape::Fields(fields)) = (may_start(case), &pipeline.pipeline.inputs) {
             let needed = fields.iter().filter(|field| field.is_required && field.default.is_none());
             // F700 reports a name that is another's.
             let is_misspelt = case.inputs.keys().any(|name| !fields.iter().any(|field| field.name == *name));
@@ -37,6 +35,12 @@ pub(super) fn check(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out:
     }
 }
 
-fn found(span: Span, message: &str) -> Diagnostic {
+/// Whether a case expects that its run starts.
+pub(super) fn may_start(case: &TestCase) -> bool {
+    let exit = case.expect.as_ref().and_then(|expect| expect.exit.as_ref());
+    exit.is_none_or(|exit| exit.value != i64::from(NOT_STARTED))
+}
+
+pub(super) fn found(span: Span, message: &str) -> Diagnostic {
     finding(Code::TestContradicts, span, message)
 }

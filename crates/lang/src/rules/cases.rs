@@ -4,13 +4,16 @@ use std::collections::HashSet;
 
 use super::step_paths::{PathEnd, way};
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
-use super::{case_contradicts, mock_shape, nothing_expected, replies, slashes, unknown_test_name, verdicts};
+use super::{
+    case_contradicts, mock_shape, nothing_expected, replies, reply_calls, reply_shape, slashes, test_ends, test_lacks, test_values,
+    unknown_test_name, verdicts,
+};
 use crate::diagnostic::{About, Hints};
 use crate::model::{Channels, Outputs, ReplySet, Shape, TestCase, TestFile, ToolName};
 use crate::source::Span;
 
-/// Checks the cases of a test file against its pipeline: the first of the plan.
-pub(crate) fn check(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
+/// Checks the cases of a test file against its pipeline: the first of the plan. `is_recorded`: whether answers of models are recorded for a case.
+pub(crate) fn check(tests: &TestFile, plan: &Plan, is_recorded: &dyn Fn(&str) -> bool, out: &mut Vec<Diagnostic>) {
     nothing_expected::check(tests, out);
     slashes::in_tests(tests, out);
     if let Some(pipeline) = plan.pipelines.first() {
@@ -19,6 +22,11 @@ pub(crate) fn check(tests: &TestFile, plan: &Plan, out: &mut Vec<Diagnostic>) {
         verdicts::in_tests(tests, pipeline, plan, out);
         replies::in_tests(tests, pipeline, plan, out);
         mock_shape::in_tests(tests, pipeline, plan, out);
+        reply_shape::in_tests(tests, pipeline, plan, out);
+        reply_calls::in_tests(tests, pipeline, plan, out);
+        test_ends::check(tests, pipeline, plan, out);
+        test_values::check(tests, pipeline, plan, out);
+        test_lacks::check(tests, pipeline, plan, is_recorded, out);
     }
 }
 

@@ -48,7 +48,7 @@ fn alone(checks: &Together, out: &mut Vec<Diagnostic>) {
     }
 }
 
-fn found(span: Span, message: &str) -> Diagnostic {
+pub(super) fn found(span: Span, message: &str) -> Diagnostic {
     finding(Code::CheckImpossible, span, message)
 }
 

@@ -42,7 +42,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
     }
 }
 
-fn found(condition: &Text, message: String) -> Diagnostic {
+pub(super) fn found(condition: &Text, message: String) -> Diagnostic {
     Diagnostic::new(Code::ConstantCondition, condition.place.span, message)
 }
 

@@ -2,10 +2,10 @@
 
 use super::names::PipelineNames;
 use super::seat::{Seat, TextRole, Texts};
-use super::{Diagnostic, comparison_type, type_mismatch, unknown_field};
+use super::{Diagnostic, comparison_type, default_unused, type_mismatch, unknown_field, whole_value};
 use crate::model::Text;
 use crate::source::Span;
-use crate::template::{TypeProblem, TypeProblemKind, typed};
+use crate::template::{PointlessFilter, TypeProblem, TypeProblemKind, typed};
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     for placed in &texts.all {
@@ -20,6 +20,8 @@ fn problems(names: &PipelineNames, seat: &Seat, text: &Text, condition: bool, ou
         out.push(match problem.kind {
             TypeProblemKind::Mismatch(message, help) => type_mismatch::found(span, message).help(help),
             TypeProblemKind::Comparison(message, help, near) => comparison_type::found(span, message).near(near).help(help),
+            TypeProblemKind::Pointless(PointlessFilter::Default, message, help) => default_unused::found(span, &message).help(help),
+            TypeProblemKind::Pointless(PointlessFilter::Length, message, help) => whole_value::found(span, &message).help(help),
             TypeProblemKind::Field(owner, field, known) => unknown_field::of_value(names, span, &owner, &field, known.as_deref()),
         });
     }

@@ -53,7 +53,9 @@ pub(super) fn person() -> Type {
 
 /// `conversation`.
 pub(super) fn conversation() -> Type {
-    let message = Type::object(["role", "text", "channel", "time"].map(|name| (name, Type::Text)));
+    let texts = ["text", "channel", "time"].map(|name| (name, Type::Text));
+    let role = Type::one_of(["user", "assistant"]);
+    let message = Type::object(texts.into_iter().chain([("role", role)]));
     let texts = ["id", "text", "summary", "older"].map(|name| (name, Type::Text));
     Type::object(texts.into_iter().chain([("messages", Type::list(message))]))
 }

@@ -1,4 +1,4 @@
-//! F704: a mock that is not what its step gives. A test may well try such a result; then it does not expect that all goes well.
+//! F704: a mock that is not what its step gives; of replies see `reply_shape.rs`. A test may well try such a result; then it does not expect that all goes well.
 
 use std::collections::HashSet;
 
@@ -6,6 +6,7 @@ use super::step_paths::{PathEnd, way};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::gate::result::{ResultContext, result, results};
 use crate::model::{Mock, Shape, Step, StepKind, TestCase, TestFile, step_path};
+use crate::source::Span;
 
 /// F704, for the mocks of tests.
 pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
@@ -34,14 +35,19 @@ pub(super) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, o
                 true => format!("write a list with an output for each element, or one mock for each: \"{name}[0]\", \"{name}[1]\""),
                 false => "correct the mock; if the test is about such a result, expect how the run ends, such as status: failed".to_owned(),
             };
-            out.push(finding(Code::MockShape, mock.span, &what).help(help));
+            out.push(found(mock.span, &what).help(help));
         }
     }
 }
 
-fn expects_success(case: &TestCase) -> bool {
+/// Whether a case expects that all goes well.
+pub(super) fn expects_success(case: &TestCase) -> bool {
     let Some(expect) = &case.expect else { return true };
     expect.status.as_ref().is_none_or(|status| status.value == "succeeded") && expect.exit.as_ref().is_none_or(|exit| exit.value == 0)
+}
+
+pub(super) fn found(span: Span, message: &str) -> Diagnostic {
+    finding(Code::MockShape, span, message)
 }
 
 /// A step that a mock stands for.
@@ -73,7 +79,7 @@ fn mocked<'p>(name: &str, case: &TestCase, pipeline: &'p PipelinePlan, plan: &'p
 }
 
 /// Whether the shape of a step could not be read: a shape without fields is one of those.
-fn is_lost(step: &Step, around: ResultContext) -> bool {
+pub(super) fn is_lost(step: &Step, around: ResultContext) -> bool {
     let shape = step.kind.facts().output.or(around.agent.and_then(|agent| agent.output.as_ref()));
     matches!(shape, Some(Shape::Fields(fields)) if fields.is_empty())
 }

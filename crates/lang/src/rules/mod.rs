@@ -7,6 +7,9 @@
 //! `names`; work stays in step with the size of the file. A code that other rooms report too has its constructor in `diagnostic/shared.rs`.
 
 mod absent_section;
+mod any_row;
+mod approval_ignored;
+mod argument_unread;
 mod cache_hides_effect;
 mod call_inputs;
 mod case_contradicts;
@@ -14,11 +17,15 @@ mod cases;
 mod channel_conflict;
 mod channel_impossible;
 mod check_against_channel;
+mod check_description;
 mod check_impossible;
+mod check_type;
 mod comparison_type;
 mod constant_condition;
+mod conversation_unread;
 mod default_bound;
 mod default_timeout;
+mod default_unused;
 mod dialects;
 mod dollar_braces;
 mod draft_past_gate;
@@ -30,12 +37,14 @@ mod expression_types;
 mod fallback_circle;
 mod feedback_unread;
 mod gate_no_way_out;
+mod gate_on_input;
 mod gate_too_late;
 mod giving;
 mod guarantee_unmet;
 pub mod guarantees;
 mod guards;
 mod history_alone;
+mod http_status;
 mod judge_is_author;
 mod judge_missing;
 mod known;
@@ -55,15 +64,19 @@ mod nothing_expected;
 mod once_with_retry;
 mod one_conversation;
 mod otherwise_fails;
+mod output_ignored;
+mod outside_lists;
 mod outside_policy;
 mod own_folder;
 mod past_deadline;
+mod path_for_file;
 mod personal_in_log;
 mod personal_leaves;
 mod personal_sources;
 mod personal_unmarked;
 mod plain_http;
 mod plan_outside_policy;
+mod policy_entries;
 mod policy_limits;
 mod policy_too_wide;
 pub mod problem;
@@ -75,11 +88,14 @@ mod reads;
 mod redundant_need;
 mod refine_repeats_effect;
 mod replies;
+mod reply_calls;
+mod reply_shape;
 mod roles;
 mod route_case_hidden;
 mod route_open;
 mod same_file_written;
 mod same_key;
+mod same_otherwise;
 mod scorecards;
 pub mod seat;
 mod second_refinement;
@@ -87,16 +103,23 @@ mod secret_in_address;
 mod secret_in_file;
 mod secret_in_text;
 mod secret_to_open_host;
+mod shell_words;
+mod short_timeout;
 mod slashes;
 mod step_paths;
 mod step_reads;
 mod style_conflict;
+mod table_content;
 mod tell;
+mod test_ends;
+mod test_lacks;
+mod test_values;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 mod text_as_code;
+mod text_as_pattern;
 mod text_past_gate;
 mod texts_past_gate;
 mod too_many_calls;
@@ -120,7 +143,9 @@ mod unused_input;
 mod unused_output;
 mod verdicts;
 mod whole_step;
+mod whole_value;
 mod wider_inside;
+mod wider_policy;
 mod written_plan;
 mod wrong_place;
 
@@ -131,8 +156,10 @@ pub(crate) use written_plan::check_written_plan;
 pub use effects::effects_of;
 pub use secret_in_file::{keys, keys_of};
 
+use std::sync::Arc;
+
 use crate::diagnostic::{Code, Diagnostic, quoted};
-use crate::model::{Channel, Settings};
+use crate::model::{Channel, Pipeline, Program, Settings};
 use crate::plan::{PipelinePlan, Plan};
 use tell::{finding, listed};
 
@@ -203,7 +230,22 @@ const RULES: &[Rule] = &[
     lists_overlap::check,
     policy_limits::check,
     policy_too_wide::check,
+    policy_entries::check,
     outside_policy::check,
+    outside_lists::check,
+    wider_policy::check,
+    approval_ignored::check,
+    text_as_pattern::check,
+    shell_words::check,
+    check_description::check,
+    gate_on_input::check,
+    same_otherwise::check,
+    any_row::check,
+    table_content::check,
+    output_ignored::check,
+    argument_unread::check,
+    conversation_unread::check,
+    short_timeout::check,
     no_sandbox::check,
     plain_http::check,
     own_folder::check,
@@ -211,6 +253,25 @@ const RULES: &[Rule] = &[
     verdicts::in_models,
     replies::in_models,
 ];
+
+/// The rules that need no step: those of a file that holds only definitions.
+const OF_DEFINITIONS: &[Rule] = &[
+    check_impossible::check,
+    slashes::check,
+    text_as_pattern::check,
+    lists_overlap::check,
+    policy_limits::check,
+    policy_too_wide::check,
+    policy_entries::check,
+];
+
+/// Checks definitions that stand in a file of their own.
+pub(crate) fn check_definitions(defined: &Pipeline, out: &mut Vec<Diagnostic>) {
+    let plan = crate::plan::plan(&Program { pipelines: vec![Arc::new(defined.clone())] }, &mut vec![]);
+    for (pipeline, rule) in plan.pipelines.iter().flat_map(|pipeline| OF_DEFINITIONS.iter().map(move |rule| (pipeline, rule))) {
+        rule(pipeline, &plan, out);
+    }
+}
 
 /// Checks all pipelines of a plan.
 pub fn check(plan: &Plan, out: &mut Vec<Diagnostic>) {

@@ -9,6 +9,7 @@ use crate::channel::{self, FormatError, Formatted};
 use crate::gate::{self, FilledCheck, JudgedText};
 use crate::model::{Channel, Check, Form, FormatStep, GateStep, Judging, PlainCheck, Scorecard, StepKind, StyleGuide, Text};
 use crate::plan::PlannedStep;
+use crate::source::Span;
 
 /// Most checks that are asked in one file: gates that share a scorecard each ask all of it.
 const MOST_CHECKS: usize = 50_000;
@@ -31,13 +32,17 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         };
         let unsent = unsent(pipeline, planned, gate, &otherwise.source).map(|message| (message, None));
         if let Some((message, criterion)) = unsent.or_else(broken) {
-            let found = finding(Code::OtherwiseFails, otherwise.place.span, &message);
+            let found = found(otherwise.place.span, &message);
             out.push(match criterion {
                 Some(span) => found.related(span, "this criterion").help("change the text of otherwise, or the criterion"),
                 None => found.help("change the text of otherwise, or the channel"),
             });
         }
     }
+}
+
+pub(super) fn found(span: Span, message: &str) -> Diagnostic {
+    finding(Code::OtherwiseFails, span, message)
 }
 
 /// What a person would get, as the gate would see it.

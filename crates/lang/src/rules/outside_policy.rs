@@ -1,4 +1,4 @@
-//! F613: a step that its own file's policy is sure to reject.
+//! F613: a step that its own file's policy is sure to reject; programs and tables stand in `outside_lists.rs`.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     let Some((name, policy)) = file.policy.as_ref().and_then(|name| Some((name, file.policies.get(&name.value)?))) else { return };
     let mut report = |id: &str, span: Span, what: String, help: &str| {
         let message = format!("step {} uses {what}, which policy {} does not allow", quoted(id), quoted(&name.value));
-        out.push(finding(Code::OutsidePolicy, span, &message).related(policy.span, "this policy").help(help));
+        out.push(found(span, &message).related(policy.span, "this policy").help(help));
     };
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
         let resource = step.kind.resource();
@@ -74,6 +74,10 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             report(&step.id.value, url.place.span, format!("host {}", quoted(&host)), &help);
         }
     }
+}
+
+pub(super) fn found(span: Span, message: &str) -> Diagnostic {
+    finding(Code::OutsidePolicy, span, message)
 }
 
 /// The files a step reads, as far as their paths are written out, from the folder of the pipeline.

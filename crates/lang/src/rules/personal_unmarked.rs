@@ -122,6 +122,7 @@ mod tests {
             columns: IndexMap::new(),
             engine: None,
             header: None,
+            oddities: vec![],
         }
     }
 

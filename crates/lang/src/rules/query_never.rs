@@ -7,7 +7,8 @@ use regex::Regex;
 use super::names::PipelineNames;
 use super::seat::Texts;
 use super::{Code, Diagnostic, finding};
-use crate::model::{SqlStep, StepKind, WrittenQuery};
+use crate::model::{Filling, Form, SqlStep, StepKind, WrittenQuery};
+use crate::plan::StepIx;
 use crate::source::Span;
 use crate::template::types::Type;
 
@@ -68,11 +69,23 @@ pub(super) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Diagnostic>)
     for (ix, planned) in names.pipeline.numbered_steps() {
         let StepKind::Sql(step) = &planned.step.kind else { continue };
         for (name, value) in &step.with {
-            if matches!(names.filling(&names.seat(ix), value), Type::List(_)) {
+            if is_list(names, ix, value) {
                 lists(step, &name.value, out);
             }
         }
     }
+}
+
+/// Whether a value is a list, or the JSON of one.
+fn is_list(names: &PipelineNames, ix: StepIx, value: &Filling) -> bool {
+    if let Filling::Text(text) = value
+        && let Some(inner) = text.source.trim().strip_suffix("}}").map(str::trim_end).and_then(|inner| inner.strip_suffix("tojson"))
+        && let (Form::Sole, [read]) = (text.form, text.reads.as_slice())
+    {
+        let path = inner.trim_end().trim_end_matches('|').trim().trim_start_matches(['{', '-']).trim();
+        return path == read.path.join(".") && matches!(names.read(&names.seat(ix), read).kind, Type::List(_));
+    }
+    matches!(names.filling(&names.seat(ix), value), Type::List(_))
 }
 
 fn found(span: Span, message: &str) -> Diagnostic {

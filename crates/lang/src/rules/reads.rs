@@ -8,8 +8,9 @@ use super::problem::ReadProblem;
 use super::seat::{Seat, Texts};
 use super::{Diagnostic, PipelinePlan, Plan};
 use super::{
-    absent_section, call_inputs, constant_condition, dollar_braces, element_unread, expression_types, missing_braces, query_never,
-    same_file_written, tool_arguments, type_mismatch, unused, whole_step,
+    absent_section, call_inputs, check_type, constant_condition, default_unused, dollar_braces, element_unread, expression_types,
+    http_status, missing_braces, path_for_file, query_never, same_file_written, tool_arguments, type_mismatch, unused, whole_step,
+    whole_value,
 };
 use super::{maybe_missing, no_output_fields, not_upstream, unknown_field, unknown_name, wrong_place};
 use crate::model::Read;
@@ -35,6 +36,11 @@ const ASKING: &[AskingRule] = &[
     whole_step::check,
     element_unread::check,
     query_never::check,
+    default_unused::check,
+    whole_value::check,
+    path_for_file::check,
+    http_status::check,
+    check_type::check,
     call_inputs::check,
     tool_arguments::check,
 ];

@@ -104,7 +104,7 @@ pub(super) fn case(keys: &str) -> String {
     let loaded = loaded(&[("a.yaml", &text), ("channels/sms.yaml", "flow: 1\nchannel: sms\n")]);
     let mut found = vec![];
     let plan = plan::plan(&loaded.program, &mut found);
-    super::cases::check(loaded.tests.as_ref().unwrap(), &plan, &mut found);
+    super::cases::check(loaded.tests.as_ref().unwrap(), &plan, &|_| true, &mut found);
     diagnostic::sort(&mut found);
     told(&loaded, &found)
 }

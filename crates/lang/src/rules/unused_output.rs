@@ -4,7 +4,8 @@ use super::names::PipelineNames;
 use super::seat::Texts;
 use super::{Code, Diagnostic};
 use crate::model::{Provider, SUMMARY_STEP, StepKind};
-use crate::plan::Edge;
+use crate::plan::{Edge, PlannedStep};
+use crate::source::Span;
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let Some(read) = texts.read_below("steps") else { return };
@@ -21,14 +22,48 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         } else {
             step.kind.facts().only_computes && !(has_sql && matches!(step.kind, StepKind::Read(_)))
         };
+        if only_computes && stands_in && !read.contains(step.id.value.as_str()) {
+            unread_stand_in(names, texts, planned, out);
+        }
+        // What stands beside the outputs gives its last result to nobody.
+        let is_beside = [names.pipeline.on_failure, names.pipeline.finally].contains(&Some(planned.block));
+        if is_last && is_beside && matches!(step.kind, StepKind::Format(_)) && !read.contains(step.id.value.as_str()) {
+            let message = format!("the text that \"{}\" formats is sent to nobody", step.id.value);
+            let help = format!("add a step {{ id: send_{0}, send: stdout, of: steps.{0}.output }} below it", step.id.value);
+            out.push(found(step.kind_span, message).help(help));
+        }
         if only_computes && !is_last && !stands_in && !is_summary && !read.contains(step.id.value.as_str()) {
             let message = format!("the output of \"{}\" is never used", step.id.value);
             out.push(
-                Diagnostic::new(Code::UnusedOutput, step.id.span, message)
+                found(step.id.span, message)
                     .help(format!("read steps.{}.output in a later step or in outputs, or remove the step", step.id.value)),
             );
         }
     }
+}
+
+fn found(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::UnusedOutput, span, message)
+}
+
+/// What stands in for a step that failed, and is read nowhere: it changes nothing. Told where the failed step is read as if nothing stood in for it.
+fn unread_stand_in(names: &PipelineNames, texts: &Texts, planned: &PlannedStep, out: &mut Vec<Diagnostic>) {
+    let id = &planned.step.id.value;
+    let of =
+        names.pipeline.steps.iter().find(|other| other.block == planned.block && other.step.stand_ins().any(|(_, name)| name.value == *id));
+    let Some(failing) = of.map(|failing| &failing.step.id.value) else { return };
+    let reads = texts.all.iter().flat_map(|placed| &placed.text.reads);
+    let read = reads.into_iter().find(|read| {
+        read.is_guarded
+            && matches!(read.path.as_slice(), [steps, step, output, ..] if steps == "steps" && step == failing && output == "output")
+    });
+    let Some(read) = read else { return };
+    let message = format!("\"{id}\" stands in for \"{failing}\", and nothing reads what it gives");
+    out.push(
+        found(read.span, message)
+            .related(planned.step.id.span, "the step that stands in")
+            .help(format!("write steps.{failing}.output | default(steps.{id}.output | default(''))")),
+    );
 }
 
 /// Whether an agent does nothing but answer: no tools, and no program behind it.

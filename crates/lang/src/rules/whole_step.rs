@@ -31,7 +31,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
 }
 
 /// Whether a value is printed as it is: `{{ steps.x }}`, and nothing is done with it.
-fn is_printed(text: &Text, read: &Read) -> bool {
+pub(super) fn is_printed(text: &Text, read: &Read) -> bool {
     let path = read.path.join(".");
     matches!(text.form, Form::Sole | Form::Template)
         && text.source.match_indices(&path).any(|(at, _)| {

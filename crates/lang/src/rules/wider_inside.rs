@@ -10,7 +10,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     let (written, bounds) = (&pipeline.pipeline.limits, pipeline.pipeline.bounds());
     let mut report = |span: Span, message: String, is_of_policy: bool| {
         let place = if is_of_policy { "its policy" } else { "limits" };
-        let found = finding(Code::WiderInside, span, &message).help(format!("lower it, or raise the bound of the whole file in {place}"));
+        let found = found(span, &message).help(format!("lower it, or raise the bound of the whole file in {place}"));
         out.push(match written.span {
             Some(limits) => found.related(limits, "the bounds of the whole file"),
             None => found,
@@ -34,6 +34,10 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             report(span, format!("{inner} of agent {name} is above {outer}"), is_of_policy);
         }
     }
+}
+
+pub(super) fn found(span: Span, message: &str) -> Diagnostic {
+    finding(Code::WiderInside, span, message)
 }
 
 /// An agent's bound that is above the one in force, that one, and whether a policy says it.

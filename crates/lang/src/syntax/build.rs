@@ -10,7 +10,7 @@ use super::findings;
 use super::frames::{Anchored, CollectionContent, OpenCollection, OpenFrame, ParseError, ParsedFile, PendingKey, Size};
 use super::tree::{Map, Node, NodeKind, QuoteStyle, Scalar};
 use super::tree_builder::TreeBuilder;
-use super::{keys, limits, offsets, scalar, traps};
+use super::{folded, keys, limits, offsets, scalar, traps};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, SourceFile, Span};
 
@@ -187,8 +187,21 @@ impl TreeBuilder<'_> {
         let offsets = offsets::offsets(text, style, self.text, place.start, place.end);
         let header = if self.after_block_text { offsets::header(self.text, place.start) } else { None };
         let scalar = Scalar { text: text.to_owned(), style, value, offsets, header };
+        self.folded(&scalar);
         let node = Node { span: self.span(&place), kind: NodeKind::Scalar(scalar) };
         self.add(node, place.end, anchor, 1, size)
+    }
+
+    /// Reports a folded text that is read otherwise than it is written.
+    fn folded(&mut self, scalar: &Scalar) {
+        let key = match self.stack.last().map(|frame| &frame.inside) {
+            Some(CollectionContent::Map { pending: PendingKey::Key(key), .. }) => key.text.as_str(),
+            Some(CollectionContent::Map { .. } | CollectionContent::List(_)) | None => "",
+        };
+        let Some((what, at)) = folded::lost(scalar, key).zip(scalar.header) else { return };
+        let span = self.span(&(at as usize..at as usize + 1));
+        let found = findings::yaml_trap(span, what).help("write \"|\" instead of \">\": it keeps the lines");
+        self.report(found.proposed_fix(vec![(span, "|".to_owned())]));
     }
 
     /// Reports a value that means something else elsewhere; true for a phone number, which must stay text.
@@ -199,9 +212,12 @@ impl TreeBuilder<'_> {
         });
         let Some(trap) = traps::find(text, keys) else { return false };
         let span = self.span(place);
-        let code = if trap.is_phone { Code::UnquotedPhone } else { Code::YamlTrap };
         let edits = vec![(span, trap.instead.unwrap_or_else(|| format!("\"{text}\"")))];
-        let found = Diagnostic::new(code, span, trap.message).help(trap.help);
+        let found = match trap.is_phone {
+            true => Diagnostic::new(Code::UnquotedPhone, span, trap.message),
+            false => findings::yaml_trap(span, trap.message),
+        };
+        let found = found.help(trap.help);
         self.report(if trap.quotes_are_safe { found.safe_fix(edits) } else { found.proposed_fix(edits) });
         trap.is_phone
     }

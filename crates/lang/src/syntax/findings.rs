@@ -8,6 +8,11 @@ pub(super) fn unreadable(span: Span, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Code::YamlSyntax, span, message)
 }
 
+/// F009: a value that is read otherwise than it is written.
+pub(super) fn yaml_trap(span: Span, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(Code::YamlTrap, span, message)
+}
+
 /// F023: a character that nobody can see.
 pub(super) fn hidden(span: Span, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Code::HiddenCharacters, span, message)

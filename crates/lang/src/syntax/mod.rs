@@ -10,6 +10,7 @@ mod braces;
 mod build;
 mod comments;
 mod findings;
+mod folded;
 mod frames;
 mod hidden;
 mod keys;

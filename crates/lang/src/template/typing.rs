@@ -47,8 +47,19 @@ pub(crate) enum TypeProblemKind {
     Mismatch(String, String),
     /// Two sides that are never equal, or cannot be ordered.
     Comparison(String, String, Near),
+    /// `default` behind what is always there, or a count of what is the same in each run: what is wrong, and what to write.
+    Pointless(PointlessFilter, String, String),
     /// A field that the value of a loop or a filter does not have: what owns it, the field, and those that there are.
     Field(String, String, Option<Arc<Object>>),
+}
+
+/// A filter that gives the same in each run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PointlessFilter {
+    /// `default` behind what is always there.
+    Default,
+    /// `length` of an object whose fields are known.
+    Length,
 }
 
 /// Works out what a text gives. `of` says what a path is; [`Type::Any`] where that is not known. In a `condition` all that `and` and `or` join must be
@@ -326,6 +337,7 @@ impl TypingWalk<'_> {
             }
             Expr::Default(value, arguments) => {
                 let kind = self.expression(value);
+                self.default_of_cell(value, arguments);
                 let other = arguments.first().and_then(Option::as_ref).map_or(Type::Text, |other| self.expression(other));
                 either(vec![kind, other])
             }
@@ -366,6 +378,18 @@ impl TypingWalk<'_> {
                 self.named_field(list, element.clone(), attribute);
                 Type::list(element)
             }
+        }
+    }
+
+    /// `row.phone | default("none")`: a cell of a row is always there, and empty at most.
+    fn default_of_cell(&mut self, value: &Expr, arguments: &FilterArguments) {
+        let (Expr::Attribute(base, name), [Some(_)] | [Some(_), None]) = (value, arguments.as_slice()) else { return };
+        let Expr::Local(index) = **base else { return };
+        let Some(Type::Object(row)) = self.locals.get(index) else { return };
+        if !row.is_open && row.fields.get(&**name).is_some_and(|cell| !cell.is_optional && cell.kind == Type::Any) {
+            let message = format!("default never applies: each row has \"{name}\", which is empty at most");
+            let help = format!("write {name} | default(…, true), which takes the place of an empty value, too");
+            self.push(value, TypeProblemKind::Pointless(PointlessFilter::Default, message, help));
         }
     }
 
@@ -418,6 +442,19 @@ impl TypingWalk<'_> {
             let what = format!("the filter {} takes {}", filter.name, filter.takes.words());
             self.mismatch(value, &what, &kind, WantedType::of(filter.takes));
             return filter.gives.of(&Type::Any);
+        }
+        if let (Type::Object(object), "length") = (&kind, filter.name)
+            && !object.is_open
+            && !object.is_of_file
+            && object.fields.values().all(|member| !member.is_optional)
+        {
+            let shown = shown(value);
+            let message = format!("length counts the fields of {shown}, of which there are always {}", object.fields.len());
+            let help = match object.fields.contains_key("text") {
+                true => format!("write {shown}.text | length"),
+                false => "name the field that is meant".to_owned(),
+            };
+            self.push(value, TypeProblemKind::Pointless(PointlessFilter::Length, message, help));
         }
         let place = filter.parameters.iter().position(|name| *name == "attribute");
         let attribute = place.and_then(|place| arguments.get(place)).and_then(Option::as_ref);

@@ -62,7 +62,7 @@ use query::Answers;
 
 pub(super) use blocking::{CancelFlag, on_thread};
 pub use child::reader;
-pub use header::header;
+pub use header::{header, oddities};
 pub(super) use prepared::prepare;
 pub(super) use read::searchable;
 pub(super) use sentence::{counted, failure, shown};

@@ -39,6 +39,8 @@ pub(super) fn step(id: &str, kind: StepKind) -> Step {
         timeout: None,
         deadline: None,
         retry: None,
+        on_failure_span: Span::default(),
+        timeout_span: Span::default(),
         on_failure: OnFailure::Stop,
         cache: None,
         phase: None,

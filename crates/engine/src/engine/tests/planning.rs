@@ -367,6 +367,7 @@ fn data() -> crate::model::Data {
         columns: Default::default(),
         engine: None,
         header: None,
+        oddities: vec![],
     }
 }
 

@@ -55,6 +55,7 @@ pub(super) fn with_tables(mut p: Pipeline, names: &[&str]) -> Pipeline {
             columns: IndexMap::new(),
             engine: None,
             header: None,
+            oddities: vec![],
         };
         p.data.insert((*name).to_owned(), data);
     }

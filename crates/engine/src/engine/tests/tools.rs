@@ -481,6 +481,7 @@ fn people() -> crate::model::Data {
         columns: Default::default(),
         engine: None,
         header: None,
+        oddities: vec![],
     }
 }
 

@@ -1,0 +1,90 @@
+//! F613: programs that a step starts and tables that it reads, which the lists of its own file's policy do not name. Where an entry nearly names
+//! one, the finding stands there.
+
+use serde_json::Value;
+
+use super::outside_policy::found;
+use super::policy_entries::{from_project as meant_in_project, with_words};
+use super::{Diagnostic, PipelinePlan, Plan, quoted};
+use crate::model::{Data, Form, Policy, ProgramCommand, Step, StepKind};
+use crate::policy::{Act, decide, from_project};
+use crate::source::Spanned;
+use crate::sql;
+
+pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    let file = &pipeline.pipeline;
+    let Some((name, policy)) = file.policy.as_ref().and_then(|name| Some((name, file.policies.get(&name.value)?))) else { return };
+    let denies = |act: Act| decide(&[(&name.value, policy)], &act).is_denied();
+    let steps = || pipeline.steps.iter().map(|planned| &*planned.step);
+    for step in steps() {
+        if let Some(run) = step.kind.facts().starts {
+            program(step, run, (name, policy), &denies, out);
+        }
+    }
+    for (table, data) in &file.data {
+        let is_read = |step: &Step| matches!(&step.kind, StepKind::Sql(query) if sql::mentions(&query.query.source, table));
+        let path = from_project(&file.project, &data.file.value);
+        if denies(Act::Read(&path)) && steps().any(is_read) {
+            unread(table, data, &path, (name, policy), pipeline, out);
+        }
+    }
+}
+
+type NamedPolicy<'p> = (&'p Spanned<String>, &'p Policy);
+
+/// A program whose arguments are all written out, or which is named nowhere.
+fn program(step: &Step, run: &ProgramCommand, (name, policy): NamedPolicy, denies: &dyn Fn(Act) -> bool, out: &mut Vec<Diagnostic>) {
+    let (program, allowed) = (run.program.value.as_str(), policy.allowed_tools.as_deref().unwrap_or_default());
+    let words: Vec<Value> = run.args.iter().map(|arg| Value::from(&*arg.source)).collect();
+    let arguments = run.args.iter().all(|arg| arg.form == Form::Plain).then(|| Value::Array(words));
+    // An entry with a blank in its name is told by F617.
+    let is_told = allowed.iter().any(|entry| with_words(&entry.value).is_some_and(|meant| meant.split('(').next() == Some(program)));
+    if is_told || !denies(Act::Tool { name: program, arguments: arguments.as_ref() }) {
+        return;
+    }
+    let first = run.args.first().filter(|arg| arg.form == Form::Plain && !arg.source.starts_with('-')).map(|arg| &*arg.source);
+    let meant = first.map_or_else(|| format!("{program}(*)"), |first| format!("{program}({first} *)"));
+    let meant = if run.args.is_empty() { program.to_owned() } else { meant };
+    let shown: Vec<&str> = std::iter::once(program).chain(run.args.iter().map(|arg| &*arg.source)).collect();
+    let what = format!("step {} starts {}", quoted(&step.id.value), quoted(&shown.join(" ")));
+    let near = allowed.iter().find(|entry| entry.value.split('(').next().map(str::trim) == Some(program));
+    out.push(match near {
+        Some(entry) => found(entry.span, &format!("{what}, which {} in allowed_tools does not fit", quoted(&entry.value)))
+            .help(format!("write {}: the pattern is held against all words behind the program", quoted(&meant))),
+        None => found(step.kind_span, &format!("{what}, which policy {} does not allow", quoted(&name.value)))
+            .related(policy.span, "this policy")
+            .help(format!("add {} to allowed_tools, or remove the step", quoted(&meant))),
+    });
+}
+
+/// A table that may not be read.
+fn unread(table: &str, data: &Data, path: &str, (name, policy): NamedPolicy, pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
+    let listed = policy.read.as_deref().unwrap_or_default();
+    // An entry that begins elsewhere is told by F617.
+    if listed.iter().any(|entry| meant_in_project(&entry.value).is_some()) {
+        return;
+    }
+    let folder = |pattern: &str| pattern.split(['*', '?', '[', '{']).next().unwrap_or_default().to_owned();
+    let near = listed
+        .iter()
+        .filter(|entry| entry.value.contains('*') && path.starts_with(&folder(&entry.value)) && !folder(&entry.value).is_empty());
+    let here = |entry: &&Spanned<String>| entry.span.file == pipeline.pipeline.name.span.file;
+    let what = format!("table {} is read from {}", quoted(table), quoted(path));
+    out.push(match near.clone().find(here) {
+        Some(entry) => {
+            let deeper = format!("{}**", folder(&entry.value));
+            found(
+                entry.span,
+                &format!("{what}, which {} in file_access.read does not fit: \"*\" stays in one folder", quoted(&entry.value)),
+            )
+            .related(data.file.span, "this file")
+            .help(format!("write {}", quoted(&deeper)))
+        }
+        None => {
+            let why = if listed.is_empty() { "lets no file be read" } else { "does not let be read" };
+            found(name.span, &format!("{what}, and policy {} {why}", quoted(&name.value)))
+                .related(data.file.span, "this file")
+                .help(format!("add file_access: {{ read: [{}] }} to the policy", quoted(path)))
+        }
+    });
+}

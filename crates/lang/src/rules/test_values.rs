@@ -1,0 +1,87 @@
+//! F705: values of a test case that cannot be: inputs that the pipeline rejects, and results that an output never has.
+
+use serde_json::Value;
+
+use super::case_contradicts::{found, may_start};
+use super::names::PipelineNames;
+use super::seat::{More, Seat, Viewpoint};
+use super::{Diagnostic, PipelinePlan, Plan, quoted};
+use crate::gate::schema_problems;
+use crate::gate::shape::field_schema;
+use crate::model::{Check, Filling, Outputs, TestCase, TestFile};
+use crate::source::Span;
+use crate::template::types::Type;
+
+pub(super) fn check(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
+    let names = PipelineNames::new(pipeline, plan);
+    for case in &tests.cases {
+        inputs(case, pipeline, out);
+        outputs(case, &names, out);
+    }
+}
+
+/// An input that breaks its rules, so that the run does not start.
+fn inputs(case: &TestCase, pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
+    if !may_start(case) {
+        return;
+    }
+    for field in pipeline.pipeline.input_fields() {
+        let Some(value) = case.inputs.get(&field.name).filter(|value| field.default.as_ref() != Some(&value.value)) else { continue };
+        let problems = schema_problems(&field_schema(field), &value.value);
+        if !problems.is_empty() {
+            let what = if field.is_pii { "does not satisfy its rules".to_owned() } else { problems.join("; ") };
+            let message =
+                format!("test {} can never pass, its run does not start: input {}: {what}", quoted(&case.id.value), quoted(&field.name));
+            let help = "give an input that the pipeline takes; a case about one that it rejects expects exit: 2 alone";
+            out.push(found(value.span, &message).help(help));
+        }
+    }
+}
+
+/// An output that is to equal what it never is.
+fn outputs(case: &TestCase, names: &PipelineNames, out: &mut Vec<Diagnostic>) {
+    let Outputs::Named(outputs) = &names.pipeline.pipeline.outputs else { return };
+    let seat = Seat { at: Viewpoint::Outputs, more: More::default() };
+    for (name, checks) in case.expect.iter().flat_map(|expect| &expect.outputs) {
+        let Some((_, given)) = outputs.iter().find(|(known, _)| known.value == name.value) else { continue };
+        for check in checks {
+            let Check::Equals(wanted) = &check.value else { continue };
+            let (is, wants) = (names.filling(&seat, given), names.filling(&seat, wanted));
+            if let Some((message, help)) = never_equal(&name.value, &is, &wants, wanted) {
+                out.push(found(place(wanted, check.span), &message).help(help));
+            }
+        }
+    }
+}
+
+/// Why an output of one type is never a value of another, and what to write; `None`: it may be.
+fn never_equal(name: &str, is: &Type, wants: &Type, wanted: &Filling) -> Option<(String, String)> {
+    let is_plain = |kind: &Type| kind.is_text() || matches!(kind, Type::Number | Type::Boolean);
+    let is_deep = |kind: &Type| matches!(kind, Type::List(_) | Type::Object(_));
+    if !(is_plain(is) && is_deep(wants)) {
+        return None;
+    }
+    let message = format!("output {} is {}, and is expected to equal {}", quoted(name), is.words(), wants.words());
+    Some((message, meant_check(wanted).unwrap_or_else(|| format!("write {}, or a check such as contains: …", is.words()))))
+}
+
+/// The check that the name of an only key may mean.
+fn meant_check(wanted: &Filling) -> Option<String> {
+    let key = match wanted {
+        Filling::Map(map) => map.first().map(|(key, _)| key.as_str()),
+        Filling::Constant(Value::Object(map)) => map.keys().next().map(String::as_str),
+        Filling::Constant(_) | Filling::Text(_) | Filling::List(_) => None,
+    }?;
+    let meant = match key {
+        "includes" | "include" | "has" | "contain" | "substring" | "icontains" | "to_contain" => "contains",
+        "matches" | "match" | "pattern" | "like" | "regexp" => "regex",
+        "excludes" | "not" | "without" | "lacks" => "not_contains",
+        "eq" | "is" | "value" | "to_equal" | "equal" => "equals",
+        _ => return None,
+    };
+    Some(format!("write {meant}: … instead of {key}"))
+}
+
+fn place(wanted: &Filling, span: Span) -> Span {
+    wanted.texts().first().map_or(span, |text| text.place.span)
+}
