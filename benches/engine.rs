@@ -220,15 +220,18 @@ fn judged() {
              steps:\n  - {{ id: work, agent: w, prompt: \"{}\" }}\noutputs: {{ said: \"{{{{ steps.work.output }}}}\" }}\n",
             "Tell them all about it. ".repeat(100)
         );
-        let plan = planned(&file);
-        of(|| call_tools(&plan, turns, each))
+        planned(&file)
     };
-    let (off, on) = (with(""), with(", untrusted: { recipients: ask, addresses: ask, commands: ask, paths: ask }"));
+    let (without, with) = (with(""), with(", untrusted: { recipients: ask, addresses: ask, commands: ask, paths: ask }"));
+    // In turns, so that what else runs meets both.
+    let pairs = (0..9).map(|_| [&without, &with].map(|plan| cost_of(RUSAGE_SELF, || call_tools(plan, turns, each)).1.cpu));
+    let least = pairs.reduce(|least, now| [least[0].min(now[0]), least[1].min(now[1])]);
+    let [off, on] = least.unwrap_or_default();
     println!(
         "W14 who wrote the arguments of {} calls of an agent: {:>5.2} us a call, {:>5.3} x the run without",
         turns * each,
-        us_each(on.cpu.saturating_sub(off.cpu), turns * each),
-        on.cpu.as_secs_f64() / off.cpu.as_secs_f64()
+        us_each(on.saturating_sub(off), turns * each),
+        on.as_secs_f64() / off.as_secs_f64()
     );
 }
 

@@ -9,8 +9,9 @@ use serde_json::Value;
 use crate::engine::Run;
 use crate::engine::state::NodeRef;
 use crate::labels::{Caller, ChainIx, Labels, Seat};
-use crate::model::{Field, Filling, Form, MessageRole, Read, StepKind, Text, Tool, Writer};
+use crate::model::{Field, Form, MessageRole, Read, Text, TextKey, Tool, Writer};
 use crate::policy::GivenTexts;
+use crate::source::Span;
 
 impl Run {
     /// The least trusted of those who wrote the value of a text of the file, as seen from a step. What a tool is given (`with`) is told by itself.
@@ -130,14 +131,11 @@ impl Run {
         let step = self.step(at);
         let by_author = self.state.planner(at).is_none();
         let mut texts: Vec<&Text> = vec![];
-        match &step.kind {
-            StepKind::Agent(own) if by_author => {
-                texts.extend(std::iter::once(&own.prompt).chain(own.attach.iter().flat_map(Filling::texts)))
-            }
-            StepKind::Plan(own) => texts.extend(std::iter::once(&own.prompt).chain(own.attach.iter().flat_map(Filling::texts))),
-            StepKind::Task(own) => texts.extend(std::iter::once(&own.prompt).chain(own.attach.iter().flat_map(Filling::texts))),
-            StepKind::Dialogue(own) => texts.extend(std::iter::once(&own.topic).chain(own.attach.iter().flat_map(Filling::texts))),
-            _ => {}
+        // What a model planned for another is the model's.
+        if by_author {
+            step.kind.each_text(Span::default(), &mut |authored| {
+                texts.extend(authored.text().filter(|_| matches!(authored.key, TextKey::Prompt | TextKey::Attach)));
+            });
         }
         for name in step.kind.agents_with_tools() {
             let agent = self.planned_of(at).pipeline.agents.get(&name.value);

@@ -199,18 +199,17 @@ impl Run {
                 |list: &'a [(Spanned<String>, Filling)]| list.iter().find(|(own, _)| own.value == name).map(|(_, value)| value.texts());
             among(&tool.with).or_else(|| if by_model { None } else { among(own) })
         };
+        let of_send = if let StepKind::Send(send) = &step.kind { Some(&send.of) } else { None };
         let mut values: Vec<GivenValue> = vec![];
         for (name, value) in called.whole.as_object().into_iter().flatten() {
             let used = use_of(tool, part, name);
             let (by, used) = match (texts_of(name), by_model) {
                 (Some(texts), _) => (WrittenBy::Texts(texts), used),
                 (None, true) => (WrittenBy::Model, used),
-                (None, false) => match &step.kind {
-                    // What is said to somebody may name anybody.
-                    StepKind::Send(send) if name == "content" => {
-                        (WrittenBy::Texts(vec![&send.of]), ArgumentUse { is_searched: false, ..used })
-                    }
-                    _ => continue,
+                // What is said to somebody may name anybody.
+                (None, false) => match of_send.filter(|_| name == "content") {
+                    Some(said) => (WrittenBy::Texts(vec![said]), ArgumentUse { is_searched: false, ..used }),
+                    None => continue,
                 },
             };
             values.push(GivenValue { name: name.clone(), value: value.clone(), used, by });
