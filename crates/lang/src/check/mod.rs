@@ -283,6 +283,8 @@ impl Gaps {
                 let is_lost = self.parts_are_lost || self.keys_are_lost || self.uses_are_lost || self.names_are_lost;
                 !is_lost && !self.unsound.contains(&diagnostic.span.file)
             }
+            // The words of a program may be those that were lost.
+            Code::OutsidePolicy => !self.names_are_lost,
             Code::UnusedOutput | Code::UnusedInput | Code::UnusedDefinition => !self.uses_are_lost,
             Code::NoOutputFields => !self.shapes_are_lost && !self.names_are_lost,
             _ => true,

@@ -25,7 +25,7 @@ pub fn channel(tree: &Node, file: FileId, world: &mut dyn World, diagnostics: &m
         }
     }
     let most = keys.get("max_length").and_then(|node| node.as_scalar()?.value.as_u64());
-    let is_in_characters = |most: &u64| *most > 0 && CHARACTERS_OF_SEGMENT.iter().any(|characters| most % characters == 0);
+    let is_in_characters = |most: &u64| *most > 0 && CHARACTERS_OF_SEGMENT.iter().any(|characters| most.is_multiple_of(*characters));
     if let Some(most) = most.filter(|most| length_unit == LengthUnit::SmsSegments && is_in_characters(most)) {
         let message = format!("max_length: {most} with length_unit: sms_segments is {most} messages, of up to 160 characters each");
         let help = "write the number of messages, such as max_length: 1; or length_unit: characters";

@@ -67,7 +67,7 @@ fn expansion(text: &str, is_inside: bool, is_argument: bool) -> Option<(&str, St
     let found = groups.get(0)?;
     let is_at_start = found.start() == text.len() - text.trim_start().len();
     let is_whole = found.len() == whole.len();
-    if !is_inside && !(is_whole || is_argument && is_at_start) {
+    if !(is_inside || is_whole || is_argument && is_at_start) {
         return None;
     }
     let name = groups.get(1).or_else(|| groups.get(3))?.as_str();
