@@ -17,7 +17,8 @@ use crate::source::Spanned;
 pub use hosts::{Origin, decide_host, may_carry_secret, may_reach};
 pub use opens::{opens, opens_call};
 pub use paths::from_project;
-use patterns::{all_fit, path_fits, tool_fits, tool_refused};
+pub use patterns::tool_refused;
+use patterns::{all_fit, path_fits, tool_fits};
 pub use programs::{denies_program, program_needs_approval};
 
 /// Something that is about to be done.

@@ -19,6 +19,7 @@ mod eval;
 mod fill;
 mod filled_address;
 mod filters;
+mod habits;
 mod known;
 mod number;
 mod operators;
