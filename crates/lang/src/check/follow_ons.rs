@@ -77,7 +77,9 @@ impl Causes {
         let mut causes = Causes::default();
         for found in found {
             causes.codes.insert(found.code);
-            causes.lines.insert((found.code, found.span.file, sources.start(found.span).line));
+            if FOLLOWS.iter().any(|(_, causes, near)| *near != Nearness::File && causes.contains(&found.code)) {
+                causes.lines.insert((found.code, found.span.file, sources.start(found.span).line));
+            }
             if let About::Value(key) = &found.about
                 && matches!(found.code, Code::UnknownKey | Code::WrongPlace)
             {
@@ -127,10 +129,16 @@ const MOST_PLACES: usize = 8;
 
 /// Findings of one code and one kind of message on one line become one: of all that they say nothing is lost.
 pub(super) fn tell_once(found: &mut Vec<Diagnostic>, sources: &Sources) {
-    let mut first: BTreeMap<_, usize> = BTreeMap::new();
+    let mut first: BTreeMap<(FileId, usize, &'static str, String), usize> = BTreeMap::new();
     let mut kept: Vec<Diagnostic> = vec![];
+    let mut at = None;
     for next in std::mem::take(found) {
         let line = if next.code == Code::UnsupportedYaml { 0 } else { sources.start(next.span).line };
+        // They come in the order of their places: what stands on other lines is not needed any more.
+        if line > 0 && at != Some((next.span.file, line)) {
+            first.retain(|(_, line, ..), _| *line == 0);
+            at = Some((next.span.file, line));
+        }
         let frame = match next.code {
             Code::YamlTrap => String::new(),
             Code::UnknownKey | Code::WrongType => without_names(&next.message),

@@ -163,7 +163,10 @@ mod tests {
         let host = "F613 9:22 step \"get\" uses host \"example.org\", which policy \"office\" does not allow\n";
         let both = format!("{tool}{host}");
         assert_eq!(with_policy(check, "description: Nothing is named here."), both);
-        assert_eq!(with_policy(check, "disallowed_tools: [hook], permission_mode: auto"), tool.replace("8:22", "5:32"));
+        assert_eq!(
+            with_policy(check, "disallowed_tools: [hook], permission_mode: auto"),
+            tool.replace("8:22", "5:32").replace("allow\n", "allow: disallowed_tools goes before allowed_tools\n")
+        );
         assert_eq!(with_policy(check, "allowed_tools: [shell], network_access: { hosts: [example.org] }"), tool);
         assert_eq!(with_policy(check, "allowed_tools: [hook], network_access: { hosts: [example.com, 'example.org:80'] }"), host);
         for fine in [

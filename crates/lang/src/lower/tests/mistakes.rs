@@ -21,9 +21,9 @@ fn values_of_the_wrong_type_are_told_with_what_was_found() {
     F005 6:39 "needs" must be text or a list of texts, found a group of keys = write text or a list of texts
     "#);
     assert_snapshot!(head("inputs: [a]\noutputs: 5\nchannels: sms"), @r#"
-    F005 3:9 "inputs" must map names to values, found a list = write each as message: text on a line of its own, without "-"
+    F005 3:9 "inputs" must map names to values, found a list = write inputs: { a: text }
     F005 4:10 "outputs" must be a group of keys, or one text, found the number 5 = write a group of keys, or one text
-    F005 5:11 "channels" must be a list, found the text "sms" = write a list
+    F005 5:11 "channels" must be a list, found the text "sms" = write [sms]
     "#);
 }
 
@@ -216,7 +216,7 @@ fn checks_are_read_one_by_one() {
     F007 8:116 fits_channel: false checks nothing; write true, or leave it out = write true, or remove the key
     F005 8:135 "max_length" must be a whole number, 0 or more, found the number -1 = write a whole number, 0 or more
     F002 8:139 unknown key "contain" in the check of criterion "a"; did you mean "contains"? = write contains
-    F005 8:164 "readability" must be a number, found the text "high" = write a number
+    F005 8:164 "readability" must be a number, found the text "high" = write the highest school grade that the text may need, such as 7
     "#);
 }
 
