@@ -1,14 +1,17 @@
 //! Mistakes that people make, written without a look at the rules: what the check says of each stands in `tests/mistakes/table.tsv`, and the right version of each
-//! is silent. The folder's README says what a case looks like.
+//! is silent. What readers said of each finding stands in `scores.tsv`, as long as the finding is the same. The folder's README says what a case looks like.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use flow::adapter::disk_files::DiskFiles;
-use flow::check::{check_file, check_with_edits};
-use flow::diagnostic::{Code, Diagnostic};
-use flow::source::Sources;
+use flow::check::{Checked, check_file, check_with_edits, edited};
+use flow::diagnostic::{Code, Diagnostic, Edit};
+use flow::report::{Findings, Look, human};
+use flow::source::{FileId, Sources};
+use sha2::{Digest, Sha256};
 
 use super::golden::copy;
 
@@ -87,6 +90,112 @@ fn line(sources: &Sources, found: &Diagnostic) -> usize {
     sources.start(found.span).line
 }
 
+/// What is shown of a check.
+fn shown(checked: &Checked) -> Vec<Diagnostic> {
+    checked.diagnostics.iter().filter(|found| found.code != Code::NoTests).cloned().collect()
+}
+
+/// What a wrong version becomes when the edits of its findings are made, again and again.
+#[derive(PartialEq, Eq)]
+enum AfterEdits {
+    /// The right version.
+    Right,
+    /// Another one without findings.
+    Silent,
+    /// Findings are left; or there was no edit.
+    Open,
+}
+
+/// What the check says of one mistake.
+struct Said {
+    set: &'static str,
+    id: String,
+    /// Codes with their lines.
+    found: String,
+    /// The beginning of the hash of messages and helps.
+    print: String,
+    place: &'static str,
+    after: AfterEdits,
+    /// Findings that the edits brought to the places they wrote.
+    harm: String,
+    /// As people see it.
+    drawn: String,
+}
+
+/// Of all mistakes.
+static SAID: LazyLock<Vec<Said>> = LazyLock::new(|| {
+    let project = tempfile::tempdir().unwrap();
+    copy(&Path::new(FOLDER).join("project"), project.path());
+    let mut all = vec![];
+    for set in SETS {
+        let text = std::fs::read_to_string(Path::new(FOLDER).join(set)).unwrap();
+        let mut ids = BTreeSet::new();
+        for case in cases(&text) {
+            assert!(ids.insert(case.id), "{set}: {} is there twice", case.id);
+            all.push(with_files(project.path(), &case, '+', |path| said(set, &case, path, project.path())));
+        }
+    }
+    all
+});
+
+fn said(set: &'static str, case: &MistakeCase, path: &Path, project: &Path) -> Said {
+    let wrong: BTreeMap<&str, BTreeSet<usize>> = case.files.iter().map(|(path, lines)| (*path, wrong_lines(lines))).collect();
+    let checked = check_with_edits(path, project, &DiskFiles);
+    let (found, sources) = (shown(&checked), &checked.loaded.sources);
+    let (mut codes, mut words, mut place) = (vec![], String::new(), "silent");
+    for diagnostic in &found {
+        let line = line(sources, diagnostic);
+        let name = &sources.file(diagnostic.span.file).name;
+        let is_at = wrong.iter().any(|(path, lines)| Path::new(name).ends_with(path) && lines.contains(&line));
+        place = if is_at || place == "at" { "at" } else { "off" };
+        codes.push(format!("{}:{line}", diagnostic.code.id()));
+        writeln!(words, "{}\n{}", diagnostic.message, diagnostic.help.join("\n")).unwrap();
+    }
+    let base = format!("{}/", project.display());
+    let drawn = human(&Findings::new(sources, &found), Look { is_coloured: false, width: None }).replace(&base, "");
+    let print = hex::encode(&Sha256::digest(words.replace(&base, ""))[..4]);
+    let (after, harm) = after_edits(path, project, &version(&case.files[0].1, '-'), &checked);
+    Said { set, id: case.id.to_owned(), found: codes.join(" "), print, place, after, harm, drawn }
+}
+
+/// Makes the edits of all findings, those that do not touch, until none is left.
+fn after_edits(path: &Path, project: &Path, right: &str, first: &Checked) -> (AfterEdits, String) {
+    let (mut checked, mut harm, mut round) = (first.clone(), String::new(), 0);
+    loop {
+        let found = shown(&checked);
+        let mut edits: Vec<&Edit> = vec![];
+        for fix in found.iter().filter_map(|found| found.fix.as_ref()) {
+            let is_own = fix.edits.iter().all(|(span, _)| span.file == FileId(0));
+            let touches = |(span, _): &Edit| edits.iter().any(|(other, _)| span.start <= other.end && other.start <= span.end);
+            if is_own && !fix.edits.iter().any(touches) {
+                edits.extend(&fix.edits);
+            }
+        }
+        let before = std::fs::read_to_string(path).unwrap();
+        let Some(after) = edited(&before, &edits).filter(|_| !edits.is_empty() && round < 9) else {
+            let after = match found.is_empty() && round > 0 {
+                true if before == right => AfterEdits::Right,
+                true => AfterEdits::Silent,
+                false => AfterEdits::Open,
+            };
+            return (after, harm);
+        };
+        let lines: BTreeSet<usize> = edits.iter().map(|(span, _)| checked.loaded.sources.start(*span).line).collect();
+        let at_lines = |checked: &Checked| {
+            let sources = &checked.loaded.sources;
+            let found = shown(checked).into_iter().filter(|found| found.span.file == FileId(0) && lines.contains(&line(sources, found)));
+            found.map(|found| (found.code.id(), found.message)).collect::<BTreeSet<_>>()
+        };
+        let was = at_lines(&checked);
+        std::fs::write(path, after).unwrap();
+        checked = check_with_edits(path, project, &DiskFiles);
+        for (code, message) in at_lines(&checked).difference(&was) {
+            writeln!(harm, "{code} {message}").unwrap();
+        }
+        round += 1;
+    }
+}
+
 #[test]
 fn the_right_version_of_each_mistake_is_silent() {
     let project = tempfile::tempdir().unwrap();
@@ -104,47 +213,110 @@ fn the_right_version_of_each_mistake_is_silent() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-#[test]
-fn what_is_said_of_each_mistake_stands_in_the_table() {
-    let project = tempfile::tempdir().unwrap();
-    copy(&Path::new(FOLDER).join("project"), project.path());
-    let mut table = String::new();
-    let (mut all, mut places, mut several) = (0, BTreeMap::new(), 0);
-    for set in SETS {
-        let text = std::fs::read_to_string(Path::new(FOLDER).join(set)).unwrap();
-        let mut ids = BTreeSet::new();
-        for case in cases(&text) {
-            assert!(ids.insert(case.id), "{set}: {} is there twice", case.id);
-            let wrong: BTreeMap<&str, BTreeSet<usize>> = case.files.iter().map(|(path, lines)| (*path, wrong_lines(lines))).collect();
-            let checked = with_files(project.path(), &case, '+', |path| check_with_edits(path, project.path(), &DiskFiles));
-            let mut found = vec![];
-            let mut place = "silent";
-            for diagnostic in checked.diagnostics.iter().filter(|found| found.code != Code::NoTests) {
-                let line = line(&checked.loaded.sources, diagnostic);
-                let name = &checked.loaded.sources.file(diagnostic.span.file).name;
-                let is_at = wrong.iter().any(|(path, lines)| Path::new(name).ends_with(path) && lines.contains(&line));
-                place = if is_at || place == "at" { "at" } else { "off" };
-                found.push(format!("{}:{line}", diagnostic.code.id()));
-            }
-            all += 1;
-            several += usize::from(found.len() > 1);
-            *places.entry(place).or_insert(0) += 1;
-            writeln!(table, "{set}\t{}\t{place}\t{}", case.id, found.join(" ")).unwrap();
-        }
-    }
-    let count = |place| places.get(place).copied().unwrap_or(0);
-    let head = format!(
-        "# {all} mistakes: {} reported at a line to change, {} elsewhere, {} not at all; {several} with more than one finding\n",
-        count("at"),
-        count("off"),
-        count("silent")
-    );
-    let path = Path::new(FOLDER).join("table.tsv");
-    let table = head + &table;
+/// Compares a file of the folder with what it should be, or writes it.
+fn keep(name: &str, wanted: &str) {
+    let path = Path::new(FOLDER).join(name);
     if std::env::var_os("FLOW_UPDATE").is_some() {
-        std::fs::write(&path, &table).unwrap();
+        std::fs::write(&path, wanted).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap();
-    let changed: Vec<_> = table.lines().filter(|line| !kept.lines().any(|kept| kept == *line)).collect();
-    assert!(changed.is_empty() && table.len() == kept.len(), "not as in the table (FLOW_UPDATE=1 writes it):\n{}", changed.join("\n"));
+    let changed: Vec<_> = wanted.lines().filter(|line| !kept.lines().any(|kept| kept == *line)).collect();
+    assert!(kept == wanted, "{name} is another one (FLOW_UPDATE=1 writes it):\n{}", changed.join("\n"));
+}
+
+#[test]
+fn what_is_said_of_each_mistake_stands_in_the_table() {
+    let count = |is: &dyn Fn(&Said) -> bool| SAID.iter().filter(|said| is(said)).count();
+    let mut table = format!(
+        "# {} mistakes: {} reported at a line to change, {} elsewhere, {} not at all; {} with more than one finding; {} become the right version by their own edits, {} another \
+         one without findings\n",
+        SAID.len(),
+        count(&|said| said.place == "at"),
+        count(&|said| said.place == "off"),
+        count(&|said| said.place == "silent"),
+        count(&|said| said.found.contains(' ')),
+        count(&|said| said.after == AfterEdits::Right),
+        count(&|said| said.after == AfterEdits::Silent),
+    );
+    for said in &*SAID {
+        writeln!(table, "{}\t{}\t{}\t{}", said.set, said.id, said.place, said.found).unwrap();
+    }
+    keep("table.tsv", &table);
+}
+
+#[test]
+fn the_edits_of_a_mistake_bring_no_finding_where_they_write() {
+    let harm: String =
+        SAID.iter().filter(|said| !said.harm.is_empty()).map(|said| format!("{} {}: {}", said.set, said.id, said.harm)).collect();
+    assert!(harm.is_empty(), "{harm}");
+}
+
+/// What readers said of a finding: is it at the line to change, does it name the cause, does its help lead to the right version, is it the only one?
+struct Score {
+    /// `y`, `n`, or `?` where nobody has read the finding as it is now.
+    marks: [String; 4],
+    why_not: String,
+}
+
+/// The scores by set and id, of what is said now. A finding that has changed since has none.
+fn scores() -> BTreeMap<(&'static str, &'static str), Score> {
+    let text = std::fs::read_to_string(Path::new(FOLDER).join("scores.tsv")).unwrap();
+    let read: BTreeMap<(&str, &str), Vec<&str>> = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split('\t').collect::<Vec<_>>())
+        .map(|fields| ((fields[0], fields[1]), fields[2..].to_vec()))
+        .collect();
+    let of = |said: &'static Said| {
+        let kept = read.get(&(said.set, said.id.as_str()));
+        let (marks, why_not) = match kept.map(Vec::as_slice) {
+            Some([found, print, place, cause, help, single, why_not]) => {
+                let is_same = *found == said.found && *print == said.print;
+                ([place, cause, help, single].map(|mark| if is_same { (*mark).to_owned() } else { "?".to_owned() }), (*why_not).to_owned())
+            }
+            _ => (std::array::from_fn(|_| "?".to_owned()), String::new()),
+        };
+        ((said.set, said.id.as_str()), Score { marks, why_not })
+    };
+    SAID.iter().filter(|said| said.place != "silent").map(of).collect()
+}
+
+#[test]
+fn scores_are_of_what_is_said_now() {
+    let scores = scores();
+    let mut text = "# set\tid\twhat was found\thash of its words\tplace\tcause\thelp\tsingle\twhy not\n".to_owned();
+    let mut stale = String::new();
+    for said in SAID.iter().filter(|said| said.place != "silent") {
+        let score = &scores[&(said.set, said.id.as_str())];
+        writeln!(text, "{}\t{}\t{}\t{}\t{}\t{}", said.set, said.id, said.found, said.print, score.marks.join("\t"), score.why_not).unwrap();
+        if score.marks[0] == "?" {
+            writeln!(stale, "##### {} {}\n{}", said.set, said.id, said.drawn).unwrap();
+        }
+    }
+    // What is to be read again, as people see it.
+    std::fs::write(Path::new(env!("CARGO_TARGET_TMPDIR")).join("mistakes_to_score.txt"), stale).unwrap();
+    keep("scores.tsv", &text);
+}
+
+#[test]
+fn the_numbers_of_the_readme_are_those_of_the_scores() {
+    let scores = scores();
+    let scored: Vec<&Score> = scores.values().filter(|score| score.marks.iter().all(|mark| mark != "?")).collect();
+    let part = |count: usize, of: usize| format!("{count} ({:.1} %)", 100.0 * count as f64 / of.max(1) as f64);
+    let right =
+        |marks: &[usize]| part(scored.iter().filter(|score| marks.iter().all(|mark| score.marks[*mark] == "y")).count(), scored.len());
+    let rows = [
+        ("reported", part(scores.len(), SAID.len())),
+        ("… and scored as they are now", part(scored.len(), scores.len())),
+        ("… at the right place", right(&[0])),
+        ("… with the cause", right(&[1])),
+        ("… with help that leads to the fix", right(&[2])),
+        ("… with all three", right(&[0, 1, 2])),
+        ("… as the only finding", right(&[3])),
+    ];
+    let table: String = rows.iter().map(|(what, number)| format!("| {what} | {number} |\n")).collect();
+    let readme = std::fs::read_to_string(Path::new(FOLDER).join("README.md")).unwrap();
+    let (before, rest) = readme.split_once("|---|---|\n").unwrap();
+    let behind = rest.trim_start_matches(|c| c != '\n').split_once("\n\n").map_or("", |(_, behind)| behind);
+    keep("README.md", &format!("{before}|---|---|\n{table}\n{behind}"));
 }

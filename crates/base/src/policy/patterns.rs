@@ -24,7 +24,7 @@ pub(super) fn tool_fits(entry: &str, tool: &str, arguments: Option<&Value>) -> b
 /// stands between words, full-width and other forms of a letter, accents, and signs that nobody sees make no difference, and a pattern fits
 /// any value among the arguments. An entry that
 /// cannot be read means every call of its tool. While the arguments are not known, one with a pattern rejects nothing.
-pub(super) fn tool_refused(entry: &str, tool: &str, arguments: Option<&Value>) -> bool {
+pub fn tool_refused(entry: &str, tool: &str, arguments: Option<&Value>) -> bool {
     if entry.contains('(') && arguments.is_none() {
         return false;
     }

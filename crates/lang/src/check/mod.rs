@@ -7,9 +7,12 @@
 mod agent;
 mod edits;
 mod fixed;
+mod follow_ons;
 mod goldens;
+mod places;
 mod same;
 mod several;
+mod unread_names;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -95,10 +98,13 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
         goldens::orphans(path, tests, loaded.program.pipelines.first().map(|pipeline| &**pipeline), files, &mut later);
     }
     later.extend(untested(&loaded));
+    places::settle(&mut later, &loaded.sources);
     let gaps = Gaps::of(&found, later.get(..of_plan).unwrap_or_default(), &loaded);
-    let (mut later, held_back) = later.into_iter().partition::<Vec<_>, _>(|diagnostic| gaps.allow(diagnostic, &loaded.sources));
+    let (mut later, mut held_back) = later.into_iter().partition::<Vec<_>, _>(|diagnostic| gaps.allow(diagnostic, &loaded.sources));
     load::add_ways(&loaded.imported_at, &mut later);
     found.append(&mut later);
+    unread_names::settle(&mut found, &loaded.sources);
+    held_back.extend(follow_ons::take_follow_ons(&mut found, &loaded.sources));
     let mut suppressions = vec![];
     for (id, file) in loaded.sources.files() {
         if id.0 == 0 || file.name.ends_with(".yaml") || file.name.ends_with(".yml") {
@@ -106,6 +112,7 @@ pub fn check_file(path: &Path, project: &Path, files: &dyn Files) -> Checked {
         }
     }
     let mut judged = diagnostic::suppress(&loaded.sources, &suppressions, found);
+    follow_ons::tell_once(&mut judged.shown, &loaded.sources);
     if diagnostic::has_errors(&judged.shown) {
         // What an error kept from being looked at may be what it hides.
         judged.shown.retain(|found| found.code != Code::UnusedSuppression);
@@ -193,7 +200,7 @@ struct Gaps {
 }
 
 /// Sections whose names others use.
-const SECTIONS: [&str; 9] = ["inputs", "steps", "agents", "models", "tools", "scorecards", "policies", "data", "imports"];
+const SECTIONS: [&str; 10] = ["inputs", "steps", "agents", "models", "tools", "scorecards", "policies", "data", "imports", "secrets"];
 
 impl Gaps {
     /// What was found by reading the files, and in their plan.

@@ -28,6 +28,11 @@ impl Compared<'_> {
         self.edits.iter().any(|(edit, new)| new.is_empty() && edit.start <= span.start && span.end <= edit.end)
     }
 
+    /// Whether an edit stands in place of the whole of a span.
+    fn replaces(&self, span: Span) -> bool {
+        self.edits.iter().any(|(edit, new)| !new.is_empty() && edit.start <= span.start && span.end <= edit.end)
+    }
+
     /// `is_written` is false for what "*" repeats: an edit where it was written changes it elsewhere, too. `is_cut`: the reading ended
     /// in here, so that more may follow, and the last value may be half of what was meant.
     fn is_same(&self, before: &Node, after: &Node, is_written: bool, is_cut: bool) -> bool {
@@ -48,7 +53,8 @@ impl Compared<'_> {
                         (key.text == new.text || is_own(key.span) && self.touches(key.span)) && self.is_same(b, a, is_own(b.span), last(i))
                     })
             }
-            (NodeKind::Scalar(_) | NodeKind::List(_) | NodeKind::Map(_), _) => is_cut,
+            // What was replaced as a whole may have another shape.
+            (NodeKind::Scalar(_) | NodeKind::List(_) | NodeKind::Map(_), _) => is_cut || is_written && self.replaces(before.span),
         }
     }
 }

@@ -18,7 +18,7 @@ pub fn check(program: &Program, files: &[FileId], sources: &Sources, diagnostics
         let names: Vec<&str> = path.iter().map(|(pipeline, _)| name(*pipeline)).chain([name(start)]).collect();
         let Some((_, span)) = path.first() else { continue };
         let mut diagnostic = Diagnostic::new(Code::SelfCall, *span, format!("this pipeline calls itself: {}", names.join(" -> ")))
-            .help("remove one of these calls");
+            .help("remove one of these calls; what is tried again until it is good is a task step, or a gate with refine");
         for (_, span) in path.iter().skip(1) {
             diagnostic = diagnostic.related(*span, "called here");
         }

@@ -236,7 +236,8 @@ impl<'f> Loader<'f> {
     fn bring_named(&mut self, from: FileId, folder: &str, name: &str, kind: FileKind) -> Result<FileId, OtherFileError> {
         let folders = [self.folder(from).join(folder), self.project.join(folder)];
         if name.contains(['/', '\\']) || name.starts_with('.') {
-            return Err(OtherFileError::Missing(vec![]));
+            let names = folders.iter().flat_map(|folder| self.list(folder));
+            return Err(OtherFileError::Missing(names.filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned)).collect()));
         }
         match folders.iter().map(|folder| folder.join(format!("{name}.yaml"))).find(|path| self.files.exists(path)) {
             Some(path) if !self.is_inside(&path) => Err(OtherFileError::Outside),

@@ -25,7 +25,8 @@ impl Alias {
     pub(crate) fn meant_for(&self, value: &Value) -> Option<String> {
         let is_off = !self.is_same_shape && (*value == false || *value == 0);
         let number = |more: u64| value.as_u64().map_or(3, |number| number.saturating_add(more)).to_string();
-        let meant = self.meant.replace("{n+1}", &number(1)).replace("{n}", &number(0));
+        let text = value.as_str().unwrap_or("…");
+        let meant = self.meant.replace("{n+1}", &number(1)).replace("{n}", &number(0)).replace("{value}", text);
         (!is_off).then_some(meant)
     }
 }
@@ -43,6 +44,30 @@ const fn only(place: &'static str, alias: Alias) -> Alias {
 }
 
 static ALIASES: &[Alias] = &[
+    // Those of one place, which come before the same word elsewhere.
+    only("step", same(&["register"], "id")),
+    only("dialogue", same(&["prompt", "task"], "topic")),
+    only("dialogue", same(&["max_round", "max_rounds", "rounds"], "max_turns")),
+    only("plan", same(&["tools", "agents"], "may_use")),
+    only("search", same(&["query", "q", "prompt"], "for")),
+    only("http", same(&["params", "parameters", "query_params"], "query")),
+    only("http", same(&["json", "data", "payload", "form"], "body")),
+    only("call", same(&["inputs", "arguments", "args", "params"], "with")),
+    only("sql", same(&["params", "parameters", "bind"], "with")),
+    only("tool", same(&["alwaysallow", "always_allow", "allowed_tools"], "allow")),
+    only("step", same(&["arguments", "args"], "with")),
+    only("pipeline", same(&["mcpservers", "mcp_servers"], "tools")),
+    only("pipeline", other(&["channel"], "channels", "channels: [{value}]")),
+    only("pipeline", same(&["include", "includes", "import"], "imports")),
+    only("channel", same(&["name"], "channel")),
+    only("style guide", same(&["name"], "style_guide")),
+    only("data", same(&["path", "csv", "filename", "source"], "file")),
+    only("test", same(&["tests", "test_cases"], "cases")),
+    only("test case", same(&["given", "vars", "variables"], "inputs")),
+    only("test case", same(&["then", "expected"], "expect")),
+    only("field", same(&["ge"], "minimum")),
+    only("field", same(&["le"], "maximum")),
+    only("field", same(&["values", "allowed"], "enum")),
     same(&["depends_on", "depends", "after"], "needs"),
     same(&["if", "condition", "run_if"], "when"),
     same(&["foreach", "loop"], "for_each"),
@@ -68,7 +93,6 @@ static ALIASES: &[Alias] = &[
     other(&["validator", "guardrail"], "gate", "gate"),
     other(&["human", "pause"], "approval", "approval"),
     same(&["sleep"], "wait"),
-    other(&["response_format"], "output", "output"),
     other(&["tables", "datasets"], "data", "data"),
     other(&["user", "recipient"], "person", "person"),
     other(&["participants"], "dialogue", "dialogue"),
@@ -102,6 +126,11 @@ pub(crate) fn alias(written: &str, places: &[&str], is_allowed: impl Fn(&str) ->
         .iter()
         .filter(|alias| alias.place.is_empty() || places.contains(&alias.place))
         .find(|alias| alias.written.contains(&written.as_str()) && is_allowed(alias.key))
+}
+
+/// Whether a key says elsewhere how often something is tried.
+pub(super) fn is_retries(written: &str) -> bool {
+    alias(written, &["step"], |key| key == "retry").is_some()
 }
 
 /// The type of this language for a type of another one.

@@ -145,7 +145,12 @@ fn slots(keys: &KeyReader, key: &str, allowed: &[&str]) -> Option<String> {
             [] => format!("{key} has no place for {{{name}}}"),
             _ => format!("{key} has no place for {{{name}}}, only for {}", known.join(" and ")),
         };
-        let help = near.first().map_or_else(|| "remove it".to_owned(), |near| format!("write {{{near}}}"));
+        let open: Vec<&&str> = allowed.iter().filter(|name| !text.contains(&format!("{{{name}}}"))).collect();
+        let near = near.first().or(match open.as_slice() {
+            [only] => Some(*only),
+            _ => None,
+        });
+        let help = near.map_or_else(|| "remove it".to_owned(), |near| format!("write {{{near}}}"));
         keys.lower.report(Diagnostic::bad_value(keys.value_span(key), message).help(help));
     }
     Some(text)

@@ -94,8 +94,17 @@ impl<'w> Lower<'w> {
                     true => format!("cannot read {what}, imported here: no such file"),
                     false => format!("{what} does not exist"),
                 };
-                let help = if near.is_empty() { "create the file, or correct the path" } else { "correct the name" };
-                missing(format!("{message}{near}")).near(near).help(help)
+                match self.elsewhere(name, &names) {
+                    Some(meant) => {
+                        let message = format!("{message}: {}", self.why(name, &meant));
+                        missing(message).help(format!("write {meant}")).proposed_fix(vec![(place, meant)])
+                    }
+                    None if is_import && name.contains('*') => missing(message).help("write out each file: a pattern is not expanded here"),
+                    None => {
+                        let help = if near.is_empty() { "create the file, or correct the path" } else { "correct the name" };
+                        missing(format!("{message}{near}")).near(near).help(help)
+                    }
+                }
             }
             Err(OtherFileError::Outside) => Diagnostic::new(Code::PathEscape, place, format!("{what} is outside the project folder"))
                 .help("move the file into the project, or name the project with --project"),
@@ -114,6 +123,9 @@ impl<'w> Lower<'w> {
                 let own = [("channel", "channel"), ("style guide", "style_guide"), ("replies file", "replies"), ("pipeline", "name")];
                 let key = own.iter().find(|(own, _)| kind == FileKind::Definitions && thing == Some(own));
                 missing(message).help(match key {
+                    None if is_import && kind == FileKind::Pipeline => {
+                        format!("remove it, and call the pipeline in a step: - {{ id: …, call: {name} }}; an agent of it is written out here or in a file of shared definitions")
+                    }
                     Some((_, key)) => format!("check whether {} is spelt right in that file, or name another one", quoted(key)),
                     None => "name a file of the right kind, or correct the path".to_owned(),
                 })
@@ -122,6 +134,33 @@ impl<'w> Lower<'w> {
         };
         self.report(diagnostic);
         None
+    }
+
+    /// Where a file is that is not at this path: seen from the project, one folder up, or with its ending; or the name of one that is named
+    /// and not given as a path.
+    fn elsewhere(&self, name: &str, names: &[String]) -> Option<String> {
+        let stem = name.rsplit('/').next()?.trim_end_matches(".yaml").trim_end_matches(".yml");
+        if name.contains('/') && names.iter().any(|known| known == stem) {
+            return Some(stem.to_owned());
+        }
+        let (folder, project) = (self.folder(), self.world().project());
+        let inside: Vec<String> = folder.strip_prefix(&project).ok()?.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+        let plain = name.trim_start_matches("./").trim_start_matches('/');
+        let shared = inside.iter().zip(plain.split('/')).take_while(|(one, other)| one == other).count();
+        let rest: Vec<&str> = plain.split('/').skip(shared).collect();
+        let from_project = format!("{}{}", "../".repeat(inside.len() - shared), rest.join("/"));
+        let ways = [from_project.clone(), format!("{from_project}.yaml"), format!("{plain}.yaml"), format!("../{plain}")];
+        ways.into_iter().find(|way| way != name && self.world().existing(self.file, way).is_ok())
+    }
+
+    fn why(&self, name: &str, meant: &str) -> &'static str {
+        if meant.ends_with(name) || name.ends_with(meant.trim_start_matches("../")) && meant.contains('.') {
+            "a path begins in the folder of this file"
+        } else if meant.contains('.') {
+            "a file is wanted here, not a name"
+        } else {
+            "a name is wanted here, not a path"
+        }
     }
 
     /// F022: a text or schema of another file is taken as often as it is named, so that a short file could fill the memory.

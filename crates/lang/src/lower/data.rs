@@ -10,7 +10,7 @@ use super::fields::kind_of;
 use super::keys;
 use super::reader::KeyReader;
 use super::values::wrong_type;
-use crate::diagnostic::{Diagnostic, did_you_mean_zone};
+use crate::diagnostic::{Diagnostic, Near, did_you_mean_zone};
 use crate::model::{
     AgentStep, Conversation, Data, DataKind, FieldKind, Filling, Form, History, KEPT_MESSAGES, MODEL_TIMEOUT, OnFailure, Person,
     PersonSource, SUMMARY_STEP, Step, StepKind, TextPlace,
@@ -61,8 +61,15 @@ pub fn data(lower: &Lower, owner: &str, span: Span, node: &Node) -> Data {
 fn data_kind(lower: &Lower, file: &Spanned<String>) -> Option<DataKind> {
     let kind = file.value.rsplit_once('.').and_then(|(_, ending)| DataKind::of_ending(ending));
     if kind.is_none() {
-        let message = format!("data file {} has an ending that is not known", quoted(&file.value));
-        let help = "use a file that ends in .csv, .tsv, .xlsx, .parquet, .sqlite or .duckdb";
+        let is_folder = file.value.ends_with('/');
+        let message = match is_folder {
+            true => format!("data file {} is a folder, and a table is one file", quoted(&file.value)),
+            false => format!("data file {} has an ending that is not known", quoted(&file.value)),
+        };
+        let help = match is_folder {
+            true => "name a file in it that ends in .csv, .tsv, .xlsx, .parquet, .sqlite or .duckdb",
+            false => "use a file that ends in .csv, .tsv, .xlsx, .parquet, .sqlite or .duckdb",
+        };
         lower.report(Diagnostic::bad_value(file.span, message).help(help));
     }
     kind
@@ -155,9 +162,14 @@ pub fn person(keys: &KeyReader) -> Option<Person> {
     if let (Some(zone), Some(node)) = (zone.filter(|zone| !zone.is_empty()), person.get("time_zone"))
         && zone.parse::<chrono_tz::Tz>().is_err()
     {
-        let near = did_you_mean_zone(zone);
+        let is_offset = zone.contains(['+', '-']) && zone.contains(|c: char| c.is_ascii_digit());
+        let near = if is_offset { Near::default() } else { did_you_mean_zone(zone) };
         let message = format!("time_zone {} is not known{near}", quoted(zone));
-        person.lower.report(Diagnostic::bad_value(node.span, message).near(near).help("write a name such as Europe/Berlin, or UTC"));
+        let help = match is_offset {
+            true => "write the name of a place, such as Europe/Berlin, which changes with summer and winter; an offset does not",
+            false => "write a name such as Europe/Berlin, or UTC",
+        };
+        person.lower.report(Diagnostic::bad_value(node.span, message).near(near).help(help));
     }
     let table = person.name("from");
     if let (Some(_), Some((first, _))) = (&table, fields.first()) {

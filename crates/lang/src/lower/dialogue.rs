@@ -42,9 +42,8 @@ fn max_turns(keys: &KeyReader, has_limits: bool) -> Option<u64> {
 
 /// F311: fewer than two agents, one of them twice, or a judge that judges itself.
 fn check_participants(keys: &KeyReader, own: &DialogueStep) {
-    let report = |span, message: String, help: &str| {
-        keys.lower.report(Diagnostic::new(Code::DialogueParticipants, span, message).help(help));
-    };
+    let found = |span, message: String| Diagnostic::new(Code::DialogueParticipants, span, message);
+    let report = |span, message: String, help: &str| keys.lower.report(found(span, message).help(help));
     if own.agents.len() < 2 {
         let message = format!("{} has {} agent; a dialogue needs two or more", keys.owner, own.agents.len());
         report(keys.value_span("dialogue"), message, "name another agent");
@@ -52,11 +51,18 @@ fn check_participants(keys: &KeyReader, own: &DialogueStep) {
     let is_in = |name: &Spanned<String>, agents: &[Spanned<String>]| agents.iter().any(|agent| agent.value == name.value);
     for (place, agent) in own.agents.iter().enumerate() {
         if is_in(agent, &own.agents[..place]) {
-            report(agent.span, format!("agent \"{}\" is in the dialogue twice", agent.value), "name each agent once");
+            report(
+                agent.span,
+                format!("agent \"{}\" is in the dialogue twice", agent.value),
+                "write another agent: one that argues with itself needs a second entry below agents",
+            );
         }
     }
     if let Some(judge) = own.until.judge.as_ref().filter(|judge| is_in(judge, &own.agents)) {
         let message = format!("agent \"{}\" talks in the dialogue and judges whether it agrees with the others", judge.value);
-        report(judge.span, message, "name a judge that does not talk in it");
+        let found =
+            found(judge.span, message).help(format!("remove {} from dialogue, or name a judge that does not talk in it", judge.value));
+        let talks = own.agents.iter().find(|agent| agent.value == judge.value);
+        keys.lower.report(talks.into_iter().fold(found, |found, agent| found.related(agent.span, "talks here")));
     }
 }

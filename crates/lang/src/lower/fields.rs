@@ -10,8 +10,10 @@ use strum::VariantNames;
 use super::aliases::{GROUPS, type_alias};
 use super::context::{Lower, quoted};
 use super::keys;
+use super::other_shapes::truth;
 use super::reader::KeyReader;
-use super::values::truth;
+use super::values::{value_of, wrong_type};
+use super::written_form::written_form;
 use crate::diagnostic::{Code, Diagnostic, Near, nearest};
 use crate::model::{Field, FieldKind, Shape};
 use crate::source::Span;
@@ -32,6 +34,13 @@ impl<'a> KeyReader<'a, '_> {
     /// `output`, or `output_schema` instead.
     pub fn output(&self) -> Option<Shape> {
         self.check_one_of(&["output", "output_schema"]);
+        if let Some(node) = self.get("output").filter(|node| is_json_schema(node)) {
+            let message = format!("\"output\" of {} is a JSON Schema; here stand fields by name", self.owner);
+            let found = wrong_type(node, message).about(value_of("output")).help("write output_schema");
+            let key = self.key_span("output");
+            self.lower.report(Diagnostic { span: key, ..found }.proposed_fix(vec![(key, "output_schema".to_owned())]));
+            return None;
+        }
         let schema = self.get("output_schema").and_then(|node| self.lower.schema("output_schema", &self.owner, node));
         let fields = self.get("output").map(|_| self.fields("output", "field", FieldRole::Output));
         match (fields, schema) {
@@ -54,6 +63,16 @@ pub fn field(lower: &Lower, what: &str, name: &MapKey, node: &Node, role: FieldR
     if node.as_map().is_none() {
         field.is_required = true;
         field.kind = kind_of(lower, &owner, node, FieldKind::VARIANTS).unwrap_or(FieldKind::Any);
+        return field;
+    }
+    if let Some(instead) = inner_fields(node) {
+        let message = format!("{owner} must be a type or rules, found fields");
+        let help = format!("write {instead}");
+        lower.report(wrong_type(node, message).about(value_of("items")).help(help).proposed_fix(vec![(node.span, instead)]));
+        return field;
+    }
+    if let Some(found) = chosen(&owner, node) {
+        lower.report(found);
         return field;
     }
     let Some(keys) = KeyReader::new(lower, owner.clone(), &[&keys::FIELD], node) else { return field };
@@ -101,14 +120,86 @@ pub fn is_template(node: &Node) -> bool {
     node.as_scalar().is_some_and(|scalar| scalar.value.is_string() && scalar.text.contains("{{"))
 }
 
+/// Whether this is a JSON Schema of an object, and not fields with these names.
+fn is_json_schema(node: &Node) -> bool {
+    let properties = node.as_map().and_then(|map| map.get("properties")).and_then(Node::as_map);
+    node.text_of("type") == Some("object") && properties.is_some_and(|map| map.entries.iter().all(|(_, rules)| rules.as_map().is_some()))
+}
+
+/// Fields that stand where the rules of one field do: `items: { article: text }`, as an object with them.
+fn inner_fields(node: &Node) -> Option<String> {
+    let map = node.as_map().filter(|map| !map.entries.is_empty())?;
+    let is_field = |(key, node): &(MapKey, Node)| {
+        let word = node.as_scalar().map(|scalar| scalar.text.as_str());
+        keys::FIELD.key(&key.text).is_none() && word.is_some_and(|word| FieldKind::VARIANTS.contains(&word) || type_alias(word).is_some())
+    };
+    if !map.entries.iter().all(is_field) {
+        return None;
+    }
+    Some(format!("{{ type: object, fields: {} }}", written_form(&node.to_value())?))
+}
+
+/// F007 for `type: enum` or `type: choice` with its words beside it, as one finding.
+fn chosen(owner: &str, node: &Node) -> Option<Diagnostic> {
+    let map = node.as_map()?;
+    let (_, kind) = map.entry("type")?;
+    let word = kind.as_scalar().map(|scalar| scalar.text.to_lowercase())?;
+    let (key, words) = ["enum", "values", "options", "choices", "allowed"].iter().find_map(|key| map.entry(key))?;
+    if !["enum", "choice", "select", "literal"].contains(&word.as_str()) || words.as_list().is_none() {
+        return None;
+    }
+    let message = format!("type {} of {owner} is not known: a choice is a type with enum", quoted(&word));
+    let mut edits = vec![(kind.span, "text".to_owned())];
+    edits.extend((key.text != "enum").then(|| (key.span, "enum".to_owned())));
+    let shown = written_form(&words.to_value()).unwrap_or_else(|| "[…]".to_owned());
+    Some(Diagnostic::bad_value(kind.span, message).help(format!("write type: text, enum: {shown}")).proposed_fix(edits))
+}
+
+/// What a type of another language is here, with its parts: `list[str]`, `Optional[int]`, `Literal["a", "b"]`, `int | None`.
+fn composed_type(written: &str) -> Option<String> {
+    let simple = |word: &str| {
+        let word = word.trim();
+        type_alias(word).or_else(|| FieldKind::VARIANTS.iter().find(|kind| **kind == word).copied())
+    };
+    let text = written.trim();
+    if let Some(items) = text.strip_suffix("[]") {
+        return Some(format!("{{ type: list, items: {} }}", simple(items)?));
+    }
+    let optional = text.strip_suffix('?').or_else(|| text.strip_suffix("| None").or_else(|| text.strip_suffix("| null")));
+    if let Some(kind) = optional {
+        return Some(format!("{{ type: {}, required: false }}", simple(kind)?));
+    }
+    let (outer, inner) = text.strip_suffix([']', '>'])?.split_once(['[', '<'])?;
+    match outer.trim().to_lowercase().as_str() {
+        "list" | "array" | "sequence" | "set" => Some(format!("{{ type: list, items: {} }}", simple(inner)?)),
+        "optional" => Some(format!("{{ type: {}, required: false }}", simple(inner)?)),
+        "literal" | "enum" => {
+            let words = inner.split(',').map(|word| word.trim().trim_matches(['"', '\'']).to_owned()).map(Value::String);
+            Some(format!("{{ type: text, enum: {} }}", written_form(&words.collect())?))
+        }
+        _ => None,
+    }
+}
+
 /// A type of the language, one of these.
 pub fn kind_of(lower: &Lower, owner: &str, node: &Node, words: &[&'static str]) -> Option<FieldKind> {
     let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string()) else {
+        if owner.ends_with("\"required\"") && node.as_list().is_some() {
+            let message = format!("{owner} must be a type such as text, found a list of names");
+            lower.report(wrong_type(node, message).help("remove it: a field must be given unless it has required: false"));
+            return None;
+        }
         lower.wrong_thing(owner, node, "a type such as text");
         return None;
     };
     let is_known = words.contains(&&*scalar.text);
     if !is_known && node.kind != NodeKind::Broken {
+        if let Some(ours) = composed_type(&scalar.text) {
+            let message = format!("type {} of {owner} is of another language", quoted(&scalar.text));
+            let found = Diagnostic::bad_value(node.span, message).help(format!("write {ours}"));
+            lower.report(found.proposed_fix(vec![(node.span, ours)]));
+            return None;
+        }
         let near = type_alias(&scalar.text).map_or_else(|| nearest(&scalar.text, words.iter().copied()), |word| vec![word]);
         let near = Near::new(&scalar.text, near);
         let message = format!("type {} of {owner} is not known{}", quoted(&scalar.text), near);
@@ -193,6 +284,13 @@ impl<'f> Rules<'f> {
             FieldKind::Number | FieldKind::Integer => {
                 let number: Number = serde_json::from_str(scalar.value.as_str()?).ok()?;
                 (number.to_string(), Value::Number(number))
+            }
+            FieldKind::Date => {
+                let text = scalar.text.trim();
+                let date =
+                    ["%d.%m.%Y", "%Y/%m/%d", "%Y.%m.%d"].iter().find_map(|form| chrono::NaiveDate::parse_from_str(text, form).ok())?;
+                let date = date.format("%Y-%m-%d").to_string();
+                (in_quotes(&date), Value::String(date))
             }
             _ => return None,
         };

@@ -194,7 +194,11 @@ fn wait(keys: &KeyReader) -> Option<Filling> {
         return Some(Filling::Constant(text.into()));
     }
     let looks_like_time = text.contains('-') && text.contains(':');
-    if looks_like_time {
+    if text.split_whitespace().count() == 5 && text.contains('*') {
+        let message = format!("wait {} is a schedule of cron, and flow starts nothing by itself", quoted(text));
+        let help = "write the time to wait for, such as \"2026-11-19T07:00:00Z\"; or let cron itself start flow run, without this step";
+        keys.lower.report(bad_duration(node.span, message).help(help));
+    } else if looks_like_time {
         let message = format!("wait {} is not a time with a time zone", quoted(text));
         keys.lower.report(bad_duration(node.span, message).help("write for example 2026-11-18T09:00:00Z"));
     } else {

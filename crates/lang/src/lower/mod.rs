@@ -15,12 +15,14 @@ mod data;
 mod definitions;
 mod dialogue;
 mod fields;
+mod foreign;
 mod ids;
 pub mod keys;
 mod kinds;
 mod knowledge;
 mod misplaced;
 mod models;
+mod other_shapes;
 mod patterns;
 mod pipeline;
 mod policies;
@@ -43,6 +45,7 @@ mod units;
 mod values;
 mod world;
 mod written;
+mod written_form;
 mod written_plan;
 
 #[cfg(test)]
@@ -99,6 +102,14 @@ impl FileKind {
 /// of the names is what most of its keys belong to, so that one slip in a name is one finding. Shared definitions come first among equals.
 pub fn kind_of(tree: &Node) -> FileKind {
     let Some(map) = tree.as_map() else { return FileKind::Definitions };
+    let count = |kind: FileKind| map.entries.iter().filter(|(key, _)| kind.place().key(&key.text).is_some()).count();
+    if map.get("name").is_some() && !["steps", "inputs", "agents", "outputs"].iter().any(|key| map.get(key).is_some()) {
+        // A channel or a style guide that says "name" in place of its own key.
+        let other = [FileKind::Channel, FileKind::StyleGuide].into_iter().find(|kind| count(*kind) > count(FileKind::Pipeline));
+        if let Some(kind) = other {
+            return kind;
+        }
+    }
     if let Some((_, kind)) = ROOT_KEYS.iter().find(|(key, _)| map.get(key).is_some()) {
         return *kind;
     }

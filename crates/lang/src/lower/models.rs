@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::agent_programs;
-use super::context::Lower;
+use super::context::{Lower, quoted};
 use super::keys::{self, KeyTable};
+use super::presets::{ACP_PRESETS, PRESETS};
 use super::reader::KeyReader;
 use crate::diagnostic::Diagnostic;
 use crate::model::{FailureKind, Model, Price, Provider, Replies, Retry, ToolModel};
@@ -60,6 +61,14 @@ fn check_fit(keys: &KeyReader, provider: &Provider) {
 }
 
 fn provider(keys: &KeyReader) -> Option<Provider> {
+    let presets = PRESETS.iter().map(|(name, _)| ("cli", *name)).chain(ACP_PRESETS.iter().map(|(name, _)| ("acp", *name)));
+    let written = keys.get("provider").and_then(|node| Some((node.span, &node.as_scalar()?.text)));
+    if let Some((span, text)) = written
+        && let Some((provider, preset)) = presets.into_iter().find(|(_, name)| name == text)
+    {
+        let message = format!("provider {} is a preset, not a provider", quoted(text));
+        return keys.lower.reject(span, message, format!("write provider: {provider} and preset: {preset}"));
+    }
     let word = keys.word("provider")?;
     match (word.parse(), word) {
         (Ok(service), _) => Some(Provider::Service(service)),

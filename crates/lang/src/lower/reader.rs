@@ -2,11 +2,14 @@
 
 use std::str::FromStr;
 
-use super::aliases::{Alias, PROGRAM_STEPS, alias, rules_for};
+use super::aliases::{Alias, PROGRAM_STEPS, alias, is_retries, rules_for};
 use super::context::{Lower, found, quoted};
+use super::foreign::{ForeignKey, foreign};
 use super::keys::{DEFINITIONS, FIELD, KINDS, KeyRule, KeyTable, PIPELINE, Tables, Takes};
 use super::misplaced::{Misplaced, misplaced};
+use super::other_shapes;
 use super::values::{empty_section, value_of, wrong_type};
+use super::written_form::written_form;
 use crate::diagnostic::{About, Code, Diagnostic, Near, nearest};
 use crate::model::{Filling, Text};
 use crate::source::{Span, Spanned};
@@ -58,15 +61,21 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             }
             _ => {
                 let message = format!("{owner} must be a group of keys, found {}", found(node));
-                let keys = names(places).take(3).collect::<Vec<_>>().join(", ");
-                lower.report(wrong_type(node, message).about(about).help(format!("write keys such as {keys}")));
+                let keys: Vec<&str> = names(places).collect();
+                let found = wrong_type(node, message).about(about);
+                lower.report(match other_shapes::keys(&owner, &keys, node) {
+                    Some((help, Some(text))) => found.help(help).proposed_fix(vec![(node.span, text)]),
+                    Some((help, None)) => found.help(help),
+                    None => found.help(format!("write keys such as {}", keys.into_iter().take(3).collect::<Vec<_>>().join(", "))),
+                });
                 return None;
             }
         };
         let span = map.entries.first().map_or(node.span, |(key, _)| key.span);
         let mut reader = KeyReader { lower, owner, span, map, places: places.to_vec(), meant: vec![], misplaced: vec![] };
         for (key, value) in &map.entries {
-            if reader.rule(&key.text).is_none() {
+            let is_told = key.text == "delay" && map.entries.iter().any(|(key, _)| is_retries(&key.text)) && reader.allows("retry");
+            if reader.rule(&key.text).is_none() && !is_told {
                 reader.report_unknown(key, value);
             }
         }
@@ -112,7 +121,15 @@ impl<'a, 'w> KeyReader<'a, 'w> {
         if let [first, .., last] = given.as_slice() {
             let message = format!("{} has both {} and {}; keep one", self.owner, quoted(first), quoted(last));
             let found = Diagnostic::new(Code::TwoKinds, self.key_span(last), message).related(self.key_span(first), "the other one");
-            self.lower.report(found.help(format!("remove {} or {}", quoted(first), quoted(last))));
+            let is_kind = |name: &str| KINDS.iter().any(|kind| kind.name == name);
+            self.lower.report(match self.owner.starts_with("step ") && is_kind(first) && is_kind(last) {
+                true => {
+                    let id = self.owner.trim_start_matches("step ").trim_matches('"');
+                    let of = if *last == "send" || *last == "gate" { format!(", of: steps.{id}.output") } else { String::new() };
+                    found.help(format!("keep {first} here, and write {last} as a step of its own below: - {{ id: NAME, {last}: …{of} }}"))
+                }
+                false => found.help(format!("remove {} or {}", quoted(first), quoted(last))),
+            });
         }
     }
 
@@ -144,12 +161,31 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     }
 
     pub fn name(&self, key: &str) -> Option<Spanned<String>> {
-        self.lower.name(key, self.get(key)?)
+        let node = self.get(key)?;
+        if self.is_switch(key, node) { None } else { self.lower.name(key, node) }
+    }
+
+    /// Whether true or false stands where names are wanted (F005).
+    fn is_switch(&self, key: &str, node: &Node) -> bool {
+        let is_on = node.as_scalar().and_then(|scalar| scalar.value.as_bool());
+        let help = is_on.and_then(|is_on| other_shapes::named(self.rule(key)?, is_on));
+        if let Some(help) = &help {
+            let message = format!("{} must be a name, found {}", quoted(key), found(node));
+            let found = wrong_type(node, message).about(value_of(key)).help(help);
+            self.lower.report(match is_on {
+                Some(false) if help.contains("[]") => found.proposed_fix(vec![(node.span, "[]".to_owned())]),
+                _ => found,
+            });
+        }
+        help.is_some()
     }
 
     /// A list of names; one name may be in place of a list of one.
     pub fn names(&self, key: &str) -> Option<Vec<Spanned<String>>> {
         let node = self.get(key)?;
+        if self.is_switch(key, node) {
+            return None;
+        }
         Some(self.lower.members(key, node).iter().filter_map(|node| self.lower.name(key, node)).collect())
     }
 
@@ -175,7 +211,15 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     }
 
     pub fn text(&self, key: &str) -> Option<Text> {
-        self.lower.text(key, self.get(key)?)
+        let node = self.get(key)?;
+        if let Some((help, None)) = node.as_list().and_then(|_| other_shapes::text(key, node)) {
+            // What is wrong is how the value begins, behind its key.
+            let message = format!("{} must be text, found {}", quoted(key), found(node));
+            let found = wrong_type(node, message).about(value_of(key)).help(help);
+            self.lower.report(Diagnostic { span: self.key_span(key), ..found });
+            return None;
+        }
+        self.lower.text(key, node)
     }
 
     pub fn expression(&self, key: &str) -> Option<Text> {
@@ -228,11 +272,27 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     /// F002, with what was probably meant.
     fn report_unknown(&mut self, key: &syntax::MapKey, value: &'a Node) {
         let place_names: Vec<&str> = self.places.iter().map(|place| place.name).collect();
+        if self.report_cut_text(key, value) {
+            return;
+        }
         let alias = alias(&key.text, &place_names, |name| self.rule(name).is_some());
+        if let Some(foreign) = foreign(&key.text, &place_names)
+            && !alias.is_some_and(|alias| foreign.is_only_named(alias.key, self.map, value))
+        {
+            return self.report_foreign(foreign, key, value);
+        }
         let alias = alias.map(|alias| (alias, self.keys_for(alias))).filter(|(_, keys)| !keys.is_empty());
         let is_step = place_names.contains(&"step");
         let kinds: Vec<&str> = KINDS.iter().filter(|kind| is_step && kind.key(&key.text).is_some()).map(|kind| kind.name).collect();
         let meant = alias.as_ref().and_then(|(alias, _)| alias.meant_for(&value.to_value()));
+        let meant = meant.map(|meant| match (meant.strip_suffix(" }"), self.map.get("delay").and_then(Node::as_scalar)) {
+            // The wait between two tries, which other tools write beside their number.
+            (Some(retry), Some(delay)) if retry.starts_with("retry:") => {
+                let unit = if delay.value.is_number() { "s" } else { "" };
+                format!("{retry}, delay: {}{unit} }}", delay.text)
+            }
+            _ => meant,
+        });
         let near = match &alias {
             Some((alias, keys)) if keys == &[alias.key] => meant.as_deref().into_iter().collect(),
             Some((_, keys)) => keys.clone(),
@@ -250,9 +310,16 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             (Some((alias, keys)), [meant]) => {
                 self.meant.extend(keys.iter().map(|key| (*key, alias.is_same_shape.then_some(value))));
                 diagnostic = diagnostic.help(format!("write {meant}"));
-                if alias.is_same_shape {
-                    diagnostic = diagnostic.safe_fix(vec![(key.span, (*meant).to_owned())]);
+                if !alias.is_same_shape {
+                    diagnostic = diagnostic.about(value_of(alias.key));
                 }
+                let edit = vec![(key.span, (*meant).to_owned())];
+                diagnostic = match alias.is_same_shape {
+                    // What opens tools is not written for anybody.
+                    true if alias.key == "allow" => diagnostic.proposed_fix(edit),
+                    true => diagnostic.safe_fix(edit),
+                    false => diagnostic,
+                };
             }
             (Some(_), []) => diagnostic = diagnostic.help("remove it: it changes nothing"),
             (Some((_, keys)), [_, ..]) => {
@@ -270,6 +337,19 @@ impl<'a, 'w> KeyReader<'a, 'w> {
                 self.meant.extend(meant);
                 diagnostic = diagnostic.help("write one of the two, or remove it");
             }
+            (None, []) if let Some((section, node)) = self.section_of(&key.text, value) => {
+                let (key, value) = (&key.text, written_form(&node.to_value()).unwrap_or_else(|| "…".to_owned()));
+                diagnostic = diagnostic.help(format!("move it below {section}: {section}: {{ {key}: {value} }}"));
+            }
+            (None, []) if place_names == ["person"] => {
+                diagnostic = diagnostic.about(value_of("person")).help(match written_form(&value.to_value()) {
+                    Some(value) => format!("remove it, and read the value itself where it is needed: {}", value.trim_matches('"')),
+                    None => "remove it, and read the value itself where it is needed".to_owned(),
+                });
+            }
+            (None, []) if key.text.starts_with("x-") => {
+                diagnostic = diagnostic.about(value_of("<<")).help("remove it, and write its keys out in each place that takes them by <<");
+            }
             (None, []) if is_step && PROGRAM_STEPS.contains(&key.text.as_str()) => {
                 self.meant.push(("program", None));
                 diagnostic = diagnostic.help("write program: [name, argument, …], which no shell reads; or python: with code");
@@ -283,6 +363,51 @@ impl<'a, 'w> KeyReader<'a, 'w> {
             (None, []) => diagnostic = diagnostic.help(format!("use one of: {}", self.allowed())),
         }
         self.lower.report(diagnostic);
+    }
+
+    /// F002 for what follows a comma of a text without quotes in `{ }`, where it reads as a key.
+    fn report_cut_text(&self, key: &syntax::MapKey, value: &Node) -> bool {
+        if !key.text.contains(' ') {
+            return false;
+        }
+        let place = self.map.entries.iter().position(|(own, _)| own.span == key.span);
+        let before = place.and_then(|place| self.map.entries.get(place.checked_sub(1)?));
+        let Some((name, text)) = before.and_then(|(name, node)| Some((name, node.as_scalar()?))) else { return false };
+        let is_plain = text.style == syntax::QuoteStyle::Plain && text.value.is_string();
+        if !is_plain || !value.as_scalar().is_some_and(|scalar| scalar.value.is_null()) {
+            return false;
+        }
+        let whole = syntax::quoted(&format!("{}, {}", text.text, key.text));
+        let span = before.map_or(key.span, |(_, node)| node.span.to(key.span));
+        let message = format!("the text of {} ends at its \",\": in {{ }} a text with a comma stands in quotes", quoted(&name.text));
+        let found = unknown_key(key.span, message).help(format!("write {}: {whole}", name.text));
+        self.lower.report(found.proposed_fix(vec![(span, whole)]));
+        true
+    }
+
+    /// The one section of this place that has a key of this name, and the value.
+    fn section_of<'n>(&self, name: &str, value: &'n Node) -> Option<(&'static str, &'n Node)> {
+        let mut sections = self.places.iter().flat_map(|place| place.keys).filter(|rule| match rule.takes {
+            Takes::Keys(table) => table.key(name).is_some(),
+            _ => false,
+        });
+        match (sections.next(), sections.next()) {
+            (Some(section), None) => Some((section.name, value)),
+            _ => None,
+        }
+    }
+
+    /// F002 for keys of other tools, at the first of those that say one thing together.
+    fn report_foreign(&mut self, foreign: &ForeignKey, key: &syntax::MapKey, value: &'a Node) {
+        let mut own = self.map.entries.iter().map(|(key, _)| key).filter(|key| foreign.has(&key.text) && self.rule(&key.text).is_none());
+        if own.next().is_some_and(|first| first.span != key.span) {
+            return;
+        }
+        let message = format!("unknown key {} in {}", quoted(&key.text), self.owner);
+        let found =
+            unknown_key(key.span, message).about(foreign.instead.map_or(About::Other, value_of)).help(foreign.help(self.map, value));
+        self.lower.report(own.fold(found, |found, other| found.related(other.span, format!("{}, too", quoted(&other.text)))));
+        self.meant.extend(foreign.instead.map(|name| (name, None)));
     }
 
     /// F002 for a key of another kind that can only be a slip of `meant`.
@@ -351,7 +476,12 @@ impl<'a, 'w> KeyReader<'a, 'w> {
     pub(crate) fn report_missing(&self, places: Tables) {
         for rule in places.iter().flat_map(|place| place.keys).filter(|rule| rule.is_required && !self.has(rule.name)) {
             let found = self.lacks(&format!("has no {}", quoted(rule.name))).about(About::Missing(rule.name));
-            self.lower.report(found.help(format!("add {}: {}", rule.name, rule.about)));
+            let returns = rule.name == "returns"
+                && self.map.get("python").and_then(Node::as_scalar).is_some_and(|code| code.text.contains("return "));
+            self.lower.report(match returns {
+                true => found.help("write NAME = … in place of return …, and add returns: [NAME]: the code is no function"),
+                false => found.help(format!("add {}: {}", rule.name, rule.about)),
+            });
         }
     }
 }

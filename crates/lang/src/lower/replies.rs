@@ -1,10 +1,13 @@
 //! Scripted replies: in files of their own, and in tests.
 
 use super::context::{Lower, quoted};
+use super::foreign::foreign;
 use super::keys;
 use super::reader::KeyReader;
+use super::values::wrong_type;
 use super::world::World;
-use crate::diagnostic::Diagnostic;
+use super::written_form::written_form;
+use crate::diagnostic::{Diagnostic, nearest};
 use crate::model::{Replies, ReplyBody, ReplySet, ScriptedReply};
 use crate::source::{FileId, Spanned};
 use crate::syntax::{MapKey, Node};
@@ -55,6 +58,18 @@ fn reply(lower: &Lower, step: &MapKey, node: &Node) -> Option<ScriptedReply> {
             false => ReplyBody::Text(lower.text(&format!("reply of {}", step.text), node)?),
         };
         return Some(ScriptedReply { span: step.span, when: None, action: None, body, usage: None });
+    }
+    let known = |key: &MapKey| keys::REPLY.key(&key.text).is_some() || foreign(&key.text, &[keys::REPLY.name]).is_some();
+    if let Some(map) = node.as_map().filter(|map| !map.entries.is_empty() && !map.entries.iter().any(|(key, _)| known(key))) {
+        let near = map.entries.iter().any(|(key, _)| !nearest(&key.text, keys::REPLY.keys.iter().map(|key| key.name)).is_empty());
+        if !near {
+            let value = written_form(&node.to_value()).unwrap_or_else(|| "{ … }".to_owned());
+            let message = format!("{owner} has no key of a reply, only data of its own");
+            let found = wrong_type(node, message).help(format!("write data: {value} for the answer of a model"));
+            let step = &step.text;
+            lower.report(found.help(format!("write mocks: {{ {step}: {value} }} in place of replies, if that step asks no model")));
+            return None;
+        }
     }
     let keys = KeyReader::new(lower, owner, &[&keys::REPLY], node)?;
     let (when, action, usage) = (keys.expression("when"), keys.choice("action"), usage(&keys));

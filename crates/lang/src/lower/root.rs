@@ -10,11 +10,25 @@ use crate::syntax::{Node, NodeKind};
 impl<'w> Lower<'w> {
     /// The keys of a whole file: `flow: 1` first, then those of `place`.
     pub fn root<'a>(&'a self, tree: &'a Node, place: &'static KeyTable, owner: &str) -> Option<KeyReader<'a, 'w>> {
+        if self.is_enveloped(tree) {
+            return None;
+        }
         self.check_version(tree);
         match &tree.kind {
             NodeKind::Map(_) => KeyReader::new(self, owner, &[place], tree),
             _ => None,
         }
+    }
+
+    /// F014 for a file inside the envelope of Kubernetes, of which nothing else is to be said.
+    fn is_enveloped(&self, tree: &Node) -> bool {
+        let Some(map) = tree.as_map().filter(|map| map.get("spec").is_some() && map.get("flow").is_none()) else { return false };
+        let Some((key, _)) = map.entries.iter().find(|(key, _)| key.text == "apiVersion" || key.text == "kind") else { return false };
+        let message = "apiVersion, kind, metadata and spec are of Kubernetes; a file begins with flow: 1";
+        let name = map.get("metadata").and_then(|node| node.text_of("name")).unwrap_or("NAME");
+        let found = language_version(key.span, message.to_owned());
+        self.report(found.help(format!("write flow: 1 and name: {name} in their place, and what is below spec without its indentation")));
+        true
     }
 
     /// F014: a file begins with `flow: 1`.
@@ -41,6 +55,10 @@ impl<'w> Lower<'w> {
                 let message = "this file is empty; it must begin with flow: 1".to_owned();
                 let help = "write flow: 1 on the first line and what belongs below it, or delete the file and what names it";
                 return self.report(language_version(tree.span, message).help(help));
+            }
+            NodeKind::Scalar(scalar) if scalar.text.contains(" = ") => {
+                help = "write flow: 1 on the first line, and then name: value for each name = value; what is in { } goes below its key, indented";
+                (tree.span, format!("a file must be a group of keys that begins with flow: 1, found {}", found(tree)))
             }
             _ => (tree.span, format!("a file must be a group of keys that begins with flow: 1, found {}", found(tree))),
         };

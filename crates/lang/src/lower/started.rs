@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use super::context::{found, quoted};
 use super::keys;
+use super::other_shapes::truth;
 use super::reader::KeyReader;
 use super::texts::{place, plain};
-use super::values::{truth, wrong_type};
+use super::values::wrong_type;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Form, HostEntry, OutputWord, ProgramCommand, ProgramNetwork, ProgramOutput, PythonCode, PythonNeeds, Text};
 use crate::source::{Span, Spanned};

@@ -10,7 +10,8 @@ use super::models::retry;
 use super::reader::KeyReader;
 use super::reserved::check_reserved;
 use super::tools::one_kind;
-use crate::diagnostic::Diagnostic;
+use super::written_form::written_form;
+use crate::diagnostic::{About, Diagnostic};
 use crate::model::{Case, Filling, ForEach, OnFailure, RouteStep, SUMMARY_STEP, Step, StepKind, Text, step_path};
 use crate::source::Spanned;
 use crate::syntax::Node;
@@ -115,7 +116,13 @@ fn for_each(keys: &KeyReader, scope: &StepScope) -> Option<ForEach> {
     let list = match node.as_list() {
         Some(_) => Some(lower.filling(node)),
         None if node.as_map().is_some() => {
-            lower.wrong("for_each", node, "a list, or an expression that gives one");
+            let first = node.as_map().map(|map| {
+                let value = |node: &Node| node.as_list().and_then(<[Node]>::first).map_or_else(|| node.to_value(), Node::to_value);
+                map.entries.iter().map(|(key, node)| (key.text.clone(), value(node))).collect()
+            });
+            let first = first.and_then(|map| written_form(&serde_json::Value::Object(map)));
+            let instead = first.map(|first| (format!("write a list of the combinations, one after the other: - {first}"), None));
+            lower.other_shape("for_each", node, "a list, or an expression that gives one", instead);
             None
         }
         None => lower.expression("for_each", node).map(Filling::Text),
@@ -162,6 +169,18 @@ fn case(lower: &Lower, node: &Node, number: usize, inside: &StepScope) -> Option
         None => format!("case {number} of {}", quoted(&inside.path)),
     };
     let unknown = Spanned::new(format!("case {number}"), node.span);
+    let conditions = ["phrases", "when"];
+    if let Some(map) = node.as_map()
+        && let Some(id) = map.get("id").filter(|_| !conditions.iter().any(|key| map.get(key).is_some()))
+        && ["otherwise", "default", "else", "other", "fallback"].iter().any(|name| node.text_of("id") == Some(name))
+    {
+        let message = format!("{owner} is the case when no other one fits: that is otherwise, beside cases");
+        let found = Diagnostic::wrong_place(id.span, message).about(About::Value("cases".to_owned()));
+        lower.report(
+            found.help("move it out of the list: write otherwise: at the indentation of cases, and below it these keys without id"),
+        );
+        return None;
+    }
     if node.as_map().is_some_and(|map| map.get("steps").is_some()) {
         let keys = KeyReader::new(lower, owner, &[&keys::CASE_STEPS], node)?;
         let id = case_id(&keys).unwrap_or(unknown);

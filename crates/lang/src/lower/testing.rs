@@ -74,7 +74,8 @@ fn now(keys: &KeyReader) -> Option<Spanned<String>> {
     let now = keys.fixed("now")?;
     if chrono::DateTime::parse_from_rfc3339(&now.value).is_err() {
         let message = format!("now {} is not a date and time with a time zone", quoted(&now.value));
-        return keys.lower.reject(now.span, message, "write for example \"2026-11-18T09:00:00Z\"");
+        let day = chrono::NaiveDate::parse_from_str(&now.value, "%Y-%m-%d").map_or("2026-11-18".to_owned(), |day| day.to_string());
+        return keys.lower.reject(now.span, message, format!("write for example \"{day}T09:00:00Z\""));
     }
     Some(now)
 }

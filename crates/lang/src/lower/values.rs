@@ -5,6 +5,7 @@ use std::time::Duration;
 use regex::Regex;
 
 use super::context::{LONGEST_MESSAGE, Lower, found, quoted};
+use super::other_shapes::{self, Instead, truth};
 use super::units::{parse_duration, parse_size};
 use crate::diagnostic::{About, Code, Diagnostic, did_you_mean};
 use crate::model::UnitError;
@@ -21,6 +22,11 @@ pub(crate) fn bad_duration(span: Span, message: String) -> Diagnostic {
     Diagnostic::new(Code::BadDuration, span, message)
 }
 
+/// F011: a name with letters that names have not.
+fn bad_id(span: Span, message: String) -> Diagnostic {
+    Diagnostic::new(Code::BadId, span, message)
+}
+
 /// F015: a section with nothing in it.
 pub(crate) fn empty_section(span: Span, what: &str) -> Diagnostic {
     Diagnostic::new(Code::EmptySection, span, format!("{what} is empty"))
@@ -31,20 +37,24 @@ pub(crate) fn value_of(label: &str) -> About {
     About::Value(label.to_owned())
 }
 
-/// What a word can only mean where true or false must be: `yes` and `"true"` are texts.
-pub fn truth(scalar: &Scalar) -> Option<&'static str> {
-    match scalar.value.as_str()?.to_lowercase().as_str() {
-        "true" | "yes" | "y" | "on" => Some("true"),
-        "false" | "no" | "n" | "off" => Some("false"),
-        _ => None,
-    }
+/// The number that `1_000`, `"700"` or `$0.50` means elsewhere.
+fn without_marks(text: &str) -> Option<String> {
+    let text = text.trim().trim_matches(['$', '€', '£', '%', ' ']);
+    let number = text.replace('_', "");
+    let is_number = number.starts_with(|c: char| c.is_ascii_digit()) && number.parse::<f64>().is_ok();
+    (is_number && (text == number || text.starts_with(|c: char| c.is_ascii_digit()))).then_some(number)
 }
 
-/// The number that `1_000` means elsewhere.
-fn without_marks(text: &str) -> Option<String> {
-    let is_marked = text.contains('_') && text.starts_with(|c: char| c.is_ascii_digit());
-    let number = text.replace('_', "");
-    (is_marked && number.chars().all(|c| c.is_ascii_digit())).then_some(number)
+/// What a word of another tool says, among those of a key: the status of an answer for what `retry` repeats.
+fn meant_word(label: &str, written: &str) -> Option<&'static str> {
+    match (label, written) {
+        ("on", "429") => Some("rate_limited"),
+        ("on", "408") => Some("timeout"),
+        ("on", code) if code.len() == 3 && code.starts_with('5') => Some("server_error"),
+        ("on", word) if word.contains("timeout") => Some("timeout"),
+        ("on", word) if word.contains("system") || word.contains("server") => Some("server_error"),
+        _ => None,
+    }
 }
 
 impl Lower<'_> {
@@ -61,10 +71,29 @@ impl Lower<'_> {
     fn wrong_about(&self, about: About, what: &str, node: &Node, must_be: &str) {
         if node.kind != NodeKind::Broken {
             let message = format!("{what} must be {must_be}, found {}", found(node));
-            let number = node.as_scalar().filter(|_| must_be.contains("number")).and_then(|scalar| without_marks(&scalar.text));
-            let help = number.map_or_else(|| format!("write {must_be}"), |number| format!("write {number}"));
-            self.report(wrong_type(node, message).about(about).help(help));
+            let number = node.as_scalar().filter(|scalar| must_be.contains("number") && scalar.value.is_string());
+            let number = number
+                .and_then(|scalar| without_marks(&scalar.text))
+                .filter(|text| !must_be.contains("whole") || text.parse::<u64>().is_ok());
+            let label_of_grade = about == value_of("readability");
+            let found = wrong_type(node, message).about(about);
+            self.report(match number {
+                Some(number) => found.help(format!("write {number}")).proposed_fix(vec![(node.span, number)]),
+                None if label_of_grade => found.help("write the highest school grade that the text may need, such as 7"),
+                None => found.help(format!("write {must_be}")),
+            });
         }
+    }
+
+    /// F005, with what to write in place of a value of another shape.
+    pub(super) fn other_shape(&self, label: &str, node: &Node, must_be: &str, instead: Option<Instead>) {
+        let Some((help, text)) = instead else { return self.wrong(label, node, must_be) };
+        let found =
+            wrong_type(node, format!("{} must be {must_be}, found {}", quoted(label), found(node))).about(value_of(label)).help(help);
+        self.report(match text {
+            Some(text) => found.proposed_fix(vec![(node.span, text)]),
+            None => found,
+        });
     }
 
     /// F007: `label "written" is not one of: …`.
@@ -77,8 +106,14 @@ impl Lower<'_> {
         let diagnostic = Diagnostic::bad_value(span, message).near(near.clone());
         self.report(match near.names.first() {
             Some(name) => diagnostic.help(format!("write {name}")).proposed_fix(vec![(span, name.clone())]),
-            None if is_short => diagnostic.help("write one of these"),
-            None => diagnostic.help(format!("write one of: {}", allowed.join(", "))),
+            None => match (allowed, meant_word(label, written)) {
+                (_, Some(word)) if allowed.contains(&word) => {
+                    diagnostic.help(format!("write {word}")).proposed_fix(vec![(span, word.to_owned())])
+                }
+                ([only], _) => diagnostic.help(format!("write {only}")).proposed_fix(vec![(span, (*only).to_owned())]),
+                _ if is_short => diagnostic.help("write one of these"),
+                _ => diagnostic.help(format!("write one of: {}", allowed.join(", "))),
+            },
         });
     }
 
@@ -159,7 +194,13 @@ impl Lower<'_> {
         };
         let valid: String = case(id).chars().map(|c| if is_letter(c) || c.is_ascii_digit() { c } else { '_' }).collect();
         let valid = valid.trim_start_matches(|c: char| !is_letter(c));
-        let diagnostic = Diagnostic::new(Code::BadId, span, format!("{label} {} {wrong}; {rule}", quoted(id)));
+        if let Some(at) = id.find('：') {
+            let message = format!("a wide colon stands in {label} {}, which separates nothing", quoted(id));
+            let place = Span { start: span.start + at as u32, end: span.start + (at + '：'.len_utf8()) as u32, ..span };
+            let help = format!("write {}: with an ordinary colon", id.get(..at).unwrap_or_default());
+            return self.report(bad_id(place, message).help(help));
+        }
+        let diagnostic = bad_id(span, format!("{label} {} {wrong}; {rule}", quoted(id)));
         self.report(match valid {
             "" => diagnostic.help("write a name such as draft"),
             name => diagnostic.help(format!("write {name}, here and wherever it is used")),
@@ -277,7 +318,7 @@ impl Lower<'_> {
     pub fn list<'a>(&self, label: &str, node: &'a Node) -> Option<&'a [Node]> {
         let list = node.as_list();
         if list.is_none() && !self.is_nothing(label, node) {
-            self.wrong(label, node, "a list");
+            self.other_shape(label, node, "a list", other_shapes::list(label, node));
         }
         list
     }
@@ -304,7 +345,7 @@ impl Lower<'_> {
     /// The same of texts, where the list may be empty.
     pub(crate) fn members<'a>(&self, label: &str, node: &'a Node) -> &'a [Node] {
         if node.as_map().is_some() {
-            self.wrong(label, node, "text or a list of texts");
+            self.other_shape(label, node, "text or a list of texts", other_shapes::text(label, node));
             return &[];
         }
         node.as_list().unwrap_or(std::slice::from_ref(node))
@@ -315,13 +356,15 @@ impl Lower<'_> {
         let map = node.as_map();
         if map.is_none() && !self.is_nothing(label, node) && node.kind != NodeKind::Broken {
             let message = format!("{} must map names to values, found {}", quoted(label), found(node));
-            let example = match label {
-                "inputs" => "message: text",
-                "secrets" => "API_TOKEN: What the token is for.",
-                _ => "name: value",
-            };
-            let help = format!("write each as {example} on a line of its own, without \"-\"");
-            self.report(wrong_type(node, message).about(value_of(label)).help(help));
+            let found = wrong_type(node, message).about(value_of(label));
+            self.report(match other_shapes::entries(label, node) {
+                Some((help, Some(text))) => found.help(help).proposed_fix(vec![(node.span, text)]),
+                Some((help, None)) => found.help(help),
+                None => {
+                    let example = other_shapes::entry_example(label);
+                    found.help(format!("write each as {example} on a line of its own, without \"-\""))
+                }
+            });
         }
         map
     }
@@ -349,7 +392,11 @@ impl Lower<'_> {
                     let text = in_quotes(&scalar.text);
                     diagnostic.help(format!("write {text}")).safe_fix(vec![(node.span, text)])
                 }
-                _ => diagnostic.help("write a text"),
+                _ => match other_shapes::text(label, node) {
+                    Some((help, Some(text))) => diagnostic.help(help).proposed_fix(vec![(node.span, text)]),
+                    Some((help, None)) => diagnostic.help(help),
+                    None => diagnostic.help("write a text"),
+                },
             });
         }
         scalar

@@ -103,7 +103,10 @@ fn diagnose(block: &Block, steps: &[Arc<Step>], circle: &[usize]) -> Diagnostic 
         (written.map_or(step.id.span, |need| need.span), written.is_some())
     };
     let last = circle.len() - 1;
-    let marked = (0..circle.len()).rev().find(|i| place_of(*i).1).unwrap_or(last);
+    let is_written = |i: &usize| place_of(*i).1;
+    // A need of a step below is the one that is wrong: steps run from top to bottom.
+    let below = (0..circle.len()).find(|i| is_written(i) && next(*i) > circle[*i]);
+    let marked = below.or_else(|| (0..circle.len()).rev().find(is_written)).unwrap_or(last);
     let message = if circle.len() == 1 {
         format!("step \"{}\" waits for itself", names[0])
     } else {
@@ -121,7 +124,9 @@ fn diagnose(block: &Block, steps: &[Arc<Step>], circle: &[usize]) -> Diagnostic 
             diagnostic = diagnostic.related(place_of(i).0, format!("\"{}\" waits for \"{}\"", id(circle[i]), id(next(i))));
         }
     }
-    if by_order.is_empty() {
+    if let Some(i) = below {
+        diagnostic.help(format!("remove {} from needs of \"{}\": it stands below and waits for it in its turn", id(next(i)), id(circle[i])))
+    } else if by_order.is_empty() {
         diagnostic.help("remove one of the names")
     } else {
         diagnostic.help(format!("give a step its own needs: from the order in the file, {}", by_order.join(", ")))

@@ -8,7 +8,12 @@ use crate::source::Span;
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let file = &names.pipeline.pipeline;
     let sections = [
-        ("person", file.person.is_none(), "person", "add a section person: { id: \"{{ inputs.… }}\" }, or read an input"),
+        (
+            "person",
+            file.person.is_none(),
+            "person",
+            "add a section person: { id: \"{{ inputs.… }}\" }, with from: and a table of data, or with name: and the like; or read an input",
+        ),
         ("channel", file.channels.is_empty(), "channels", "add channels: [email], or the ones that replies leave by"),
         ("style", file.style_guide.is_none(), "style_guide", "add style_guide: and the name of one"),
         (
@@ -23,6 +28,7 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         let Some(first) = places.next() else { continue };
         let message = format!("\"{root}\" is always empty: the file has no {section}");
         let mut found = Diagnostic::new(Code::AbsentSection, first, message).help(help);
+        found.related.push((file.name.span, format!("{section} stands below this line")));
         found.related.extend(places.take(3).map(|span| (span, "and here".to_owned())));
         out.push(found);
     }

@@ -1,6 +1,7 @@
 //! F508: an equal step would be skipped, and with it what it does.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
+use crate::diagnostic::About;
 use crate::model::{FilePart, StepKind, ToolStep};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -25,7 +26,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let method = || step.kind.method(file).filter(|method| !method.is_safe()).map(|method| format!("the {method}"));
         let Some(what) = skipped.map(str::to_owned).or_else(method) else { continue };
         let message = format!("cache on {id} would skip {what}");
-        out.push(finding(Code::CacheHidesEffect, step.id.span, &message).help("remove cache from this step"));
+        let found = finding(Code::CacheHidesEffect, step.id.span, &message).about(About::Value("cache".to_owned()));
+        out.push(found.help("remove cache from this step"));
     }
 }
 

@@ -76,6 +76,14 @@ impl GivenValues<'_> {
         let (owner, what, fields) = (&self.owner, self.what, asked.fields);
         let given: HashSet<&str> = self.with.iter().chain(self.fixed).map(|(name, _)| name.value.as_str()).collect();
         let mut meant = HashSet::new();
+        // As many names that are not known as are missing: they are the same values under other names.
+        let unknown: Vec<&str> =
+            self.with.iter().map(|(name, _)| name.value.as_str()).filter(|name| !asked.by_name.contains_key(name)).collect();
+        let absent: Vec<&str> = asked.needed.iter().copied().filter(|name| !given.contains(name)).collect();
+        let renamed = |name: &str| match unknown.len() == absent.len() && names.hints.nearest(name, absent.iter().copied()).is_empty() {
+            true => unknown.iter().position(|other| *other == name).and_then(|place| absent.get(place)).copied(),
+            false => None,
+        };
         for (name, value) in self.with {
             match asked.by_name.get(name.value.as_str()) {
                 Some(field) => {
@@ -83,6 +91,13 @@ impl GivenValues<'_> {
                         let message = format!("{what} \"{}\" of {owner} {why}", name.value);
                         out.push((self.found)(name.span, message).help(format!("pass {}", wanted(field))));
                     }
+                }
+                None if let Some(field) = renamed(&name.value) => {
+                    let message = format!("{owner} has no {what} \"{}\", and its \"{field}\" is missing", name.value);
+                    out.push(
+                        (self.found)(name.span, message).help(format!("write {field}")).proposed_fix(vec![(name.span, field.to_owned())]),
+                    );
+                    meant.insert(field.to_owned());
                 }
                 None => {
                     let not_given = fields.iter().map(|field| field.name.as_str()).filter(|name| !given.contains(name));
@@ -100,12 +115,18 @@ impl GivenValues<'_> {
             }
         }
         let missing = asked.needed.iter().filter(|field| !given.contains(**field) && !meant.contains(**field));
+        // Beside what is given already, if anything is.
+        let place = self.with.last().map_or(self.span, |(name, _)| name.span);
         for field in missing.take(MOST_MISSING) {
             let message = match what {
                 "input" => format!("{owner}: the required input \"{field}\" is missing"),
                 _ => format!("{owner}: the {what} \"{field}\" is missing"),
             };
-            out.push((self.found)(self.span, message).help(format!("add with: {{ {field}: … }}")));
+            let input = match names.pipeline.pipeline.inputs {
+                Shape::Fields(ref inputs) if inputs.iter().any(|input| input.name == **field) => format!("\"{{{{ inputs.{field} }}}}\""),
+                _ => "…".to_owned(),
+            };
+            out.push((self.found)(place, message).help(format!("add with: {{ {field}: {input} }}")));
         }
     }
 }

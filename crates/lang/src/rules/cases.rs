@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::step_paths::{PathEnd, way};
-use super::{Diagnostic, PipelinePlan, Plan, quoted};
+use super::{Diagnostic, PipelinePlan, Plan, listed, quoted};
 use super::{
     case_contradicts, mock_shape, nothing_expected, replies, reply_calls, reply_shape, slashes, test_ends, test_lacks, test_values,
     unknown_test_name, verdicts,
@@ -42,7 +42,18 @@ fn unknown_names(tests: &TestFile, pipeline: &PipelinePlan, plan: &Plan, out: &m
     let mut report = |about: About, case: &TestCase, span: Span, what: &str, names: &[&[&str]], name: &str| {
         let hint = hints.did_you_mean(name, names.iter().flat_map(|names| names.iter().copied()));
         let message = format!("test {} {what} {}, which does not exist{hint}", quoted(&case.id.value), quoted(name));
-        out.push(unknown_test_name::report(span, &message).near(hint).about(about));
+        let all: Vec<&str> = names.iter().flat_map(|names| names.iter().copied()).collect();
+        let slashed = name.replace('.', "/");
+        let help = match (what, all.as_slice()) {
+            (_, _) if name.contains('.') && all.iter().any(|step| name.starts_with(&format!("{step}."))) => format!("write {slashed}"),
+            ("expects output", _) if ["sent", "status", "exit", "steps", "refined"].contains(&name) => {
+                format!("write {name} beside outputs, not in it: expect: {{ {name}: … }}")
+            }
+            (_, []) => "remove it: the pipeline has none".to_owned(),
+            (_, all) if hint.is_empty() => format!("use one of: {}", listed(all)),
+            _ => "correct the name, or remove it".to_owned(),
+        };
+        out.push(unknown_test_name::reported(span, &message).help(help).near(hint).about(about));
     };
     let is_step = |path: &str| !matches!(way(plan, pipeline, path), PathEnd::Nowhere);
     // A mock stands for a tool wherever it is used, in called pipelines too.

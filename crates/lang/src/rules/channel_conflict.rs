@@ -1,6 +1,7 @@
 //! F421: parts of a channel contradict each other: its body cannot show what `markdown` allows, or its indicator has no place for a number.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
+use crate::diagnostic::About;
 use crate::model::{Body, Channel, Features, Markup};
 
 /// F421, for the channels of a pipeline.
@@ -17,24 +18,24 @@ pub(super) fn conflict(channel: &Channel, out: &mut Vec<Diagnostic>) {
     {
         let message = format!("channel {name}: the indicator {} has no {{part}} to number its parts with", quoted(indicator));
         let help = "write the numbers in single braces, as in indicator: \"({part}/{parts})\"";
-        out.push(found(channel, &message).help(help));
+        out.push(found(channel, "split.indicator", &message).help(help));
     }
-    let (message, help) = match channel.body {
+    let (key, message, help) = match channel.body {
         Body::Text if channel.markdown != Features::NONE => {
             let words = channel.markdown.words();
             let message = format!("channel {name}: body is \"text\", but markdown allows {}", words.join(", "));
-            (message, "write markdown: none, or a body that can show it: markup, markdown, html")
+            ("markdown", message, "write markdown: none, or a body that can show it: markup, markdown, html")
         }
         Body::Markup if channel.markup == Markup::default() => {
-            (format!("channel {name}: body is \"markup\", but there is no markup"), "add markup: { … }, or write body: text")
+            ("body", format!("channel {name}: body is \"markup\", but there is no markup"), "add markup: { … }, or write body: text")
         }
         Body::Text | Body::Markup | Body::Markdown | Body::Html | Body::AdaptiveCard => return,
     };
-    out.push(found(channel, &message).help(help));
+    out.push(found(channel, key, &message).help(help));
 }
 
-fn found(channel: &Channel, message: &str) -> Diagnostic {
-    finding(Code::ChannelConflict, channel.span, message)
+fn found(channel: &Channel, key: &str, message: &str) -> Diagnostic {
+    finding(Code::ChannelConflict, channel.span, message).about(About::Value(key.to_owned()))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::channel::{format, measure};
+use crate::diagnostic::About;
 use crate::model::{Channel, LengthUnit, Phrase, StyleGuide};
 
 /// Characters of one SMS segment, at most (3GPP TS 23.038).
@@ -21,7 +22,11 @@ pub(super) fn no_room(channel: &Channel, style: Option<&StyleGuide>, out: &mut V
     let name = quoted(&channel.name);
     let mut report = |what: String| {
         let message = format!("channel {name}: max_length {most} has no room for {what}");
-        out.push(finding(Code::ChannelImpossible, channel.span, &message).help("raise max_length, or shorten the text"));
+        out.push(
+            finding(Code::ChannelImpossible, channel.span, &message)
+                .about(About::Value("max_length".to_owned()))
+                .help("raise max_length, or shorten the text"),
+        );
     };
     if format("x", channel, None, None).is_err() {
         return report("a single character in this body".into());

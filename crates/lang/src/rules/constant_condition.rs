@@ -38,7 +38,17 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             (true, false) => "leave it out",
             (false, _) => "name a value that changes from run to run, or remove the step",
         };
-        out.push(found(placed.text, message).help(help));
+        let quoted = source.split(['\'', '"']).skip(1).step_by(2).find(|inner| {
+            let root = inner.split_once('.').map(|(root, _)| root);
+            ["inputs", "steps", "person", "run", "item"].iter().any(|name| root == Some(name))
+        });
+        out.push(match quoted {
+            Some(name) => {
+                let message = format!("when: \"{source}\" compares a text: in quotes {name} is no name");
+                found(placed.text, message).help(format!("write {name} without quotes"))
+            }
+            None => found(placed.text, message).help(help),
+        });
     }
 }
 

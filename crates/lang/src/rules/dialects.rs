@@ -25,7 +25,8 @@ const fn not_duckdb(names: &'static [&'static str], duckdb: &'static str) -> For
 
 const NOW: &str = "write datetime('now'), which is UTC, or pass the time with $now";
 const TODAY: &str = "write date('now'), which is UTC, or pass the day with $day";
-const SHIFT: &str = "write date(day, '+1 day')";
+const SHIFT: &str =
+    "write date(day, '+1 day'), or date('now', '-7 days') for a week ago, or with $today and with: { today: \"{{ run.today }}\" }";
 
 /// Functions.
 const FUNCTIONS: &[Foreign] = &[
@@ -57,6 +58,7 @@ const FUNCTIONS: &[Foreign] = &[
     both(&["from_unixtime"], "write datetime(seconds, 'unixepoch')", "write to_timestamp(seconds)"),
     both(&["unix_timestamp"], "write unixepoch(time)", "write epoch(time)"),
     not_sqlite(&["epoch"], "write unixepoch(time)"),
+    both(&["safe_divide"], "write 1.0 * a / nullif(b, 0)", "write a / nullif(b, 0)"),
     both(&["isnull", "nvl"], "write ifnull(x, 0)", "write ifnull(x, 0)"),
     both(&["nvl2"], "write case when x is null then b else a end", "write case when x is null then b else a end"),
     not_sqlite(&["decode"], "write case x when 1 then a else b end"),

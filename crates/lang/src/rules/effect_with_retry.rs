@@ -2,6 +2,7 @@
 
 use super::effects::has_retry;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
+use crate::diagnostic::About;
 use crate::model::FailureKind;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -15,6 +16,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let message = format!("{} sends {method} with retry but without idempotency_key; it may be done twice", quoted(&step.id.value));
         out.push(
             finding(Code::EffectWithRetry, step.id.span, &message)
+                .about(About::Value("retry".to_owned()))
                 .help("add an idempotency_key if the receiver knows such keys, or write retry: { on: [rate_limited] }"),
         );
     }

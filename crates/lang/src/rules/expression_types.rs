@@ -2,9 +2,10 @@
 
 use super::names::PipelineNames;
 use super::seat::{Seat, TextRole, Texts};
-use super::{Diagnostic, comparison_type, default_unused, type_mismatch, unknown_field, whole_value};
-use crate::model::Text;
+use super::{Diagnostic, comparison_type, default_unused, meant, type_mismatch, unknown_field, whole_value};
+use crate::model::{Field, FieldKind, Shape, Text};
 use crate::source::Span;
+use crate::template::types::Type;
 use crate::template::{PointlessFilter, TypeProblem, TypeProblemKind, typed};
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
@@ -17,13 +18,36 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
 fn problems(names: &PipelineNames, seat: &Seat, text: &Text, condition: bool, out: &mut Vec<Diagnostic>) {
     for problem in typed(text, condition, &|path| names.known_type(seat, path)).problems {
         let span = place(text, &problem);
-        out.push(match problem.kind {
+        let declared = problem.path.as_deref().and_then(|path| declared(names, path));
+        let mut found = match problem.kind {
             TypeProblemKind::Mismatch(message, help) => type_mismatch::found(span, message).help(help),
             TypeProblemKind::Comparison(message, help, near) => comparison_type::found(span, message).near(near).help(help),
             TypeProblemKind::Pointless(PointlessFilter::Default, message, help) => default_unused::found(span, &message).help(help),
             TypeProblemKind::Pointless(PointlessFilter::Length, message, help) => whole_value::found(span, &message).help(help),
+            TypeProblemKind::FieldOfName(path, field) => {
+                let message = format!("{} is one object, and the loop goes through its names, which have no \"{field}\"", path.join("."));
+                let found = unknown_field::found(span, message);
+                match meant::list(names, &path, &Type::Empty) {
+                    Some(meant) => Diagnostic { related: meant.at.into_iter().collect(), ..found.help(meant.help) },
+                    None => found.help(format!("read {}.{field} without the loop", path.join("."))),
+                }
+            }
             TypeProblemKind::Field(owner, field, known) => unknown_field::of_value(names, span, &owner, &field, known.as_deref()),
-        });
+        };
+        let asks_for_number = found.help.iter().any(|line| line.contains("| int") || line.contains("| float"));
+        if let Some(field) = declared.filter(|field| asks_for_number && field.kind == FieldKind::Text) {
+            found.related.push((field.span, "declared as text here".to_owned()));
+            found = found.help(format!("write {}: number there if it is always a number", field.name));
+        }
+        out.push(found);
+    }
+}
+
+/// The input that a path is.
+fn declared<'a>(names: &PipelineNames<'a>, path: &[String]) -> Option<&'a Field> {
+    match (path, &names.pipeline.pipeline.inputs) {
+        ([root, name], Shape::Fields(fields)) if root == "inputs" => fields.iter().find(|field| field.name == *name),
+        _ => None,
     }
 }
 

@@ -28,7 +28,12 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
                     [_, _] => format!("model \"{name}\" falls back to itself"),
                     _ => format!("models fall back in a circle: {}", way(&circle)),
                 };
-                out.push(Diagnostic::new(Code::FallbackCircle, fallback.span, message).help("remove one of these fallbacks"));
+                let others: Vec<&str> = models.keys().map(String::as_str).filter(|other| !circle.contains(other)).collect();
+                let help = match others.as_slice() {
+                    [] => "remove one of these fallbacks, or add another model below models and name that".to_owned(),
+                    others => format!("write another model: {}; or remove the fallback", others.join(", ")),
+                };
+                out.push(Diagnostic::new(Code::FallbackCircle, fallback.span, message).help(help));
             } else if let Some((other, _)) = models.get_key_value(&fallback.value) {
                 place_on_way.insert(other, open.len());
                 open.push((other, 0));

@@ -1,6 +1,7 @@
 //! F320: a step that sees the conversation, in a pipeline that has none.
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
+use crate::diagnostic::About;
 use crate::model::{History, StepKind};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -12,6 +13,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             let message = format!("{} has history, but the pipeline has no conversation", quoted(&planned.step.id.value));
             out.push(
                 finding(Code::HistoryAlone, planned.step.id.span, &message)
+                    .about(About::Value("history".to_owned()))
+                    .related(pipeline.pipeline.name.span, "conversation stands below this line")
                     .help("add conversation: { id: …, message: inputs.NAME } to the head of the file, or remove history"),
             );
         }

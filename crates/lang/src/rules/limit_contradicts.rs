@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
+use crate::diagnostic::About;
 use crate::model::{DialogueStep, Filling, Step, StepKind, duration_words, parse_duration};
 use crate::source::Span;
 
@@ -11,7 +12,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     let whole = pipeline.pipeline.bounds().deadline;
     for (name, agent) in pipeline.pipeline.agents.iter().filter(|(_, agent)| !agent.tools.is_empty() && agent.max_turns == Some(1)) {
         let message = format!("agent {} has one turn: when it calls a tool, it has none left to answer with", quoted(name));
-        out.push(found(agent.span, &message).help("write max_turns: 2 or more, one for each call of a tool and one for the answer"));
+        out.push(
+            found(agent.span, "max_turns", &message).help("write max_turns: 2 or more, one for each call of a tool and one for the answer"),
+        );
     }
     for planned in &pipeline.steps {
         let step = &planned.step;
@@ -26,8 +29,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     }
 }
 
-fn found(span: Span, message: &str) -> Diagnostic {
-    finding(Code::LimitContradicts, span, message)
+/// At the key of the step or agent at this place.
+fn found(span: Span, key: &str, message: &str) -> Diagnostic {
+    finding(Code::LimitContradicts, span, message).about(About::Value(key.to_owned()))
 }
 
 fn turns(step: &Step, dialogue: &DialogueStep, out: &mut Vec<Diagnostic>) {
@@ -35,12 +39,13 @@ fn turns(step: &Step, dialogue: &DialogueStep, out: &mut Vec<Diagnostic>) {
     if most < agents {
         let message = format!("dialogue {id} has {most} turns for {agents} participants, so not each of them speaks");
         out.push(
-            found(step.id.span, &message).help(format!("write max_turns: {} or more; it counts the turns of all together", agents * 2)),
+            found(step.id.span, "max_turns", &message)
+                .help(format!("write max_turns: {} or more; it counts the turns of all together", agents * 2)),
         );
     }
     if let Some(repeats) = dialogue.until.repeats.filter(|repeats| *repeats >= most) {
         let message = format!("dialogue {id} ends after {most} turns, so until.repeats {repeats} never ends it");
-        out.push(found(step.id.span, &message).help("lower repeats, or raise max_turns"));
+        out.push(found(step.id.span, "until.repeats", &message).help("lower repeats, or raise max_turns"));
     }
 }
 
@@ -50,6 +55,6 @@ fn wait(step: &Step, time: &Filling, whole: Option<Duration>, out: &mut Vec<Diag
     if time > deadline {
         let id = quoted(&step.id.value);
         let message = format!("{id} waits for {}, and the deadline is {}", duration_words(time), duration_words(deadline));
-        out.push(found(step.id.span, &message).help("raise the deadline, or wait for a shorter time"));
+        out.push(found(step.id.span, "wait", &message).help("raise the deadline, or wait for a shorter time"));
     }
 }

@@ -51,6 +51,7 @@ mod known;
 mod limit_contradicts;
 mod lists_overlap;
 mod maybe_missing;
+mod meant;
 mod missing_braces;
 mod mock_shape;
 pub mod names;

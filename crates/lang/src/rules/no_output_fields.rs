@@ -1,15 +1,52 @@
 //! F211: a field of an output that is plain text.
 
 use super::names::PipelineNames;
+use super::seat::{PlacedText, TextRole};
 use super::{Code, Diagnostic};
-use crate::model::Read;
+use crate::model::{Read, StepKind};
 use crate::plan::StepIx;
+
+/// A field with the type that its use asks for, as it is declared.
+pub(super) fn field(placed: &PlacedText, read: &Read) -> String {
+    let name = read.path.get(3).map_or("", String::as_str);
+    let source = &placed.text.source;
+    let behind = source.find(&read.path.join(".")).map(|at| source[at + read.path.join(".").len()..].trim_start()).unwrap_or_default();
+    let is_sole = placed.role == TextRole::Condition && behind.is_empty();
+    let kind = match behind.trim_start_matches(['<', '>', '=', '!']).trim_start() {
+        _ if is_sole || behind.starts_with("and ") || behind.starts_with("or ") => "boolean",
+        value if value.len() < behind.len() && value.starts_with(|c: char| c.is_ascii_digit()) => "number",
+        _ if placed.role == TextRole::List => "list",
+        _ => "text",
+    };
+    format!("{name}: {kind}")
+}
+
+/// Adds a field to what is to be declared.
+pub(super) fn add(found: &mut Diagnostic, field: &str) {
+    let name = field.split(':').next().unwrap_or_default();
+    let Some(line) = found.help.first_mut().filter(|line| line.starts_with("add output: {")) else { return };
+    if let Some((before, behind)) = line.split_once(" }").filter(|(before, _)| !before.contains(&format!(" {name}:"))) {
+        let comma = if before.ends_with('{') { "" } else { "," };
+        *line = format!("{before}{comma} {field} }}{behind}");
+    }
+}
 
 pub(super) fn report(names: &PipelineNames, read: &Read, step: StepIx) -> Diagnostic {
     let id = &names.step(step).id;
     let field = read.path.get(3).map_or("", String::as_str);
+    let at_end = ["raw", "text", "content", "choices", "message", "response", "result", "value", "answer", "data", "body"];
+    if at_end.contains(&field) && names.answer_is_text(step) {
+        let path = format!("steps.{}.output", id.value);
+        let message = format!("{path}.{field} is read, but the output of \"{}\" is the text itself", id.value);
+        return found(read, message).help(format!("write {path}")).proposed_fix(vec![(read.span, path)]).related(id.span, "this step");
+    }
     let message = format!("steps.{}.output.{field} is read, but \"{}\" has no output: it returns plain text", id.value, id.value);
+    let StepKind::Agent(asked) = &names.step(step).kind else { return found(read, message) };
+    let agent = names.pipeline.pipeline.agents.get(&asked.agent.value);
+    let found = found(read, message).help(format!("add output: {{ }} to \"{}\"", id.value)).related(id.span, "this step");
+    agent.into_iter().fold(found, |found, agent| found.related(agent.span, "or its agent"))
+}
+
+fn found(read: &Read, message: String) -> Diagnostic {
     Diagnostic::new(Code::NoOutputFields, read.span, message)
-        .help(format!("add output: {{ {field}: text }} to \"{}\"", id.value))
-        .related(id.span, "this step")
 }

@@ -2,7 +2,7 @@
 
 use super::names::PipelineNames;
 use super::{Code, Diagnostic};
-use crate::model::Read;
+use crate::model::{Read, StepKind};
 use crate::plan::StepIx;
 
 /// Most needs that are written out in a proposal.
@@ -18,7 +18,15 @@ pub(super) fn report(names: &PipelineNames, read: &Read, step: StepIx, reader: S
     let found = |message: String, help: String| Diagnostic::new(Code::NotUpstream, read.span, message).help(help);
     if step == beside {
         let message = format!("\"{reader_id}\" reads {path}, its own output, which is not there yet");
-        return found(message, "name a step that runs before it".to_owned());
+        let kind = &names.step(step).kind;
+        let help = if matches!(kind, StepKind::Task(_)) {
+            "write value: in a check of a task that is what was made"
+        } else if matches!(kind, StepKind::Dialogue(_)) {
+            "write turn or turns: in a dialogue these are what was said"
+        } else {
+            "name a step that runs before it"
+        };
+        return found(message, help.to_owned());
     }
     let planned = names.pipeline.step(step);
     let waiting = &names.step(beside).id.value;
@@ -26,7 +34,17 @@ pub(super) fn report(names: &PipelineNames, read: &Read, step: StepIx, reader: S
     let id = &read_id.value;
     let diagnostic = if is_later {
         let message = format!("\"{reader_id}\" reads {path}, but \"{id}\" runs after it");
-        found(message, format!("move the step that reads it below \"{id}\""))
+        let refines =
+            matches!(&names.step(step).kind, StepKind::Gate(gate) if gate.refine.as_ref().is_some_and(|name| name.value == *waiting));
+        found(
+            message,
+            match refines {
+                true => {
+                    "write {% if refinement %}{{ refinement.feedback }}{% endif %}: that is what the gate said of the first try".to_owned()
+                }
+                false => format!("move the step that reads it below \"{id}\""),
+            },
+        )
     } else {
         let message = format!("\"{reader_id}\" reads {path}, but \"{id}\" may not be finished; add \"{id}\" to its needs");
         let needs: Vec<&str> = match &names.step(beside).needs {
@@ -39,7 +57,10 @@ pub(super) fn report(names: &PipelineNames, read: &Read, step: StepIx, reader: S
         };
         found(message, help)
     };
-    diagnostic.related(read_id.span, "this step")
+    match names.step(beside).needs.as_deref().and_then(<[_]>::first).filter(|_| !is_later) {
+        Some(need) => diagnostic.related(need.span, format!("add {id} here")),
+        None => diagnostic.related(read_id.span, "this step"),
+    }
 }
 
 /// The step above, which a step without `needs` waits for.

@@ -1,5 +1,7 @@
 //! F502: `once` and `retry` contradict each other.
 
+use crate::diagnostic::About;
+
 use super::effects::has_retry;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 
@@ -8,7 +10,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         if step.is_once && has_retry(step).is_some() && step.kind.idempotency_key().is_none() {
             let message = format!("{} is marked once and has retry; add an idempotency_key or drop retry", quoted(&step.id.value));
             out.push(
-                finding(Code::OnceWithRetry, step.id.span, &message).help("remove retry, or add an idempotency_key the receiver knows"),
+                finding(Code::OnceWithRetry, step.id.span, &message)
+                    .about(About::Value("retry".to_owned()))
+                    .help("remove retry, or add an idempotency_key the receiver knows"),
             );
         }
     }

@@ -1,5 +1,7 @@
 //! F321: a conversation that is the same for everybody.
 
+use crate::diagnostic::About;
+
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -8,6 +10,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         let message = "id of conversation is the same in every run: all people share one conversation and can read each other's messages";
         out.push(
             finding(Code::OneConversation, conversation.span, message)
+                .about(About::Value("id".to_owned()))
                 .help("write something that identifies the person, such as id: \"{{ person.id }}\" or an input"),
         );
     }

@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{FilePattern, Filling, Form, HostSource, ProgramNetwork, ReadStep, ResourceStep, STDOUT, StepKind};
+use crate::diagnostic::{LONGEST_MESSAGE, cut};
+use crate::model::{FilePattern, Filling, Form, HostSource, Policy, ProgramNetwork, ReadStep, ResourceStep, STDOUT, StepKind};
 use crate::plan::known_address;
-use crate::policy::{Act, Origin, decide, decide_host, from_project};
-use crate::source::Span;
+use crate::policy::{Act, Origin, decide, decide_host, from_project, tool_refused};
+use crate::source::{Span, Spanned};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let file = &pipeline.pipeline;
@@ -14,6 +15,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
     let mut report = |id: &str, span: Span, what: String, help: &str| {
         let message = format!("step {} uses {what}, which policy {} does not allow", quoted(id), quoted(&name.value));
         out.push(found(span, &message).related(policy.span, "this policy").help(help));
+        if let Some(found) = out.last_mut() {
+            explain(found, policy, &what);
+        }
     };
     for step in pipeline.steps.iter().map(|planned| &planned.step) {
         let resource = step.kind.resource();
@@ -71,13 +75,71 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 _ => "the host".to_owned(),
             };
             let help = format!("add {entry} to network_access.hosts, or remove the step");
-            report(&step.id.value, url.place.span, format!("host {}", quoted(&host)), &help);
+            let shown = match port {
+                Some(port) if (scheme.as_str(), port) != ("https", 443) => format!("{host}:{port}"),
+                _ => host.clone(),
+            };
+            report(&step.id.value, url.place.span, format!("host {}", quoted(&shown)), &help);
         }
     }
 }
 
 pub(super) fn found(span: Span, message: &str) -> Diagnostic {
     finding(Code::OutsidePolicy, span, message)
+}
+
+/// Says which entry of the policy keeps something out, or nearly lets it in, and moves the finding there.
+fn explain(found: &mut Diagnostic, policy: &Policy, what: &str) {
+    let (kind, name) = what.split_once('"').map(|(kind, rest)| (kind.trim(), rest.trim_end_matches('"'))).unwrap_or((what, ""));
+    if kind == "tool" {
+        if let Some(entry) = policy.disallowed_tools.iter().find(|entry| tool_refused(&entry.value, name, None)) {
+            return at_entry(
+                found,
+                entry,
+                (
+                    "disallowed_tools goes before allowed_tools",
+                    format!("remove {} from disallowed_tools, or remove the step", quoted(&entry.value)),
+                ),
+            );
+        }
+        if policy.allowed_tools.is_none() {
+            found.help.push("write permission_mode: auto if what no list names may be done: without it that is denied".to_owned());
+        }
+    }
+    let hosts = policy.hosts.as_deref().unwrap_or_default();
+    if kind != "host" || hosts.is_empty() {
+        return;
+    }
+    let plain = name.split(':').next().unwrap_or_default();
+    for entry in hosts {
+        let value = entry.value.as_str();
+        if let Some((_, rest)) = value.split_once("://").filter(|(_, rest)| rest.trim_end_matches('/').split(':').next() == Some(plain)) {
+            let host = rest.trim_end_matches('/').to_owned();
+            return at_entry(found, entry, ("an entry is a host, without its scheme", format!("write {host}")));
+        }
+        if value.strip_prefix("*.") == Some(plain) {
+            return at_entry(found, entry, ("*. means only what is below the host", format!("write {plain}")));
+        }
+        if value.contains('/') && value.starts_with(|c: char| c.is_ascii_digit()) {
+            let host = if name.contains(':') { quoted(name) } else { name.to_owned() };
+            return at_entry(found, entry, ("a range of addresses is no host", format!("write {host}")));
+        }
+        if value.split(':').next() == Some(plain) {
+            let host = quoted(name);
+            return at_entry(found, entry, ("an entry without a port means 443", format!("write {host}")));
+        }
+    }
+    if let Some(first) = hosts.first() {
+        found.related.push((first.span, "hosts that may be reached".to_owned()));
+    }
+}
+
+/// Puts a finding at an entry of the policy.
+fn at_entry(found: &mut Diagnostic, entry: &Spanned<String>, (why, help): (&str, String)) {
+    let step = std::mem::replace(&mut found.span, entry.span);
+    found.related.insert(0, (step, "used here".to_owned()));
+    found.help = vec![help];
+    found.message = cut(&format!("{}: {why}", found.message), LONGEST_MESSAGE);
 }
 
 /// The files a step reads, as far as their paths are written out, from the folder of the pipeline.
@@ -105,7 +167,10 @@ mod tests {
         let host = "F613 9:22 step \"get\" uses host \"example.org\", which policy \"office\" does not allow\n";
         let both = format!("{tool}{host}");
         assert_eq!(with_policy(check, "description: Nothing is named here."), both);
-        assert_eq!(with_policy(check, "disallowed_tools: [hook], permission_mode: auto"), tool);
+        assert_eq!(
+            with_policy(check, "disallowed_tools: [hook], permission_mode: auto"),
+            tool.replace("8:22", "5:32").replace("allow\n", "allow: disallowed_tools goes before allowed_tools\n")
+        );
         assert_eq!(with_policy(check, "allowed_tools: [shell], network_access: { hosts: [example.org] }"), tool);
         assert_eq!(with_policy(check, "allowed_tools: [hook], network_access: { hosts: [example.com, 'example.org:80'] }"), host);
         for fine in [

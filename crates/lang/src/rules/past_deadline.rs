@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
+use crate::diagnostic::About;
 use crate::model::{Backoff, Pipeline, Retry, StepKind};
 
 /// Waits that are added up one by one; the rest count like the last of them.
@@ -27,7 +28,9 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
                 shown(longest),
                 shown(deadline)
             );
-            out.push(finding(Code::PastDeadline, step.id.span, &message).help("lower timeout or max_attempts, or raise the deadline"));
+            let key = if step.timeout.is_some() { "timeout" } else { "retry" };
+            let found = finding(Code::PastDeadline, step.id.span, &message).about(About::Value(key.to_owned()));
+            out.push(found.help("lower timeout or max_attempts, or raise the deadline"));
         }
     }
 }

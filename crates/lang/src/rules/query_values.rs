@@ -3,7 +3,7 @@
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::diagnostic::did_you_mean;
 use crate::model::{PreparedQuery, QueryFault, SqlEngine, WrittenQuery};
-use crate::source::Span;
+use crate::source::{Span, Spanned};
 use crate::sql;
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
@@ -29,10 +29,40 @@ fn found(span: Span, message: String) -> Diagnostic {
     finding(Code::QueryValues, span, &message)
 }
 
+/// Where the name of a value stands as a whole word.
+fn quoted_place(text: &str, name: &str) -> Option<usize> {
+    let written = format!("${name}");
+    let is_whole = |at: &usize| !text[at + written.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    text.match_indices(&written).map(|(at, _)| at).find(is_whole)
+}
+
+/// The text in quotes around a value, with the value joined to its parts: from, to, and `'%' || $word || '%'`.
+fn joined(text: &str, at: usize, written: &str) -> Option<(usize, usize, String)> {
+    let from = text[..at].rfind('\'')?;
+    let behind = at + written.len();
+    let to = behind + text[behind..].find('\'')? + 1;
+    let (before, after) = (&text[from + 1..at], &text[behind..to - 1]);
+    let part = |part: &str| (!part.is_empty()).then(|| format!("'{part}'"));
+    let parts: Vec<String> = [part(before), Some(written.to_owned()), part(after)].into_iter().flatten().collect();
+    (!before.contains('\n') && !after.contains('$')).then(|| (from, to, parts.join(" || ")))
+}
+
 fn of_query(query: &WrittenQuery, of_duckdb: bool, out: &mut Vec<Diagnostic>) {
     let Some(places) = sql::read(query.text).map(|query| query.places) else { return };
     let given: Vec<&str> = query.values.iter().map(|name| name.value.as_str()).collect();
     let mut used = vec![];
+    let named: Vec<&str> = places.iter().filter_map(|place| place.text.strip_prefix('$')).collect();
+    let mut missing: Vec<&str> = named.iter().copied().filter(|name| !given.contains(name)).collect();
+    missing.dedup();
+    let unused: Vec<&Spanned<String>> = query.values.iter().filter(|name| !named.contains(&name.value.as_str())).copied().collect();
+    if let ([missing], [unused]) = (missing.as_slice(), unused.as_slice())
+        && did_you_mean(missing, given.iter().copied()).is_empty()
+        && quoted_place(query.text, &unused.value).is_none()
+    {
+        let message = format!("\"with\" has {}, and the query has ${missing}", quoted(&unused.value));
+        out.push(found(unused.span, message).help(format!("write {missing}")).proposed_fix(vec![(unused.span, (*missing).to_owned())]));
+        return;
+    }
     // In DuckDB, `:` and `@` also stand for other things.
     for place in places.iter().filter(|place| !of_duckdb || place.text.starts_with(['$', '?'])) {
         let span = query.inside(place.start, place.start + place.text.len());
@@ -52,22 +82,27 @@ fn of_query(query: &WrittenQuery, of_duckdb: bool, out: &mut Vec<Diagnostic>) {
             used.extend(near.names.first().and_then(|near| given.iter().find(|given| *given == near)));
             let message = format!("the query has ${name}, but \"with\" has no {}{near}", quoted(name));
             let help = if near.is_empty() { format!("add with: {{ {name}: … }}") } else { format!("use one of: {}", given.join(", ")) };
-            out.push(found(span, message).near(near).help(help));
+            // What is missing is written beside what is given already.
+            let place = query.values.last().filter(|_| near.is_empty()).map_or(span, |given| given.span);
+            let found = found(place, message).near(near).help(help);
+            out.push(if place == span { found } else { found.related(span, "asked for here") });
         }
     }
     for name in query.values.iter().filter(|name| !used.contains(&name.value.as_str())) {
         let written = format!("${}", name.value);
-        let found = match query.text.find(&written) {
+        let found = match quoted_place(query.text, &name.value) {
             Some(at) => {
                 let before = query.text[..at].chars().next_back();
                 let span = query.inside(at, at + written.len());
                 let message = format!("{} is in quotes or in a remark, so no value is filled in there", quoted(&written));
-                let help = if before == Some('\'') {
-                    format!("write {written} without quotes")
-                } else {
-                    format!("write {written} in the query, or remove it from with")
-                };
-                found(span, message).help(help)
+                match joined(query.text, at, &written) {
+                    Some((from, to, joined)) => {
+                        let help = format!("write {joined}");
+                        found(span, message).help(help).proposed_fix(vec![(query.inside(from, to), joined)])
+                    }
+                    None if before == Some('\'') => found(span, message).help(format!("write {written} without quotes")),
+                    None => found(span, message).help(format!("write {written} in the query, or remove it from with")),
+                }
             }
             None => found(name.span, format!("\"with\" has {}, but the query has no {written}", quoted(&name.value)))
                 .help(format!("write {written} in the query, or remove it")),

@@ -3,6 +3,7 @@
 use super::giving::output_of;
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::model::{StepKind, ToolKind};
+use crate::plan::PlannedStep;
 
 /// How many gates a text is followed back through.
 const LONGEST_WAY: usize = 32;
@@ -30,8 +31,19 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             if matches!(source.step.kind, StepKind::Agent(_)) {
                 let (id, source) = (quoted(&planned.step.id.value), &source.step.id);
                 let message = format!("{id} sends steps.{}.output, which no format step has formatted for a channel", source.value);
-                let help = format!("add a step before it: format: \"{{{{ steps.{}.output }}}}\", and send its output", source.value);
-                out.push(finding(Code::RawSend, send.of.place.span, &message).related(source.span, "written here").help(help));
+                let formats = |step: &&PlannedStep| {
+                    let StepKind::Format(format) = &step.step.kind else { return false };
+                    format.text.reads.iter().any(|read| output_of(read).is_some_and(|(id, _)| id == source.value))
+                };
+                let format = pipeline.steps.iter().find(formats).map(|step| format!("steps.{}.output", step.step.id.value));
+                let place = if format.is_some() { text.place.span } else { send.of.place.span };
+                let found = finding(Code::RawSend, place, &message);
+                let found = match format {
+                    Some(path) => found.help(format!("write {path}, which formats it")).proposed_fix(vec![(place, path)]),
+                    None => found
+                        .help(format!("add a step before it: format: \"{{{{ steps.{}.output }}}}\", and send its output", source.value)),
+                };
+                out.push(found.related(source.span, "written here"));
             }
             break;
         }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::names::PipelineNames;
 use super::problem::ReadProblem;
 use super::seat::{Seat, Texts};
-use super::{Diagnostic, PipelinePlan, Plan};
+use super::{Code, Diagnostic, PipelinePlan, Plan};
 use super::{
     absent_section, call_inputs, check_type, constant_condition, default_unused, dollar_braces, element_unread, expression_types,
     http_status, missing_braces, path_for_file, query_never, same_file_written, tool_arguments, type_mismatch, unused, whole_step,
@@ -56,6 +56,7 @@ pub(super) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnost
 /// F103, F201, F202, F204, F208, F211.
 fn each_read(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
     let mut waiting: HashMap<(StepIx, StepIx), usize> = HashMap::new();
+    let mut plain: HashMap<StepIx, usize> = HashMap::new();
     for placed in &texts.all {
         let Some(seat) = texts.seats.get(placed.seat) else { continue };
         let mut missing: HashMap<String, usize> = HashMap::new();
@@ -68,10 +69,14 @@ fn each_read(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
                 ReadProblem::UnknownName(_)
                 | ReadProblem::UnknownStep(_)
                 | ReadProblem::WrongPlace(..)
-                | ReadProblem::UnknownField { .. }
-                | ReadProblem::NoOutputFields(_) => None,
+                | ReadProblem::UnknownField { .. } => None,
+                ReadProblem::NoOutputFields(step) => Some(*plain.entry(*step).or_insert(out.len())),
             };
+            let field = no_output_fields::field(placed, read);
             if let Some(first) = first.and_then(|index| out.get_mut(index)) {
+                if matches!(problem, ReadProblem::NoOutputFields(_)) {
+                    no_output_fields::add(first, &field);
+                }
                 if first.related.len() < MOST_PLACES {
                     first.related.push((read.span, "and here".to_owned()));
                 }
@@ -81,7 +86,15 @@ fn each_read(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
             if names.pipeline.steps.is_empty() && matches!(problem, ReadProblem::UnknownStep(_)) {
                 continue;
             }
-            out.push(report(names, seat, read, problem));
+            let is_plain = matches!(problem, ReadProblem::NoOutputFields(_));
+            let mut found = report(names, seat, read, problem);
+            if is_plain {
+                no_output_fields::add(&mut found, &field);
+            }
+            out.push(match found.code {
+                Code::MaybeSkipped => maybe_missing::after_filters(found, read, &placed.text.source),
+                _ => found,
+            });
         }
     }
 }

@@ -15,10 +15,25 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             SinkRole::CommandLine => "be on a command line, where every program on this machine can read it",
         };
         let message = format!("{} would {whereto}", read.path.join("."));
-        out.push(
-            finding(Code::SecretInText, read.span, &message)
-                .help("remove it: secrets are allowed only in models, in tools, and in headers and bodies of http steps"),
-        );
+        let found = finding(Code::SecretInText, read.span, &message);
+        out.push(match role {
+            SinkRole::CommandLine => {
+                let (name, path) = (read.path.last().map_or("NAME", String::as_str), read.path.join("."));
+                found.help(format!(
+                    "write it in the environment of the program: env: {{ {name}: \"{{{{ {path} }}}}\" }}, and take it off the command line"
+                ))
+            }
+            SinkRole::Prompt
+            | SinkRole::Condition
+            | SinkRole::Log
+            | SinkRole::Output
+            | SinkRole::Record
+            | SinkRole::Sealed
+            | SinkRole::Address
+            | SinkRole::Code => {
+                found.help("remove it: secrets are allowed only in models, in tools, and in headers and bodies of http steps")
+            }
+        });
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         }
         for secret in carried(&outgoing) {
             let message = format!("{} is sent to a host that comes from {named}, not from the file", secret.path.join("."));
-            out.push(finding(Code::SecretToOpenHost, secret.span, &message).related(outgoing.address.place.span, "this address").help(
+            out.push(finding(Code::SecretToOpenHost, outgoing.address.place.span, &message).related(secret.span, "sent with it").help(
                 "write the host in the address, or read it from env; or list the hosts in network_access.hosts of the file's policy",
             ));
         }

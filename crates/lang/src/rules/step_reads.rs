@@ -118,6 +118,11 @@ impl PipelineNames<'_> {
         }
     }
 
+    /// Whether what an agent of this step answers is a text.
+    pub(super) fn answer_is_text(&self, ix: StepIx) -> bool {
+        self.output(ix) == Type::Text
+    }
+
     /// What the output of a step is.
     pub fn output(&self, ix: StepIx) -> Type {
         let place = ix.0 as usize;

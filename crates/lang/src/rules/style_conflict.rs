@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
 use crate::channel::Phrases;
+use crate::diagnostic::About;
 use crate::model::{Phrase, StepKind, StyleGuide};
 
 /// F430, for every style guide a pipeline names.
@@ -28,7 +29,11 @@ pub(crate) fn conflict(style: &StyleGuide, out: &mut Vec<Diagnostic>) {
     let banned = Phrases::new(style.words.banned.iter().map(String::as_str));
     let holds = |text: &str| banned.find(text).first().and_then(|(_, index)| style.words.banned.get(*index));
     let mut report = |message: String| {
-        out.push(finding(Code::StyleConflict, style.span, &message).help("remove the word from banned, or choose another one"));
+        out.push(
+            finding(Code::StyleConflict, style.span, &message)
+                .about(About::Value("words.banned".to_owned()))
+                .help("remove the word from banned, or choose another one"),
+        );
     };
     for (_, preferred) in &style.words.prefer {
         if let Some(word) = holds(preferred) {

@@ -94,18 +94,40 @@ fn as_program(command: &StartedCommand, is_value: &dyn Fn(&&Read) -> bool, out: 
     }
 }
 
+/// `sh -c "head -n 50 {{ inputs.file }}"` as a program with its arguments, where the script is no more than that.
+fn without_shell(command: &StartedCommand) -> Option<String> {
+    let [flag, script] = command.args else { return None };
+    let is_shell = ["sh", "bash", "zsh", "dash"].contains(&command.program.value.rsplit('/').next()?);
+    let source = script.source.replace("{{ ", "{{").replace(" }}", "}}");
+    if !is_shell || !flag.source.ends_with('c') || source.contains(['|', '>', '<', ';', '&', '$', '`', '(', '*', '\n', '\'', '"']) {
+        return None;
+    }
+    let words = source.split_whitespace().map(|word| match word.strip_prefix("{{").and_then(|word| word.strip_suffix("}}")) {
+        Some(name) => format!("\"{{{{ {name} }}}}\""),
+        None if word.starts_with(|c: char| c.is_alphabetic()) => word.to_owned(),
+        None => quoted(word),
+    });
+    Some(format!("[{}]", words.collect::<Vec<_>>().join(", ")))
+}
+
 /// A value inside an argument may become an option, or two.
 fn in_arguments(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
     for command in pipeline.pipeline.commands() {
         let is_server = command.by == StartedBy::Server;
         // What a server is given comes from the inputs alone; a step or a tool may fill in what a model said.
         let is_value = |read: &&Read| read.path.first().is_some_and(|root| if is_server { root == "inputs" } else { root != "env" });
+        let first = out.len();
         as_code(command.args, command.env, &is_value, out);
-        if !is_server {
+        let told = out.get(first..).unwrap_or_default().iter().map(|found| found.span).collect::<Vec<_>>();
+        if let Some(instead) = without_shell(&command) {
+            out.iter_mut().skip(first).for_each(|found| found.help.insert(0, format!("write program: {instead}, without a shell")));
+        }
+        if !is_server && told.is_empty() {
             as_program(&command, &is_value, out);
         }
+        let told: Vec<Span> = out.get(first..).unwrap_or_default().iter().map(|found| found.span).collect();
         for text in command.args.iter().filter(|text| text.form == Form::Template) {
-            for read in text.reads.iter().filter(is_value) {
+            for read in text.reads.iter().filter(is_value).filter(|read| !told.contains(&read.span)) {
                 let message = format!("{} is only part of an argument; a value must be the whole argument", read.path.join("."));
                 let help = format!("write it as an argument of its own: [ …, \"{{{{ {} }}}}\" ]", read.path.join("."));
                 out.push(found(read.span, &message).help(help));

@@ -141,6 +141,7 @@ fn sending(send: &SendStep, tool: &Tool, out: &mut Vec<Diagnostic>) {
     let has = |list: &[(Spanned<String>, Filling)], name: &str| list.iter().any(|(given, _)| given.value == name);
     for name in needed.iter().filter(|name| !has(&send.with, name)) {
         let message = format!("send to \"{}\": the argument \"{name}\" is missing", send.to.value);
-        out.push(found(send.to.span, message).help(format!("add with: {{ {name}: … }}")));
+        let place = send.with.last().map_or(send.to.span, |(name, _)| name.span);
+        out.push(found(place, message).help(format!("add with: {{ {name}: … }}")));
     }
 }

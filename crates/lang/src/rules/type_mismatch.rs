@@ -2,7 +2,7 @@
 
 use super::names::{PipelineNames, sole_path};
 use super::seat::{TextRole, Texts};
-use super::{Code, Diagnostic};
+use super::{Code, Diagnostic, meant};
 use crate::source::Span;
 use crate::template::types::Type;
 
@@ -48,7 +48,21 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             String::new()
         };
         let message = format!("{needs}; {path} is {}{of_what}", kind.words());
-        out.push(found(placed.text.place.span, message).help(help));
+        let found = found(placed.text.place.span, message);
+        let read = sole_path(placed.text).map(|read| read.path.as_slice()).unwrap_or_default();
+        let meant = match placed.role {
+            TextRole::List => meant::list(names, read, &kind),
+            TextRole::Condition => meant::condition(names, read),
+            TextRole::Value | TextRole::Questions | TextRole::Scorecard | TextRole::Message | TextRole::Paths | TextRole::Time => None,
+        };
+        out.push(match meant {
+            Some(meant) => {
+                let mut found = found.help(meant.help);
+                found.related.extend(meant.at);
+                found
+            }
+            None => found.help(help),
+        });
     }
 }
 

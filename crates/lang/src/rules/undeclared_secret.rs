@@ -18,6 +18,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             out.push(
                 finding(Code::UndeclaredSecret, read.span, &message)
                     .near(hint)
+                    .related(pipeline.pipeline.name.span, "secrets stand below this line")
                     .help(format!("write secrets: {{ {name}: What it is, and where to get it. }}")),
             );
         }

@@ -2,9 +2,9 @@
 
 use super::names::PipelineNames;
 use super::seat::Seat;
-use super::{Code, Diagnostic, listed};
+use super::{Code, Diagnostic, listed, meant};
 use crate::diagnostic::Near;
-use crate::model::Read;
+use crate::model::{Read, StepKind};
 
 /// Longest path that a message repeats, in characters.
 const LONGEST_PATH: usize = 60;
@@ -16,13 +16,34 @@ pub(super) fn name(names: &PipelineNames, seat: &Seat, read: &Read, name: &str) 
     let rest = path.strip_prefix(name).unwrap_or_default();
     let near = names.hints.nearest(name, known.iter().copied()).into_iter().map(|near| format!("{near}{rest}"));
     let near = Near::new(&path, near);
-    found(read, format!("\"{path}\" is not known{near}"), near).help(format!("use one of the names known here: {}", known.join(", ")))
+    let listed = format!("use one of the names known here: {}", known.join(", "));
+    match meant::name(names, seat, read, name) {
+        Some(meant) if near.is_empty() => {
+            let found = found(read, format!("\"{path}\" is not known{}", meant.why), near).help(meant.help);
+            match meant.path {
+                Some(path) => found.proposed_fix(vec![(read.span, path)]),
+                None => found,
+            }
+        }
+        _ => found(read, format!("\"{path}\" is not known{near}"), near).help(listed),
+    }
 }
 
 /// The id of a step.
 pub(super) fn step(names: &PipelineNames, read: &Read, id: &str) -> Diagnostic {
     let near = names.hints.did_you_mean(id, names.ids());
-    found(read, format!("there is no step \"{id}\"{near}"), near).help(format!("name one of the steps: {}", listed(names.ids())))
+    let planned = names
+        .pipeline
+        .steps
+        .iter()
+        .find(|planned| matches!(&planned.step.kind, StepKind::Plan(plan) if plan.may_use.iter().any(|name| name.value == id)));
+    let help = match planned {
+        Some(planned) => {
+            format!("write steps.{}.output.by_use.{id} | default(\"\"): what a plan does is in its output", planned.step.id.value)
+        }
+        None => format!("name one of the steps: {}", listed(names.ids())),
+    };
+    found(read, format!("there is no step \"{id}\"{near}"), near).help(help)
 }
 
 fn found(read: &Read, message: String, near: Near) -> Diagnostic {

@@ -122,7 +122,32 @@ impl ReferenceLook<'_> {
             false if known.contains_key(STDOUT) => format!("use one of: {}; or add it under tools", listed(known.keys())),
             false => format!("use one of: {}", listed(known.keys())),
         };
-        self.out.push(found(name.span, message).near(near).help(help));
+        let message = match what {
+            "policy" if name.value.contains('/') => format!("{message}: policy takes a name, not a path"),
+            _ => message,
+        };
+        let help = match what {
+            "policy" if name.value.contains('/') => {
+                let stem = name.value.rsplit('/').next().and_then(|file| file.split('.').next()).unwrap_or_default();
+                format!("write policy: {stem}, the name of one, and imports: [{}] for its file", name.value)
+            }
+            "policy" | "agent" | "tool" | "scorecard" if near.is_empty() && !known.contains_key(STDOUT) => {
+                format!("{help}; or import the file that has it: imports: [FILE.yaml]; what that file imports itself is not passed on")
+            }
+            "model" if near.is_empty() && owner.contains("falls back") => {
+                format!("{help}; or add an entry below models with provider and model: {}, and write the name of that entry", name.value)
+            }
+            _ => help,
+        };
+        let parts: Vec<&str> = name.value.split([',', ' ']).filter(|part| !part.is_empty()).collect();
+        self.out.push(match parts.as_slice() {
+            [_, _, ..] if parts.iter().all(|part| known.contains_key(*part)) => {
+                let list = format!("[{}]", parts.join(", "));
+                let message = format!("{owner} {what} \"{}\": several names are a list", name.value);
+                found(name.span, message).help(format!("write {list}")).proposed_fix(vec![(name.span, list)])
+            }
+            _ => found(name.span, message).near(near).help(help),
+        });
     }
 
     /// What a plan may use; one name for both would leave open which is meant.

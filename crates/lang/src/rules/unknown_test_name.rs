@@ -4,5 +4,10 @@ use super::{Code, Diagnostic, finding};
 use crate::source::Span;
 
 pub(super) fn report(span: Span, message: &str) -> Diagnostic {
-    finding(Code::TestUnknownName, span, message).help("correct the name, or remove it")
+    reported(span, message).help("correct the name, or remove it")
+}
+
+/// The same, without help.
+pub(super) fn reported(span: Span, message: &str) -> Diagnostic {
+    finding(Code::TestUnknownName, span, message)
 }

@@ -29,8 +29,8 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
             let Some(first) = below.first() else { continue };
             let message =
                 format!("step \"{}\" can never run: \"{}\" always ends the run before it", step(*first).id.value, step(stop).id.value);
-            let mut found = Diagnostic::new(Code::UnreachableStep, step(*first).id.span, message)
-                .related(step(stop).id.span, "this ends the run")
+            let mut found = Diagnostic::new(Code::UnreachableStep, step(stop).id.span, message)
+                .related(step(*first).id.span, "this never runs")
                 .help(format!("give \"{}\" a when, or remove the steps after it", step(stop).id.value));
             let others: Vec<&str> = below.iter().skip(1).map(|place| step(*place).id.as_str()).collect();
             if !others.is_empty() {

@@ -56,7 +56,14 @@ pub(super) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) {
         }
         for (name, span) in defined.into_iter().filter(|(name, span)| span.file == own && !used.contains(name)) {
             let message = format!("{what} \"{name}\" is never used");
-            out.push(Diagnostic::new(Code::UnusedDefinition, span, message).help("remove it, or use it in a step"));
+            let found = Diagnostic::new(Code::UnusedDefinition, span, message);
+            out.push(match what {
+                "policy" => found
+                    .help(format!("write policy: {name} in the head of the file, which puts it in force, or in an agent; or remove it"))
+                    .related(file.name.span, "policy stands below this line"),
+                "tool" => found.help(format!("write tools: [{name}] in an agent, or tool: {name} in a step; or remove it")),
+                _ => found.help("remove it, or use it in a step"),
+            });
         }
     };
     report("agent", &used.agents, file.agents.iter().map(|(name, agent)| (name.as_str(), agent.span)).collect());

@@ -37,7 +37,11 @@ fn tell(path: &str, name: &Spanned<String>, (kind, known): &KnownCriteria, told:
     if told.insert(name.span) {
         let hint = did_you_mean(&name.value, known.iter().map(|known| &**known));
         let message = format!("a reply for {kind} {} fails criterion {}, which does not exist{hint}", quoted(path), quoted(&name.value));
-        out.push(unknown_test_name::report(name.span, &message).near(hint));
+        let help = match hint.is_empty() {
+            true => format!("use one of: {}", known.iter().map(|known| &**known).collect::<Vec<_>>().join(", ")),
+            false => "correct the name, or remove it".to_owned(),
+        };
+        out.push(unknown_test_name::reported(name.span, &message).help(help).near(hint));
     }
 }
 

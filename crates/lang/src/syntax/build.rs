@@ -129,8 +129,16 @@ impl TreeBuilder<'_> {
         let Some(tag) = tag else { return };
         let place = written.unwrap_or(place.start..place.start);
         let name = super::short(&tag.original());
-        let found = findings::unsupported(self.span(&place), format!("\"{name}\" is not allowed"));
-        self.report(found.help("remove it; put a text that begins with \"!\" in quotes"));
+        let is_condition =
+            ["inputs.", "steps.", "item.", "run.", "person."].iter().any(|root| name.trim_start_matches('!').starts_with(root));
+        let why = if is_condition { ": \"!\" says nothing in a condition, and is a tag to YAML" } else { "" };
+        let found = findings::unsupported(self.span(&place), format!("\"{name}\" is not allowed{why}"));
+        let plain = name.trim_start_matches('!');
+        let is_path = ["inputs.", "steps.", "item.", "run.", "person."].iter().any(|root| plain.starts_with(root));
+        self.report(match is_path {
+            true => found.help(format!("write not {plain}")).proposed_fix(vec![(self.span(&place), format!("not {plain}"))]),
+            false => found.help("remove it; put a text that begins with \"!\" in quotes"),
+        });
     }
 
     /// Counts what comes in; too much ends the reading.

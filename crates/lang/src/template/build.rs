@@ -9,6 +9,7 @@ use minijinja::machinery::{ast, parse, parse_expr};
 
 use crate::diagnostic::did_you_mean;
 
+use super::habits;
 use super::problem::{TemplateProblem, excerpt};
 use super::scan;
 use super::tree::{Branch, Expr, For, SourceRange, Statement};
@@ -56,6 +57,9 @@ fn unread(source: &str, error: &minijinja::Error) -> TemplateProblem {
     let range = error.range().unwrap_or(0..source.len());
     let at = (range.start.min(source.len()), range.end.min(source.len()));
     let token = excerpt(source, at);
+    if let Some(problem) = habits::sign(source, at) {
+        return problem;
+    }
     if detail.starts_with("unexpected end of input") || at.0 == at.1 {
         return TemplateProblem::syntax(at, "something is missing at the end of this expression");
     }
@@ -178,9 +182,19 @@ impl<'s> TemplateBuilder<'s> {
     fn unknown(&mut self, at: SourceRange, what: &str, name: &str, known: &[&'static str]) -> TemplateProblem {
         let near = did_you_mean(name, known.iter().copied());
         let shown = excerpt(name, (0, name.len()));
-        TemplateProblem::unknown(at, format!("there is no {what} \"{shown}\"{near}"))
-            .near(near)
-            .help(format!("use one of: {}", known.join(", ")))
+        let problem = TemplateProblem::unknown(at, format!("there is no {what} \"{shown}\"{near}")).near(near);
+        let habit = match what {
+            "test" => habits::test(name).map(str::to_owned),
+            "filter" => habits::filter(name, self.source.get(at.0..).and_then(|rest| rest.get(rest.find(name)?..)).unwrap_or(name)),
+            _ => None,
+        };
+        match habit {
+            Some(help) => problem.help(help),
+            None if problem.near.is_empty() && what == "function" => {
+                problem.help("remove it: the only function is range(n); everything else is a filter behind the value, as in value | length")
+            }
+            None => problem.help(format!("use one of: {}", known.join(", "))),
+        }
     }
 }
 

@@ -56,6 +56,13 @@ pub fn expression(source: &str, place: TextPlace, diagnostics: &mut Vec<Diagnost
         diagnostics.push(found);
         return bare_expression(bare, shifted(&place, start), diagnostics);
     }
+    if let Some(inner) = source.trim().strip_prefix('$').filter(|inner| braced(inner).is_some()) {
+        let bare = inner.trim_start_matches("{{").trim_end_matches("}}").trim();
+        let message = format!("${{{{ }}}} around an expression that stands without them: {}", excerpt(bare, (0, bare.len())));
+        let found = braces_in_condition(place.span, message).help(format!("write {bare}"));
+        diagnostics.push(found.proposed_fix(vec![(place.span, bare.to_owned())]));
+        return Text { form: Form::Bare, place, ..Text::plain(source) };
+    }
     if let Some(at) = first_braces(source) {
         let problem = TemplateProblem {
             found: braces_in_condition,

@@ -20,6 +20,7 @@ mod fill;
 mod filled_address;
 mod filters;
 mod given;
+mod habits;
 mod known;
 mod number;
 mod operators;

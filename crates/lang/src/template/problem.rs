@@ -16,13 +16,15 @@ pub(super) struct TemplateProblem {
     pub(super) help: Vec<String>,
     pub(super) near: Near,
     pub(super) at: SourceRange,
+    /// What may be written where.
+    pub(super) fix: Option<(SourceRange, String)>,
 }
 
 impl TemplateProblem {
     /// F200: the text cannot be read.
     pub(super) fn syntax(at: SourceRange, message: impl Into<String>) -> TemplateProblem {
         let found = |span, message| Diagnostic::new(Code::TemplateSyntax, span, message);
-        TemplateProblem { found, message: message.into(), help: vec![], near: Near::default(), at }
+        TemplateProblem { found, message: message.into(), help: vec![], near: Near::default(), at, fix: None }
     }
 
     /// F203: a filter, function or test that does not exist.
@@ -56,7 +58,10 @@ impl TemplateProblem {
 
     /// With its place in the file.
     pub(super) fn at(self, place: &TextPlace) -> Diagnostic {
-        let found = (self.found)(place.inside(self.at.0, self.at.1), self.message).near(self.near);
+        let mut found = (self.found)(place.inside(self.at.0, self.at.1), self.message).near(self.near);
+        if let Some(((from, to), text)) = self.fix.filter(|_| !place.offsets.is_empty()) {
+            found = found.proposed_fix(vec![(place.inside(from, to), text)]);
+        }
         self.help.into_iter().fold(found, Diagnostic::help)
     }
 }

@@ -9,6 +9,7 @@ use crate::diagnostic::did_you_mean;
 use super::budget::{ELIFS, EXPRESSION_BYTES, NESTING, OPERATORS, TEMPLATE_BYTES};
 
 use super::filters;
+use super::habits;
 use super::problem::{TemplateProblem, excerpt};
 use super::stray::Stray;
 use super::tree::SourceRange;
@@ -16,7 +17,7 @@ use super::tree::SourceRange;
 /// Statements that make names or load other files; a step does that here.
 const FORBIDDEN: &[&str] = &[
     "set", "with", "macro", "call", "filter", "block", "include", "import", "from", "extends", "autoescape", "do", "continue", "break",
-    "namespace",
+    "namespace", "assign", "capture", "let",
 ];
 const STATEMENTS: &[&str] = &["if", "elif", "else", "endif", "for", "endfor", "raw", "endraw"];
 
@@ -212,7 +213,7 @@ impl<'s> Scan<'s> {
                 let close = excerpt(self.source, at);
                 Err(not_closed(open, (start, at.0)).help(format!("or write \"{expected}\" where what \"{close}\" closes begins")))
             }
-            None if expected == '{' => Err(self.half_closed(at, before)),
+            None if expected == '{' => Err(habits::sign(self.source, at).unwrap_or_else(|| self.half_closed(at, before))),
             None => Err(self.never_opened(expected, at)),
         }
     }
@@ -368,6 +369,9 @@ impl<'s> Scan<'s> {
             && (!rest.contains(opened.end()) || self.has_no_end(open, opened))
         {
             return self.never_closed(open, opened);
+        }
+        if let Some(problem) = habits::sign(self.source, at) {
+            return problem;
         }
         let character = rest.chars().next().unwrap_or(' ');
         let advice = match character {

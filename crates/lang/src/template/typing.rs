@@ -51,6 +51,8 @@ pub(crate) enum TypeProblemKind {
     Pointless(PointlessFilter, String, String),
     /// A field that the value of a loop or a filter does not have: what owns it, the field, and those that there are.
     Field(String, String, Option<Arc<Object>>),
+    /// A field of an element of a loop through the names of an object: the path of the object, and the field.
+    FieldOfName(Vec<String>, String),
 }
 
 /// A filter that gives the same in each run.
@@ -65,7 +67,7 @@ pub(crate) enum PointlessFilter {
 /// Works out what a text gives. `of` says what a path is; [`Type::Any`] where that is not known. In a `condition` all that `and` and `or` join must be
 /// true or false.
 pub(crate) fn typed(text: &Text, condition: bool, of: &dyn Fn(&[String]) -> Type) -> TextTyping {
-    let mut typing = TypingWalk { of, locals: vec![], loops: vec![], at: None, asked: vec![], problems: vec![] };
+    let mut typing = TypingWalk { of, locals: vec![], loops: vec![], names_of: vec![], at: None, asked: vec![], problems: vec![] };
     let Ok(compiled) = (match text.form {
         Form::Plain => return TextTyping { kind: Type::Text, problems: vec![] },
         Form::Bare | Form::Sole | Form::Template => compile(text),
@@ -89,6 +91,8 @@ struct TypingWalk<'a> {
     locals: Vec<Type>,
     /// What the elements of each loop around are.
     loops: Vec<Type>,
+    /// Elements that are names of an object: which of `locals`, and the object.
+    names_of: Vec<(usize, Vec<String>)>,
     at: Option<SourceRange>,
     /// Paths whose type a condition around has asked for: what is written below may be for another one.
     asked: Vec<Vec<String>>,
@@ -124,6 +128,11 @@ impl TypingWalk<'_> {
         self.at = Some(repeat.at);
         let element = self.elements(&repeat.list, "for goes through a list");
         let before = self.locals.len();
+        let names_of = match self.expression_of_names(&repeat.list) {
+            Some(path) if repeat.names == 1 => Some((before, path)),
+            _ => None,
+        };
+        self.names_of.extend(names_of);
         match (repeat.names, &element) {
             (1, element) => self.locals.push(element.clone()),
             (names, Type::List(of)) => self.locals.extend(std::iter::repeat_n((**of).clone(), names)),
@@ -134,7 +143,14 @@ impl TypingWalk<'_> {
         self.statements(&repeat.body);
         self.loops.pop();
         self.locals.truncate(before);
+        self.names_of.retain(|(index, _)| *index < before);
         self.statements(&repeat.otherwise);
+    }
+
+    /// The path of a list that is an object, whose names a loop goes through.
+    fn expression_of_names(&self, list: &Expr) -> Option<Vec<String>> {
+        let path = list.names()?;
+        matches!((self.of)(&path), Type::Object(_)).then_some(path)
     }
 
     /// Notes the paths whose type a condition asks for: `x is string`.
@@ -408,6 +424,12 @@ impl TypingWalk<'_> {
             },
             Type::Text | Type::OneOf(_) | Type::Date | Type::Number | Type::Boolean | Type::List(_) => None,
         };
+        if let (Expr::Local(index), true) = (base, kind.is_text())
+            && let Some((_, path)) = self.names_of.iter().find(|(local, _)| local == index)
+        {
+            self.problems.push(TypeProblem { at: self.at, path: None, kind: TypeProblemKind::FieldOfName(path.clone(), name.to_owned()) });
+            return Type::Any;
+        }
         let owner = match base {
             Expr::Local(_) => "the element of the loop".to_owned(),
             base => shown(base),

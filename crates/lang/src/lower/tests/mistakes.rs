@@ -14,23 +14,23 @@ fn values_of_the_wrong_type_are_told_with_what_was_found() {
     F005 4:94 "pii" must be true or false, found nothing = write true or false
     "#);
     assert_snapshot!(with_steps("  - { id: a, agent: [w], prompt: { a: 1 } }\n  - text\n  - { id: b, set: 1, retry: 3, needs: { a: b } }"), @r#"
-    F005 4:21 "agent" must be text, found a list = write a text
+    F005 4:21 "agent" must be text, found a list = write w
     F005 4:34 "prompt" must be text, found a group of keys = write a text
     F005 5:5 step 2 must be a group of keys, found the text "text" = write keys such as id, needs, when
     F005 6:29 "retry" of step "b" must be a group of keys, found the number 3 = write keys such as max_attempts, delay, backoff
     F005 6:39 "needs" must be text or a list of texts, found a group of keys = write text or a list of texts
     "#);
     assert_snapshot!(head("inputs: [a]\noutputs: 5\nchannels: sms"), @r#"
-    F005 3:9 "inputs" must map names to values, found a list = write each as message: text on a line of its own, without "-"
+    F005 3:9 "inputs" must map names to values, found a list = write inputs: { a: text }
     F005 4:10 "outputs" must be a group of keys, or one text, found the number 5 = write a group of keys, or one text
-    F005 5:11 "channels" must be a list, found the text "sms" = write a list
+    F005 5:11 "channels" must be a list, found the text "sms" = write [sms]
     "#);
 }
 
 #[test]
 fn two_kinds_in_one_are_told() {
     assert_snapshot!(with_steps("  - { id: a, agent: w, tool: t, prompt: Hi }\n  - { id: b, tool: t, output: { a: text }, output_schema: {} }"), @r#"
-    F006 4:24 step "a" has both "agent" and "tool"; keep one = remove "agent" or "tool"
+    F006 4:24 step "a" has both "agent" and "tool"; keep one = keep agent here, and write tool as a step of its own below: - { id: NAME, tool: … }
     F006 5:44 step "b" has both "output" and "output_schema"; keep one = remove "output" or "output_schema"
     "#);
     assert_snapshot!(head("tools: { t: { sql: [a], file: b } }\nperson: { id: x, from: people, email: y }\ndata: { people: { file: a.xlsx, sheet: a, table: b } }"), @r#"
@@ -172,7 +172,7 @@ fn field_rules_that_contradict_are_told() {
     F020 6:33 minimum 5 of input "num" is above maximum 1 = change one of the two so that they match
     F020 6:48 min_length of input "num" goes with text and list only, and its type is number = change one of the two so that they match
     F020 7:34 default 1.5 of input "int" is not of type "integer" = change one of the two so that they match
-    F020 8:31 default "18.11.2026" of input "day" is not of type "date" = change one of the two so that they match
+    F020 8:31 default "18.11.2026" of input "day" is not of type "date" = write "2026-11-18"
     F020 9:48 default [1,"a"] of input "list" has an element that is not of type "integer" = change one of the two so that they match
     F021 10:31 the pattern of input "zip" has a "(" that is never closed = correct the pattern "([0-9]"
     F020 11:46 default 2 of input "low" is below minimum 3 = change one of the two so that they match
@@ -210,13 +210,13 @@ fn checks_are_read_one_by_one() {
     F021 8:25 the pattern of the check of criterion "a" has a "(" that is never closed = correct the pattern "("
     F005 8:38 "emojis" must be none or a whole number, found the text "many" = write none or a whole number
     F007 8:54 language "english" is not two small letters = write for example en, de or es
-    F007 8:68 pii "some" is not one of: none = write one of these
+    F007 8:68 pii "some" is not one of: none = write none
     F005 8:81 "links" must be none or a list of hosts, found the number 5 = write none or a list of hosts
     F007 8:95 markdown "bolt" is not one of: bold, italic, strike, headers, tables, links, code, lists = write bold
     F007 8:116 fits_channel: false checks nothing; write true, or leave it out = write true, or remove the key
     F005 8:135 "max_length" must be a whole number, 0 or more, found the number -1 = write a whole number, 0 or more
     F002 8:139 unknown key "contain" in the check of criterion "a"; did you mean "contains"? = write contains
-    F005 8:164 "readability" must be a number, found the text "high" = write a number
+    F005 8:164 "readability" must be a number, found the text "high" = write the highest school grade that the text may need, such as 7
     "#);
 }
 
@@ -226,13 +226,13 @@ fn a_dialogue_has_two_agents_a_topic_and_an_end() {
     assert_snapshot!(with_steps(dialogues), @r#"
     F311 4:24 step "a" has 1 agent; a dialogue needs two or more = name another agent
     F310 5:14 step "b" has neither "max_turns" nor "limits", so nothing says when it ends = add max_turns: with the most turns, such as 6
-    F311 5:31 agent "x" is in the dialogue twice = name each agent once
-    F311 5:61 agent "y" talks in the dialogue and judges whether it agrees with the others = name a judge that does not talk in it
+    F311 5:31 agent "x" is in the dialogue twice = write another agent: one that argues with itself needs a second entry below agents
+    F311 5:61 agent "y" talks in the dialogue and judges whether it agrees with the others = remove y from dialogue, or name a judge that does not talk in it
     F002 5:64 unknown key "repeat" in "until" of step "b"; did you mean "repeats"? = write repeats
     F004 6:7 step "c" has no "topic" = add topic: what they talk about
     F022 6:43 "max_turns" of step "c" is 200; at most 100 are allowed = write 100 or less
     F002 6:58 unknown key "max_steps" in "limits" of step "c" = use one of: deadline, max_tokens, max_cost_usd
-    F005 7:24 "dialogue" must be a list, found the text "x" = write a list
+    F005 7:24 "dialogue" must be a list, found the text "x" = write [x]
     F505 7:48 max_turns must be 1 or more; leave it out for the default = write a number above 0, or remove the key
     F005 7:58 "until" of step "d" must be a group of keys, found the text "AGREED" = write keys such as all_say, judge, repeats
     "#);
@@ -310,11 +310,11 @@ fn channel_files_are_checked() {
     F002 6:1 unknown key "emoji" in this channel; did you mean "emojis"? = write emojis
     F007 7:14 at "line" is not one of: paragraph, sentence, word = write one of these
     F505 7:32 most_parts must be 1 or more; leave it out for the default = write a number above 0, or remove the key
-    F007 7:46 indicator has no place for {page}, only for {part} and {parts} = remove it
+    F007 7:46 indicator has no place for {page}, only for {part} and {parts} = write {part}
     F007 8:7 body "htm" is not one of: text, markup, markdown, html, adaptive_card = write html
     F007 9:17 bold has no place for {txt}, only for {text} = write {text}
     F007 9:38 escape "ab" is not one character = write one character, and what is sent for it
-    F007 9:54 table "grid" is not one of: lines = write one of these
+    F007 9:54 table "grid" is not one of: lines = write lines
     "#);
 }
 

@@ -70,7 +70,6 @@ fn every_alias_of_the_table_leads_to_its_key() {
         ("gate", "else default", "otherwise"),
         ("agent", "system system_prompt role", "instructions"),
         ("agent", "model_name llm", "model"),
-        ("agent", "response_format", "output"),
         ("model", "temp", "temperature"),
         ("model", "max_tokens", "max_output_tokens"),
         ("head", "params variables", "inputs"),
@@ -90,6 +89,9 @@ fn every_alias_of_the_table_leads_to_its_key() {
         ("head", "user recipient", "person"),
         ("kind", "participants", "dialogue"),
         ("task", "criteria", "accept"),
+        ("field", "values allowed", "enum"),
+        ("number", "ge", "minimum"),
+        ("number", "le", "maximum"),
         ("step", "concurrency parallelism", "max_parallel"),
     ] {
         for written in keys.split(' ') {

@@ -2,6 +2,7 @@
 
 use super::super::findings::unreadable;
 use super::super::frames::OpenFrame;
+use super::super::quoted;
 use super::{MistakePlace, key_of, short};
 use crate::diagnostic::Diagnostic;
 
@@ -77,6 +78,18 @@ pub(super) fn entry(place: &MistakePlace<'_>) -> Option<Diagnostic> {
     let bracket = if open.is_list { '[' } else { '{' };
     let written = place.text.get(place.at..)?;
     if written.starts_with(':') {
+        let (start, line) = place.line_at(place.line);
+        let curly =
+            line.char_indices().find(|(_, c)| matches!(c, '“' | '„')).zip(line.char_indices().rfind(|(_, c)| matches!(c, '”' | '“')));
+        if let Some(((from, _), (to, last))) = curly.filter(|((from, _), (to, _))| from < to && start + from < place.at) {
+            let inner: String = line.get(from..to).unwrap_or_default().chars().skip(1).collect();
+            let (from, to) = (start + from, start + to + last.len_utf8());
+            let found =
+                unreadable(place.span(from, to), "curly quotes are letters of a text here; a text is put in straight ones".to_owned());
+            return Some(
+                found.help(format!("write {}", short(&quoted(&inner)))).proposed_fix(vec![(place.span(from, to), quoted(&inner))]),
+            );
+        }
         return Some(
             unreadable(place.span(place.at, place.at + 1), "a text that holds \": \" must be in quotes here")
                 .help("put the text in quotes, or separate the entries with \",\""),

@@ -53,7 +53,10 @@ fn at(place: &MistakePlace<'_>, number: usize) -> Option<Diagnostic> {
     }
     if let Some(name) = content.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).filter(|name| is_name(name)) {
         let found = unreadable(whole, format!("[{name}] is a section of TOML"));
-        return Some(found.help(format!("write {}: and indent its keys below it", name.replace('.', ": and below it, indented, "))));
+        return Some(found.help(format!(
+            "write {}: and its keys below it, indented, each as name: value",
+            name.replace('.', ": and below it, indented, ")
+        )));
     }
     let (key, value) = content.split_once('=').map(|(key, value)| (key.trim(), value.trim()))?;
     let is_set = is_name(key) && !value.is_empty() && !value.starts_with('=');

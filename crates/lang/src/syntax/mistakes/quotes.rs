@@ -98,6 +98,19 @@ pub(super) fn trailing(place: &MistakePlace<'_>) -> Option<Diagnostic> {
                 .help("put the text in double quotes, or write '' for an apostrophe inside single quotes"),
         );
     }
+    let other = if quote == '"' { '\'' } else { '"' };
+    if !before.is_empty() && written.starts_with(&quote.to_string().repeat(3)) {
+        let message = format!("{0}{0}{0} begins no text of several lines; a \"|\" does", quote);
+        return Some(unreadable(whole, message).help(format!("write {before} | and remove the {0}{0}{0} behind the text", quote)));
+    }
+    if !behind.contains(quote)
+        && !written.contains(other)
+        && ["in", "==", "!=", "and", "or", "not", "|", "<", ">", "is", "~"].contains(&behind.split(' ').next().unwrap_or_default())
+    {
+        let wanted = format!("{other}{written}{other}");
+        let message = format!("a value that begins with {quote} ends at the next {quote}; the whole of it must be in the other quotes");
+        return Some(unreadable(whole, message).help(format!("write {}", short(&wanted))).proposed_fix(vec![(whole, wanted)]));
+    }
     if !behind.contains(quote) {
         return Some(
             unreadable(place.rest_of_line(place.at), format!("\"{behind}\" is after the closing {quote} on line {line}"))

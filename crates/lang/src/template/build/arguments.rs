@@ -2,6 +2,8 @@
 
 use minijinja::machinery::ast;
 
+use crate::diagnostic::nearest;
+
 use super::super::filters::{self, Filter};
 use super::super::problem::TemplateProblem;
 use super::super::tree::{Expr, FilterArguments, SourceRange, Test};
@@ -108,6 +110,13 @@ impl<'s> TemplateBuilder<'s> {
         let found = filters::named(name);
         if found.is_none() {
             let known = filters::names();
+            let call = self.source.get(at.0..at.1).unwrap_or_default();
+            let is_field = call.trim_start_matches(['|', ' ']).starts_with("map") && nearest(name, known.iter().copied()).is_empty();
+            if is_field && super::super::habits::filter(name, name).is_none() {
+                let problem = TemplateProblem::unknown(at, format!("there is no filter \"{name}\"; a field is named with attribute="));
+                self.problems.push(problem.help(format!("write map(attribute=\"{name}\")")));
+                return None;
+            }
             let problem = self.unknown(at, "filter", name, &known);
             self.problems.push(problem);
         }

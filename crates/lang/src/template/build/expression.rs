@@ -5,6 +5,7 @@ use std::str::FromStr;
 use minijinja::machinery::ast::{self, CompareOpKind};
 use strum::VariantNames;
 
+use super::super::habits;
 use super::super::number::Arithmetic;
 use super::super::problem::{TemplateProblem, excerpt};
 use super::super::scan;
@@ -151,13 +152,20 @@ impl<'s> TemplateBuilder<'s> {
                     "namespace" => scan::forbidden("namespace", at),
                     _ => self.unknown(at, "function", name.id, FUNCTIONS),
                 };
-                self.wrong(habit(name.id).map_or(problem.clone(), |help| TemplateProblem::unknown(at, no_function(name.id)).help(help)))
+                let call = self.source.get(at.0..self.span(whole).1).unwrap_or_default();
+                let help = habits::function(name.id, call).or_else(|| habit(name.id));
+                let write = help.as_deref().and_then(|help| help.strip_prefix("write ")).filter(|write| !write.contains("the value"));
+                let fix = write.map(|write| ((at.0, self.span(whole).1), write.to_owned()));
+                let habit = |help: String| TemplateProblem { fix, ..TemplateProblem::unknown(at, no_function(name.id)).help(help) };
+                self.wrong(help.clone().map_or(problem, habit))
             }
             ast::Expr::GetAttr(method) => {
                 let end = self.span(&call.expr).1;
                 let at = (end.saturating_sub(method.name.len()), end);
                 let mut problem = self.unknown(at, "function", method.name, FUNCTIONS);
-                if let Some(help) = habit(method.name) {
+                let start = self.source.get(..at.0).map_or(0, |before| before.rfind(['{', '%', '\n']).map_or(0, |start| start + 1));
+                let call = self.source.get(start..self.span(whole).1).unwrap_or_default();
+                if let Some(help) = habits::function(method.name, call.trim_start()).or_else(|| habit(method.name)) {
                     problem = TemplateProblem::unknown(at, no_function(method.name)).help(help);
                 }
                 self.wrong(problem)
@@ -189,7 +197,9 @@ fn habit(name: &str) -> Option<String> {
         "get" | "coalesce" | "ifnull" | "nvl" => "write | default(other, true) after the value",
         "success" | "succeeded" => "write: steps.ID.status == \"succeeded\"",
         "failure" | "failed" => "write: steps.ID.status == \"failed\"",
-        "always" | "cancelled" => "put the step under finally, which runs after every ending",
+        "always" | "cancelled" => {
+            "remove the condition: a step also runs after one with on_failure: continue; put it under finally if it is to run after every ending"
+        }
         "startswith" | "endswith" => "compare a part: value[:3] == \"abc\"",
         "json" | "stringify" | "dumps" => "write | tojson after the value",
         "touppercase" | "toupper" | "ucase" => "write | upper after the value",

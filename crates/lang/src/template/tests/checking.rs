@@ -112,7 +112,7 @@ fn expressions_that_cannot_be_read_are_explained() {
     assert_eq!(message("{{ }}"), "something is missing before \"}}\"");
     assert_eq!(message("{% if a = 1 %}{% endif %}"), "\"=\" does not compare; write \"==\"");
     assert_eq!(message("In {{ a are {{ b }} °F."), "\"{{ a are\" is not closed; add \"}}\"");
-    assert_eq!(message("{{ a && b }}"), "\"&\" cannot be used in an expression; write \"and\"");
+    assert_eq!(message("{{ a && b }}"), "conditions are joined with the words and, or, not");
     assert_eq!(
         message("{{ inputs.größe }}"),
         "\"ö\" cannot be used in an expression; a name with such letters is read like this: inputs[\"größe\"]"
@@ -132,7 +132,7 @@ fn unknown_filters_functions_and_tests_come_with_what_was_meant() {
     assert_eq!(message("{{ a | selectattr(\"x\", \"odd\") }}"), "there is no test \"odd\"");
     assert_eq!(finding("{{ now() }}"), (Code::UnknownFilter, "there is no function \"now\"".into()));
     let (_, found) = checked("{{ a.upper() }}");
-    assert_eq!(found[0].help, ["write | upper after the value"]);
+    assert_eq!(found[0].help, ["write a | upper"]);
     let (_, found) = checked("{{ a | foo }}{{ b | bar }}");
     assert_eq!(found.len(), 2, "all of them at once");
 }
@@ -183,15 +183,36 @@ fn braces_around_a_bare_expression_are_mended_where_they_hold_all_of_it() {
 #[test]
 fn functions_of_other_languages_lead_to_what_is_written_here() {
     for (source, help) in [
-        ("{{ len(inputs.a) }}", "write | length after the value"),
+        ("{{ len(inputs.a) }}", "write inputs.a | length"),
         ("{{ now() }}", "write run.now"),
-        ("{{ round(inputs.a, 2) }}", "write | round after the value"),
-        ("{{ inputs.a.contains('x') }}", "write: \"part\" in whole"),
+        ("{{ round(inputs.a + 1, 2) }}", "write (inputs.a + 1) | round(2)"),
+        ("{{ inputs.a.contains('x') }}", "write 'x' in inputs.a"),
+        ("{{ ', '.join(inputs.a) }}", "write inputs.a | join(', ')"),
+        ("{{ startsWith(inputs.a, 'ab') }}", "write inputs.a[:2] == 'ab'"),
+        ("{{ inputs.a | wordcount }}", "write | split | length"),
+        ("{{ inputs.a is empty }}", "write == \"\" for a text, or | length == 0 for a list"),
+        ("{{ inputs.a | map('name') }}", "write map(attribute=\"name\")"),
+        ("{{ inputs.a || 'x' }}", "write inputs.a or 'x'"),
+        ("{{ .inputs.a }}", "write inputs.a"),
+        ("{{ inputs.a | default: 'x' }}", "write inputs.a | default('x')"),
+        ("{{ inputs.a | \"x\" }}", "write inputs.a | default(\"x\", true)"),
+        ("{{ inputs.a contains 'x' }}", "write 'x' in inputs.a"),
+        ("{{ inputs.a is greater than 3 }}", "write inputs.a > 3"),
+        ("{{#each inputs.a}}", "write {% for item in inputs.a %} … {{ item }} … {% endfor %}"),
+        ("{{ if inputs.a }}", "write {% if inputs.a %} … {% endif %}"),
+        ("{{{ inputs.a }}}", "write {{ inputs.a }}"),
+        ("{{ inputs.a.[0] }}", "write inputs.a[0]"),
         ("{{ inputs.a.toUpperCase() }}", "write | upper after the value"),
-        ("{% if always() %}x{% endif %}", "put the step under finally, which runs after every ending"),
+        (
+            "{% if always() %}x{% endif %}",
+            "remove the condition: a step also runs after one with on_failure: continue; put it under finally if it is to run after every ending",
+        ),
     ] {
         let found = checked(source).1;
         assert_eq!(found[0].help, [help], "{source}");
     }
-    assert_eq!(checked("{{ frobnicate(1) }}").1[0].help, ["use one of: range"]);
+    assert_eq!(
+        checked("{{ frobnicate(1) }}").1[0].help,
+        ["remove it: the only function is range(n); everything else is a filter behind the value, as in value | length"]
+    );
 }

@@ -90,6 +90,24 @@ impl TypingWalk<'_> {
             return;
         }
         let message = format!("this compares {} with {}", described(one, kind), described(other, wanted));
+        let field = |object: &Type, value: &Expr, path: &Expr| {
+            let (Type::Object(object), Some(path)) = (object, super::words::shown_path(path)) else { return None };
+            let word = match value {
+                Expr::Constant(value) => value.as_str(),
+                _ => None,
+            };
+            let takes =
+                |kind: &Type| word.is_some_and(|word| matches!(kind, Type::OneOf(words) if words.iter().any(|known| known == word)));
+            let fields = &object.fields;
+            let name = fields.iter().find(|(_, member)| takes(&member.kind)).map(|(name, _)| name);
+            let name = name.or_else(|| fields.get_key_value("name").map(|(name, _)| name));
+            let name = name.or_else(|| fields.iter().find(|(_, member)| member.kind.is_text()).map(|(name, _)| name))?;
+            Some(format!("compare one of its fields, as in: {path}.{name} == {}", shown(value)))
+        };
+        if let Some(help) = field(kind, other, one).or_else(|| field(wanted, one, other)) {
+            self.push(about, never_equal(message, &help));
+            return;
+        }
         let help = match (kind, wanted) {
             (Type::Number, other) | (other, Type::Number) if other.is_text() => {
                 "write both as numbers (without quotes, or with | int), or both as texts"
@@ -108,7 +126,12 @@ impl TypingWalk<'_> {
         let begins_with_year = value.bytes().take_while(u8::is_ascii_digit).count() == 4;
         if !begins_with_year {
             let message = format!("{} is a date such as 2026-11-18, which is compared with {}", shown(side), quoted(value));
-            self.push(side, never_equal(message, "write the date as 2026-11-18: year, month, day"));
+            let days = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+            let help = match days.contains(&value.to_lowercase().as_str()) {
+                true => format!("write ({} | date(\"%A\")) == {} for the day of the week", shown(side), quoted(value)),
+                false => "write the date as 2026-11-18: year, month, day".to_owned(),
+            };
+            self.push(side, never_equal(message, &help));
         }
     }
 

@@ -1,0 +1,171 @@
+//! What to write where a value of another shape stands: a list for names with values, a group of keys for a text. It is made of the
+//! author's own words; where they do not tell enough, an example of that key is shown.
+//!
+//! How to add one: a line in the function of the shape that is wanted.
+
+use serde_json::{Map as Object, Value, json};
+
+use super::keys::{KeyRule, Takes, Thing};
+use super::written_form::{word, written_form};
+use crate::syntax::{Map, Node, Scalar};
+
+/// Help, and the text that can stand in the place of the value.
+pub(super) type Instead = (String, Option<String>);
+
+/// What a word can only mean where true or false must be: `yes` and `"true"` are texts.
+pub(super) fn truth(scalar: &Scalar) -> Option<&'static str> {
+    match scalar.value.as_str()?.to_lowercase().as_str() {
+        "true" | "yes" | "y" | "on" => Some("true"),
+        "false" | "no" | "n" | "off" => Some("false"),
+        _ => None,
+    }
+}
+
+fn exactly(text: String) -> Instead {
+    (format!("write {text}"), Some(text))
+}
+
+/// A list is wanted.
+pub(super) fn list(label: &str, node: &Node) -> Option<Instead> {
+    if let Some(map) = node.as_map() {
+        let (first, _) = map.entries.first()?;
+        return Some((
+            match map.get("id").and_then(Node::as_scalar) {
+                Some(id) => {
+                    format!("write \"- \" before the first key of each: \"- id: {}\", and indent its other keys like \"id\"", id.text)
+                }
+                None => format!("write \"- id: {}\" for \"{}:\", and the same for each of the others", first.text, first.text),
+            },
+            None,
+        ));
+    }
+    let scalar = node.as_scalar().filter(|scalar| !scalar.value.is_null())?;
+    match label {
+        "on_failure" | "finally" | "steps" => {
+            Some((format!("write a list of steps, such as - {{ id: sorry, set: {} }}", written_form(&scalar.value)?), None))
+        }
+        _ => {
+            // Several words in one text, with commas or bars between them.
+            let parts: Vec<&str> = scalar.text.split([',', '|']).map(str::trim).filter(|part| !part.is_empty()).collect();
+            let is_several = parts.len() > 1 && parts.iter().all(|part| !part.contains(['{', '"']) && part.split(' ').count() < 4);
+            let words: Vec<String> = if is_several { parts.into_iter().map(word).collect() } else { vec![written_form(&scalar.value)?] };
+            Some(exactly(format!("[{}]", words.join(", "))))
+        }
+    }
+}
+
+/// Names with values are wanted.
+pub(super) fn entries(label: &str, node: &Node) -> Option<Instead> {
+    let list = node.as_list().filter(|list| !list.is_empty())?;
+    let mut entries = Object::new();
+    for node in list {
+        match (node.as_map(), node.as_scalar()) {
+            (Some(map), _) => {
+                let name = ["name", "id"].iter().find_map(|key| node.text_of(key))?;
+                let rest = map.entries.iter().filter(|(key, _)| key.text != "name" && key.text != "id");
+                entries.insert(name.to_owned(), Value::Object(rest.map(|(key, node)| (key.text.clone(), node.to_value())).collect()));
+            }
+            (None, Some(scalar)) if label == "with" => {
+                let inner = scalar.text.trim().strip_prefix("{{")?.strip_suffix("}}")?.trim();
+                entries.insert(inner.rsplit('.').next()?.to_owned(), json!(scalar.text));
+            }
+            (None, Some(scalar)) => {
+                let value = match label {
+                    "secrets" => "What it is for.",
+                    "columns" | "inputs" | "output" | "fields" | "arguments" | "form" => "text",
+                    "failed" => "What is wrong.",
+                    _ => return None,
+                };
+                entries.insert(scalar.text.clone(), json!(value));
+            }
+            (None, None) => return None,
+        }
+    }
+    let names: Vec<String> = entries.keys().map(|name| format!("${name}")).collect();
+    let text = written_form(&Value::Object(entries))?;
+    Some(match label {
+        "with" if list.iter().all(|node| node.as_scalar().is_some()) => {
+            (format!("write with: {text}, and {} in place of each ? of the query", names.join(" and ")), None)
+        }
+        "secrets" | "columns" | "failed" | "inputs" => (format!("write {label}: {text}"), Some(text)),
+        _ => (format!("write {label}: {text}, each below its name"), Some(text)),
+    })
+}
+
+/// What one entry of a key with names looks like.
+pub(super) fn entry_example(label: &str) -> &'static str {
+    match label {
+        "inputs" => "message: text",
+        "secrets" => "API_TOKEN: What the token is for.",
+        "columns" => "postcode: text",
+        "failed" => "short: The text is too long.",
+        _ => "name: value",
+    }
+}
+
+/// A text is wanted.
+pub(super) fn text(label: &str, node: &Node) -> Option<Instead> {
+    if let Some(list) = node.as_list() {
+        return match label {
+            "channel" => Some(("write one name: each channel needs a format step of its own, and a send step".to_owned(), None)),
+            "prompt" | "instructions" => Some((format!("write {label}: | and leave the lines below it as they are"), None)),
+            _ if list.len() == 1 => list.first()?.as_scalar().map(|scalar| exactly(word(&scalar.text))),
+            _ => None,
+        };
+    }
+    let map = node.as_map()?;
+    match label {
+        "sql" => {
+            let query = ["query", "sql", "statement"].iter().find_map(|key| node.text_of(key))?;
+            let query = written_form(&json!(query))?;
+            Some(match ["params", "parameters", "with"].iter().find_map(|key| map.get(key)) {
+                Some(values) => (format!("write sql: {query}, and beside it with: {}", written_form(&values.to_value())?), None),
+                None => (format!("write sql: {query}"), None),
+            })
+        }
+        "http" => {
+            let url = node.text_of("url").or_else(|| node.text_of("uri"))?;
+            let method = node.text_of("method").unwrap_or("GET").to_uppercase();
+            let more: Vec<&str> = ["headers", "query", "body"].into_iter().filter(|key| map.get(key).is_some()).collect();
+            let beside = if more.is_empty() { String::new() } else { format!(", and {} beside it", more.join(", ")) };
+            Some((format!("write http: {method} {url}{beside}"), None))
+        }
+        "gate" => Some((
+            "write the criteria into a scorecard, scorecards: { NAME: { criteria: [ … ] } } in the head of the file, and gate: NAME here"
+                .to_owned(),
+            None,
+        )),
+        _ => secret(map).map(|name| exactly(format!("\"{{{{ secrets.{name} }}}}\""))),
+    }
+}
+
+/// The name in `valueFrom: { secretKeyRef: { name, key } }`.
+fn secret(map: &Map) -> Option<&str> {
+    map.get("valueFrom")?.as_map()?.get("secretKeyRef")?.text_of("key")
+}
+
+/// A group of keys is wanted, those of a place that has these.
+pub(super) fn keys(owner: &str, names: &[&str], node: &Node) -> Option<Instead> {
+    let scalar = node.as_scalar()?;
+    if names.first() == Some(&"enabled") {
+        let is_on = truth(scalar).map(|word| word == "true").or(scalar.value.as_bool())?;
+        return Some(exactly(format!("{{ enabled: {is_on} }}")));
+    }
+    if owner.ends_with("otherwise\"") && names.contains(&"on_failure") {
+        return Some(exactly(format!("{{ set: {} }}", written_form(&scalar.value)?)));
+    }
+    None
+}
+
+/// The name of something is wanted, or several, and true or false is written.
+pub(super) fn named(rule: &KeyRule, is_on: bool) -> Option<String> {
+    let (key, about) = (rule.name, rule.about);
+    match (&rule.takes, is_on) {
+        (Takes::Of(Thing::Step), true) => Some(format!("write the id of a step: {about}")),
+        (Takes::Of(thing), true) => Some(format!("write the name of the {}: {about}", <&str>::from(thing))),
+        (Takes::Many(_), true) => Some(format!("write a list, {key}: [ … ]: {about}")),
+        (Takes::Many(_) | Takes::List(_), false) => Some(format!("write {key}: [], or remove it")),
+        (Takes::Of(_), false) => Some("remove it".to_owned()),
+        _ => None,
+    }
+}

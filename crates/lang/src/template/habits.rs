@@ -1,0 +1,275 @@
+//! What people write in the expressions of other languages, and the same in this one, from their own words.
+//!
+//! How to add one: a line in the function of the place where it shows: a sign, a function, a filter or a test.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use super::filters;
+use super::problem::TemplateProblem;
+use super::tree::SourceRange;
+
+/// What is wrong, what to write, and where it goes, if it can stand there at once.
+struct OtherHabit {
+    message: String,
+    write: String,
+    edit: Option<(SourceRange, String)>,
+}
+
+/// The expression around a place: what stands between its braces, or all of a bare one.
+fn around(source: &str, at: usize) -> SourceRange {
+    let before = source.get(..at).unwrap_or_default();
+    let start = before.rfind("{{").max(before.rfind("{%")).map_or(0, |start| start + 2);
+    let rest = source.get(start..).unwrap_or_default();
+    let end = if start == 0 { rest.len() } else { rest.find("}}").into_iter().chain(rest.find("%}")).min().unwrap_or(rest.len()) };
+    let text = rest.get(..end).unwrap_or_default();
+    let from = start + (text.len() - text.trim_start().len());
+    (from, from + text.trim().len())
+}
+
+fn pattern(text: &str) -> Regex {
+    // Each is tried by a test.
+    #[expect(clippy::unwrap_used, reason = "the patterns are written here")]
+    Regex::new(text).unwrap()
+}
+
+static HASH: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[#/](each|if|unless|with)\b\s*([\w.\[\]]*)"));
+static GO_IF: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(if|range|with)\s+(.+)$"));
+static LEADING_DOT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(^|[\s(|,])\.(\w)"));
+static DOT_BRACKET: LazyLock<Regex> = LazyLock::new(|| pattern(r"\.\["));
+static EMPTY_BRACKETS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\.?\[\]"));
+static INNER_BRACES: LazyLock<Regex> = LazyLock::new(|| pattern(r"([\w.\]]+)\.\{\{\s*([\w.]+)\s*\}\}"));
+static NOT: LazyLock<Regex> = LazyLock::new(|| pattern(r"!\s*([A-Za-z_(])"));
+static COLON_FILTER: LazyLock<Regex> = LazyLock::new(|| pattern(r#"\|\s*(\w+)\s*:\s*("[^"]*"|'[^']*'|[\w.]+)"#));
+static BAR_TEXT: LazyLock<Regex> = LazyLock::new(|| pattern(r#"\|\s*("[^"]*"|'[^']*')"#));
+static CONTAINS: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"([\w.\[\]]+)\s+(not\s+)?(?:contains|includes|has)\s+("[^"]*"|'[^']*'|[\w.]+)"#));
+static DOLLAR: LazyLock<Regex> = LazyLock::new(|| pattern(r"\$(?:json|input|node|vars|item)?\.?([A-Za-z_]\w*)"));
+static IN_WORDS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\s+(?:is\s+)?(greater than or equal to|less than or equal to|greater than|more than|larger than|less than|smaller than|at least|at most|equal to|equals|not equal to)\s+",
+    )
+});
+
+fn all(regex: &Regex, text: &str, with: impl Fn(&Captures) -> String) -> String {
+    regex.replace_all(text, |found: &Captures| with(found)).into_owned()
+}
+
+/// The problem at a sign that cannot be read there, if it is a habit of another language.
+pub(super) fn sign(source: &str, at: SourceRange) -> Option<TemplateProblem> {
+    let range = around(source, at.0);
+    let habit = in_expression(source, range, at)?;
+    let mut problem = TemplateProblem::syntax(at, habit.message).help(format!("write {}", habit.write));
+    problem.fix = habit.edit;
+    Some(problem)
+}
+
+fn in_expression(source: &str, range: SourceRange, at: SourceRange) -> Option<OtherHabit> {
+    let text = source.get(range.0..range.1)?;
+    let signed = source.get(at.0..)?.chars().next()?;
+    let whole = |message: &str, write: String| {
+        Some(OtherHabit { message: message.to_owned(), edit: (write != text).then(|| (range, write.clone())), write })
+    };
+    let shown = |message: &str, write: String| Some(OtherHabit { message: message.to_owned(), write, edit: None });
+    if !signed.is_ascii() && (signed.is_whitespace() || crate::diagnostic::is_invisible(signed)) {
+        let plain: String = text.chars().map(|c| if !c.is_ascii() && c.is_whitespace() { ' ' } else { c }).collect();
+        let message = format!("a character that looks like a blank and is none (U+{:04X}) stands here", u32::from(signed));
+        return Some(OtherHabit { message, write: format!("an ordinary blank: {plain}"), edit: Some((range, plain)) });
+    }
+    if let Some(found) = HASH.captures(text) {
+        let name = found.get(2).map_or("", |name| name.as_str());
+        return match &found[1] {
+            "each" => shown("{{#each}} is of Handlebars", format!("{{% for item in {name} %}} … {{{{ item }}}} … {{% endfor %}}")),
+            "unless" => shown("{{#unless}} is of Handlebars", format!("{{% if not {name} %}} … {{% endif %}}")),
+            word => shown(&format!("{{{{#{word}}}}} is of Handlebars"), format!("{{% if {name} %}} … {{% endif %}}")),
+        };
+    }
+    if let Some(found) = GO_IF.captures(text).filter(|_| source.get(..range.0).is_some_and(|before| before.trim_end().ends_with("{{"))) {
+        let value = found[2].trim_start_matches('.');
+        return match &found[1] {
+            "range" => shown("a loop stands in {% %}, not in {{ }}", format!("{{% for item in {value} %}} … {{% endfor %}}")),
+            _ => shown("a condition stands in {% %}, not in {{ }}", format!("{{% if {value} %}} … {{% endif %}}")),
+        };
+    }
+    if source.get(..range.0).is_some_and(|before| before.trim_end().ends_with("{{{")) {
+        let inner = text.trim_start_matches('{').trim();
+        return shown("one brace too many: a value stands in two", format!("{{{{ {inner} }}}}"));
+    }
+    if let Some(found) = INNER_BRACES.captures(source.get(range.0.min(at.0)..)?).or_else(|| INNER_BRACES.captures(source)) {
+        return shown("braces cannot stand inside braces; a name in brackets looks up", format!("{{{{ {}[{}] }}}}", &found[1], &found[2]));
+    }
+    if text.contains("&&") || text.contains("||") || signed == '!' {
+        let words = text.replace("&&", " and ").replace("||", " or ");
+        let words = all(&NOT, &words, |found| format!("not {}", &found[1]));
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        return whole("conditions are joined with the words and, or, not", words);
+    }
+    if DOT_BRACKET.is_match(text) {
+        return whole("a place in a list stands without a dot before it", DOT_BRACKET.replace_all(text, "[").into_owned());
+    }
+    if EMPTY_BRACKETS.is_match(text) {
+        return whole("[] takes nothing: the list itself is read", EMPTY_BRACKETS.replace_all(text, "").into_owned());
+    }
+    if LEADING_DOT.is_match(text) {
+        return whole("a name begins without a dot", LEADING_DOT.replace_all(text, "$1$2").into_owned());
+    }
+    if COLON_FILTER.is_match(text) {
+        return whole(
+            "what a filter takes stands in brackets",
+            all(&COLON_FILTER, text, |found| format!("| {}({})", &found[1], &found[2])),
+        );
+    }
+    if BAR_TEXT.is_match(text) {
+        let write = all(&BAR_TEXT, text, |found| format!("| default({}, true)", &found[1]));
+        return whole("behind \"|\" stands a filter; what is given instead of an empty value is default", write);
+    }
+    if CONTAINS.is_match(text) {
+        let write =
+            all(&CONTAINS, text, |found| format!("{} {}in {}", &found[3], if found.get(2).is_some() { "not " } else { "" }, &found[1]));
+        return whole("whether a text holds another one is asked with in", write);
+    }
+    if DOLLAR.is_match(text) && signed == '$' {
+        let write = all(&DOLLAR, text, |found| format!("inputs.{}", &found[1]));
+        return shown("names begin without a dollar sign", format!("{write}, or steps.ID.output for what a step gave"));
+    }
+    if IN_WORDS.is_match(text) {
+        let write = all(&IN_WORDS, text, |found| {
+            let sign = match found[1].to_lowercase().as_str() {
+                "greater than or equal to" | "at least" => ">=",
+                "less than or equal to" | "at most" => "<=",
+                "greater than" | "more than" | "larger than" => ">",
+                "less than" | "smaller than" => "<",
+                "not equal to" => "!=",
+                _ => "==",
+            };
+            format!(" {sign} ")
+        });
+        let write = match write.split_once(' ') {
+            Some((name, rest)) if !name.contains('.') => format!("inputs.{name} {rest}"),
+            _ => write,
+        };
+        return shown("values are compared with signs, not with words", write);
+    }
+    None
+}
+
+/// What to write for a function or a method of another language: `whole` is the call as it stands.
+pub(super) fn function(name: &str, whole: &str) -> Option<String> {
+    let small = name.to_lowercase();
+    let (value, arguments) = parts(name, whole)?;
+    let list: Vec<&str> = split(arguments);
+    let (first, second) = (list.first().copied(), list.get(1).copied());
+    // What it is done to: the value before the dot, else the first argument.
+    let subject = value.or(first)?;
+    let rest = if value.is_some() { first } else { second };
+    Some(match (small.as_str(), rest) {
+        ("join", Some(list)) if value.is_some() && subject.starts_with(['"', '\'']) => format!("write {list} | join({subject})"),
+        ("len" | "size" | "count" | "length", _) => format!("write {} | length", grouped(subject)),
+        ("contains" | "includes", Some(part)) => format!("write {part} in {subject}"),
+        ("startswith", Some(part)) => format!("write {subject}[:{}] == {part}", quoted_length(part)?),
+        ("endswith", Some(part)) => format!("write {subject}[-{}:] == {part}", quoted_length(part)?),
+        ("lookup" | "getenv" | "env", _) => format!("write env.{}", list.last()?.trim_matches(['"', '\''])),
+        (filter, _) if filters::is_known(filter) => {
+            let more = if value.is_some() { list.join(", ") } else { list.get(1..)?.join(", ") };
+            let call = if more.is_empty() { String::new() } else { format!("({more})") };
+            format!("write {} | {filter}{call}", grouped(subject))
+        }
+        _ => return None,
+    })
+}
+
+/// The value before a method, and what stands in the brackets of the call.
+fn parts<'s>(name: &str, whole: &'s str) -> Option<(Option<&'s str>, &'s str)> {
+    let (before, rest) = whole.split_at(whole.find(&format!("{name}("))?);
+    let arguments = rest.strip_prefix(name)?.strip_prefix('(')?;
+    let mut depth = 1;
+    let end = arguments.find(|c| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth == 0
+    })?;
+    let start = before.rfind(|c: char| c.is_whitespace() || c == '(').map_or(0, |at| at + 1);
+    let value = before.strip_suffix('.').map(|value| match value.ends_with(['"', '\'']) {
+        // A text in quotes may hold blanks.
+        true => value.get(value.get(..value.len() - 1).and_then(|inner| inner.rfind(['"', '\''])).unwrap_or(0)..).unwrap_or(value),
+        false => value.get(start..).unwrap_or(value),
+    });
+    Some((value, arguments.get(..end)?.trim()))
+}
+
+/// Arguments, at the commas outside of quotes and brackets.
+fn split(arguments: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut depth, mut quote) = (vec![], 0, 0, None);
+    for (at, c) in arguments.char_indices() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(' | '[') => depth += 1,
+            (None, ')' | ']') => depth -= 1,
+            (None, ',') if depth == 0 => {
+                parts.push(arguments.get(start..at).unwrap_or_default().trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(arguments.get(start..).unwrap_or_default().trim());
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+fn grouped(value: &str) -> String {
+    if value.contains(['+', '-', '*', '/', '~', '|']) { format!("({value})") } else { value.to_owned() }
+}
+
+fn quoted_length(part: &str) -> Option<usize> {
+    let inner = part.strip_prefix(['"', '\''])?.strip_suffix(['"', '\''])?;
+    Some(inner.chars().count())
+}
+
+/// What to write for a filter of another language. `piped`: the text from its name on.
+pub(super) fn filter(name: &str, piped: &str) -> Option<String> {
+    let argument =
+        piped.strip_prefix(name).and_then(|rest| rest.trim_start().strip_prefix('(')?.split_once(')')).map(|(inner, _)| inner.trim());
+    Some(match (name, argument) {
+        ("wordcount" | "word_count", _) => "write | split | length".to_owned(),
+        ("groupby" | "group_by", Some(column)) => {
+            let column = column.trim_matches(['"', '\'']);
+            format!("let the query group: select {column}, group_concat(NAME, ', ') as names from TABLE group by {column}")
+        }
+        ("capitalize", _) => "write | title, or value[:1] | upper ~ value[1:]".to_owned(),
+        ("count" | "size", _) => "write | length".to_owned(),
+        ("string" | "str", _) => "write value ~ \"\": a value prints as a text".to_owned(),
+        ("list", _) => "remove it: a list is a list, and a text becomes one with | split(\",\")".to_owned(),
+        ("default_if_none" | "d" | "fallback" | "if_empty", Some(other)) => format!("write | default({other}, true)"),
+        ("safe" | "escape" | "e", _) => "remove it: nothing is escaped in a template; a format step does what a channel needs".to_owned(),
+        ("downcase" | "lowercase", _) => "write | lower".to_owned(),
+        ("upcase" | "uppercase", _) => "write | upper".to_owned(),
+        ("strip", _) => "write | trim".to_owned(),
+        ("json" | "to_json" | "dump", _) => "write | tojson".to_owned(),
+        ("strftime" | "date_format" | "format_date", Some(form)) => format!("write | date({form})"),
+        ("plus" | "minus" | "times" | "divided_by", _) => "write + - * / between the two numbers".to_owned(),
+        ("dictsort", _) => "write | items | sort".to_owned(),
+        ("reverse", _) => "write | sort(reverse=true), or order the query".to_owned(),
+        _ => return None,
+    })
+}
+
+/// What to write for a test of another language, behind `is`.
+pub(super) fn test(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "empty" | "blank" => "write == \"\" for a text, or | length == 0 for a list",
+        "null" | "nil" | "nothing" => "write is none",
+        "true" => "leave it out: a condition is true by itself",
+        "false" => "write not before the value",
+        "equalto" | "eq" | "equal" | "same" | "equals" => "write ==",
+        "ne" => "write !=",
+        "gt" | "greaterthan" | "greater" | "above" | "over" => "write >",
+        "lt" | "lessthan" | "less" | "below" | "under" => "write <",
+        "iterable" | "list" | "array" => "write is sequence",
+        "dict" | "object" => "write is mapping",
+        "integer" | "float" | "int" => "write is number",
+        _ => return None,
+    })
+}
