@@ -8,7 +8,7 @@ use super::json::at;
 use crate::diagnostic::visible;
 use crate::model::{Guarantee, PipelineId};
 use crate::plan::Plan;
-use crate::rules::guarantees::{Exception, Verdict, of};
+use crate::rules::guarantees::{Exception, GuaranteeVerdict, of};
 use crate::source::{Sources, Span};
 
 /// Changes when a field changes its meaning or goes away; new fields may come at any time.
@@ -27,13 +27,13 @@ pub fn guarantees(plan: &Plan, sources: &Sources) -> String {
             let verdict = of(plan, PipelineId(at), *guarantee);
             out.push_str(&format!("\n{}: {}\n  {}\n", guarantee.word(), verdict.words(), guarantee.sentence()));
             match verdict {
-                Verdict::Holds(reasons) => {
+                GuaranteeVerdict::Holds(reasons) => {
                     reasons.iter().take(MOST_REASONS).for_each(|reason| out.push_str(&format!("  - {}\n", visible(reason))));
                     if let Some(more) = reasons.len().checked_sub(MOST_REASONS).filter(|more| *more > 0) {
                         out.push_str(&format!("  - and {more} more\n"));
                     }
                 }
-                Verdict::HoldsIf(exceptions) | Verdict::Broken(exceptions) => {
+                GuaranteeVerdict::HoldsIf(exceptions) | GuaranteeVerdict::Broken(exceptions) => {
                     exceptions.iter().for_each(|exception| told(sources, exception, &mut out));
                 }
             }
@@ -62,9 +62,9 @@ pub fn guarantees_json(plan: &Plan, sources: &Sources) -> String {
     let pipelines = plan.pipelines.iter().enumerate().map(|(at, planned)| {
         let list = Guarantee::VARIANTS.iter().map(|guarantee| {
             let (word, because, exceptions) = match of(plan, PipelineId(at), *guarantee) {
-                Verdict::Holds(reasons) => ("holds", reasons, vec![]),
-                Verdict::HoldsIf(exceptions) => ("holds_if", vec![], exceptions),
-                Verdict::Broken(exceptions) => ("broken", vec![], exceptions),
+                GuaranteeVerdict::Holds(reasons) => ("holds", reasons, vec![]),
+                GuaranteeVerdict::HoldsIf(exceptions) => ("holds_if", vec![], exceptions),
+                GuaranteeVerdict::Broken(exceptions) => ("broken", vec![], exceptions),
             };
             let exceptions: Vec<Value> = exceptions.iter().map(|exception| exception_json(sources, exception)).collect();
             json!({

@@ -18,7 +18,7 @@ use crate::plan::{PipelinePlan, Plan, StepIx};
 use chains::Chains;
 
 pub use chains::{Caller, ChainIx};
-pub use search::Passage;
+pub use search::GatePassage;
 pub use source::{Hop, Source, Way};
 pub use steps::{judging, personal_column};
 
@@ -70,7 +70,7 @@ impl<'p> Labels<'p> {
     pub fn writers(&mut self, chain: ChainIx, seat: Seat, text: &'p Text) -> BTreeSet<Writer> {
         let start = Start { chain, seat, text, reader: String::new() };
         let mut found = BTreeSet::new();
-        let given_up = self.way(vec![start], &|_, _| Passage::Open, &mut |source| {
+        let given_up = self.way(vec![start], &|_, _| GatePassage::Open, &mut |source| {
             found.insert(source.writer);
             false
         });
@@ -81,7 +81,7 @@ impl<'p> Labels<'p> {
 
     /// Those from whom what a path gives may come, each once with where that was; only what an author wrote has none.
     pub fn sources_at(&mut self, chain: ChainIx, seat: Seat, path: &[String], found: &mut dyn FnMut(&Source)) {
-        let given_up = self.follow(vec![search::reading(chain, seat, path)], &|_, _| Passage::Open, &mut |source| {
+        let given_up = self.follow(vec![search::reading(chain, seat, path)], &|_, _| GatePassage::Open, &mut |source| {
             if source.writer != Writer::Author {
                 found(source);
             }

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::search::{Back, Judges, Read, below, texts, written};
+use super::search::{Back, Judges, ReadValue, below, texts, written};
 use super::{Caller, ChainIx, Labels, Seat, Source};
 use crate::model::{Data, Field, FieldKind, PERSONAL, PersonSource, Shape, Writer};
 use crate::plan::StepIx;
@@ -10,9 +10,9 @@ use crate::source::Span;
 
 impl Labels<'_> {
     /// Where what a path gives comes from, one step back.
-    pub(super) fn back(&mut self, read: &Read, judges: Judges) -> Vec<Back> {
+    pub(super) fn back(&mut self, read: &ReadValue, judges: Judges) -> Vec<Back> {
         let mut found = vec![];
-        let Read { chain, seat, path } = read;
+        let ReadValue { chain, seat, path } = read;
         let planned = self.pipeline(*chain);
         let names: Vec<&str> = path.iter().map(String::as_str).collect();
         match names.as_slice() {

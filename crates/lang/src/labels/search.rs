@@ -12,7 +12,7 @@ const MOST_VALUES: usize = 200_000;
 
 /// Whether a value comes through a step that judges it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Passage {
+pub enum GatePassage {
     /// As it is.
     Open,
     /// Only if this is not so.
@@ -22,11 +22,11 @@ pub enum Passage {
 }
 
 /// What a value is asked for.
-pub(super) type Judges<'a> = &'a dyn Fn(&Step, &Pipeline) -> Passage;
+pub(super) type Judges<'a> = &'a dyn Fn(&Step, &Pipeline) -> GatePassage;
 
 /// A path of names, as seen from a seat.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Read {
+pub(super) struct ReadValue {
     pub(super) chain: ChainIx,
     pub(super) seat: Seat,
     pub(super) path: Vec<String>,
@@ -38,7 +38,7 @@ pub(super) enum Back {
     /// It was written here.
     From(Source),
     /// It is what this path gives.
-    Of(Read, Hop),
+    Of(ReadValue, Hop),
 }
 
 impl Labels<'_> {
@@ -53,7 +53,7 @@ impl Labels<'_> {
 
     /// The same, from values.
     pub(super) fn follow(&mut self, from: Vec<Back>, judges: Judges, wanted: &mut dyn FnMut(&Source) -> bool) -> Option<Way> {
-        let mut open = Search::default();
+        let mut open = WaySearch::default();
         from.into_iter().for_each(|back| open.add(back, None));
         while let Some(at) = open.next() {
             let (read, _) = open.list.get(at)?.clone();
@@ -74,16 +74,16 @@ impl Labels<'_> {
 }
 
 #[derive(Default)]
-struct Search {
+struct WaySearch {
     /// Each value with the text that read it, and the value that was made with it.
-    list: Vec<(Read, Hop)>,
+    list: Vec<(ReadValue, Hop)>,
     above: Vec<Option<usize>>,
-    seen: HashSet<Read>,
+    seen: HashSet<ReadValue>,
     sure: VecDeque<usize>,
-    doubtful: VecDeque<(usize, Read)>,
+    doubtful: VecDeque<(usize, ReadValue)>,
 }
 
-impl Search {
+impl WaySearch {
     fn add(&mut self, back: Back, above: Option<usize>) {
         let Back::Of(read, hop) = back else { return };
         if hop.doubt.is_none() && !self.seen.insert(read.clone()) {
@@ -150,7 +150,7 @@ pub(super) fn texts<'t>(
             let span = text.reads.iter().find(|read| read.path == given.path).map_or(text.place.span, |read| read.span);
             let hop = Hop { reader: reader.to_owned(), path: given.path.join("."), span, doubt: doubt.map(str::to_owned) };
             let path = if given.is_whole { [given.path, rest.clone()].concat() } else { given.path };
-            found.push(Back::Of(Read { chain, seat, path }, hop));
+            found.push(Back::Of(ReadValue { chain, seat, path }, hop));
         }
     }
 }
@@ -176,7 +176,7 @@ pub(super) fn below<'f>(filling: &'f Filling, path: &[String]) -> Vec<(&'f Text,
 /// What a path gives, to begin with.
 pub(super) fn reading(chain: ChainIx, seat: Seat, path: &[String]) -> Back {
     let hop = Hop { reader: String::new(), path: String::new(), span: Span::default(), doubt: None };
-    Back::Of(Read { chain, seat, path: path.to_vec() }, hop)
+    Back::Of(ReadValue { chain, seat, path: path.to_vec() }, hop)
 }
 
 /// A source without personal data.

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use super::names::{gives_closed, of_tables};
-use super::search::{Back, Judges, Passage, below, texts, written};
+use super::search::{Back, GatePassage, Judges, below, texts, written};
 use super::{Caller, ChainIx, Labels, Source};
 use crate::model::{
     AgentStep, Data, DialogueStep, Filling, GateStep, JudgingStep, OnFailure, Outputs, Pipeline, PipelineId, PlanStep, Step, StepKind,
@@ -23,7 +23,7 @@ const COUNTED: [&str; 19] = [
 
 /// A step whose output is followed.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct AskedOutput<'a> {
     chain: ChainIx,
     ix: StepIx,
     step: &'a Step,
@@ -62,7 +62,7 @@ impl Labels<'_> {
                 }
             }
         }
-        self.output(Asked { chain, ix, step, pipeline: &planned.pipeline, path, judges }, found);
+        self.output(AskedOutput { chain, ix, step, pipeline: &planned.pipeline, path, judges }, found);
     }
 
     /// Verdicts and turns are a model's, results of tools a tool's; what is counted or one of the engine's words is nobody's.
@@ -84,8 +84,8 @@ impl Labels<'_> {
         }
     }
 
-    fn output(&mut self, asked: Asked, found: &mut Vec<Back>) {
-        let Asked { chain, ix, step, pipeline, path, .. } = asked;
+    fn output(&mut self, asked: AskedOutput, found: &mut Vec<Back>) {
+        let AskedOutput { chain, ix, step, pipeline, path, .. } = asked;
         let by = self.step_words(chain, ix);
         let at = (chain, Some(ix));
         let here = Some((ix, true));
@@ -114,7 +114,7 @@ impl Labels<'_> {
                 (Some("by_use"), Some(name)) if may_use.iter().any(|used| used.value == *name) && !pipeline.agents.contains_key(name) => {
                     match pipeline.called_tool(name) {
                         Some(id) => {
-                            let below = Asked { path: path.get(2..).unwrap_or_default(), ..asked };
+                            let below = AskedOutput { path: path.get(2..).unwrap_or_default(), ..asked };
                             self.result(below, Caller::Model(ix), id, found);
                         }
                         None => found.push(own(of_tool(pipeline.tool(name).map(|(tool, _)| tool), &pipeline.data), "the results of tools")),
@@ -139,18 +139,15 @@ impl Labels<'_> {
             }
             StepKind::Tool(tool) => {
                 let given: Vec<&Text> = tool.with.iter().flat_map(|(_, value)| value.texts()).collect();
-                match pipeline.tool(&tool.tool.value).map(|(tool, _)| tool) {
-                    Some(Tool { kind: ToolKind::Pipeline { pipeline: Some(id), .. }, .. }) => {
-                        self.result(asked, Caller::Step(ix), *id, found)
-                    }
-                    used => {
-                        if tool.output.as_ref().is_some_and(|shape| gives_closed(shape, path)) {
-                            return;
-                        }
-                        found.push(own(of_tool(used, &pipeline.data), "the result"));
-                        texts(chain, here, whole(given), &by, Some(&echo), found);
-                    }
+                if let Some(id) = pipeline.called_tool(&tool.tool.value) {
+                    return self.result(asked, Caller::Step(ix), id, found);
                 }
+                if tool.output.as_ref().is_some_and(|shape| gives_closed(shape, path)) {
+                    return;
+                }
+                let used = pipeline.tool(&tool.tool.value).map(|(tool, _)| tool);
+                found.push(own(of_tool(used, &pipeline.data), "the result"));
+                texts(chain, here, whole(given), &by, Some(&echo), found);
             }
             StepKind::Call(call) => {
                 if let Some(id) = call.pipeline {
@@ -223,7 +220,7 @@ impl Labels<'_> {
             }
             StepKind::Approval(approval) => {
                 found.push(own(Writer::Person, "the answer"));
-                if (asked.judges)(step, pipeline) == Passage::Open {
+                if (asked.judges)(step, pipeline) == GatePassage::Open {
                     let defaults = approval.defaults.iter().flat_map(|(_, value)| value.texts());
                     texts(chain, here, whole(defaults.collect()), &by, None, found);
                 }
@@ -235,7 +232,7 @@ impl Labels<'_> {
     /// What a model is shown it may say again.
     fn read_by_models(
         &self,
-        asked: Asked,
+        asked: AskedOutput,
         prompt: &Text,
         attach: Option<&Filling>,
         with: &[(crate::source::Spanned<String>, Filling)],
@@ -250,14 +247,14 @@ impl Labels<'_> {
         texts(asked.chain, Some((asked.ix, true)), list, &by, None, found);
     }
 
-    fn gate(&self, asked: Asked, gate: &GateStep, found: &mut Vec<Back>) {
+    fn gate(&self, asked: AskedOutput, gate: &GateStep, found: &mut Vec<Back>) {
         let by = self.step_words(asked.chain, asked.ix);
         let here = Some((asked.ix, true));
         let rest = asked.path.to_vec();
         let doubt = match (asked.judges)(asked.step, asked.pipeline) {
-            Passage::Open => None,
-            Passage::Doubt(doubt) => Some(doubt),
-            Passage::Shut => {
+            GatePassage::Open => None,
+            GatePassage::Doubt(doubt) => Some(doubt),
+            GatePassage::Shut => {
                 return texts(asked.chain, here, gate.otherwise.iter().map(|text| (text, rest.clone())), &by, None, found);
             }
         };
@@ -266,7 +263,7 @@ impl Labels<'_> {
     }
 
     /// What a called pipeline gives.
-    fn result(&mut self, asked: Asked, caller: Caller, called: PipelineId, found: &mut Vec<Back>) {
+    fn result(&mut self, asked: AskedOutput, caller: Caller, called: PipelineId, found: &mut Vec<Back>) {
         let Some(chain) = self.called(asked.chain, caller, called) else { return };
         let planned = self.pipeline(chain);
         let name = &planned.pipeline.name.value;
@@ -323,17 +320,17 @@ pub fn personal_column<'q>(query: &'q str, data: &IndexMap<String, Data>, only: 
 }
 
 /// What a gate does with a value: `Shut` if it judges it in every run.
-pub fn judging(gate: &GateStep, pipeline: &Pipeline, by: &str) -> Passage {
+pub fn judging(gate: &GateStep, pipeline: &Pipeline, by: &str) -> GatePassage {
     let cards: Vec<_> = gate.scorecards.iter().filter_map(|card| pipeline.scorecards.get(&card.name()?.value)).collect();
     let criteria = || cards.iter().flat_map(|card| &card.criteria);
     let asks_judge = !JudgingStep::Gate(gate).judges(&pipeline.scorecards).is_empty();
     let is_lenient = cards.iter().any(|card| card.on_judge_error == crate::model::OnJudgeError::Pass);
     if criteria().all(|criterion| criterion.when.is_some()) {
-        return Passage::Doubt(format!("a criterion of {by} applies"));
+        return GatePassage::Doubt(format!("a criterion of {by} applies"));
     }
     let is_fixed = |criterion: &crate::model::Criterion| criterion.when.is_none() && criterion.judging != crate::model::Judging::Judge;
     if asks_judge && is_lenient && !criteria().any(is_fixed) {
-        return Passage::Doubt(format!("the judge of {by} answers"));
+        return GatePassage::Doubt(format!("the judge of {by} answers"));
     }
-    Passage::Shut
+    GatePassage::Shut
 }

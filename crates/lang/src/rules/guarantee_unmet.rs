@@ -1,6 +1,6 @@
 //! F618: a guarantee that the file asks for does not hold in every run.
 
-use super::guarantees::{Verdict, of};
+use super::guarantees::{GuaranteeVerdict, of};
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding};
 use crate::model::{Guarantee, PipelineId};
 use crate::source::Spanned;
@@ -16,9 +16,9 @@ pub fn unmet(plan: &Plan, pipeline: PipelineId, asked: &[Guarantee]) -> Vec<Diag
     let mut found = vec![];
     for guarantee in asked {
         let (exceptions, but) = match of(plan, pipeline, *guarantee) {
-            Verdict::Holds(_) => continue,
-            Verdict::HoldsIf(exceptions) => (exceptions, "holds only if"),
-            Verdict::Broken(exceptions) => (exceptions, "is broken:"),
+            GuaranteeVerdict::Holds(_) => continue,
+            GuaranteeVerdict::HoldsIf(exceptions) => (exceptions, "holds only if"),
+            GuaranteeVerdict::Broken(exceptions) => (exceptions, "is broken:"),
         };
         for exception in exceptions {
             let message = format!("{} {but} {}", guarantee.word(), exception.message);

@@ -126,7 +126,8 @@ fn explain(found: &mut Diagnostic, policy: &Policy, what: &str) {
         }
         if value.split(':').next() == Some(plain) {
             let host = quoted(name);
-            return at_entry(found, entry, ("an entry without a port means 443", format!("write {host}")));
+            let why = if value.contains(':') { "an entry with a port means that port" } else { "an entry without a port means 443" };
+            return at_entry(found, entry, (why, format!("write {host}")));
         }
     }
     if let Some(first) = hosts.first() {
@@ -172,7 +173,10 @@ mod tests {
             tool.replace("8:22", "5:32").replace("allow\n", "allow: disallowed_tools goes before allowed_tools\n")
         );
         assert_eq!(with_policy(check, "allowed_tools: [shell], network_access: { hosts: [example.org] }"), tool);
-        assert_eq!(with_policy(check, "allowed_tools: [hook], network_access: { hosts: [example.com, 'example.org:80'] }"), host);
+        assert_eq!(
+            with_policy(check, "allowed_tools: [hook], network_access: { hosts: [example.com, 'example.org:80'] }"),
+            host.replace("9:22", "5:75").replace("allow\n", "allow: an entry with a port means that port\n")
+        );
         for fine in [
             "allowed_tools: [hook], network_access: { hosts: [example.org] }",
             "allowed_tools: ['hook(x)'], network_access: { hosts: ['example.org:443'] }",

@@ -1,12 +1,12 @@
 //! Calls, tokens, money and time are bounded.
 
-use super::{Findings, Verdict};
+use super::{GuaranteeVerdict, WaysFound};
 use crate::diagnostic::{counted, grouped};
 use crate::model::{CallTime, MOST_STEP_RUNS, PipelineId};
 use crate::plan::{Cost, Plan, Tokens, asks_programs, bounds, cost, tokens};
 
-pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> Verdict {
-    let mut found = Findings::default();
+pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
+    let mut found = WaysFound::default();
     let planned = plan.pipeline(pipeline);
     let all = bounds(plan, None, &|_, _| None);
     let Some(own) = all.get(pipeline.0) else { return found.verdict() };

@@ -1,15 +1,15 @@
 //! Each effect has a key by which its receiver knows a repetition.
 
 use super::sites::chains;
-use super::{Findings, Verdict};
+use super::{GuaranteeVerdict, WaysFound};
 use crate::labels::Labels;
 use crate::model::{PipelineId, StepKind, Tool, ToolKind};
 use crate::plan::Plan;
 
-pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> Verdict {
+pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
     let mut labels = Labels::new(plan);
     let root = labels.root(pipeline);
-    let mut found = Findings::default();
+    let mut found = WaysFound::default();
     let mut seen = vec![];
     for chain in chains(&mut labels, root).0 {
         let planned = labels.pipeline(chain);
@@ -42,7 +42,7 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> Verdict {
 }
 
 /// How a call is known again when it is made twice.
-fn keyed(by: &str, tool: Option<&Tool>, kind: &StepKind, asks_first: bool, span: crate::source::Span, found: &mut Findings) {
+fn keyed(by: &str, tool: Option<&Tool>, kind: &StepKind, asks_first: bool, span: crate::source::Span, found: &mut WaysFound) {
     let without = match (tool.map(|tool| &tool.kind), kind) {
         (Some(ToolKind::Http { .. }), _) | (None, StepKind::Http(_)) => {
             return found.rests_on.push(format!("{by} sends the header Idempotency-Key"));

@@ -20,7 +20,7 @@ use crate::source::Span;
 
 /// Whether a guarantee holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum GuaranteeVerdict {
     /// In every run. What it rests on, one sentence each.
     Holds(Vec<String>),
     /// In every run in which these hold, each with the way on which it is needed.
@@ -29,13 +29,13 @@ pub enum Verdict {
     Broken(Vec<Exception>),
 }
 
-impl Verdict {
+impl GuaranteeVerdict {
     /// In words that a reason may follow.
     pub fn words(&self) -> &'static str {
         match self {
-            Verdict::Holds(_) => "holds",
-            Verdict::HoldsIf(_) => "holds if",
-            Verdict::Broken(_) => "broken",
+            GuaranteeVerdict::Holds(_) => "holds",
+            GuaranteeVerdict::HoldsIf(_) => "holds if",
+            GuaranteeVerdict::Broken(_) => "broken",
         }
     }
 }
@@ -54,7 +54,7 @@ pub struct Exception {
 }
 
 /// Whether a guarantee holds for a pipeline with all that it calls.
-pub fn of(plan: &Plan, pipeline: PipelineId, guarantee: Guarantee) -> Verdict {
+pub fn of(plan: &Plan, pipeline: PipelineId, guarantee: Guarantee) -> GuaranteeVerdict {
     match guarantee {
         Guarantee::ModelTextJudged => model_text_judged::verdict(plan, pipeline),
         Guarantee::SecretsKept => secrets_kept::verdict(plan, pipeline),
@@ -69,8 +69,8 @@ pub fn lines(plan: &Plan) -> Vec<String> {
     let line = |guarantee: &Guarantee| {
         let verdict = of(plan, PipelineId(0), *guarantee);
         let first = match &verdict {
-            Verdict::Holds(_) => None,
-            Verdict::HoldsIf(exceptions) | Verdict::Broken(exceptions) => exceptions.first(),
+            GuaranteeVerdict::Holds(_) => None,
+            GuaranteeVerdict::HoldsIf(exceptions) | GuaranteeVerdict::Broken(exceptions) => exceptions.first(),
         };
         let first = first.map_or(String::new(), |first| format!(" {}", first.message));
         format!("{}: {}{first}", guarantee.word(), verdict.words())
@@ -80,23 +80,23 @@ pub fn lines(plan: &Plan) -> Vec<String> {
 
 /// What was found on the ways of one guarantee.
 #[derive(Default)]
-struct Findings {
+struct WaysFound {
     broken: Vec<Exception>,
     conditions: Vec<Exception>,
     rests_on: Vec<String>,
 }
 
-impl Findings {
-    fn verdict(mut self) -> Verdict {
+impl WaysFound {
+    fn verdict(mut self) -> GuaranteeVerdict {
         if !self.broken.is_empty() {
-            return Verdict::Broken(self.broken);
+            return GuaranteeVerdict::Broken(self.broken);
         }
         if !self.conditions.is_empty() {
-            return Verdict::HoldsIf(self.conditions);
+            return GuaranteeVerdict::HoldsIf(self.conditions);
         }
         self.rests_on.sort();
         self.rests_on.dedup();
-        Verdict::Holds(self.rests_on)
+        GuaranteeVerdict::Holds(self.rests_on)
     }
 
     /// What is broken at one place is told once, however often it is called.

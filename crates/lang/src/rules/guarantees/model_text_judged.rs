@@ -3,16 +3,16 @@
 use serde_json::json;
 
 use super::sites::{Receiver, Site, chains, of_tool, sites};
-use super::{Findings, Verdict, told};
-use crate::labels::{ChainIx, Labels, Passage, judging};
+use super::{GuaranteeVerdict, WaysFound, told};
+use crate::labels::{ChainIx, GatePassage, Labels, judging};
 use crate::model::{Approve, Pipeline, PipelineId, Policy, Step, StepKind, Tool, UntrustedAnswer, UntrustedRule, Writer};
 use crate::plan::Plan;
 use crate::policy::{may_mean, needs_approval};
 
-pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> Verdict {
+pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
     let mut labels = Labels::new(plan);
     let root = labels.root(pipeline);
-    let mut found = Findings::default();
+    let mut found = WaysFound::default();
     let (list, is_whole) = chains(&mut labels, root);
     for chain in list {
         for site in sites(&labels, chain, chain == root) {
@@ -28,16 +28,15 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> Verdict {
 }
 
 /// What judges a value on its way.
-fn passage(step: &Step, pipeline: &Pipeline) -> Passage {
-    match &step.kind {
-        StepKind::Gate(gate) => judging(gate, pipeline, &format!("gate {}", step.id.value)),
-        // A person reads the text and says yes.
-        StepKind::Approval(_) => Passage::Shut,
-        _ => Passage::Open,
+fn passage(step: &Step, pipeline: &Pipeline) -> GatePassage {
+    if let StepKind::Gate(gate) = &step.kind {
+        return judging(gate, pipeline, &format!("gate {}", step.id.value));
     }
+    // A person reads the text and says yes.
+    if let StepKind::Approval(_) = &step.kind { GatePassage::Shut } else { GatePassage::Open }
 }
 
-fn follow(labels: &mut Labels, site: &Site, found: &mut Findings) {
+fn follow(labels: &mut Labels, site: &Site, found: &mut WaysFound) {
     if let Receiver::File(_) = site.receiver {
         return;
     }
@@ -56,14 +55,14 @@ fn follow(labels: &mut Labels, site: &Site, found: &mut Findings) {
     match doubts.first() {
         None => {
             let message = format!("{} gives {whom} what no gate judged: {}", site.what, way.source.words);
-            found.breaks(span, message, told(&way), "let a gate judge it, and read the output of the gate".into());
+            found.breaks(span, message, told(&way), "add a gate for it, and read the output of the gate".into());
         }
-        Some(_) => found.only_if(span, doubts.join(", or "), told(&way), "let a gate judge it, and read the output of the gate".into()),
+        Some(_) => found.only_if(span, doubts.join(", or "), told(&way), "add a gate for it, and read the output of the gate".into()),
     }
 }
 
 /// Tools that a model calls with what it wrote.
-fn of_agents(labels: &Labels, chain: ChainIx, found: &mut Findings) {
+fn of_agents(labels: &Labels, chain: ChainIx, found: &mut WaysFound) {
     let planned = labels.pipeline(chain);
     let pipeline = &planned.pipeline;
     for (ix, step) in planned.numbered_steps() {

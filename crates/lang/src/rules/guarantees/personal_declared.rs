@@ -2,17 +2,17 @@
 //! `pii: none` lets none through.
 
 use super::sites::{Receiver, chains, sites};
-use super::{Findings, Verdict, told};
-use crate::labels::{ChainIx, Labels, Passage, Start};
+use super::{GuaranteeVerdict, WaysFound, told};
+use crate::labels::{ChainIx, GatePassage, Labels, Start};
 use crate::model::{Check, Judging, Pipeline, PipelineId, PlainCheck, Scorecard, ScorecardRef, Step, StepKind, Text, ToolKind};
 use crate::plan::{Plan, StepIx};
 
 const HELP: &str = "mark the step pii: true if it is meant to, leave the value out, or let a gate with the check pii: none judge it before";
 
-pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> Verdict {
+pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
     let mut labels = Labels::new(plan);
     let root = labels.root(pipeline);
-    let mut found = Findings::default();
+    let mut found = WaysFound::default();
     let (list, is_whole) = chains(&mut labels, root);
     for chain in list {
         for site in sites(&labels, chain, chain == root) {
@@ -41,8 +41,8 @@ fn is_marked(labels: &Labels, chain: ChainIx, ix: StepIx) -> bool {
 }
 
 /// A gate that lets no personal data through that its check knows.
-fn passage(step: &Step, pipeline: &Pipeline) -> Passage {
-    let StepKind::Gate(gate) = &step.kind else { return Passage::Open };
+fn passage(step: &Step, pipeline: &Pipeline) -> GatePassage {
+    let StepKind::Gate(gate) = &step.kind else { return GatePassage::Open };
     let removes = |card: &Scorecard| {
         card.criteria.iter().filter(|criterion| criterion.when.is_none()).any(|criterion| match &criterion.judging {
             Judging::Checks(checks) => checks.iter().any(|check| matches!(check.value, Check::Plain(PlainCheck::PiiNone))),
@@ -51,15 +51,15 @@ fn passage(step: &Step, pipeline: &Pipeline) -> Passage {
     };
     let cards = gate.scorecards.iter().filter_map(ScorecardRef::name).filter_map(|name| pipeline.scorecards.get(&name.value));
     if !cards.into_iter().any(removes) {
-        return Passage::Open;
+        return GatePassage::Open;
     }
-    Passage::Doubt(format!(
+    GatePassage::Doubt(format!(
         "the check pii: none of gate {} finds the value (it knows numbers, mail addresses and the like, no names)",
         step.id.value
     ))
 }
 
-fn follow(labels: &mut Labels, from: Vec<Start>, what: &str, whom: &str, is_declared: bool, found: &mut Findings) {
+fn follow(labels: &mut Labels, from: Vec<Start>, what: &str, whom: &str, is_declared: bool, found: &mut WaysFound) {
     let Some(way) = labels.way(from, &passage, &mut |source| source.personal.is_some()) else { return };
     let name = way.source.personal.clone().unwrap_or_default();
     if is_declared {
@@ -74,7 +74,7 @@ fn follow(labels: &mut Labels, from: Vec<Start>, what: &str, whom: &str, is_decl
 }
 
 /// Prompts, what judges see, and the tables that an agent may query.
-fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut Findings) {
+fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
     let planned = labels.pipeline(chain);
     let pipeline = &planned.pipeline;
     for (ix, step) in planned.numbered_steps() {
@@ -109,7 +109,7 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut Findings) {
 }
 
 /// What logs show as it is.
-fn to_logs(labels: &mut Labels, chain: ChainIx, found: &mut Findings) {
+fn to_logs(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
     let planned = labels.pipeline(chain);
     for (ix, step) in planned.numbered_steps() {
         let reason = if let StepKind::Stop(stop) = &step.step.kind { stop.reason.as_ref() } else { None };

@@ -2,16 +2,16 @@
 
 use super::super::secret_to_open_host::{carried, named_by, outgoing};
 use super::sites::chains;
-use super::{Findings, Verdict};
+use super::{GuaranteeVerdict, WaysFound};
 use crate::labels::Labels;
 use crate::model::{HostSource, PipelineId, ProgramNetwork, Read, Text};
 use crate::plan::{PipelinePlan, Plan};
 use crate::policy::may_carry_secret;
 
-pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> Verdict {
+pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
     let mut labels = Labels::new(plan);
     let root = labels.root(pipeline);
-    let mut found = Findings::default();
+    let mut found = WaysFound::default();
     let mut seen = vec![];
     for chain in chains(&mut labels, root).0 {
         let planned = labels.pipeline(chain);
@@ -25,7 +25,7 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> Verdict {
     found.verdict()
 }
 
-fn to_hosts(planned: &PipelinePlan, found: &mut Findings) {
+fn to_hosts(planned: &PipelinePlan, found: &mut WaysFound) {
     let file = &planned.pipeline;
     let policy = file.policy.as_ref().and_then(|name| file.policies.get(&name.value));
     for outgoing in outgoing(planned) {
@@ -40,7 +40,7 @@ fn to_hosts(planned: &PipelinePlan, found: &mut Findings) {
                 Some((source, by)) if may_carry_secret(policy, source) => {
                     found.rests_on.push(format!("{name} goes to the host of {by} alone, which the policy must list"));
                 }
-                Some((_, by)) => {
+                Some((HostSource::Input | HostSource::Data, by)) => {
                     let way = vec![(outgoing.address.place.span, format!("{by} names the host"))];
                     let message = format!("{name} is sent to a host that {by} names");
                     found.breaks(
@@ -56,7 +56,7 @@ fn to_hosts(planned: &PipelinePlan, found: &mut Findings) {
 }
 
 /// Programs that hold a secret: what is not shut in may send it anywhere.
-fn to_programs(planned: &PipelinePlan, found: &mut Findings) {
+fn to_programs(planned: &PipelinePlan, found: &mut WaysFound) {
     for command in planned.pipeline.commands() {
         let given = command.args.iter().chain(command.env.iter().map(|(_, text)| text));
         let of_run = command.run.into_iter().flat_map(|run| run.texts());

@@ -12,8 +12,8 @@ fn says(guarantee: Guarantee, files: &[(&str, &str)]) -> String {
     let at = |span| loaded.sources.start(span).line;
     let mut out = verdict.words().to_owned();
     match verdict {
-        Verdict::Holds(reasons) => reasons.iter().for_each(|reason| out.push_str(&format!("\n{reason}"))),
-        Verdict::HoldsIf(exceptions) | Verdict::Broken(exceptions) => {
+        GuaranteeVerdict::Holds(reasons) => reasons.iter().for_each(|reason| out.push_str(&format!("\n{reason}"))),
+        GuaranteeVerdict::HoldsIf(exceptions) | GuaranteeVerdict::Broken(exceptions) => {
             for exception in exceptions {
                 out.push_str(&format!("\n{}: {}", at(exception.span), exception.message));
                 exception.way.iter().for_each(|(span, words)| out.push_str(&format!("\n  {}: {words}", at(*span))));

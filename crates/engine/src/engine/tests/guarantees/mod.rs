@@ -13,7 +13,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use crate::check::check_file;
 use crate::model::{Guarantee, PipelineId};
 use crate::port::MemoryFiles;
-use crate::rules::guarantees::{Verdict, of};
+use crate::rules::guarantees::{GuaranteeVerdict, of};
 use drawn::Drawn;
 use worst::Worst;
 
@@ -35,7 +35,7 @@ struct Counts {
 #[test]
 fn no_run_contradicts_a_guarantee_that_holds() {
     let mut counts = Counts::default();
-    let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
+    let config = Config { source_file: Some(file!()), ..Config::with_cases(CASES) };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let cell = std::cell::RefCell::new(&mut counts);
     let result = runner.run(&proptest::collection::vec(any::<u8>(), 160), |choices| {
@@ -68,27 +68,27 @@ fn contradicts(choices: &[u8], counts: &mut Counts) -> Result<(), String> {
     let seen = Worst::run(&plan, choices.last().copied().unwrap_or_default(), &marked);
     let fails = |what: &str, seen: &[String]| Err(format!("{what} holds, and yet: {}\n{main}\n--- inner\n{inner}", seen.join("\n")));
     match verdict(Guarantee::ModelTextJudged) {
-        Verdict::Holds(_) if !seen.unjudged.is_empty() => return fails("model_text_judged", &seen.unjudged),
-        Verdict::Holds(_) => counts.judged_holds += 1,
-        Verdict::HoldsIf(_) => {}
-        Verdict::Broken(_) => {
+        GuaranteeVerdict::Holds(_) if !seen.unjudged.is_empty() => return fails("model_text_judged", &seen.unjudged),
+        GuaranteeVerdict::Holds(_) => counts.judged_holds += 1,
+        GuaranteeVerdict::HoldsIf(_) => {}
+        GuaranteeVerdict::Broken(_) => {
             counts.judged_broken += 1;
             counts.shown += usize::from(!seen.unjudged.is_empty());
         }
     }
     match verdict(Guarantee::PersonalDeclared) {
-        Verdict::Holds(_) if !seen.leaks.is_empty() => return fails("personal_declared", &seen.leaks),
-        Verdict::Holds(_) => counts.personal_holds += 1,
-        Verdict::HoldsIf(_) => {}
-        Verdict::Broken(_) => {
+        GuaranteeVerdict::Holds(_) if !seen.leaks.is_empty() => return fails("personal_declared", &seen.leaks),
+        GuaranteeVerdict::Holds(_) => counts.personal_holds += 1,
+        GuaranteeVerdict::HoldsIf(_) => {}
+        GuaranteeVerdict::Broken(_) => {
             counts.personal_broken += 1;
             counts.leaked += usize::from(!seen.leaks.is_empty());
         }
     }
     match verdict(Guarantee::EffectsKeyed) {
-        Verdict::Holds(_) if !seen.keyless.is_empty() => return fails("effects_keyed", &seen.keyless),
-        Verdict::Holds(_) => counts.keyed_holds += 1,
-        Verdict::HoldsIf(_) | Verdict::Broken(_) => {}
+        GuaranteeVerdict::Holds(_) if !seen.keyless.is_empty() => return fails("effects_keyed", &seen.keyless),
+        GuaranteeVerdict::Holds(_) => counts.keyed_holds += 1,
+        GuaranteeVerdict::HoldsIf(_) | GuaranteeVerdict::Broken(_) => {}
     }
     Ok(())
 }
