@@ -131,7 +131,9 @@ fn inner_fields(node: &Node) -> Option<String> {
     let map = node.as_map().filter(|map| !map.entries.is_empty())?;
     let is_field = |(key, node): &(MapKey, Node)| {
         let word = node.as_scalar().map(|scalar| scalar.text.as_str());
-        keys::FIELD.key(&key.text).is_none() && word.is_some_and(|word| FieldKind::VARIANTS.contains(&word) || type_alias(word).is_some())
+        // `typ: integer` is a misspelt rule.
+        let is_rule = keys::FIELD.key(&key.text).is_some() || !nearest(&key.text, ["type"]).is_empty();
+        !is_rule && word.is_some_and(|word| FieldKind::VARIANTS.contains(&word) || type_alias(word).is_some())
     };
     if !map.entries.iter().all(is_field) {
         return None;
