@@ -61,7 +61,7 @@ pub(super) fn sign(source: &str, at: SourceRange) -> Option<TemplateProblem> {
     let range = around(source, at.0);
     let habit = in_expression(source, range, at)?;
     let mut problem = TemplateProblem::syntax(at, habit.message).help(format!("write {}", habit.write));
-    problem.fix = habit.edit;
+    problem.fix = habit.edit.map(Box::new);
     Some(problem)
 }
 

@@ -14,17 +14,17 @@ pub(super) struct TemplateProblem {
     pub(super) found: fn(Span, String) -> Diagnostic,
     pub(super) message: String,
     pub(super) help: Vec<String>,
-    pub(super) near: Near,
+    pub(super) near: Box<Near>,
     pub(super) at: SourceRange,
     /// What may be written where.
-    pub(super) fix: Option<(SourceRange, String)>,
+    pub(super) fix: Option<Box<(SourceRange, String)>>,
 }
 
 impl TemplateProblem {
     /// F200: the text cannot be read.
     pub(super) fn syntax(at: SourceRange, message: impl Into<String>) -> TemplateProblem {
         let found = |span, message| Diagnostic::new(Code::TemplateSyntax, span, message);
-        TemplateProblem { found, message: message.into(), help: vec![], near: Near::default(), at, fix: None }
+        TemplateProblem { found, message: message.into(), help: vec![], near: Box::default(), at, fix: None }
     }
 
     /// F203: a filter, function or test that does not exist.
@@ -46,7 +46,7 @@ impl TemplateProblem {
 
     /// Keeps the names that its message proposes.
     pub(super) fn near(mut self, near: Near) -> TemplateProblem {
-        self.near = near;
+        self.near = Box::new(near);
         self
     }
 
@@ -58,8 +58,8 @@ impl TemplateProblem {
 
     /// With its place in the file.
     pub(super) fn at(self, place: &TextPlace) -> Diagnostic {
-        let mut found = (self.found)(place.inside(self.at.0, self.at.1), self.message).near(self.near);
-        if let Some(((from, to), text)) = self.fix.filter(|_| !place.offsets.is_empty()) {
+        let mut found = (self.found)(place.inside(self.at.0, self.at.1), self.message).near(*self.near);
+        if let Some(((from, to), text)) = self.fix.filter(|_| !place.offsets.is_empty()).map(|fix| *fix) {
             found = found.proposed_fix(vec![(place.inside(from, to), text)]);
         }
         self.help.into_iter().fold(found, Diagnostic::help)

@@ -83,9 +83,7 @@ fn of_agents(labels: &Labels, chain: ChainIx, found: &mut WaysFound) {
                 name.span,
                 message,
                 way,
-                format!(
-                    "write approve: true at the tool, or its name in approval_required of the policy; or call it in a step below a gate"
-                ),
+                "write approve: true at the tool, or its name in approval_required of the policy; or call it in a step below a gate".into(),
             );
         }
     }

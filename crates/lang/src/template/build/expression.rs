@@ -156,7 +156,10 @@ impl<'s> TemplateBuilder<'s> {
                 let help = habits::function(name.id, call).or_else(|| habit(name.id));
                 let write = help.as_deref().and_then(|help| help.strip_prefix("write ")).filter(|write| !write.contains("the value"));
                 let fix = write.map(|write| ((at.0, self.span(whole).1), write.to_owned()));
-                let habit = |help: String| TemplateProblem { fix, ..TemplateProblem::unknown(at, no_function(name.id)).help(help) };
+                let habit = |help: String| TemplateProblem {
+                    fix: fix.map(Box::new),
+                    ..TemplateProblem::unknown(at, no_function(name.id)).help(help)
+                };
                 self.wrong(help.clone().map_or(problem, habit))
             }
             ast::Expr::GetAttr(method) => {

@@ -51,7 +51,7 @@ impl Drawn {
             drawing.step(&mut inner, 1);
         }
         let value = drawing.text();
-        let _ = write!(inner, "outputs: {{ y: {value} }}\n");
+        let _ = writeln!(inner, "outputs: {{ y: {value} }}");
         drawing = Drawing { known: vec![], prefix: "s", calls: true, next: 0, ..drawing };
         let mut main = format!(
             "flow: 1\nname: main\ninputs: {{ topic: text, mode: {{ type: text, enum: [a, b] }}, phone: {{ type: text, pii: true }} }}\n{HEAD}steps:\n"
@@ -61,7 +61,7 @@ impl Drawn {
             drawing.step(&mut main, 1);
         }
         let (first, second) = (drawing.text(), drawing.text());
-        let _ = write!(main, "outputs: {{ first: {first}, second: {second} }}\n");
+        let _ = writeln!(main, "outputs: {{ first: {first}, second: {second} }}");
         Drawn { main, inner, marked: drawing.marked }
     }
 }

@@ -45,7 +45,7 @@ impl Worst<'_> {
         let inputs = json!({ "topic": "a topic with one word", "mode": "a", "phone": PHONE });
         let mut world = Worst {
             marked,
-            lets_pass: mood % 3 == 0,
+            lets_pass: mood.is_multiple_of(3),
             fails_to_judge: mood % 3 == 1,
             said: 0,
             judged: BTreeSet::new(),
@@ -98,11 +98,7 @@ impl Worst<'_> {
                         self.judged.extend(marks(&output.to_string()));
                     }
                 }
-                Happening::RunFinished(end) => {
-                    if end.status != RunStatus::Failed {
-                        self.shown("the outputs", &end.outputs.to_string());
-                    }
-                }
+                Happening::RunFinished(end) if end.status != RunStatus::Failed => self.shown("the outputs", &end.outputs.to_string()),
                 _ => {}
             }
         }
