@@ -158,13 +158,18 @@ impl<'q> QueryReader<'q> {
             }
         }
         let items = parts.iter().filter(|(clause, _)| *clause == Clause::Items);
+        // Behind `*` nobody can count which name is for which column.
+        let mut is_counted = true;
         for (place, item) in items.flat_map(|(_, part)| part.split(|node| *node == QueryNode::Mark(',')).enumerate()) {
             if place == names.len() {
                 names.push(item.last().and_then(QueryNode::name).map_or("", |name| name.text));
             }
             let before = given.len();
             self.item(without_alias(item), &sources, &mut given);
-            if names[place] != "*" {
+            is_counted &= !item.last().and_then(QueryNode::name).is_some_and(|name| name.text == "*");
+            if !is_counted {
+                given[before..].iter_mut().for_each(|given| given.name = "*");
+            } else if names[place] != "*" {
                 given[before..].iter_mut().for_each(|given| given.name = names[place]);
             }
         }

@@ -5,6 +5,7 @@
 //! words are chosen by it. Where it is not clear, more is followed, never less.
 //! How to add a kind of step: its arm in `steps.rs`; a name that texts may read: its arm in `names.rs`.
 
+mod beside;
 mod chains;
 mod names;
 mod search;

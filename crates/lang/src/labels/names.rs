@@ -2,6 +2,7 @@
 
 use indexmap::IndexMap;
 
+use super::beside::{FILES, MEMBERS};
 use super::search::{Back, Judges, ReadValue, below, texts, written};
 use super::{Caller, ChainIx, Labels, Seat, Source};
 use crate::model::{Data, Field, FieldKind, PERSONAL, PersonSource, Shape, Writer};
@@ -16,12 +17,19 @@ impl Labels<'_> {
         let planned = self.pipeline(*chain);
         let names: Vec<&str> = path.iter().map(String::as_str).collect();
         match names.as_slice() {
-            ["steps", id, member, ..] => {
+            ["steps", rest @ ..] => {
                 let block = seat.map_or(planned.main, |(ix, _)| planned.step(ix).block);
-                if let Some(ix) = planned.seen_from(block, id) {
-                    self.step(*chain, ix, member, path.get(3..).unwrap_or_default(), judges, &mut found);
+                let seen: Vec<StepIx> = match rest.first() {
+                    Some(id) => planned.seen_from(block, id).into_iter().collect(),
+                    None => planned.numbered_steps().map(|(ix, _)| ix).collect(),
+                };
+                // A step as a whole, or all of them: whatever can be read of it.
+                let members = rest.get(1).map_or(&MEMBERS[..], std::slice::from_ref);
+                for ix in seen {
+                    members.iter().for_each(|member| self.step(*chain, ix, member, path.get(3..).unwrap_or_default(), judges, &mut found));
                 }
             }
+            [FILES] => found.push(self.written_files(*chain)),
             ["inputs", ..] => self.input(*chain, path.get(1..).unwrap_or_default(), &mut found),
             ["person", ..] => self.person(*chain, path.get(1..).unwrap_or_default(), &mut found),
             ["conversation", ..] => {
@@ -31,8 +39,10 @@ impl Labels<'_> {
                     |writer, what: &str| written(writer, (*chain, None), format!("what {what} said earlier in the conversation"), span);
                 found.extend([earlier(Writer::Person, "the person"), earlier(Writer::Model, "a model")]);
             }
+            // It tells of any step.
             ["failure", ..] => {
-                found.push(written(Writer::Tool, (*chain, None), "the message of a failure".into(), planned.pipeline.name.span))
+                let all: Vec<StepIx> = planned.numbered_steps().map(|(ix, _)| ix).collect();
+                all.into_iter().for_each(|ix| self.step(*chain, ix, "error", &[], judges, &mut found));
             }
             ["refinement", ..] => self.refinement(*chain, &mut found),
             // The element of a loop around, or what is made by the engine from the author's files and the clock.
@@ -161,6 +171,8 @@ impl Labels<'_> {
                 let below_one = below(&each.list, &[]).into_iter().map(|(text, _)| (text, path.to_vec()));
                 texts(chain, Some((ix, false)), below_one, &reader, None, found);
             }
+            // Arguments of a tool are looked at where they are given.
+            None if name == "with" && planned.step(ix).step.kind.facts().judges.is_none() => {}
             None if matches!(name, "value" | "text" | "with" | "turns" | "turn") => {
                 let what = "what is judged".to_owned();
                 found.push(written(Writer::Model, (chain, Some(ix)), what, self.span_of(chain, ix)));

@@ -15,12 +15,6 @@ use crate::sql::{self, Name};
 /// Fields of a `format` output that hold no text.
 const NO_TEXT: [&str; 5] = ["channel", "is_split", "shortened", "emojis_used", "markdown_removed"];
 
-/// Fields of `details` that hold numbers and words of the engine.
-const COUNTED: [&str; 19] = [
-    "attempts", "duration_ms", "model", "usage", "cached", "passed", "refined", "used_otherwise", "state", "status", "identical_failures",
-    "exit", "sandbox", "row_count", "cut", "columns", "run", "case", "pieces",
-];
-
 /// A step whose output is followed.
 #[derive(Clone, Copy)]
 struct AskedOutput<'a> {
@@ -41,10 +35,8 @@ impl Labels<'_> {
         let by = self.step_words(chain, ix);
         match member {
             "output" => {}
-            "error" => {
-                return found.push(written(Writer::Tool, (chain, Some(ix)), format!("the message of a failure of {by}"), step.id.span));
-            }
-            "details" => return found.extend(self.details(chain, ix, path)),
+            "error" => return self.error(chain, ix, judges, found),
+            "details" => return self.details(chain, ix, path, found),
             _ => return,
         }
         let mut path = path;
@@ -63,25 +55,6 @@ impl Labels<'_> {
             }
         }
         self.output(AskedOutput { chain, ix, step, pipeline: &planned.pipeline, path, judges }, found);
-    }
-
-    /// Verdicts and turns are a model's, results of tools a tool's; what is counted or one of the engine's words is nobody's.
-    fn details(&self, chain: ChainIx, ix: StepIx, path: &[String]) -> Vec<Back> {
-        let planned = self.pipeline(chain);
-        let step = &planned.step(ix).step;
-        let by = self.step_words(chain, ix);
-        if path.first().is_some_and(|name| COUNTED.contains(&name.as_str())) {
-            return vec![];
-        }
-        let told = |writer, what: String| written(writer, (chain, Some(ix)), what, step.id.span);
-        if !step.kind.agents(&planned.pipeline).is_empty() {
-            let of_models = told(Writer::Model, format!("what the models of {by} say"));
-            return vec![of_models, told(Writer::Tool, format!("what the tools of {by} give"))];
-        }
-        match step.kind.facts().starts {
-            Some(_) => vec![told(Writer::Tool, format!("what the program of {by} says"))],
-            None => vec![],
-        }
     }
 
     fn output(&mut self, asked: AskedOutput, found: &mut Vec<Back>) {
@@ -120,7 +93,6 @@ impl Labels<'_> {
                         None => found.push(own(of_tool(pipeline.tool(name).map(|(tool, _)| tool), &pipeline.data), "the results of tools")),
                     }
                 }
-                (Some("errors"), _) => found.push(own(Writer::Tool, "the failures")),
                 _ => {
                     found.push(written(Writer::Model, at, format!("the plan of agent {} in {by}", agent.value), span));
                     found.push(own(Writer::Tool, "the results of the plan"));
@@ -148,6 +120,11 @@ impl Labels<'_> {
                 let used = pipeline.tool(&tool.tool.value).map(|(tool, _)| tool);
                 found.push(own(of_tool(used, &pipeline.data), "the result"));
                 texts(chain, here, whole(given), &by, Some(&echo), found);
+                if used.is_some_and(|tool| {
+                    matches!(tool.kind, ToolKind::File(_) | ToolKind::Sql(_) | ToolKind::Knowledge(_) | ToolKind::Program { .. })
+                }) {
+                    self.read_from_files(chain, ix, found);
+                }
             }
             StepKind::Call(call) => {
                 if let Some(id) = call.pipeline {
@@ -170,7 +147,9 @@ impl Labels<'_> {
                     return;
                 }
                 found.push(own(Writer::Tool, "what the program prints"));
-                texts(chain, here, whole(run.texts().collect()), &by, Some(&echo), found);
+                let env = run.env.iter().map(|(_, text)| text);
+                texts(chain, here, whole(run.texts().chain(env).collect()), &by, Some(&echo), found);
+                self.read_from_files(chain, ix, found);
             }
             StepKind::Python(python) => {
                 found.push(own(Writer::Author, "what the code makes"));
@@ -195,10 +174,22 @@ impl Labels<'_> {
                 };
                 let given = query.with.iter().filter(|(name, _)| is_shown(&name.value)).flat_map(|(_, value)| value.texts());
                 texts(chain, here, whole(given.collect()), &by, None, found);
+                self.read_from_files(chain, ix, found);
+                self.read_tables(asked, &query.query.source, found);
             }
             StepKind::Read(read) => {
-                found.push(own(Writer::File, "the files"));
+                let is_table = |data: &Data| match &read.paths {
+                    Filling::Constant(path) => path.as_str().is_none_or(|path| data.file.value.ends_with(path.trim_start_matches("./"))),
+                    Filling::Text(_) | Filling::List(_) | Filling::Map(_) => true,
+                };
+                let tables = || pipeline.data.values().filter(|data| is_table(data));
+                let is_untrusted = tables().any(|data| data.is_untrusted)
+                    || pipeline.tools.values().filter_map(Tool::knowledge).any(|own| own.is_untrusted);
+                let writer = if is_untrusted { Writer::Stranger } else { Writer::File };
+                let personal = tables().any(|data| !data.pii.is_empty()).then(|| "a table with pii columns".to_owned());
+                found.push(Back::From(Source { writer, personal, at, words: format!("the files of {by}"), span }));
                 texts(chain, here, below(&read.paths, &[]), &by, None, found);
+                self.read_from_files(chain, ix, found);
             }
             StepKind::Search(search) => {
                 let knowledge = pipeline.tools.get(&search.knowledge.value).and_then(Tool::knowledge);
@@ -206,7 +197,7 @@ impl Labels<'_> {
                 found.push(own(if is_untrusted { Writer::Stranger } else { Writer::File }, "the pieces"));
                 let given = knowledge.into_iter().flat_map(|knowledge| &knowledge.given).map(|text| (text, vec![]));
                 texts(chain, here, given, &by, None, found);
-                texts(chain, here, [(&search.query, vec![])], &by, Some(&echo), found);
+                self.read_from_files(chain, ix, found);
             }
             StepKind::Resource(_) => found.push(own(Writer::Tool, "the resource")),
             StepKind::Route(_) => {
@@ -260,6 +251,20 @@ impl Labels<'_> {
         };
         texts(asked.chain, here, [(&gate.of, rest.clone())], &by, doubt.as_deref(), found);
         texts(asked.chain, here, gate.otherwise.iter().map(|text| (text, rest.clone())), &by, None, found);
+    }
+
+    /// A query that names a table which `data` does not have sees the files of `read` steps.
+    fn read_tables(&mut self, asked: AskedOutput, query: &str, found: &mut Vec<Back>) {
+        let is_known = |table: &Name| asked.pipeline.data.keys().any(|name| name.eq_ignore_ascii_case(table.text));
+        if sql::read(query).is_some_and(|query| query.tables.iter().all(is_known)) {
+            return;
+        }
+        let planned = self.pipeline(asked.chain);
+        for (ix, step) in planned.numbered_steps() {
+            if let StepKind::Read(_) = &step.step.kind {
+                self.step(asked.chain, ix, "output", &[], asked.judges, found);
+            }
+        }
     }
 
     /// What a called pipeline gives.

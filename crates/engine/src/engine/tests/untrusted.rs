@@ -258,6 +258,49 @@ fn a_step_is_judged_by_who_wrote_what_it_reads() {
     assert_eq!((fate_of_step(&asking), asking.open_questions().len()), ("asked", 1));
 }
 
+/// Each of these went out once.
+#[test]
+fn whatever_goes_with_a_call_is_judged_however_it_is_read() {
+    let headed = || {
+        let mut step = get("s", "https://example.com/x");
+        if let StepKind::Http(http) = &mut step.kind {
+            http.headers = vec![("x-to".to_owned(), text("{{ steps.a.output }}"))];
+        }
+        step
+    };
+    let fed = |env: bool| {
+        let mut run = git(&["log"]);
+        let said = text("{{ steps.a.output }}");
+        if env {
+            run.env = vec![(named("X"), said)]
+        } else {
+            run.input = Some(Filling::Text(said))
+        }
+        step("s", StepKind::Program(run))
+    };
+    for (step, rules) in [
+        (send("s", "{{ steps.a['out' ~ 'put'] }}"), &[("recipients", "deny")][..]),
+        (send("s", "{% for one in [steps.a] %}{{ one.output }}{% endfor %}"), &[("recipients", "deny")]),
+        (send("s", "{{ [steps.a] | map(attribute='output') | join }}"), &[("recipients", "deny")]),
+        (headed(), &[("http(headers)", "deny")]),
+        (fed(true), &[("commands", "deny")]),
+        (fed(false), &[("commands", "deny")]),
+    ] {
+        let name = format!("{:?}", step.kind);
+        assert_eq!(fate_of_step(&after(step, rules, "mallory@evil.example")), "denied", "{name}");
+    }
+    let mut pipeline = desk(&[("otherwise", "deny")]);
+    let own = Some(Filling::Map(vec![("q".to_owned(), Filling::Text(text("{{ inputs.q }}")))]));
+    let url = text("https://mail.example/send");
+    let hook = tool(ToolKind::Http { method: Method::Post, url, headers: vec![], query: vec![], body: own, arguments: vec![] });
+    pipeline.tools.insert("hook".to_owned(), hook);
+    pipeline.inputs = inputs(&[("message", false), ("q", true)]);
+    pipeline.steps =
+        vec![step("s", StepKind::Tool(ToolStep { tool: named("hook"), with: vec![], output: None, idempotency_key: None })).into()];
+    let world = World::given(planned(vec![pipeline]), options(), json!({ "message": SAID, "q": "mallory@evil.example" }));
+    assert_eq!(fate_of_step(&world), "denied");
+}
+
 #[test]
 fn each_element_of_a_list_is_judged() {
     let of_list = for_each(send("s", "{{ item }}"), "steps.a.output | split(' ')", false, Some(1));

@@ -139,13 +139,17 @@ impl Run {
         match (tool, request) {
             (Some(CalledTool { name, is_program: true, arguments, .. }), CallRequest::Program(_)) => {
                 let StepKind::Program(run) = &step.kind else { return None };
-                let value = GivenValue {
+                let mut values = vec![GivenValue {
                     name: "args".to_owned(),
                     value: arguments.clone(),
                     used: ArgumentUse::command(),
                     by: WrittenBy::Texts(run.args.iter().collect()),
-                };
-                Some(GivenCall { tool: name.to_owned(), is_effect: true, values: vec![value] })
+                }];
+                // What a program reads and finds in its environment can be run, too.
+                let env = run.env.iter().map(|(_, text)| text).collect();
+                values.extend(self.filled_texts(at, "input", run.input.iter().flat_map(Filling::texts).collect(), ArgumentUse::command()));
+                values.extend(self.filled_texts(at, "env", env, ArgumentUse::command()));
+                Some(GivenCall { tool: name.to_owned(), is_effect: true, values })
             }
             (Some(CalledTool { is_program: true, .. }), _) => None,
             (Some(called), _) => self.given_to_tool(at, step, called, request),
@@ -185,7 +189,18 @@ impl Run {
             used: ArgumentUse::searched("body"),
             by: WrittenBy::Texts(body.texts()),
         }));
+        let headers = own.headers.iter().map(|(_, text)| text).chain(&own.idempotency_key).collect();
+        values.extend(self.filled_texts(at, "headers", headers, ArgumentUse::searched("headers")));
         values
+    }
+
+    /// Texts that go with a call, as one value; none where they read nothing. What cannot be filled in here is vouched for by nobody.
+    fn filled_texts<'a>(&self, at: NodeRef, name: &str, texts: Vec<&'a Text>, used: ArgumentUse) -> Option<GivenValue<'a>> {
+        let secrets = self.secret_names();
+        let reading: Vec<&Text> = texts.into_iter().filter(|text| text.reads.iter().any(|read| read.path[0] != "with")).collect();
+        let filled = |text: &&Text| self.fill_text_with(at, text, &secrets).map_or_else(|_| Value::from("\u{fffd}"), Value::from);
+        let value = Value::Array(reading.iter().map(filled).collect());
+        (!reading.is_empty()).then(|| GivenValue { name: name.to_owned(), value, used, by: WrittenBy::Texts(reading) })
     }
 
     /// The arguments of a tool: of an agent, of a step, or of a step that an agent planned.
@@ -218,6 +233,18 @@ impl Run {
             let texts = std::iter::once(url).chain(query.iter().flat_map(|(_, value)| value.texts())).collect();
             let used = ArgumentUse::whole(ArgumentClass::Addresses);
             values.push(GivenValue { name: "url".to_owned(), value: json!(request.url), used, by: WrittenBy::Texts(texts) });
+        }
+        // What the tool itself reads of the run goes with each call.
+        if let ToolKind::Http { headers, body, .. } = &tool.kind {
+            let key = step.kind.idempotency_key().filter(|_| !by_model);
+            let headers = headers.iter().map(|(_, text)| text).chain(key).collect();
+            values.extend(self.filled_texts(at, "headers", headers, ArgumentUse::searched("headers")));
+            let body = body.iter().flat_map(Filling::texts).collect();
+            values.extend(self.filled_texts(at, "body", body, ArgumentUse::searched("body")));
+        }
+        if let ToolKind::Program { run, .. } = &tool.kind {
+            let given = run.texts().chain(run.env.iter().map(|(_, text)| text)).collect();
+            values.extend(self.filled_texts(at, "program", given, ArgumentUse::command()));
         }
         let is_effect = tool.effects(part).go_outside() || matches!(tool.kind, ToolKind::Pipeline { .. } | ToolKind::Program { .. });
         Some(GivenCall { tool: called.name.to_owned(), is_effect, values })

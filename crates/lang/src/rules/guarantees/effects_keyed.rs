@@ -1,10 +1,11 @@
 //! Each effect has a key by which its receiver knows a repetition.
 
-use super::sites::chains;
+use super::sites::{agents, chains, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound};
 use crate::labels::Labels;
 use crate::model::{PipelineId, StepKind, Tool, ToolKind};
 use crate::plan::Plan;
+use crate::source::Span;
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
     let mut labels = Labels::new(plan);
@@ -28,9 +29,14 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
                 let tool = own.and_then(|name| pipeline.tool(name)).map(|(tool, _)| tool);
                 keyed(&by, tool, kind, asks_first, step.kind_span, &mut found);
             }
-            let agents = kind.agents_with_tools().into_iter().filter_map(|name| pipeline.agents.get(&name.value));
-            let planned_with = kind.facts().may_use.iter().filter(|_| matches!(kind, StepKind::Plan(_)));
-            for name in agents.flat_map(|agent| &agent.tools).chain(planned_with) {
+            for agent in agents(pipeline, kind) {
+                let program = pipeline.models.get(agent.model_name()).and_then(|model| model.provider.program());
+                if program.is_some_and(|program| !program.run.reads_only && !program.run.writes.is_empty()) && !asks_first {
+                    let message = format!("{by} asks an agent program that changes files, and may ask it again after a crash");
+                    found.breaks(step.kind_span, message, vec![], "write once: true at the step: after a crash a person decides".into());
+                }
+            }
+            for name in tools_of_models(pipeline, kind) {
                 let Some((tool, part)) = pipeline.tool(&name.value) else { continue };
                 if tool.effects(part).changes {
                     keyed(&format!("the agent of {by}"), Some(tool), kind, asks_first, name.span, &mut found);
@@ -42,10 +48,17 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
 }
 
 /// How a call is known again when it is made twice.
-fn keyed(by: &str, tool: Option<&Tool>, kind: &StepKind, asks_first: bool, span: crate::source::Span, found: &mut WaysFound) {
+fn keyed(by: &str, tool: Option<&Tool>, kind: &StepKind, asks_first: bool, span: Span, found: &mut WaysFound) {
     let without = match (tool.map(|tool| &tool.kind), kind) {
         (Some(ToolKind::Http { .. }), _) | (None, StepKind::Http(_)) => {
-            return found.rests_on.push(format!("{by} sends the header Idempotency-Key"));
+            let written = kind.idempotency_key().map(|key| key.place.span).or_else(|| own_header(tool, kind));
+            return match written {
+                None => found.rests_on.push(format!("{by} sends the header Idempotency-Key")),
+                Some(at) => {
+                    let message = format!("the key that the author wrote for {by} is never empty, and another one for each effect");
+                    found.only_if(at, message, vec![], "leave it out: then each effect has a key of its own".into());
+                }
+            };
         }
         (Some(ToolKind::Smtp { .. }), _) => return found.rests_on.push(format!("{by} sends a Message-ID that is the same for each try")),
         (Some(ToolKind::File(_)), _) => return found.rests_on.push(format!("{by} writes the whole file again, with the same content")),
@@ -67,4 +80,16 @@ fn keyed(by: &str, tool: Option<&Tool>, kind: &StepKind, asks_first: bool, span:
         None => "write once: true at the step: after a crash a person decides",
     };
     found.breaks(span, message, vec![], help.into());
+}
+
+/// Where an author wrote the header of the key.
+fn own_header(tool: Option<&Tool>, kind: &StepKind) -> Option<Span> {
+    let of_tool = tool.and_then(|tool| if let ToolKind::Http { headers, .. } = &tool.kind { Some(headers) } else { None });
+    let of_step = if let StepKind::Http(http) = kind { Some(&http.headers) } else { None };
+    of_tool
+        .into_iter()
+        .chain(of_step)
+        .flatten()
+        .find(|(name, _)| name.eq_ignore_ascii_case("idempotency-key"))
+        .map(|(_, text)| text.place.span)
 }

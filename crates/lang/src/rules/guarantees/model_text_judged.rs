@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::sites::{Receiver, Site, chains, of_tool, sites};
+use super::sites::{Receiver, Site, chains, of_tool, sites, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound, told};
 use crate::labels::{ChainIx, GatePassage, Labels, judging};
 use crate::model::{Approve, Pipeline, PipelineId, Policy, Step, StepKind, Tool, UntrustedAnswer, UntrustedRule, Writer};
@@ -41,7 +41,7 @@ fn follow(labels: &mut Labels, site: &Site, found: &mut WaysFound) {
         return;
     }
     let Some(way) = labels.way(site.starts(), &passage, &mut |source| source.writer == Writer::Model) else {
-        if !site.texts.is_empty() {
+        if site.texts.iter().any(|text| !text.reads.is_empty()) {
             found.rests_on.push(format!("what {} gives was judged, or no model wrote it", site.what));
         }
         return;
@@ -57,7 +57,10 @@ fn follow(labels: &mut Labels, site: &Site, found: &mut WaysFound) {
             let message = format!("{} gives {whom} what no gate judged: {}", site.what, way.source.words);
             found.breaks(span, message, told(&way), "add a gate for it, and read the output of the gate".into());
         }
-        Some(_) => found.only_if(span, doubts.join(", or "), told(&way), "add a gate for it, and read the output of the gate".into()),
+        Some(_) => {
+            let help = "make sure of it, or add a gate that always judges it, and read the output of that gate";
+            found.only_if(span, doubts.join(", or "), told(&way), help.into());
+        }
     }
 }
 
@@ -67,15 +70,23 @@ fn of_agents(labels: &Labels, chain: ChainIx, found: &mut WaysFound) {
     let pipeline = &planned.pipeline;
     for (ix, step) in planned.numbered_steps() {
         let kind = &step.step.kind;
-        let agents = kind.agents_with_tools().into_iter().filter_map(|name| pipeline.agents.get(&name.value));
-        let planned_with = kind.facts().may_use.iter().filter(|_| matches!(kind, StepKind::Plan(_)));
-        for name in agents.flat_map(|agent| &agent.tools).chain(planned_with) {
+        for name in tools_of_models(pipeline, kind) {
             let Some((tool, _)) = pipeline.tool(&name.value) else { continue };
             let Some(Receiver::Host(host)) = of_tool(tool, &name.value) else { continue };
             let by = labels.step_words(chain, ix);
-            if is_approved(pipeline, tool, &name.value) {
-                found.rests_on.push(format!("a person reads what the model of {by} writes for {host}"));
-                continue;
+            match looked_at(pipeline, tool, &name.value) {
+                LookedAt::ByPerson => {
+                    found.rests_on.push(format!("a person reads each call that the model of {by} makes of {host}"));
+                    continue;
+                }
+                // Words of the person and of the author pass, however a model puts them together.
+                LookedAt::UnlessGiven => {
+                    let message = format!("words of the person and the author, put together by the model of {by}, may go to {host}");
+                    let way = vec![(step.step.id.span, format!("the model of {by} calls it"))];
+                    found.only_if(name.span, message, way, "write approve: true at the tool: then a person reads each call".into());
+                    continue;
+                }
+                LookedAt::ByNobody => {}
             }
             let message = format!("the model of {by} writes what is sent to {host}");
             let way = vec![(step.step.id.span, format!("the model of {by} calls it")), (name.span, "this tool".to_owned())];
@@ -89,20 +100,33 @@ fn of_agents(labels: &Labels, chain: ChainIx, found: &mut WaysFound) {
     }
 }
 
-/// Whether a person is asked before each call.
-fn is_approved(pipeline: &Pipeline, tool: &Tool, name: &str) -> bool {
+/// Who looks at what a model gives to a tool.
+enum LookedAt {
+    /// A person, before each call; or no call is made.
+    ByPerson,
+    /// A person, or nobody if the person or the author wrote the words.
+    UnlessGiven,
+    ByNobody,
+}
+
+fn looked_at(pipeline: &Pipeline, tool: &Tool, name: &str) -> LookedAt {
     let parts: Vec<&str> = tool.allowed_names().collect();
-    let each = |part: &str| {
+    let policy = pipeline.policy.as_ref().and_then(|name| pipeline.policies.get(&name.value));
+    let called = |part: &str| if part.is_empty() || name.contains('.') { name.to_owned() } else { format!("{name}.{part}") };
+    let by_person = |part: &str| {
         let by_tool = match &tool.approve {
             Approve::Never => false,
             Approve::Always => true,
             Approve::Names(names) => names.iter().any(|own| own == part),
         };
-        let policy = pipeline.policy.as_ref().and_then(|name| pipeline.policies.get(&name.value));
-        let called = if part.is_empty() || name.contains('.') { name.to_owned() } else { format!("{name}.{part}") };
-        by_tool || policy.is_some_and(|policy| needs_approval(policy, &called, &json!({})).is_some() || asks_about_others(policy, &called))
+        by_tool || policy.is_some_and(|policy| needs_approval(policy, &called(part), &json!({})).is_some())
     };
-    if parts.is_empty() { each("") } else { parts.into_iter().all(each) }
+    let parts = if parts.is_empty() { vec![""] } else { parts };
+    if parts.iter().all(|part| by_person(part)) {
+        return LookedAt::ByPerson;
+    }
+    let asks = |part: &&str| by_person(part) || policy.is_some_and(|policy| asks_about_others(policy, &called(part)));
+    if parts.iter().all(asks) { LookedAt::UnlessGiven } else { LookedAt::ByNobody }
 }
 
 /// Whether a policy lets no argument of this tool through that a model wrote, unless a person said so or wrote it.

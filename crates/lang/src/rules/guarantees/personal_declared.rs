@@ -1,7 +1,7 @@
 //! No personal value reaches a model, a host, a log or a file that is not declared for it. A step declares it with `pii: true`; a gate with the check
 //! `pii: none` lets none through.
 
-use super::sites::{Receiver, chains, sites};
+use super::sites::{Receiver, agents, chains, sites, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound, told};
 use crate::labels::{ChainIx, GatePassage, Labels, Start};
 use crate::model::{Check, Judging, Pipeline, PipelineId, PlainCheck, Scorecard, ScorecardRef, Step, StepKind, Text, ToolKind};
@@ -69,7 +69,9 @@ fn follow(labels: &mut Labels, from: Vec<Start>, what: &str, whom: &str, is_decl
     let doubts: Vec<&str> = way.doubts().collect();
     match doubts.is_empty() {
         true => found.breaks(span, format!("{what} gives {name} to {whom}, and is not marked pii: true"), told(&way), HELP.into()),
-        false => found.only_if(span, doubts.join(", or "), told(&way), HELP.into()),
+        false => {
+            found.only_if(span, doubts.join(", or "), told(&way), "make sure of it, or mark the step pii: true if it is meant to".into());
+        }
     }
 }
 
@@ -82,17 +84,17 @@ fn to_models(labels: &mut Labels, chain: ChainIx, found: &mut WaysFound) {
         if kind.agents(pipeline).is_empty() {
             continue;
         }
-        let agents: Vec<&str> = kind.agents(pipeline).into_iter().map(|name| name.value.as_str()).collect();
-        let whom = format!("the model of agent {}", agents.join(" and "));
+        let names: Vec<&str> = kind.agents(pipeline).into_iter().map(|name| name.value.as_str()).collect();
+        let whom = format!("the model of agent {}", names.join(" and "));
         let what = labels.step_words(chain, ix);
         let is_declared = is_marked(labels, chain, ix);
         let mut texts: Vec<&Text> = vec![];
         kind.each_text(step.step.span, &mut |authored| texts.extend(authored.text()));
-        texts.extend(agents.iter().filter_map(|name| pipeline.agents.get(*name)?.instructions.as_ref()));
+        let judges = names.iter().filter_map(|name| pipeline.agents.get(*name));
+        texts.extend(agents(pipeline, kind).into_iter().chain(judges).filter_map(|agent| agent.instructions.as_ref()));
         let starts = texts.iter().map(|text| Start { chain, seat: Some((ix, true)), text, reader: what.clone() }).collect();
         follow(labels, starts, &what, &whom, is_declared, found);
-        let of_agents = kind.agents_with_tools().into_iter().filter_map(|name| pipeline.agents.get(&name.value));
-        let queried = of_agents.flat_map(|agent| &agent.tools).filter_map(|name| Some((name, pipeline.tool(&name.value)?.0)));
+        let queried = tools_of_models(pipeline, kind).into_iter().filter_map(|name| Some((name, pipeline.tool(&name.value)?.0)));
         for (name, tool) in queried {
             let ToolKind::Sql(tables) = &tool.kind else { continue };
             let personal = tables.iter().find_map(|table| pipeline.data.get(&table.value)?.pii.first().map(|column| (table, column)));

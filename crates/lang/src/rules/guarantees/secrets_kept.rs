@@ -4,7 +4,7 @@ use super::super::secret_to_open_host::{carried, named_by, outgoing};
 use super::sites::chains;
 use super::{GuaranteeVerdict, WaysFound};
 use crate::labels::Labels;
-use crate::model::{HostSource, PipelineId, ProgramNetwork, Read, Text};
+use crate::model::{HostSource, PipelineId, ProgramNetwork, Read, Text, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
 use crate::policy::may_carry_secret;
 
@@ -21,6 +21,7 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
         seen.push(planned.pipeline.name.span);
         to_hosts(planned, &mut found);
         to_programs(planned, &mut found);
+        to_tools(planned, &mut found);
     }
     found.verdict()
 }
@@ -87,6 +88,24 @@ fn to_programs(planned: &PipelinePlan, found: &mut WaysFound) {
                     "run it as a program with network: [hosts], or reach the server by its url".into(),
                 );
             }
+        }
+    }
+}
+
+/// Tools that get a secret as an argument, or run with one, and can give it back in another form, which nothing would mask.
+fn to_tools(planned: &PipelinePlan, found: &mut WaysFound) {
+    for (name, tool) in &planned.pipeline.tools {
+        let may_give_back = match &tool.kind {
+            ToolKind::Python { .. } | ToolKind::Sql(_) | ToolKind::File(_) | ToolKind::Program { .. } | ToolKind::Server(_) => true,
+            // Who gets it in a request has it; what it answers is masked where it has the secret as it is.
+            ToolKind::Http { .. } | ToolKind::Knowledge(_) | ToolKind::Pipeline { .. } | ToolKind::Smtp { .. } | ToolKind::Broken => false,
+        };
+        let fixed = tool.with.iter().flat_map(|(_, value)| value.texts()).flat_map(|text| &text.reads);
+        let secret = fixed.into_iter().find(|read| read.path.first().is_some_and(|root| root == "secrets")).filter(|_| may_give_back);
+        if let Some(secret) = secret {
+            let message =
+                format!("tool {name} keeps {} to itself: neither its result nor a file has it in another form", secret.path.join("."));
+            found.only_if(secret.span, message, vec![], "make sure of it, or give the secret in a header of a request".into());
         }
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use crate::labels::{Caller, ChainIx, Labels, Seat, Start};
-use crate::model::{Filling, Outputs, ProgramCommand, STDOUT, Step, StepKind, Text, Tool, ToolKind};
+use crate::model::{Agent, Filling, Outputs, Pipeline, ProgramCommand, STDOUT, Step, StepKind, Text, Tool, ToolKind};
 use crate::plan::StepIx;
+use crate::source::Spanned;
 
 /// Most chains of calls that are looked at.
 const MOST_CHAINS: usize = 1_000;
@@ -38,6 +39,18 @@ impl<'p> Site<'p> {
     }
 }
 
+/// The agents that a step may ask, those too that a plan may use.
+pub(super) fn agents<'p>(pipeline: &'p Pipeline, kind: &'p StepKind) -> Vec<&'p Agent> {
+    let planned = kind.facts().may_use.iter().filter(|_| matches!(kind, StepKind::Plan(_)));
+    kind.agents_with_tools().into_iter().chain(planned).filter_map(|name| pipeline.agents.get(&name.value)).collect()
+}
+
+/// The tools that models of a step may call: those of its agents, and of a plan those that it may use.
+pub(super) fn tools_of_models<'p>(pipeline: &'p Pipeline, kind: &'p StepKind) -> Vec<&'p Spanned<String>> {
+    let planned = kind.facts().may_use.iter().filter(|_| matches!(kind, StepKind::Plan(_)));
+    agents(pipeline, kind).into_iter().flat_map(|agent| &agent.tools).chain(planned).collect()
+}
+
 /// All chains of calls that begin with a pipeline; `false`: there are more.
 pub(super) fn chains(labels: &mut Labels, root: ChainIx) -> (Vec<ChainIx>, bool) {
     let (mut list, mut known) = (vec![root], HashSet::from([root]));
@@ -48,9 +61,7 @@ pub(super) fn chains(labels: &mut Labels, root: ChainIx) -> (Vec<ChainIx>, bool)
         for (ix, step) in planned.numbered_steps() {
             let kind = &step.step.kind;
             let by_step = kind.called(&planned.pipeline).map(|id| (Caller::Step(ix), id));
-            let of_agents = kind.agents_with_tools().into_iter().filter_map(|name| planned.pipeline.agents.get(&name.value));
-            let tools =
-                of_agents.flat_map(|agent| &agent.tools).chain(kind.facts().may_use.iter().filter(|_| matches!(kind, StepKind::Plan(_))));
+            let tools = tools_of_models(&planned.pipeline, kind).into_iter();
             let by_model = tools.filter_map(|name| planned.pipeline.called_tool(&name.value)).map(|id| (Caller::Model(ix), id));
             for (caller, id) in by_step.into_iter().chain(by_model) {
                 if let Some(next) = labels.called(chain, caller, id)
@@ -84,13 +95,22 @@ pub(super) fn sites<'p>(labels: &Labels<'p>, chain: ChainIx, is_root: bool) -> V
         if let Some((receiver, texts)) = of_step(&step.step, |name| planned.pipeline.tool(name).map(|(tool, _)| tool)) {
             list.push(Site { chain, step: Some(ix), receiver, what: what.clone(), texts });
         }
+        // What the author wrote into the tools themselves goes with each call.
+        let own = step.step.kind.facts().receiver.filter(|_| !matches!(step.step.kind, StepKind::Resource(_)));
+        for name in own.into_iter().chain(tools_of_models(&planned.pipeline, &step.step.kind)) {
+            let Some((tool, _)) = planned.pipeline.tool(&name.value) else { continue };
+            let Some(receiver) = of_tool(tool, &name.value) else { continue };
+            let mut texts: Vec<&Text> = vec![];
+            tool.each_text(&mut |authored| texts.extend(authored.text()));
+            list.push(Site { chain, step: Some(ix), receiver, what: format!("tool {} in {what}", name.value), texts });
+        }
     }
     list
 }
 
 /// What a step sends by itself.
 fn of_step<'p>(step: &'p Step, tool: impl Fn(&str) -> Option<&'p Tool>) -> Option<(Receiver, Vec<&'p Text>)> {
-    let all = |pairs: &'p [(crate::source::Spanned<String>, Filling)]| pairs.iter().flat_map(|(_, value)| value.texts());
+    let all = |pairs: &'p [(Spanned<String>, Filling)]| pairs.iter().flat_map(|(_, value)| value.texts());
     Some(match &step.kind {
         StepKind::Http(http) => {
             let headers = http.headers.iter().map(|(_, text)| text);

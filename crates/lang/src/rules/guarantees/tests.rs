@@ -68,6 +68,61 @@ fn lists_cases_and_called_pipelines_are_followed() {
     assert!(says(Guarantee::ModelTextJudged, &[("a.yaml", &fixed), ("b.yaml", called)]).starts_with("holds\n"));
 }
 
+/// Each of these was said to hold once.
+#[test]
+fn a_step_is_followed_however_it_is_read() {
+    let broken = |guarantee, rest: &str| {
+        let said = of_steps(guarantee, rest);
+        assert!(said.starts_with("broken"), "{rest}\n{said}");
+    };
+    let shown = |text: &str| {
+        let text = text.replace('"', "\\\"");
+        format!(
+            "steps:\n  - {{ id: d, agent: w, prompt: x }}\n  - {{ id: p, set: \"{text}\" }}\noutputs: {{ r: '{{{{ steps.p.output }}}}' }}\n"
+        )
+    };
+    for text in [
+        "{{ steps }}",
+        "{{ steps.d }}",
+        "{{ steps | tojson }}",
+        "{{ (steps.d or {}).output }}",
+        "{{ steps.d['out' ~ 'put'] }}",
+        "{% for k in ['output'] %}{{ steps.d[k] }}{% endfor %}",
+        "{{ [steps.d] | map(attribute='output') | join }}",
+        "{{ steps.d.details | tojson }}",
+        "{{ steps.d.error.message | default('') }}",
+    ] {
+        broken(Guarantee::ModelTextJudged, &shown(text));
+    }
+    let failing = "steps:\n  - { id: d, agent: w, prompt: x }\n  - { id: num, set: '{{ steps.d.output | int }}', on_failure: continue }\noutputs: { r: \"{{ steps.num.error.message | default('') }}\" }\n";
+    broken(Guarantee::ModelTextJudged, failing);
+    let unmet = "steps:\n  - { id: d, agent: w, prompt: x }\n  - { id: g, gate: card, of: steps.d.output, on_failure: continue }\noutputs: { r: '{{ steps.g.details.verdicts | tojson }}' }\n";
+    broken(Guarantee::ModelTextJudged, unmet);
+    let tool = "tools: { h: { http: POST https://a.example/, body: { n: '{{ inputs.phone }}' } } }\nsteps: [{ id: b, tool: h }]\n";
+    broken(Guarantee::PersonalDeclared, tool);
+    let planned =
+        "tools: { h: { http: POST https://a.example/, arguments: { x: text } } }\nsteps: [{ id: pl, plan: j, prompt: x, may_use: [t] }]\n";
+    let planned = format!("{}{planned}", HEAD.replace("j: {},", "j: {}, t: { tools: [h] },"));
+    assert!(says(Guarantee::ModelTextJudged, &[("a.yaml", &planned)]).starts_with("broken"));
+}
+
+#[test]
+fn files_that_a_run_writes_may_be_read_again() {
+    let file = |steps: &str| {
+        let tools = "tools: { o: { file: out, allow: [read, write] } }\n";
+        of_steps(
+            Guarantee::ModelTextJudged,
+            &format!("{tools}steps:\n  - {{ id: d, agent: w, prompt: x }}\n{steps}outputs: {{ r: '{{{{ steps.f.output.text }}}}' }}\n"),
+        )
+    };
+    let said = file("  - { id: t, tool: o.write, with: { name: a.txt, text: '{{ steps.d.output }}' } }\n  - { id: f, read: out/a.txt }\n");
+    assert!(said.starts_with("holds if\n14: step f reads no file that the run itself has written"), "{said}");
+    assert!(
+        of_steps(Guarantee::ModelTextJudged, "steps: [{ id: f, read: a.txt }]\noutputs: { r: '{{ steps.f.output.text }}' }\n")
+            .starts_with("holds\n")
+    );
+}
+
 #[test]
 fn what_a_model_gives_to_a_tool_reaches_its_host() {
     let tool = |more: &str| {
@@ -76,7 +131,7 @@ fn what_a_model_gives_to_a_tool_reaches_its_host() {
         says(Guarantee::ModelTextJudged, &[("a.yaml", &format!("flow: 1\nname: a\n{tools}{agents}"))])
     };
     assert!(tool("").starts_with("broken\n4: the model of step d writes what is sent to tool hook"), "{}", tool(""));
-    assert_eq!(tool(", approve: true"), "holds\na person reads what the model of step d writes for tool hook");
+    assert_eq!(tool(", approve: true"), "holds\na person reads each call that the model of step d makes of tool hook");
 }
 
 #[test]

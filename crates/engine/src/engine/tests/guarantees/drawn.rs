@@ -86,7 +86,14 @@ impl Drawing<'_> {
     /// A text in quotes.
     fn text(&mut self) -> String {
         let (x, y) = (self.path(), self.path());
-        let form = match self.below(16) {
+        let whole = self.known.first().map_or("inputs".to_owned(), |known| format!("steps.{}", known.id));
+        let form = match self.below(22) {
+            16 => format!("{{{{ {whole} | tojson }}}}"),
+            17 => "{{ steps | tojson }}".to_owned(),
+            18 => format!("{{{{ {whole}.error.message | default('none') }}}}"),
+            19 => format!("{{{{ {whole}.details | default('none') | tojson }}}}"),
+            20 => format!("{{% for k in ['output'] %}}{{{{ {whole}[k] | default('none') }}}}{{% endfor %}}"),
+            21 => format!("{{{{ ({whole} or {{}}).output | default('none') }}}}"),
             0..=3 => format!("{{{{ {x} }}}}"),
             4 => format!("Say {{{{ {x} }}}} and {{{{ {y} }}}}"),
             5 => format!("{{{{ {x} | default('none') }}}}"),
