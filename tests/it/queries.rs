@@ -8,7 +8,7 @@ use std::time::Duration;
 use flow::adapter::data::DataFiles;
 use flow::adapter::disk_files::DiskFiles;
 use flow::check::{Checked, check_file};
-use flow::diagnostic::Code;
+use flow::diagnostic::{Code, Diagnostic};
 use flow::model::{Filling, Pipeline, SqlEngine, StepKind};
 use flow::port::{Pending, QueryRequest, SqlDatabase, TableSource};
 use serde_json::json;
@@ -89,12 +89,16 @@ fn a_query_that_lacks_a_piece_is_found_exactly_if_it_fails() {
         let steps: Vec<_> = some.iter().enumerate().map(|(at, query)| json!({ "id": format!("q{at}"), "sql": query })).collect();
         let data = json!({ "entries": { "file": "entries.csv" }, "people": { "file": "people.csv" } });
         let path = folder.path().join("a.yaml");
-        std::fs::write(&path, json!({ "flow": 1, "name": "a", "data": data, "steps": steps }).to_string()).unwrap();
+        // Each step on lines of its own, as people write them.
+        let file = json!({ "flow": 1, "name": "a", "data": data, "steps": steps });
+        std::fs::write(&path, serde_json::to_string_pretty(&file).unwrap()).unwrap();
         let checked = check_file(&path, folder.path(), &DiskFiles);
         let pipeline = &checked.loaded.program.pipelines[0];
         for (step, (query, failure)) in pipeline.all_steps().iter().zip(ran(pipeline)) {
             let within = |span: flow::source::Span| step.span.start <= span.start && span.end <= step.span.end;
-            let mut found = checked.diagnostics.iter().filter(|found| within(found.span) && OF_QUERIES.contains(&found.code));
+            // What is wrong in one way at several places of a line is one finding with all of them.
+            let about = |found: &&Diagnostic| within(found.span) || found.related.iter().any(|(span, _)| within(*span));
+            let mut found = checked.diagnostics.iter().filter(about).filter(|found| OF_QUERIES.contains(&found.code));
             // What is only seen when a value is worked out.
             let of_values = failure.as_ref().is_some_and(|why| ["JSON", "ESCAPE expression"].iter().any(|word| why.contains(word)));
             if found.next().is_some() != (failure.is_some() && !of_values) {

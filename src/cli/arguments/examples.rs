@@ -11,7 +11,8 @@ examples! {
         "run pipelines/shop/pipeline.yaml --input message=Hello --channel email --json";
     CHAT: "chat pipelines/shop/pipeline.yaml"
         "chat pipelines/shop/pipeline.yaml --agent writer";
-    VALIDATE: "validate" "validate pipelines/shop/pipeline.yaml --deny-warnings" "validate --require model_text_judged,bounded" "validate --changed-since main --format sarif";
+    VALIDATE: "validate --deny-warnings" "validate pipelines/shop/pipeline.yaml --require model_text_judged,secrets_kept"
+        "validate --changed-since main --format sarif";
     TEST: "test" "test tests/shop.test.yaml --filter saturday --update" "test --changed-since main --summary summary.md";
     FIX: "fix --diff" "fix pipelines/shop/pipeline.yaml";
     PLAN: "plan pipelines/shop/pipeline.yaml --input message=Hello --channel sms";

@@ -7,16 +7,6 @@ use crate::model::{Read, StepKind};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     let sources = PersonalSources::of(pipeline);
-    let id = pipeline.pipeline.conversation.as_ref().map(|conversation| conversation.id.texts()).unwrap_or_default();
-    let marked = |name: &str| pipeline.pipeline.input_fields().iter().any(|field| field.is_pii && field.name == name);
-    let named = id
-        .iter()
-        .flat_map(|text| &text.reads)
-        .find(|read| matches!(read.path.as_slice(), [root, name, ..] if root == "inputs" && marked(name)));
-    if let Some(read) = named {
-        let message = format!("{} (pii) would name the conversation, and the name of a conversation is not masked", read.path.join("."));
-        out.push(found(read, &message).help("use an id that is not personal, such as person.id or a number of the customer"));
-    }
     for planned in &pipeline.steps {
         let step = &planned.step;
         let key = step.kind.idempotency_key();
