@@ -37,7 +37,8 @@ const FOLLOWS: &[(&[Code], &[Code], Nearness)] = &[
     (&[Code::WrongType], &[Code::BadId], Nearness::Line),
     (&[Code::UnknownReference], &[Code::BadId], Nearness::File),
     // Names that are read otherwise than they are meant.
-    (&[Code::UnknownTable], &[Code::BadId, Code::QueryFails], Nearness::File),
+    (&[Code::UnknownTable], &[Code::BadId], Nearness::File),
+    (&[Code::UnknownTable], &[Code::QueryFails], Nearness::Line),
     (&[Code::QueryFails], &[Code::BadId], Nearness::File),
     (&[Code::UnknownName], &[Code::BadId], Nearness::File),
     // What cannot be met by any text is not met by this one, and what is moved is not in the way.
