@@ -32,6 +32,7 @@ mod files;
 mod fix;
 mod golden;
 mod growth;
+mod guaranteed;
 mod history;
 mod init;
 mod kept;

@@ -166,7 +166,7 @@ impl<'q> QueryReader<'q> {
             }
             let before = given.len();
             self.item(without_alias(item), &sources, &mut given);
-            is_counted &= !item.last().and_then(QueryNode::name).is_some_and(|name| name.text == "*");
+            is_counted &= item.last().and_then(QueryNode::name).is_none_or(|name| name.text != "*");
             if !is_counted {
                 given[before..].iter_mut().for_each(|given| given.name = "*");
             } else if names[place] != "*" {

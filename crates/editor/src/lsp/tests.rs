@@ -332,6 +332,13 @@ fn a_proposal_replaces_the_word_that_was_begun() {
 }
 
 #[test]
+fn hover_over_guarantees_tells_the_verdicts() {
+    let mut editor = Editor::new("utf-16");
+    let told = editor.hover(&with("steps:\n", "guaran‸tees: [secrets_kept]\nsteps:\n"));
+    assert!(told.contains("- secrets_kept: holds") && told.contains("- bounded: "), "{told}");
+}
+
+#[test]
 fn hover_tells_keys_findings_steps_agents_and_values() {
     let mut editor = Editor::new("utf-16");
     for (old, new, words) in [
