@@ -18,7 +18,7 @@ examples! {
     PLAN: "plan pipelines/shop/pipeline.yaml --input message=Hello --channel sms";
     TRUST: "trust pipelines/shop/pipeline.yaml" "trust --list";
     GRAPH: "graph pipelines/shop/pipeline.yaml --format svg" "graph --run r_3f2a";
-    EXPLAIN: "explain pipelines/shop/pipeline.yaml" "explain --guarantees pipelines/shop/pipeline.yaml" "explain F101" "explain cycle";
+    EXPLAIN: "explain pipelines/shop/pipeline.yaml" "explain --guarantees pipelines/shop/pipeline.yaml" "explain F101";
     INIT: "init shop" "init --policies";
     DOCTOR: "doctor" "doctor pipelines/shop/pipeline.yaml" "doctor --config";
     TOOLS: "tools pin --check";
