@@ -158,7 +158,7 @@ impl<'q> QueryReader<'q> {
             }
         }
         let items = parts.iter().filter(|(clause, _)| *clause == Clause::Items);
-        // Behind `*` nobody can count which name is for which column.
+        // Behind `*` nobody can count which of the names that are written beside is for which column: each may be.
         let mut is_counted = true;
         for (place, item) in items.flat_map(|(_, part)| part.split(|node| *node == QueryNode::Mark(',')).enumerate()) {
             if place == names.len() {
@@ -166,9 +166,11 @@ impl<'q> QueryReader<'q> {
             }
             let before = given.len();
             self.item(without_alias(item), &sources, &mut given);
-            is_counted &= item.last().and_then(QueryNode::name).is_none_or(|name| name.text != "*");
+            let is_star = item.last().and_then(QueryNode::name).is_some_and(|name| name.text == "*");
+            is_counted &= !is_star || names[place] == "*";
             if !is_counted {
-                given[before..].iter_mut().for_each(|given| given.name = "*");
+                let own = given.split_off(before);
+                given.extend(own.into_iter().flat_map(|one| names.iter().map(move |name| GivenColumn { name, ..one })));
             } else if names[place] != "*" {
                 given[before..].iter_mut().for_each(|given| given.name = names[place]);
             }
@@ -435,6 +437,7 @@ mod tests {
             ("with x(z) as (select a from t union select b from u), y as (select * from x) select upper(z) from y", "t.a u.b"),
             ("with x as (select * from t) select a from x", "t.a"),
             ("select z from (select a z, b from t)", "t.a"),
+            ("with x(p, q) as (select * from t) select q from x", "t.*"),
             ("select o.z, o.y from (select a, b from t) o(y, z)", "t.b t.a"),
             ("with x as (select count(a) as a from t) select a from x", ""),
         ] {
