@@ -1,24 +1,14 @@
 //! Each effect has a key by which its receiver knows a repetition.
 
-use super::sites::{agents, chains, tools_of_models};
+use super::sites::{agents, look_once, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound};
-use crate::labels::Labels;
 use crate::model::{PipelineId, StepKind, Tool, ToolKind};
 use crate::plan::Plan;
 use crate::source::Span;
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
-    let mut labels = Labels::new(plan);
-    let root = labels.root(pipeline);
-    let mut found = WaysFound::default();
-    let mut seen = vec![];
-    for chain in chains(&mut labels, root).0 {
+    look_once(plan, pipeline, &mut |labels, chain, found| {
         let planned = labels.pipeline(chain);
-        // Where a pipeline is called from changes nothing about its keys.
-        if seen.contains(&planned.pipeline.name.span) {
-            continue;
-        }
-        seen.push(planned.pipeline.name.span);
         for (ix, step) in planned.numbered_steps() {
             let (step, pipeline) = (&step.step, &planned.pipeline);
             let by = labels.step_words(chain, ix);
@@ -27,7 +17,7 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
             let own = kind.facts().receiver.map(|name| name.value.as_str());
             if kind.effects(pipeline).changes {
                 let tool = own.and_then(|name| pipeline.tool(name)).map(|(tool, _)| tool);
-                keyed(&by, tool, kind, asks_first, step.kind_span, &mut found);
+                keyed(&by, tool, kind, asks_first, step.kind_span, found);
             }
             for agent in agents(pipeline, kind) {
                 let program = pipeline.models.get(agent.model_name()).and_then(|model| model.provider.program());
@@ -39,12 +29,11 @@ pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
             for name in tools_of_models(pipeline, kind) {
                 let Some((tool, part)) = pipeline.tool(&name.value) else { continue };
                 if tool.effects(part).changes {
-                    keyed(&format!("the agent of {by}"), Some(tool), kind, asks_first, name.span, &mut found);
+                    keyed(&format!("the agent of {by}"), Some(tool), kind, asks_first, name.span, found);
                 }
             }
         }
-    }
-    found.verdict()
+    })
 }
 
 /// How a call is known again when it is made twice.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::sites::{Receiver, Site, chains, of_tool, sites, tools_of_models};
+use super::sites::{Receiver, Site, look, of_tool, sites, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound, told};
 use crate::labels::{ChainIx, GatePassage, Labels, judging};
 use crate::model::{Approve, Pipeline, PipelineId, Policy, Step, StepKind, Tool, UntrustedAnswer, UntrustedRule, Writer};
@@ -10,21 +10,12 @@ use crate::plan::Plan;
 use crate::policy::{may_mean, needs_approval};
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
-    let mut labels = Labels::new(plan);
-    let root = labels.root(pipeline);
-    let mut found = WaysFound::default();
-    let (list, is_whole) = chains(&mut labels, root);
-    for chain in list {
-        for site in sites(&labels, chain, chain == root) {
-            follow(&mut labels, &site, &mut found);
+    look(plan, pipeline, &mut |labels, chain, is_root, found| {
+        for site in sites(labels, chain, is_root) {
+            follow(labels, &site, found);
         }
-        of_agents(&labels, chain, &mut found);
-    }
-    if !is_whole {
-        let span = plan.pipeline(pipeline).pipeline.name.span;
-        found.only_if(span, "the calls beyond the first 1,000 keep it".into(), vec![], "call fewer pipelines in each other".into());
-    }
-    found.verdict()
+        of_agents(labels, chain, found);
+    })
 }
 
 /// What judges a value on its way.

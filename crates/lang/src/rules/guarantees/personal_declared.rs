@@ -1,7 +1,7 @@
 //! No personal value reaches a model, a host, a log or a file that is not declared for it. A step declares it with `pii: true`; a gate with the check
 //! `pii: none` lets none through.
 
-use super::sites::{Receiver, agents, chains, sites, tools_of_models};
+use super::sites::{Receiver, agents, look, sites, tools_of_models};
 use super::{GuaranteeVerdict, WaysFound, told};
 use crate::labels::{ChainIx, GatePassage, Labels, Start};
 use crate::model::{Check, Judging, Pipeline, PipelineId, PlainCheck, Scorecard, ScorecardRef, Step, StepKind, Text, ToolKind};
@@ -10,29 +10,18 @@ use crate::plan::{Plan, StepIx};
 const HELP: &str = "mark the step pii: true if it is meant to, leave the value out, or let a gate with the check pii: none judge it before";
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
-    let mut labels = Labels::new(plan);
-    let root = labels.root(pipeline);
-    let mut found = WaysFound::default();
-    let (list, is_whole) = chains(&mut labels, root);
-    for chain in list {
-        for site in sites(&labels, chain, chain == root) {
-            let is_declared = site.step.is_some_and(|ix| is_marked(&labels, chain, ix));
+    look(plan, pipeline, &mut |labels, chain, is_root, found| {
+        for site in sites(labels, chain, is_root) {
+            let is_declared = site.step.is_some_and(|ix| is_marked(labels, chain, ix));
             match &site.receiver {
                 // What the person of the run is given is theirs; logs mask it.
                 Receiver::Person => {}
-                Receiver::Host(name) | Receiver::File(name) => {
-                    follow(&mut labels, site.starts(), &site.what, name, is_declared, &mut found);
-                }
+                Receiver::Host(name) | Receiver::File(name) => follow(labels, site.starts(), &site.what, name, is_declared, found),
             }
         }
-        to_models(&mut labels, chain, &mut found);
-        to_logs(&mut labels, chain, &mut found);
-    }
-    if !is_whole {
-        let span = plan.pipeline(pipeline).pipeline.name.span;
-        found.only_if(span, "the calls beyond the first 1,000 keep it".into(), vec![], "call fewer pipelines in each other".into());
-    }
-    found.verdict()
+        to_models(labels, chain, found);
+        to_logs(labels, chain, found);
+    })
 }
 
 fn is_marked(labels: &Labels, chain: ChainIx, ix: StepIx) -> bool {

@@ -1,29 +1,19 @@
 //! No secret reaches a host that the file does not name.
 
 use super::super::secret_to_open_host::{carried, named_by, outgoing};
-use super::sites::chains;
+use super::sites::look_once;
 use super::{GuaranteeVerdict, WaysFound};
-use crate::labels::Labels;
 use crate::model::{HostSource, PipelineId, ProgramNetwork, Read, Text, ToolKind};
 use crate::plan::{PipelinePlan, Plan};
 use crate::policy::may_carry_secret;
 
 pub(super) fn verdict(plan: &Plan, pipeline: PipelineId) -> GuaranteeVerdict {
-    let mut labels = Labels::new(plan);
-    let root = labels.root(pipeline);
-    let mut found = WaysFound::default();
-    let mut seen = vec![];
-    for chain in chains(&mut labels, root).0 {
+    look_once(plan, pipeline, &mut |labels, chain, found| {
         let planned = labels.pipeline(chain);
-        if seen.contains(&planned.pipeline.name.span) {
-            continue;
-        }
-        seen.push(planned.pipeline.name.span);
-        to_hosts(planned, &mut found);
-        to_programs(planned, &mut found);
-        to_tools(planned, &mut found);
-    }
-    found.verdict()
+        to_hosts(planned, found);
+        to_programs(planned, found);
+        to_tools(planned, found);
+    })
 }
 
 fn to_hosts(planned: &PipelinePlan, found: &mut WaysFound) {

@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
+use super::{GuaranteeVerdict, WaysFound};
+use crate::diagnostic::grouped;
 use crate::labels::{Caller, ChainIx, Labels, Seat, Start};
-use crate::model::{Agent, Filling, Outputs, Pipeline, ProgramCommand, STDOUT, Step, StepKind, Text, Tool, ToolKind};
-use crate::plan::StepIx;
+use crate::model::{Agent, Filling, Outputs, Pipeline, PipelineId, ProgramCommand, STDOUT, Step, StepKind, Text, Tool, ToolKind};
+use crate::plan::{Plan, StepIx};
 use crate::source::Spanned;
 
 /// Most chains of calls that are looked at.
@@ -51,8 +53,44 @@ pub(super) fn tools_of_models<'p>(pipeline: &'p Pipeline, kind: &'p StepKind) ->
     agents(pipeline, kind).into_iter().flat_map(|agent| &agent.tools).chain(planned).collect()
 }
 
+/// Looks at a pipeline and at all that it calls, once for each chain of calls; the verdict on what was found. Where there are more chains than are
+/// looked at, nothing holds without a condition. `visit` is told whether the run begins there.
+pub(super) fn look<'p>(
+    plan: &'p Plan,
+    pipeline: PipelineId,
+    visit: &mut dyn FnMut(&mut Labels<'p>, ChainIx, bool, &mut WaysFound),
+) -> GuaranteeVerdict {
+    let mut labels = Labels::new(plan);
+    let root = labels.root(pipeline);
+    let mut found = WaysFound::default();
+    let (list, is_whole) = chains(&mut labels, root);
+    for chain in list {
+        visit(&mut labels, chain, chain == root, &mut found);
+    }
+    if !is_whole {
+        let span = plan.pipeline(pipeline).pipeline.name.span;
+        let message = format!("the calls beyond the first {} keep it", grouped(MOST_CHAINS as u64));
+        found.only_if(span, message, vec![], "call fewer pipelines in each other".into());
+    }
+    found.verdict()
+}
+
+/// The same, once for each pipeline: where it is called from changes nothing about what is looked for.
+pub(super) fn look_once<'p>(
+    plan: &'p Plan,
+    pipeline: PipelineId,
+    visit: &mut dyn FnMut(&mut Labels<'p>, ChainIx, &mut WaysFound),
+) -> GuaranteeVerdict {
+    let mut seen = HashSet::new();
+    look(plan, pipeline, &mut |labels, chain, _, found| {
+        if seen.insert(std::ptr::from_ref(labels.pipeline(chain))) {
+            visit(labels, chain, found);
+        }
+    })
+}
+
 /// All chains of calls that begin with a pipeline; `false`: there are more.
-pub(super) fn chains(labels: &mut Labels, root: ChainIx) -> (Vec<ChainIx>, bool) {
+fn chains(labels: &mut Labels, root: ChainIx) -> (Vec<ChainIx>, bool) {
     let (mut list, mut known) = (vec![root], HashSet::from([root]));
     let mut at = 0;
     while let Some(chain) = list.get(at).copied() {
