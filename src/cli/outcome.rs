@@ -178,7 +178,15 @@ pub(super) fn line_of_end(outcome: &RunOutcome, reach: &str) -> Option<String> {
             let step = if failure.step.is_empty() { String::new() } else { format!(" at \"{}\"", failure.step) };
             format!("{}{step}: {} ({})", status.word(), visible(&failure.failure.message), failure.failure.kind.word())
         }
-        (_, RunStatus::Partial) => "partial: a failure was allowed".to_string(),
+        (_, RunStatus::Partial) => {
+            let record = record(&outcome.events);
+            let steps = record.iter().flat_map(|record| &record.steps);
+            let unmet = steps.filter(|step| step.details().rounds().is_some_and(|(_, met)| !met)).map(|step| step.step.as_str());
+            match unmet.collect::<Vec<_>>().as_slice() {
+                [] => "partial: a failure was allowed".to_string(),
+                steps => format!("partial: \"{}\" was not met, its last round counts", steps.join("\", \"")),
+            }
+        }
         (_, RunStatus::QualityNotMet) => {
             let record = record(&outcome.events);
             let gates = record.iter().flat_map(|record| &record.failures).filter(|failure| !failure.is_mended()).map(|failure| {

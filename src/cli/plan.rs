@@ -177,14 +177,11 @@ fn waves(plan: &Plan, planned: &PipelinePlan, block_ix: BlockIx) -> Vec<Vec<Plan
 
 fn cases(plan: &Plan, planned: &PipelinePlan, ix: StepIx) -> Vec<PlannedStage> {
     let found = planned.step(ix);
-    let StepKind::Route(route) = &found.step.kind else { return vec![] };
-    let all = route.cases.iter().chain(&route.otherwise).zip(&found.cases).enumerate();
-    let stage = |(place, (case, block)): (usize, (&crate::model::Case, &BlockIx))| PlannedStage {
-        name: case.id.value.clone(),
-        when: words::condition(case, place >= route.cases.len()),
-        waves: waves(plan, planned, *block),
+    let stage = |(case, block): (&crate::model::Case, &BlockIx)| {
+        let when = words::condition(&found.step.kind, case);
+        PlannedStage { name: case.id.value.clone(), when, waves: waves(plan, planned, *block) }
     };
-    all.map(stage).collect()
+    found.step.kind.cases().zip(&found.cases).map(stage).collect()
 }
 
 /// Everything that is asked of models: of the pipeline itself, then of those it calls.
@@ -236,19 +233,28 @@ fn ask(planned: &PipelinePlan, bounds: &plan::StepBounds, asking: &AgentUse, ste
     } else {
         None
     };
-    let count = match &bounds.elements {
-        Elements::Known(count) => *count,
-        _ => 1,
+    let (known, mut lists) = bounds.around.clone();
+    let own = match &bounds.elements {
+        Elements::One => None,
+        Elements::Known(count) => Some(*count),
+        Elements::Open(list) => {
+            lists.push(list.clone());
+            None
+        }
     };
-    let calls = [bounds.rounds, bounds.restarts, count].iter().fold(asking.calls(), |calls, factor| calls.saturating_mul(*factor));
+    let elements = own.map(|own| known.saturating_mul(own)).or((known > 1).then_some(known));
+    let calls = [bounds.rounds, bounds.repeats, bounds.restarts, elements.unwrap_or(1)]
+        .iter()
+        .fold(asking.calls(), |calls, factor| calls.saturating_mul(*factor));
     Ask {
         step,
         pipeline: None,
         asking: asking.clone(),
         rounds: bounds.rounds,
+        repeats: bounds.repeats,
         restarts: bounds.restarts,
-        elements: if let Elements::Known(count) = bounds.elements { Some(count) } else { None },
-        for_each: if let Elements::Open(list) = &bounds.elements { Some(list.clone()) } else { None },
+        elements,
+        for_each: (!lists.is_empty()).then(|| lists.join(", and of ")),
         calls,
         instructions: agent.and_then(|agent| agent.instructions.as_ref()).map(fill),
         prompt,

@@ -307,10 +307,14 @@ pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option
     Some(match &event.happening {
         Happening::StepSucceeded { step, details, .. } => {
             let details = StepDetails::of(details);
-            let note = match (details.passed(), details.is_cut()) {
-                (Some(false), _) => " (not met, otherwise used)",
-                (_, true) => " (cut: there were more rows)",
-                (_, false) => "",
+            let note = match (details.passed(), details.rounds(), details.is_cut()) {
+                (Some(false), ..) => " (not met, otherwise used)".to_owned(),
+                (_, Some((rounds, met)), _) => {
+                    let rounds = counted(rounds, "round", "rounds");
+                    if met { format!(" ({rounds})") } else { format!(" (not met after {rounds}, the last one counts)") }
+                }
+                (_, _, true) => " (cut: there were more rows)".to_owned(),
+                (_, _, false) => String::new(),
             };
             format!("{step}: done{note}{}", took(details.duration_ms().unwrap_or(0)))
         }
@@ -321,6 +325,7 @@ pub(super) fn line(event: &Event, is_verbose: bool, mask: RunMask<'_>) -> Option
             format!("{step}: try {attempt} failed ({}), retrying", failure.kind.word())
         }
         Happening::CaseChosen { step, case } => format!("{step}: {case}"),
+        Happening::StepsOpened { step, round, .. } if *round > 1 => format!("{step}: round {round}"),
         Happening::PlanAccepted { step, plan, .. } => {
             format!("{step}: a plan of {}, {}", counted(plan.steps.len(), "step", "steps"), plan.strategy.word())
         }

@@ -58,7 +58,7 @@ pub(super) fn unasked(suite: &Suite, trial: &Trial, played: &Played) -> Vec<Comp
 
 /// The criteria of a gate, in all rounds and elements, and whether it judged them at all.
 fn verdicts<'r>(record: &'r Record, path: &str) -> BTreeMap<&'r str, bool> {
-    let is_it = |step: &str| step == path || step_path::element_of(step) == Some(path);
+    let is_it = |step: &str| step_path::written_for(step, |name| name == path).is_some();
     let judged = record.steps.iter().filter(|step| is_it(&step.step)).flat_map(|step| step.details().verdicts());
     let last = judged.map(|(id, met)| (id, met.is_some()));
     let failures = record.failures.iter().filter(|failure| is_it(&failure.gate));

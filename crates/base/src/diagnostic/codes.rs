@@ -100,6 +100,7 @@ codes! {
     RouteCaseHidden = "F111", "route-case-hidden", Warning, true;
     FailureTarget = "F112", "failure-target", Error, false;
     TooManyCalls = "F113", "too-many-calls", Error, false;
+    UntilUnchanged = "F114", "until-unchanged", Warning, true;
     TemplateSyntax = "F200", "template-syntax", Error, false;
     UnknownName = "F201", "unknown-name", Error, false;
     UnknownField = "F202", "unknown-field", Error, false;
@@ -186,6 +187,8 @@ codes! {
     SameKey = "F509", "same-key", Warning, true;
     LimitContradicts = "F510", "limit-contradicts", Warning, true;
     ShortTimeout = "F511", "short-timeout", Warning, true;
+    GroupRetry = "F512", "group-retry", Error, false;
+    EffectInRepeat = "F513", "effect-in-repeat", Warning, true;
     SecretInFile = "F600", "secret-in-file", Error, true;
     SecretInText = "F601", "secret-in-text", Error, false;
     SecretInAddress = "F602", "secret-in-address", Error, false;

@@ -18,6 +18,7 @@ impl Happening {
             | Happening::CacheAsked { step, .. }
             | Happening::CacheMissed { step, .. }
             | Happening::CaseChosen { step, .. }
+            | Happening::StepsOpened { step, .. }
             | Happening::PlanAccepted { step, .. }
             | Happening::PlanRefused { step, .. }
             | Happening::PlanEnded { step, .. }

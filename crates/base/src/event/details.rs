@@ -60,6 +60,11 @@ impl<'d> StepDetails<'d> {
         self.0["case"].as_str()
     }
 
+    /// Of a `repeat`: its rounds, and whether its `until` was true in the end.
+    pub fn rounds(self) -> Option<(u64, bool)> {
+        Some((self.0["rounds"].as_u64()?, self.0["met"].as_bool()?))
+    }
+
     /// Of a `stop` step: what it told.
     pub fn reason(self) -> Option<&'d str> {
         self.0["reason"].as_str()

@@ -122,6 +122,15 @@ pub enum Happening {
         /// Its case, or `otherwise`.
         case: String,
     },
+    /// The steps of a group, or of a round of a `repeat`, run now.
+    StepsOpened {
+        step: StepPath,
+        /// Which round, from 1; of a group 1.
+        round: u32,
+        /// Rounds in a row, up to the one before, after which all that `until` reads was as after the round before them.
+        #[serde(default, skip_serializing_if = "is_none_yet")]
+        unchanged: u32,
+    },
     /// The plan that an agent wrote passed its check; its steps run now.
     PlanAccepted {
         step: StepPath,
@@ -511,4 +520,8 @@ pub enum Stage {
 
 fn is_nothing(usd: &f64) -> bool {
     *usd == 0.0
+}
+
+fn is_none_yet(count: &u32) -> bool {
+    *count == 0
 }

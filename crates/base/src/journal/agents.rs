@@ -137,6 +137,7 @@ impl AgentsAtWork {
             | Happening::CacheAsked { .. }
             | Happening::CacheMissed { .. }
             | Happening::CaseChosen { .. }
+            | Happening::StepsOpened { .. }
             | Happening::PlanAccepted { .. }
             | Happening::PlanRefused { .. }
             | Happening::PlanEnded { .. }

@@ -396,6 +396,7 @@ impl AuditTrail {
             | Happening::CacheAsked { .. }
             | Happening::CacheMissed { .. }
             | Happening::CaseChosen { .. }
+            | Happening::StepsOpened { .. }
             | Happening::PlanEnded { .. }
             | Happening::PlanChecked { .. }
             | Happening::TableDescribed { .. }

@@ -67,6 +67,7 @@ pub(super) fn content(happening: &Happening) -> &'static [(&'static str, Holds)]
         | Happening::StepCancelled { .. }
         | Happening::CacheMissed { .. }
         | Happening::CaseChosen { .. }
+        | Happening::StepsOpened { .. }
         | Happening::PlanEnded { .. }
         | Happening::ToolsAsked { .. }
         | Happening::CancelRequested { .. }

@@ -41,6 +41,9 @@ pub enum StepKind {
     Task(TaskStep),
     Dialogue(DialogueStep),
     Route(RouteStep),
+    #[strum(serialize = "steps")]
+    Group(GroupStep),
+    Repeat(RepeatStep),
     Call(CallStep),
     Format(FormatStep),
     Gate(GateStep),
@@ -115,12 +118,21 @@ impl StepKind {
             StepKind::Route(step) => {
                 StepFacts { cases: (&step.cases, step.otherwise.as_ref()), work: Some("the steps inside"), ..of(Never) }
             }
+            StepKind::Group(GroupStep { inner, parallel: _ })
+            | StepKind::Repeat(RepeatStep { inner, until: _, at_most: _, unmet: _, stop_on_same: _ }) => {
+                StepFacts { cases: (std::slice::from_ref(inner), None), work: Some("the steps inside"), ..of(Never) }
+            }
             StepKind::Approval(step) => StepFacts { output: Some(&step.gives), work: Some("the asking"), ..of(Never) },
             StepKind::Wait(_) => StepFacts { work: Some("the waiting"), ..of(Never) },
             StepKind::Stop(_) => StepFacts { work: Some("the stopping"), ..of(Never) },
             StepKind::Set(_) | StepKind::Format(_) => value(Never),
             StepKind::Broken => of(Never),
         }
+    }
+
+    /// The bounds of its rounds, if it repeats its steps.
+    pub fn repeat(&self) -> Option<&RepeatStep> {
+        if let StepKind::Repeat(step) = self { Some(step) } else { None }
     }
 
     /// The resource that it reads.
@@ -204,6 +216,11 @@ impl StepKind {
                     texts(TextKey::CaseWhen, when, visit);
                 }
             }
+            // The texts of the steps inside are those of their own.
+            StepKind::Group(_) => {}
+            StepKind::Repeat(RepeatStep { inner: _, until, at_most: _, unmet: _, stop_on_same: _ }) => {
+                texts(TextKey::RoundUntil, [until], visit);
+            }
             StepKind::Call(CallStep { file: _, pipeline: _, with, channel: _ }) => named(TextKey::Value, with, visit),
             StepKind::Format(FormatStep { text, channel: _, style_guide: _ }) => texts(TextKey::Format, [text], visit),
             StepKind::Gate(GateStep { scorecards, of, with, judge: _, refine: _, otherwise }) => {
@@ -265,7 +282,7 @@ pub struct StepFacts<'s> {
     pub helpers: [Option<&'s Spanned<String>>; 2],
     /// What it names to be used, `tool` or `server.tool`: of a `plan` agents too. What is sent goes to its receiver.
     pub may_use: &'s [Spanned<String>],
-    /// Its cases, and `otherwise`.
+    /// Its cases, and `otherwise`; of a group or a `repeat` the one list of its steps.
     pub cases: (&'s [Case], Option<&'s Case>),
     /// What it gives by name to what it calls, or to its checks.
     pub with: &'s [(Spanned<String>, Filling)],
@@ -382,10 +399,10 @@ pub struct RouteStep {
     pub otherwise: Option<Case>,
 }
 
-/// One case of a route.
+/// One case of a route, or the one list of a group or a `repeat`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// Its id.
+    /// Its id; empty for the list of a group or a `repeat`.
     pub id: Spanned<String>,
     /// Fits when one of these occurs in the subject.
     pub phrases: Vec<Spanned<String>>,
@@ -393,8 +410,57 @@ pub struct Case {
     pub when: Option<Text>,
     /// The one step it is (with the case's own id), or its `steps`.
     pub steps: Vec<Arc<Step>>,
-    /// Whether it has `steps`: then paths are `route/case/step`, else `route/case`.
+    /// Whether it is a case with `steps`: then paths are `route/case/step`, else `route/case`, or `group/step`.
     pub has_steps: bool,
+}
+
+impl Case {
+    /// The one list of a group or a `repeat`.
+    pub fn list(span: Span, steps: Vec<Arc<Step>>) -> Case {
+        Case { id: Spanned::new(String::new(), span), phrases: vec![], when: None, steps, has_steps: false }
+    }
+}
+
+/// `steps`: several steps as one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupStep {
+    /// The steps.
+    pub inner: Case,
+    /// Whether they have no order but that of their `needs`.
+    pub parallel: bool,
+}
+
+/// `repeat`: its steps in rounds, until an expression is true.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RepeatStep {
+    /// The steps of each round.
+    pub inner: Case,
+    /// Read after each round, as one of its steps.
+    pub until: Text,
+    /// Most rounds, 1 to [`RepeatStep::MOST_ROUNDS`].
+    pub at_most: u64,
+    /// What happens when `until` is false after the last round.
+    pub unmet: Unmet,
+    /// Ends it after so many rounds in a row in which nothing that `until` reads has changed.
+    pub stop_on_same: Option<u64>,
+}
+
+/// What becomes of a `repeat` that did not reach its aim.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum Unmet {
+    /// The step fails (`limit`).
+    #[default]
+    Fail,
+    /// The last round counts, and the run is `partial`.
+    Keep,
+}
+
+impl RepeatStep {
+    /// The greatest `at_most`.
+    pub const MOST_ROUNDS: u64 = 100;
+    /// The name of the round before, and of the number of a round, in texts inside.
+    pub const NAMES: [&'static str; 2] = ["previous", "round"];
 }
 
 /// `call`: another pipeline as a step.

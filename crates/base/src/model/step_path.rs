@@ -1,6 +1,8 @@
 //! How the path of a step is written, as in events, tests and messages: `facts`, `facts/today`, `facts/report/text`, `each[2]/draft`.
 //! Nothing else writes or reads one.
 
+use std::borrow::Cow;
+
 use super::Case;
 
 /// The path of a step or case inside another one; of one in a pipeline's own list where that is empty.
@@ -16,6 +18,24 @@ pub fn element(list: &str, place: impl std::fmt::Display) -> String {
 /// The path of the `for_each` that an element belongs to.
 pub fn element_of(path: &str) -> Option<&str> {
     Some(path.strip_suffix(']')?.rsplit_once('[')?.0)
+}
+
+/// The name under which something is written for a step: its path, or one that leaves out places of elements and rounds; the nearest of those
+/// that are known.
+pub fn written_for<'p>(path: &'p str, is_known: impl Fn(&str) -> bool) -> Option<Cow<'p, str>> {
+    if is_known(path) {
+        return Some(Cow::Borrowed(path));
+    }
+    // Places from the inside out, one more left out each time.
+    let mut name = path.to_owned();
+    while let Some(from) = name.rfind('[') {
+        let to = name[from..].find(']').map_or(name.len(), |end| from + end + 1);
+        name.replace_range(from..to, "");
+        if is_known(&name) {
+            return Some(Cow::Owned(name));
+        }
+    }
+    None
 }
 
 /// What a step stands in, and its own part of the path.

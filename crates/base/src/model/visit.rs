@@ -76,6 +76,8 @@ pub enum TextKey {
     Code,
     Route,
     CaseWhen,
+    /// When a `repeat` is over.
+    RoundUntil,
     Format,
     Gate,
     /// A scorecard that a step wrote.
@@ -106,8 +108,8 @@ impl TextKey {
             | ClientSecret | ProgramArgument | Env => true,
             Reply | Instructions | Documents | CriterionWhen | Check | CheckExpression | PersonId | PersonField | ConversationId
             | ConversationMessage | Name | When | ForEach | Prompt | StepModel | Attach | Argument | IdempotencyKey | Value | Wait
-            | Sql | Code | Route | CaseWhen | Format | Gate | WrittenScorecard | Accept | Until | Questions | GateValue | Otherwise
-            | Send | SendValue | StopReason | Output => false,
+            | Sql | Code | Route | CaseWhen | RoundUntil | Format | Gate | WrittenScorecard | Accept | Until | Questions | GateValue
+            | Otherwise | Send | SendValue | StopReason | Output => false,
         }
     }
 }

@@ -65,7 +65,7 @@ pub struct PlanEntry {
     /// Whether it runs at all, as written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub only_if: Vec<String>,
-    /// The cases of a route: one of them runs.
+    /// The cases of a route: one of them runs. Of a group or a `repeat` its steps, without a name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<PlannedStage>,
 }
@@ -83,6 +83,9 @@ pub struct Ask {
     pub asking: AgentUse,
     /// 2 where the refinement may run it again.
     pub rounds: u64,
+    /// Most rounds of the `repeat` steps around it.
+    #[serde(skip_serializing_if = "is_one")]
+    pub repeats: u64,
     /// How often `retry` may start it anew.
     pub restarts: u64,
     /// Elements of its `for_each`, where their number is known.
@@ -97,6 +100,10 @@ pub struct Ask {
     pub instructions: Option<String>,
     /// The prompt; of a judge none, since it is made of what is judged.
     pub prompt: Option<String>,
+}
+
+fn is_one(times: &u64) -> bool {
+    *times == 1
 }
 
 /// Pairs as an object, in their order.
@@ -144,8 +151,10 @@ fn waves(out: &mut String, waves: &[Vec<PlanEntry>], depth: usize) {
                 out.push_str(&format!("{indent}    {}\n", visible(condition)));
             }
             for case in &start.cases {
-                out.push_str(&format!("{indent}    {}: {}\n", visible(&case.name), visible(&case.when)));
-                self::waves(out, &case.waves, depth + 3);
+                if !case.name.is_empty() {
+                    out.push_str(&format!("{indent}    {}: {}\n", visible(&case.name), visible(&case.when)));
+                }
+                self::waves(out, &case.waves, depth + if case.name.is_empty() { 2 } else { 3 });
             }
         }
     }
@@ -186,7 +195,7 @@ fn asks(out: &mut String, plan: &PlannedRun) {
         (0, open) => open.iter().map(open_calls).collect::<Vec<_>>().join(", and "),
         (calls, open) => format!("{}, and {}", grouped(calls), open.iter().map(open_calls).collect::<Vec<_>>().join(", and ")),
     };
-    let has_cases = plan.stages.iter().flat_map(|stage| stage.waves.iter().flatten()).any(|start| !start.cases.is_empty());
+    let has_cases = plan.stages.iter().flat_map(|stage| stage.waves.iter().flatten()).any(|start| start.cases.len() > 1);
     let dearest = if has_cases { " (of a route's cases only the one with the most counts)" } else { "" };
     out.push_str(&format!("  calls of models in all: {calls}{dearest}\n"));
 }
@@ -218,7 +227,8 @@ fn factors(ask: &Ask) -> String {
         (_, true) => vec![format!("{} tries", tries.join(" + "))],
         (_, false) => vec![format!("({} tries for the first answer and {most} for each of {})", tries.join(" + "), more.join(" and "))],
     };
-    for (count, what) in [(ask.rounds, "rounds, the second to fix what a gate found"), (ask.restarts, "starts of the step")] {
+    let rounds = (ask.rounds, "rounds, the second to fix what a gate found");
+    for (count, what) in [rounds, (ask.repeats, "rounds of repeat"), (ask.restarts, "starts of the step")] {
         if count > 1 {
             factors.push(format!("{count} {what}"));
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::event::Marks;
-use crate::model::{Field, Filling, Form, Outputs, PERSONAL, Program, Shape, Step, StepKind, Text, ToolKind};
+use crate::model::{Field, Filling, Form, GroupStep, Outputs, PERSONAL, Program, RepeatStep, Shape, Step, StepKind, Text, ToolKind};
 
 /// What the pipelines of a program mark as personal data.
 pub fn marks(program: &Program) -> Marks {
@@ -63,7 +63,14 @@ fn copies_of_steps(program: &Program, steps: &[&Arc<Step>], marks: &mut Marks) {
             add(&mut marks.inputs, inputs);
             call.pipeline.map_or_else(Default::default, |id| copied_outputs(&program.pipeline(id).outputs, marks))
         } else {
-            continue;
+            // What a list of steps gives is what its steps give.
+            let is_marked = |inner: &&Arc<Step>| marks.steps.contains(&inner.id.value);
+            match &step.kind {
+                StepKind::Group(GroupStep { inner, .. }) | StepKind::Repeat(RepeatStep { inner, .. }) => {
+                    (inner.steps.iter().filter(is_marked).map(|inner| inner.id.value.clone()).collect(), false)
+                }
+                kind => (vec![], kind.cases().filter_map(|case| case.steps.last()).any(|last| is_marked(&last))),
+            }
         };
         let id = &step.id.value;
         if is_whole {

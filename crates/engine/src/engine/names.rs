@@ -164,9 +164,28 @@ impl Run {
                     template::from_json(&json!({ "step": f.step, "kind": f.failure.kind.word(), "message": f.failure.message }))
                 })
             }
+            "previous" => match self.state.repeating(at?).map(|own| own.before)? {
+                Some(frame) => self.round_before(instance_ix, frame),
+                None => template::empty_name(),
+            },
+            "round" => template::from_json(&json!(self.state.repeating(at?)?.round)),
+            "item_number" | "item_count" => {
+                let at = self.state.holders(at?).find(|at| self.state.is_element(*at))?;
+                let count = self.state.frame(at.frame).nodes.len();
+                template::from_json(&if name == "item_number" { json!(at.node + 1) } else { json!(count) })
+            }
             _ => return self.element(at, name),
         };
         Some(value)
+    }
+
+    /// The steps of the round before, by their ids.
+    fn round_before(&self, instance_ix: u32, frame: u32) -> Named {
+        let planned = self.planned(instance_ix);
+        let nodes = (0..).zip(&self.state.frame(frame).nodes);
+        let steps: Vec<(&str, Named)> =
+            nodes.map(|(node, inner)| (&*planned.step(inner.step).id, self.step_value(NodeRef { frame, node }))).collect();
+        template::object(steps)
     }
 
     /// The summary of the messages left out of the conversation: the one of this run, otherwise the earlier one.

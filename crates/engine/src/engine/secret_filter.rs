@@ -174,6 +174,7 @@ impl Run {
             | Happening::CacheAsked { .. }
             | Happening::CacheMissed { .. }
             | Happening::CaseChosen { .. }
+            | Happening::StepsOpened { .. }
             | Happening::PlanEnded { .. }
             | Happening::ToolsAsked { .. }
             | Happening::CancelRequested { .. }

@@ -124,6 +124,7 @@ steps:
     cases:
       - { id: one, phrases: [hi], steps: [{ id: deep, route: inputs.a, cases: [{ id: two, when: inputs.a == 'y', set: '{{ inputs.a }}' }] }] }
     otherwise: { set: '{{ inputs.a }}' }
+  - { id: rounds, repeat: { until: steps.tried.output == inputs.a, at_most: 2 }, steps: [{ id: tried, set: '{{ inputs.a }}' }] }
   - { id: called, call: q.yaml, with: { a: '{{ inputs.a }}' } }
   - { id: written, set: { criteria: [] } }
   - { id: shown, format: 'Hi {{ inputs.a }}' }

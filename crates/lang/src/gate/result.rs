@@ -7,7 +7,10 @@ use super::form::mocked;
 use super::reading::{self, Reading};
 use super::schema_problems;
 use super::shape::{accept_tasks, schema};
-use crate::model::{Agent, DialogueEnd, DialogueStep, FieldKind, OnFailure, OutputWord, Outputs, ProgramOutput, Shape, Step, StepKind};
+use crate::model::{
+    Agent, Case, DialogueEnd, DialogueStep, FieldKind, GroupStep, OnFailure, OutputWord, Outputs, ProgramOutput, RepeatStep, Shape, Step,
+    StepKind,
+};
 use crate::source::Spanned;
 
 /// Told of what is no reply.
@@ -38,11 +41,20 @@ pub fn result(step: &Step, around: ResultContext, value: Value) -> Result<Value,
         StepKind::Set(_) | StepKind::Read(_) | StepKind::Resource(_) | StepKind::Plan(_) | StepKind::Route(_) | StepKind::Format(_) => {
             Ok(value)
         }
+        StepKind::Group(GroupStep { inner, .. }) | StepKind::Repeat(RepeatStep { inner, .. }) => members(inner, value),
         StepKind::Task(_) => task(value),
         StepKind::Dialogue(dialogue) => talked(dialogue, value),
         StepKind::Approval(approval) => mocked(approval, value),
         StepKind::Gate(_) | StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => Ok(value),
     }
+}
+
+/// The outputs of the steps of a group or of a round, by their ids; one that was skipped is left out.
+fn members(inner: &Case, value: Value) -> Result<Value, Vec<String>> {
+    let Value::Object(outputs) = &value else { return Err(vec!["it returns an object: the outputs of its steps by their ids".to_owned()]) };
+    let unknown = outputs.keys().filter(|name| inner.steps.iter().all(|step| step.id.value != **name));
+    let problems: Vec<String> = unknown.map(|name| format!("no step inside is called \"{name}\"")).collect();
+    if problems.is_empty() { Ok(value) } else { Err(problems) }
 }
 
 /// The result of a whole `for_each`: a list of results of its step; under `on_failure: continue` each with its element and status.

@@ -29,6 +29,19 @@ impl Labels<'_> {
                     members.iter().for_each(|member| self.step(*chain, ix, member, path.get(3..).unwrap_or_default(), judges, &mut found));
                 }
             }
+            // The round before, of the `repeat` around.
+            ["previous", rest @ ..] => {
+                let Some((repeat, _)) = seat.and_then(|(ix, _)| planned.repeat_around(ix)) else { return found };
+                let Some(block) = planned.step(repeat).cases.first().map(|block| planned.block(*block)) else { return found };
+                let places = match rest.first() {
+                    Some(id) => block.place(id).into_iter().collect(),
+                    None => (0..block.len()).collect::<Vec<_>>(),
+                };
+                let members = rest.get(1).map_or(&MEMBERS[..], std::slice::from_ref);
+                for ix in places.into_iter().map(|place| StepIx(block.first.0 + place as u32)) {
+                    members.iter().for_each(|member| self.step(*chain, ix, member, path.get(3..).unwrap_or_default(), judges, &mut found));
+                }
+            }
             [FILES] => found.push(self.written_files(*chain)),
             ["inputs", ..] => self.input(*chain, path.get(1..).unwrap_or_default(), &mut found),
             ["person", ..] => self.person(*chain, path.get(1..).unwrap_or_default(), &mut found),

@@ -209,6 +209,18 @@ impl Labels<'_> {
                     }
                 }
             }
+            StepKind::Group(_) | StepKind::Repeat(_) => {
+                let planned = self.pipeline(chain);
+                for block in planned.step(ix).cases.iter().map(|case| planned.block(*case)) {
+                    let (places, path) = match path.split_first() {
+                        Some((id, rest)) => (block.place(id).into_iter().collect::<Vec<_>>(), rest),
+                        None => ((0..block.len()).collect(), path),
+                    };
+                    for place in places {
+                        self.step(chain, StepIx(block.first.0 + place as u32), "output", path, asked.judges, found);
+                    }
+                }
+            }
             StepKind::Approval(approval) => {
                 found.push(own(Writer::Person, "the answer"));
                 if (asked.judges)(step, pipeline) == GatePassage::Open {

@@ -12,14 +12,15 @@ use super::reserved::check_reserved;
 use super::tools::one_kind;
 use super::written_form::written_form;
 use crate::diagnostic::{About, Diagnostic};
-use crate::model::{Case, Filling, ForEach, OnFailure, RouteStep, SUMMARY_STEP, Step, StepKind, Text, step_path};
+use crate::model::{Case, Filling, ForEach, GroupStep, OnFailure, RepeatStep, RouteStep, SUMMARY_STEP, Step, StepKind, Text, step_path};
 use crate::source::Spanned;
 use crate::syntax::Node;
 
 /// Names a loop element cannot have: they mean something else in every step, or in every template.
-const TAKEN: [&str; 26] = [
-    "inputs", "steps", "channel", "style", "person", "conversation", "run", "refinement", "failure", "value", "text", "with", "secrets",
-    "env", "loop", "range", "true", "false", "none", "and", "or", "not", "in", "is", "if", "else",
+const TAKEN: [&str; 30] = [
+    "previous", "round", "item_number", "item_count", "inputs", "steps", "channel", "style", "person", "conversation", "run", "refinement",
+    "failure", "value", "text", "with", "secrets", "env", "loop", "range", "true", "false", "none", "and", "or", "not", "in", "is", "if",
+    "else",
 ];
 /// Ids a step cannot have: they are answers to `on_failure`.
 const TAKEN_IDS: [&str; 2] = ["stop", "continue"];
@@ -91,6 +92,10 @@ fn step(keys: Option<&KeyReader>, kind: Option<&'static KeyTable>, node: &Node, 
         let inside = StepScope { path: step_path::inside(&scope.path, &step.id.value), looped_by, ..scope.clone() };
         let read = match kind.name {
             "route" => route(keys, &inside).map(StepKind::Route),
+            "steps" => {
+                Some(StepKind::Group(GroupStep { inner: inner(keys, &inside), parallel: keys.boolean("parallel").unwrap_or(false) }))
+            }
+            "repeat" => repeat(keys, &inside).map(StepKind::Repeat),
             name => kinds::read(keys, name),
         };
         step.kind = read.unwrap_or(StepKind::Broken);
@@ -149,6 +154,28 @@ fn on_failure(keys: &KeyReader) -> OnFailure {
     }
 }
 
+/// The steps of a group or a `repeat`.
+fn inner(keys: &KeyReader, inside: &StepScope) -> Case {
+    let list = keys.filled_list("steps").unwrap_or_default();
+    Case::list(keys.value_span("steps"), steps(keys.lower, list, inside))
+}
+
+fn repeat(keys: &KeyReader, inside: &StepScope) -> Option<RepeatStep> {
+    let inner = inner(keys, inside);
+    let node = keys.get("repeat")?;
+    let rounds = KeyReader::new(keys.lower, format!("repeat of {}", quoted(&inside.path)), &[&keys::ROUNDS], node)?;
+    let until = rounds.expression("until");
+    let at_most = rounds.limit("at_most");
+    if let (Some(most), Some(node)) = (at_most.filter(|most| *most > RepeatStep::MOST_ROUNDS), rounds.get("at_most")) {
+        let message = format!("at_most is {most}; a repeat has at most {} rounds", RepeatStep::MOST_ROUNDS);
+        let help = format!("write at_most: {} or less, or for_each over a list where the number is known", RepeatStep::MOST_ROUNDS);
+        keys.lower.report(Diagnostic::bad_value(node.span, message).help(help));
+    }
+    let unmet = rounds.choice("unmet").unwrap_or_default();
+    let stop_on_same = rounds.limit("stop_on_same");
+    Some(RepeatStep { inner, until: until?, at_most: at_most?.min(RepeatStep::MOST_ROUNDS), unmet, stop_on_same })
+}
+
 /// The id of a route's last way.
 const OTHERWISE: &str = "otherwise";
 
@@ -181,7 +208,7 @@ fn case(lower: &Lower, node: &Node, number: usize, inside: &StepScope) -> Option
         );
         return None;
     }
-    if node.as_map().is_some_and(|map| map.get("steps").is_some()) {
+    if has_steps_alone(node) {
         let keys = KeyReader::new(lower, owner, &[&keys::CASE_STEPS], node)?;
         let id = case_id(&keys).unwrap_or(unknown);
         return Some(with_steps(&keys, id, inside));
@@ -198,6 +225,11 @@ fn case(lower: &Lower, node: &Node, number: usize, inside: &StepScope) -> Option
         (case.phrases, case.when) = condition(&keys);
     }
     Some(case)
+}
+
+/// Whether a case has steps, and is not a step that has some.
+fn has_steps_alone(node: &Node) -> bool {
+    node.as_map().is_some_and(|map| map.get("steps").is_some() && map.get("repeat").is_none())
 }
 
 fn with_steps(keys: &KeyReader, id: Spanned<String>, inside: &StepScope) -> Case {
@@ -241,7 +273,7 @@ fn otherwise(route: &KeyReader, node: &Node, inside: &StepScope) -> Option<Case>
     let lower = route.lower;
     let owner = quoted(&step_path::inside(&inside.path, OTHERWISE));
     let id = Spanned::new(OTHERWISE.to_owned(), route.key_span(OTHERWISE));
-    if node.as_map().is_some_and(|map| map.get("steps").is_some()) {
+    if has_steps_alone(node) {
         let keys = KeyReader::new(lower, owner, &[&keys::OTHERWISE_STEPS], node)?;
         return Some(with_steps(&keys, id, inside));
     }

@@ -55,8 +55,11 @@ pub(crate) fn one_kind<'a, 'w>(
     instead: Option<&'static KeyTable>,
     node: &'a Node,
 ) -> (Option<KeyReader<'a, 'w>>, Option<&'static KeyTable>) {
-    let given: Vec<&'static KeyTable> =
-        kinds.iter().copied().filter(|kind| node.as_map().is_some_and(|map| map.get(kind.name).is_some())).collect();
+    let has = |key: &str| node.as_map().is_some_and(|map| map.get(key).is_some());
+    let given: Vec<&'static KeyTable> = kinds.iter().copied().filter(|kind| has(kind.name)).collect();
+    // What is a key of another kind that is there belongs to that: `steps` to `repeat`.
+    let is_part = |kind: &KeyTable| given.iter().any(|other| other.name != kind.name && other.key(kind.name).is_some());
+    let given: Vec<&'static KeyTable> = given.iter().copied().filter(|kind| !is_part(kind)).collect();
     if let [kind] = given.as_slice() {
         let places: Vec<&'static KeyTable> = common.iter().copied().chain([*kind]).collect();
         return (KeyReader::new(lower, owner, &places, node), Some(kind));

@@ -35,7 +35,7 @@ pub enum Edge {
 pub struct Block {
     /// The steps are numbered from here, in file order.
     pub first: StepIx,
-    /// The route that holds it.
+    /// The step that holds it.
     pub owner: Option<StepIx>,
     /// Nodes are places in the list; an edge goes from what is waited for to what waits.
     pub graph: DiGraph<(), Edge, u32>,
@@ -116,8 +116,8 @@ impl Block {
         self.blocking.leads(&self.incoming, above, below)
     }
 
-    /// Draws the edges. Reports unknown names (F100), circles (F101), and stand-ins that run too early (F112).
-    pub(super) fn connect(&mut self, steps: &[Arc<Step>], diagnostics: &mut Vec<Diagnostic>) {
+    /// Draws the edges; of a parallel group only those that are written. Reports unknown names (F100), circles (F101), and stand-ins that run too early (F112).
+    pub(super) fn connect(&mut self, steps: &[Arc<Step>], is_parallel: bool, diagnostics: &mut Vec<Diagnostic>) {
         let hints = Hints::default();
         let stands_in_for = self.stand_ins(steps, &hints, diagnostics);
         let mut stand_in_of = vec![None; steps.len()];
@@ -144,7 +144,7 @@ impl Block {
                         }
                     }
                 }
-                None if place > 0 && stands_in_for[place].is_empty() => {
+                None if place > 0 && !is_parallel && stands_in_for[place].is_empty() => {
                     self.edge(place - 1, place, Edge::Above);
                     // A stand-in waits only for what it stands in for: what follows it still follows the steps above it.
                     let mut above = place - 1;

@@ -177,6 +177,10 @@ pub struct StepBounds {
     pub called: Vec<PipelineId>,
     /// 2 where the refinement may run it again.
     pub rounds: u64,
+    /// Most rounds of the `repeat` steps around it.
+    pub repeats: u64,
+    /// How often the `for_each` of steps around it may run it: as far as that is known, and the lists as written where it is not.
+    pub around: (u64, Vec<String>),
     /// How often its `retry`, or that of a step around it, may start it anew.
     pub restarts: u64,
     /// Its `for_each`.
@@ -213,10 +217,12 @@ struct Counter<'a> {
 }
 
 /// How often what is inside a step may run.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Factors {
     rounds: u64,
+    repeats: u64,
     restarts: u64,
+    around: (u64, Vec<String>),
 }
 
 impl Counter<'_> {
@@ -231,21 +237,21 @@ impl Counter<'_> {
         let planned = self.plan.pipeline(id);
         let mut steps = vec![];
         let own = [Some(planned.main), planned.on_failure, planned.finally];
-        let once = Factors { rounds: 1, restarts: 1 };
-        let calls = own.into_iter().flatten().fold(Calls::none(), |all, block| all.and(self.block(id, block, once, &mut steps)));
+        let once = Factors { rounds: 1, repeats: 1, restarts: 1, around: (1, vec![]) };
+        let calls = own.into_iter().flatten().fold(Calls::none(), |all, block| all.and(self.block(id, block, &once, &mut steps)));
         self.open.pop();
         let bounds = PipelineBounds { steps, calls };
         self.done.insert(id, bounds.clone());
         bounds
     }
 
-    fn block(&mut self, id: PipelineId, block_ix: BlockIx, factors: Factors, steps: &mut Vec<StepBounds>) -> Calls {
+    fn block(&mut self, id: PipelineId, block_ix: BlockIx, factors: &Factors, steps: &mut Vec<StepBounds>) -> Calls {
         let planned = self.plan.pipeline(id);
         let block = planned.block(block_ix);
         let mut all = Calls::none();
         for place in 0..block.len() {
             let again = planned.refinement.as_ref().filter(|_| block_ix == planned.main).is_some_and(|r| r.stretch.contains(&place));
-            let factors = Factors { rounds: factors.rounds * if again { 2 } else { 1 }, ..factors };
+            let factors = Factors { rounds: factors.rounds * if again { 2 } else { 1 }, ..factors.clone() };
             all = all.and(self.step(id, StepIx(block.first.0 + place as u32), factors, steps));
         }
         all
@@ -256,9 +262,6 @@ impl Counter<'_> {
         let step = planned.step(ix).step.clone();
         let factors = Factors { restarts: around.restarts.saturating_mul(restarts(&step)), ..around };
         let (askings, called, own) = self.own(planned, &step);
-        let cases = planned.step(ix).cases.iter().map(|case| self.block(id, *case, factors, steps));
-        let inner = cases.reduce(Calls::or).unwrap_or_else(Calls::none);
-        let calls = own.times(factors.rounds).times(factors.restarts).and(inner);
         let elements = match &step.for_each {
             None => Elements::One,
             Some(each) => {
@@ -266,13 +269,25 @@ impl Counter<'_> {
                 known.map_or_else(|| Elements::Open(written(&each.list)), Elements::Known)
             }
         };
+        // What stands in a `repeat` runs once a round.
+        let repeated = step.kind.repeat().map_or(1, |repeat| repeat.at_most);
+        let (mut known, mut lists) = factors.around.clone();
+        match &elements {
+            Elements::One => {}
+            Elements::Known(count) => known = known.saturating_mul(*count),
+            Elements::Open(list) => lists.push(list.clone()),
+        }
+        let inside = Factors { repeats: factors.repeats.saturating_mul(repeated), around: (known, lists), ..factors.clone() };
+        let cases = planned.step(ix).cases.iter().map(|case| self.block(id, *case, &inside, steps));
+        let inner = cases.reduce(Calls::or).unwrap_or_else(Calls::none);
+        let Factors { rounds, repeats, restarts, around } = factors;
+        let calls = own.times(rounds).times(repeats).times(restarts).and(inner);
         let calls = match &elements {
             Elements::One => calls,
             Elements::Known(count) => calls.times(*count),
             Elements::Open(list) => calls.each(&format!("element of {list}")),
         };
-        let (rounds, restarts) = (factors.rounds, factors.restarts);
-        steps.push(StepBounds { step: ix, askings, called, rounds, restarts, elements, calls: calls.clone() });
+        steps.push(StepBounds { step: ix, askings, called, rounds, repeats, around, restarts, elements, calls: calls.clone() });
         calls
     }
 
@@ -331,6 +346,7 @@ impl Counter<'_> {
                 (vec![], called, calls)
             }
             StepKind::Set(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Route(_) | StepKind::Format(_) => nothing(),
+            StepKind::Group(_) | StepKind::Repeat(_) => nothing(),
             StepKind::Program(_) | StepKind::Python(_) => nothing(),
             StepKind::Read(_)
             | StepKind::Search(_)

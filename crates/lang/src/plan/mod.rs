@@ -29,7 +29,7 @@ pub use wishes::{Wish, Wishes, asks_default, known_address, takes_given, users};
 pub use written::written;
 
 use crate::diagnostic::Diagnostic;
-use crate::model::{Pipeline, PipelineId, Program, Step, step_path};
+use crate::model::{Pipeline, PipelineId, Program, RepeatStep, Step, StepKind, step_path};
 
 /// Number of a step within its pipeline.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -81,7 +81,7 @@ pub struct PlannedStep {
     pub place: usize,
     /// Path below its block's prefix: its id.
     pub id: Arc<str>,
-    /// Of a route: the lists of its cases, in order, `otherwise` last.
+    /// The lists that stand in it: of a route those of its cases, in order, `otherwise` last; of a group or a `repeat` one.
     pub cases: Vec<BlockIx>,
 }
 
@@ -133,7 +133,12 @@ impl PipelinePlan {
         std::iter::once(block).chain(around).chain([self.main]).find_map(find)
     }
 
-    /// The step that holds a block inside a route; `None` for the pipeline's own lists.
+    /// The innermost `repeat` that a step stands in.
+    pub fn repeat_around(&self, ix: StepIx) -> Option<(StepIx, &RepeatStep)> {
+        self.around(ix).skip(1).find_map(|ix| Some((ix, self.step(ix).step.kind.repeat()?)))
+    }
+
+    /// The step that holds a block; `None` for the pipeline's own lists.
     pub fn owner(&self, block: BlockIx) -> Option<StepIx> {
         self.block(block).owner
     }
@@ -147,9 +152,9 @@ pub fn plan(program: &Program, diagnostics: &mut Vec<Diagnostic>) -> Plan {
 
 fn plan_pipeline(pipeline: &Arc<Pipeline>, diagnostics: &mut Vec<Diagnostic>) -> PipelinePlan {
     let mut builder = PlanBuilder { steps: vec![], blocks: vec![] };
-    let main = builder.add(&pipeline.steps, None, diagnostics);
-    let on_failure = (!pipeline.on_failure.is_empty()).then(|| builder.add(&pipeline.on_failure, None, diagnostics));
-    let finally = (!pipeline.finally.is_empty()).then(|| builder.add(&pipeline.finally, None, diagnostics));
+    let main = builder.add(&pipeline.steps, false, None, diagnostics);
+    let on_failure = (!pipeline.on_failure.is_empty()).then(|| builder.add(&pipeline.on_failure, false, None, diagnostics));
+    let finally = (!pipeline.finally.is_empty()).then(|| builder.add(&pipeline.finally, false, None, diagnostics));
     let mut plan = PipelinePlan {
         pipeline: pipeline.clone(),
         steps: builder.steps,
@@ -178,7 +183,7 @@ struct PlanBuilder {
 }
 
 impl PlanBuilder {
-    fn add(&mut self, steps: &[Arc<Step>], owner: Option<StepIx>, diagnostics: &mut Vec<Diagnostic>) -> BlockIx {
+    fn add(&mut self, steps: &[Arc<Step>], is_parallel: bool, owner: Option<StepIx>, diagnostics: &mut Vec<Diagnostic>) -> BlockIx {
         let ix = BlockIx(self.blocks.len() as u32);
         let first = StepIx(self.steps.len() as u32);
         self.blocks.push(Block::new(steps, first, owner));
@@ -186,10 +191,12 @@ impl PlanBuilder {
             let id = Arc::from(step.id.as_str());
             self.steps.push(PlannedStep { step: step.clone(), block: ix, place, id, cases: vec![] });
         }
-        self.blocks[ix.0 as usize].connect(steps, diagnostics);
+        self.blocks[ix.0 as usize].connect(steps, is_parallel, diagnostics);
         for (place, step) in steps.iter().enumerate() {
             let ix = StepIx(first.0 + place as u32);
-            self.steps[ix.0 as usize].cases = step.kind.cases().map(|case| self.add(&case.steps, Some(ix), diagnostics)).collect();
+            let is_parallel = matches!(&step.kind, StepKind::Group(group) if group.parallel);
+            let cases = step.kind.cases().map(|case| self.add(&case.steps, is_parallel, Some(ix), diagnostics));
+            self.steps[ix.0 as usize].cases = cases.collect();
         }
         ix
     }

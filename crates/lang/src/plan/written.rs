@@ -21,7 +21,7 @@ pub fn written(pipeline: &Arc<Pipeline>, holder: &Step, plan: &WrittenPlan, diag
     let known: HashSet<&str> = plan.steps.iter().map(|step| step.id.as_str()).collect();
     let steps: Vec<Arc<Step>> = plan.steps.iter().map(|step| Arc::new(as_step(pipeline, holder, step, &known))).collect();
     let mut block = Block::new(&steps, StepIx(0), None);
-    block.connect(&steps, diagnostics);
+    block.connect(&steps, false, diagnostics);
     if plan.strategy == PlanStrategy::Sequential {
         let order = in_turn(&block);
         for pair in order.windows(2) {

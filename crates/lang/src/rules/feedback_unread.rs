@@ -1,11 +1,12 @@
-//! F403: nothing on the way of the refinement reads why the first try failed.
+//! F403: nothing on the way of the refinement reads why the first try failed, or no agent of a `repeat` reads the round before.
 
 use std::sync::Arc;
 
 use super::{Code, Diagnostic, PipelinePlan, Plan, finding, quoted};
-use crate::model::{Step, StepKind, Text, with_inner};
+use crate::model::{RepeatStep, Step, StepKind, Text, with_inner};
 
 pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
+    pipeline.steps.iter().for_each(|planned| rounds(pipeline, &planned.step, out));
     let Some(refinement) = &pipeline.refinement else { return };
     let target = pipeline.step(refinement.target);
     // An agent is told by itself.
@@ -13,27 +14,47 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
         return;
     }
     let mut on_the_way = refinement.stretch.iter().filter_map(|place| pipeline.pipeline.steps.get(*place));
-    if on_the_way.any(|step| reads_refinement(pipeline, step)) {
+    if on_the_way.any(|step| reads(pipeline, step, &["refinement"])) {
         return;
     }
     let id = quoted(&target.id);
     let kind = target.step.kind.word();
     let message = format!("{id} (a {kind}) never reads refinement.feedback; its second try would have nothing new to use");
     let help = "use \"{{ refinement.feedback }}\" here, or name an agent in refine: agents receive it automatically";
-    out.push(finding(Code::FeedbackUnread, target.step.id.span, &message).help(help));
+    out.push(found(&target.step, &message).help(help));
 }
 
-fn reads_refinement(pipeline: &PipelinePlan, step: &Arc<Step>) -> bool {
-    let mut reads = matches!(step.kind, StepKind::Broken);
-    let is_reader = |text: &Text| text.reads.iter().any(|read| read.path.first().is_some_and(|name| name == "refinement"));
+/// Rounds in which agents are asked what they were asked before.
+fn rounds(pipeline: &PipelinePlan, step: &Step, out: &mut Vec<Diagnostic>) {
+    let Some(own) = step.kind.repeat() else { return };
+    let inside = with_inner(&own.inner.steps);
+    let asks = inside.iter().any(|step| matches!(step.kind, StepKind::Agent(_)));
+    let is_known = inside.iter().all(|step| !matches!(step.kind, StepKind::Broken));
+    if !asks || !is_known || own.inner.steps.iter().any(|step| reads(pipeline, step, &RepeatStep::NAMES)) {
+        return;
+    }
+    let last = own.inner.steps.last().map_or("ID", |inner| inner.id.as_str());
+    let message = format!("no step of {} reads previous, so each round asks its agents the same", quoted(&step.id.value));
+    let help = format!("write \"{{{{ previous.{last}.output }}}}\" into a prompt inside; in the first round it is empty");
+    out.push(found(step, &message).help(help));
+}
+
+fn found(step: &Step, message: &str) -> Diagnostic {
+    finding(Code::FeedbackUnread, step.id.span, message)
+}
+
+/// Whether a text of a step, or of what is inside it, reads one of these names.
+fn reads(pipeline: &PipelinePlan, step: &Arc<Step>, names: &[&str]) -> bool {
+    let mut found = matches!(step.kind, StepKind::Broken);
+    let is_reader = |text: &Text| text.reads.iter().any(|read| read.path.first().is_some_and(|name| names.contains(&name.as_str())));
     for step in with_inner(std::slice::from_ref(step)) {
-        step.each_text(&mut |authored| reads |= authored.text().is_some_and(is_reader));
+        step.each_text(&mut |authored| found |= authored.text().is_some_and(is_reader));
+        if let StepKind::Agent(agent) = &step.kind {
+            let instructions = pipeline.pipeline.agents.get(&agent.agent.value).and_then(|agent| agent.instructions.as_ref());
+            found |= instructions.is_some_and(is_reader);
+        }
     }
-    if let StepKind::Agent(agent) = &step.kind {
-        let instructions = pipeline.pipeline.agents.get(&agent.agent.value).and_then(|agent| agent.instructions.as_ref());
-        reads |= instructions.is_some_and(is_reader);
-    }
-    reads
+    found
 }
 
 #[cfg(test)]
@@ -53,5 +74,15 @@ mod tests {
         assert_eq!(fill("'{{ refinement.feedback }}'"), "");
         let later = "steps:\n  - { id: fill, set: x }\n  - { id: d, agent: w, prompt: 'Mind {{ refinement.failed }}' }\n  - { id: g, gate: s, of: steps.d.output, refine: fill }\n";
         assert_eq!(with_scorecard(check, later), "");
+    }
+
+    #[test]
+    fn a_round_learns_from_the_one_before() {
+        let rounds = |prompt: &str| {
+            let inner = format!("{{ id: d, agent: w, prompt: '{prompt}' }}");
+            with_scorecard(check, &format!("steps:\n  - {{ id: r, repeat: {{ until: round == 2, at_most: 3 }}, steps: [{inner}] }}\n"))
+        };
+        assert_eq!(rounds("Write."), "F403 7:11 no step of \"r\" reads previous, so each round asks its agents the same\n");
+        assert_eq!(rounds("Write better than {{ previous.d.output }}."), "");
     }
 }

@@ -4,7 +4,7 @@ use strum::VariantNames;
 
 use crate::model::{ArtefactKind, DialogueEnd, FailureKind, Outputs, PERSONAL, Shape, Step, StepKind, StepStatus};
 use crate::source::Spanned;
-use crate::template::types::Type;
+use crate::template::types::{Member, Type};
 
 /// `channel`: the keys of its file, and `prompt`.
 pub(super) fn channel<'a>(names: impl Iterator<Item = &'a str>) -> Type {
@@ -70,6 +70,17 @@ pub(super) fn piece() -> Type {
 pub(super) fn refinement() -> Type {
     let criterion = ["id", "description", "expected", "feedback", "evidence"].map(|name| (name, Type::Any));
     Type::object([("original", Type::Any), ("failed", Type::list(Type::object(criterion))), ("feedback", Type::Any)])
+}
+
+/// `previous`: the steps of the round before. Empty in the first round, and so is every field of it: only names are known.
+pub(super) fn previous<'s>(steps: impl Iterator<Item = (&'s Step, Member)>) -> Type {
+    let step = |(step, output): (&'s Step, Member)| {
+        let others = [("status", Type::Any), ("error", error().names_only()), ("details", details(step).names_only())];
+        let others = others.map(|(name, kind)| (name.to_owned(), Member::sure(kind)));
+        let output = ("output".to_owned(), Member { kind: output.kind.names_only(), ..output });
+        (step.id.value.clone(), Member::sure(Type::of_members(others.into_iter().chain([output]), false)))
+    };
+    Type::of_members(steps.map(step), false)
 }
 
 /// `run`.
@@ -182,12 +193,14 @@ pub(super) fn details(step: &Step) -> Type {
             fields.extend([("rebuilt", Type::Text), ("left_out", Type::list(Type::Text))]);
         }
         StepKind::Route(_) => fields.push(("case", Type::Text)),
+        StepKind::Repeat(_) => fields.extend([("rounds", Type::Number), ("met", Type::Boolean)]),
         StepKind::Call(_) => fields.extend([("run", Type::Text), ("status", Type::Text)]),
         StepKind::Gate(_) => {
             fields.extend([
                 ("passed", Type::Boolean),
                 ("refined", Type::Boolean),
                 ("used_otherwise", Type::Boolean),
+                ("feedback", Type::Text),
                 ("verdicts", Type::list(verdict())),
                 ("model", Type::Any),
                 ("usage", Type::Any),
@@ -223,7 +236,7 @@ pub(super) fn details(step: &Step) -> Type {
         StepKind::Stop(_) => fields.push(("reason", Type::Text)),
         // What a tool tells besides is not known.
         StepKind::Tool(_) | StepKind::Broken => return Type::Any,
-        StepKind::Set(_) | StepKind::Http(_) | StepKind::Format(_) | StepKind::Approval(_) => {}
+        StepKind::Set(_) | StepKind::Http(_) | StepKind::Format(_) | StepKind::Approval(_) | StepKind::Group(_) => {}
         StepKind::Send(_) | StepKind::Wait(_) => {}
     }
     Type::object(fields)

@@ -24,6 +24,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             StepKind::Agent(_) | StepKind::Tool(_) | StepKind::Set(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Program(_) => {}
             StepKind::Python(_) | StepKind::Read(_) | StepKind::Resource(_) | StepKind::Search(_) | StepKind::Plan(_) => {}
             StepKind::Task(_) | StepKind::Route(_) | StepKind::Call(_) | StepKind::Format(_) | StepKind::Gate(_) => {}
+            StepKind::Group(_) | StepKind::Repeat(_) => {}
             StepKind::Send(_) | StepKind::Approval(_) | StepKind::Stop(_) | StepKind::Broken => {}
         }
     }

@@ -29,6 +29,7 @@ mod default_unused;
 mod dialects;
 mod dollar_braces;
 mod draft_past_gate;
+mod effect_in_repeat;
 mod effect_with_retry;
 mod effects;
 mod element_unread;
@@ -40,6 +41,7 @@ mod gate_no_way_out;
 mod gate_on_input;
 mod gate_too_late;
 mod giving;
+mod group_retry;
 mod guarantee_unmet;
 pub mod guarantees;
 mod guards;
@@ -138,6 +140,7 @@ mod unknown_table;
 mod unknown_test_name;
 mod unpriced_model;
 mod unreachable_step;
+mod until_unchanged;
 mod unused;
 mod unused_definition;
 mod unused_input;
@@ -219,6 +222,9 @@ const RULES: &[Rule] = &[
     same_key::check,
     limit_contradicts::check,
     too_many_calls::check,
+    until_unchanged::check,
+    group_retry::check,
+    effect_in_repeat::check,
     secret_in_file::check,
     secret_in_text::check,
     secret_in_address::check,

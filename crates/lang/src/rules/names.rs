@@ -11,7 +11,7 @@ use super::problem::{KnownFields, Owner, ReadOutcome, ReadProblem};
 use super::seat::{More, Seat, StepPart, Viewpoint};
 use super::{PipelinePlan, Plan};
 use crate::diagnostic::Hints;
-use crate::model::{Filling, ForEach, Form, PipelineId, Read, Step, Text, is_own_variable};
+use crate::model::{Filling, ForEach, Form, PipelineId, Read, RepeatStep, Step, Text, is_own_variable};
 use crate::plan::{BlockIx, StepIx};
 use crate::template::typed;
 use crate::template::types::Type;
@@ -124,7 +124,8 @@ impl<'a> PipelineNames<'a> {
         known.extend(more.into_iter().filter(|name| (*name != "secrets" || seat.more.secrets) && self.root(seat, name).is_ok()));
         if let Viewpoint::Step(ix, part) = seat.at {
             let loops: Vec<&'a ForEach> = self.loops_around(ix, part).map(|(_, for_each)| for_each).collect();
-            known.extend(loops.first().map(|_| "item"));
+            known.extend(loops.first().into_iter().flat_map(|_| ["item", "item_number", "item_count"]));
+            known.extend(RepeatStep::NAMES.into_iter().filter(|name| self.of_round(seat, name).is_ok()));
             known.extend(loops.iter().filter_map(|for_each| for_each.name.as_ref()).map(|name| name.value.as_str()));
         }
         known
@@ -177,6 +178,8 @@ impl<'a> PipelineNames<'a> {
             "run" => known::run(),
             "refinement" => known::refinement(),
             "failure" => return self.failure(seat),
+            "previous" | "round" => return self.of_round(seat, name),
+            "item_number" | "item_count" => return self.element(seat, "item").map(|_| Type::Number).map_err(|_| not_repeated(name)),
             "item" => return self.element(seat, name),
             "value" if seat.more.judged => Type::Any,
             "text" if seat.more.judged => Type::Text,
@@ -268,6 +271,28 @@ impl<'a> PipelineNames<'a> {
         self.results.borrow_mut().entry(id).or_insert_with(|| known::result(outputs)).clone()
     }
 
+    /// `previous` and `round`, in the steps of a `repeat` and in its `until`.
+    fn of_round(&self, seat: &Seat, name: &str) -> Looked {
+        let repeat = |ix: StepIx, part: StepPart| {
+            let repeats = |ix: &StepIx| self.step(*ix).kind.repeat().is_some();
+            self.pipeline.around(ix).skip(usize::from(part != StepPart::Until)).find(repeats)
+        };
+        let found = match &seat.at {
+            Viewpoint::Step(ix, part) => repeat(*ix, *part),
+            Viewpoint::Shared { users, .. } => users.iter().find_map(|ix| repeat(*ix, StepPart::Work)),
+            Viewpoint::Outputs | Viewpoint::Person | Viewpoint::Conversation => None,
+        };
+        let Some(repeat) = found else {
+            let message = format!("\"{name}\" exists only in the steps of a repeat and in its until");
+            return Err(ReadProblem::wrong_place(message, "put the step into the steps of a repeat, or read steps.ID.output"));
+        };
+        if name == "round" {
+            return Ok(Type::Number);
+        }
+        // Where the types of the steps depend on themselves, `output` ends the circle.
+        Ok(known::previous(self.inner(repeat).map(|ix| (self.step(ix), self.given(ix)))))
+    }
+
     fn failure(&self, seat: &Seat) -> Looked {
         let is_after = |ix: StepIx| self.root_of(ix).1 != self.pipeline.main;
         let is_known = match &seat.at {
@@ -343,6 +368,11 @@ impl<'a> PipelineNames<'a> {
     pub(super) fn at(&self, block: BlockIx, place: usize) -> StepIx {
         StepIx(self.pipeline.block(block).first.0 + place as u32)
     }
+}
+
+fn not_repeated(name: &str) -> ReadProblem {
+    let message = format!("\"{name}\" exists only in a step with for_each");
+    ReadProblem::wrong_place(&message, "add for_each to the step, or to the group around it")
 }
 
 /// The one read that a text consists of.

@@ -20,6 +20,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut Vec<Diagnos
                 dialogue.agents.iter().any(|name| file.agents.get(&name.value).is_none_or(|agent| !agent.tools.is_empty()))
             }
             StepKind::Set(_) | StepKind::Sql(_) | StepKind::Read(_) | StepKind::Resource(_) | StepKind::Format(_) => false,
+            StepKind::Group(_) | StepKind::Repeat(_) => false,
             StepKind::Route(_) | StepKind::Gate(_) | StepKind::Approval(_) | StepKind::Wait(_) | StepKind::Stop(_) => false,
             StepKind::Tool(_) | StepKind::Plan(_) | StepKind::Call(_) | StepKind::Send(_) | StepKind::Broken => true,
         }

@@ -33,6 +33,7 @@ pub(super) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>
             StepKind::Agent(_) | StepKind::Set(_) | StepKind::Sql(_) | StepKind::Read(_) | StepKind::Plan(_) | StepKind::Route(_) => {
                 continue;
             }
+            StepKind::Group(_) | StepKind::Repeat(_) => continue,
             StepKind::Search(_) | StepKind::Approval(_) | StepKind::Python(_) | StepKind::Task(_) | StepKind::Dialogue(_) => continue,
             StepKind::Call(_) | StepKind::Format(_) | StepKind::Gate(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => {
                 continue;

@@ -9,7 +9,9 @@ use std::collections::{HashMap, HashSet};
 use super::PipelinePlan;
 use super::giving::{Gives, gives, output_of};
 use super::scorecards::checks;
-use crate::model::{Check, Field, Filling, GateStep, PERSONAL, PersonSource, Pipeline, PlainCheck, Read, ScorecardRef, StepKind, Text};
+use crate::model::{
+    Case, Check, Field, Filling, GateStep, PERSONAL, PersonSource, Pipeline, PlainCheck, Read, ScorecardRef, StepKind, Text,
+};
 use crate::plan::PlannedStep;
 use crate::source::Spanned;
 
@@ -70,10 +72,11 @@ impl<'p> PersonalSources<'p> {
     }
 
     /// Whether the output of a step is known to hold personal data: it is marked, and no gate has made sure that there is none.
-    fn is_marked(&self, planned: &PlannedStep) -> bool {
+    fn is_marked(&self, planned: &'p PlannedStep) -> bool {
         let removes = if let StepKind::Gate(gate) = &planned.step.kind { self.removes(gate) } else { false };
-        let mut last = planned.step.kind.cases().filter_map(|case| case.steps.last());
-        !removes && (planned.step.is_pii || last.any(|step| step.is_pii))
+        let is_group = matches!(planned.step.kind, StepKind::Group(_) | StepKind::Repeat(_));
+        let given = |case: &'p Case| case.steps.iter().skip(if is_group { 0 } else { case.steps.len().saturating_sub(1) });
+        !removes && (planned.step.is_pii || planned.step.kind.cases().flat_map(given).any(|step| step.is_pii))
     }
 
     /// The step whose marked output a read is of.

@@ -30,7 +30,7 @@ fn inflow<'p>(sources: &PersonalSources, pipeline: &'p Pipeline, planned: &'p Pl
         StepKind::Approval(step) => all(&step.defaults),
         StepKind::Tool(step) if kind.called(pipeline).is_some() => all(&step.with),
         StepKind::Tool(_) | StepKind::Http(_) | StepKind::Sql(_) | StepKind::Route(_) => vec![],
-        StepKind::Read(_) | StepKind::Search(_) | StepKind::Resource(_) => vec![],
+        StepKind::Read(_) | StepKind::Search(_) | StepKind::Resource(_) | StepKind::Group(_) | StepKind::Repeat(_) => vec![],
         StepKind::Send(_) | StepKind::Wait(_) | StepKind::Stop(_) | StepKind::Broken => vec![],
     }
 }

@@ -33,7 +33,9 @@ impl SinkRole {
             Instructions | Prompt | Attach | GateValue | Accept => SinkRole::Prompt,
             BaseUrl | Url | Query | MailServer => SinkRole::Address,
             ModelName | ApiKey | Header | Body | Fixed | Sender | User | Password | ClientSecret | Env => SinkRole::Sealed,
-            CriterionWhen | Check | CheckExpression | When | Route | CaseWhen | WrittenScorecard | Until => SinkRole::Condition,
+            CriterionWhen | Check | CheckExpression | When | Route | CaseWhen | RoundUntil | WrittenScorecard | Until => {
+                SinkRole::Condition
+            }
             Name | IdempotencyKey | StopReason => SinkRole::Log,
             Format | Gate | Otherwise | Send | SendValue | Output => SinkRole::Output,
             FixedInput | PersonId | PersonField | ConversationId | ConversationMessage | ForEach | StepModel | Argument | Value | Wait

@@ -59,6 +59,8 @@ pub enum StepPart {
     When,
     /// The list of its `for_each`.
     List,
+    /// `until` of a `repeat`, which stands after the steps of a round and sees them.
+    Until,
 }
 
 /// Names besides those of the place.
@@ -169,7 +171,12 @@ impl<'a> Texts<'a> {
 
     fn add(&mut self, authored: Authored<'a>, seat: usize) {
         let role = match authored.key {
-            TextKey::When | TextKey::CaseWhen | TextKey::CriterionWhen | TextKey::CheckExpression | TextKey::Until => TextRole::Condition,
+            TextKey::When
+            | TextKey::CaseWhen
+            | TextKey::CriterionWhen
+            | TextKey::CheckExpression
+            | TextKey::Until
+            | TextKey::RoundUntil => TextRole::Condition,
             TextKey::ForEach if authored.is_whole => TextRole::List,
             TextKey::WrittenScorecard => TextRole::Scorecard,
             TextKey::Questions => TextRole::Questions,
@@ -194,12 +201,14 @@ impl<'a> Texts<'a> {
         let judged = step.kind.facts().judges.map(|_| self.seat(Viewpoint::Step(ix, StepPart::Work), judged));
         let is_dialogue = matches!(step.kind, StepKind::Dialogue(_));
         let turns = is_dialogue.then(|| self.seat(Viewpoint::Step(ix, StepPart::Work), More { turns: true, ..More::default() }));
+        let rounds = step.kind.repeat().map(|_| self.seat(Viewpoint::Step(ix, StepPart::Until), More::default()));
         step.each_text(&mut |authored| {
             let seat = match authored.key {
                 TextKey::When => when,
                 TextKey::ForEach => list,
                 TextKey::Check | TextKey::CheckExpression | TextKey::CriterionWhen => judged.unwrap_or(work),
                 TextKey::Until => turns.unwrap_or(work),
+                TextKey::RoundUntil => rounds.unwrap_or(work),
                 _ => work,
             };
             self.add(authored, seat);

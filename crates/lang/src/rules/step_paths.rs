@@ -41,6 +41,8 @@ fn way_from<'p>(plan: &'p Plan, mut pipeline: &'p PipelinePlan, mut block: Block
                 return if has_none { PathEnd::Nowhere } else { PathEnd::Inside };
             }
             (block, parts) = (*inner, below);
+        } else if let (StepKind::Group(_) | StepKind::Repeat(_), Some(inner)) = (kind, planned.cases.first()) {
+            (block, parts) = (*inner, rest);
         } else if let StepKind::Call(call) = kind {
             let Some(called) = call.pipeline else { return PathEnd::Inside };
             pipeline = plan.pipeline(called);

@@ -4,8 +4,8 @@ use super::known;
 use super::names::{Looked, PipelineNames, is_place, needs_output};
 use super::problem::{KnownFields, Owner, ReadProblem};
 use super::seat::{Seat, StepPart, Viewpoint};
-use crate::model::{Filling, OnFailure, OutputWord, PlanStep, PreparedQuery, ProgramOutput, Step, StepKind};
-use crate::plan::StepIx;
+use crate::model::{Filling, OnFailure, OutputWord, PlanStep, PreparedQuery, ProgramOutput, Read, Step, StepKind};
+use crate::plan::{PlannedStep, StepIx};
 use crate::source::Spanned;
 use crate::sql;
 use crate::template::types::{Member, Type};
@@ -52,6 +52,12 @@ impl PipelineNames<'_> {
 
     /// A path below one step, read from another.
     fn step_from(&self, reader: StepIx, part: StepPart, seat: &Seat, id: &str, rest: &[String]) -> Looked {
+        let inside = self.pipeline.step(reader).cases.first().filter(|_| part == StepPart::Until);
+        if let Some((block, place)) = inside.and_then(|block| Some((*block, self.pipeline.block(*block).place(id)?))) {
+            let read = self.at(block, place);
+            let kind = self.member(read, rest)?;
+            return self.may_be_missing(read, read, reader, part, seat, rest).map_or(Ok(kind), |why| Err(ReadProblem::MaybeMissing(why)));
+        }
         for ix in self.pipeline.around(reader) {
             let planned = self.pipeline.step(ix);
             let block = self.pipeline.block(planned.block);
@@ -85,9 +91,14 @@ impl PipelineNames<'_> {
         let Some(ix) = self.steps.get(id).and_then(|steps| steps.first()) else { return ReadProblem::UnknownStep(id.to_owned()) };
         let (top, root) = self.root_of(*ix);
         if top != *ix {
-            let route = &self.step(top).id.value;
-            let message = format!("\"{id}\" is inside route \"{route}\" and can be read only there");
-            return ReadProblem::wrong_place(message, format!("read steps.{route}.output: it is the output of the case that was chosen"));
+            let (holder, kind) = (&self.step(top).id.value, self.step(top).kind.word());
+            let message = format!("\"{id}\" is inside {kind} \"{holder}\" and can be read only there");
+            let help = match self.step(top).kind {
+                StepKind::Group(_) => format!("read steps.{holder}.output.{id}: the output of the group has those of its steps by id"),
+                StepKind::Repeat(_) => format!("read steps.{holder}.output.{id}: the output has those of the last round's steps by id"),
+                _ => format!("read steps.{holder}.output: it is the output of the case that was chosen"),
+            };
+            return ReadProblem::wrong_place(message, help);
         }
         let list = if Some(root) == self.pipeline.finally { "finally" } else { "on_failure" };
         ReadProblem::wrong_place(format!("\"{id}\" is in {list}, which {reader} cannot read"), "read a step of the pipeline's own list")
@@ -208,6 +219,9 @@ impl PipelineNames<'_> {
                 });
                 Type::either(cases.map(|kind| kind.unwrap_or(Type::Any)).collect()).unwrap_or(Type::Any)
             }
+            StepKind::Group(_) | StepKind::Repeat(_) => {
+                Type::of_members(self.inner(ix).map(|ix| (self.step(ix).id.value.clone(), self.given(ix))), false)
+            }
             StepKind::Call(call) => call.pipeline.map_or(Type::Any, |id| self.result_of(id)),
             StepKind::Format(_) => known::formatted(),
             StepKind::Gate(gate) => {
@@ -226,6 +240,27 @@ impl PipelineNames<'_> {
             StepKind::Wait(_) | StepKind::Stop(_) => Type::Empty,
             StepKind::Broken => Type::Any,
         }
+    }
+
+    /// The steps of a group or of a `repeat`.
+    pub(super) fn inner(&self, ix: StepIx) -> impl DoubleEndedIterator<Item = StepIx> + '_ {
+        let block = self.pipeline.step(ix).cases.first().map(|block| self.pipeline.block(*block));
+        block.into_iter().flat_map(|block| (0..block.len()).map(|place| StepIx(block.first.0 + place as u32)))
+    }
+
+    /// The output of a step that stands in another, as what is outside sees it.
+    pub(super) fn given(&self, ix: StepIx) -> Member {
+        let seat = Seat { at: Viewpoint::Step(ix, StepPart::When), more: Default::default() };
+        let missing = self.may_be_missing(ix, ix, ix, StepPart::When, &seat, &["output".to_owned()]);
+        // What a gate beside it does not let through stays inside.
+        let planned = self.pipeline.step(ix);
+        let judges = |other: &PlannedStep| {
+            let StepKind::Gate(gate) = &other.step.kind else { return false };
+            let judged = |read: &Read| matches!(read.path.as_slice(), [root, id, ..] if root == "steps" && *id == planned.step.id.value);
+            other.block == planned.block && gate.otherwise.is_some() && gate.of.reads.iter().any(judged)
+        };
+        let is_optional = missing.is_some() || self.pipeline.steps.iter().any(judges);
+        Member { kind: self.output(ix), is_optional }
     }
 
     /// The output of `plan`. What a name of `may_use` gave last may be missing: a plan need not use it.

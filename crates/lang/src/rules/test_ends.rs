@@ -7,7 +7,7 @@ use super::mock_shape::expects_success;
 use super::step_paths::{PathEnd, way};
 use super::{Diagnostic, PipelinePlan, Plan, quoted};
 use crate::event::RunStatus;
-use crate::model::{Judging, OnFailure, ReplyBody, ReplySet, StepKind, TestCase, TestFile, step_path};
+use crate::model::{Judging, OnFailure, ReplyBody, ReplySet, Step, StepKind, TestCase, TestFile, step_path};
 use crate::plan::StepIx;
 use crate::source::Span;
 
@@ -135,7 +135,8 @@ fn left_over(case: &TestCase, pipeline: &PipelinePlan, plan: &Plan, out: &mut Ve
     }
 }
 
-/// Whether a step, or what it stands in, is repeated for a list.
+/// Whether a step, or what it stands in, is repeated.
 pub(super) fn is_repeated(pipeline: &PipelinePlan, ix: StepIx) -> bool {
-    pipeline.around(ix).any(|around| pipeline.step(around).step.for_each.is_some())
+    let repeats = |step: &Step| step.for_each.is_some() || step.kind.repeat().is_some();
+    pipeline.around(ix).any(|around| repeats(&pipeline.step(around).step))
 }

@@ -1,6 +1,6 @@
 //! F105: an output that nothing reads.
 
-use super::names::PipelineNames;
+use super::names::{PipelineNames, is_place};
 use super::seat::Texts;
 use super::{Code, Diagnostic};
 use crate::model::{Provider, SUMMARY_STEP, StepKind};
@@ -8,7 +8,7 @@ use crate::plan::{Edge, PlannedStep};
 use crate::source::Span;
 
 pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnostic>) {
-    let Some(read) = texts.read_below("steps") else { return };
+    let (Some(read), Some(in_next_round)) = (texts.read_below("steps"), texts.read_below("previous")) else { return };
     let has_sql = names.pipeline.steps.iter().any(|planned| matches!(planned.step.kind, StepKind::Sql(_)));
     for planned in &names.pipeline.steps {
         let step = &planned.step;
@@ -22,17 +22,19 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
         } else {
             step.kind.facts().only_computes && !(has_sql && matches!(step.kind, StepKind::Read(_)))
         };
-        if only_computes && stands_in && !read.contains(step.id.value.as_str()) {
+        let id = step.id.value.as_str();
+        let is_read = || read.contains(id) || in_next_round.contains(id) || is_read_outside(names, texts, planned);
+        if only_computes && stands_in && !is_read() {
             unread_stand_in(names, texts, planned, out);
         }
         // What stands beside the outputs gives its last result to nobody.
         let is_beside = [names.pipeline.on_failure, names.pipeline.finally].contains(&Some(planned.block));
-        if is_last && is_beside && matches!(step.kind, StepKind::Format(_)) && !read.contains(step.id.value.as_str()) {
+        if is_last && is_beside && matches!(step.kind, StepKind::Format(_)) && !is_read() {
             let message = format!("the text that \"{}\" formats is sent to nobody", step.id.value);
             let help = format!("add a step {{ id: send_{0}, send: stdout, of: steps.{0}.output }} below it", step.id.value);
             out.push(found(step.kind_span, message).help(help));
         }
-        if only_computes && !is_last && !stands_in && !is_summary && !read.contains(step.id.value.as_str()) {
+        if only_computes && !is_last && !stands_in && !is_summary && !is_read() {
             let message = format!("the output of \"{}\" is never used", step.id.value);
             out.push(
                 found(step.id.span, message)
@@ -40,6 +42,21 @@ pub(super) fn check(names: &PipelineNames, texts: &Texts, out: &mut Vec<Diagnost
             );
         }
     }
+}
+
+/// Whether what a step in a group or a `repeat` gives is read as a part of what that gives.
+fn is_read_outside(names: &PipelineNames, texts: &Texts, planned: &PlannedStep) -> bool {
+    let holder = names.pipeline.owner(planned.block).map(|ix| names.step(ix));
+    let Some(group) = holder.filter(|holder| matches!(holder.kind, StepKind::Group(_) | StepKind::Repeat(_))) else { return false };
+    let (group, id) = (&group.id.value, &planned.step.id.value);
+    let mut reads = texts.all.iter().flat_map(|placed| &placed.text.reads);
+    reads.any(|read| match read.path.as_slice() {
+        [steps, holder, output, rest @ ..] if steps == "steps" && holder == group && output == "output" => {
+            rest.iter().find(|part| !is_place(part)).is_none_or(|part| part == id)
+        }
+        [steps, holder] => steps == "steps" && holder == group,
+        _ => false,
+    })
 }
 
 fn found(span: Span, message: String) -> Diagnostic {

@@ -197,6 +197,14 @@ impl Type {
         self.count(most).is_some()
     }
 
+    /// The same fields, of which nothing but their names is known, and which of them are texts: any of them may be empty.
+    pub(crate) fn names_only(&self) -> Type {
+        let Type::Object(object) = self else { return if self.is_text() { self.clone() } else { Type::Any } };
+        let member = |(name, member): (&String, &Member)| (name.clone(), Member { kind: member.kind.names_only(), ..member.clone() });
+        let fields = object.fields.iter().map(member).collect();
+        Type::Object(Arc::new(Object { fields, ..(**object).clone() }))
+    }
+
     /// How many parts are left of `most`.
     fn count(&self, most: usize) -> Option<usize> {
         let left = most.checked_sub(1)?;

@@ -63,10 +63,10 @@ fn sentence(plan: &Plan, planned: &PipelinePlan, step: &Step) -> String {
 
 fn cases(plan: &Plan, planned: &PipelinePlan, ix: StepIx, depth: usize, said: &mut Vec<String>) {
     let found = planned.step(ix);
-    let StepKind::Route(route) = &found.step.kind else { return };
-    for (place, (case, inner)) in route.cases.iter().chain(&route.otherwise).zip(&found.cases).enumerate() {
-        let condition = words::condition(case, place >= route.cases.len());
+    for (case, inner) in found.step.kind.cases().zip(&found.cases) {
+        let condition = words::condition(&found.step.kind, case);
         match case.steps.as_slice() {
+            _ if case.id.value.is_empty() => block(plan, planned, *inner, depth, said),
             [only] if !case.has_steps => {
                 let what = words::what(plan, planned, only).join("; ");
                 said.push(format!("{}{} ({condition}): {what}.", "\t".repeat(depth), case.id.value));

@@ -102,13 +102,14 @@ impl GraphBuilder<'_> {
         }
     }
 
-    /// The cases of a route. A case that is a step is drawn as one.
+    /// The cases of a route, or the steps of a group or a `repeat`. A case that is a step is drawn as one.
     fn cases(&self, ix: StepIx, step: &Step, path: &str) -> Option<List> {
-        let StepKind::Route(route) = &step.kind else { return None };
-        let count = route.cases.len();
-        let cases = route.cases.iter().chain(&route.otherwise).zip(&self.planned.step(ix).cases).enumerate();
-        let nodes = cases.map(|(place, (case, block))| {
-            let condition = words::condition(case, place >= count);
+        let blocks = &self.planned.step(ix).cases;
+        if !matches!(step.kind, StepKind::Route(_)) {
+            return blocks.first().map(|block| self.list(*block));
+        }
+        let nodes = step.kind.cases().zip(blocks).map(|(case, block)| {
+            let condition = words::condition(&step.kind, case);
             if case.has_steps {
                 let (path, inner) = (case.path_in(path), Some(self.list(*block)));
                 return GraphNode {

@@ -81,15 +81,21 @@ struct RecordedSteps<'a> {
     record: &'a Record,
     steps: HashMap<&'a str, &'a StepRecord>,
     /// The elements of each `for_each`, by its path.
-    elements: HashMap<&'a str, Vec<&'a StepRecord>>,
+    elements: HashMap<String, Vec<&'a StepRecord>>,
 }
 
 impl<'a> RecordedSteps<'a> {
     fn new(record: &'a Record) -> RecordedSteps<'a> {
-        let mut elements: HashMap<&str, Vec<&StepRecord>> = HashMap::new();
+        let mut elements: HashMap<String, Vec<&StepRecord>> = HashMap::new();
         for step in &record.steps {
             if let Some(list) = step_path::element_of(&step.step) {
-                elements.entry(list).or_default().push(step);
+                elements.entry(list.to_owned()).or_default().push(step);
+            }
+            // A step inside a `for_each` or a `repeat` is drawn once for all elements and rounds.
+            let drawn: Vec<&str> = step_path::ids(&step.step).collect();
+            let drawn = drawn.join("/");
+            if drawn != step.step && step_path::element_of(&step.step).is_none() {
+                elements.entry(drawn).or_default().push(step);
             }
         }
         RecordedSteps { record, steps: record.steps.iter().map(|step| (step.step.as_str(), step)).collect(), elements }
@@ -118,14 +124,18 @@ impl<'a> RecordedSteps<'a> {
                     let was_taken = self.steps.keys().any(|step| **step == inner.path || step_path::leads_into(step, &inner.path));
                     self.put(inner, Some(case.as_ref().map_or(was_taken, |case| *case == id)));
                 }
-                "for_each" => inner.state = Some(self.of_elements(&path)),
+                "for_each" => {
+                    self.put(inner, None);
+                    inner.state = Some(self.of_many(&path, ("element", "elements")));
+                }
                 _ => self.put(inner, None),
             }
         }
         node.state = Some(state);
     }
 
-    fn of_elements(&self, path: &str) -> NodeState {
+    /// All runs of a step that is drawn once: of the elements of a `for_each`, or of the rounds around it.
+    fn of_many(&self, path: &str, (one, many): (&str, &str)) -> NodeState {
         let Some(elements) = self.elements.get(path) else { return empty() };
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         elements.iter().for_each(|element| *counts.entry(element.status.as_str()).or_default() += 1);
@@ -133,12 +143,12 @@ impl<'a> RecordedSteps<'a> {
         let each: Vec<String> = counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
         let durations: Vec<u64> = elements.iter().filter_map(|element| element.details().duration_ms()).collect();
         let attempts = elements.iter().filter_map(|element| attempts(element)).max();
-        let note = Some(format!("{}: {}", counted(elements.len() as u64, "element", "elements"), each.join(", ")));
+        let note = Some(format!("{}: {}", counted(elements.len() as u64, one, many), each.join(", ")));
         NodeState { status, duration_ms: durations.into_iter().max(), attempts, note, ..empty() }
     }
 
     fn state(&self, path: &str) -> NodeState {
-        let Some(step) = self.steps.get(path) else { return empty() };
+        let Some(step) = self.steps.get(path) else { return self.of_many(path, ("run", "runs")) };
         let details = step.details();
         let message = step.error.as_ref().and_then(|error| error["message"].as_str());
         let count = |wanted: &[Option<bool>]| details.verdicts().filter(|(_, met)| wanted.contains(met)).count();

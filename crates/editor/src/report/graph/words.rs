@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::diagnostic::counted;
-use crate::model::{ArtefactKind, Case, Filling, ForEach, Form, GateStep, Outputs, ScorecardRef, Step, StepKind, Text};
+use crate::model::{ArtefactKind, Case, Filling, ForEach, Form, GateStep, Outputs, ScorecardRef, Step, StepKind, Text, Unmet};
 use crate::plan::{PipelinePlan, Plan};
 use crate::sql;
 
@@ -79,6 +79,17 @@ pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
             said
         }
         StepKind::Route(route) => one(format!("looks at {}, takes the first case that fits", source(&route.subject))),
+        StepKind::Group(group) => one(match group.parallel {
+            true => "does these steps at once".into(),
+            false => "does these steps".into(),
+        }),
+        StepKind::Repeat(step) => {
+            let mut said = vec![format!("repeats these steps until {}", source(&step.until))];
+            said.push(format!("at most {}", counted(step.at_most, "round", "rounds")));
+            said.extend(step.stop_on_same.map(|rounds| format!("ends after {} without a change", counted(rounds, "round", "rounds"))));
+            said.extend((step.unmet == Unmet::Keep).then(|| "not met: the last round counts".into()));
+            said
+        }
         StepKind::Call(call) => match call.pipeline {
             Some(id) => one(format!("runs pipeline {}", plan.pipeline(id).pipeline.name.value)),
             None => one(format!("runs {}", call.file.value)),
@@ -129,10 +140,14 @@ fn checks(planned: &PipelinePlan, gate: &GateStep) -> Vec<String> {
     lines
 }
 
-/// When a case is taken.
-pub fn condition(case: &Case, is_otherwise: bool) -> String {
-    if is_otherwise {
+/// When a case of a step is taken; of a group, which has no cases, nothing.
+pub fn condition(kind: &StepKind, case: &Case) -> String {
+    let (_, otherwise) = kind.facts().cases;
+    if otherwise.is_some_and(|otherwise| std::ptr::eq(otherwise, case)) {
         return "when no other case fits".into();
+    }
+    if !matches!(kind, StepKind::Route(_)) {
+        return String::new();
     }
     let phrases: Vec<String> = case.phrases.iter().take(2).map(|phrase| format!("“{}”", phrase.value)).collect();
     let more = match case.phrases.len() {

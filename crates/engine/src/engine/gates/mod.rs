@@ -2,12 +2,14 @@
 
 pub(crate) mod fence;
 pub(crate) mod rejudged;
+mod told;
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use crate::channel::Output;
+use crate::engine::gates::told::failed_lines;
 use crate::engine::model_calls::attachments::Prompt;
 use crate::engine::model_calls::conversation::CallOutcome;
 use crate::engine::model_calls::{Brief, TalkTurn};
@@ -409,9 +411,9 @@ impl Run {
             return Ok(());
         };
         let failed: Vec<Verdict> = verdicts.into_iter().filter(|v| !v.passed).collect();
-        let feedback: Vec<String> = failed.iter().map(feedback_line).collect();
+        let feedback = failed_lines(&failed);
         let original: SharedValue = self.state.node(target).output.clone().unwrap_or_default();
-        self.emit(Happening::RefinementStarted { step, target: self.path(target), original, failed, feedback: feedback.join("\n") });
+        self.emit(Happening::RefinementStarted { step, target: self.path(target), original, failed, feedback });
         Ok(())
     }
 
@@ -478,6 +480,7 @@ impl Run {
             "passed": passed,
             "refined": self.state.node(at).round == 2,
             "used_otherwise": used_otherwise,
+            "feedback": failed_lines(verdicts),
             "verdicts": verdicts,
         });
         if let (Value::Object(own), Value::Object(model)) = (&mut details, self.model_details(at)) {
@@ -542,11 +545,6 @@ impl Question {
 /// The names that are available only in checks and criteria.
 fn check_names(value: &Value, text: &str, with: &Value) -> [(&'static str, template::Value); 3] {
     [("value", template::from_json(value)), ("text", template::from_json(&json!(text))), ("with", template::from_json(with))]
-}
-
-pub(crate) fn feedback_line(verdict: &Verdict) -> String {
-    let feedback = if verdict.feedback.is_empty() { &verdict.description } else { &verdict.feedback };
-    format!("- {}: {feedback}", verdict.id)
 }
 
 fn failed_ids(verdicts: &[Verdict]) -> String {

@@ -12,11 +12,14 @@ use crate::model::{Replies, ReplyBody, ReplySet, step_path};
 use crate::port::ModelReply;
 
 impl Run {
-    /// How many of the replies under a key were used, by the step or by elements of the `for_each` with that path.
+    /// How many of the replies under a key were used, by the step with that path or by all elements and rounds that it serves.
     pub(crate) fn replies_used(&self, replies: &Replies, key: &str) -> u64 {
         let used = &self.state.replies_used;
-        let from = format!("{key}[");
-        let elements = used.range(from.clone()..).take_while(|(path, _)| path.starts_with(&from));
+        let first = step_path::outermost(key);
+        let inside = ["/", "["].map(|next| format!("{first}{next}"));
+        let elements =
+            inside.iter().flat_map(|from| used.range(from.clone()..).take_while(move |(path, _)| path.starts_with(from.as_str())));
+        let elements = elements.filter(|(path, _)| *path != key);
         let elements = elements.filter(|(path, _)| replies_of(replies, path).is_some_and(|(found, _)| found == key));
         used.get(key).copied().unwrap_or(0) + elements.map(|(_, used)| used).sum::<u64>()
     }
@@ -94,8 +97,9 @@ impl Run {
     }
 }
 
-/// The replies for a step by its path; for an element, also by the path of its `for_each`.
+/// The replies for a step by its path, also by one that is written once for all elements and rounds.
 pub(crate) fn replies_of<'r>(replies: &'r Replies, path: &str) -> Option<(&'r str, &'r ReplySet)> {
-    let found = replies.by_step.get_key_value(path).or_else(|| replies.by_step.get_key_value(step_path::element_of(path)?));
+    let name = step_path::written_for(path, |name| replies.by_step.contains_key(name))?;
+    let found = replies.by_step.get_key_value(&*name);
     found.map(|(key, set)| (key.as_str(), set))
 }

@@ -54,7 +54,7 @@ impl Run {
             Some(at) => match frame.kind {
                 _ if self.state.node(at).ended_by.is_some() => self.end_attempt(at),
                 FrameKind::Items { .. } => self.items_over(at, ix),
-                FrameKind::Block(_) => self.case_over(at, ix),
+                FrameKind::Block(_) => self.inner_over(at, ix),
                 FrameKind::Written(_) => self.plan_over(at, ix),
             },
         }
@@ -97,7 +97,7 @@ impl Run {
         }
     }
 
-    fn case_over(&mut self, at: NodeRef, ix: u32) {
+    pub(crate) fn case_over(&mut self, at: NodeRef, ix: u32) {
         let frame = self.state.frame(ix);
         let StepWork::Inner { case, .. } = &self.state.node(at).work else { return };
         let details = json!({ "case": case });
@@ -236,8 +236,8 @@ impl Run {
         if !matches!(status, RunStatus::Succeeded | RunStatus::Partial | RunStatus::QualityNotMet) {
             return Ok(Value::Null);
         }
-        let held_back = self.held_back(ix);
         let main = self.state.instance(ix).main;
+        let held_back = self.held_back(main);
         let reach_of = |read: &Read| match read.path.as_slice() {
             // The status and error of a step can be read however it ended, and contain nothing of its text.
             [steps, _, part, ..] if steps == "steps" && matches!(part.as_str(), "status" | "error") => OutputReach::Given,
@@ -280,18 +280,19 @@ impl Run {
         }
     }
 
-    /// Places of the steps whose text a gate did not let through.
-    fn held_back(&self, ix: u32) -> BTreeSet<usize> {
-        let planned = self.planned(ix);
-        let frame = self.state.frame(self.state.instance(ix).main);
+    /// Places of the steps of a list whose text a gate beside them did not let through.
+    pub(crate) fn held_back(&self, frame_ix: u32) -> BTreeSet<usize> {
+        let frame = self.state.frame(frame_ix);
+        let planned = self.planned(frame.instance);
         let mut held = BTreeSet::new();
+        let FrameKind::Block(block) = frame.kind else { return held };
         for (place, node) in frame.nodes.iter().enumerate() {
             let StepKind::Gate(gate) = &planned.step(node.step).step.kind else { continue };
             if node.status != StepStatus::Failed && node.judged != Some(false) {
                 continue;
             }
             let judged = gate.of.reads.iter().filter(|r| r.path.first().is_some_and(|p| p == "steps"));
-            held.extend(judged.filter_map(|r| r.path.get(1)).filter_map(|id| planned.block(planned.main).place(id)));
+            held.extend(judged.filter_map(|r| r.path.get(1)).filter_map(|id| planned.block(block).place(id)));
             if let Some(refinement) = planned.refinement.as_ref().filter(|r| r.gate == node.step) {
                 held.extend(refinement.stretch.iter().copied().filter(|p| *p != place));
             }

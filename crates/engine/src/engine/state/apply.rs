@@ -52,7 +52,7 @@ impl RunState {
             }
             Happening::StepSucceeded { step, output, details } => {
                 let at = self.find(step)?;
-                self.inherit_from_call(at);
+                self.inherit_from_inside(at);
                 let node = self.node_mut(at);
                 // A stored result of a gate comes without an event of the gate itself.
                 node.judged = node.judged.or(StepDetails::of(details).passed());
@@ -61,12 +61,16 @@ impl RunState {
                 node.output = Some(output.clone());
                 node.details = Some(details.clone());
                 node.cached = Cached::default();
+                let kept_unmet = node.repeating.is_some() && StepDetails::of(details).rounds().is_some_and(|(_, met)| !met);
                 if **step == *SUMMARY_STEP {
                     let instance = self.instance_of(at);
                     self.instance_mut(instance).cached.conversation = Cached::default();
                 }
                 self.step_over(plan, at, StepStatus::Succeeded);
                 self.note_failed_inside(at);
+                if kept_unmet {
+                    self.note_partial(at);
+                }
                 self.note_stop(plan, at);
             }
             Happening::StepFailed { step, failure, attempts, details } => {
@@ -113,6 +117,7 @@ impl RunState {
                 let absent = absent.iter().map(|failure| (server.clone(), failure.message.clone()));
                 self.instance_mut(instance).absent.extend(absent);
             }
+            Happening::StepsOpened { step, round, unchanged } => self.steps_opened(plan, self.find(step)?, *round, *unchanged)?,
             Happening::CaseChosen { step, case } => self.case_chosen(plan, self.find(step)?, case)?,
             Happening::PlanAccepted { step, round, plan: written } => self.plan_accepted(plan, self.find(step)?, *round, written),
             Happening::PlanRefused { step, round, findings } => self.plan_refused(self.find(step)?, *round, findings),

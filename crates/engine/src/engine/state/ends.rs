@@ -107,6 +107,9 @@ impl RunState {
         if let StepWork::Inner { frame, .. } = self.node(at).work {
             self.drop_frame(frame);
         }
+        if let Some(before) = self.node_mut(at).repeating.take().and_then(|repeating| repeating.before) {
+            self.drop_frame(before);
+        }
         for instance in self.node(at).work.pipelines() {
             self.drop_instance(instance);
         }
@@ -137,7 +140,7 @@ impl RunState {
     }
 
     pub(super) fn step_failed(&mut self, plan: &Plan, at: NodeRef, failure: &Failure, attempts: u32, details: Option<&SharedValue>) {
-        self.inherit_from_call(at);
+        self.inherit_from_inside(at);
         let node = self.node_mut(at);
         node.attempt = attempts;
         node.failure = Some(failure.clone());
@@ -180,10 +183,14 @@ impl RunState {
         }
     }
 
-    /// The ending of a step's pipeline, and the place in that pipeline that the step counts for.
+    /// The ending of a step's pipeline, or of the round that it is in, and the place in that pipeline that the step counts for.
     pub(super) fn ending_of(&mut self, at: NodeRef) -> (&mut Ending, Option<u32>) {
         let (instance, place) = (self.instance_of(at), self.own_place(at));
-        (&mut self.instance_mut(instance).ending, place)
+        let round = self.holders(at).skip(1).find(|at| self.node(*at).repeating.is_some());
+        match round {
+            Some(repeat) => (&mut self.node_mut(repeat).repeating.get_or_insert_default().ending, None),
+            None => (&mut self.instance_mut(instance).ending, place),
+        }
     }
 
     pub(super) fn note_partial(&mut self, at: NodeRef) {
@@ -206,14 +213,22 @@ impl RunState {
         is_its_gate && node.round == 2 && self.is_second_round(planned, at)
     }
 
-    /// Passes the ending of a called pipeline on to the caller.
-    pub(super) fn inherit_from_call(&mut self, at: NodeRef) {
+    /// Passes the ending of a called pipeline, or of the last round, on to what is around the step.
+    pub(super) fn inherit_from_inside(&mut self, at: NodeRef) {
+        if let Some(repeating) = &mut self.node_mut(at).repeating {
+            let ending = std::mem::take(&mut repeating.ending);
+            self.inherit_ending(at, &ending);
+        }
         let StepWork::Called(inner) = self.node(at).work else { return };
         self.inherit(at, inner);
     }
 
     pub(super) fn inherit(&mut self, at: NodeRef, inner: u32) {
         let ending = self.instance(inner).ending.clone();
+        self.inherit_ending(at, &ending);
+    }
+
+    fn inherit_ending(&mut self, at: NodeRef, ending: &Ending) {
         let (outer, place) = self.ending_of(at);
         if ending.unmet.are_any() {
             outer.unmet.add(place);

@@ -10,6 +10,7 @@ pub(crate) mod live;
 mod made;
 pub(crate) mod plans;
 pub(crate) mod questions;
+pub(crate) mod rounds;
 pub(crate) mod stop;
 pub(crate) mod talk;
 pub(crate) mod tally;
@@ -28,6 +29,7 @@ pub(crate) use tasks::{TaskTry, Tasking};
 
 use crate::engine::state::consents::{ConsentDecision, PendingApproval, PendingConsent};
 use crate::engine::state::questions::ServerTalk;
+use crate::engine::state::rounds::Repeating;
 use crate::engine::state::stop::Stopping;
 use crate::engine::state::tally::{Places, SetAside};
 use crate::event::{
@@ -326,6 +328,9 @@ pub(crate) struct StepNode {
     /// For a `dialogue` step, its turns so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) talking: Option<Box<Talking>>,
+    /// For a `repeat`, its rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) repeating: Option<Box<Repeating>>,
     /// For steps that talk with models several times, the conversations that have ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_talks: Option<Box<EndedTalks>>,
@@ -399,7 +404,7 @@ pub(crate) enum StepWork {
     Listing(BTreeSet<u64>),
     /// A conversation with a model; for a gate, with its judges.
     Asking(Box<ModelTalk>),
-    /// Inner steps: a case or elements.
+    /// Inner steps: a case, a group, a round or elements.
     Inner { frame: u32, case: Option<String> },
     /// A called pipeline.
     Called(u32),

@@ -12,6 +12,7 @@ mod read;
 mod replies;
 pub(crate) mod requests;
 mod resource;
+mod rounds;
 mod search;
 mod send;
 mod sql;
@@ -26,7 +27,7 @@ use crate::engine::command::{CallReply, CallRequest};
 use crate::engine::state::NodeRef;
 use crate::engine::words::kind_of;
 use crate::event::{Bound, Failure, FailureKind, Happening, Limit, SharedValue};
-use crate::model::{Knowledge, MOST_CALLED, MOST_STEP_RUNS, Mock, Step, StepKind, ToolKind};
+use crate::model::{Knowledge, MOST_CALLED, MOST_STEP_RUNS, Mock, Step, StepKind, ToolKind, step_path};
 
 /// Output and details of a step, or `None` when it continues.
 pub(crate) type Taken = Result<Option<(Value, Option<Value>)>, Failure>;
@@ -77,6 +78,8 @@ pub(crate) fn of<R>(kind: &StepKind, then: impl FnOnce(&dyn Kind) -> R) -> R {
         StepKind::Task(step) => then(step),
         StepKind::Dialogue(step) => then(step),
         StepKind::Route(step) => then(step),
+        StepKind::Group(step) => then(step),
+        StepKind::Repeat(step) => then(step),
         StepKind::Call(step) => then(step),
         StepKind::Format(step) => then(step),
         StepKind::Gate(step) => then(step),
@@ -238,9 +241,11 @@ impl Run {
         self.mock_named(&self.path(at)).or_else(|| self.mock_named(&tool.filter(|_| !is_whole)?))
     }
 
-    /// The mock with this name: a path, or a tool that an agent calls.
+    /// The mock with this name: a path, also one that is written once for all elements and rounds, or a tool that an agent calls.
     pub(crate) fn mock_named(&self, tool: &str) -> Option<Mock> {
-        let (name, mock) = self.options.mocks.by_name.get_key_value(tool)?;
+        let mocks = &self.options.mocks.by_name;
+        let name = step_path::written_for(tool, |name| mocks.contains_key(name))?;
+        let (name, mock) = mocks.get_key_value(&*name)?;
         self.noted.borrow_mut().mocks_used.insert(name.clone());
         Some(mock.clone())
     }

@@ -100,6 +100,16 @@ pub(super) fn case(id: &str, steps: Vec<Step>) -> Case {
     Case { id: named(id), phrases: vec![named(id)], when: None, steps: steps.into_iter().map(Arc::new).collect(), has_steps: true }
 }
 
+pub(super) fn group(id: &str, parallel: bool, steps: Vec<Step>) -> Step {
+    let inner = Case::list(Span::default(), steps.into_iter().map(Arc::new).collect());
+    step(id, StepKind::Group(GroupStep { inner, parallel }))
+}
+
+pub(super) fn repeat(id: &str, steps: Vec<Step>, until: &str, at_most: u64) -> Step {
+    let inner = Case::list(Span::default(), steps.into_iter().map(Arc::new).collect());
+    step(id, StepKind::Repeat(RepeatStep { inner, until: bare(until), at_most, unmet: Unmet::Fail, stop_on_same: None }))
+}
+
 pub(super) fn pipeline(name: &str, steps: Vec<Step>) -> Pipeline {
     let model = Model { model: Some(text("m")), ..Model::new(Provider::Service(Service::OpenAi)) };
     Pipeline {

@@ -5,6 +5,7 @@ mod bounds;
 mod build;
 mod consent;
 mod endings;
+mod grouping;
 mod growth;
 mod guarantees;
 mod keeping;

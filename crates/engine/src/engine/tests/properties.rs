@@ -23,12 +23,18 @@ struct Drawn {
     on_failure: u8,
     skipped: bool,
     items: u8,
+    /// How it stands in others: 1 and 2 in a group, 3 to 5 in a `repeat`, else not at all.
+    holder: u8,
 }
 
 impl Drawn {
+    fn holds_nothing(&self) -> bool {
+        !(1..=5).contains(&self.holder)
+    }
+
     /// Whether it is a dialogue: some of the tasks are.
     fn talks(&self) -> bool {
-        self.tasks && self.on_failure != 2 && self.skipped | (self.items == 2)
+        self.tasks && self.holds_nothing() && self.on_failure != 2 && self.skipped | (self.items == 2)
     }
 }
 
@@ -37,7 +43,8 @@ fn drawn(place: usize) -> impl Strategy<Value = Drawn> {
     let kind = prop_oneof![
         5 => Just((false, false, false)), 5 => Just((true, false, false)), 1 => Just((true, true, false)), 1 => Just((true, false, true))
     ];
-    (needs, kind, 0u8..4, 0u8..3, 0u8..6, 0u8..6).prop_map(move |(needs, (calls, plans, tasks), fails, on_failure, skipped, items)| Drawn {
+    let rest = (0u8..6, 0u8..6, 0u8..12);
+    (needs, kind, 0u8..4, 0u8..3, rest).prop_map(move |(needs, (calls, plans, tasks), fails, on_failure, (skipped, items, holder))| Drawn {
         needs: if place == 0 { vec![] } else { needs },
         calls,
         plans,
@@ -46,6 +53,7 @@ fn drawn(place: usize) -> impl Strategy<Value = Drawn> {
         on_failure,
         skipped: skipped == 0,
         items: items.saturating_sub(3),
+        holder,
     })
 }
 
@@ -108,6 +116,10 @@ fn build(drawn: &[Drawn]) -> Vec<Step> {
         let mut step = match (d.plans, d.calls) {
             (true, _) => planning(&id, 1 + u64::from(d.skipped)),
             (false, true) if d.talks() => dialogue(&id),
+            (false, true) if d.holder == 1 || d.holder == 2 => group(&id, d.holder == 2, vec![query("a"), query("b"), set("c", "x")]),
+            (false, true) if d.holder == 3 => repeat(&id, vec![query("a"), query("b")], "round == 2", 3),
+            (false, true) if d.holder == 4 => repeat(&id, vec![set("a", "x"), query("b")], "steps.b.status == 'failed'", 2),
+            (false, true) if d.holder == 5 => repeat(&id, vec![group("g", true, vec![query("a"), query("b")])], "round == 2", 2),
             (false, true) if d.tasks => task(&id, if d.items % 2 == 1 { "text" } else { "sql" }),
             (false, true) => query(&id),
             (false, false) => set(&id, "x"),
@@ -161,7 +173,7 @@ fn play(drawn: &[Drawn], order: &[u8], parallel: u64) -> World {
             _ if drawn[place].talks() && drawn[place].fails == 3 && *tried == 3 => Says::No(FailureKind::Refused),
             _ if drawn[place].talks() && tried.is_multiple_of(2) => Says::Text("AGREED"),
             _ if drawn[place].talks() => Says::Yes,
-            _ if drawn[place].tasks => {
+            _ if drawn[place].tasks && drawn[place].holds_nothing() => {
                 does_task(&mut world, &drawn[place], &path, *tried);
                 continue;
             }
@@ -198,6 +210,11 @@ proptest! {
         let mut over: BTreeSet<String> = BTreeSet::new();
         let mut started: BTreeSet<String> = BTreeSet::new();
         let mut finished = 0;
+        // A retry of a group or of a `repeat` begins what is inside it anew.
+        let may_repeat = |step: &str| {
+            let place = step.strip_prefix('s').and_then(|s| s.split(['[', '/']).next()?.parse::<usize>().ok());
+            place.is_some_and(|place| drawn[place].fails == 2 && drawn[place].calls && !drawn[place].holds_nothing()) && step.contains('/')
+        };
         for event in &world.events {
             match &event.happening {
                 Happening::StepStarted { step, attempt, .. } => {
@@ -206,14 +223,15 @@ proptest! {
                             prop_assert!(over.contains(&format!("s{need}")), "{step} started before s{need} was over");
                         }
                     }
-                    if let Some(plan) = step.strip_suffix("/b") {
+                    let is_planned = |holder: &&str| holder.trim_start_matches('s').split('[').next().is_some_and(|place| drawn[place.parse::<usize>().unwrap()].plans);
+                    if let Some(plan) = step.strip_suffix("/b").filter(is_planned) {
                         prop_assert!(over.contains(&format!("{plan}/a")), "{step} started before what it depends on");
                     }
-                    prop_assert!(*attempt > 1 || started.insert(step.to_string()), "{step} started twice");
+                    prop_assert!(*attempt > 1 || started.insert(step.to_string()) || may_repeat(step), "{step} started twice");
                 }
                 Happening::StepSucceeded { step, .. } | Happening::StepFailed { step, .. } | Happening::StepSkipped { step }
                 | Happening::StepBlocked { step, .. } | Happening::StepCancelled { step } => {
-                    prop_assert!(over.insert(step.to_string()), "{step} ended twice");
+                    prop_assert!(over.insert(step.to_string()) || may_repeat(step), "{step} ended twice");
                 }
                 Happening::RunFinished(_) => finished += 1,
                 _ => {}
@@ -244,6 +262,8 @@ proptest! {
         for d in &mut drawn {
             d.on_failure = 1;
             d.items = if d.items % 2 == 1 { 2 } else { d.items };
+            // Which of its steps a try of a group gets to depends on the order of answers.
+            d.fails = if d.fails == 2 && !d.holds_nothing() { 3 } else { d.fails };
         }
         let (first, second) = (play(&drawn, &order, parallel), play(&drawn, &other, parallel));
         prop_assert_eq!(statuses(&first, drawn.len()), statuses(&second, drawn.len()));

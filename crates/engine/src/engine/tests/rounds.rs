@@ -13,7 +13,8 @@ use crate::plan::Plan;
 const PLAN: &str = r#"{"strategy": "parallel", "reasoning": "x", "steps": [{"id": "note", "use": "fetch", "with": {}}]}"#;
 
 /// The effects of one round, by path.
-const EFFECTS: [&str; 6] = ["alone", "kind/long/post", "each[0]", "each[1]", "called/get", "work/note/get"];
+const EFFECTS: [&str; 9] =
+    ["alone", "kind/long/post", "views/post", "again[1]/post", "again[2]/post", "each[0]", "each[1]", "called/get", "work/note/get"];
 
 fn post(id: &str) -> Step {
     step(
@@ -51,6 +52,8 @@ fn plan() -> Arc<Plan> {
     let holders = [
         post("alone"),
         step("kind", StepKind::Route(route)),
+        group("views", true, vec![post("post")]),
+        repeat("again", vec![post("post")], "round == 2", 2),
         for_each(post("each"), "[1, 2]", false, None),
         step("called", StepKind::Call(call)),
         step("work", StepKind::Plan(work)),

@@ -254,7 +254,11 @@ impl SchemaBuilder {
     /// What has exactly one of several kinds: the keys of its kind decide what else may be there.
     fn one_kind(&mut self, common: Tables, kinds: Tables<'static>) -> Value {
         let any: Vec<Value> = kinds.iter().map(|kind| json!({ "required": [kind.name] })).collect();
-        let mut object = self.by_kind(common, kinds, |kind| json!({ "required": [kind.name] }));
+        // A kind that is a key of another kind, too, is that other one where both are there.
+        let mut object = self.by_kind(common, kinds, |kind| match kinds_with(kind.name) {
+            others if others.is_empty() => json!({ "required": [kind.name] }),
+            others => json!({ "required": [kind.name], "not": { "anyOf": others } }),
+        });
         object.insert("anyOf".into(), any.into());
         object.into()
     }
@@ -283,7 +287,7 @@ impl SchemaBuilder {
     /// One of two forms: with `steps`, or the other.
     fn with_steps(&mut self, place: &'static KeyTable, other: Value) -> Value {
         let steps = self.object(&[place]);
-        json!({ "if": { "required": ["steps"] }, "then": steps, "else": other })
+        json!({ "if": { "required": ["steps"], "not": { "anyOf": kinds_with("steps") } }, "then": steps, "else": other })
     }
 
     fn case(&mut self) -> Value {
@@ -302,6 +306,12 @@ impl SchemaBuilder {
 
 fn text(pattern: &str, error: &str) -> Value {
     json!({ "type": "string", "pattern": pattern, "patternErrorMessage": error })
+}
+
+/// The kinds of steps that have a key of this name besides their own.
+fn kinds_with(key: &str) -> Vec<Value> {
+    let has = |kind: &&&KeyTable| kind.name != key && kind.key(key).is_some() && KINDS.iter().any(|other| other.name == key);
+    KINDS.iter().filter(has).map(|kind| json!({ "required": [kind.name] })).collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::work::{
     VENV, WRITES,
 };
 use super::{KeyRule, KeyTable, key};
-use crate::model::ArtefactKind;
+use crate::model::{ArtefactKind, Unmet};
 use strum::VariantNames;
 
 /// What a step of a list has besides the keys of every step.
@@ -45,8 +45,8 @@ const ATTACH: KeyRule = key("attach", Many(&Expression), "files the model sees")
 
 /// The kinds of steps. The first key of each is the kind itself.
 pub static KINDS: &[&KeyTable] = &[
-    &AGENT, &TOOL, &SET, &HTTP, &SQL, &PROGRAM, &PYTHON, &READ, &SEARCH, &PLAN, &TASK, &DIALOGUE, &ROUTE, &CALL, &FORMAT, &GATE, &APPROVAL,
-    &SEND, &WAIT, &STOP,
+    &AGENT, &TOOL, &SET, &HTTP, &SQL, &PROGRAM, &PYTHON, &READ, &SEARCH, &PLAN, &TASK, &DIALOGUE, &ROUTE, &GROUP, &REPEAT, &CALL, &FORMAT,
+    &GATE, &APPROVAL, &SEND, &WAIT, &STOP,
 ];
 
 static AGENT: KeyTable = KeyTable::of("agent").keys(&[
@@ -165,6 +165,24 @@ static ROUTE: KeyTable = KeyTable::of("route").keys(&[
     key("route", Expression, "does the first case that fits"),
     key("cases", Filled(&Keys(&CASE)), "the cases").required(),
     key("otherwise", Otherwise, "what is done when no case fits"),
+]);
+
+static GROUP: KeyTable = KeyTable::of("steps").keys(&[
+    key("steps", Steps, "does several steps as one; its output has theirs by id"),
+    key("parallel", Boolean, "whether they have no order but that of needs"),
+]);
+
+/// Keys of `repeat`.
+pub(crate) static ROUNDS: KeyTable = KeyTable::of("repeat").keys(&[
+    key("until", Expression, "read after each round; true ends it").required(),
+    key("at_most", Limit, "most rounds, 1 to 100").required(),
+    key("unmet", Word(Unmet::VARIANTS), "what happens when until is false after the last round"),
+    key("stop_on_same", Limit, "ends it after so many rounds in which nothing that until reads has changed"),
+]);
+
+static REPEAT: KeyTable = KeyTable::of("repeat").keys(&[
+    key("repeat", Keys(&ROUNDS), "does its steps again and again, until an expression is true"),
+    key("steps", Steps, "the steps of each round; they read the round before as previous").required(),
 ]);
 
 static CALL: KeyTable = KeyTable::of("call").keys(&[

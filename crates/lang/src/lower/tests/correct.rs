@@ -172,6 +172,8 @@ steps:
           - { id: rows, set: [1, "{{ inputs.kind }}"] }
           - { id: text, agent: clerk, prompt: "Sum up {{ steps.rows.output }}" }
     otherwise: { set: [] }
+  - { id: pair, parallel: true, steps: [{ id: left, set: 1 }, { id: right, set: 2 }] }
+  - { id: polish, repeat: { until: steps.again.output > 2, at_most: 3, unmet: keep, stop_on_same: 2 }, steps: [{ id: again, set: "{{ round }}" }] }
   - { id: page, http: GET https://x.org/, headers: { a: 1 }, query: { q: x }, body: x, output: { status: any }, idempotency_key: k }
   - { id: files, read: ["{{ inputs.report }}"], type: table, needs: [] }
   - { id: build, program: [make, "{{ inputs.kind }}"], input: { a: 1 }, env: { CI: "1" }, output: lines, network: [x.org, "*.y.org:*", "127.0.0.1:80"], writes: out, ok_exits: 0 }

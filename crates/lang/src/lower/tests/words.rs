@@ -113,7 +113,7 @@ fn missing_keys_are_told_at_the_first_key_of_their_owner() {
     "#);
     assert_snapshot!(with_steps("  - { id: a, agent: w }\n  - { id: b, needs: [a] }\n  - { id: c, set: 1, as: x }\n  - { id: d, route: inputs.x, cases: [{ id: e, set: 1 }] }"), @r#"
     F004 4:7 step "a" has no "prompt" = add prompt: what it is asked
-    F004 5:7 step "b" has no kind = add the key of a kind with its value: agent, tool, set, http, sql, program, python, read, search, plan, task, dialogue, route, call, format, gate, approval, send, wait, stop
+    F004 5:7 step "b" has no kind = add the key of a kind with its value: agent, tool, set, http, sql, program, python, read, search, plan, task, dialogue, route, steps, repeat, call, format, gate, approval, send, wait, stop
     F004 6:22 step "c" has "as" but no "for_each" = add for_each, or remove as
     F004 7:41 case "d/e" has neither phrases nor when = add phrases: [words that occur in the text] or when: an expression
     "#);

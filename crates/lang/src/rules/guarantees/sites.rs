@@ -176,6 +176,7 @@ fn of_step<'p>(step: &'p Step, tool: impl Fn(&str) -> Option<&'p Tool>) -> Optio
         StepKind::Set(_) | StepKind::Sql(_) | StepKind::Python(_) | StepKind::Read(_) | StepKind::Search(_) | StepKind::Route(_) => {
             return None;
         }
+        StepKind::Group(_) | StepKind::Repeat(_) => return None,
         StepKind::Call(_) | StepKind::Format(_) | StepKind::Wait(_) | StepKind::Broken => return None,
     })
 }
