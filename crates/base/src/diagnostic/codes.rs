@@ -132,6 +132,7 @@ codes! {
     TableContent = "F229", "table-content", Warning, true;
     UnknownReference = "F300", "unknown-reference", Error, false;
     UnusedDefinition = "F301", "unused-definition", Warning, true;
+    QueryPlace = "F230", "query-place", Error, false;
     ToolNotOpen = "F302", "tool-not-open", Error, false;
     ToolArguments = "F303", "tool-arguments", Error, false;
     FallbackCircle = "F304", "fallback-circle", Error, false;

@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use super::visit::{command_line, filling, named, request, texts};
 use super::{
-    AcceptItem, CALL_TIMEOUT, CallTime, DialogueStep, Field, Filling, GateStep, History, JudgingStep, MODEL_TIMEOUT, Method, PipelineId,
-    PlanStep, ProgramCommand, PythonCode, QUERY_TIMEOUT, SEARCH_TIMEOUT, ScorecardRef, SearchStep, Shape, Step, StyleGuide, TaskStep, Text,
-    TextKey, Until, Visit,
+    AcceptItem, CALL_TIMEOUT, CallTime, DialogueStep, Field, FilledValue, Filling, GateStep, History, JudgingStep, MODEL_TIMEOUT, Method,
+    PipelineId, PlanStep, ProgramCommand, PythonCode, QUERY_TIMEOUT, SEARCH_TIMEOUT, ScorecardRef, SearchStep, Shape, Step, StyleGuide,
+    TaskStep, Text, TextKey, Until, Visit,
 };
 use crate::source::{Span, Spanned};
 
@@ -186,7 +186,7 @@ impl StepKind {
                 request(owner, url, headers, query, body.as_ref(), visit);
                 texts(TextKey::IdempotencyKey, idempotency_key, visit);
             }
-            StepKind::Sql(SqlStep { query, with, one: _, max_rows: _ }) => {
+            StepKind::Sql(SqlStep { query, with, filled: _, one: _, max_rows: _ }) => {
                 texts(TextKey::Sql, [query], visit);
                 named(TextKey::Value, with, visit);
             }
@@ -326,6 +326,8 @@ pub struct SqlStep {
     /// Only the first row.
     pub one: bool,
     /// Most rows (1,000).
+    /// The values that stand in the query as `{{ … }}`; each has its entry in `with`.
+    pub filled: Vec<FilledValue>,
     pub max_rows: Option<u64>,
 }
 

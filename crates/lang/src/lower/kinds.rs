@@ -9,13 +9,12 @@ use super::keys::{OWN_HISTORY, RESOURCE};
 use super::reader::KeyReader;
 use super::started::{command_line, python_code};
 use super::task::task;
-use super::texts::{place, plain};
 use super::tools::{called, headers, request};
 use super::units::parse_duration;
 use super::values::{bad_duration, wrong_type};
 use crate::model::{
     AgentStep, CallStep, Filling, Form, FormatStep, GateStep, History, HttpStep, PlanStep, PythonStep, ReadStep, ResourceStep, SendStep,
-    SqlStep, StepKind, StopStep, Text, ToolStep, wrong_uri,
+    StepKind, StopStep, Text, ToolStep, wrong_uri,
 };
 use crate::syntax::Node;
 
@@ -26,7 +25,7 @@ pub fn read(keys: &KeyReader, kind: &str) -> Option<StepKind> {
         "tool" => tool(keys).map(StepKind::Tool),
         "set" => keys.filling("set").map(StepKind::Set),
         "http" => http(keys).map(StepKind::Http),
-        "sql" => sql(keys).map(StepKind::Sql),
+        "sql" => super::sql::sql(keys).map(StepKind::Sql),
         "program" => command_line(keys).map(StepKind::Program),
         "python" => {
             let with = keys.pairs("with");
@@ -80,26 +79,6 @@ fn http(keys: &KeyReader) -> Option<HttpStep> {
     let (body, output, idempotency_key) = (keys.filling("body"), keys.output(), keys.text("idempotency_key"));
     let (method, url) = request(keys)?;
     Some(HttpStep { method, url, headers, query, body, output, idempotency_key })
-}
-
-fn sql(keys: &KeyReader) -> Option<SqlStep> {
-    let with = keys.pairs("with");
-    let (one, max_rows) = (keys.boolean("one"), keys.limit("max_rows"));
-    let query = query(keys.lower, keys.get("sql")?)?;
-    // What is written for `one` and could not be read decides what the step gives.
-    (one.is_some() || !keys.has("one")).then(|| SqlStep { query, with, one: one.unwrap_or(false), max_rows })
-}
-
-/// A query is no template; where it has braces all the same, the names in them are known to those who object.
-fn query(lower: &Lower, node: &Node) -> Option<Text> {
-    let text = lower.sentence("sql", node)?;
-    let scalar = node.as_scalar()?;
-    let place = place(scalar, node.span, 0);
-    if text.trim().is_empty() {
-        lower.empty("sql", node.span);
-        return None;
-    }
-    Some(if text.contains("{{") { lower.template(&text, place) } else { plain(&text, place) })
 }
 
 fn files(keys: &KeyReader) -> Option<ReadStep> {

@@ -33,6 +33,7 @@ mod replies;
 mod reserved;
 mod root;
 mod schema;
+mod sql;
 mod settings;
 mod started;
 mod steps;

@@ -83,6 +83,7 @@ mod policy_too_wide;
 pub mod problem;
 mod query_fails;
 mod query_never;
+mod query_place;
 mod query_values;
 mod raw_send;
 mod reads;
@@ -182,6 +183,7 @@ const RULES: &[Rule] = &[
     query_fails::check,
     query_values::check,
     unknown_reference::check,
+    query_place::check,
     tool_not_open::check,
     fallback_circle::check,
     embed_model::check,

@@ -48,6 +48,7 @@ pub use filters::listed as filters;
 pub use given::{GivenPath, given};
 pub use known::{KnownNames, fill_known};
 pub use scope::Scope;
+pub(crate) use scan::print_end;
 pub use single::in_brackets;
 pub use stop::FillError;
 pub(crate) use stray::is_like_a_name;

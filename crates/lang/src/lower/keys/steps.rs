@@ -3,8 +3,8 @@
 use super::Takes::*;
 use super::Thing::{Agent, Channel, Knowledge, Policy, Scorecard, Step, StyleGuide, Tool};
 use super::work::{
-    CRITERION, NETWORK, OK_EXITS, PRINTS, PRINTS_SCHEMA, PROGRAM_ENV, PROGRAM_INPUT, PROGRAM_KEY, PYTHON_KEY, READS_ONLY, REQUIRES, RETRY,
-    VENV, WRITES,
+    CRITERION, FILE, NETWORK, OK_EXITS, PRINTS, PRINTS_SCHEMA, PROGRAM_ENV, PROGRAM_INPUT, PROGRAM_KEY, PYTHON_KEY, READS_ONLY, REQUIRES,
+    RETRY, VENV, WRITES,
 };
 use super::{KeyRule, KeyTable, key};
 use crate::model::ArtefactKind;
@@ -78,7 +78,7 @@ static HTTP: KeyTable = KeyTable::of("http").keys(&[
 ]);
 
 static SQL: KeyTable = KeyTable::of("sql").keys(&[
-    key("sql", Sentence, "asks the tables"),
+    key("sql", Either(&[Template, Keys(&FILE)]), "asks the tables; {{ … }} in the query is a value, never a part of it"),
     key("with", Named(&Value), "values for $name in the query"),
     key("one", Boolean, "only the first row"),
     key("max_rows", Limit, "most rows"),

@@ -175,6 +175,8 @@ steps:
   - { id: page, http: GET https://x.org/, headers: { a: 1 }, query: { q: x }, body: x, output: { status: any }, idempotency_key: k }
   - { id: files, read: ["{{ inputs.report }}"], type: table, needs: [] }
   - { id: build, program: [make, "{{ inputs.kind }}"], input: { a: 1 }, env: { CI: "1" }, output: lines, network: [x.org, "*.y.org:*", "127.0.0.1:80"], writes: out, ok_exits: 0 }
+  - { id: asked, sql: "select 1 where a = {{ inputs.kind }} and b = $b", with: { b: 1 } }
+  - { id: kept, sql: { file: kept.sql } }
   - { id: sums, python: { file: sums.py }, with: { rows: "{{ inputs.amounts }}" }, returns: [total] }
   - { id: found, search: manual, for: "{{ inputs.question }}", top: 3 }
   - { id: note, read: { server: clock, uri: "docs://{{ inputs.kind }}" } }
