@@ -200,7 +200,7 @@ impl StepKind {
             StepKind::Resource(ResourceStep { server: _, uri }) => texts(TextKey::Argument, [uri], visit),
             StepKind::Route(RouteStep { subject, cases, otherwise }) => {
                 texts(TextKey::Route, [subject], visit);
-                for Case { id: _, phrases: _, when, steps: _, has_steps: _ } in cases.iter().chain(otherwise) {
+                for Case { id: _, phrases: _, equals: _, when, steps: _, has_steps: _ } in cases.iter().chain(otherwise) {
                     texts(TextKey::CaseWhen, when, visit);
                 }
             }
@@ -376,7 +376,7 @@ pub fn wrong_uri(uri: &str) -> Option<&'static str> {
 /// `route`: the first case that fits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouteStep {
-    /// Where phrases are looked for.
+    /// What is compared with `equals`, and where phrases are looked for.
     pub subject: Text,
     /// The cases in order.
     pub cases: Vec<Case>,
@@ -394,6 +394,8 @@ pub struct Case {
     /// Fits when this is true.
     pub when: Option<Text>,
     /// The one step it is (with the case's own id), or its `steps`.
+    /// Fits when the subject is one of these texts, exactly.
+    pub equals: Vec<Spanned<String>>,
     pub steps: Vec<Arc<Step>>,
     /// Whether it has `steps`: then paths are `route/case/step`, else `route/case`.
     pub has_steps: bool,

@@ -94,7 +94,9 @@ mod reply_calls;
 mod reply_shape;
 mod roles;
 mod route_case_hidden;
+mod route_free_text;
 mod route_open;
+mod route_value;
 mod same_file_written;
 mod same_key;
 mod same_otherwise;
@@ -174,7 +176,6 @@ const RULES: &[Rule] = &[
     unreachable_step::check,
     no_channel::check,
     no_result::check,
-    route_open::check,
     route_case_hidden::check,
     reads::check,
     wrong_place::check,
@@ -182,8 +183,8 @@ const RULES: &[Rule] = &[
     unknown_column::check,
     query_fails::check,
     query_values::check,
-    unknown_reference::check,
     query_place::check,
+    unknown_reference::check,
     tool_not_open::check,
     fallback_circle::check,
     embed_model::check,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::diagnostic::counted;
 use crate::model::{ArtefactKind, Case, Filling, ForEach, Form, GateStep, Outputs, ScorecardRef, Step, StepKind, Text};
 use crate::plan::{PipelinePlan, Plan};
+use crate::source::Spanned;
 use crate::sql;
 
 /// What a step does, in a few words.
@@ -134,17 +135,15 @@ pub fn condition(case: &Case, is_otherwise: bool) -> String {
     if is_otherwise {
         return "when no other case fits".into();
     }
-    let phrases: Vec<String> = case.phrases.iter().take(2).map(|phrase| format!("“{}”", phrase.value)).collect();
-    let more = match case.phrases.len() {
-        0..=2 => String::new(),
-        count => format!(", … ({count} phrases)"),
+    let some = |texts: &[Spanned<String>], what: &str| {
+        let first: Vec<String> = texts.iter().take(2).map(|text| format!("“{}”", text.value)).collect();
+        let more = if texts.len() > 2 { format!(", … ({} {what})", texts.len()) } else { String::new() };
+        (!texts.is_empty()).then(|| format!("{}{more}", first.join(", ")))
     };
-    let when = case.when.as_ref().map(source);
-    match (phrases.is_empty(), when) {
-        (true, Some(when)) => format!("when {when}"),
-        (false, Some(when)) => format!("{}{more}, or when {when}", phrases.join(", ")),
-        (_, None) => format!("{}{more}", phrases.join(", ")),
-    }
+    let equals = some(&case.equals, "values").map(|values| format!("is {values}"));
+    let phrases = some(&case.phrases, "phrases");
+    let when = case.when.as_ref().map(|when| format!("when {}", source(when)));
+    [equals, phrases, when].into_iter().flatten().collect::<Vec<_>>().join(", or ")
 }
 
 /// What is gone through.

@@ -97,7 +97,14 @@ pub(super) fn retry(attempts: u64) -> Retry {
 }
 
 pub(super) fn case(id: &str, steps: Vec<Step>) -> Case {
-    Case { id: named(id), phrases: vec![named(id)], when: None, steps: steps.into_iter().map(Arc::new).collect(), has_steps: true }
+    Case {
+        id: named(id),
+        phrases: vec![named(id)],
+        equals: vec![],
+        when: None,
+        steps: steps.into_iter().map(Arc::new).collect(),
+        has_steps: true,
+    }
 }
 
 pub(super) fn pipeline(name: &str, steps: Vec<Step>) -> Pipeline {

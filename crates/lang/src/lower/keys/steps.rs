@@ -210,6 +210,7 @@ static STOP: KeyTable = KeyTable::of("stop")
 /// What a case of a route has besides the keys of its step.
 pub static CASE: KeyTable = KeyTable::of("case").keys(&[
     key("id", Id, "its id").required(),
+    key("equals", Many(&Fixed), "it fits when the value is one of these texts, exactly"),
     key("phrases", Many(&Name), "it fits when one of these occurs"),
     key("when", Expression, "it fits when this is true"),
 ]);
@@ -217,6 +218,7 @@ pub static CASE: KeyTable = KeyTable::of("case").keys(&[
 /// A case that has steps of its own.
 pub static CASE_STEPS: KeyTable = KeyTable::of("case").keys(&[
     key("id", Id, "its id").required(),
+    key("equals", Many(&Fixed), "it fits when the value is one of these texts, exactly"),
     key("phrases", Many(&Name), "it fits when one of these occurs"),
     key("when", Expression, "it fits when this is true"),
     key("steps", Steps, "what is done").required(),

@@ -165,7 +165,7 @@ steps:
     phase: extracting
     route: inputs.question
     cases:
-      - { id: open, phrases: [open orders, what is open], sql: select 1 where a = $a, with: { a: "{{ person.id }}" }, one: true, max_rows: 5 }
+      - { id: open, phrases: [open orders, what is open], equals: [open, ""], sql: select 1 where a = $a, with: { a: "{{ person.id }}" }, one: true, max_rows: 5 }
       - id: report
         when: inputs.kind == "done"
         steps:
