@@ -162,6 +162,7 @@ pub(super) fn good() -> Scorecard {
             when: None,
             description: "The text holds the word good.".into(),
             expected: None,
+            feedback: None,
             judging: Judging::Checks(vec![Spanned::new(Check::Contains(vec![text("good")]), Span::default())]),
         }],
     }

@@ -125,6 +125,7 @@ scorecards:
       - { id: answers, description: The reply answers the question., expected: The state of the order., judge: true }
       - id: all_checks
         description: Every check that needs no model.
+        feedback: "Name the {{ inputs.kind }} orders."
         check:
           contains: [order, "{{ inputs.kind }}"]
           not_contains: refund
