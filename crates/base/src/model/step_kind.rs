@@ -204,7 +204,10 @@ impl StepKind {
                     texts(TextKey::CaseWhen, when, visit);
                 }
             }
-            StepKind::Call(CallStep { file: _, pipeline: _, with, channel: _ }) => named(TextKey::Value, with, visit),
+            StepKind::Call(CallStep { file: _, pipeline: _, with, channel }) => {
+                named(TextKey::Value, with, visit);
+                texts(TextKey::Value, channel, visit);
+            }
             StepKind::Format(FormatStep { text, channel: _, style_guide: _ }) => texts(TextKey::Format, [text], visit),
             StepKind::Gate(GateStep { scorecards, of, with, judge: _, refine: _, otherwise }) => {
                 for scorecard in scorecards {
@@ -319,15 +322,15 @@ pub struct HttpStep {
 /// `sql`: one query over `data` and tables read before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SqlStep {
-    /// The query; plain text, never a template.
+    /// The query as its engine gets it: plain text, with a `$name` in place of each `{{ … }}`.
     pub query: Text,
-    /// Values for `$name`.
+    /// Values for `$name`, those in the query too.
     pub with: Vec<(Spanned<String>, Filling)>,
+    /// The values that stand in the query as `{{ … }}`; each has its entry in `with`.
+    pub filled: Vec<FilledValue>,
     /// Only the first row.
     pub one: bool,
     /// Most rows (1,000).
-    /// The values that stand in the query as `{{ … }}`; each has its entry in `with`.
-    pub filled: Vec<FilledValue>,
     pub max_rows: Option<u64>,
 }
 
@@ -391,11 +394,11 @@ pub struct Case {
     pub id: Spanned<String>,
     /// Fits when one of these occurs in the subject.
     pub phrases: Vec<Spanned<String>>,
+    /// Fits when the subject is one of these texts, exactly.
+    pub equals: Vec<Spanned<String>>,
     /// Fits when this is true.
     pub when: Option<Text>,
     /// The one step it is (with the case's own id), or its `steps`.
-    /// Fits when the subject is one of these texts, exactly.
-    pub equals: Vec<Spanned<String>>,
     pub steps: Vec<Arc<Step>>,
     /// Whether it has `steps`: then paths are `route/case/step`, else `route/case`.
     pub has_steps: bool,
@@ -410,8 +413,8 @@ pub struct CallStep {
     pub pipeline: Option<PipelineId>,
     /// Its inputs.
     pub with: Vec<(Spanned<String>, Filling)>,
-    /// Its channel; `None`: the run's, if it lists that.
-    pub channel: Option<Spanned<String>>,
+    /// Its channel, by its name; `None`: the run's, if it lists that.
+    pub channel: Option<Text>,
 }
 
 /// `format`: a text for one channel.

@@ -124,7 +124,7 @@ steps:
     cases:
       - { id: one, phrases: [hi], steps: [{ id: deep, route: inputs.a, cases: [{ id: two, when: inputs.a == 'y', set: '{{ inputs.a }}' }] }] }
     otherwise: { set: '{{ inputs.a }}' }
-  - { id: called, call: q.yaml, with: { a: '{{ inputs.a }}' } }
+  - { id: called, call: q.yaml, with: { a: '{{ inputs.a }}' }, channel: '{{ inputs.a }}' }
   - { id: written, set: { criteria: [] } }
   - { id: shown, format: 'Hi {{ inputs.a }}' }
   - { id: judged, gate: [card, steps.written.output], of: steps.shown.output, with: { x: '{{ inputs.a }}' }, otherwise: 'No {{ inputs.a }}' }

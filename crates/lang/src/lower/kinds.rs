@@ -134,10 +134,18 @@ fn plan(keys: &KeyReader) -> Option<PlanStep> {
 }
 
 fn call(keys: &KeyReader) -> Option<CallStep> {
-    let (with, channel) = (keys.pairs("with"), keys.name("channel"));
+    let (with, channel) = (keys.pairs("with"), keys.get("channel").and_then(|node| channel_of_call(keys.lower, node)));
     let file = keys.name("call")?;
     let pipeline = called(keys.lower, &file);
     Some(CallStep { file, pipeline, with, channel })
+}
+
+/// The name of a channel, or a template that gives one.
+fn channel_of_call(lower: &Lower, node: &Node) -> Option<Text> {
+    match lower.text("channel", node)? {
+        text if text.source.trim().is_empty() => lower.reject(node.span, "\"channel\" is an empty text", "write a name, or remove the key"),
+        text => Some(text),
+    }
 }
 
 fn format_step(keys: &KeyReader) -> Option<FormatStep> {

@@ -80,10 +80,13 @@ pub fn what(plan: &Plan, planned: &PipelinePlan, step: &Step) -> Vec<String> {
             said
         }
         StepKind::Route(route) => one(format!("looks at {}, takes the first case that fits", source(&route.subject))),
-        StepKind::Call(call) => match call.pipeline {
-            Some(id) => one(format!("runs pipeline {}", plan.pipeline(id).pipeline.name.value)),
-            None => one(format!("runs {}", call.file.value)),
-        },
+        StepKind::Call(call) => {
+            let channel = call.channel.as_ref().map(|channel| format!(" for channel {}", source(channel))).unwrap_or_default();
+            one(match call.pipeline {
+                Some(id) => format!("runs pipeline {}{channel}", plan.pipeline(id).pipeline.name.value),
+                None => format!("runs {}{channel}", call.file.value),
+            })
+        }
         StepKind::Format(format) => one(match &format.channel {
             Some(channel) => format!("fits the text to channel {}", channel.name),
             None => "fits the text to the channel".into(),

@@ -170,7 +170,7 @@ static ROUTE: KeyTable = KeyTable::of("route").keys(&[
 static CALL: KeyTable = KeyTable::of("call").keys(&[
     key("call", Path, "runs another pipeline"),
     key("with", Named(&Value), "its inputs"),
-    key("channel", Of(Channel), "its channel, if not the run's"),
+    key("channel", Either(&[Of(Channel), Template]), "its channel, if not the run's"),
 ]);
 
 static FORMAT: KeyTable = KeyTable::of("format").keys(&[

@@ -175,9 +175,9 @@ steps:
     otherwise: { set: [] }
   - { id: page, http: GET https://x.org/, headers: { a: 1 }, query: { q: x }, body: x, output: { status: any }, idempotency_key: k }
   - { id: files, read: ["{{ inputs.report }}"], type: table, needs: [] }
-  - { id: build, program: [make, "{{ inputs.kind }}"], input: { a: 1 }, env: { CI: "1" }, output: lines, network: [x.org, "*.y.org:*", "127.0.0.1:80"], writes: out, ok_exits: 0 }
   - { id: asked, sql: "select 1 where a = {{ inputs.kind }} and b = $b", with: { b: 1 } }
   - { id: kept, sql: { file: kept.sql } }
+  - { id: build, program: [make, "{{ inputs.kind }}"], input: { a: 1 }, env: { CI: "1" }, output: lines, network: [x.org, "*.y.org:*", "127.0.0.1:80"], writes: out, ok_exits: 0 }
   - { id: sums, python: { file: sums.py }, with: { rows: "{{ inputs.amounts }}" }, returns: [total] }
   - { id: found, search: manual, for: "{{ inputs.question }}", top: 3 }
   - { id: note, read: { server: clock, uri: "docs://{{ inputs.kind }}" } }
@@ -198,7 +198,7 @@ steps:
     with: { id: "{{ amount }}" }
     output_schema: { type: object }
     idempotency_key: "{{ item }}"
-  - { id: sub, call: sub.yaml, with: { a: 1 }, channel: sms, on_failure: compose }
+  - { id: sub, call: sub.yaml, with: { a: 1 }, channel: "{{ inputs.kind }}", on_failure: compose }
   - { id: compose, agent: clerk, prompt: "{{ inputs.question }}", model: other, attach: steps.files.output, history: true, cache: 1d }
   - { id: fit, format: "{{ steps.compose.output }}", channel: sms, style_guide: house }
   - { id: check, gate: [reply, steps.sub.output.card], of: steps.fit.output, with: { facts: 1 }, judge: strict, refine: compose, otherwise: Sorry. }
