@@ -86,6 +86,7 @@ mod tidy;
 mod timesheet_answers;
 mod timesheet_data;
 mod tool_models;
+mod tools_allow;
 mod trust;
 mod trust_started;
 mod twin_review;
