@@ -29,6 +29,7 @@ mod endpoint;
 mod events;
 mod exits;
 mod files;
+mod filled_in;
 mod fix;
 mod golden;
 mod growth;

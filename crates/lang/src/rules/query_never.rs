@@ -142,9 +142,9 @@ fn compared(step: &SqlStep, name: &str, kind: &Type, out: &mut Vec<Diagnostic>) 
         let is_whole = !text[at + wanted.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
         if is_whole && before.ends_with(['=', '<', '>']) {
             let message = format!("{} is {} and arrives as JSON, which is no value of a column", written(step, name), kind.words());
-            let help = match kind {
-                Type::List(_) => format!("write in (select value from json_each({}))", written(step, name)),
-                _ => "name one of its fields".to_owned(),
+            let help = match matches!(kind, Type::List(_)) {
+                true => format!("write in (select value from json_each({}))", written(step, name)),
+                false => "name one of its fields".to_owned(),
             };
             out.push(found(step.query.place.inside(at, at + wanted.len()), &message).help(help));
         }

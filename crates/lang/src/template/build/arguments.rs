@@ -135,7 +135,11 @@ impl<'s> TemplateBuilder<'s> {
         if let Some(Some(Expr::Constant(first))) = arguments.first()
             && let Err(stop) = (filter.check)(first)
         {
-            self.problems.push(TemplateProblem::syntax(at, stop.message).help(format!("write it as in: {}", filter.example)));
+            let problem = TemplateProblem::syntax(at, stop.message);
+            self.problems.push(match filter.example {
+                "" => problem,
+                example => problem.help(format!("write it as in: {example}")),
+            });
         }
         Some(arguments)
     }

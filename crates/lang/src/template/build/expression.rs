@@ -117,10 +117,10 @@ impl<'s> TemplateBuilder<'s> {
         let arguments: Option<Vec<_>> = test.args.iter().map(|given| self.plain_argument(given, at)).collect();
         let Some(mut arguments) = arguments else { return Expr::Constant(().into()) };
         if arguments.len() != most {
-            let wanted = match known {
-                Test::In => "takes one list, as in: x is in [1, 2]",
-                _ if most == 1 => "takes one value, as in: x is eq 1",
-                _ => "takes nothing after its name",
+            let wanted = match (known == Test::In, most) {
+                (true, _) => "takes one list, as in: x is in [1, 2]",
+                (false, 1) => "takes one value, as in: x is eq 1",
+                (false, _) => "takes nothing after its name",
             };
             return self.wrong(TemplateProblem::syntax(at, format!("the test \"{}\" {wanted}", test.name)));
         }

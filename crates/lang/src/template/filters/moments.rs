@@ -62,7 +62,7 @@ impl DayOrTime {
 }
 
 pub(super) fn days(call: FilterCall<'_>) -> Result<Value, FillStop> {
-    moved(call, |day, count| by_days(day, count))
+    moved(call, by_days)
 }
 
 pub(super) fn weeks(call: FilterCall<'_>) -> Result<Value, FillStop> {
